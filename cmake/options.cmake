@@ -1,0 +1,17 @@
+# Compiler settings shared by every target of ours.
+option(ASSAY_TESTS "build the tests" ON)
+set(ASSAY_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize= takes them")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+add_library(assay_settings INTERFACE)
+target_include_directories(assay_settings INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_compile_options(assay_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+target_link_libraries(assay_settings INTERFACE fmt::fmt nlohmann_json::nlohmann_json OpenMP::OpenMP_CXX Threads::Threads)
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_settings INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(assay_settings INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()

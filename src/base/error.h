@@ -1,0 +1,48 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace assay {
+
+/// Exit codes of the program. Documented in README.md; tests rely on them.
+enum class ExitCode : int {
+  ok = 0,
+  user = 2,          ///< A mistake in what the user gave: a file, an option, a model.
+  lacking = 3,       ///< This machine or this build lacks something: memory, a driver, an instruction set.
+  defect = 70,       ///< A defect of ours.
+  interrupted = 130  ///< Ctrl-C; what was measured until then has been printed and saved.
+};
+
+/// Every failure that reaches the user. `what()` is one line: the thing at fault first, then what is wrong with it.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// Throws Error(ExitCode::user): the user gave something wrong.
+template <typename... Args>
+[[noreturn]] void fail_user(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(ExitCode::user, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws Error(ExitCode::lacking): this machine lacks something.
+template <typename... Args>
+[[noreturn]] void fail_lacking(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(ExitCode::lacking, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws Error(ExitCode::defect): something that cannot happen did.
+[[noreturn]] void fail_assertion(const char* condition, const char* file, int line);
+
+#define ASSAY_ASSERT(condition) \
+  (static_cast<bool>(condition) ? void(0) : ::assay::fail_assertion(#condition, __FILE__, __LINE__))
+
+}  // namespace assay

@@ -1,0 +1,118 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/handle.h"
+
+namespace assay {
+namespace {
+
+using Descriptor = Handle<int, ::close, -1>;
+
+std::string reason() {
+  return std::strerror(errno);
+}
+
+/// Opens a regular file for reading; O_NONBLOCK so that a FIFO in its place cannot hang us.
+Descriptor open_regular(const std::filesystem::path& path, std::size_t& size) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) fail_user("{}: {}", path.string(), reason());
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail_user("{}: {}", path.string(), reason());
+  if (S_ISDIR(status.st_mode)) fail_user("{}: is a folder, a file is needed", path.string());
+  if (!S_ISREG(status.st_mode)) fail_user("{}: is not a regular file", path.string());
+  size = static_cast<std::size_t>(status.st_size);
+  return file;
+}
+
+void write_all(int descriptor, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(descriptor, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_user("{}: {}", path.string(), reason());
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  const Descriptor file = open_regular(path, size_);
+  if (size_ == 0) fail_user("{}: is empty", path.string());
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED) fail_user("{}: cannot be mapped: {}", path.string(), reason());
+  address_ = address;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      address_(std::exchange(other.address_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(address_, other.address_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (address_ != nullptr) ::munmap(address_, size_);
+}
+
+void MappedFile::release_pages(std::span<const std::byte> range) const {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(range.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(range.data() + range.size()) / page * page;
+  if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  std::size_t size = 0;
+  const Descriptor file = open_regular(path, size);
+  if (size > max_bytes) fail_user("{}: has {} bytes, at most {} are read", path.string(), size, max_bytes);
+  std::string content(size, '\0');
+  std::size_t filled = 0;
+  while (filled < size) {
+    const ssize_t got = ::read(file.get(), content.data() + filled, size - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_user("{}: {}", path.string(), reason());
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  std::string temporary = path.string() + ".tmp-XXXXXX";
+  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file) fail_user("{}: cannot be written: {}", path.string(), reason());
+  try {
+    ::fchmod(file.get(), 0644);
+    write_all(file.get(), content, path);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail_user("{}: {}", path.string(), reason());
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+std::filesystem::path cache_folder() {
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "assay";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] == '\0') fail_user("HOME: is not set, and neither is XDG_CACHE_HOME");
+  return std::filesystem::path(home) / ".cache" / "assay";
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <omp.h>
+
+#include <cstdint>
+
+namespace assay {
+
+/// Sets the number of OpenMP threads that parallel_for and the kernels use from this thread on.
+inline void set_threads(int threads) {
+  omp_set_num_threads(threads);
+}
+
+/// Runs body(begin, end) on contiguous parts of [0, count), one part a thread. `grain` is the smallest part worth a
+/// thread. body must not throw. Inside a parallel region it runs on the calling thread alone.
+template <typename Body>
+void parallel_for(std::int64_t count, std::int64_t grain, Body&& body) {
+  const std::int64_t most = grain > 0 ? (count + grain - 1) / grain : count;
+  const std::int64_t threads = most < omp_get_max_threads() ? most : omp_get_max_threads();
+  if (threads <= 1 || omp_in_parallel()) {
+    if (count > 0) body(std::int64_t{0}, count);
+    return;
+  }
+#pragma omp parallel num_threads(static_cast<int>(threads))
+  {
+    const std::int64_t parts = omp_get_num_threads();
+    const std::int64_t part = omp_get_thread_num();
+    const std::int64_t begin = count * part / parts;
+    const std::int64_t end = count * (part + 1) / parts;
+    if (begin < end) body(begin, end);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/ledger.h"
+
+namespace assay {
+
+/// Instruction sets that a kernel may use. `true` means: the processor has it, the operating system saves its state, the
+/// permission was really obtained (AMX), and no cap forbids it.
+struct InstructionSets {
+  bool avx2 = false;  ///< with FMA and F16C
+  bool avx512 = false;  ///< F, BW, DQ, VL
+  bool avx512_vnni = false;
+  bool avx512_bf16 = false;
+  bool avx512_fp16 = false;
+  bool amx_tile = false;
+  bool amx_bf16 = false;
+  bool amx_int8 = false;
+};
+
+struct Cache {
+  int level = 0;
+  std::int64_t bytes = 0;
+  int shared_by_cores = 1;
+};
+
+/// How fast a matmul with these operands was measured here, all threads.
+struct MatmulPeak {
+  DType operand = DType::f32;
+  double instruction_gflops = 0;  ///< A loop over registers: no memory, no tails. 0: no such instruction.
+  double matmul_gflops = 0;       ///< The best kernel of ours at a large shape.
+  std::string kernel;             ///< Which one that was.
+  Verdict verdict = Verdict::unsupported;
+  std::string evidence;
+};
+
+struct PowerSource {
+  std::string name;
+  bool readable = false;
+  std::string why;  ///< Why not, or what it covers.
+};
+
+/// What this machine is, as found; never what to do about it. The measured part is empty until experiments/probe has
+/// filled it (or its cache).
+struct MachineFacts {
+  std::string processor;
+  std::string hypervisor;  ///< Empty: none seen.
+  std::string operating_system;
+  std::string kernel;
+  int cores = 1;    ///< That this process may run on.
+  int threads = 1;  ///< That kernels are told to use.
+  std::int64_t memory_bytes = 0;
+  std::int64_t available_bytes = 0;
+  std::vector<Cache> caches;
+  std::optional<double> frequency_mhz;
+  InstructionSets isa;
+  std::string cap;  ///< Name of the cap on the instruction set, empty if none: "avx2", "avx512", "no-amx", ...
+  std::vector<PowerSource> power_sources;
+
+  double bandwidth_one_core_gbs = 0;  ///< Read bandwidth from memory, GB/s (10^9), measured; 0: not measured.
+  double bandwidth_gbs = 0;           ///< The same, all threads.
+  std::vector<MatmulPeak> peaks;
+
+  const MatmulPeak* peak(DType operand) const {
+    for (const MatmulPeak& peak : peaks) {
+      if (peak.operand == operand) return &peak;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace assay

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/dtype.h"
+
+namespace assay {
+
+/// What an operation is for; the unit in which `--with` overrides a precision. `softmax` is the normalisation inside
+/// attention, wherever it is computed.
+enum class Role : std::uint8_t { embedding, attention, mlp, norm, softmax, head, loss, optimizer, other };
+const char* name(Role role);
+std::optional<Role> parse_role(std::string_view text);
+
+/// How 8-bit values are made.
+enum class Scheme : std::uint8_t {
+  none,
+  dynamic_int8,      ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
+  weight_only_int8,  ///< The same weights, dequantised on the fly; no integer arithmetic.
+  float8,            ///< e4m3 with a scale per tensor or row.
+};
+
+/// How a precision decides the dtype of an operation that is not a matmul.
+enum class Activations : std::uint8_t {
+  as_stored,       ///< Every activation has the dtype `activations`.
+  autocast_lists,  ///< PyTorch's CUDA autocast lists: matmuls in `operand`, norms, softmax and loss in f32.
+  native_16bit,    ///< The 16-bit type whose matmul is native on this machine, else f32; settled before the passes.
+};
+
+/// One row of the precision table. A precision is data: every list, dtype, kernel choice, tolerance and report column
+/// that depends on a precision reads it from here.
+struct Precision {
+  const char* name;
+  DType weights;       ///< As stored in memory (the parameters).
+  DType activations;   ///< As stored between operations, where `rule` is as_stored.
+  Activations rule;
+  DType operand;       ///< What the matmul instruction multiplies.
+  DType accumulator;   ///< What it adds in.
+  DType output;        ///< What the matmul writes.
+  DType math;          ///< What norms, softmax and the loss compute in.
+  std::optional<DType> gradients;  ///< Absent: no training in this precision.
+  bool master_weights;             ///< The optimizer updates the f32 weights and 16-bit copies follow.
+  Scheme scheme;
+  int chunk;            ///< fp16-acc16: products added in f16 before the flush to f32; else 0.
+  bool cuda_only;
+  double tolerance;     ///< Largest difference from fp32's logits over their largest magnitude that a sound run shows.
+  const char* note;
+};
+
+/// The table, in the order in which rows are printed.
+std::span<const Precision> precision_table();
+/// The row of that name; throws a user error that lists the names.
+const Precision& find_precision(std::string_view name);
+
+/// `--with norm=f16,softmax=f16,head=f32`: dtypes by role that replace what the row says.
+struct RoleOverride {
+  Role role;
+  DType dtype;
+};
+
+/// A row as a run uses it: with overrides, and with `native_16bit` settled.
+struct PrecisionChoice {
+  Precision row;
+  std::vector<RoleOverride> overrides;
+
+  /// "bf16", or "bf16[softmax=f32]" where something is overridden.
+  std::string name() const;
+  std::optional<DType> override_for(Role role) const;
+};
+
+/// Parses "bf16" and a list like "norm=f16,head=f32" (may be empty); throws a user error naming the bad part.
+/// `native16` is this machine's 16-bit type whose matmul is native, if any.
+PrecisionChoice choose_precision(std::string_view name, std::string_view overrides, std::optional<DType> native16);
+
+}  // namespace assay

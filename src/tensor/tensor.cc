@@ -1,0 +1,46 @@
+#include "tensor/tensor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <new>
+
+#include "base/error.h"
+
+namespace assay {
+
+std::int64_t element_count(const Shape& shape) {
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) fail_user("shape {}: negative extent", to_string(shape));
+    if (extent != 0 && count > most / extent) fail_user("shape {}: more than 2^62 elements", to_string(shape));
+    count *= extent;
+  }
+  return count;
+}
+
+std::string to_string(const Shape& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+AlignedBytes allocate_aligned(std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  const std::size_t rounded = (bytes + line - 1) / line * line;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(line, rounded == 0 ? line : rounded));
+  if (memory == nullptr) fail_lacking("memory: {} bytes were asked for and refused", bytes);
+  return AlignedBytes(memory);
+}
+
+Tensor::Tensor(DType dtype, Shape shape) : view_{dtype, std::move(shape), nullptr} {
+  memory_ = allocate_aligned(view_.bytes());
+  view_.data = memory_.get();
+}
+
+Tensor converted(const TensorView& from, DType dtype) {
+  Tensor result(dtype, from.shape);
+  convert(from.dtype, from.data, dtype, result.data(), static_cast<std::size_t>(from.count()));
+  return result;
+}
+
+}  // namespace assay
