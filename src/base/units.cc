@@ -21,9 +21,10 @@ std::string format_bytes(double bytes) {
 }
 
 std::string format_count(std::int64_t count) {
-  std::string digits = std::to_string(count < 0 ? -count : count);
+  const auto magnitude = static_cast<std::uint64_t>(count);
+  std::string digits = std::to_string(count < 0 ? 0 - magnitude : magnitude);
   for (auto at = static_cast<std::int64_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return count < 0 ? "-" + digits : digits;
 }
