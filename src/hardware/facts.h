@@ -10,10 +10,10 @@
 
 namespace assay {
 
-/// Instruction sets that a kernel may use. `true` means: the processor has it, the operating system saves its state, the
-/// permission was really obtained (AMX), and no cap forbids it.
+/// Instruction sets that a kernel may use. `true` means: the processor has it, the operating system saves its state,
+/// the permission was really obtained (AMX), and no cap forbids it.
 struct InstructionSets {
-  bool avx2 = false;  ///< with FMA and F16C
+  bool avx2 = false;    ///< with FMA and F16C
   bool avx512 = false;  ///< F, BW, DQ, VL
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
@@ -42,7 +42,8 @@ struct MatmulPeak {
 struct PowerSource {
   std::string name;
   bool readable = false;
-  std::string why;  ///< Why not, or what it covers.
+  std::string why;   ///< Why not, or what it covers.
+  std::string path;  ///< The file that is read; empty where there is none.
 };
 
 /// What this machine is, as found; never what to do about it. The measured part is empty until experiments/probe has
