@@ -1,5 +1,7 @@
 # Compiler settings shared by every target of ours.
 option(ASSAY_TESTS "build the tests" ON)
+option(ASSAY_FUZZ "build the fuzz programs (clang only)" OFF)
+option(ASSAY_CUDA "build the CUDA backend" OFF)
 set(ASSAY_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize= takes them")
 
 find_program(CCACHE ccache)
@@ -11,6 +13,12 @@ add_library(assay_settings INTERFACE)
 target_include_directories(assay_settings INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_compile_options(assay_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
 target_link_libraries(assay_settings INTERFACE fmt::fmt nlohmann_json::nlohmann_json OpenMP::OpenMP_CXX Threads::Threads)
+
+# GCC 12 warns about overlapping copies inside std::string's own operator+ (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(assay_settings INTERFACE -Wno-restrict)
+endif()
+
 if(ASSAY_SANITIZE)
   target_compile_options(assay_settings INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(assay_settings INTERFACE -fsanitize=${ASSAY_SANITIZE})

@@ -1,17 +1,35 @@
-# A room is a folder of src/: one static library `assay_<room>` of its *.cc, and one test program `test_<room>` of its
-# *_test.cc. What it may link is what DESIGN's table of levels lets it include.
+# A room is a folder of src/: one static library `assay_<room>` of its *.cc, one test program `test_<room>` of its
+# *_test.cc, and one fuzz program `fuzz_<name>` for each <name>_fuzz.cc. What it may link is what the table of levels in
+# docs/design.md lets it include. A main.cc is left to the program that it belongs to.
+
+# Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
+# raw memory.
+set(ASSAY_SANITIZED_ROOMS tensor formats text kernels)
+add_custom_target(sanitized_tests)
+add_custom_target(fuzz_programs)
+
 function(assay_room room)
   cmake_parse_arguments(ROOM "" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cc")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   set(tests ${sources})
+  set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   list(TRANSFORM ROOM_USES PREPEND assay_)
   add_library(assay_${room} STATIC ${sources})
   target_link_libraries(assay_${room} PUBLIC assay_settings ${ROOM_USES} ${ROOM_LIBRARIES})
   if(tests AND ASSAY_TESTS)
     assay_test(test_${room} ${tests})
     target_link_libraries(test_${room} PRIVATE assay_${room})
+    if(room IN_LIST ASSAY_SANITIZED_ROOMS)
+      add_dependencies(sanitized_tests test_${room})
+      set_tests_properties(test_${room} PROPERTIES LABELS sanitized)
+    endif()
+  endif()
+  if(ASSAY_FUZZ)
+    assay_fuzz(${room} ${fuzzers})
   endif()
 endfunction()
 
@@ -21,4 +39,24 @@ function(assay_test name)
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ASSAY_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared")
   add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+function(assay_fuzz room)
+  foreach(source ${ARGN})
+    get_filename_component(stem "${source}" NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" stem "${stem}")
+    add_executable(fuzz_${stem} "${source}")
+    target_link_libraries(fuzz_${stem} PRIVATE assay_${room} -fsanitize=fuzzer)
+    set_target_properties(fuzz_${stem} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzzers")
+    add_dependencies(fuzz_programs fuzz_${stem})
+  endforeach()
+endfunction()
+
+# A program that people start: build/<preset>/<name>, whatever folder its sources are in.
+function(assay_program name)
+  cmake_parse_arguments(PROGRAM "" "" "SOURCES;USES" ${ARGN})
+  list(TRANSFORM PROGRAM_USES PREPEND assay_)
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_link_libraries(${name} PRIVATE assay_settings ${PROGRAM_USES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
 endfunction()

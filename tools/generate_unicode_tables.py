@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Writes src/text/unicode_tables.cc: what the `tokenizers` library takes each code point for.
+
+Libraries disagree about Unicode (versions, categories, case), so every property is read off the library itself, code
+point by code point. Run it in an environment of its own with tokenizers==0.23.3:
+
+    python3 tools/generate_unicode_tables.py > src/text/unicode_tables.cc
+"""
+import sys
+import unicodedata
+
+import tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+FLAGS = ["removed", "cjk", "mark", "punctuation", "white", "letter", "number", "space", "digit", "word"]
+HANGUL = range(0xAC00, 0xAC00 + 11172)
+
+
+def bert(**on):
+    steps = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False)
+    return normalizers.BertNormalizer(**{**steps, **on})
+
+
+def where(test):
+    return {c for c in CODE_POINTS if test(chr(c))}
+
+
+def regex_class(expression):
+    """The code points that the library's regular expression engine puts in a class."""
+    drop = normalizers.Replace(Regex(expression), "")
+    found = set()
+    for start in range(0, len(CODE_POINTS), 4096):
+        block = CODE_POINTS[start : start + 4096]
+        left = set(map(ord, drop.normalize_str("".join(map(chr, block)))))
+        found.update(c for c in block if c not in left)
+    return found
+
+
+def added_token_class(token, tokens_when_in_class):
+    """The code points after which an added token matches so that the two together give this many tokens."""
+    tokenizer = Tokenizer(models.WordLevel({"u": 0}, "u"))
+    tokenizer.add_tokens([token])
+    found = set()
+    for start in range(0, len(CODE_POINTS), 65536):
+        block = CODE_POINTS[start : start + 65536]
+        encoded = tokenizer.encode_batch(["Q" + chr(c) for c in block])
+        found.update(c for c, e in zip(block, encoded) if tokens_when_in_class(e.ids))
+    return found
+
+
+def properties():
+    clean, accents, cjk = bert(clean_text=True), bert(strip_accents=True), bert(handle_chinese_chars=True)
+    split, digits = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)
+    pieces = {c: len(split.pre_tokenize_str(f"a{chr(c)}b")) for c in CODE_POINTS}
+    cleaned = {c: clean.normalize_str(f"a{chr(c)}b") for c in CODE_POINTS}
+    table = {
+        "removed": {c for c in CODE_POINTS if cleaned[c] == "ab"},
+        "cjk": where(lambda s: cjk.normalize_str(s) == f" {s} "),
+        "mark": where(lambda s: accents.normalize_str("a" + s) == "a"),
+        "punctuation": {c for c in CODE_POINTS if pieces[c] == 3},
+        "white": {c for c in CODE_POINTS if pieces[c] == 2},
+        "letter": regex_class(r"\p{L}"),
+        "number": regex_class(r"\p{N}"),
+        "space": regex_class(r"\s"),
+        "digit": where(lambda s: len(digits.pre_tokenize_str(f"a{s}a")) == 3),
+        "word": added_token_class(AddedToken("Q", single_word=True, normalized=False), lambda ids: ids[0] == 0),
+    }
+    # One table of white space serves three places of the library, as long as they agree.
+    assert {c for c in CODE_POINTS if cleaned[c] == "a b"} == table["white"] - table["removed"]
+    stripped = added_token_class(AddedToken("Q", rstrip=True, normalized=False), lambda ids: len(ids) == 1)
+    assert stripped == table["white"], stripped ^ table["white"]
+    return table
+
+
+def decompositions():
+    nfd = normalizers.NFD()
+    found = {c: nfd.normalize_str(chr(c)) for c in CODE_POINTS}
+    for c in HANGUL:
+        index = c - 0xAC00
+        parts = [0x1100 + index // 588, 0x1161 + index % 588 // 28] + ([0x11A7 + index % 28] if index % 28 else [])
+        assert [ord(x) for x in found[c]] == parts, hex(c)
+    return {c: [ord(x) for x in s] for c, s in found.items() if s != chr(c) and c not in HANGUL}
+
+
+def combining_classes(decomposed):
+    """Canonical combining classes, from which pairs NFD puts into the other order."""
+    nfd = normalizers.NFD()
+    swaps = lambda a, b: nfd.normalize_str(a + b) == b + a
+    examples = {unicodedata.combining(chr(c)): chr(c) for c in reversed(CODE_POINTS) if c not in decomposed}
+    examples.pop(0)
+    lowest, highest = examples[min(examples)], examples[max(examples)]
+    reorders = lambda s: swaps(s, lowest) or swaps(highest, s)
+    examples = {k: e for k, e in examples.items() if reorders(e)}  # Python's Unicode may be newer than the library's.
+    classes = {}
+    for c in CODE_POINTS:
+        s = chr(c)
+        if c in decomposed or not reorders(s):
+            continue
+        fitting = [k for k, e in examples.items() if not swaps(s, e) and not swaps(e, s)]
+        assert len(fitting) == 1, (hex(c), fitting)
+        classes[c] = fitting[0]
+    return classes
+
+
+def lower_case():
+    lower = normalizers.Lowercase()
+    found = {c: lower.normalize_str(chr(c)) for c in CODE_POINTS}
+    changed = {c: s for c, s in found.items() if s != chr(c)}
+    return {c: ord(s) for c, s in changed.items() if len(s) == 1}, {c: s for c, s in changed.items() if len(s) > 1}
+
+
+def lower_runs(lower):
+    """(first, last, step, distance): the code points first, first + step, ..., last move by distance."""
+    runs = []
+    for c in sorted(lower):
+        distance = lower[c] - c
+        if runs and runs[-1][3] == distance:
+            first, last, step, _ = runs[-1]
+            if c - last == step or (first == last and c - last in (1, 2)):
+                runs[-1] = [first, c, c - last, distance]
+                continue
+        runs.append([c, c, 1, distance])
+    return runs
+
+
+def emit(kind, name, items):
+    print(f"const {kind} {name}_data[] = {{")
+    line = "   "
+    for item in items:
+        if len(line) + len(item) + 2 > 120:
+            print(line)
+            line = "   "
+        line += f" {item},"
+    print(line + "\n};")
+    print(f"const std::span<const {kind}> {name}({name}_data);\n")
+
+
+def emit_properties(table):
+    changes, previous = [], 0
+    for c in range(0x110000):
+        flags = sum(1 << i for i, name in enumerate(FLAGS) if c in table[name])
+        if flags != previous:
+            changes.append(f"0x{c << 11 | flags:08X}")
+        previous = flags
+    print("// Code point << 11 | flags, where the flags change.")
+    emit("std::uint32_t", "property_changes", changes)
+
+
+def emit_decompositions(decomposed):
+    items = []
+    for c, parts in sorted(decomposed.items()):
+        items += [f"0x{len(parts) << 24 | c:X}"] + [f"0x{p:X}" for p in parts]
+    print("// Length << 24 | code point, then its full canonical decomposition; Hangul syllables are arithmetic.")
+    emit("std::uint32_t", "decompositions", items)
+
+
+def emit_combining_classes(classes):
+    runs = []
+    for c in sorted(classes):
+        if runs and runs[-1][1] == c - 1 and runs[-1][2] == classes[c]:
+            runs[-1][1] = c
+        else:
+            runs.append([c, c, classes[c]])
+    emit("CombiningRun", "combining_runs", [f"{{0x{a:X}, 0x{b:X}, {k}}}" for a, b, k in runs])
+
+
+def main():
+    assert tokenizers.__version__.startswith("0.23."), tokenizers.__version__
+    decomposed = decompositions()
+    lower, lower_long = lower_case()
+    assert lower_long == {0x130: "i\u0307"}, lower_long
+    print(f"// Generated by tools/generate_unicode_tables.py from tokenizers {tokenizers.__version__}; do not edit.")
+    print('#include "text/unicode_tables.h"\n\n// clang-format off\nnamespace assay::unicode {\n')
+    emit_properties(properties())
+    emit_decompositions(decomposed)
+    emit_combining_classes(combining_classes(decomposed))
+    emit("LowerRun", "lower_runs", [f"{{0x{a:X}, 0x{b:X}, {s}, {d}}}" for a, b, s, d in lower_runs(lower)])
+    print("}  // namespace assay::unicode")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

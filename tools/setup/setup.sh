@@ -1,0 +1,143 @@
+# What `./assay` and `./check` share: installing what is missing, configuring, building. Sourced; $root is the project.
+#
+# Nothing is touched but apt's own packages, .deps/ and build/. Everything said goes to stderr; the output of the tools
+# goes to build/setup.log and is shown when a step fails.
+
+say() { printf 'assay: %s\n' "$*" >&2; }
+
+lacking() {  # what the machine lacks, and what to do
+  say "$@"
+  exit 3
+}
+
+logged() {  # COMMAND...
+  local from
+  from=$(($(wc -l 2>/dev/null <"$root/build/setup.log" || echo 0) + 1))
+  "$@" >>"$root/build/setup.log" 2>&1 && return
+  tail -n "+$from" "$root/build/setup.log" | tail -n 40 >&2
+  return 1
+}
+
+# ---- system packages: from the machine's own release, or not at all ----
+
+missing_packages() {  # GROUP...: the packages of these groups that are not installed
+  local wanted group
+  wanted=$(for group; do awk -v group="$group" '$1 == group {print $2}' "$root/tools/setup/packages.txt"; done)
+  comm -13 <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^installed //p' | sort -u) \
+    <(sort -u <<<"$wanted")
+}
+
+# Where several releases are configured, apt takes the newest version of all: this asks for the own one, with its
+# updates. Debian's security and updates suites have codenames of their own, Ubuntu's share one.
+own_release_option() {
+  local VERSION_CODENAME=
+  eval "$(grep '^VERSION_CODENAME=' /etc/os-release)"
+  if [[ -n $VERSION_CODENAME ]]; then echo "--target-release=/^$VERSION_CODENAME(|-security|-updates)\$/"; fi
+}
+
+refuse_other_releases() {  # PACKAGE...: what apt would install from Debian or Ubuntu must be of this release
+  local VERSION_ID= foreign
+  eval "$(grep '^VERSION_ID=' /etc/os-release)"
+  if [[ -z $VERSION_ID ]]; then return; fi
+  foreign=$(apt-get install --simulate --no-install-recommends "$(own_release_option)" "$@" | grep '^Inst ' |
+    grep -E ' (Debian|Ubuntu)[^: ]*:' | grep -vE " (Debian|Ubuntu)[^: ]*:$VERSION_ID[./]" || true)
+  if [[ -n $foreign ]]; then lacking "apt would take a package of another release, nothing was installed: ${foreign%%$'\n'*}"; fi
+}
+
+run_as_root() {
+  if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+can_be_root() {
+  ((EUID == 0)) && return
+  command -v sudo >/dev/null || return 1
+  sudo -n true 2>/dev/null && return
+  [[ -t 0 && -t 2 && -z ${CI:-} ]] && sudo -v
+}
+
+install_packages() {  # PACKAGE...
+  command -v apt-get >/dev/null || lacking "no apt-get here; install what corresponds to these Debian packages: $*"
+  can_be_root || lacking "packages are missing; run: sudo apt-get update && sudo apt-get install" \
+    "--no-install-recommends '$(own_release_option)'" "$@"
+  say "installing $(wc -w <<<"$*") packages: $*"
+  logged run_as_root apt-get update || say "apt-get update failed; going on with the lists that are here"
+  refuse_other_releases "$@"
+  logged run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$(own_release_option)" "$@" ||
+    lacking "apt-get could not install: $*"
+}
+
+need_packages() {  # GROUP...
+  local missing
+  missing=$(missing_packages "$@")
+  if [[ -n $missing ]]; then install_packages $missing; fi
+}
+
+# ---- wheels: tools/setup/NAME.txt pins them by hash, .deps/NAME is what they unpack to ----
+
+python_with_pip() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    "$python" -m pip --version >/dev/null 2>&1 && echo "$python" && return
+  done
+  lacking "python3 has no pip; install python3-pip"
+}
+
+need_wheels() {  # NAME
+  local pins="$root/tools/setup/$1.txt" target="$root/.deps/$1" python work
+  cmp -s "$pins" "$target/pins.txt" && return
+  say "downloading $1 into .deps/"
+  python=$(python_with_pip)
+  mkdir -p "$root/.deps"
+  rm -rf "$target".unfinished.*
+  work=$(mktemp -d "$target.unfinished.XXXXXX")
+  logged "$python" -m pip --no-cache-dir --disable-pip-version-check download --no-deps --only-binary=:all: \
+    --require-hashes --dest "$work/wheels" --requirement "$pins" || lacking "pip could not download the wheels of $pins"
+  logged "$python" "$root/tools/setup/unpack_wheels.py" "$work/wheels" "$work/prefix" || lacking "$pins: cannot be unpacked"
+  cp "$pins" "$work/prefix/pins.txt"
+  chmod 755 "$work/prefix"
+  rm -rf "$target"
+  mv "$work/prefix" "$target"
+  rm -rf "$work"
+}
+
+# ---- oneDNN: the system's where it is new enough, else the wheels ----
+
+readonly oldest_onednn=3.2
+
+is_new_onednn() { [[ -n $1 ]] && dpkg --compare-versions "$1" ge "$oldest_onednn"; }
+
+need_onednn() {
+  is_new_onednn "$(dpkg-query -W -f='${Version}' libdnnl-dev 2>/dev/null)" && return
+  if is_new_onednn "$(apt-cache "-o=APT::Default-Release=$(own_release_option | cut -d= -f2-)" policy libdnnl-dev |
+    sed -n 's/^ *Candidate: \([0-9].*\)/\1/p')"; then
+    install_packages libdnnl-dev
+  else
+    need_wheels onednn
+  fi
+}
+
+# ---- configure and build ----
+
+configure() {  # PRESET [CMAKE OPTION...]: again where the presets changed, or the tree was moved
+  local preset=$1 cache="$root/build/$1/CMakeCache.txt"
+  if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache" 2>/dev/null; then rm -rf "$root/build/$preset"; fi
+  if (($# == 1)) && [[ "$root/build/$preset/build.ninja" -nt "$root/CMakePresets.json" ]]; then return; fi
+  (cd "$root" && logged cmake --preset "$@")
+}
+
+show_progress() {  # on a terminal, one line that counts; elsewhere nothing
+  local line
+  while IFS= read -r line; do
+    if [[ -t 2 && $line == \[*/*\]* ]]; then printf '\r%s %s' "$1" "${line%%]*}]" >&2; fi
+  done
+  if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+}
+
+build() {  # PRESET TARGET...
+  local log="$root/build/$1/build.log" preset=$1
+  shift
+  if ! ninja -C "$root/build/$preset" "$@" 2>&1 | tee "$log" | show_progress "assay: building"; then
+    grep -vE '^(\[[0-9]+/[0-9]+\]|ninja: )' "$log" | head -n 80 >&2
+    return 1
+  fi
+}
