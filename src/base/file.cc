@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/handle.h"
@@ -34,12 +35,21 @@ Descriptor open_regular(const std::filesystem::path& path, std::size_t& size) {
   return file;
 }
 
-void write_all(int descriptor, std::string_view content, const std::filesystem::path& path) {
+void write_all(int descriptor, std::span<const std::byte> content, const std::filesystem::path& path) {
   while (!content.empty()) {
     const ssize_t written = ::write(descriptor, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail_user("{}: {}", path.string(), reason());
-    content.remove_prefix(static_cast<std::size_t>(written));
+    content = content.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+/// Up to `size` bytes; 0 at the end of the file.
+std::size_t read_some(int descriptor, void* to, std::size_t size, const std::filesystem::path& path) {
+  while (true) {
+    const ssize_t got = ::read(descriptor, to, size);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) fail_user("{}: {}", path.string(), reason());
   }
 }
 
@@ -83,23 +93,34 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   std::string content(size, '\0');
   std::size_t filled = 0;
   while (filled < size) {
-    const ssize_t got = ::read(file.get(), content.data() + filled, size - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_user("{}: {}", path.string(), reason());
+    const std::size_t got = read_some(file.get(), content.data() + filled, size - filled, path);
     if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
+    filled += got;
   }
   content.resize(filled);
   return content;
 }
 
+void read_pieces(const std::filesystem::path& path, const ByteSink& sink) {
+  std::size_t size = 0;
+  const Descriptor file = open_regular(path, size);
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  while (const std::size_t got = read_some(file.get(), piece.data(), piece.size(), path)) {
+    sink(std::span(piece).first(got));
+  }
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  write_file_atomically(path, [&](const ByteSink& sink) { sink(std::as_bytes(std::span(content))); });
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(const ByteSink&)>& produce) {
   std::string temporary = path.string() + ".tmp-XXXXXX";
   Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!file) fail_user("{}: cannot be written: {}", path.string(), reason());
   try {
     ::fchmod(file.get(), 0644);
-    write_all(file.get(), content, path);
+    produce([&](std::span<const std::byte> piece) { write_all(file.get(), piece, path); });
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail_user("{}: {}", path.string(), reason());
   } catch (...) {
     ::unlink(temporary.c_str());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace assay {
 namespace {
@@ -20,7 +21,7 @@ class Guard {
     if (event == Event::object_start || event == Event::array_start) open();
     if (event == Event::object_end || event == Event::array_end) keys_.pop_back();
     if (event == Event::key && !keys_.back().insert(parsed.get_ref<const std::string&>()).second) {
-      fail_user("{}: the key '{}' stands twice in one object", name_, parsed.get_ref<const std::string&>());
+      fail_user("{}: the key '{}' stands twice in one object", name_, printable(parsed.get_ref<const std::string&>()));
     }
     return true;
   }
@@ -44,10 +45,7 @@ Json parse_json(std::string_view text, const std::string& name) {
     // nlohmann's message holds the byte and the cause after a bracketed code; it may quote odd bytes over lines.
     std::string cause = e.what();
     if (const auto bracket = cause.find("] "); bracket != std::string::npos) cause.erase(0, bracket + 2);
-    for (char& c : cause) {
-      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-    }
-    fail_user("{}: {}", name, cause);
+    fail_user("{}: {}", name, printable(cause, 200));
   }
 }
 

@@ -22,9 +22,9 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_hig
   // Multipliers and Weyl increments of Philox 4x32 (Salmon et al. 2011, table 2).
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
-  std::array<std::uint32_t, 4> c = {static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
-                                    static_cast<std::uint32_t>(counter_high),
-                                    static_cast<std::uint32_t>(counter_high >> 32)};
+  std::array<std::uint32_t, 4> c = {
+      static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
+      static_cast<std::uint32_t>(counter_high), static_cast<std::uint32_t>(counter_high >> 32)};
   for (int round = 0; round < 10; ++round) {
     const Product a = multiply(0xD2511F53U, c[0]);
     const Product b = multiply(0xCD9E8D57U, c[2]);

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "hardware/facts.h"
+#include "kernels/packing.h"
+#include "program/operation.h"
+#include "program/program.h"
+#include "tensor/ledger.h"
+#include "tensor/tensor.h"
+
+namespace assay {
+
+/// An input or output of a call with everything that is known before it runs.
+struct Argument {
+  bool present = false;  ///< false: an optional input that is absent, an output that nobody wants
+  bool constant = false;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::int64_t row_stride =
+      0;            ///< Elements between rows (a row is the last axis); > shape.back() for windows into wider rows.
+  Packing packing;  ///< Constants: the layout in which this one will be handed over, where that is settled already.
+
+  std::int64_t width() const { return shape.empty() ? 1 : shape.back(); }
+  std::int64_t rows() const;  ///< Product of all axes but the last.
+};
+
+/// What a kernel is asked to do.
+struct Call {
+  const Operation* operation = nullptr;
+  Attributes attributes;
+  std::vector<Argument> inputs;
+  std::vector<Argument> outputs;
+  int threads = 1;
+
+  /// The argument at that place; an absent one where the call has fewer.
+  const Argument& in(std::size_t index) const;
+  const Argument& out(std::size_t index) const;
+};
+
+/// Where the tensors of a call lie when it runs. Absent arguments are null.
+struct Memory {
+  std::span<const std::byte* const> inputs;
+  std::span<std::byte* const> outputs;
+  std::byte* workspace = nullptr;
+
+  template <typename T>
+  const T* in(std::size_t index) const {
+    return index < inputs.size() ? reinterpret_cast<const T*>(inputs[index]) : nullptr;
+  }
+  template <typename T>
+  T* out(std::size_t index) const {
+    return index < outputs.size() ? reinterpret_cast<T*>(outputs[index]) : nullptr;
+  }
+};
+
+/// A call made ready: decides nothing and allocates nothing when it runs. May be run from one thread at a time.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void run(const Memory& memory) const = 0;
+};
+
+template <typename Function>
+class FunctionKernel final : public Kernel {
+ public:
+  explicit FunctionKernel(Function function) : function_(std::move(function)) {}
+  void run(const Memory& memory) const override { function_(memory); }
+
+ private:
+  Function function_;
+};
+
+/// A kernel from a callable `void(const Memory&)`.
+template <typename Function>
+std::unique_ptr<Kernel> make_kernel(Function function) {
+  return std::make_unique<FunctionKernel<Function>>(std::move(function));
+}
+
+/// A kernel that can run, and what it truthfully does.
+struct Prepared {
+  std::unique_ptr<Kernel> kernel;
+  std::string description;         ///< Which code runs: "avx512 f32, panels of 32".
+  DType operand = DType::f32;      ///< What its multiply instruction multiplies.
+  DType accumulator = DType::f32;  ///< What it adds in.
+  Verdict verdict = Verdict::native;
+  std::string evidence;             ///< Why that verdict: "avx512_bf16", "onednn: brg:avx512_core_amx".
+  std::size_t workspace_bytes = 0;  ///< 64-byte aligned scratch handed to every run; its content does not last.
+  std::vector<Packing> packing;     ///< The layout it wants for each input; may be shorter than inputs (rest: plain).
+};
+
+/// Why an implementation does not take a call, in words for the ledger.
+struct Declined {
+  std::string why;
+};
+
+using Offer = std::variant<Prepared, Declined>;
+
+struct Implementation {
+  const char* name;
+  Offer (*prepare)(const Call& call, const MachineFacts& facts);
+};
+
+/// The implementations of one operation, best first.
+struct OperationKernels {
+  const Operation* operation;
+  std::span<const Implementation> implementations;
+};
+
+/// A device's kernels. An operation that the table lacks has none there.
+struct Backend {
+  const char* name;    ///< "cpu", "reference", "cuda"
+  const char* device;  ///< "cpu", "cuda"
+  std::span<const OperationKernels> table;
+  const char* absent = nullptr;  ///< Why this build has no such backend; null where it has.
+};
+
+const Backend& reference_backend();
+const Backend& cpu_backend();
+
+/// The first implementation that accepts, or every refusal in one sentence.
+Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts);
+
+}  // namespace assay

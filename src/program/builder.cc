@@ -1,0 +1,53 @@
+#include "program/builder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace assay {
+
+ValueId Builder::input(const std::string& name, DType dtype, SymbolicShape shape) {
+  const auto id = static_cast<ValueId>(program_.values.size());
+  program_.values.push_back({name, dtype, std::move(shape), Source::input, false});
+  program_.inputs.push_back({name, id});
+  return id;
+}
+
+ValueId Builder::weight(const std::string& name, SymbolicShape shape) {
+  if (const auto known = weights_.find(name); known != weights_.end()) {
+    ASSAY_ASSERT(program_.value(known->second).shape == shape);
+    return known->second;
+  }
+  const auto id = static_cast<ValueId>(program_.values.size());
+  program_.values.push_back({name, DType::f32, std::move(shape), Source::weight, true});
+  weights_.emplace(name, id);
+  return id;
+}
+
+void Builder::output(const std::string& name, ValueId value) {
+  program_.outputs.push_back({name, value});
+}
+
+void Builder::at(std::string path, Role role) {
+  path_ = std::move(path);
+  role_ = role;
+}
+
+ValueId Builder::add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes) {
+  const std::size_t index = add_node({&operation, std::move(inputs), {}, attributes, path_, role_});
+  return program_.nodes[index].outputs.front();
+}
+
+std::size_t Builder::add_node(Node node) {
+  const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](ValueId id) { return id == no_value || program_.value(id).constant; });
+  node.outputs.clear();
+  for (SymbolicShape& shape : node.operation->shapes(program_, node)) {
+    node.outputs.push_back(static_cast<ValueId>(program_.values.size()));
+    program_.values.push_back({node.path, DType::f32, std::move(shape), Source::computed, constant});
+  }
+  program_.nodes.push_back(std::move(node));
+  return program_.nodes.size() - 1;
+}
+
+}  // namespace assay

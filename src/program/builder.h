@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "program/operation.h"
+#include "program/program.h"
+
+namespace assay {
+
+/// Appends values and operations to a program; shapes follow from the operations' own rules, dtypes start as f32.
+class Builder {
+ public:
+  ValueId input(const std::string& name, DType dtype, SymbolicShape shape);
+  /// The weight of that name in the checkpoint; asked twice, it is the same value (a tied weight stands once).
+  ValueId weight(const std::string& name, SymbolicShape shape);
+  void output(const std::string& name, ValueId value);
+
+  /// Layer path and role that the operations added from now on carry.
+  void at(std::string path, Role role);
+  /// Adds an operation of one output and returns that output.
+  ValueId add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes = {});
+  /// Adds a node as it is (its outputs are made here) and returns its index among program().nodes.
+  std::size_t add_node(Node node);
+
+  const Program& program() const { return program_; }
+  Program take() { return std::move(program_); }
+
+ private:
+  Program program_;
+  std::map<std::string, ValueId> weights_;
+  std::string path_;
+  Role role_ = Role::other;
+};
+
+}  // namespace assay

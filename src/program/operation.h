@@ -1,0 +1,83 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "program/program.h"
+
+namespace assay {
+
+/// What autocast does with an operation (PyTorch's CUDA lists).
+enum class Autocast : std::uint8_t {
+  low_precision,   ///< Runs in the 16-bit operand dtype: matmuls.
+  full_precision,  ///< Runs in f32: norms, softmax, loss.
+  widest,          ///< Runs in the widest dtype of its inputs: everything else.
+};
+
+/// What is true of an operation whatever runs it. One file each in program/operations/.
+struct Operation {
+  const char* name;
+  Autocast autocast;
+  /// Shapes of the outputs; throws a defect where the inputs do not fit one another.
+  std::vector<SymbolicShape> (*shapes)(const Program& program, const Node& node);
+  double (*flops)(const Program& program, const Node& node, Extent extent);
+  double (*bytes)(const Program& program, const Node& node, Extent extent);
+  /// The output is a window into the first input: nothing is computed or copied.
+  bool alias = false;
+};
+
+namespace op {
+extern const Operation embedding;          ///< ids (B,T), table (V,d) [, scales (V)] -> (B,T,d)
+extern const Operation add_rows;           ///< x (B,T,d), table (P,d) -> x + table[t] or x + table[0]
+extern const Operation layer_norm;         ///< x (..,d), gain (d), bias (d) -> (..,d)
+extern const Operation rms_norm;           ///< x (..,d), gain (d) -> (..,d)
+extern const Operation linear;             ///< x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias)
+extern const Operation quantized_linear;   ///< x (..,in) [, x_scale (rows)], Wq s8 (out,in), w_scale (out) [, bias]
+extern const Operation activation;         ///< x -> f(x)
+extern const Operation gated_activation;   ///< x (..,2f) -> f(x[..,:f]) * x[..,f:]
+extern const Operation add;                ///< x, y -> x + y
+extern const Operation multiply;           ///< x, y -> x * y
+extern const Operation rope;               ///< x (B,T,heads*head_dim) -> rotated by position
+extern const Operation attention_scores;   ///< q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T)
+extern const Operation softmax;            ///< scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T)
+extern const Operation attention_context;  ///< p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D)
+extern const Operation attention;          ///< q, k, v [, mask] -> (B,T,H*D); the three above in one
+extern const Operation add_layer_norm;     ///< x, y, gain, bias -> x + y, layer_norm(x + y)
+extern const Operation add_rms_norm;       ///< x, y, gain -> x + y, rms_norm(x + y)
+extern const Operation slice_columns;      ///< x (..,w) -> x[.., offset : offset + width]; alias
+extern const Operation select_row;         ///< x (B,T,d) -> (B,d): the first or last position
+extern const Operation mean_pool;          ///< x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions
+extern const Operation cast;               ///< x -> the same values in the output's dtype
+extern const Operation quantize_rows;      ///< x (..,d) -> s8 (..,d), f32 scale (rows): dynamic, per token, symmetric
+extern const Operation quantize_weight;    ///< W (out,in) -> s8 (out,in), f32 scale (out): per channel, symmetric
+extern const Operation concat_rows;        ///< W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..)
+}  // namespace op
+
+/// Every operation there is.
+std::span<const Operation* const> all_operations();
+
+// Rules that several operations share.
+
+/// The first output has the first input's shape.
+std::vector<SymbolicShape> same_shape(const Program& program, const Node& node);
+/// Every input read once, every output written once.
+double read_once_write_once(const Program& program, const Node& node, Extent extent);
+double no_work(const Program& program, const Node& node, Extent extent);
+/// `count` operations for each element of the first input.
+template <int count>
+double per_element(const Program& program, const Node& node, Extent extent);
+
+/// Elements of an input or output at that extent; 0 where it is absent.
+double input_count(const Program& program, const Node& node, std::size_t index, Extent extent);
+bool has_input(const Node& node, std::size_t index);
+const Value& input(const Program& program, const Node& node, std::size_t index);
+/// Product of all axes but the last.
+Dim rows(const SymbolicShape& shape);
+
+template <int count>
+double per_element(const Program& program, const Node& node, Extent extent) {
+  return count * input_count(program, node, 0, extent);
+}
+
+}  // namespace assay

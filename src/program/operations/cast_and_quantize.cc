@@ -1,0 +1,40 @@
+#include "program/operation.h"
+
+namespace assay {
+namespace {
+
+std::vector<SymbolicShape> values_and_scales(const Program& program, const Node& node) {
+  const SymbolicShape& x = input(program, node, 0).shape;
+  return {x, {rows(x)}};
+}
+
+}  // namespace
+
+// The same values in the output's dtype
+const Operation op::cast = {
+    .name = "cast",
+    .autocast = Autocast::widest,
+    .shapes = same_shape,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
+// scale[r] = max |x[r]| / 127, q[r] = round(x[r] / scale[r])    x: (.., d), q: s8 (.., d), scale: f32 (rows)
+const Operation op::quantize_rows = {
+    .name = "quantize_rows",
+    .autocast = Autocast::widest,
+    .shapes = values_and_scales,
+    .flops = per_element<3>,
+    .bytes = read_once_write_once,
+};
+
+// The same for a constant weight: one scale an output channel
+const Operation op::quantize_weight = {
+    .name = "quantize_weight",
+    .autocast = Autocast::widest,
+    .shapes = values_and_scales,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
+}  // namespace assay

@@ -1,0 +1,73 @@
+#include "base/error.h"
+#include "program/operation.h"
+
+namespace assay {
+namespace {
+
+std::vector<SymbolicShape> slice_shape(const Program& program, const Node& node) {
+  SymbolicShape shape = input(program, node, 0).shape;
+  ASSAY_ASSERT(node.attributes.offset + node.attributes.width <= shape.back().factor);
+  shape.back() = dim(node.attributes.width);
+  return {shape};
+}
+
+std::vector<SymbolicShape> one_row(const Program& program, const Node& node) {
+  const SymbolicShape& x = input(program, node, 0).shape;
+  return {{x.front(), x.back()}};
+}
+
+/// Reads what it writes.
+double written_twice(const Program& program, const Node& node, Extent extent) {
+  return 2.0 * static_cast<double>(storage_bytes(program, node.outputs[0], extent));
+}
+
+std::vector<SymbolicShape> stacked(const Program& program, const Node& node) {
+  SymbolicShape shape = input(program, node, 0).shape;
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const SymbolicShape& more = input(program, node, i).shape;
+    ASSAY_ASSERT(more.size() == shape.size() && (shape.size() == 1 || more[1] == shape[1]));
+    shape[0].factor += more[0].factor;
+  }
+  return {shape};
+}
+
+}  // namespace
+
+// y = x[.., offset : offset + width]; a window into x, nothing is copied
+const Operation op::slice_columns = {
+    .name = "slice_columns",
+    .autocast = Autocast::widest,
+    .shapes = slice_shape,
+    .flops = no_work,
+    .bytes = no_work,
+    .alias = true,
+};
+
+// y[b] = x[b, 0] or x[b, T - 1]    x: (B, T, d), y: (B, d); attributes.row
+const Operation op::select_row = {
+    .name = "select_row",
+    .autocast = Autocast::widest,
+    .shapes = one_row,
+    .flops = no_work,
+    .bytes = written_twice,
+};
+
+// y[b] = mean of x[b, t] over real positions; zeros where there is none.    x: (B, T, d), mask: u8 (B, T), y: (B, d)
+const Operation op::mean_pool = {
+    .name = "mean_pool",
+    .autocast = Autocast::widest,
+    .shapes = one_row,
+    .flops = per_element<1>,
+    .bytes = read_once_write_once,
+};
+
+// W = the rows of W1, W2, ... one after the other; constants only
+const Operation op::concat_rows = {
+    .name = "concat_rows",
+    .autocast = Autocast::widest,
+    .shapes = stacked,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
+}  // namespace assay

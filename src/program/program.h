@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/precision.h"
+#include "tensor/tensor.h"
+
+namespace assay {
+
+/// The batch size and sequence length at which symbolic shapes become concrete.
+struct Extent {
+  std::int64_t batch = 1;
+  std::int64_t seq = 1;
+};
+
+/// One axis: factor * B^batch_power * T^seq_power. Products of such axes are such axes, which is all that models need.
+struct Dim {
+  std::int64_t factor = 1;
+  std::uint8_t batch_power = 0;
+  std::uint8_t seq_power = 0;
+
+  std::int64_t at(Extent extent) const;
+  friend Dim operator*(Dim a, Dim b);
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+constexpr Dim dim_batch{1, 1, 0};
+constexpr Dim dim_seq{1, 0, 1};
+/// A constant axis. Throws a defect where it is not positive.
+Dim dim(std::int64_t extent);
+
+using SymbolicShape = std::vector<Dim>;
+Shape concrete(const SymbolicShape& shape, Extent extent);
+/// "(B, T, 768)".
+std::string to_string(const SymbolicShape& shape);
+
+using ValueId = std::int32_t;
+constexpr ValueId no_value = -1;  ///< An optional input that is absent, or an output that nobody wants.
+
+enum class Source : std::uint8_t { input, weight, computed };
+
+/// A named tensor of the program.
+struct Value {
+  std::string name;  ///< Weights: the name in the checkpoint. Others: "layers.3.attn.q_proj".
+  DType dtype = DType::f32;
+  SymbolicShape shape;
+  Source source = Source::computed;
+  bool constant = false;  ///< A weight, or computed from weights alone: made once, before anything runs.
+};
+
+enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, tanh };
+const char* name(Activation activation);
+
+/// Which rotary pairs turn together: (i, i + d/2), or (2i, 2i + 1).
+enum class RotaryPairs : std::uint8_t { halves, interleaved };
+
+/// Which row an operation picks: of a table, the one of the token's position or the first; of a sequence, first or
+/// last.
+enum class RowChoice : std::uint8_t { by_position, first, last };
+
+/// Everything besides tensors that an operation may need; each operation's file says which fields it reads.
+struct Attributes {
+  double epsilon = 0;                        ///< norms
+  Activation activation = Activation::none;  ///< activation, gated_activation, and linear's fused epilogue
+  std::int64_t heads = 0;                    ///< attention, rope: query heads (rope: heads of its input)
+  std::int64_t kv_heads = 0;                 ///< attention: key and value heads; divides heads
+  std::int64_t head_dim = 0;
+  double scale = 1;     ///< attention: scores are multiplied by it
+  bool causal = false;  ///< attention: position t sees positions 0..t
+  double rope_theta = 10000;
+  RotaryPairs pairs = RotaryPairs::halves;
+  RowChoice row = RowChoice::by_position;
+  std::int64_t offset = 0;         ///< slice_columns: first column
+  std::int64_t width = 0;          ///< slice_columns: columns
+  DType math = DType::f32;         ///< norms, softmax: dtype of the arithmetic inside
+  int chunk = 0;                   ///< linear with an f16 accumulator: products added before the flush to f32
+  DType accumulator = DType::f32;  ///< linear
+};
+
+struct Operation;
+
+struct Node {
+  const Operation* operation = nullptr;
+  std::vector<ValueId> inputs;   ///< no_value where an optional input is absent
+  std::vector<ValueId> outputs;  ///< no_value where an output is not wanted
+  Attributes attributes;
+  std::string path;  ///< Layer path: "layers.3.attn.q_proj".
+  Role role = Role::other;
+};
+
+struct NamedValue {
+  std::string name;
+  ValueId value = no_value;
+};
+
+/// A model, or a step of it, described once: a flat list of operations over named values, in an order in which each
+/// input is computed before it is used. It knows no device. Shapes are symbolic in B and T.
+struct Program {
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<NamedValue> inputs;   ///< "input_ids" s32 (B, T), "attention_mask" u8 (B, T)
+  std::vector<NamedValue> outputs;  ///< "logits", "hidden.0", ...: kept until the end of a run
+
+  const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
+  Value& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }
+  /// The value of that name among `outputs`, or no_value.
+  ValueId output(std::string_view name) const;
+};
+
+/// Floating-point operations of the node; a multiply-add counts two. Masked-away work of causal attention is not
+/// counted.
+double flops(const Program& program, const Node& node, Extent extent);
+/// Bytes that the node must read and write at least.
+double bytes(const Program& program, const Node& node, Extent extent);
+/// Bytes of a value's dense storage.
+std::int64_t storage_bytes(const Program& program, ValueId value, Extent extent);
+/// How often each value is read by nodes or kept as an output.
+std::vector<int> use_counts(const Program& program);
+/// The program as text, one operation a line: outputs = operation(inputs) {attributes}   path, role.
+std::string to_string(const Program& program);
+
+}  // namespace assay
