@@ -25,9 +25,12 @@ struct tf32 {
 /// Every element widens exactly to f64, and each store rounds once from there.
 template <typename T>
 double load(T value) {
-  if constexpr (std::is_arithmetic_v<T>) return value;
-  else if constexpr (std::is_same_v<T, tf32>) return value.value;
-  else return to_f32(value);
+  if constexpr (std::is_arithmetic_v<T>)
+    return value;
+  else if constexpr (std::is_same_v<T, tf32>)
+    return value.value;
+  else
+    return to_f32(value);
 }
 
 template <typename T>
@@ -194,8 +197,10 @@ void convert(DType from_dtype, const void* from, DType to_dtype, void* to, std::
     const auto* source = static_cast<const std::byte*>(from) + static_cast<std::size_t>(begin) * from_bytes;
     auto* target = static_cast<std::byte*>(to) + static_cast<std::size_t>(begin) * to_bytes;
     const auto elements = static_cast<std::size_t>(end - begin);
-    if (same_bits) std::memcpy(target, source, elements * to_bytes);
-    else loop(source, target, elements);
+    if (same_bits)
+      std::memcpy(target, source, elements * to_bytes);
+    else
+      loop(source, target, elements);
   });
 }
 

@@ -21,43 +21,36 @@ using enum DType;
 // 16-bit type; choose_precision settles them.
 // fp16-acc16 adds 64 products in f16 before the flush: the error of such a sum stays under 64 * 2^-11 = 3 % of its
 // largest partial sum, and the flush costs one conversion in 64 multiply-adds.
+// clang-format off
+constexpr auto stored = Activations::as_stored;
+constexpr auto autocast = Activations::autocast_lists;
+constexpr auto native = Activations::native_16bit;
+constexpr std::nullopt_t none = std::nullopt;
 constexpr Precision table[] = {
-    {.name = "fp32", .weights = f32, .activations = f32, .rule = Activations::as_stored, .operand = f32,
-     .accumulator = f32, .output = f32, .math = f32, .gradients = f32, .master_weights = false, .scheme = Scheme::none,
-     .chunk = 0, .cuda_only = false, .tolerance = 2e-5, .note = "strict: no TF32, no implicit bf16"},
-    {.name = "tf32", .weights = f32, .activations = f32, .rule = Activations::as_stored, .operand = tf32,
-     .accumulator = f32, .output = f32, .math = f32, .gradients = f32, .master_weights = false, .scheme = Scheme::none,
-     .chunk = 0, .cuda_only = true, .tolerance = 5e-3, .note = "CUDA sm_80 and newer only"},
-    {.name = "fp16", .weights = f16, .activations = f16, .rule = Activations::as_stored, .operand = f16,
-     .accumulator = f32, .output = f16, .math = f32, .gradients = f16, .master_weights = false, .scheme = Scheme::none,
-     .chunk = 0, .cuda_only = false, .tolerance = 1e-2, .note = "stored in 16 bits; norms and softmax computed in f32"},
-    {.name = "bf16", .weights = bf16, .activations = bf16, .rule = Activations::as_stored, .operand = bf16,
-     .accumulator = f32, .output = bf16, .math = f32, .gradients = bf16, .master_weights = false,
-     .scheme = Scheme::none, .chunk = 0, .cuda_only = false, .tolerance = 5e-2,
-     .note = "stored in 16 bits; norms and softmax computed in f32"},
-    {.name = "mixed-fp16", .weights = f32, .activations = f32, .rule = Activations::autocast_lists, .operand = f16,
-     .accumulator = f32, .output = f16, .math = f32, .gradients = f32, .master_weights = true, .scheme = Scheme::none,
-     .chunk = 0, .cuda_only = false, .tolerance = 1e-2, .note = "f32 weights kept; dynamic loss scaling in training"},
-    {.name = "mixed-bf16", .weights = f32, .activations = f32, .rule = Activations::autocast_lists, .operand = bf16,
-     .accumulator = f32, .output = bf16, .math = f32, .gradients = f32, .master_weights = true,
-     .scheme = Scheme::none, .chunk = 0, .cuda_only = false, .tolerance = 5e-2,
-     .note = "f32 weights kept; no loss scaling"},
-    {.name = "fp16-acc16", .weights = f16, .activations = f16, .rule = Activations::as_stored, .operand = f16,
-     .accumulator = f16, .output = f16, .math = f32, .gradients = std::nullopt, .master_weights = false,
-     .scheme = Scheme::none, .chunk = 64, .cuda_only = false, .tolerance = 5e-2,
-     .note = "sums 64 products in f16, then flushes to f32"},
-    {.name = "int8", .weights = s8, .activations = f32, .rule = Activations::native_16bit, .operand = s8,
-     .accumulator = s32, .output = f32, .math = f32, .gradients = std::nullopt, .master_weights = false,
-     .scheme = Scheme::dynamic_int8, .chunk = 0, .cuda_only = false, .tolerance = 2.5e-1,
-     .note = "every linear layer, the head included; s8 weights per channel, activations per token"},
-    {.name = "int8-weights", .weights = s8, .activations = f32, .rule = Activations::native_16bit, .operand = f32,
-     .accumulator = f32, .output = f32, .math = f32, .gradients = std::nullopt, .master_weights = false,
-     .scheme = Scheme::weight_only_int8, .chunk = 0, .cuda_only = false, .tolerance = 1e-1,
-     .note = "weight only: dequantised on the fly, no integer arithmetic"},
-    {.name = "fp8", .weights = e4m3, .activations = bf16, .rule = Activations::as_stored, .operand = e4m3,
-     .accumulator = f32, .output = bf16, .math = f32, .gradients = std::nullopt, .master_weights = false,
-     .scheme = Scheme::float8, .chunk = 0, .cuda_only = true, .tolerance = 3e-1, .note = "CUDA sm_89 and newer only"},
+    // name         weights acts  rule      operand sums  output math gradients masters
+    //   scheme, chunk, cuda_only, tolerance, note
+    {"fp32",         f32,  f32,  stored,   f32,    f32,  f32,   f32, f32,      false,
+     Scheme::none, 0, false, 2e-5, "strict: no TF32, no implicit bf16"},
+    {"tf32",         f32,  f32,  stored,   tf32,   f32,  f32,   f32, f32,      false,
+     Scheme::none, 0, true, 5e-3, "CUDA sm_80 and newer only"},
+    {"fp16",         f16,  f16,  stored,   f16,    f32,  f16,   f32, f16,      false,
+     Scheme::none, 0, false, 1e-2, "stored in 16 bits; norms and softmax computed in f32"},
+    {"bf16",         bf16, bf16, stored,   bf16,   f32,  bf16,  f32, bf16,     false,
+     Scheme::none, 0, false, 5e-2, "stored in 16 bits; norms and softmax computed in f32"},
+    {"mixed-fp16",   f32,  f32,  autocast, f16,    f32,  f16,   f32, f32,      true,
+     Scheme::none, 0, false, 1e-2, "f32 weights kept; dynamic loss scaling in training"},
+    {"mixed-bf16",   f32,  f32,  autocast, bf16,   f32,  bf16,  f32, f32,      true,
+     Scheme::none, 0, false, 5e-2, "f32 weights kept; no loss scaling"},
+    {"fp16-acc16",   f16,  f16,  stored,   f16,    f16,  f16,   f32, none,     false,
+     Scheme::none, 64, false, 5e-2, "sums 64 products in f16, then flushes to f32"},
+    {"int8",         s8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,
+     Scheme::dynamic_int8, 0, false, 2.5e-1, "every linear layer, the head included; weights per channel, activations per token"},
+    {"int8-weights", s8,   f32,  native,   f32,    f32,  f32,   f32, none,     false,
+     Scheme::weight_only_int8, 0, false, 1e-1, "weight only: dequantised on the fly, no integer arithmetic"},
+    {"fp8",          e4m3, bf16, stored,   e4m3,   f32,  bf16,  f32, none,     false,
+     Scheme::float8, 0, true, 3e-1, "CUDA sm_89 and newer only"},
 };
+// clang-format on
 
 constexpr bool names_are_unique() {
   for (std::size_t i = 0; i < std::size(table); ++i) {

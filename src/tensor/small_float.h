@@ -91,7 +91,8 @@ constexpr float decode(std::uint32_t bits, const SmallFormat& format) {
   }
   const auto rebias = static_cast<std::uint32_t>(127 - format.bias);
   if (rebias == 0) return std::bit_cast<float>(sign | magnitude << widen);
-  if (magnitude >> format.mantissa_bits != 0) return std::bit_cast<float>(sign | ((magnitude << widen) + (rebias << 23)));
+  if (magnitude >> format.mantissa_bits != 0)
+    return std::bit_cast<float>(sign | ((magnitude << widen) + (rebias << 23)));
   const float unit = std::bit_cast<float>((rebias + 1 - static_cast<std::uint32_t>(format.mantissa_bits)) << 23);
   const float value = static_cast<float>(magnitude) * unit;
   return sign != 0 ? -value : value;
