@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace assay {
+
+/// Which rooms of src/ each room may include, besides itself and `base`: the table of levels of docs/design.md.
+/// An arrow that is missing here is a question of design before it is a word in this table.
+inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
+    {"base", {}},
+    {"tensor", {}},
+    {"hub", {}},
+    {"program", {"tensor"}},
+    {"formats", {"tensor"}},
+    {"hardware", {"tensor"}},
+    {"text", {"formats", "hub"}},
+    {"model", {"program", "formats", "hub", "tensor"}},
+    {"kernels", {"program", "hardware", "tensor"}},
+    {"runtime", {"kernels", "model", "program", "hardware", "tensor"}},
+    {"measure", {"hardware"}},
+    {"results", {"tensor"}},
+    {"quality", {"runtime", "text", "model", "program", "tensor"}},
+    {"training", {"runtime", "text", "model", "program", "tensor"}},
+    {"report", {"results", "tensor"}},
+    {"experiments",
+     {"quality", "training", "results", "measure", "runtime", "kernels", "model", "text", "program", "formats",
+      "hardware", "hub", "tensor"}},
+    {"cli",
+     {"experiments", "report", "quality", "training", "results", "measure", "runtime", "kernels", "model", "text",
+      "program", "formats", "hardware", "hub", "tensor"}},
+};
+
+}  // namespace assay
