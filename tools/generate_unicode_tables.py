@@ -86,18 +86,13 @@ def decompositions():
 def combining_classes(decomposed):
     """Canonical combining classes, from which pairs NFD puts into the other order."""
     nfd = normalizers.NFD()
-    swaps = lambda a, b: nfd.normalize_str(a + b) == b + a
-    examples = {unicodedata.combining(chr(c)): chr(c) for c in reversed(CODE_POINTS) if c not in decomposed}
-    examples.pop(0)
-    lowest, highest = examples[min(examples)], examples[max(examples)]
-    reorders = lambda s: swaps(s, lowest) or swaps(highest, s)
-    examples = {k: e for k, e in examples.items() if reorders(e)}  # Python's Unicode may be newer than the library's.
+    swaps = lambda a, b: a != b and nfd.normalize_str(a + b) == b + a
+    reorders = lambda s: swaps(s, "\u0334") or swaps("\u0345", s)  # The lowest and the highest class, 1 and 240.
+    marks = [c for c in CODE_POINTS if c not in decomposed and reorders(chr(c))]
+    examples = {unicodedata.combining(chr(c)): chr(c) for c in reversed(marks)}
     classes = {}
-    for c in CODE_POINTS:
-        s = chr(c)
-        if c in decomposed or not reorders(s):
-            continue
-        fitting = [k for k, e in examples.items() if not swaps(s, e) and not swaps(e, s)]
+    for c in marks:
+        fitting = [k for k, e in examples.items() if k and not swaps(chr(c), e) and not swaps(e, chr(c))]
         assert len(fitting) == 1, (hex(c), fitting)
         classes[c] = fitting[0]
     return classes

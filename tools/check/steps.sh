@@ -1,0 +1,138 @@
+# The steps of ./check. A step's output goes to build/check/; it is shown where the step fails. A step that counts cases
+# of its own prints "PASSED FAILED SKIPPED" as its last line of output, any other is one case.
+
+passed=0
+failed=0
+skipped=0
+readonly not_here=77   # a step returns this where it cannot run here; its last line says why
+
+step() {  # NAME FUNCTION [ARGUMENT...]
+  local name=$1 log counts status seconds start=$EPOCHREALTIME
+  shift
+  log=build/check/${*// /-}.log
+  ("$@") >"$log" 2>&1 </dev/null
+  status=$?
+  seconds=$(awk "BEGIN {printf \"%.1f\", $EPOCHREALTIME - $start}")
+  counts=$(tail -n 1 "$log" | grep -xE '[0-9]+ [0-9]+ [0-9]+' || true)
+  if [[ -z $counts ]]; then
+    case $status in
+      0) counts="1 0 0" ;;
+      "$not_here") counts="0 0 1" ;;
+      *) counts="0 1 0" ;;
+    esac
+  fi
+  add_counts $counts
+  report_step "$name" "$seconds" "$status" "$log" $counts
+}
+
+add_counts() {  # PASSED FAILED SKIPPED
+  passed=$((passed + $1))
+  failed=$((failed + $2))
+  skipped=$((skipped + $3))
+}
+
+report_step() {  # NAME SECONDS STATUS LOG PASSED FAILED SKIPPED
+  local verdict=ok
+  if (($6 > 0)); then verdict=FAILED; elif (($3 == not_here)); then verdict=skipped; fi
+  printf '%-8s %7s s  %s: %d passed, %d failed, %d skipped\n' "$verdict" "$2" "$1" "$5" "$6" "$7"
+  case $verdict in
+    FAILED) tail -n 60 "$4" | sed 's/^/    /' ;;
+    skipped) tail -n 1 "$4" | sed 's/^/    /' ;;
+  esac
+}
+
+finish() {
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  exit $((failed > 0))
+}
+
+sources() {  # every C++ file of the working tree
+   git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.cu' '*.cuh' |
+    while IFS= read -r file; do if [[ -f $file ]]; then echo "$file"; fi; done
+}
+
+set_up() {
+  set -e
+  need_packages build check
+  need_onednn
+  need_wheels clang-format
+}
+
+check_format() { sources | xargs -d '\n' .deps/clang-format/clang_format/data/bin/clang-format --dry-run --Werror; }
+
+build_release() { configure release -DASSAY_TESTS=ON && build release; }
+
+# 1 test program at a time: each uses every core.
+run_tests() {  # PRESET
+  local log=build/check/ctest-$1.log labels=()
+  if [[ $1 == asan ]]; then labels=(-L sanitized); fi
+  ctest --test-dir "build/$1" "${labels[@]}" -V --timeout 900 >"$log" 2>&1
+  grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(Failure|ERROR: |runtime error: ))' "$log"
+  awk -f tools/check/count_tests.awk "$log"
+}
+
+build_sanitized() { configure asan && build asan sanitized_tests; }
+
+build_fuzzers() { configure fuzz && build fuzz fuzz_programs; }
+
+fuzz_one() {  # PROGRAM: its seeds, if it has any, are in src/<room>/<name>_seeds/
+  local name seeds
+  name=$(basename "$1")
+  mapfile -t seeds < <(find src -type d -name "${name#fuzz_}_seeds")
+  mkdir -p "build/fuzz/corpus/$name" build/fuzz/crashes
+  OMP_NUM_THREADS=1 "$1" -max_total_time="${ASSAY_FUZZ_SECONDS:-30}" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
+    -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" "${seeds[@]}" >"build/check/$name.log" 2>&1
+}
+
+fuzz_and_say() {  # PROGRAM
+  if fuzz_one "$1"; then
+    echo "ok $(basename "$1"): $(grep -E '^Done' "build/check/$(basename "$1").log")"
+  else
+    echo "FAILED $(basename "$1"): $(grep -E 'ERROR|SUMMARY|Test unit written' "build/check/$(basename "$1").log" | head -n 3 | tr '\n' ' ')"
+  fi
+}
+
+run_fuzzers() {
+  local programs verdicts
+  programs=$(find build/fuzz/fuzzers -type f -name 'fuzz_*' -perm -u+x 2>/dev/null | sort)
+  if [[ -z $programs ]]; then echo "there is no fuzz program" && return 1; fi
+  export -f fuzz_one fuzz_and_say
+  verdicts=$(xargs -P "$(nproc)" -I{} bash -c 'fuzz_and_say {}' <<<"$programs")
+  echo "$verdicts"
+  echo "$(grep -c '^ok' <<<"$verdicts") $(grep -c '^FAILED' <<<"$verdicts") 0"
+}
+
+# What this branch changed; on the main branch itself, what its last commit changed. Uncommitted work always counts.
+changed_files() {
+  local base
+  base=$(git merge-base origin/main HEAD 2>/dev/null || true)
+  if [[ -z $base || $base == $(git rev-parse HEAD) ]]; then base=$(git rev-parse --quiet --verify HEAD~1 || git rev-parse HEAD); fi
+  { git diff --name-only --diff-filter=d "$base" -- 'src/*.cc' 'tests/*.cc' && git ls-files --others --exclude-standard -- 'src/*.cc' 'tests/*.cc'; } |
+    grep -v '_fuzz\.cc$' | sort -u
+}
+
+tidy_one() {  # FILE DEADLINE
+  if ((EPOCHSECONDS >= $2)); then
+    echo "not reached: $1"
+  elif clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option "$1" >"build/check/tidy-$(tr / - <<<"$1").log" 2>&1; then
+    echo "ok $1"
+  else
+    echo "FAILED $1"
+    grep -E 'error:|warning:' "build/check/tidy-$(tr / - <<<"$1").log" | head -n 5
+  fi
+}
+
+tidy_changed_files() {
+  local files verdicts deadline=$((EPOCHSECONDS + ${ASSAY_TIDY_SECONDS:-150}))
+  files=$(changed_files)
+  if [[ -z $files ]]; then echo "no C++ file changed" && return; fi
+  export -f tidy_one
+  verdicts=$(xargs -P "$(nproc)" -I{} bash -c "tidy_one {} $deadline" <<<"$files")
+  echo "$verdicts"
+  echo "$(grep -c '^ok' <<<"$verdicts") $(grep -c '^FAILED' <<<"$verdicts") $(grep -c '^not reached' <<<"$verdicts")"
+}
+
+run_readme_commands() {
+  if [[ ! -f README.md ]]; then echo "there is no README.md" && return 1; fi
+  tools/check/readme_commands.sh "$root"
+}
