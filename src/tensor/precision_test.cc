@@ -1,0 +1,100 @@
+#include "tensor/precision.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "base/error.h"
+
+namespace assay {
+namespace {
+
+std::string message_of(std::string_view name, std::string_view overrides) {
+  try {
+    choose_precision(name, overrides, std::nullopt);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::user);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PrecisionTable, HasTheTenRowsInOrder) {
+  std::vector<std::string> names;
+  for (const Precision& row : precision_table()) names.emplace_back(row.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"fp32", "tf32", "fp16", "bf16", "mixed-fp16", "mixed-bf16", "fp16-acc16",
+                                             "int8", "int8-weights", "fp8"}));
+}
+
+TEST(PrecisionTable, RowsAreConsistent) {
+  for (const Precision& row : precision_table()) {
+    EXPECT_EQ(find_precision(row.name).name, row.name);
+    EXPECT_GT(row.tolerance, 0) << row.name;
+    EXPECT_LT(row.tolerance, 1) << row.name;
+    EXPECT_EQ(row.math, DType::f32) << row.name << ": norms, softmax and loss are computed in f32 in every row";
+    EXPECT_EQ(row.chunk > 0, row.accumulator == DType::f16) << row.name << ": only f16 sums are flushed in chunks";
+    EXPECT_EQ(row.operand == DType::s8, row.accumulator == DType::s32) << row.name << ": s8 products sum in s32";
+    EXPECT_EQ(row.weights == DType::s8, row.scheme == Scheme::dynamic_int8 || row.scheme == Scheme::weight_only_int8)
+        << row.name;
+    EXPECT_STRNE(row.note, "") << row.name;
+  }
+}
+
+TEST(PrecisionTable, MixedKeepsFullWeightsAndHalvesStoreHalves) {
+  for (const char* name : {"mixed-fp16", "mixed-bf16"}) {
+    EXPECT_EQ(find_precision(name).weights, DType::f32);
+    EXPECT_TRUE(find_precision(name).master_weights);
+    EXPECT_EQ(find_precision(name).rule, Activations::autocast_lists);
+  }
+  for (const char* name : {"fp16", "bf16"}) EXPECT_EQ(size_of(find_precision(name).weights), 2U);
+}
+
+TEST(ChoosePrecision, SettlesTheSixteenBitTypeOfInt8) {
+  const PrecisionChoice with = choose_precision("int8", "", DType::bf16);
+  EXPECT_EQ(with.row.activations, DType::bf16);
+  EXPECT_EQ(with.row.output, DType::bf16);
+  EXPECT_EQ(with.row.operand, DType::s8);
+  EXPECT_EQ(with.row.rule, Activations::as_stored);
+  const PrecisionChoice without = choose_precision("int8-weights", "", std::nullopt);
+  EXPECT_EQ(without.row.activations, DType::f32);
+  EXPECT_EQ(without.row.operand, DType::f32);
+  EXPECT_EQ(choose_precision("int8-weights", "", DType::bf16).row.operand, DType::bf16);
+  EXPECT_EQ(choose_precision("fp16", "", DType::bf16).row.activations, DType::f16) << "other rows do not change";
+}
+
+TEST(ChoosePrecision, OverridesAreFoundByRoleAndNamedInOneOrder) {
+  const PrecisionChoice choice = choose_precision("bf16", "softmax=f32,norm=f16", std::nullopt);
+  EXPECT_EQ(choice.override_for(Role::softmax), DType::f32);
+  EXPECT_EQ(choice.override_for(Role::norm), DType::f16);
+  EXPECT_EQ(choice.override_for(Role::head), std::nullopt);
+  EXPECT_EQ(choice.name(), "bf16[norm=f16,softmax=f32]");
+  EXPECT_EQ(choice.name(), choose_precision("bf16", "norm=float16,softmax=fp32", std::nullopt).name());
+  EXPECT_EQ(choose_precision("bf16", "", std::nullopt).name(), "bf16");
+}
+
+TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
+  EXPECT_EQ(message_of("fp17", ""),
+            "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
+            "fp16-acc16, int8, int8-weights, fp8");
+  EXPECT_NE(message_of("bf16", "nose=f16").find("no role 'nose'; the roles are embedding, attention"),
+            std::string::npos);
+  EXPECT_NE(message_of("bf16", "norm=s8").find("not 's8'"), std::string::npos);
+  EXPECT_NE(message_of("bf16", "norm").find("role=dtype"), std::string::npos);
+  EXPECT_NE(message_of("bf16", "norm=f16,").find("--with ''"), std::string::npos);
+  EXPECT_NE(message_of("bf16", "norm=f16,norm=f32").find("stands twice"), std::string::npos);
+}
+
+TEST(Roles, EveryNameParsesBack) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Role::other); ++i) {
+    const auto role = static_cast<Role>(i);
+    EXPECT_EQ(parse_role(name(role)), role);
+    names.insert(name(role));
+  }
+  EXPECT_EQ(names.size(), 9U);
+  EXPECT_EQ(parse_role("Norm"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace assay

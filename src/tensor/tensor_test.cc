@@ -1,0 +1,56 @@
+#include "tensor/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "tensor/ledger.h"
+
+namespace assay {
+namespace {
+
+TEST(Shape, CountsElementsAndRefusesWhatCannotBe) {
+  EXPECT_EQ(element_count({}), 1);
+  EXPECT_EQ(element_count({2, 128, 768}), 2 * 128 * 768);
+  EXPECT_EQ(element_count({0, std::int64_t{1} << 62}), 0);
+  EXPECT_EQ(element_count({std::int64_t{1} << 31, std::int64_t{1} << 31}), std::int64_t{1} << 62);
+  EXPECT_THROW(element_count({std::int64_t{1} << 32, std::int64_t{1} << 31}), Error);
+  EXPECT_THROW(element_count({4, -1}), Error);
+  EXPECT_EQ(to_string(Shape{2, 3}), "(2, 3)");
+}
+
+TEST(Tensor, OwnsAlignedMemoryOfItsSize) {
+  const Tensor tensor(DType::bf16, {3, 5});
+  EXPECT_EQ(tensor.bytes(), 30U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0U);
+}
+
+TEST(Tensor, ViewFollowsAMove) {
+  Tensor tensor(DType::f32, {4});
+  const std::byte* memory = tensor.data();
+  const Tensor moved = std::move(tensor);
+  EXPECT_EQ(moved.view().data, memory);
+}
+
+TEST(Memory, ARefusedAllocationIsALackOfTheMachine) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer ends the program at such a request";
+#endif
+  try {
+    allocate_aligned(std::size_t{1} << 60);
+    FAIL() << "an exbibyte was granted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::lacking);
+    EXPECT_NE(std::string(error.what()).find("1152921504606846976"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Ledger, VerdictsHaveTheirNames) {
+  EXPECT_STREQ(name(Verdict::native), "native");
+  EXPECT_STREQ(name(Verdict::widened), "widened");
+  EXPECT_STREQ(name(Verdict::unsupported), "unsupported");
+}
+
+}  // namespace
+}  // namespace assay
