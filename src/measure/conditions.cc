@@ -1,0 +1,157 @@
+#include "measure/conditions.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> read_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (std::getline(file, line)) return line;
+  return std::nullopt;
+}
+
+std::optional<double> read_number(const fs::path& path) {
+  std::ifstream file(path);
+  double value = 0;
+  if (file >> value) return value;
+  return std::nullopt;
+}
+
+/// Entries of a folder; none where it is absent.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) entries.push_back(entry.path());
+  return entries;
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+/// First line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice, in ticks; the guest
+/// times are part of user and nice already (proc(5)).
+void read_stat(const fs::path& root, Counters& counters) {
+  const auto line = read_line(root / "proc/stat");
+  if (!line || !line->starts_with("cpu ")) return;
+  std::istringstream text(line->substr(4));
+  std::array<double, 8> ticks{};
+  for (double& value : ticks) text >> value;
+  const double tick_s = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto [user, nice, system, idle, waiting, irq, softirq, stolen] = ticks;
+  counters.busy_s = (user + nice + system + irq + softirq) * tick_s;
+  counters.stolen_s = stolen * tick_s;
+  counters.total_s = (user + nice + system + idle + waiting + irq + softirq + stolen) * tick_s;
+}
+
+std::optional<double> mean_of_cpuinfo(const fs::path& root) {
+  std::ifstream file(root / "proc/cpuinfo");
+  double sum = 0;
+  int count = 0;
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (!line.starts_with("cpu MHz") || colon == std::string::npos) continue;
+    sum += std::strtod(line.c_str() + colon + 1, nullptr);
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return sum / count;
+}
+
+bool is_processor_sensor(const std::string& name) {
+  for (const char* known : {"coretemp", "k10temp", "zenpower", "x86_pkg_temp", "cpu_thermal", "cpu-thermal"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+void take_hottest(std::optional<double>& hottest, std::optional<double> millidegrees) {
+  if (millidegrees) hottest = std::max(hottest.value_or(*millidegrees / 1e3), *millidegrees / 1e3);
+}
+
+std::optional<double> hottest_of_hwmon(const fs::path& root) {
+  std::optional<double> hottest;
+  for (const fs::path& device : entries_of(root / "sys/class/hwmon")) {
+    if (!is_processor_sensor(read_line(device / "name").value_or(""))) continue;
+    for (const fs::path& file : entries_of(device)) {
+      const std::string name = file.filename().string();
+      if (name.starts_with("temp") && name.ends_with("_input")) take_hottest(hottest, read_number(file));
+    }
+  }
+  return hottest;
+}
+
+std::optional<double> hottest_of_zones(const fs::path& root) {
+  std::optional<double> hottest;
+  for (const fs::path& zone : entries_of(root / "sys/class/thermal")) {
+    if (is_processor_sensor(read_line(zone / "type").value_or(""))) take_hottest(hottest, read_number(zone / "temp"));
+  }
+  return hottest;
+}
+
+}  // namespace
+
+Counters read_counters(const fs::path& root) {
+  Counters counters;
+  read_stat(root, counters);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  counters.own_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  counters.page_faults = usage.ru_minflt + usage.ru_majflt;
+  counters.major_page_faults = usage.ru_majflt;
+  counters.at_s = now_s();
+  return counters;
+}
+
+std::optional<double> read_frequency_mhz(const fs::path& root) {
+  double sum_khz = 0;
+  int count = 0;
+  for (const fs::path& cpu : entries_of(root / "sys/devices/system/cpu")) {
+    const auto khz = read_number(cpu / "cpufreq/scaling_cur_freq");
+    if (!khz) continue;
+    sum_khz += *khz;
+    ++count;
+  }
+  if (count > 0) return sum_khz / count / 1e3;
+  return mean_of_cpuinfo(root);
+}
+
+std::optional<double> read_temperature_c(const fs::path& root) {
+  const auto hottest = hottest_of_hwmon(root);
+  return hottest ? hottest : hottest_of_zones(root);
+}
+
+void Conditions::add(const Counters& before, const Counters& after) {
+  window_s += after.at_s - before.at_s;
+  busy_s += after.busy_s - before.busy_s;
+  stolen_s += after.stolen_s - before.stolen_s;
+  total_s += after.total_s - before.total_s;
+  own_s += after.own_s - before.own_s;
+  page_faults += after.page_faults - before.page_faults;
+  major_page_faults += after.major_page_faults - before.major_page_faults;
+}
+
+std::optional<double> Conditions::foreign_load() const {
+  if (total_s <= 0) return std::nullopt;
+  return std::clamp((busy_s - own_s) / total_s, 0.0, 1.0);
+}
+
+std::optional<double> Conditions::stolen_share() const {
+  if (total_s <= 0) return std::nullopt;
+  return std::clamp(stolen_s / total_s, 0.0, 1.0);
+}
+
+}  // namespace assay

@@ -1,0 +1,247 @@
+#include "measure/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t warm_up_group = 3;
+constexpr double steady_change = 0.05;
+/// Share of the whole budget that warm-up may use where the rule is never met.
+constexpr double warm_up_share = 0.2;
+/// A window lasts this many steps of the clock, so that reading it wrong by one is 0.1 %.
+constexpr double clock_steps_a_window = 1000;
+/// Another subject's weights have just gone through the caches: runs shorter than this get one untimed run before each
+/// window. For longer ones, refilling the caches (some 10 ms from memory) is part of what a user sees anyway.
+constexpr double lead_in_below_s = 0.1;
+/// Below this many rounds an interval may look narrow by luck.
+constexpr std::size_t fewest_rounds = 10;
+constexpr double seconds_between_slow_readings = 0.5;
+
+class Sampler {
+ public:
+  Sampler(std::span<const Subject> subjects, const SamplingOptions& options)
+      : subjects_(subjects), options_(options), random_(options.seed), series_(subjects.size()) {
+    for (std::size_t i = 0; i < subjects.size(); ++i) series_[i].name = subjects[i].name;
+    slow_reading_s_.resize(subjects.size(), -seconds_between_slow_readings);
+  }
+
+  std::vector<Series> run() {
+    run_first();
+    begin_s_ = options_.clock.now_s();
+    for (const std::size_t i : sampled_) warm_up(i);
+    rounds_begin_s_ = options_.clock.now_s();
+    StoppedBy cause = StoppedBy::interrupted;
+    while (!sampled_.empty() && !(is_interrupted() || is_finished(cause))) run_round();
+    settle(is_interrupted() ? StoppedBy::interrupted : cause);
+    return std::move(series_);
+  }
+
+ private:
+  bool is_interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
+  double budget_s() const { return options_.seconds * static_cast<double>(std::max<std::size_t>(sampled_.size(), 1)); }
+  double spent_s() const { return begin_s_ ? options_.clock.now_s() - *begin_s_ : 0.0; }
+
+  void tell(const char* phase, std::size_t i) const {
+    if (!options_.progress) return;
+    double share = spent_s() / budget_s();
+    double left = budget_s() - spent_s();
+    if (options_.rounds > 0) {
+      share = static_cast<double>(rounds_) / options_.rounds;
+      left = rounds_ == 0 ? left : (options_.clock.now_s() - rounds_begin_s_) * (1 / share - 1);
+    }
+    options_.progress({phase, subjects_[i].name, std::clamp(share, 0.0, 1.0), std::max(left, 0.0)});
+  }
+
+  double timed_s(const Subject& subject, int repetitions) const {
+    const double begin = options_.clock.now_s();
+    for (int i = 0; i < repetitions; ++i) subject.run();
+    return options_.clock.now_s() - begin;
+  }
+
+  void run_first() {
+    for (std::size_t i = 0; i < subjects_.size() && !is_interrupted(); ++i) {
+      tell("first run", i);
+      const double first_s = timed_s(subjects_[i], 1);
+      series_[i].first_ms = first_s * 1e3;
+      series_[i].result_sum += subjects_[i].read_result();
+      if (first_s > options_.most_first_run_s) {
+        series_[i].stopped_by = StoppedBy::too_slow;
+      } else {
+        sampled_.push_back(i);
+      }
+    }
+  }
+
+  void warm_up(std::size_t i) {
+    Series& series = series_[i];
+    const double end_s = options_.clock.now_s() + warm_up_share * options_.seconds;
+    while (!series.steady && !is_interrupted()) {
+      tell("warm-up", i);
+      series.warm_up_ms.push_back(timed_s(subjects_[i], 1) * 1e3);
+      series.result_sum += subjects_[i].read_result();
+      series.steady = is_steady(series.warm_up_ms);
+      if (options_.clock.now_s() >= end_s) break;
+    }
+    choose_repetitions(i);
+  }
+
+  double warm_run_s(std::size_t i) const {
+    const std::vector<double>& ms = series_[i].warm_up_ms;
+    const std::size_t last = std::min(ms.size(), warm_up_group);
+    return last == 0 ? 0.0 : median(std::span(ms).last(last)) * 1e-3;
+  }
+
+  void choose_repetitions(std::size_t i) {
+    const double window_s = std::max(clock_steps_a_window * options_.clock.resolution_s, options_.least_window_s);
+    const double run_s = std::max(warm_run_s(i), options_.clock.resolution_s);
+    if (run_s > 0) series_[i].repetitions = static_cast<int>(std::clamp(std::ceil(window_s / run_s), 1.0, 1e6));
+  }
+
+  void run_round() {
+    std::vector<std::size_t> order = sampled_;
+    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random_.below(left)]);
+    for (const std::size_t i : order) {
+      if (is_interrupted()) return;
+      tell("sampling", i);
+      run_window(i);
+    }
+    ++rounds_;
+  }
+
+  void run_window(std::size_t i) {
+    const Subject& subject = subjects_[i];
+    Series& series = series_[i];
+    if (warm_run_s(i) < lead_in_below_s) subject.run();
+    const double energy_before_j = options_.meter ? options_.meter->read_j() : 0;
+    const Counters before = read_counters(options_.root);
+    const double at_s = options_.clock.now_s();
+    const double window_s = timed_s(subject, series.repetitions);
+    const Counters after = read_counters(options_.root);
+    if (options_.meter) add_energy(series, options_.meter->read_j() - energy_before_j, window_s);
+    series.result_sum += subject.read_result();
+    series.conditions.add(before, after);
+    series.at_s.push_back(at_s - rounds_begin_s_);
+    series.raw_ms.push_back(window_s * 1e3 / series.repetitions);
+    read_slow_conditions(i);
+  }
+
+  void add_energy(Series& series, double window_j, double window_s) const {
+    if (!series.energy) series.energy.emplace();
+    series.energy->add(options_.meter->facts(), window_j, window_s);
+  }
+
+  /// Frequency and temperature cost many file reads: after the first window, then at this interval.
+  void read_slow_conditions(std::size_t i) {
+    const double now = now_s();
+    if (now - slow_reading_s_[i] < seconds_between_slow_readings) return;
+    slow_reading_s_[i] = now;
+    Conditions& conditions = series_[i].conditions;
+    conditions.frequency_after_mhz = read_frequency_mhz(options_.root);
+    conditions.temperature_after_c = read_temperature_c(options_.root);
+    if (series_[i].raw_ms.size() > 1) return;
+    conditions.frequency_before_mhz = conditions.frequency_after_mhz;
+    conditions.temperature_before_c = conditions.temperature_after_c;
+  }
+
+  /// Sorting all samples after each round would cost more than short subjects do; looking again only after 5 % more
+  /// rounds also leaves fewer chances to stop at an interval that is narrow by luck.
+  bool is_time_to_look() {
+    if (rounds_ < next_look_) return false;
+    next_look_ = rounds_ + 1 + rounds_ / 20;
+    return true;
+  }
+
+  bool all_narrow() const {
+    return std::all_of(sampled_.begin(), sampled_.end(), [&](std::size_t i) { return is_narrow(series_[i]); });
+  }
+
+  bool is_narrow(const Series& series) const {
+    if (series.raw_ms.size() < fewest_rounds) return false;
+    const auto summary = summarise(series.raw_ms);
+    return summary->interval && summary->interval->high - summary->interval->low <= options_.width * summary->median;
+  }
+
+  /// Says in `cause` why, where it is.
+  bool is_finished(StoppedBy& cause) {
+    if (options_.rounds > 0) {
+      cause = StoppedBy::rounds;
+      return rounds_ >= options_.rounds;
+    }
+    cause = StoppedBy::width;
+    if (is_time_to_look() && all_narrow()) return true;
+    cause = StoppedBy::budget;
+    return rounds_ > 0 && spent_s() >= budget_s();
+  }
+
+  void settle(StoppedBy cause) {
+    for (const std::size_t i : sampled_) {
+      const bool by_width = cause == StoppedBy::budget && is_narrow(series_[i]);
+      series_[i].stopped_by = by_width ? StoppedBy::width : cause;
+    }
+  }
+
+  std::span<const Subject> subjects_;
+  const SamplingOptions& options_;
+  Random random_;
+  std::vector<Series> series_;
+  std::vector<std::size_t> sampled_;    ///< Indices of the subjects that take part in the rounds.
+  std::vector<double> slow_reading_s_;  ///< When each subject's frequency was last read.
+  std::optional<double> begin_s_;       ///< After the first runs.
+  double rounds_begin_s_ = 0;
+  int rounds_ = 0;
+  int next_look_ = static_cast<int>(fewest_rounds);
+};
+
+}  // namespace
+
+const char* name(StoppedBy cause) {
+  switch (cause) {
+    case StoppedBy::width:
+      return "width";
+    case StoppedBy::budget:
+      return "budget";
+    case StoppedBy::rounds:
+      return "rounds";
+    case StoppedBy::interrupted:
+      return "interrupted";
+    case StoppedBy::too_slow:
+      return "too_slow";
+  }
+  return "";
+}
+
+Clock monotonic_clock() {
+  // The smallest difference between successive readings: the step, or what reading costs where that is longer.
+  double step_s = std::numeric_limits<double>::infinity();
+  double last_s = now_s();
+  for (int i = 0; i < 200; ++i) {
+    const double next_s = now_s();
+    if (next_s > last_s) step_s = std::min(step_s, next_s - last_s);
+    last_s = next_s;
+  }
+  return {now_s, std::isfinite(step_s) ? step_s : 1e-6};
+}
+
+std::optional<double> Series::energy_j() const {
+  if (!energy || energy->windows == 0) return std::nullopt;
+  return energy->joules / (static_cast<double>(energy->windows) * repetitions);
+}
+
+bool is_steady(std::span<const double> warm_up_ms) {
+  if (warm_up_ms.size() < 2 * warm_up_group) return false;
+  const double latest = median(warm_up_ms.last(warm_up_group));
+  const double before = median(warm_up_ms.last(2 * warm_up_group).first(warm_up_group));
+  return std::abs(latest - before) <= steady_change * before;
+}
+
+std::vector<Series> sample(std::span<const Subject> subjects, const SamplingOptions& options) {
+  return Sampler(subjects, options).run();
+}
+
+}  // namespace assay

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/conditions.h"
+#include "measure/energy.h"
+#include "measure/statistics.h"
+
+namespace assay {
+
+/// Something to be timed. `run` returns when its device is idle. `read_result` reads one figure of the result, so that
+/// no part of the work is dead code; it is called outside the timed window.
+struct Subject {
+  std::string name;
+  std::function<void()> run;
+  std::function<double()> read_result;
+};
+
+/// A clock, and the smallest step it can tell.
+struct Clock {
+  std::function<double()> now_s;
+  double resolution_s = 0;
+};
+/// The monotonic clock with its measured step.
+Clock monotonic_clock();
+
+struct SamplingProgress {
+  const char* phase;  ///< "first run", "warm-up", "sampling".
+  const std::string& subject;
+  double share_done;    ///< 0 to 1, of the budget or of the rounds asked.
+  double seconds_left;  ///< At most.
+};
+
+/// What ended the sampling of a subject.
+enum class StoppedBy : std::uint8_t {
+  width,        ///< Its interval became as narrow as asked.
+  budget,       ///< The time was used up first.
+  rounds,       ///< The number of rounds asked was reached.
+  interrupted,  ///< Ctrl-C.
+  too_slow,     ///< Its first run alone took longer than `most_first_run_s`; it was not sampled.
+};
+const char* name(StoppedBy cause);
+
+struct SamplingOptions {
+  double seconds = 5;   ///< Budget for each subject, warm-up included, first runs not; spent in common.
+  double width = 0.02;  ///< Asked: width of the 95 % interval of the median, relative to the median.
+  int rounds = 0;       ///< Exactly so many rounds instead of the rule of width and budget; 0: by the rule.
+  std::uint64_t seed = 1;
+  double least_window_s = 0;  ///< A window is made at least this long (for a meter with slow updates).
+  double most_first_run_s = std::numeric_limits<double>::infinity();
+  EnergyMeter* meter = nullptr;
+  const std::atomic<bool>* interrupted = nullptr;  ///< Set by a signal handler; ends the loop between two windows.
+  std::function<void(const SamplingProgress&)> progress;
+  std::filesystem::path root = "/";  ///< Where the conditions are read.
+  Clock clock = monotonic_clock();
+};
+
+/// What was measured of one subject. Times are in ms for one repetition of `run`.
+struct Series {
+  std::string name;
+  std::optional<double> first_ms;   ///< The very first call: page-in, lazy set-up and all.
+  std::vector<double> warm_up_ms;   ///< Until steady; not part of the samples.
+  bool steady = false;              ///< Whether the warm-up ended by its rule and not by its share of the time.
+  int repetitions = 1;              ///< Of `run` in one window.
+  std::vector<double> raw_ms;       ///< One value a round: the window divided by its repetitions.
+  std::vector<double> at_s;         ///< When each window began, from the start of the first round.
+  double result_sum = 0;            ///< Sum of what read_result gave.
+  Conditions conditions;            ///< Over its timed windows.
+  std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter.
+  StoppedBy stopped_by = StoppedBy::interrupted;
+
+  /// Joules for one repetition, gross; absent without a meter or a window.
+  std::optional<double> energy_j() const;
+};
+
+/// Runs the subjects interleaved, each once a round in a new random order, until every one's interval is as narrow as
+/// asked, the time is used up, or the user interrupts; see docs/measuring.md for every rule. All series have the same
+/// number of rounds, but for a last one that was interrupted. What a subject throws goes through.
+std::vector<Series> sample(std::span<const Subject> subjects, const SamplingOptions& options);
+
+/// Whether the last runs of a warm-up are steady: the medians of the last three and of the three before differ by no
+/// more than 5 %.
+bool is_steady(std::span<const double> warm_up_ms);
+
+}  // namespace assay

@@ -1,0 +1,245 @@
+#include "measure/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+/// Time that passes only when a subject says so.
+struct FakeTime {
+  double now = 100;
+  Clock clock(double resolution_s = 1e-9) {
+    return {[this] { return now; }, resolution_s};
+  }
+  Subject taking(std::string name, std::function<double()> seconds) {
+    return {std::move(name), [this, seconds] { now += seconds(); }, [] { return 1.0; }};
+  }
+};
+
+SamplingOptions options_on(FakeTime& time) {
+  SamplingOptions options;
+  options.clock = time.clock();
+  return options;
+}
+
+TEST(Sampling, StopsAtTheWidthWhereNothingVaries) {
+  FakeTime time;
+  const Subject subjects[] = {time.taking("a", [] { return 0.2; }), time.taking("b", [] { return 0.4; })};
+  SamplingOptions options = options_on(time);
+  options.seconds = 100;
+  const auto series = sample(subjects, options);
+  ASSERT_EQ(series.size(), 2u);
+  for (const Series& one : series) {
+    EXPECT_EQ(one.stopped_by, StoppedBy::width);
+    EXPECT_EQ(one.raw_ms.size(), 10u);
+    EXPECT_TRUE(one.steady);
+  }
+  EXPECT_NEAR(series[0].raw_ms[0], 200, 1e-6);
+  EXPECT_NEAR(series[1].raw_ms[0], 400, 1e-6);
+}
+
+TEST(Sampling, StopsAtTheBudgetWhereTheIntervalStaysWide) {
+  FakeTime time;
+  Random random(3);
+  const Subject subjects[] = {time.taking("wild", [&] { return 0.2 + 0.2 * random.next_uniform(); }),
+                              time.taking("calm", [] { return 0.2; })};
+  SamplingOptions options = options_on(time);
+  options.seconds = 5;
+  options.width = 0.001;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(series[0].stopped_by, StoppedBy::budget);
+  EXPECT_EQ(series[1].stopped_by, StoppedBy::width);
+  EXPECT_EQ(series[0].raw_ms.size(), series[1].raw_ms.size());
+  EXPECT_GE(series[0].raw_ms.size(), 10u);
+}
+
+TEST(Sampling, TakesExactlyTheRoundsAsked) {
+  FakeTime time;
+  const Subject subjects[] = {time.taking("a", [] { return 1.0; })};
+  SamplingOptions options = options_on(time);
+  options.rounds = 17;
+  options.seconds = 0.5;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(series[0].raw_ms.size(), 17u);
+  EXPECT_EQ(series[0].stopped_by, StoppedBy::rounds);
+}
+
+TEST(Sampling, KeepsTheFirstCallAndTheWarmUpOutOfTheSamples) {
+  FakeTime time;
+  int calls = 0;
+  const Subject subjects[] = {time.taking("a", [&] {
+    ++calls;
+    return calls == 1 ? 9.0 : calls < 8 ? 2.0 / calls : 0.2;
+  })};
+  SamplingOptions options = options_on(time);
+  options.seconds = 100;
+  options.rounds = 20;
+  const auto series = sample(subjects, options);
+  EXPECT_DOUBLE_EQ(*series[0].first_ms, 9000);
+  EXPECT_TRUE(series[0].steady);
+  for (const double ms : series[0].raw_ms) EXPECT_NEAR(ms, 200, 1e-6);
+}
+
+TEST(Sampling, SaysThatAWarmUpNeverBecameSteady) {
+  FakeTime time;
+  double seconds = 1;
+  const Subject subjects[] = {time.taking("a", [&] { return seconds *= 0.9; })};
+  SamplingOptions options = options_on(time);
+  options.rounds = 1;
+  options.seconds = 20;
+  const auto series = sample(subjects, options);
+  EXPECT_FALSE(series[0].steady);
+  EXPECT_FALSE(series[0].warm_up_ms.empty());
+}
+
+TEST(Sampling, RepeatsShortRunsUntilTheClockResolvesThem) {
+  FakeTime time;
+  const Subject subjects[] = {time.taking("short", [] { return 1.02e-6; })};
+  SamplingOptions options = options_on(time);
+  options.clock = time.clock(1e-7);
+  options.rounds = 3;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(series[0].repetitions, 99);
+  EXPECT_NEAR(series[0].raw_ms[0], 1.02e-3, 1e-8);
+}
+
+TEST(Sampling, RunsEverySubjectOnceARoundInChangingOrder) {
+  FakeTime time;
+  std::vector<int> order;
+  std::vector<Subject> subjects;
+  for (int i = 0; i < 3; ++i) {
+    subjects.push_back(time.taking(std::to_string(i), [&order, i] {
+      order.push_back(i);
+      return 1.0;
+    }));
+  }
+  SamplingOptions options = options_on(time);
+  options.rounds = 40;
+  options.seconds = 100;
+  const auto series = sample(subjects, options);
+  std::set<std::vector<int>> orders;
+  for (auto round = order.end() - 120; round != order.end(); round += 3) {
+    orders.insert({round, round + 3});
+    EXPECT_TRUE(std::is_permutation(round, round + 3, std::vector<int>{0, 1, 2}.begin()));
+  }
+  EXPECT_EQ(orders.size(), 6u);
+}
+
+TEST(Sampling, IsUnmovedByASlowPhaseWhenComparedRoundByRound) {
+  FakeTime time;
+  const auto phase = [&] { return time.now < 130 ? 1.0 : 3.0; };
+  const Subject subjects[] = {time.taking("base", [&] { return 0.4 * phase(); }),
+                              time.taking("fast", [&] { return 0.1 * phase(); })};
+  SamplingOptions options = options_on(time);
+  options.rounds = 61;
+  const auto series = sample(subjects, options);
+  EXPECT_NEAR(paired_ratio(series[0].raw_ms, series[1].raw_ms, 1)->value, 4, 1e-6);
+}
+
+TEST(Sampling, KeepsWhatIsMeasuredWhenInterrupted) {
+  FakeTime time;
+  std::atomic<bool> interrupted = false;
+  int calls = 0;
+  const Subject subjects[] = {time.taking("a",
+                                          [&] {
+                                            if (++calls == 20) interrupted = true;
+                                            return 1.0;
+                                          }),
+                              time.taking("b", [] { return 1.0; })};
+  SamplingOptions options = options_on(time);
+  options.seconds = 1000;
+  options.rounds = 1000;
+  options.interrupted = &interrupted;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(series[0].stopped_by, StoppedBy::interrupted);
+  EXPECT_EQ(calls, 20);
+  EXPECT_EQ(series[0].raw_ms.size() + series[0].warm_up_ms.size() + 1, 20u);
+  EXPECT_LE(series[1].raw_ms.size(), series[0].raw_ms.size());
+}
+
+TEST(Sampling, DoesNotRunAnythingWhenInterruptedBefore) {
+  FakeTime time;
+  const std::atomic<bool> interrupted = true;
+  const Subject subjects[] = {{"a", [] { throw std::logic_error("ran"); }, [] { return 0.0; }}};
+  SamplingOptions options = options_on(time);
+  options.interrupted = &interrupted;
+  const auto series = sample(subjects, options);
+  EXPECT_FALSE(series[0].first_ms.has_value());
+  EXPECT_EQ(series[0].stopped_by, StoppedBy::interrupted);
+}
+
+TEST(Sampling, LeavesOutASubjectWhoseFirstRunIsTooSlow) {
+  FakeTime time;
+  const Subject subjects[] = {time.taking("slow", [] { return 70.0; }), time.taking("fast", [] { return 0.5; })};
+  SamplingOptions options = options_on(time);
+  options.most_first_run_s = 60;
+  options.rounds = 5;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(series[0].stopped_by, StoppedBy::too_slow);
+  EXPECT_TRUE(series[0].raw_ms.empty());
+  EXPECT_EQ(series[1].raw_ms.size(), 5u);
+}
+
+TEST(Sampling, TellsProgressThatNeverRunsBackwards) {
+  FakeTime time;
+  const Subject subjects[] = {time.taking("a", [] { return 0.3; })};
+  SamplingOptions options = options_on(time);
+  options.rounds = 12;
+  std::vector<double> shares;
+  options.progress = [&](const SamplingProgress& progress) {
+    if (std::string(progress.phase) == "sampling") shares.push_back(progress.share_done);
+    EXPECT_GE(progress.seconds_left, 0);
+  };
+  sample(subjects, options);
+  ASSERT_EQ(shares.size(), 12u);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_LE(shares.back(), 1);
+}
+
+/// Counts 5 W of the fake time.
+class FakeMeter : public EnergyMeter {
+ public:
+  explicit FakeMeter(const FakeTime& time) : time_(time) {}
+  const EnergyMeterFacts& facts() const override { return facts_; }
+  double read_j() override { return 5 * time_.now; }
+
+ private:
+  const FakeTime& time_;
+  EnergyMeterFacts facts_{"fake", "everything", 1e-3, 1e-2};
+};
+
+TEST(Sampling, ReadsTheEnergyOfTheWindowsAloneAndOfOneRepetition) {
+  FakeTime time;
+  FakeMeter meter(time);
+  const Subject subjects[] = {
+      time.taking("a", [] { return 0.06; })};  // short enough for a lead-in, which is not counted
+  SamplingOptions options = options_on(time);
+  options.meter = &meter;
+  options.rounds = 8;
+  options.least_window_s = 0.2;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(series[0].repetitions, 4);
+  EXPECT_NEAR(*series[0].energy_j(), 0.3, 1e-9);
+  EXPECT_EQ(series[0].energy->windows, 8);
+  EXPECT_EQ(series[0].energy->short_windows, 0);
+}
+
+TEST(Sampling, LetsWhatASubjectThrowsThrough) {
+  const Subject subjects[] = {{"a", [] { throw std::runtime_error("broken"); }, [] { return 0.0; }}};
+  EXPECT_THROW(sample(subjects, {}), std::runtime_error);
+}
+
+TEST(MonotonicClock, TellsItsStep) {
+  const Clock clock = monotonic_clock();
+  EXPECT_GT(clock.resolution_s, 0);
+  EXPECT_LT(clock.resolution_s, 1e-3);
+}
+
+}  // namespace
+}  // namespace assay
