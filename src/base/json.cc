@@ -39,6 +39,8 @@ class Guard {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& name) {
+  // nlohmann's parser takes a zero byte for the end and would overlook what follows it.
+  if (const auto zero = text.find('\0'); zero != text.npos) fail_user("{}: byte {} of the JSON is zero", name, zero);
   try {
     return Json::parse(text.begin(), text.end(), Guard(name));
   } catch (const Json::exception& e) {

@@ -168,6 +168,19 @@ ASSAY_AVX2 void f32_to_bf16(const void* from, void* to, std::size_t count) {
   convert_each<float, bf16>(source + i, target + i, count - i);
 }
 
+/// Between two 16-bit types, block by block: the way to f32 is exact, so there is still one rounding.
+template <Loop widen, Loop narrow>
+void through_f32(const void* from, void* to, std::size_t count) {
+  float block[1024];
+  const auto* source = static_cast<const std::uint16_t*>(from);
+  auto* target = static_cast<std::uint16_t*>(to);
+  for (std::size_t i = 0; i < count; i += std::size(block)) {
+    const std::size_t elements = std::min(std::size(block), count - i);
+    widen(source + i, block, elements);
+    narrow(block, target + i, elements);
+  }
+}
+
 Loop vector_loop(DType from, DType to) {
   static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
   if (!has_avx2) return nullptr;
@@ -175,6 +188,8 @@ Loop vector_loop(DType from, DType to) {
   if (from == DType::f16 && to == DType::f32) return f16_to_f32;
   if (from == DType::f32 && to == DType::bf16) return f32_to_bf16;
   if (from == DType::bf16 && to == DType::f32) return bf16_to_f32;
+  if (from == DType::f16 && to == DType::bf16) return through_f32<f16_to_f32, f32_to_bf16>;
+  if (from == DType::bf16 && to == DType::f16) return through_f32<bf16_to_f32, f32_to_f16>;
   return nullptr;
 }
 #else

@@ -65,6 +65,17 @@ TEST(Convert, WideningInBulkEqualsTheScalarFunctionsBitForBit) {
   }
 }
 
+TEST(Convert, BetweenSixteenBitTypesEveryPatternRoundsOnce) {
+  std::vector<std::uint16_t> patterns(0x10000);
+  for (std::size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<std::uint16_t>(i);
+  const auto brains = converted_values<bf16>(DType::f16, patterns, DType::bf16);
+  const auto halves = converted_values<f16>(DType::bf16, patterns, DType::f16);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    ASSERT_EQ(brains[i].bits, to_bf16(to_f32(f16{patterns[i]})).bits) << i;
+    ASSERT_EQ(halves[i].bits, to_f16(to_f32(bf16{patterns[i]})).bits) << i;
+  }
+}
+
 TEST(Convert, EveryLengthHasItsTail) {
   std::vector<float> values(40);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1F * static_cast<float>(i);
