@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <limits>
+
+#include "base/threads.h"
+#include "kernels/reference/access.h"
+#include "kernels/reference/loops.h"
+
+namespace assay::reference {
+namespace {
+
+/// Which keys a query sees.
+struct Visible {
+  Reader mask;
+  std::int64_t seq;
+  bool causal;
+
+  bool operator()(std::int64_t batch, std::int64_t query, std::int64_t key) const {
+    const bool future = causal && key > query;
+    return !future && (!mask.present() || mask(batch * seq + key) != 0);
+  }
+};
+
+/// probabilities(key) of one query from score(key), written through out(key, p). Zeros where it sees nothing.
+template <typename Score, typename Sees, typename Out>
+void softmax_row(const Math& math, std::int64_t seq, Score score, Sees sees, Out out) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::int64_t key = 0; key < seq; ++key) {
+    if (sees(key)) largest = std::max(largest, score(key));
+  }
+  const auto weight = [&](std::int64_t key) {
+    return sees(key) ? math(std::exp(math(math(score(key)) - math(largest)))) : 0.0;
+  };
+  double sum = 0;
+  for (std::int64_t key = 0; key < seq; ++key) sum = math(sum + weight(key));
+  for (std::int64_t key = 0; key < seq; ++key) out(key, sum == 0 ? 0 : math(weight(key) / sum));
+}
+
+/// The columns of q, k and v at which query head `head` works.
+struct Columns {
+  std::int64_t query;
+  std::int64_t key;
+};
+Columns columns(const Attributes& a, std::int64_t head) {
+  return {head * a.head_dim, head / (a.heads / a.kv_heads) * a.head_dim};
+}
+
+double scaled_dot(const Attributes& a, const Reader& q, const Reader& k, std::int64_t q_row, std::int64_t k_row,
+                  const Columns& at) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.head_dim; ++i) sum += q(q_row, at.query + i) * k(k_row, at.key + i);
+  return a.scale * sum;
+}
+
+/// body(batch, head, query) for each of them, and the number of the part of the work that it belongs to.
+template <typename Body>
+void for_each_query(const Call& call, std::int64_t batches, std::int64_t seq, Body body) {
+  const std::int64_t heads = call.attributes.heads;
+  const std::int64_t count = batches * heads * seq;
+  const std::int64_t parts = std::max(call.threads, 1);
+  parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin; part < end; ++part) {
+      for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
+        body(part, i / (heads * seq), i / seq % heads, i % seq);
+    }
+  });
+}
+
+}  // namespace
+
+void attention_scores(const Call& call, const Memory& memory) {
+  const Attributes& a = call.attributes;
+  const std::int64_t seq = call.in(0).shape[1];
+  const Reader q = reader(call, memory, 0);
+  const Reader k = reader(call, memory, 1);
+  const Writer scores = writer(call, memory, 0);
+  for_each_query(
+      call, call.in(0).shape[0], seq, [&](std::int64_t, std::int64_t batch, std::int64_t head, std::int64_t query) {
+        const std::int64_t row = (batch * a.heads + head) * seq + query;
+        for (std::int64_t key = 0; key < seq; ++key)
+          scores.set(row, key, scaled_dot(a, q, k, batch * seq + query, batch * seq + key, columns(a, head)));
+      });
+}
+
+void softmax(const Call& call, const Memory& memory) {
+  const Shape& shape = call.in(0).shape;  // (B, H, T, T)
+  const std::int64_t seq = shape[3];
+  const Reader scores = reader(call, memory, 0);
+  const Writer probabilities = writer(call, memory, 0);
+  const Visible visible = {reader(call, memory, 1), seq, call.attributes.causal};
+  const Math math(call.attributes.math);
+  parallel_for(shape[0] * shape[1] * seq, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      softmax_row(
+          math, seq, [&](std::int64_t key) { return scores(row, key); },
+          [&](std::int64_t key) { return visible(row / (shape[1] * seq), row % seq, key); },
+          [&](std::int64_t key, double p) { probabilities.set(row, key, p); });
+    }
+  });
+}
+
+void attention_context(const Call& call, const Memory& memory) {
+  const Attributes& a = call.attributes;
+  const std::int64_t seq = call.in(0).shape[3];
+  const Reader p = reader(call, memory, 0);
+  const Reader v = reader(call, memory, 1);
+  const Writer y = writer(call, memory, 0);
+  for_each_query(call, call.in(0).shape[0], seq,
+                 [&](std::int64_t, std::int64_t batch, std::int64_t head, std::int64_t query) {
+                   const Columns at = columns(a, head);
+                   const std::int64_t row = (batch * a.heads + head) * seq + query;
+                   for (std::int64_t i = 0; i < a.head_dim; ++i) {
+                     double sum = 0;
+                     for (std::int64_t key = 0; key < seq; ++key) sum += p(row, key) * v(batch * seq + key, at.key + i);
+                     y.set(batch * seq + query, at.query + i, sum);
+                   }
+                 });
+}
+
+// Neither scores nor probabilities are rounded unless attributes.math is a 16-bit dtype.
+void attention(const Call& call, const Memory& memory) {
+  const Attributes& a = call.attributes;
+  const std::int64_t seq = call.in(0).shape[1];
+  const Reader q = reader(call, memory, 0);
+  const Reader k = reader(call, memory, 1);
+  const Reader v = reader(call, memory, 2);
+  const Writer y = writer(call, memory, 0);
+  const Visible visible = {reader(call, memory, 3), seq, a.causal};
+  const Math math(a.math);
+  const auto one_query = [&](std::int64_t part, std::int64_t batch, std::int64_t head, std::int64_t query) {
+    double* row = reinterpret_cast<double*>(memory.workspace) + part * seq;
+    const Columns at = columns(a, head);
+    for (std::int64_t key = 0; key < seq; ++key)
+      row[key] = scaled_dot(a, q, k, batch * seq + query, batch * seq + key, at);
+    softmax_row(
+        math, seq, [&](std::int64_t key) { return row[key]; },
+        [&](std::int64_t key) { return visible(batch, query, key); },
+        [&](std::int64_t key, double p) { row[key] = p; });
+    for (std::int64_t i = 0; i < a.head_dim; ++i) {
+      double sum = 0;
+      for (std::int64_t key = 0; key < seq; ++key) {
+        if (row[key] != 0) sum += row[key] * v(batch * seq + key, at.key + i);
+      }
+      y.set(batch * seq + query, at.query + i, sum);
+    }
+  };
+  for_each_query(call, call.in(0).shape[0], seq, one_query);
+}
+
+}  // namespace assay::reference

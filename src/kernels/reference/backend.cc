@@ -1,0 +1,109 @@
+#include "base/error.h"
+#include "kernels/kernel.h"
+#include "kernels/reference/loops.h"
+
+namespace assay {
+namespace reference {
+namespace {
+
+bool is_matmul(const Operation* operation) {
+  return operation == &op::linear || operation == &op::attention_scores || operation == &op::attention_context ||
+         operation == &op::attention;
+}
+
+bool is_movement(const Operation* operation) {
+  return operation == &op::select_row || operation == &op::concat_rows || operation == &op::cast;
+}
+
+/// What a scalar loop in f64 is, for what was asked.
+void judge(const Call& call, Prepared& prepared) {
+  prepared.description = "reference loops in f64, rounded once";
+  prepared.operand = DType::f64;
+  prepared.accumulator = DType::f64;
+  prepared.verdict = Verdict::slow;
+  prepared.evidence = "scalar loops";
+  if (is_movement(call.operation)) {
+    prepared.description = "reference loops";
+    prepared.operand = prepared.accumulator = call.in(0).dtype;
+  } else if (call.operation == &op::quantized_linear && call.in(1).present) {
+    prepared.description = "reference loops over s8, exact sums";
+    prepared.operand = DType::s8;
+    prepared.accumulator = DType::s32;
+  } else if (call.operation == &op::linear && call.attributes.accumulator == DType::f16) {
+    prepared.description = "reference loops, every f16 multiply-add rounded to f16 in software";
+    prepared.operand = prepared.accumulator = DType::f16;
+    prepared.verdict = Verdict::emulated;
+  } else if (size_of(call.attributes.math) < 4) {
+    prepared.description =
+        fmt::format("reference loops, every step rounded to {} in software", name(call.attributes.math));
+    prepared.verdict = Verdict::emulated;
+  } else if (is_matmul(call.operation) && call.in(0).dtype != DType::f32) {
+    prepared.verdict = Verdict::emulated;
+  }
+}
+
+bool can_read(const Call& call) {
+  for (std::size_t index = 0; index < call.inputs.size(); ++index) {
+    const bool table = call.operation == &op::embedding && index == 1;
+    if (call.inputs[index].packing.kind != Packing::Kind::plain && !table) return false;
+  }
+  return true;
+}
+
+std::size_t workspace_bytes(const Call& call) {
+  if (call.operation != &op::attention) return 0;
+  return static_cast<std::size_t>(call.in(0).shape[1] * std::max(call.threads, 1)) * sizeof(double);
+}
+
+}  // namespace
+
+Offer offer(const Call& call, void (*loops)(const Call&, const Memory&)) {
+  if (!can_read(call)) return Declined{"an input is packed"};
+  Prepared prepared;
+  prepared.kernel = make_kernel([call, loops](const Memory& memory) { loops(call, memory); });
+  prepared.workspace_bytes = workspace_bytes(call);
+  if (call.operation == &op::embedding) prepared.packing = {{}, call.in(1).packing};
+  judge(call, prepared);
+  return prepared;
+}
+
+namespace {
+
+template <void (*loops)(const Call&, const Memory&)>
+constexpr Implementation only[] = {{"reference loops", prepare<loops>}};
+
+constexpr OperationKernels table[] = {
+    {&op::embedding, only<embedding>},
+    {&op::add_rows, only<add_rows>},
+    {&op::layer_norm, only<layer_norm>},
+    {&op::rms_norm, only<rms_norm>},
+    {&op::linear, only<linear>},
+    {&op::quantized_linear, only<quantized_linear>},
+    {&op::activation, only<activation>},
+    {&op::gated_activation, only<gated_activation>},
+    {&op::add, only<add>},
+    {&op::multiply, only<multiply>},
+    {&op::rope, only<rope>},
+    {&op::attention_scores, only<attention_scores>},
+    {&op::softmax, only<softmax>},
+    {&op::attention_context, only<attention_context>},
+    {&op::attention, only<attention>},
+    {&op::add_layer_norm, only<add_layer_norm>},
+    {&op::add_rms_norm, only<add_rms_norm>},
+    {&op::select_row, only<select_row>},
+    {&op::mean_pool, only<mean_pool>},
+    {&op::cast, only<cast>},
+    {&op::quantize_rows, only<quantize_rows>},
+    {&op::quantize_weight, only<quantize_weight>},
+    {&op::concat_rows, only<concat_rows>},
+};
+
+}  // namespace
+}  // namespace reference
+
+const Backend& reference_backend() {
+  static constexpr Backend backend = {"reference", "cpu", reference::table};
+  return backend;
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+#include "base/threads.h"
+#include "kernels/reference/access.h"
+#include "kernels/reference/loops.h"
+
+namespace assay::reference {
+namespace {
+
+template <typename Combine>
+void element_by_element(const Call& call, const Memory& memory, Combine combine) {
+  const Reader x = reader(call, memory, 0);
+  const Reader y = reader(call, memory, 1);
+  const Writer z = writer(call, memory, 0);
+  parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      for (std::int64_t i = 0; i < call.in(0).width(); ++i) z.set(row, i, combine(x(row, i), y(row, i)));
+    }
+  });
+}
+
+}  // namespace
+
+void add(const Call& call, const Memory& memory) {
+  element_by_element(call, memory, [](double x, double y) { return x + y; });
+}
+
+void multiply(const Call& call, const Memory& memory) {
+  element_by_element(call, memory, [](double x, double y) { return x * y; });
+}
+
+}  // namespace assay::reference

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "kernels/kernel.h"
+
+/// The slow, obvious reference of every operation: what op::... in program/operations/ says, loop by loop. The oracle
+/// of every test of every backend, and the last implementation of the cpu backend's lists.
+namespace assay::reference {
+
+void embedding(const Call& call, const Memory& memory);
+void add_rows(const Call& call, const Memory& memory);
+void layer_norm(const Call& call, const Memory& memory);
+void rms_norm(const Call& call, const Memory& memory);
+void add_layer_norm(const Call& call, const Memory& memory);
+void add_rms_norm(const Call& call, const Memory& memory);
+void linear(const Call& call, const Memory& memory);
+void quantized_linear(const Call& call, const Memory& memory);
+void activation(const Call& call, const Memory& memory);
+void gated_activation(const Call& call, const Memory& memory);
+void add(const Call& call, const Memory& memory);
+void multiply(const Call& call, const Memory& memory);
+void rope(const Call& call, const Memory& memory);
+void attention_scores(const Call& call, const Memory& memory);
+void softmax(const Call& call, const Memory& memory);
+void attention_context(const Call& call, const Memory& memory);
+void attention(const Call& call, const Memory& memory);  ///< workspace: call.threads * T doubles
+void select_row(const Call& call, const Memory& memory);
+void mean_pool(const Call& call, const Memory& memory);
+void concat_rows(const Call& call, const Memory& memory);
+void cast(const Call& call, const Memory& memory);
+void quantize_rows(const Call& call, const Memory& memory);
+void quantize_weight(const Call& call, const Memory& memory);
+
+/// The reference of that operation as a table row has it; declines nothing but packed inputs that it cannot read.
+template <void (*loops)(const Call&, const Memory&)>
+Offer prepare(const Call& call, const MachineFacts&);
+
+/// What `prepare` answers around a kernel: description, dtypes and verdict by the call.
+Offer offer(const Call& call, void (*loops)(const Call&, const Memory&));
+
+template <void (*loops)(const Call&, const Memory&)>
+Offer prepare(const Call& call, const MachineFacts&) {
+  return offer(call, loops);
+}
+
+}  // namespace assay::reference

@@ -1,0 +1,29 @@
+#include "base/threads.h"
+#include "kernels/reference/access.h"
+#include "kernels/reference/loops.h"
+
+namespace assay::reference {
+
+// Sums of s8 products are exact in f64 as they are in s32.
+void quantized_linear(const Call& call, const Memory& memory) {
+  const std::int64_t out = call.in(2).shape[0];
+  const std::int64_t in = call.in(2).shape[1];
+  const Reader x = reader(call, memory, 0);
+  const Reader x_scale = reader(call, memory, 1);
+  const Reader weight = reader(call, memory, 2);
+  const Reader weight_scale = reader(call, memory, 3);
+  const Reader bias = reader(call, memory, 4);
+  const Writer y = writer(call, memory, 0);
+  parallel_for(call.in(0).rows() * out, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / out;
+      const std::int64_t n = i % out;
+      double sum = 0;
+      for (std::int64_t k = 0; k < in; ++k) sum += x(row, k) * weight(n, k);
+      const double scaled = sum * (x_scale.present() ? x_scale(row) : 1) * weight_scale(n);
+      y.set(row, n, activate(call.attributes.activation, bias.present() ? scaled + bias(n) : scaled));
+    }
+  });
+}
+
+}  // namespace assay::reference
