@@ -1,6 +1,6 @@
 # Reads `ctest -V` and prints "PASSED FAILED SKIPPED": the single cases of GoogleTest programs, and 1 for each other
-# test. A program that fails without a failing case (a crash, a time-out) is one failure more,
-# and so is a run without any test.
+# test. A program that fails without a failing case (a crash, a time-out) is one failure more, and
+# so is a run without any test.
 {
   id = $1
   sub(":", "", id)

@@ -47,7 +47,7 @@ finish() {
 }
 
 sources() {  # every C++ file of the working tree
-   git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.cu' '*.cuh' |
+  git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.cu' '*.cuh' |
     while IFS= read -r file; do if [[ -f $file ]]; then echo "$file"; fi; done
 }
 
