@@ -1,0 +1,71 @@
+#include "kernels/cpu/cpu.h"
+#include "kernels/kernel.h"
+#include "kernels/reference/loops.h"
+
+namespace assay {
+namespace cpu {
+namespace {
+
+/// The last of every list: slow, and takes everything.
+template <void (*loops)(const Call&, const Memory&)>
+constexpr Implementation reference_loops = {"reference loops", reference::prepare<loops>};
+
+constexpr Implementation embedding[] = {reference_loops<reference::embedding>};
+constexpr Implementation add_rows[] = {reference_loops<reference::add_rows>};
+constexpr Implementation layer_norm[] = {reference_loops<reference::layer_norm>};
+constexpr Implementation rms_norm[] = {reference_loops<reference::rms_norm>};
+constexpr Implementation linear[] = {reference_loops<reference::linear>};
+constexpr Implementation quantized_linear[] = {reference_loops<reference::quantized_linear>};
+constexpr Implementation activation[] = {reference_loops<reference::activation>};
+constexpr Implementation gated_activation[] = {reference_loops<reference::gated_activation>};
+constexpr Implementation add[] = {reference_loops<reference::add>};
+constexpr Implementation multiply[] = {reference_loops<reference::multiply>};
+constexpr Implementation rope[] = {reference_loops<reference::rope>};
+constexpr Implementation attention_scores[] = {reference_loops<reference::attention_scores>};
+constexpr Implementation softmax[] = {reference_loops<reference::softmax>};
+constexpr Implementation attention_context[] = {reference_loops<reference::attention_context>};
+constexpr Implementation attention[] = {reference_loops<reference::attention>};
+constexpr Implementation add_layer_norm[] = {reference_loops<reference::add_layer_norm>};
+constexpr Implementation add_rms_norm[] = {reference_loops<reference::add_rms_norm>};
+constexpr Implementation select_row[] = {reference_loops<reference::select_row>};
+constexpr Implementation mean_pool[] = {reference_loops<reference::mean_pool>};
+constexpr Implementation cast[] = {reference_loops<reference::cast>};
+constexpr Implementation quantize_rows[] = {reference_loops<reference::quantize_rows>};
+constexpr Implementation quantize_weight[] = {reference_loops<reference::quantize_weight>};
+constexpr Implementation concat_rows[] = {reference_loops<reference::concat_rows>};
+
+constexpr OperationKernels table[] = {
+    {&op::embedding, embedding},
+    {&op::add_rows, add_rows},
+    {&op::layer_norm, layer_norm},
+    {&op::rms_norm, rms_norm},
+    {&op::linear, linear},
+    {&op::quantized_linear, quantized_linear},
+    {&op::activation, activation},
+    {&op::gated_activation, gated_activation},
+    {&op::add, add},
+    {&op::multiply, multiply},
+    {&op::rope, rope},
+    {&op::attention_scores, attention_scores},
+    {&op::softmax, softmax},
+    {&op::attention_context, attention_context},
+    {&op::attention, attention},
+    {&op::add_layer_norm, add_layer_norm},
+    {&op::add_rms_norm, add_rms_norm},
+    {&op::select_row, select_row},
+    {&op::mean_pool, mean_pool},
+    {&op::cast, cast},
+    {&op::quantize_rows, quantize_rows},
+    {&op::quantize_weight, quantize_weight},
+    {&op::concat_rows, concat_rows},
+};
+
+}  // namespace
+}  // namespace cpu
+
+const Backend& cpu_backend() {
+  static constexpr Backend backend = {"cpu", "cpu", cpu::table};
+  return backend;
+}
+
+}  // namespace assay
