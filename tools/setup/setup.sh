@@ -59,7 +59,7 @@ install_packages() {  # PACKAGE...
   command -v apt-get >/dev/null || lacking "no apt-get here; install what corresponds to these Debian packages: $*"
   can_be_root || lacking "packages are missing; run: sudo apt-get update && sudo apt-get install" \
     "--no-install-recommends '$(own_release_option)'" "$@"
-  say "installing $(wc -w <<<"$*") packages: $*"
+  say "installing: $*"
   logged run_as_root apt-get update || say "apt-get update failed; going on with the lists that are here"
   refuse_other_releases "$@"
   logged run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$(own_release_option)" "$@" ||
