@@ -72,7 +72,7 @@ const IsaCap& find_isa_cap(std::string_view name) {
     names += names.empty() ? "" : ", ";
     names += cap.name;
   }
-  fail_user("--max-isa '{}': no such instruction set cap; choose one of {}", name, names);
+  fail_user("instruction set cap '{}': unknown; choose one of {}", name, names);
 }
 
 InstructionSets operator&(const InstructionSets& a, const InstructionSets& b) {
