@@ -24,6 +24,8 @@ class Builder {
   /// Adds a node as it is (its outputs are made here) and returns its index among program().nodes.
   std::size_t add_node(Node node);
 
+  void set_dtype(ValueId value, DType dtype) { program_.value(value).dtype = dtype; }
+
   const Program& program() const { return program_; }
   Program take() { return std::move(program_); }
 

@@ -1,0 +1,106 @@
+#include "model/blocks.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace assay {
+
+Blocks::Blocks(const ModelConfig& config, const ProgramOptions& options) : config_(config), options_(options) {
+  ids_ = builder_.input("input_ids", DType::s32, {dim_batch, dim_seq});
+  mask_ = builder_.input("attention_mask", DType::u8, {dim_batch, dim_seq});
+}
+
+ValueId Blocks::token_embedding(const std::string& weight) {
+  const ValueId table = builder_.weight(weight, {dim(config_.vocab_size), dim(config_.d_model)});
+  return builder_.add(op::embedding, {ids_, table});
+}
+
+ValueId Blocks::add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row) {
+  Attributes attributes;
+  attributes.row = row;
+  const ValueId rows = builder_.weight(table, {dim(table_rows), dim(config_.d_model)});
+  return builder_.add(op::add_rows, {x, rows}, attributes);
+}
+
+ValueId Blocks::linear(ValueId x, const std::string& name, std::int64_t out, Bias bias) {
+  const Dim in = builder_.program().value(x).shape.back();
+  const ValueId weight = builder_.weight(name + ".weight", {dim(out), in});
+  const ValueId offset = bias == Bias::present ? builder_.weight(name + ".bias", {dim(out)}) : no_value;
+  return builder_.add(op::linear, {x, weight, offset});
+}
+
+ValueId Blocks::layer_norm(ValueId x, const std::string& name) {
+  Attributes attributes;
+  attributes.epsilon = config_.norm_epsilon;
+  const SymbolicShape width = {dim(config_.d_model)};
+  const ValueId gain = builder_.weight(name + ".weight", width);
+  const ValueId bias = builder_.weight(name + ".bias", width);
+  return builder_.add(op::layer_norm, {x, gain, bias}, attributes);
+}
+
+ValueId Blocks::rms_norm(ValueId x, const std::string& name) {
+  Attributes attributes;
+  attributes.epsilon = config_.norm_epsilon;
+  return builder_.add(op::rms_norm, {x, builder_.weight(name + ".weight", {dim(config_.d_model)})}, attributes);
+}
+
+ValueId Blocks::activation(ValueId x, Activation function) {
+  Attributes attributes;
+  attributes.activation = function;
+  return builder_.add(op::activation, {x}, attributes);
+}
+
+ValueId Blocks::columns(ValueId x, std::int64_t offset, std::int64_t width) {
+  Attributes attributes;
+  attributes.offset = offset;
+  attributes.width = width;
+  return builder_.add(op::slice_columns, {x}, attributes);
+}
+
+ValueId Blocks::rope(ValueId x, std::int64_t heads, RotaryPairs pairs) {
+  Attributes attributes;
+  attributes.heads = heads;
+  attributes.head_dim = config_.head_dim;
+  attributes.rope_theta = config_.rope_theta;
+  attributes.pairs = pairs;
+  return builder_.add(op::rope, {x}, attributes);
+}
+
+ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v) {
+  Attributes attributes;
+  attributes.heads = config_.heads;
+  attributes.kv_heads = config_.kv_heads;
+  attributes.head_dim = config_.head_dim;
+  attributes.scale = 1.0 / std::sqrt(static_cast<double>(config_.head_dim));
+  attributes.causal = config_.task == Task::language_model;
+  at(path + ".scores", Role::attention);
+  const ValueId scores = builder_.add(op::attention_scores, {q, k}, attributes);
+  at(path + ".softmax", Role::softmax);
+  const ValueId probabilities = builder_.add(op::softmax, {scores, mask_}, attributes);
+  at(path + ".context", Role::attention);
+  return builder_.add(op::attention_context, {probabilities, v}, attributes);
+}
+
+ValueId Blocks::first_row(ValueId x) {
+  Attributes attributes;
+  attributes.row = RowChoice::first;
+  return builder_.add(op::select_row, {x}, attributes);
+}
+
+void Blocks::hidden(std::int64_t index, ValueId x) {
+  if (options_.hidden == HiddenStates::kept) builder_.output(fmt::format("hidden.{}", index), x);
+}
+
+void Blocks::language_head(ValueId x, const std::string& weight) {
+  at("head", Role::head);
+  if (options_.logits == LogitRows::last) {
+    Attributes attributes;
+    attributes.row = RowChoice::last;
+    x = builder_.add(op::select_row, {x}, attributes);
+  }
+  const ValueId table = builder_.weight(weight, {dim(config_.vocab_size), dim(config_.d_model)});
+  output(builder_.add(op::linear, {x, table, no_value}));
+}
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <string>
+
+#include "model/architecture.h"
+#include "model/config.h"
+#include "program/builder.h"
+
+namespace assay {
+
+enum class Bias : std::uint8_t { absent, present };
+
+/// The pieces that transformer architectures share, emitted as primitive operations. All activations are (B, T, width)
+/// unless said otherwise.
+class Blocks {
+ public:
+  Blocks(const ModelConfig& config, const ProgramOptions& options);
+
+  const ModelConfig& config() const { return config_; }
+  const ProgramOptions& options() const { return options_; }
+
+  /// Layer path and role of what is added next: `at("layers.3.attn.q_proj", Role::attention)`.
+  void at(const std::string& path, Role role) { builder_.at(path, role); }
+
+  ValueId token_embedding(const std::string& weight);
+  ValueId add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row);
+  /// `name`.weight (out, in) and, where present, `name`.bias (out).
+  ValueId linear(ValueId x, const std::string& name, std::int64_t out, Bias bias);
+  ValueId layer_norm(ValueId x, const std::string& name);
+  ValueId rms_norm(ValueId x, const std::string& name);
+  ValueId activation(ValueId x, Activation function);
+  ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
+  ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }
+  ValueId columns(ValueId x, std::int64_t offset, std::int64_t width);
+  ValueId rope(ValueId x, std::int64_t heads, RotaryPairs pairs);
+  /// Scores, softmax and context at `path`.{scores, softmax, context}. q: heads * head_dim wide, k and v: kv_heads *
+  /// head_dim.
+  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v);
+  ValueId first_row(ValueId x);
+  ValueId mean_pool(ValueId x) { return builder_.add(op::mean_pool, {x, mask_}); }
+  /// Notes hidden.N where hidden states are kept.
+  void hidden(std::int64_t index, ValueId x);
+  /// The language model's head over all positions or the last one; `weight` is (vocab, d_model).
+  void language_head(ValueId x, const std::string& weight);
+  void output(ValueId logits) { builder_.output("logits", logits); }
+
+  Program take() { return builder_.take(); }
+
+ private:
+  ModelConfig config_;
+  ProgramOptions options_;
+  Builder builder_;
+  ValueId ids_ = no_value;
+  ValueId mask_ = no_value;
+};
+
+// One file an architecture family.
+void emit_gpt2(Blocks& b);
+void emit_bert(Blocks& b);
+void emit_distilbert(Blocks& b);
+void emit_llama(Blocks& b);
+void emit_cs336(Blocks& b);
+
+}  // namespace assay

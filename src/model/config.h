@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "program/program.h"
+
+namespace assay {
+
+enum class Family : std::uint8_t { gpt2, bert, distilbert, llama, cs336 };
+const char* name(Family family);
+
+enum class Task : std::uint8_t { language_model, classification, embedding };
+const char* name(Task task);
+
+/// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
+/// head_dim was given; kv_heads divide heads.
+struct ModelConfig {
+  Family family = Family::gpt2;
+  Task task = Task::language_model;
+  std::int64_t vocab_size = 0;
+  std::int64_t context = 0;  ///< Longest sequence.
+  std::int64_t d_model = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t d_ff = 0;
+  std::int64_t labels = 2;       ///< Classification only.
+  std::int64_t token_types = 0;  ///< BERT's token type table; 0: none.
+  Activation activation = Activation::gelu_erf;
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000;
+  bool tied_head = true;
+  double initializer_range = 0.02;  ///< Standard deviation of random weights.
+};
+
+/// Reads a Hugging Face config.json (or one of "model_type": "cs336"). `file` begins every error message. Throws a user
+/// error for a missing or absurd entry, an unknown model_type, and every feature that would change the result and is
+/// not built (scaled rotary embeddings, attention biases, ...): nothing is ignored that matters.
+ModelConfig parse_config(const Json& json, const std::string& file);
+
+/// Throws a user error naming `file` where counts do not fit one another.
+void check_config(const ModelConfig& config, const std::string& file);
+
+}  // namespace assay

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace assay {
+
+/// Values of a weight: a view into the mapped checkpoint, or memory of its own.
+struct WeightData {
+  TensorView view;  ///< f32, row-major
+  Tensor owned;     ///< Behind `view` where it is not in the mapping.
+};
+
+/// One parameter, as [out, in] under its checkpoint name without the family's prefix.
+struct Weight {
+  std::string name;             ///< "h.0.attn.c_attn.weight": what the Program calls it
+  std::string checkpoint_name;  ///< "transformer.h.0.attn.c_attn.weight"
+  Shape shape;
+  std::string stored;  ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
+  std::function<WeightData()> load;  ///< Reads, transposes, de-quantises; f32.
+  std::function<void()> release;     ///< The mapped pages will not be read again soon; may be empty.
+};
+
+/// All parameters of a model. Values are read when asked for, one weight at a time.
+struct Weights {
+  std::map<std::string, Weight> by_name;
+  std::string identity;  ///< sha256 of the checkpoint file(s), or "random seed N"
+
+  const Weight& at(const std::string& name) const;
+  std::int64_t parameters() const;
+  /// "F32", or "Q4_1 210, F32 61, Q8_0 1" where dtypes are mixed.
+  std::string stored_dtypes() const;
+};
+
+}  // namespace assay

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "program/builder.h"
+#include "program/passes.h"
+
+namespace assay {
+namespace {
+
+/// Copies a program operation by operation, with dtypes.
+class Assigner {
+ public:
+  Assigner(const Program& from, const PrecisionChoice& precision)
+      : from_(from), precision_(precision), row_(precision.row) {
+    ASSAY_ASSERT(row_.rule != Activations::native_16bit);
+    mapped_.resize(from.values.size(), no_value);
+  }
+
+  Program run() {
+    for (const NamedValue& in : from_.inputs) {
+      const Value& value = from_.value(in.value);
+      map(in.value) = to_.input(in.name, value.dtype, value.shape);
+    }
+    for (const Node& node : from_.nodes) {
+      to_.at(node.path, node.role);
+      assign(node);
+    }
+    for (const NamedValue& out : from_.outputs) to_.output(out.name, map(out.value));
+    return to_.take();
+  }
+
+ private:
+  ValueId& map(ValueId old) { return mapped_[static_cast<std::size_t>(old)]; }
+
+  DType dtype(ValueId id) const { return to_.program().value(id).dtype; }
+
+  /// The new value of an old one; a weight appears at its first use.
+  ValueId value(ValueId old) {
+    if (old == no_value) return no_value;
+    const Value& was = from_.value(old);
+    if (map(old) == no_value) {
+      ASSAY_ASSERT(was.source == Source::weight);
+      map(old) = to_.weight(was.name, was.shape);
+    }
+    return map(old);
+  }
+
+  /// `id` in that dtype: itself, or a cast that is made once.
+  ValueId as(ValueId id, DType wanted) {
+    if (id == no_value || dtype(id) == wanted) return id;
+    const auto known = casts_.find({id, wanted});
+    if (known != casts_.end()) return known->second;
+    return casts_[{id, wanted}] = add(op::cast, {id}, {}, wanted);
+  }
+
+  ValueId add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes, DType out) {
+    const ValueId id = to_.add(operation, std::move(inputs), attributes);
+    to_.set_dtype(id, out);
+    return id;
+  }
+
+  bool quantised() const { return row_.scheme == Scheme::dynamic_int8 || row_.scheme == Scheme::weight_only_int8; }
+
+  /// Dtype in which parameters that are not quantised are stored.
+  DType stored() const { return quantised() ? row_.activations : row_.weights; }
+
+  /// A vector parameter (gain, bias): rounded to how it is stored, handed over in f32.
+  ValueId vector(ValueId old) { return old == no_value ? no_value : as(as(value(old), stored()), DType::f32); }
+
+  /// A parameter that is read as a table.
+  ValueId table(ValueId old) { return as(value(old), stored()); }
+
+  struct Quantised {
+    ValueId values;
+    ValueId scales;
+  };
+
+  Quantised quantise(const Operation& operation, ValueId id) {
+    const auto known = quantised_.find(id);
+    if (known != quantised_.end()) return known->second;
+    const std::size_t index = to_.add_node({&operation, {id}, {}, {}, path_, role_});
+    const std::vector<ValueId> outputs = to_.program().nodes[index].outputs;
+    to_.set_dtype(outputs[0], DType::s8);
+    return quantised_[id] = {outputs[0], outputs[1]};
+  }
+
+  void assign(const Node& node) {
+    path_ = node.path;
+    role_ = node.role;
+    const Operation* operation = node.operation;
+    if (operation == &op::embedding) return assign_embedding(node);
+    if (operation == &op::linear) return assign_linear(node);
+    if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
+    if (operation == &op::softmax) return assign_math(node, Role::softmax, {});
+    if (operation->autocast == Autocast::full_precision) return assign_norm(node);
+    assign_widest(node);
+  }
+
+  void assign_embedding(const Node& node) {
+    const ValueId ids = value(node.inputs[0]);
+    const DType out = row_.rule == Activations::as_stored ? row_.activations : row_.weights;
+    if (quantised()) {
+      const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
+      map(node.outputs[0]) = add(op::embedding, {ids, weight.values, weight.scales}, node.attributes, out);
+    } else {
+      map(node.outputs[0]) = add(op::embedding, {ids, table(node.inputs[1])}, node.attributes, out);
+    }
+  }
+
+  void assign_linear(const Node& node) {
+    const std::optional<DType> override = precision_.override_for(node.role);
+    if (quantised() && !override) return assign_quantised_linear(node);
+    const DType operand = override.value_or(row_.operand);
+    Attributes attributes = node.attributes;
+    attributes.accumulator = override ? DType::f32 : row_.accumulator;
+    attributes.chunk = override ? 0 : row_.chunk;
+    const ValueId weight = override ? as(value(node.inputs[1]), *override) : as(table(node.inputs[1]), operand);
+    const ValueId x = as(value(node.inputs[0]), operand);
+    const DType out = override ? operand : row_.output;
+    const ValueId y = add(op::linear, {x, weight, vector(bias_of(node, 2))}, attributes, out);
+    map(node.outputs[0]) = override && node.role != Role::head ? as(y, row_.output) : y;
+  }
+
+  void assign_quantised_linear(const Node& node) {
+    const ValueId x = as(value(node.inputs[0]), row_.activations);
+    const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
+    const Quantised in = row_.scheme == Scheme::dynamic_int8 ? quantise(op::quantize_rows, x) : Quantised{x, no_value};
+    Attributes attributes = node.attributes;
+    attributes.accumulator = row_.accumulator;
+    map(node.outputs[0]) =
+        add(op::quantized_linear, {in.values, in.scales, weight.values, weight.scales, vector(bias_of(node, 2))},
+            attributes, row_.activations);
+  }
+
+  static ValueId bias_of(const Node& node, std::size_t index) {
+    return has_input(node, index) ? node.inputs[index] : no_value;
+  }
+
+  /// Attention's products: operands in the 16-bit dtype; under int8 in the activations' dtype.
+  void assign_matmul(const Node& node) {
+    const DType operand =
+        precision_.override_for(Role::attention).value_or(quantised() ? row_.activations : row_.operand);
+    const DType out = quantised() ? row_.activations : row_.output;
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) inputs.push_back(as(value(in), operand));
+    map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, operand), out);
+  }
+
+  void assign_norm(const Node& node) {
+    std::vector<ValueId> parameters;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) parameters.push_back(vector(node.inputs[i]));
+    assign_math(node, Role::norm, std::move(parameters));
+  }
+
+  /// Norms and softmax: input and output in the activations' dtype (f32 under autocast), arithmetic in `math`.
+  void assign_math(const Node& node, Role role, std::vector<ValueId> parameters) {
+    const std::optional<DType> override = precision_.override_for(role);
+    const DType usual = row_.rule == Activations::as_stored ? row_.activations : row_.math;
+    const DType inside = override.value_or(usual);
+    Attributes attributes = node.attributes;
+    attributes.math = override.value_or(row_.math);
+    std::vector<ValueId> inputs = {as(value(node.inputs[0]), inside)};
+    if (role == Role::softmax && has_input(node, 1)) inputs.push_back(value(node.inputs[1]));
+    inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+    map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, inside), usual);
+  }
+
+  void assign_widest(const Node& node) {
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) {
+      const bool parameter = in != no_value && from_.value(in).source == Source::weight;
+      inputs.push_back(parameter ? table(in) : value(in));
+    }
+    DType widest = dtype(inputs[0]);
+    for (const ValueId in : inputs) {
+      if (in != no_value && is_float(dtype(in)) && size_of(dtype(in)) > size_of(widest)) widest = dtype(in);
+    }
+    for (ValueId& in : inputs) {
+      if (in != no_value && is_float(dtype(in))) in = as(in, widest);
+    }
+    map(node.outputs[0]) = add(*node.operation, inputs, node.attributes, widest);
+  }
+
+  const Program& from_;
+  const PrecisionChoice& precision_;
+  const Precision& row_;
+  Builder to_;
+  std::string path_;
+  Role role_ = Role::other;
+  std::vector<ValueId> mapped_;
+  std::map<std::pair<ValueId, DType>, ValueId> casts_;
+  std::map<ValueId, Quantised> quantised_;
+};
+
+}  // namespace
+
+Program assign_dtypes(const Program& program, const PrecisionChoice& precision) {
+  return Assigner(program, precision).run();
+}
+
+}  // namespace assay

@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "base/error.h"
+#include "program/operation.h"
+#include "program/passes.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+/// A program under change: who makes and who reads each value, and what shall stand in a node's place. `apply` carries
+/// the replacements out and drops what nobody reads any more.
+class Edit {
+ public:
+  explicit Edit(Program& program) : program_(program), replaced_(program.nodes.size()), uses_(use_counts(program)) {
+    producer_.resize(program.values.size(), nowhere);
+    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+      for (const ValueId id : program.nodes[i].outputs) {
+        if (id != no_value) producer_[static_cast<std::size_t>(id)] = i;
+      }
+    }
+  }
+
+  Program& program() { return program_; }
+  const Node& node(std::size_t index) const { return program_.nodes[index]; }
+  std::size_t size() const { return program_.nodes.size(); }
+  int uses(ValueId id) const { return uses_[static_cast<std::size_t>(id)]; }
+  bool taken(std::size_t index) const { return replaced_[index].has_value(); }
+
+  /// The node that makes `id`, if it is of that operation, not yet rewritten, and nobody else reads `id`.
+  std::size_t sole_producer(ValueId id, const Operation& operation) const {
+    if (id == no_value || uses(id) != 1) return nowhere;
+    return producer(id, operation);
+  }
+  std::size_t producer(ValueId id, const Operation& operation) const {
+    const std::size_t index = id == no_value ? nowhere : producer_[static_cast<std::size_t>(id)];
+    return index != nowhere && node(index).operation == &operation && !taken(index) ? index : nowhere;
+  }
+
+  void replace(std::size_t index, std::vector<Node> nodes) { replaced_[index] = std::move(nodes); }
+  void remove(std::size_t index) { replaced_[index].emplace(); }
+
+  ValueId add_value(Value value) {
+    program_.values.push_back(std::move(value));
+    return static_cast<ValueId>(program_.values.size()) - 1;
+  }
+
+  void apply() {
+    std::vector<Node> nodes;
+    for (std::size_t i = 0; i < replaced_.size(); ++i) {
+      if (!replaced_[i]) nodes.push_back(std::move(program_.nodes[i]));
+      for (Node& node : replaced_[i] ? *replaced_[i] : std::vector<Node>{}) nodes.push_back(std::move(node));
+    }
+    // A fused operation may stand before a constant that one of its parts used: constants go first.
+    std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return makes_constant(node); });
+    program_.nodes = std::move(nodes);
+  }
+
+ private:
+  bool makes_constant(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId id) { return id != no_value && program_.value(id).constant; });
+  }
+
+  Program& program_;
+  std::vector<std::optional<std::vector<Node>>> replaced_;
+  std::vector<int> uses_;
+  std::vector<std::size_t> producer_;
+};
+
+/// Place of the weight, its scale and the bias among a linear's inputs; scale is `none` for float weights.
+struct LinearInputs {
+  std::vector<std::size_t> stacked;  ///< Inputs whose rows are one an output channel.
+  std::vector<std::size_t> shared;   ///< Inputs that joined linears have in common.
+};
+
+LinearInputs linear_inputs(const Operation* operation) {
+  if (operation == &op::linear) return {{1, 2}, {0}};
+  return {{2, 3, 4}, {0, 1}};
+}
+
+bool is_linear(const Node& node) {
+  return node.operation == &op::linear || node.operation == &op::quantized_linear;
+}
+
+std::string parent(const std::string& path) {
+  return path.substr(0, path.rfind('.'));
+}
+
+/// What linears must have in common to be one.
+auto join_key(const Program& program, const Node& node) {
+  const LinearInputs places = linear_inputs(node.operation);
+  std::vector<ValueId> shared;
+  for (const std::size_t place : places.shared) shared.push_back(node.inputs[place]);
+  const ValueId weight = node.inputs[places.stacked[0]];
+  return std::tuple(node.operation, parent(node.path), shared, has_input(node, places.stacked.back()),
+                    program.value(weight).dtype, program.value(node.outputs[0]).dtype);
+}
+
+/// Adds the constant that stacks input `place` of all `members`, and the node that makes it.
+ValueId stack(Edit& edit, const std::vector<std::size_t>& members, std::size_t place, std::vector<Node>& nodes) {
+  Node concat{&op::concat_rows, {}, {}, {}, parent(edit.node(members[0]).path), edit.node(members[0]).role};
+  for (const std::size_t member : members) concat.inputs.push_back(edit.node(member).inputs[place]);
+  Value value = edit.program().value(concat.inputs[0]);
+  value.shape = op::concat_rows.shapes(edit.program(), concat)[0];
+  value.source = Source::computed;
+  value.name = concat.path;
+  concat.outputs = {edit.add_value(value)};
+  nodes.push_back(std::move(concat));
+  return nodes.back().outputs[0];
+}
+
+/// One linear in the place of several of one input; each old output is a window into the new one.
+void join(Edit& edit, const std::vector<std::size_t>& members) {
+  const Node& first = edit.node(members[0]);
+  Node joined = first;
+  std::vector<Node> nodes;
+  for (const std::size_t place : linear_inputs(first.operation).stacked) {
+    if (has_input(first, place)) joined.inputs[place] = stack(edit, members, place, nodes);
+  }
+  Value wide = edit.program().value(first.outputs[0]);
+  wide.shape = joined.operation->shapes(edit.program(), joined)[0];
+  joined.path = wide.name = parent(first.path) + ".joined";
+  joined.outputs = {edit.add_value(wide)};
+  nodes.push_back(joined);
+  std::int64_t offset = 0;
+  for (const std::size_t member : members) {
+    const Node& old = edit.node(member);
+    Node slice{&op::slice_columns, {joined.outputs[0]}, old.outputs, {}, old.path, old.role};
+    slice.attributes.offset = offset;
+    slice.attributes.width = edit.program().value(old.outputs[0]).shape.back().factor;
+    offset += slice.attributes.width;
+    nodes.push_back(std::move(slice));
+    edit.remove(member);
+  }
+  edit.replace(members[0], std::move(nodes));
+}
+
+/// Linears of one input under one parent: Q, K and V, gate and up.
+void join_linears(Program& program) {
+  Edit edit(program);
+  std::map<decltype(join_key(program, program.nodes[0])), std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < edit.size(); ++i) {
+    const Node& node = edit.node(i);
+    if (!is_linear(node)) continue;
+    if (program.value(node.inputs[linear_inputs(node.operation).stacked[0]]).constant) {
+      groups[join_key(program, node)].push_back(i);
+    }
+  }
+  for (const auto& [key, members] : groups) {
+    if (members.size() > 1) join(edit, members);
+  }
+  edit.apply();
+}
+
+/// f(x[.., :w]) * x[.., w:] of the two halves of one value.
+void gate(Program& program) {
+  Edit edit(program);
+  for (std::size_t i = 0; i < edit.size(); ++i) {
+    if (edit.node(i).operation != &op::multiply) continue;
+    const std::size_t f = edit.sole_producer(edit.node(i).inputs[0], op::activation);
+    const std::size_t right = edit.sole_producer(edit.node(i).inputs[1], op::slice_columns);
+    if (f == nowhere || right == nowhere) continue;
+    const std::size_t left = edit.sole_producer(edit.node(f).inputs[0], op::slice_columns);
+    if (left == nowhere || edit.node(left).inputs[0] != edit.node(right).inputs[0]) continue;
+    const Attributes& a = edit.node(left).attributes;
+    const Attributes& b = edit.node(right).attributes;
+    const Value& whole = program.value(edit.node(left).inputs[0]);
+    if (a.offset != 0 || b.offset != a.width || a.width != b.width || whole.shape.back().factor != 2 * a.width)
+      continue;
+    Node gated = edit.node(i);
+    gated.operation = &op::gated_activation;
+    gated.inputs = {edit.node(left).inputs[0]};
+    gated.attributes = edit.node(f).attributes;
+    for (const std::size_t gone : {f, left, right}) edit.remove(gone);
+    edit.replace(i, {gated});
+  }
+  edit.apply();
+}
+
+/// A linear followed by an activation that alone reads it.
+void fuse_activation(Program& program) {
+  Edit edit(program);
+  for (std::size_t i = 0; i < edit.size(); ++i) {
+    const Node& node = edit.node(i);
+    if (node.operation != &op::activation) continue;
+    std::size_t maker = edit.sole_producer(node.inputs[0], op::linear);
+    if (maker == nowhere) maker = edit.sole_producer(node.inputs[0], op::quantized_linear);
+    if (maker == nowhere || edit.node(maker).attributes.activation != Activation::none) continue;
+    Node fused = edit.node(maker);
+    fused.attributes.activation = node.attributes.activation;
+    fused.outputs = node.outputs;
+    edit.remove(maker);
+    edit.replace(i, {fused});
+  }
+  edit.apply();
+}
+
+/// A sum whose first reader is a norm. The sum is stored only where somebody else reads it.
+void fuse_residual(Program& program) {
+  Edit edit(program);
+  for (std::size_t i = 0; i < edit.size(); ++i) {
+    const Node& norm = edit.node(i);
+    const bool layer = norm.operation == &op::layer_norm;
+    if ((!layer && norm.operation != &op::rms_norm) || norm.attributes.math != DType::f32) continue;
+    const std::size_t sum = edit.producer(norm.inputs[0], op::add);
+    if (sum == nowhere) continue;
+    Node fused = norm;
+    fused.operation = layer ? &op::add_layer_norm : &op::add_rms_norm;
+    fused.inputs.insert(fused.inputs.begin(), edit.node(sum).inputs.begin(), edit.node(sum).inputs.end());
+    fused.inputs.erase(fused.inputs.begin() + 2);
+    const ValueId kept = edit.uses(norm.inputs[0]) > 1 ? norm.inputs[0] : no_value;
+    fused.outputs = {kept, norm.outputs[0]};
+    edit.remove(i);
+    edit.replace(sum, {fused});
+  }
+  edit.apply();
+}
+
+/// The value before a cast that alone reads it; else the value itself. `casts` collects the casts passed.
+ValueId behind_cast(const Edit& edit, ValueId id, std::vector<std::size_t>& casts) {
+  const std::size_t index = edit.sole_producer(id, op::cast);
+  if (index == nowhere) return id;
+  casts.push_back(index);
+  return edit.node(index).inputs[0];
+}
+
+/// Scores, softmax, context. Left apart where softmax's arithmetic was overridden: then its rounding is the question.
+void fuse_attention(Program& program) {
+  Edit edit(program);
+  for (std::size_t i = 0; i < edit.size(); ++i) {
+    const Node& context = edit.node(i);
+    if (context.operation != &op::attention_context) continue;
+    std::vector<std::size_t> gone;
+    const std::size_t p = edit.sole_producer(behind_cast(edit, context.inputs[0], gone), op::softmax);
+    if (p == nowhere || edit.node(p).attributes.math != DType::f32) continue;
+    const std::size_t s = edit.sole_producer(behind_cast(edit, edit.node(p).inputs[0], gone), op::attention_scores);
+    if (s == nowhere) continue;
+    Node fused = context;
+    fused.operation = &op::attention;
+    const ValueId mask = has_input(edit.node(p), 1) ? edit.node(p).inputs[1] : no_value;
+    fused.inputs = {edit.node(s).inputs[0], edit.node(s).inputs[1], context.inputs[1], mask};
+    fused.attributes = edit.node(s).attributes;
+    gone.insert(gone.end(), {p, s});
+    for (const std::size_t index : gone) edit.remove(index);
+    edit.replace(i, {fused});
+  }
+  edit.apply();
+}
+
+/// Kernels of these compute in f32 and round once when they store, so that a cast behind them is theirs to do.
+bool rounds_when_storing(const Operation* operation) {
+  const Operation* operations[] = {&op::linear,     &op::quantized_linear, &op::layer_norm,
+                                   &op::rms_norm,   &op::add_layer_norm,   &op::add_rms_norm,
+                                   &op::activation, &op::gated_activation, &op::attention};
+  return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
+}
+
+/// A 32-bit value that only a cast reads is stored in the cast's dtype.
+void fold_casts(Program& program) {
+  Edit edit(program);
+  for (std::size_t i = 0; i < edit.size(); ++i) {
+    const Node& node = edit.node(i);
+    if (node.operation != &op::cast || program.value(node.outputs[0]).constant) continue;
+    const ValueId from = node.inputs[0];
+    if (program.value(from).dtype != DType::f32 || edit.uses(from) != 1) continue;
+    for (std::size_t maker = 0; maker < i; ++maker) {
+      Node& producer = program.nodes[maker];
+      const auto place = std::find(producer.outputs.begin(), producer.outputs.end(), from);
+      if (place == producer.outputs.end() || !rounds_when_storing(producer.operation)) continue;
+      *place = node.outputs[0];
+      edit.remove(i);
+    }
+  }
+  edit.apply();
+}
+
+}  // namespace
+
+Program fuse(const Program& program) {
+  Program result = program;
+  join_linears(result);
+  gate(result);
+  fuse_activation(result);
+  fuse_residual(result);
+  fuse_attention(result);
+  fold_casts(result);
+  return result;
+}
+
+}  // namespace assay

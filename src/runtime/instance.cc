@@ -1,0 +1,138 @@
+#include "runtime/instance.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+}  // namespace
+
+Argument describe(const Program& program, ValueId id, Extent extent) {
+  if (id == no_value) return {};
+  const Value& value = program.value(id);
+  Argument argument;
+  argument.present = true;
+  argument.constant = value.constant;
+  argument.dtype = value.dtype;
+  argument.shape = concrete(value.shape, extent);
+  argument.row_stride = argument.width();
+  argument.packing.dtype = value.dtype;
+  return argument;
+}
+
+Instance::Instance(Program program, PrecisionChoice precision, const Weights& weights, const Backend& backend,
+                   const MachineFacts& facts)
+    : program_(std::move(program)),
+      precision_(std::move(precision)),
+      weights_(weights),
+      backend_(backend),
+      facts_(facts) {
+  producer_.resize(program_.values.size(), nowhere);
+  for (std::size_t index = 0; index < program_.nodes.size(); ++index) {
+    for (const ValueId id : program_.nodes[index].outputs) {
+      if (id != no_value) producer_[static_cast<std::size_t>(id)] = index;
+    }
+  }
+  if (precision_.row.rule == Activations::autocast_lists) keep_master_weights();
+}
+
+void Instance::keep_master_weights() {
+  for (const Value& value : program_.values) {
+    if (value.source != Source::weight) continue;
+    const Weight& weight = weights_.at(value.name);
+    WeightData data = weight.load();
+    master_weights_.push_back(data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32));
+    if (weight.release) weight.release();
+  }
+}
+
+void Instance::load_weight(ValueId id) {
+  const Weight& weight = weights_.at(program_.value(id).name);
+  WeightData data = weight.load();
+  intermediates_[id] = data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32);
+  if (weight.release) weight.release();
+}
+
+const Tensor& Instance::plain(ValueId id) {
+  const auto known = intermediates_.find(id);
+  if (known != intermediates_.end()) return known->second;
+  if (program_.value(id).source == Source::weight) {
+    load_weight(id);
+  } else {
+    compute(program_.nodes[producer_[static_cast<std::size_t>(id)]]);
+  }
+  return intermediates_.at(id);
+}
+
+void Instance::compute(const Node& node) {
+  constexpr Extent unit{1, 1};
+  Call call{node.operation, node.attributes, {}, {}, facts_.threads};
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  for (const ValueId id : node.inputs) {
+    inputs.push_back(id == no_value ? nullptr : plain(id).data());
+    call.inputs.push_back(describe(program_, id, unit));
+  }
+  for (const ValueId id : node.outputs) {
+    Tensor result(program_.value(id).dtype, concrete(program_.value(id).shape, unit));
+    outputs.push_back(result.data());
+    call.outputs.push_back(describe(program_, id, unit));
+    intermediates_[id] = std::move(result);
+  }
+  Offer offer = prepare(backend_, call, facts_);
+  if (const auto* declined = std::get_if<Declined>(&offer))
+    fail_lacking("{} {}: {}", node.path, node.operation->name, declined->why);
+  const Prepared& prepared = std::get<Prepared>(offer);
+  const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
+  prepared.kernel->run({inputs, outputs, workspace.get()});
+}
+
+const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
+  const auto key = std::pair(id, to_string(packing));
+  const auto known = held_.find(key);
+  if (known != held_.end()) return known->second.second;
+  plain(id);
+  HeldConstant held;
+  if (packing.kind == Packing::Kind::plain) {
+    held.memory = std::move(intermediates_.at(id));
+    held.bytes = held.memory.bytes();
+    intermediates_.erase(id);
+  } else {
+    const Tensor& weight = intermediates_.at(id);
+    ASSAY_ASSERT(weight.shape().size() == 2 && weight.dtype() == packing.dtype);
+    held.bytes = packed_bytes(packing, weight.shape()[0], weight.shape()[1]);
+    held.memory = Tensor(DType::u8, {static_cast<std::int64_t>(held.bytes)});
+    pack(weight.view(), packing, held.memory.data());
+  }
+  held.data = held.memory.data();
+  return held_.emplace(key, std::pair(packing, std::move(held))).first->second.second;
+}
+
+const Packing* Instance::held_packing(ValueId id) const {
+  const auto first = held_.lower_bound({id, std::string()});
+  return first != held_.end() && first->first.first == id ? &first->second.first : nullptr;
+}
+
+void Instance::release_intermediates() {
+  intermediates_.clear();
+}
+
+std::int64_t Instance::model_bytes() const {
+  if (master_weights_.empty()) return resident_bytes();
+  std::int64_t total = 0;
+  for (const Tensor& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes());
+  return total;
+}
+
+std::int64_t Instance::resident_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& [key, held] : held_) total += static_cast<std::int64_t>(held.second.bytes);
+  for (const Tensor& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes());
+  return total;
+}
+
+}  // namespace assay

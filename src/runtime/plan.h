@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/instance.h"
+#include "tensor/ledger.h"
+
+namespace assay {
+
+struct PlanOptions {
+  Extent extent;
+  bool masked = false;  ///< An attention mask will be given; without one every position is real.
+  std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
+};
+
+/// Where a value lies while a plan runs.
+struct Placement {
+  std::int64_t offset = -1;  ///< Bytes from the arena's start; -1: not in the arena.
+  std::int64_t bytes = 0;
+  std::int64_t row_stride = 0;  ///< Elements.
+  int first_step = 0;
+  int last_step = 0;
+};
+
+struct Step {
+  std::size_t node = 0;  ///< Index into program().nodes.
+  std::unique_ptr<Kernel> kernel;
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  std::byte* workspace = nullptr;
+  LedgerRow ledger;
+  double flops = 0;
+  double bytes = 0;
+};
+
+/// A result of a run: rows may be windows into wider ones.
+struct OutputView {
+  TensorView tensor;
+  std::int64_t row_stride = 0;
+};
+
+/// An instance at one (B, T): kernels ready, every buffer at its place in one arena. Running it allocates nothing and
+/// decides nothing. One run at a time.
+class Plan {
+ public:
+  /// Throws Error(lacking) where no kernel takes an operation (with every refusal) or memory would not suffice (with
+  /// the needed and the available bytes, before anything is allocated).
+  Plan(Instance& instance, PlanOptions options);
+
+  /// Copies ids (B*T, each inside the vocabulary: checked, user error) and the mask (B*T, where the plan is masked).
+  void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
+  void run();
+  OutputView output(const std::string& name) const;
+  /// A copy of an output as dense f32.
+  Tensor output_f32(const std::string& name) const;
+
+  const PlanOptions& options() const { return options_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const Placement& placement(ValueId value) const { return placements_[static_cast<std::size_t>(value)]; }
+  std::int64_t arena_bytes() const { return arena_bytes_; }
+  std::int64_t peak_bytes() const;  ///< Held constants and arena.
+  double flops() const;
+  double bytes() const;
+  Ledger ledger() const;
+
+ private:
+  void prepare_steps();
+  void prepare_step(std::size_t node);
+  void place_values();
+  void bind();
+  std::byte* address(ValueId value);
+
+  Instance& instance_;
+  PlanOptions options_;
+  std::vector<Step> steps_;
+  std::vector<Placement> placements_;
+  AlignedBytes arena_;
+  std::int64_t arena_bytes_ = 0;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace assay
