@@ -27,7 +27,8 @@ Offer prepare(const Backend& backend, const Call& call, const MachineFacts& fact
     for (const Implementation& implementation : kernels.implementations) {
       Offer offer = implementation.prepare(call, facts);
       if (std::holds_alternative<Prepared>(offer)) return offer;
-      refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", implementation.name, std::get<Declined>(offer).why);
+      refusals +=
+          fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", implementation.name, std::get<Declined>(offer).why);
     }
   }
   if (refusals.empty()) refusals = fmt::format("{} has no kernel for {}", backend.name, call.operation->name);

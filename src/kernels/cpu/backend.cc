@@ -14,7 +14,11 @@ constexpr Implementation embedding[] = {reference_loops<reference::embedding>};
 constexpr Implementation add_rows[] = {reference_loops<reference::add_rows>};
 constexpr Implementation layer_norm[] = {reference_loops<reference::layer_norm>};
 constexpr Implementation rms_norm[] = {reference_loops<reference::rms_norm>};
-constexpr Implementation linear[] = {reference_loops<reference::linear>};
+constexpr Implementation linear[] = {
+    {"onednn, packed", linear_onednn_packed},
+    {"onednn", linear_onednn},
+    reference_loops<reference::linear>,
+};
 constexpr Implementation quantized_linear[] = {reference_loops<reference::quantized_linear>};
 constexpr Implementation activation[] = {reference_loops<reference::activation>};
 constexpr Implementation gated_activation[] = {reference_loops<reference::gated_activation>};
