@@ -71,8 +71,8 @@ void expand(const Q4_1& block, float* out) {
   }
 }
 
-/// 512 blocks are 64 KiB of output: some 10 us, well above the cost of a thread's start.
-constexpr std::int64_t blocks_worth_a_thread = 512;
+/// Some 0.3 ms of work, so that a thread that waits for a busy core costs little beside it.
+constexpr std::int64_t blocks_worth_a_thread = 8192;
 
 template <typename Block>
 void expand_all(std::span<const std::byte> blocks, std::span<float> out) {

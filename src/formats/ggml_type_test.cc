@@ -62,7 +62,7 @@ TEST(Dequantise, EveryBlockIsExpandedAloneWhateverItsNeighbours) {
   Random random(1, 0);
   for (const GgmlType type : {GgmlType::q8_0, GgmlType::q4_0, GgmlType::q4_1}) {
     const GgmlLayout& layout = layout_of(type);
-    const std::size_t blocks = 2053;  // More than one thread's part, and odd.
+    const std::size_t blocks = 16'411;  // More than one thread's part, and odd.
     std::string bytes;
     for (std::size_t i = 0; i < blocks; ++i) {
       bytes += f16_bytes(static_cast<float>(random.next_uniform()));
