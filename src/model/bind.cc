@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "model/checkpoint.h"
+
+namespace assay {
+namespace {
+
+bool starts_with(const std::string& text, const char* beginning) {
+  return text.rfind(beginning, 0) == 0;
+}
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Buffers that checkpoints carry and nobody needs: causal masks, position numbers, rotary frequencies.
+bool is_buffer(const std::string& name) {
+  return contains(name, ".attn.bias") || contains(name, ".attn.masked_bias") || contains(name, "position_ids") ||
+         contains(name, "rotary_emb.inv_freq") || contains(name, "rope_freqs.weight");
+}
+
+/// Heads and poolers that published checkpoints carry beside the model that is run.
+bool is_unused_head(const std::string& name, const ModelConfig& config) {
+  for (const char* head :
+       {"cls.", "pooler.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "qa_outputs."}) {
+    if (starts_with(name, head)) return true;
+  }
+  return config.tied_head && name == "lm_head.weight";
+}
+
+bool all_finite(const TensorView& view) {
+  const auto* values = view.as<float>();
+  std::atomic<bool> finite = true;
+  parallel_for(view.count(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    float sum = 0;  // 0 * x is 0 for finite x and NaN otherwise; a plain loop that vectorises
+    for (std::int64_t i = begin; i < end; ++i) sum += 0.0F * values[i];
+    if (sum != 0.0F || std::isnan(sum)) finite = false;
+  });
+  return finite;
+}
+
+void refuse_nonfinite(Weight& weight, const std::string& file) {
+  weight.load = [load = weight.load, file, tensor = weight.checkpoint_name] {
+    WeightData data = load();
+    if (!all_finite(data.view))
+      fail_user("{}: tensor '{}' holds NaN or infinite values (--allow-nonfinite lets it pass)", file, tensor);
+    return data;
+  };
+}
+
+void note_leftover(const std::string& name, const Checkpoint& checkpoint, const CheckpointOptions& options,
+                   std::vector<std::string>& notes) {
+  if (is_buffer(name)) return;
+  const std::string& tensor = checkpoint.tensors.at(name).checkpoint_name;
+  if (is_unused_head(name, checkpoint.config)) {
+    notes.push_back(fmt::format("'{}' is not used by this task", tensor));
+  } else if (options.unused == Unused::allowed) {
+    notes.push_back(fmt::format("unknown tensor '{}' is not used", tensor));
+  } else {
+    fail_user("{}: tensor '{}' is unknown to {} (--allow-unused lets it pass)", checkpoint.name, tensor,
+              assay::name(checkpoint.config.family));
+  }
+}
+
+}  // namespace
+
+Weights bind_weights(const Program& program, Checkpoint checkpoint, const CheckpointOptions& options,
+                     std::vector<std::string>& notes) {
+  Weights weights;
+  for (const Value& value : program.values) {
+    if (value.source != Source::weight) continue;
+    const auto found = checkpoint.tensors.find(value.name);
+    if (found == checkpoint.tensors.end()) fail_user("{}: tensor '{}' is missing", checkpoint.name, value.name);
+    const Shape wanted = concrete(value.shape, {1, 1});
+    if (found->second.shape != wanted) {
+      fail_user("{}: tensor '{}' has shape {}, the config asks for {}", checkpoint.name, found->second.checkpoint_name,
+                to_string(found->second.shape), to_string(wanted));
+    }
+    Weight& weight = weights.by_name[value.name] = found->second;
+    if (options.nonfinite == Nonfinite::refused) refuse_nonfinite(weight, checkpoint.name);
+  }
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (weights.by_name.count(name) == 0) note_leftover(name, checkpoint, options, notes);
+  }
+  return weights;
+}
+
+}  // namespace assay

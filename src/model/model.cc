@@ -1,0 +1,53 @@
+#include "model/model.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "hub/models.h"
+#include "model/presets.h"
+
+namespace assay {
+namespace {
+
+Model from_files(const std::string& name, const std::filesystem::path& path, const ModelOptions& options) {
+  Checkpoint checkpoint = std::filesystem::is_directory(path) ? open_folder(path) : open_gguf_checkpoint(path);
+  Model model;
+  model.name = name;
+  model.config = checkpoint.config;
+  model.files = path;
+  model.checkpoint_files = checkpoint.files;
+  model.weights = bind_weights(build_program(model.config, {}), std::move(checkpoint), options.checkpoint, model.notes);
+  return model;
+}
+
+Model from_preset(const Preset& preset, const ModelOptions& options) {
+  Model model;
+  model.name = preset.name;
+  model.origin = Origin::preset;
+  model.config = preset.config;
+  model.weights = random_weights(build_program(model.config, {}), model.config, options.seed);
+  return model;
+}
+
+}  // namespace
+
+const char* name(Origin origin) {
+  switch (origin) {
+    case Origin::path:
+      return "path";
+    case Origin::cache:
+      return "cache";
+    case Origin::preset:
+      return "preset";
+  }
+  return "?";
+}
+
+std::string weights_identity(const Model& model) {
+  if (model.random_weights()) return model.weights.identity;
+  std::string hashes;
+  for (const std::filesystem::path& file : model.checkpoint_files) hashes += sha256_file(file);
+  if (model.checkpoint_files.size() == 1) return hashes;
+  return sha256_hex(std::as_bytes(std::span(hashes)));
+}
+
+}  // namespace assay

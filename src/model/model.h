@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/architecture.h"
+#include "model/checkpoint.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace assay {
+
+enum class Origin : std::uint8_t { path, cache, preset };
+const char* name(Origin origin);
+
+/// A model that can be built and run.
+struct Model {
+  std::string name;
+  Origin origin = Origin::preset;
+  ModelConfig config;
+  Weights weights;
+  std::vector<std::string> notes;              ///< What of the checkpoint is not used.
+  std::optional<std::filesystem::path> files;  ///< Folder or GGUF file; holds the tokenizer too. Absent for presets.
+  std::vector<std::filesystem::path> checkpoint_files;
+  bool random_weights() const { return !files.has_value(); }
+};
+
+struct ModelOptions {
+  CheckpointOptions checkpoint;
+  std::uint64_t seed = 1;  ///< Of random weights.
+};
+
+/// Opens a model by name. Names mean the same everywhere, in this order: a path (folder or .gguf file), a model in the
+/// cache, a preset. Throws a user error that says what was looked for.
+Model open_model(const std::string& name, const ModelOptions& options);
+
+/// sha256 of the checkpoint's files ("random seed 1" for a preset). Reads them whole.
+std::string weights_identity(const Model& model);
+
+}  // namespace assay
