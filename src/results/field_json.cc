@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "results/fields.h"
+
+namespace assay {
+namespace {
+
+OrderedJson value_json(const std::string& value) {
+  return value;
+}
+OrderedJson value_json(std::int64_t value) {
+  return value;
+}
+OrderedJson value_json(bool value) {
+  return value;
+}
+OrderedJson value_json(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+}
+OrderedJson value_json(Status status) {
+  return name(status);
+}
+OrderedJson value_json(const LedgerInput& input) {
+  return {{"name", input.name}, {"dtype", name(input.dtype)}, {"device", input.device}};
+}
+OrderedJson value_json(const LedgerRow& row) {
+  return {{"path", row.path},
+          {"operation", row.operation},
+          {"role", row.role},
+          {"requested", row.requested},
+          {"kernel", row.kernel},
+          {"operand", name(row.operand)},
+          {"accumulator", name(row.accumulator)},
+          {"stored", name(row.stored)},
+          {"verdict", name(row.verdict)},
+          {"evidence", row.evidence},
+          {"device", row.device}};
+}
+template <typename T>
+OrderedJson value_json(const std::optional<T>& value) {
+  return value ? value_json(*value) : OrderedJson(nullptr);
+}
+template <typename T>
+OrderedJson value_json(const std::vector<T>& values) {
+  OrderedJson array = OrderedJson::array();
+  for (const T& value : values) array.push_back(value_json(value));
+  return array;
+}
+
+DType dtype_of(const Json& json) {
+  const auto dtype = parse_dtype(json.get_ref<const std::string&>());
+  if (!dtype) throw std::invalid_argument("unknown dtype");
+  return *dtype;
+}
+
+Verdict verdict_of(const Json& json) {
+  for (int i = 0; i <= static_cast<int>(Verdict::unsupported); ++i) {
+    if (json == name(static_cast<Verdict>(i))) return static_cast<Verdict>(i);
+  }
+  throw std::invalid_argument("unknown verdict");
+}
+
+// The readers throw whatever the library or they themselves find wrong; record_from_json names the field.
+void read(const Json& json, std::string& value) {
+  json.get_to(value);
+}
+void read(const Json& json, std::int64_t& value) {
+  if (!json.is_number_integer()) throw std::invalid_argument("not an integer");
+  json.get_to(value);
+}
+void read(const Json& json, double& value) {
+  json.get_to(value);
+}
+void read(const Json& json, bool& value) {
+  json.get_to(value);
+}
+void read(const Json& json, Status& value) {
+  const auto status = parse_status(json.get_ref<const std::string&>());
+  if (!status) throw std::invalid_argument("unknown status");
+  value = *status;
+}
+void read(const Json& json, LedgerInput& input) {
+  json.at("name").get_to(input.name);
+  input.dtype = dtype_of(json.at("dtype"));
+  json.at("device").get_to(input.device);
+}
+void read(const Json& json, LedgerRow& row) {
+  json.at("path").get_to(row.path);
+  json.at("operation").get_to(row.operation);
+  json.at("role").get_to(row.role);
+  json.at("requested").get_to(row.requested);
+  json.at("kernel").get_to(row.kernel);
+  row.operand = dtype_of(json.at("operand"));
+  row.accumulator = dtype_of(json.at("accumulator"));
+  row.stored = dtype_of(json.at("stored"));
+  row.verdict = verdict_of(json.at("verdict"));
+  json.at("evidence").get_to(row.evidence);
+  json.at("device").get_to(row.device);
+}
+template <typename T>
+void read(const Json& json, std::optional<T>& value) {
+  value.reset();
+  if (!json.is_null()) read(json, value.emplace());
+}
+template <typename T>
+void read(const Json& json, std::vector<T>& values) {
+  values.clear();
+  for (const Json& item : json.get_ref<const Json::array_t&>()) read(item, values.emplace_back());
+}
+
+std::string value_text(const std::string& value) {
+  return value;
+}
+std::string value_text(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string value_text(double value) {
+  return fmt::format("{}", value);
+}
+std::string value_text(bool value) {
+  return value ? "true" : "false";
+}
+std::string value_text(Status status) {
+  return name(status);
+}
+template <typename T>
+std::string value_text(const std::optional<T>& value) {
+  return value ? value_text(*value) : "";
+}
+std::string value_text(const std::vector<double>& values) {
+  return fmt::format("{}", fmt::join(values, ";"));
+}
+std::string value_text(const std::vector<std::string>& values) {
+  return fmt::format("{}", fmt::join(values, "; "));
+}
+template <typename T>
+std::string value_text(const std::vector<T>& values) {
+  return values.empty() ? "" : value_json(values).dump();
+}
+
+}  // namespace
+
+OrderedJson to_json(const Record& record) {
+  OrderedJson json = OrderedJson::object();
+  for (const Field& field : record_fields()) {
+    json[field.name] = std::visit([&](auto member) { return value_json(record.*member); }, field.member);
+  }
+  return json;
+}
+
+Record record_from_json(const Json& json, const std::string& source) {
+  Record record;
+  for (const Field& field : record_fields()) {
+    try {
+      std::visit([&](auto member) { read(json.at(field.name), record.*member); }, field.member);
+    } catch (const std::exception&) {
+      fail_user("{}: a record's field '{}' is missing or of another type", source, field.name);
+    }
+  }
+  return record;
+}
+
+std::string to_text(const Field& field, const Record& record) {
+  return std::visit([&](auto member) { return value_text(record.*member); }, field.member);
+}
+
+}  // namespace assay

@@ -1,0 +1,115 @@
+#include "results/fields.h"
+
+namespace assay {
+namespace {
+
+#define ASSAY_FIELD(member, unit, meaning)  \
+  Field {                                   \
+    #member, unit, meaning, &Record::member \
+  }
+
+constexpr Field fields[] = {
+    ASSAY_FIELD(model, "", "Name or path of the model, as asked."),
+    ASSAY_FIELD(weights, "", "Hash of the checkpoint, or `random` for a preset."),
+    ASSAY_FIELD(parameters, "", "Parameters of the model; a tied weight counts once."),
+    ASSAY_FIELD(stored_dtype, "", "Dtype of the weights in the checkpoint; not the precision under test."),
+    ASSAY_FIELD(precision, "", "Row of the precision table, with its overrides by role."),
+    ASSAY_FIELD(baseline, "", "Precision that speed-up and divergence compare with, in the same run."),
+    ASSAY_FIELD(device, "", "cpu, cuda or mps."),
+    ASSAY_FIELD(batch, "", "Sequences in one forward pass."),
+    ASSAY_FIELD(seq, "", "Tokens in each sequence."),
+    ASSAY_FIELD(threads, "", "Threads that the kernels were told to use."),
+    ASSAY_FIELD(logits, "", "`all` positions or the `last` one."),
+    ASSAY_FIELD(fusion, "", "on or off."),
+    ASSAY_FIELD(casts, "", "When 16-bit copies of f32 weights are made: `once` or `every-call`."),
+    ASSAY_FIELD(seed, "", "Seed of random weights, inputs, the order of the rounds and the bootstrap."),
+    ASSAY_FIELD(machine, "", "Processor and cores in words."),
+    ASSAY_FIELD(build, "", "Version of assay and how it was built."),
+    ASSAY_FIELD(status, "", "ok, or why there is no number: see `reason`."),
+    ASSAY_FIELD(reason, "", "Sentence behind a status other than ok."),
+    ASSAY_FIELD(samples, "", "Timed windows, one a round."),
+    ASSAY_FIELD(raw_ms, "ms", "Every sample in the order of the rounds: one forward pass of the whole batch."),
+    ASSAY_FIELD(repetitions, "", "Forward passes in one window; a sample is their mean."),
+    ASSAY_FIELD(first_ms, "ms", "The very first forward pass: page-in, lazy set-up."),
+    ASSAY_FIELD(warm_up_ms, "ms", "Runs before the samples, until steady."),
+    ASSAY_FIELD(steady, "", "Whether the warm-up ended by its rule and not by its share of the time."),
+    ASSAY_FIELD(median_ms, "ms", "Median of the samples: the latency."),
+    ASSAY_FIELD(p10_ms, "ms", "10th percentile."),
+    ASSAY_FIELD(p90_ms, "ms", "90th percentile."),
+    ASSAY_FIELD(p99_ms, "ms", "99th percentile."),
+    ASSAY_FIELD(mean_ms, "ms", "Arithmetic mean."),
+    ASSAY_FIELD(std_ms, "ms", "Standard deviation of the samples (n - 1)."),
+    ASSAY_FIELD(ci_low_ms, "ms", "Lower end of the distribution-free 95 % interval of the median."),
+    ASSAY_FIELD(ci_high_ms, "ms", "Its upper end."),
+    ASSAY_FIELD(asked_width, "share", "Width of that interval over the median at which sampling may stop."),
+    ASSAY_FIELD(stopped_by, "", "What ended sampling: width, budget, rounds, interrupted or too_slow."),
+    ASSAY_FIELD(speedup, "x", "Median over the rounds of the baseline's time over this one's."),
+    ASSAY_FIELD(speedup_low, "x", "Lower end of its 95 % interval (bootstrap over rounds)."),
+    ASSAY_FIELD(speedup_high, "x", "Its upper end."),
+    ASSAY_FIELD(samples_per_s, "1/s", "Sequences a second: batch over the median."),
+    ASSAY_FIELD(tokens_per_s, "1/s", "Tokens a second: batch times seq over the median."),
+    ASSAY_FIELD(gflops, "GFLOP/s", "Achieved: `flops` over the median, 10^9; integer operations count alike."),
+    ASSAY_FIELD(peak_share, "share", "`gflops` over `peak_gflops`."),
+    ASSAY_FIELD(bytes_per_s, "B/s", "`moved_bytes` over the median; caches may serve part of it."),
+    ASSAY_FIELD(flops, "", "Operations of one forward pass that are not masked away; multiply and add count two."),
+    ASSAY_FIELD(moved_bytes, "B", "Operands read once and results written once, over all operations of one pass."),
+    ASSAY_FIELD(weight_bytes_read, "B", "Of these, the weights: each distinct byte once."),
+    ASSAY_FIELD(peak_gflops, "GFLOP/s", "Denominator of `peak_share`."),
+    ASSAY_FIELD(peak_kind, "", "What that denominator is."),
+    ASSAY_FIELD(instruction_peak_gflops, "GFLOP/s", "Measured rate of the operand dtype's instruction from registers."),
+    ASSAY_FIELD(matmul_peak_gflops, "GFLOP/s", "Best matmul measured with the operand dtype."),
+    ASSAY_FIELD(baseline_matmul_peak_gflops, "GFLOP/s", "Best matmul measured with the baseline's operand dtype."),
+    ASSAY_FIELD(bandwidth_bytes_per_s, "B/s", "Read bandwidth from memory, measured, all threads."),
+    ASSAY_FIELD(cache_bytes, "B", "Last-level cache, all of it."),
+    ASSAY_FIELD(power_limit_w, "W", "Limit of the board or package, where it says one."),
+    ASSAY_FIELD(model_bytes, "B", "Parameters as really stored in memory in this precision, scales included."),
+    ASSAY_FIELD(packed_bytes, "B", "Weights in the layout of the kernels, copies beside `model_bytes` included."),
+    ASSAY_FIELD(arena_bytes, "B", "The plan's buffers for activations and workspace."),
+    ASSAY_FIELD(peak_bytes, "B", "Predicted peak: weights as kept and arena."),
+    ASSAY_FIELD(resident_bytes, "B", "Peak resident set of a process of its own; null unless isolated."),
+    ASSAY_FIELD(energy_j, "J", "Energy of one sequence, gross; null without a meter."),
+    ASSAY_FIELD(energy_net_j, "J", "The same less idle power."),
+    ASSAY_FIELD(power_w, "W", "Mean power over the windows: energy over time."),
+    ASSAY_FIELD(idle_power_w, "W", "Power before the run, nothing running."),
+    ASSAY_FIELD(energy_short_share, "share", "Windows shorter than 20 resolutions of the meter."),
+    ASSAY_FIELD(energy_status, "", "The meter and what it covers, or `no meter` and why."),
+    ASSAY_FIELD(quality_status, "", "measured, or why not: not asked, random weights, ..."),
+    ASSAY_FIELD(quality_data, "", "Text or labelled set that was scored."),
+    ASSAY_FIELD(protocol, "", "How: window, stride, padded-lines, labels; with their lengths."),
+    ASSAY_FIELD(perplexity, "", "exp of `log_perplexity`."),
+    ASSAY_FIELD(log_perplexity, "nat", "Mean negative log-likelihood of a scored token."),
+    ASSAY_FIELD(delta_log_perplexity, "nat", "Change from the baseline on the same tokens."),
+    ASSAY_FIELD(delta_log_perplexity_se, "nat", "Standard error of that change, paired by window."),
+    ASSAY_FIELD(accuracy, "share", "Correct answers over scored ones."),
+    ASSAY_FIELD(correct, "", "Correct answers."),
+    ASSAY_FIELD(scored, "", "Scored tokens (perplexity) or rows (accuracy)."),
+    ASSAY_FIELD(accuracy_change, "share", "Accuracy less the baseline's."),
+    ASSAY_FIELD(mcnemar_p, "", "Two-sided exact p-value of McNemar's test of that change."),
+    ASSAY_FIELD(kl_mean, "nat", "Mean Kullback-Leibler divergence of the output from the baseline's."),
+    ASSAY_FIELD(kl_p999, "nat", "Its 99.9th percentile over positions."),
+    ASSAY_FIELD(top1_agreement, "share", "Positions whose most likely output equals the baseline's."),
+    ASSAY_FIELD(max_logit_difference, "", "Largest difference of a logit over the baseline's largest magnitude."),
+    ASSAY_FIELD(logits_hash, "", "Hash of the logits of the timed input, to tell bit-identical precisions."),
+    ASSAY_FIELD(foreign_load, "share", "Processor time that others used during the windows."),
+    ASSAY_FIELD(stolen_share, "share", "Processor time that the hypervisor withheld."),
+    ASSAY_FIELD(frequency_before_mhz, "MHz", "Mean over processors after the first window."),
+    ASSAY_FIELD(frequency_after_mhz, "MHz", "The latest reading."),
+    ASSAY_FIELD(temperature_before_c, "degC", "Hottest processor sensor after the first window."),
+    ASSAY_FIELD(temperature_after_c, "degC", "The latest reading."),
+    ASSAY_FIELD(page_faults, "", "Page faults of this process within the windows."),
+    ASSAY_FIELD(major_page_faults, "", "Of these, the ones that read from a disk."),
+    ASSAY_FIELD(trust, "", "A (best) to D; null without samples."),
+    ASSAY_FIELD(trust_reasons, "", "Why not A, a sentence each; for A, what it rests on."),
+    ASSAY_FIELD(inputs, "", "Dtype and device of every input."),
+    ASSAY_FIELD(ledger, "", "An operation a row: what was asked and what ran."),
+};
+
+#undef ASSAY_FIELD
+
+}  // namespace
+
+std::span<const Field> record_fields() {
+  return fields;
+}
+
+}  // namespace assay

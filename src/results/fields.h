@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+
+#include "base/json.h"
+#include "results/record.h"
+
+namespace assay {
+
+/// Where a field's value stands in a record, by its type.
+using Member =
+    std::variant<std::string Record::*, std::int64_t Record::*, Status Record::*, std::optional<std::string> Record::*,
+                 std::optional<std::int64_t> Record::*, std::optional<double> Record::*, std::optional<bool> Record::*,
+                 std::vector<double> Record::*, std::vector<std::string> Record::*, std::vector<LedgerInput> Record::*,
+                 std::vector<LedgerRow> Record::*>;
+
+/// One field of a record. This list feeds JSON, CSV, Markdown, the schema and the documents.
+struct Field {
+  const char* name;
+  const char* unit;  ///< Empty: a pure number or a text.
+  const char* meaning;
+  Member member;
+};
+
+/// Every field, in the order in which they are written.
+std::span<const Field> record_fields();
+
+/// All fields; absent values are null. Numbers that JSON cannot hold (infinite, NaN) are null too.
+OrderedJson to_json(const Record& record);
+/// The way back. Throws a user error naming `source` and the field that is missing or of another type.
+Record record_from_json(const Json& json, const std::string& source);
+/// One value as text for CSV and Markdown: empty where absent, series joined by ';', ledgers as JSON.
+std::string to_text(const Field& field, const Record& record);
+
+/// The JSON Schema (draft 2020-12) of the document that `--json` writes, made from the field list.
+OrderedJson document_schema();
+/// What of `document` breaks `schema`, one line each with its place; empty if nothing. Knows the keywords that
+/// document_schema() uses: type, enum, const, properties, required, additionalProperties, items.
+std::vector<std::string> schema_violations(const Json& schema, const Json& document);
+
+}  // namespace assay

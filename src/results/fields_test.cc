@@ -1,0 +1,149 @@
+#include "results/fields.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "results/document.h"
+#include "results/made_up_test.h"
+
+namespace assay {
+namespace {
+
+Document made_up_document() {
+  Document document;
+  document.machine = {{"processor", "made up"}, {"cores", 2}};
+  document.records = made_up_cell();
+  document.records.push_back(made_up_left_out("fp16", Status::emulated, "no f16 matmul instruction"));
+  document.findings = judge(document.records);
+  return document;
+}
+
+TEST(Fields, HaveUniqueNamesAndMeanings) {
+  std::set<std::string> names;
+  for (const Field& field : record_fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_FALSE(std::string(field.meaning).empty()) << field.name;
+  }
+}
+
+TEST(Fields, IncludeWhatReadersRelyOn) {
+  const OrderedJson json = to_json(Record{});
+  for (const char* name :
+       {"model",         "weights",      "parameters",    "precision",  "device",      "batch",       "seq",
+        "status",        "reason",       "samples",       "raw_ms",     "speedup",     "speedup_low", "speedup_high",
+        "median_ms",     "p10_ms",       "p90_ms",        "mean_ms",    "std_ms",      "ci_low_ms",   "ci_high_ms",
+        "samples_per_s", "tokens_per_s", "gflops",        "peak_share", "model_bytes", "peak_bytes",  "energy_j",
+        "energy_status", "trust",        "trust_reasons", "ledger",     "first_ms",    "kl_mean"}) {
+    EXPECT_TRUE(json.contains(name)) << name;
+  }
+}
+
+TEST(Fields, OfAnEmptyRecordAreNullAndNotZero) {
+  const OrderedJson json = to_json(Record{});
+  for (const char* name :
+       {"median_ms", "energy_j", "perplexity", "resident_bytes", "trust", "foreign_load", "gflops"}) {
+    EXPECT_TRUE(json[name].is_null()) << name;
+  }
+}
+
+TEST(Fields, SurviveAJsonRoundTrip) {
+  for (const Record& record : made_up_document().records) {
+    const std::string text = to_json(record).dump();
+    EXPECT_EQ(to_json(record_from_json(parse_json(text, "test"), "test")).dump(), text);
+  }
+}
+
+TEST(Fields, KeepInfinityOutOfJson) {
+  Record record = made_up_record("fp32", 10);
+  record.perplexity = INFINITY;
+  EXPECT_TRUE(to_json(record)["perplexity"].is_null());
+}
+
+TEST(Fields, ABrokenRecordNamesFileAndField) {
+  Json json = Json::parse(to_json(made_up_record("fp32", 10)).dump());
+  const auto message_of = [&]() -> std::string {
+    try {
+      record_from_json(json, "old.json");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::user);
+      return error.what();
+    }
+    return "accepted";
+  };
+  json["batch"] = "eight";
+  EXPECT_EQ(message_of(), "old.json: a record's field 'batch' is missing or of another type");
+  json["batch"] = 8;
+  json["ledger"][0]["verdict"] = "splendid";
+  EXPECT_EQ(message_of(), "old.json: a record's field 'ledger' is missing or of another type");
+  json.erase("status");
+  EXPECT_EQ(message_of(), "old.json: a record's field 'status' is missing or of another type");
+}
+
+TEST(Fields, DeriveRatesFromTheMedian) {
+  Record record = made_up_record("fp32", 200);
+  record.batch = 8;
+  record.energy_j = 2;
+  derive(record);
+  EXPECT_DOUBLE_EQ(*record.samples_per_s, 40);
+  EXPECT_DOUBLE_EQ(*record.tokens_per_s, 40 * 128);
+  EXPECT_DOUBLE_EQ(*record.gflops, 170);
+  EXPECT_DOUBLE_EQ(*record.peak_share, 170.0 / 377);
+  EXPECT_DOUBLE_EQ(*record.power_w, 80);
+  Record empty;
+  derive(empty);
+  EXPECT_FALSE(empty.samples_per_s.has_value());
+}
+
+TEST(Fields, TheDominantRowIsWhatMostLinearLayersRan) {
+  Record record = made_up_record("bf16", 10, DType::bf16);
+  record.ledger.push_back(made_up_row("bf16", DType::f32, Verdict::widened, 9));
+  for (int i = 0; i < 9; ++i) {
+    record.ledger.push_back(made_up_row("bf16", DType::f32, Verdict::native, i));
+    record.ledger.back().operation = "rms_norm";
+  }
+  EXPECT_EQ(what_ran(record), "bf16/f32 native");
+  EXPECT_EQ(what_ran(Record{}), "");
+}
+
+TEST(Schema, TheDocumentOfARunFollowsIt) {
+  const Json schema = Json::parse(document_schema().dump());
+  const Json document = Json::parse(to_json(made_up_document()).dump());
+  const auto violations = schema_violations(schema, document);
+  EXPECT_TRUE(violations.empty()) << violations.front();
+  EXPECT_GT(document["findings"].size(), 3u);
+}
+
+TEST(Schema, SeesWhatBreaksIt) {
+  const Json schema = Json::parse(document_schema().dump());
+  const Json good = Json::parse(to_json(made_up_document()).dump());
+  const auto first_violation = [&](auto&& change) {
+    Json document = good;
+    change(document);
+    const auto violations = schema_violations(schema, document);
+    return violations.empty() ? "none" : violations.front();
+  };
+  EXPECT_EQ(
+      first_violation([](Json& d) { d["records"][0]["status"] = "fine"; }).find("$.records[0].status: \"fine\" is not"),
+      0u);
+  EXPECT_EQ(first_violation([](Json& d) { d["records"][1].erase("median_ms"); }), "$.records[1]: lacks \"median_ms\"");
+  EXPECT_EQ(first_violation([](Json& d) { d["records"][0]["extra"] = 1; }), "$.records[0]: 'extra' is unknown");
+  EXPECT_EQ(first_violation([](Json& d) { d["records"][0]["batch"] = 1.5; }),
+            "$.records[0].batch: number is not of type \"integer\"");
+  EXPECT_EQ(first_violation([](Json& d) { d["schema"] = "other"; }), "$.schema: not the constant");
+}
+
+// To write it anew after a change of the field list: ASSAY_WRITE_SCHEMA=1 test_results
+TEST(Schema, ThePublishedOneIsThatOfTheFieldList) {
+  const std::string path = ASSAY_SOURCE_DIR "/docs/record.schema.json";
+  const std::string expected = document_schema().dump(2) + "\n";
+  if (std::getenv("ASSAY_WRITE_SCHEMA") != nullptr) write_file_atomically(path, expected);
+  EXPECT_EQ(read_file(path), expected);
+}
+
+}  // namespace
+}  // namespace assay

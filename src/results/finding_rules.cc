@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+
+#include "results/rule_tables.h"
+
+namespace assay {
+namespace {
+
+bool is_baseline(const Cell& cell, const Record& row) {
+  return cell.baseline == &row;
+}
+
+/// "its matmuls (bf16/f32 widened) peak at 0.5x fp32's here, 220 against 442 GFLOP/s".
+std::string matmul_comparison(const Cell& cell, const Record& row) {
+  return fmt::format("its matmuls ({}) peak at {} {}'s here, {} against {} GFLOP/s", what_ran(row),
+                     times(*matmul_ratio(row)), cell.baseline->precision, format_significant(*row.matmul_peak_gflops),
+                     format_significant(*row.baseline_matmul_peak_gflops));
+}
+
+std::string why_not_faster(const Cell& cell, const Record& row) {
+  const LedgerRow* dominant = dominant_row(row);
+  if (dominant && dominant->verdict == Verdict::widened) {
+    return fmt::format("its matmuls are computed in {} from narrower storage, and widening costs time ({})",
+                       name(dominant->operand), dominant->evidence);
+  }
+  const auto ratio = matmul_ratio(row);
+  if (!ratio) return "no matmul peak was measured to compare with";
+  if (*ratio < 1.05) return matmul_comparison(cell, row);
+  return matmul_comparison(cell, row) +
+         ", but what surrounds them (casts, quantisation, norms) costs more than that saves";
+}
+
+Judgement says_slower(const Cell& cell, const Record& row) {
+  if (is_baseline(cell, row) || !cell.baseline || !row.speedup || row.speedup_high.value_or(*row.speedup) >= 1)
+    return {};
+  return {
+      fmt::format("{} is slower than {} here, {} against {} ({} as fast): {}.", row.precision, cell.baseline->precision,
+                  milliseconds(row), milliseconds(*cell.baseline), times(*row.speedup), why_not_faster(cell, row)),
+      {}};
+}
+
+Judgement says_mixed_size(const Cell& cell, const Record& row) {
+  const Precision* precision = precision_row(row);
+  if (!precision || precision->rule != Activations::autocast_lists || !row.model_bytes || !cell.baseline) return {};
+  std::string text =
+      fmt::format("{} stores {}, as {} does: its weights stay {} and are cast for the matmuls", row.precision,
+                  megabytes(static_cast<double>(*row.model_bytes)), cell.baseline->precision, name(precision->weights));
+  if (row.packed_bytes) {
+    text += fmt::format("; packed for the kernels it keeps {}", megabytes(static_cast<double>(*row.packed_bytes)));
+  }
+  return {text + ".", {}};
+}
+
+std::string memory_rate(const Record& row) {
+  if (!row.weight_bytes_read || row.bandwidth_bytes_per_s.value_or(0) <= 0 || !row.median_ms) return "";
+  const double share = *row.weight_bytes_read / (*row.median_ms * 1e-3) / *row.bandwidth_bytes_per_s;
+  if (share < 0.5) return "";
+  return fmt::format("; reading its weights takes {} of the memory bandwidth, which no instruction speeds up",
+                     percent(share));
+}
+
+/// Amdahl (1967): with the matmuls R times as fast and everything else unchanged, a speed-up S means that the share
+/// (1/S - 1/R) / (1 - 1/R) of the baseline's time was something else.
+Judgement says_below_matmul(const Cell& cell, const Record& row) {
+  const auto ratio = matmul_ratio(row);
+  if (is_baseline(cell, row) || !cell.baseline || !ratio || *ratio <= 1.1 || !row.speedup) return {};
+  if (*row.speedup >= 0.9 * *ratio || *row.speedup <= 1) return {};
+  const double other_share = (1 / *row.speedup - 1 / *ratio) / (1 - 1 / *ratio);
+  return {fmt::format("{} is {} as fast as {} though its matmuls are {}: as if {} of {}'s time went into what does not "
+                      "speed up (norms, softmax, casts, memory){}.",
+                      row.precision, times(*row.speedup), cell.baseline->precision, times(*ratio), percent(other_share),
+                      cell.baseline->precision, memory_rate(row)),
+          {}};
+}
+
+Judgement says_widened(const Cell&, const Record& row) {
+  const LedgerRow* dominant = dominant_row(row);
+  const Precision* precision = precision_row(row);
+  if (!dominant || !precision || dominant->operand == precision->operand) return {};
+  return {fmt::format("{} multiplies in {}, not in {}: {} ({}).", row.precision, name(dominant->operand),
+                      name(precision->operand), name(dominant->verdict), dominant->evidence),
+          {}};
+}
+
+Judgement says_quality(const Cell& cell, const Record& row) {
+  const auto equal = is_quality_equal(row);
+  if (is_baseline(cell, row) || !equal || *equal) return {};
+  if (row.delta_log_perplexity) {
+    return {fmt::format("{} changes log-perplexity by {:+.4f} +- {:.4f} nat (perplexity {}): more than noise.",
+                        row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_se,
+                        format_significant(row.perplexity.value_or(0), 4)),
+            {}};
+  }
+  return {fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.precision,
+                      100 * row.accuracy_change.value_or(0), format_significant(*row.mcnemar_p, 2)),
+          {}};
+}
+
+Judgement says_first_call(const Cell& cell, const Record&) {
+  const Record* worst = nullptr;
+  double most = 3;
+  for (const Record* row : cell.measured) {
+    if (!row->first_ms || row->median_ms.value_or(0) <= 0 || *row->first_ms / *row->median_ms <= most) continue;
+    most = *row->first_ms / *row->median_ms;
+    worst = row;
+  }
+  if (!worst) return {};
+  return {fmt::format("The first run of {} took {} ms, {} its median: page-in and lazy set-up, not in the latency.",
+                      worst->precision, format_significant(*worst->first_ms), times(most)),
+          {}};
+}
+
+template <typename Less>
+const Record* best_of(const std::vector<const Record*>& rows, Less&& less) {
+  const auto best = std::min_element(rows.begin(), rows.end(), less);
+  return best == rows.end() ? nullptr : *best;
+}
+
+bool is_faster(const Record* a, const Record* b) {
+  return a->median_ms.value_or(INFINITY) < b->median_ms.value_or(INFINITY);
+}
+
+std::string speed_of(const Record& row) {
+  return milliseconds(row) + (row.speedup ? ", " + times(*row.speedup) : "");
+}
+
+std::string for_latency(const Cell& cell) {
+  const Record* fastest = best_of(cell.measured, is_faster);
+  std::string text = fmt::format("for latency {} ({})", fastest->precision, speed_of(*fastest));
+  for (const Record* row : cell.measured) {
+    if (row != fastest && row->ci_low_ms && fastest->ci_low_ms && is_tie(*row, *fastest)) {
+      text += fmt::format(", with {} not told apart from it", row->precision);
+    }
+  }
+  return text;
+}
+
+std::string for_quality(const Cell& cell) {
+  std::vector<const Record*> equal;
+  for (const Record* row : cell.measured) {
+    if (is_quality_equal(*row).value_or(false)) equal.push_back(row);
+  }
+  const Record* fastest = best_of(equal, is_faster);
+  if (!fastest && !cell.baseline) return "";
+  if (!fastest) {
+    const bool any = std::any_of(cell.measured.begin(), cell.measured.end(),
+                                 [](const Record* row) { return is_quality_equal(*row).has_value(); });
+    return any ? fmt::format("for quality {}, which no other equals within noise", cell.baseline->precision)
+               : "for quality no advice (no scores against the baseline)";
+  }
+  return fmt::format("for speed at {}'s quality {} ({})", fastest->baseline, fastest->precision, speed_of(*fastest));
+}
+
+std::string for_size(const Cell& cell) {
+  std::vector<const Record*> sized;
+  for (const Record* row : cell.measured) {
+    if (row->model_bytes) sized.push_back(row);
+  }
+  const Record* smallest = best_of(sized, [](const Record* a, const Record* b) {
+    return *a->model_bytes < *b->model_bytes || (*a->model_bytes == *b->model_bytes && is_faster(a, b));
+  });
+  if (!smallest) return "";
+  return fmt::format("for size {} ({})", smallest->precision, megabytes(static_cast<double>(*smallest->model_bytes)));
+}
+
+Judgement says_advice(const Cell& cell, const Record& first) {
+  if (cell.measured.size() < 2) return {};
+  std::string text = fmt::format("At batch {} and {} tokens take {}", first.batch, first.seq, for_latency(cell));
+  for (const std::string& part : {for_quality(cell), for_size(cell)}) {
+    if (!part.empty()) text += "; " + part;
+  }
+  return {text + ".", {}};
+}
+
+constexpr auto finding = RuleKind::finding;
+
+constexpr Rule findings[] = {
+    {"advice", finding, ' ', RuleScope::cell, "median_ms; quality fields; model_bytes",
+     "The fastest precision, the fastest one whose quality equals the baseline's within noise, and the smallest.",
+     says_advice},
+    {"slower", finding, ' ', RuleScope::row, "speedup, speedup_high, ledger, matmul peaks",
+     "A precision is slower than the baseline (the whole interval below 1), and why.", says_slower},
+    {"below_matmul", finding, ' ', RuleScope::row, "speedup, matmul peaks",
+     "The speed-up stays under 0.9x the ratio of the matmul peaks; the share of other work by Amdahl's law.",
+     says_below_matmul},
+    {"other_operands", finding, ' ', RuleScope::row, "ledger",
+     "The matmuls multiply in another dtype than the precision's.", says_widened},
+    {"mixed_size", finding, ' ', RuleScope::row, "model_bytes", "Why a mixed precision has the baseline's size.",
+     says_mixed_size},
+    {"quality_changed", finding, ' ', RuleScope::row, "delta_log_perplexity and its error, or mcnemar_p",
+     "Quality changed by more than two standard errors, or McNemar's p is at most 0.05.", says_quality},
+    {"first_call", finding, ' ', RuleScope::cell, "first_ms, median_ms",
+     "A first run took more than three times the median.", says_first_call},
+};
+
+}  // namespace
+
+std::span<const Rule> finding_rules() {
+  return findings;
+}
+
+}  // namespace assay

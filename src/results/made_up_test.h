@@ -1,0 +1,139 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+
+namespace assay {
+
+// Made-up records for tests of the rules and of the reports.
+
+inline LedgerRow made_up_row(const std::string& precision, DType operand, Verdict verdict, int layer) {
+  return {.path = "layers." + std::to_string(layer) + ".attn.q_proj",
+          .operation = "linear",
+          .role = "attention",
+          .requested = precision,
+          .kernel = std::string("brg:avx512_core_amx, packed ") + name(operand),
+          .operand = operand,
+          .accumulator = operand == DType::s8 ? DType::s32 : DType::f32,
+          .stored = DType::f32,
+          .verdict = verdict,
+          .evidence = "matmul measured at 6.5x fp32",
+          .device = "cpu"};
+}
+
+/// A sound row: 40 quiet samples around `median_ms`, graded A.
+inline Record made_up_record(const std::string& precision, double median_ms, DType operand = DType::f32) {
+  Record record;
+  record.model = "smollm2-135m";
+  record.weights = "sha256:0123456789abcdef";
+  record.parameters = 134'515'008;
+  record.stored_dtype = "bf16";
+  record.precision = precision;
+  record.baseline = "fp32";
+  record.seq = 128;
+  record.threads = 2;
+  record.samples = 40;
+  for (int i = 0; i < 40; ++i) record.raw_ms.push_back(median_ms * (1 + 0.0002 * (i % 5 - 2)));
+  record.repetitions = 1;
+  record.first_ms = 2 * median_ms;
+  record.steady = true;
+  record.median_ms = median_ms;
+  record.p10_ms = 0.99 * median_ms;
+  record.p90_ms = 1.01 * median_ms;
+  record.p99_ms = 1.02 * median_ms;
+  record.mean_ms = median_ms;
+  record.std_ms = 0.005 * median_ms;
+  record.ci_low_ms = 0.995 * median_ms;
+  record.ci_high_ms = 1.005 * median_ms;
+  record.asked_width = 0.02;
+  record.stopped_by = "width";
+  record.flops = 3.4e10;
+  record.moved_bytes = 6e8;
+  record.weight_bytes_read = 5.38e8;
+  record.instruction_peak_gflops = 420;
+  record.matmul_peak_gflops = 377;
+  record.baseline_matmul_peak_gflops = 377;
+  record.peak_gflops = 377;
+  record.peak_kind = "best matmul, f32 operands";
+  record.bandwidth_bytes_per_s = 2e10;
+  record.cache_bytes = 3.2e7;
+  record.model_bytes = 538'060'032;
+  record.packed_bytes = 538'060'032;
+  record.arena_bytes = 20'000'000;
+  record.peak_bytes = 558'060'032;
+  record.energy_status = "no meter: /sys/class/powercap is absent";
+  record.quality_status = "measured";
+  record.perplexity = 18.21;
+  record.log_perplexity = 2.902;
+  record.scored = 8192;
+  record.foreign_load = 0.004;
+  record.stolen_share = 0.0;
+  record.frequency_before_mhz = 2600;
+  record.frequency_after_mhz = 2600;
+  record.page_faults = 3;
+  record.major_page_faults = 0;
+  record.inputs = {{"input_ids", DType::s32, "cpu"}};
+  for (int layer = 0; layer < 3; ++layer) {
+    record.ledger.push_back(made_up_row(precision, operand, Verdict::native, layer));
+  }
+  derive(record);
+  return record;
+}
+
+inline Record compared(Record record, double speedup, double delta, double delta_se) {
+  record.speedup = speedup;
+  record.speedup_low = 0.98 * speedup;
+  record.speedup_high = 1.02 * speedup;
+  record.delta_log_perplexity = delta;
+  record.delta_log_perplexity_se = delta_se;
+  record.kl_mean = 1.2e-5;
+  record.kl_p999 = 3e-4;
+  record.top1_agreement = 0.9983;
+  return record;
+}
+
+inline Record in_16_bits(Record record, DType operand, double matmul_ratio) {
+  record.model_bytes = 269'030'016;
+  record.weight_bytes_read = 2.69e8;
+  record.instruction_peak_gflops = 6000;
+  record.matmul_peak_gflops = matmul_ratio * 377;
+  record.peak_gflops = record.matmul_peak_gflops;
+  record.peak_kind = std::string("best matmul, ") + name(operand) + " operands";
+  derive(record);
+  return record;
+}
+
+/// fp32, mixed-bf16, bf16 and int8 as they come out on a machine with a matrix unit.
+inline std::vector<Record> made_up_cell() {
+  Record bf16 = in_16_bits(compared(made_up_record("bf16", 40, DType::bf16), 3.75, 0.0004, 0.0005), DType::bf16, 6.5);
+  Record mixed =
+      in_16_bits(compared(made_up_record("mixed-bf16", 48, DType::bf16), 3.125, 0.0001, 0.0003), DType::bf16, 6.5);
+  mixed.model_bytes = 538'060'032;
+  mixed.packed_bytes = 269'030'016;
+  Record int8 = in_16_bits(compared(made_up_record("int8", 30, DType::s8), 5, 0.012, 0.002), DType::s8, 14);
+  int8.model_bytes = 137'000'000;
+  int8.instruction_peak_gflops = 12000;
+  int8.perplexity = 18.43;
+  Record fp32 = compared(made_up_record("fp32", 150), 1, 0, 0);
+  std::vector<Record> cell = {fp32, mixed, bf16, int8};
+  for (std::size_t i = 0; i < cell.size(); ++i) cell[i].logits_hash = "hash" + std::to_string(i);
+  return cell;
+}
+
+/// A row without a number.
+inline Record made_up_left_out(const std::string& precision, Status status, const std::string& reason) {
+  Record record;
+  record.model = "smollm2-135m";
+  record.weights = "sha256:0123456789abcdef";
+  record.precision = precision;
+  record.baseline = "fp32";
+  record.seq = 128;
+  record.threads = 2;
+  record.status = status;
+  record.reason = reason;
+  return record;
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+#include "results/record.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace assay {
+namespace {
+
+constexpr std::array status_names = {"ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted"};
+
+std::vector<const LedgerRow*> rows_of(const Record& record, std::initializer_list<std::string_view> operations) {
+  std::vector<const LedgerRow*> rows;
+  for (const LedgerRow& row : record.ledger) {
+    for (const std::string_view operation : operations) {
+      if (row.operation == operation) rows.push_back(&row);
+    }
+  }
+  return rows;
+}
+
+std::vector<const LedgerRow*> working_rows(const Record& record) {
+  auto rows = rows_of(record, {"linear"});
+  if (rows.empty()) rows = rows_of(record, {"matmul", "attention"});
+  if (!rows.empty()) return rows;
+  for (const LedgerRow& row : record.ledger) rows.push_back(&row);
+  return rows;
+}
+
+}  // namespace
+
+const char* name(Status status) {
+  return status_names[static_cast<std::size_t>(status)];
+}
+
+std::optional<Status> parse_status(std::string_view text) {
+  for (std::size_t i = 0; i < status_names.size(); ++i) {
+    if (text == status_names[i]) return static_cast<Status>(i);
+  }
+  return std::nullopt;
+}
+
+void derive(Record& record) {
+  if (!record.median_ms || *record.median_ms <= 0) return;
+  const double median_s = *record.median_ms * 1e-3;
+  record.samples_per_s = static_cast<double>(record.batch) / median_s;
+  record.tokens_per_s = *record.samples_per_s * static_cast<double>(record.seq);
+  if (record.flops) record.gflops = *record.flops / median_s * 1e-9;
+  if (record.gflops && record.peak_gflops.value_or(0) > 0) record.peak_share = *record.gflops / *record.peak_gflops;
+  if (record.moved_bytes) record.bytes_per_s = *record.moved_bytes / median_s;
+  if (record.energy_j) record.power_w = *record.energy_j * *record.samples_per_s;
+}
+
+const LedgerRow* dominant_row(const Record& record) {
+  std::map<std::tuple<DType, DType, Verdict>, int> counts;
+  const LedgerRow* best = nullptr;
+  int most = 0;
+  for (const LedgerRow* row : working_rows(record)) {
+    const int count = ++counts[{row->operand, row->accumulator, row->verdict}];
+    if (count <= most) continue;
+    most = count;
+    best = row;
+  }
+  return best;
+}
+
+std::string what_ran(const Record& record) {
+  const LedgerRow* row = dominant_row(record);
+  return row ? fmt::format("{}/{} {}", name(row->operand), name(row->accumulator), name(row->verdict)) : "";
+}
+
+}  // namespace assay

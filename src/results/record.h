@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/ledger.h"
+
+namespace assay {
+
+/// What became of a cell of the grid.
+enum class Status : std::uint8_t {
+  ok,
+  oom,          ///< Would not fit into memory; not started.
+  too_slow,     ///< The first run alone took longer than allowed.
+  unsupported,  ///< This build or machine has no such device or kernel.
+  emulated,     ///< Left out: no instruction for this dtype here.
+  impossible,   ///< Measured, and beyond what physics allows: the number is wrong.
+  interrupted   ///< Ctrl-C before it had samples.
+};
+const char* name(Status status);
+std::optional<Status> parse_status(std::string_view text);
+
+/// One cell: one model in one precision at one shape on one device. Absent values were not measured or do not exist
+/// here; none is ever replaced by 0. `record_fields()` says what each member means and in which unit.
+struct Record {
+  // Identity.
+  std::string model;
+  std::string weights;  ///< "sha256:…" or "random".
+  std::int64_t parameters = 0;
+  std::string stored_dtype;
+  std::string precision;
+  std::string baseline;  ///< Precision that speed-up and divergence compare with.
+  std::string device = "cpu";
+  std::int64_t batch = 1;
+  std::int64_t seq = 1;
+  std::int64_t threads = 1;
+  std::string logits = "all";
+  std::string fusion = "on";
+  std::string casts = "once";
+  std::int64_t seed = 0;
+  std::string machine;
+  std::string build;
+
+  // Outcome.
+  Status status = Status::ok;
+  std::optional<std::string> reason;
+
+  // Latency.
+  std::int64_t samples = 0;
+  std::vector<double> raw_ms;
+  std::optional<std::int64_t> repetitions;
+  std::optional<double> first_ms;
+  std::vector<double> warm_up_ms;
+  std::optional<bool> steady;
+  std::optional<double> median_ms;
+  std::optional<double> p10_ms;
+  std::optional<double> p90_ms;
+  std::optional<double> p99_ms;
+  std::optional<double> mean_ms;
+  std::optional<double> std_ms;
+  std::optional<double> ci_low_ms;
+  std::optional<double> ci_high_ms;
+  std::optional<double> asked_width;
+  std::optional<std::string> stopped_by;
+  std::optional<double> speedup;
+  std::optional<double> speedup_low;
+  std::optional<double> speedup_high;
+
+  // Rates; filled by derive().
+  std::optional<double> samples_per_s;
+  std::optional<double> tokens_per_s;
+  std::optional<double> gflops;
+  std::optional<double> peak_share;
+  std::optional<double> bytes_per_s;
+
+  // What the plan knows, and this machine's peaks.
+  std::optional<double> flops;
+  std::optional<double> moved_bytes;
+  std::optional<double> weight_bytes_read;
+  std::optional<double> peak_gflops;
+  std::optional<std::string> peak_kind;
+  std::optional<double> instruction_peak_gflops;
+  std::optional<double> matmul_peak_gflops;
+  std::optional<double> baseline_matmul_peak_gflops;
+  std::optional<double> bandwidth_bytes_per_s;
+  std::optional<double> cache_bytes;
+  std::optional<double> power_limit_w;
+
+  // Memory.
+  std::optional<std::int64_t> model_bytes;
+  std::optional<std::int64_t> packed_bytes;
+  std::optional<std::int64_t> arena_bytes;
+  std::optional<std::int64_t> peak_bytes;
+  std::optional<std::int64_t> resident_bytes;
+
+  // Energy.
+  std::optional<double> energy_j;
+  std::optional<double> energy_net_j;
+  std::optional<double> power_w;
+  std::optional<double> idle_power_w;
+  std::optional<double> energy_short_share;
+  std::string energy_status = "no meter";
+
+  // Quality.
+  std::string quality_status = "not asked";
+  std::optional<std::string> quality_data;
+  std::optional<std::string> protocol;
+  std::optional<double> perplexity;
+  std::optional<double> log_perplexity;
+  std::optional<double> delta_log_perplexity;
+  std::optional<double> delta_log_perplexity_se;
+  std::optional<double> accuracy;
+  std::optional<std::int64_t> correct;
+  std::optional<std::int64_t> scored;
+  std::optional<double> accuracy_change;
+  std::optional<double> mcnemar_p;
+  std::optional<double> kl_mean;
+  std::optional<double> kl_p999;
+  std::optional<double> top1_agreement;
+  std::optional<double> max_logit_difference;
+  std::optional<std::string> logits_hash;
+
+  // Conditions around the windows.
+  std::optional<double> foreign_load;
+  std::optional<double> stolen_share;
+  std::optional<double> frequency_before_mhz;
+  std::optional<double> frequency_after_mhz;
+  std::optional<double> temperature_before_c;
+  std::optional<double> temperature_after_c;
+  std::optional<std::int64_t> page_faults;
+  std::optional<std::int64_t> major_page_faults;
+
+  // Judgement; filled by judge().
+  std::optional<std::string> trust;
+  std::vector<std::string> trust_reasons;
+
+  // What ran.
+  std::vector<LedgerInput> inputs;
+  std::vector<LedgerRow> ledger;
+};
+
+/// Fills samples_per_s, tokens_per_s, gflops, peak_share, bytes_per_s, power_w from the median and the plan's figures;
+/// what lacks its ingredients stays absent.
+void derive(Record& record);
+
+/// The ledger rows of the operations that do most of the work (linear, else matmul and attention, else all), as the
+/// group that most of them share. Null for an empty ledger.
+const LedgerRow* dominant_row(const Record& record);
+/// "bf16/f32 native": operand, accumulator and verdict of dominant_row; empty for an empty ledger.
+std::string what_ran(const Record& record);
+
+}  // namespace assay

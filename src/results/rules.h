@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+
+namespace assay {
+
+/// The records of one model, device, shape and setting; what differs is the precision.
+struct Cell {
+  std::vector<const Record*> records;
+  std::vector<const Record*> measured;  ///< Those with status ok.
+  const Record* baseline = nullptr;     ///< Measured, or null.
+};
+
+/// What a rule does with what it sees.
+enum class RuleKind : std::uint8_t {
+  gate,        ///< Physics: the row becomes `impossible`.
+  trust,       ///< The row's grade is at most the rule's.
+  finding,     ///< A sentence.
+  expectation  ///< A sentence, and whether it came as expected.
+};
+const char* name(RuleKind kind);
+
+/// What a rule has to say of one row, or of the cell. Empty text: nothing.
+struct Judgement {
+  std::string text;
+  std::optional<bool> met;  ///< Of an expectation.
+};
+
+enum class RuleScope : std::uint8_t { row, cell };
+
+struct Rule {
+  const char* id;
+  RuleKind kind;
+  char grade;  ///< Best grade beside it; ' ' for findings and expectations.
+  RuleScope scope;
+  const char* evidence;  ///< Fields without which it says nothing.
+  const char* states;    ///< The rule in words, for the documents.
+  /// Of scope `row`: the row; of scope `cell`: the baseline, or the first measured row without one. Gate and trust
+  /// rules see rows that have samples, the others those with status ok.
+  Judgement (*judge)(const Cell& cell, const Record& row);
+};
+
+/// Every rule, in the order in which sentences are printed.
+std::span<const Rule> rules();
+
+/// One sentence about a cell or one of its rows.
+struct Finding {
+  std::string rule;
+  RuleKind kind = RuleKind::finding;
+  std::string model;
+  std::int64_t batch = 1;
+  std::int64_t seq = 1;
+  std::string precision;  ///< Empty: about the whole cell.
+  std::optional<bool> met;
+  std::string text;
+};
+
+/// Applies every rule: sets status and reason of impossible rows, trust and trust_reasons of measured ones, and returns
+/// findings and expectations. A sentence that holds for several shapes of a model is said once.
+std::vector<Finding> judge(std::vector<Record>& records);
+
+}  // namespace assay

@@ -1,0 +1,275 @@
+#include "results/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "results/made_up_test.h"
+
+namespace assay {
+namespace {
+
+using Change = std::function<void(Record&)>;
+
+/// The grade and reasons of a sound record after a change.
+Record judged(const Change& change) {
+  std::vector<Record> records = {made_up_record("fp32", 150)};
+  change(records.front());
+  judge(records);
+  return records.front();
+}
+
+std::string sentence(const std::vector<Finding>& findings, const std::string& rule, const std::string& precision = "") {
+  for (const Finding& finding : findings) {
+    if (finding.rule == rule && finding.precision == precision) return finding.text;
+  }
+  return "";
+}
+
+std::string sentence(std::vector<Record> records, const std::string& rule, const std::string& precision = "") {
+  return sentence(judge(records), rule, precision);
+}
+
+testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << text << "' lacks '" << part << "'";
+}
+
+TEST(Rules, HaveUniqueNamesAndWords) {
+  std::set<std::string> ids;
+  for (const Rule& rule : rules()) {
+    EXPECT_TRUE(ids.insert(rule.id).second) << rule.id;
+    EXPECT_GT(std::string(rule.states).size(), 10u) << rule.id;
+    EXPECT_GT(std::string(rule.evidence).size(), 3u) << rule.id;
+    const bool has_grade = rule.kind == RuleKind::gate || rule.kind == RuleKind::trust;
+    EXPECT_EQ(rule.grade != ' ', has_grade) << rule.id;
+  }
+}
+
+TEST(Gate, LetsASoundRowThrough) {
+  const Record record = judged([](Record&) {});
+  EXPECT_EQ(record.status, Status::ok);
+  EXPECT_EQ(record.trust, "A");
+  ASSERT_EQ(record.trust_reasons.size(), 1u);
+  EXPECT_TRUE(says(record.trust_reasons[0], "40 samples"));
+}
+
+TEST(Gate, WhatPhysicsForbidsIsImpossibleAndGradedD) {
+  const struct {
+    Change change;
+    const char* reason;
+  } cases[] = {
+      {[](Record& r) { r.raw_ms[7] = -0.1; }, "a sample lasts -0.1 ms"},
+      {[](Record& r) { r.gflops = 1.06 * 420; }, "445 GFLOP/s is 1.06x the rate"},
+      {[](Record& r) { r.weight_bytes_read = 0.15 * 2e10 * 1.06 + 3.2e7; }, "weights beyond the caches"},
+      {[](Record& r) {
+         r.power_w = 130;
+         r.power_limit_w = 125;
+       },
+       "130 W is above the limit of 125 W"},
+  };
+  for (const auto& one : cases) {
+    const Record record = judged(one.change);
+    EXPECT_EQ(record.status, Status::impossible) << one.reason;
+    EXPECT_TRUE(says(record.reason.value_or(""), one.reason));
+    EXPECT_EQ(record.trust, "D");
+  }
+}
+
+TEST(Gate, AllowsFivePercentForAPeakThatWasMeasuredShort) {
+  EXPECT_EQ(judged([](Record& r) { r.gflops = 1.04 * 420; }).status, Status::ok);
+  EXPECT_EQ(judged([](Record& r) { r.weight_bytes_read = 0.15 * 2e10 * 1.04 + 3.2e7; }).status, Status::ok);
+}
+
+TEST(Gate, ASmallModelMayBeServedByTheCaches) {
+  EXPECT_EQ(judged([](Record& r) {
+              r.median_ms = 0.1;
+              r.weight_bytes_read = 3e7;
+            }).status,
+            Status::ok);
+}
+
+TEST(Gate, ASixteenBitModelIsNotLargerThanFp32) {
+  std::vector<Record> records = made_up_cell();
+  records[2].model_bytes = *records[0].model_bytes + 1;
+  judge(records);
+  EXPECT_EQ(records[2].status, Status::impossible);
+  EXPECT_TRUE(says(*records[2].reason, "a 16-bit model"));
+  EXPECT_EQ(records[1].status, Status::ok);
+}
+
+TEST(Trust, EachFactCapsTheGrade) {
+  const struct {
+    Change change;
+    const char* grade;
+    const char* reason;
+  } cases[] = {
+      {[](Record& r) { r.gflops = 1.11 * 377; }, "C", "suspect"},
+      {[](Record& r) { r.ci_low_ms.reset(); }, "D", "no 95 % interval"},
+      {[](Record& r) { r.ci_high_ms = 1.2 * *r.median_ms; }, "C", "20.5 % wide"},
+      {[](Record& r) { r.asked_width = 0.005; }, "B", "where 0.500 % was asked"},
+      {[](Record& r) { r.foreign_load = 0.06; }, "B", "others used 6.00 %"},
+      {[](Record& r) { r.foreign_load = 0.3; }, "C", "others used 30.0 %"},
+      {[](Record& r) { r.foreign_load = 0.6; }, "D", "others used 60.0 %"},
+      {[](Record& r) { r.stolen_share = 0.02; }, "B", "withheld 2.00 %"},
+      {[](Record& r) { r.stolen_share = 0.06; }, "C", "withheld 6.00 %"},
+      {[](Record& r) { r.frequency_after_mhz = 2400; }, "B", "from 2600 to 2400 MHz"},
+      {[](Record& r) { r.steady = false; }, "B", "not become steady"},
+      {[](Record& r) { r.p90_ms = 1.4 * *r.median_ms; }, "B", "middle 80 %"},
+      {[](Record& r) { std::for_each(r.raw_ms.begin() + 20, r.raw_ms.end(), [](double& ms) { ms *= 1.1; }); }, "B",
+       "slower than the first"},
+      {[](Record& r) { r.major_page_faults = 2; }, "C", "2 pages were read from a disk"},
+      {[](Record& r) {
+         r.speedup = 2;
+         r.speedup_low = 1.7;
+         r.speedup_high = 2.3;
+       },
+       "B", "between 1.70x and 2.30x"},
+      {[](Record& r) { r.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
+      {[](Record& r) { r.stopped_by = "interrupted"; }, "C", "interrupted"},
+  };
+  std::size_t rules_of_trust = 0;
+  for (const Rule& rule : rules()) rules_of_trust += rule.kind == RuleKind::trust ? 1 : 0;
+  EXPECT_EQ(std::size(cases), rules_of_trust);
+  for (const auto& one : cases) {
+    const Record record = judged(one.change);
+    EXPECT_EQ(record.trust, one.grade) << one.reason;
+    EXPECT_EQ(record.status, Status::ok);
+    const bool is_said = std::any_of(record.trust_reasons.begin(), record.trust_reasons.end(),
+                                     [&](const std::string& reason) { return bool(says(reason, one.reason)); });
+    EXPECT_TRUE(is_said) << one.reason << " is not in " << record.trust_reasons.front();
+  }
+}
+
+TEST(Trust, IsNotGivenToARowWithoutSamples) {
+  std::vector<Record> records = {made_up_left_out("fp16", Status::emulated, "no instruction")};
+  judge(records);
+  EXPECT_FALSE(records[0].trust.has_value());
+  EXPECT_EQ(records[0].status, Status::emulated);
+}
+
+TEST(Findings, AdviceNamesTheBestForEachAim) {
+  const std::string text = sentence(made_up_cell(), "advice");
+  EXPECT_TRUE(says(text, "for latency int8 (30.0 ms, 5.00x)"));
+  EXPECT_TRUE(says(text, "for speed at fp32's quality bf16 (40.0 ms, 3.75x)"));
+  EXPECT_TRUE(says(text, "for size int8 (137 MB)"));
+}
+
+TEST(Findings, AdviceSaysWhenTwoAreNotToldApart) {
+  std::vector<Record> records = made_up_cell();
+  records[2] = in_16_bits(compared(made_up_record("bf16", 30.1, DType::bf16), 5, 0, 0.001), DType::bf16, 6.5);
+  EXPECT_TRUE(says(sentence(records, "advice"), "with bf16 not told apart from it"));
+}
+
+TEST(Findings, SayWhyAPrecisionIsSlower) {
+  std::vector<Record> records = made_up_cell();
+  records[2] = in_16_bits(compared(made_up_record("bf16", 290, DType::bf16), 0.52, 0, 0.001), DType::bf16, 0.5);
+  EXPECT_TRUE(says(sentence(records, "slower", "bf16"), "peak at 0.500x fp32's here, 188 against 377 GFLOP/s"));
+  for (LedgerRow& row : records[2].ledger) row = made_up_row("bf16", DType::f32, Verdict::widened, 0);
+  EXPECT_TRUE(says(sentence(records, "slower", "bf16"), "computed in f32 from narrower storage"));
+  EXPECT_TRUE(says(sentence(records, "other_operands", "bf16"), "bf16 multiplies in f32, not in bf16: widened"));
+  records[2].speedup_high = 1.01;
+  EXPECT_EQ(sentence(records, "slower", "bf16"), "");
+}
+
+// S = 3.75 with R = 6.5: (1/3.75 - 1/6.5) / (1 - 1/6.5) = 13.3 %.
+TEST(Findings, ExplainASpeedUpBelowTheMatmulsByAmdahl) {
+  EXPECT_TRUE(says(sentence(made_up_cell(), "below_matmul", "bf16"), "as if 13.3 % of fp32's time"));
+}
+
+TEST(Findings, ExplainTheSizeOfMixed) {
+  const std::string text = sentence(made_up_cell(), "mixed_size", "mixed-bf16");
+  EXPECT_TRUE(says(text, "stores 538 MB, as fp32 does: its weights stay f32"));
+  EXPECT_TRUE(says(text, "packed for the kernels it keeps 269 MB"));
+}
+
+TEST(Findings, QualityBeyondNoiseIsSaid) {
+  EXPECT_TRUE(says(sentence(made_up_cell(), "quality_changed", "int8"), "+0.0120 +- 0.0020 nat"));
+  EXPECT_EQ(sentence(made_up_cell(), "quality_changed", "bf16"), "");
+  std::vector<Record> records = made_up_cell();
+  records[3].delta_log_perplexity.reset();
+  records[3].accuracy_change = -0.021;
+  records[3].mcnemar_p = 0.003;
+  EXPECT_TRUE(says(sentence(records, "quality_changed", "int8"), "accuracy by -2.10 points (McNemar p = 0.0030)"));
+}
+
+TEST(Findings, ALongFirstCallIsSaidOnce) {
+  std::vector<Record> records = made_up_cell();
+  records[3].first_ms = 900;
+  EXPECT_TRUE(says(sentence(records, "first_call"), "first run of int8 took 900 ms, 30.0x its median"));
+}
+
+TEST(Expectations, HoldForTheMadeUpCell) {
+  std::vector<Record> records = made_up_cell();
+  int held = 0;
+  for (const Finding& finding : judge(records)) {
+    if (finding.kind != RuleKind::expectation) continue;
+    EXPECT_EQ(finding.met, true) << finding.text;
+    EXPECT_TRUE(says(finding.text, ": as expected."));
+    ++held;
+  }
+  EXPECT_EQ(held, 3 + 1 + 1 + 1 + 1);  // three sizes, order, throughput, mixed's quality, logits
+}
+
+TEST(Expectations, AStandInUnderTheNameOfInt8HasTheWrongSize) {
+  std::vector<Record> records = made_up_cell();
+  records[3].model_bytes = 269'030'016;
+  EXPECT_TRUE(
+      says(sentence(records, "size", "int8"), "0.500 of fp32's 538 MB (about a quarter): not, because 108 MB more"));
+}
+
+TEST(Expectations, OrderIsOnlyExpectedWhereAMatrixUnitExists) {
+  std::vector<Record> records = made_up_cell();
+  records[2].matmul_peak_gflops = 0.5 * 377;
+  EXPECT_TRUE(
+      says(sentence(records, "latency_order", "bf16"), "is not to be expected here: bf16's matmuls run at 0.500x"));
+  records = made_up_cell();
+  records[1] = in_16_bits(compared(made_up_record("mixed-bf16", 39, DType::bf16), 3.8, 0, 0.001), DType::bf16, 6.5);
+  EXPECT_TRUE(says(sentence(records, "latency_order", "bf16"), "not, because both run the same matmuls"));
+}
+
+TEST(Expectations, ThroughputThatDoesNotFitLatencyIsSeen) {
+  std::vector<Record> records = made_up_cell();
+  records[1].samples_per_s = 2 * *records[1].samples_per_s;
+  EXPECT_TRUE(says(sentence(records, "throughput"), "not, because mixed-bf16 gives 2.000 for a batch of 1"));
+}
+
+TEST(Expectations, BitIdenticalLogitsAreSeenAndExplained) {
+  std::vector<Record> records = made_up_cell();
+  records[2].logits_hash = records[1].logits_hash;
+  EXPECT_TRUE(says(sentence(records, "distinct_logits"), "bit-identical: both ran bf16/f32 native"));
+  records = made_up_cell();
+  records[3].logits_hash = records[0].logits_hash;
+  EXPECT_TRUE(says(sentence(records, "distinct_logits"), "one of the two does not run what it says"));
+}
+
+TEST(Expectations, MixedQualityBeyondNoiseIsNotAsExpected) {
+  std::vector<Record> records = made_up_cell();
+  records[1].delta_log_perplexity = 0.02;
+  EXPECT_TRUE(says(sentence(records, "mixed_quality", "mixed-bf16"), "not, because"));
+}
+
+TEST(Judge, ComparesWithinACellAndSaysARepeatedSentenceOnce) {
+  std::vector<Record> records = made_up_cell();
+  for (Record record : made_up_cell()) {
+    record.batch = 8;
+    derive(record);
+    records.push_back(record);
+  }
+  const auto findings = judge(records);
+  const auto sizes = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.rule == "size"; });
+  const auto advice =
+      std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.rule == "advice"; });
+  EXPECT_EQ(sizes, 3);
+  EXPECT_EQ(advice, 2);
+}
+
+TEST(Judge, IsSilentAboutNothing) {
+  std::vector<Record> none;
+  EXPECT_TRUE(judge(none).empty());
+}
+
+}  // namespace
+}  // namespace assay

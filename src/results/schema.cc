@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include "results/document.h"
+#include "results/fields.h"
+
+namespace assay {
+namespace {
+
+template <typename Names>
+OrderedJson enumeration(Names name_of, int count) {
+  OrderedJson names = OrderedJson::array();
+  for (int i = 0; i < count; ++i) names.push_back(name_of(i));
+  return {{"type", "string"}, {"enum", names}};
+}
+
+OrderedJson of_type(const char* type) {
+  return {{"type", type}};
+}
+OrderedJson nullable(const char* type) {
+  return {{"type", {type, "null"}}};
+}
+OrderedJson array_of(OrderedJson items) {
+  return {{"type", "array"}, {"items", std::move(items)}};
+}
+
+/// An object that has exactly these properties.
+OrderedJson object_of(OrderedJson properties) {
+  OrderedJson required = OrderedJson::array();
+  for (const auto& [key, value] : properties.items()) required.push_back(key);
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"additionalProperties", false}};
+}
+
+OrderedJson ledger_input() {
+  return object_of({{"name", of_type("string")}, {"dtype", of_type("string")}, {"device", of_type("string")}});
+}
+
+OrderedJson ledger_row() {
+  OrderedJson properties;
+  for (const char* text : {"path", "operation", "role", "requested", "kernel", "operand", "accumulator", "stored"}) {
+    properties[text] = of_type("string");
+  }
+  const auto verdict = [](int i) { return name(static_cast<Verdict>(i)); };
+  properties["verdict"] = enumeration(verdict, static_cast<int>(Verdict::unsupported) + 1);
+  properties["evidence"] = of_type("string");
+  properties["device"] = of_type("string");
+  return object_of(std::move(properties));
+}
+
+struct TypeOf {
+  OrderedJson operator()(std::string Record::*) const { return of_type("string"); }
+  OrderedJson operator()(std::int64_t Record::*) const { return of_type("integer"); }
+  OrderedJson operator()(Status Record::*) const {
+    const auto status = [](int i) { return name(static_cast<Status>(i)); };
+    return enumeration(status, static_cast<int>(Status::interrupted) + 1);
+  }
+  OrderedJson operator()(std::optional<std::string> Record::*) const { return nullable("string"); }
+  OrderedJson operator()(std::optional<std::int64_t> Record::*) const { return nullable("integer"); }
+  OrderedJson operator()(std::optional<double> Record::*) const { return nullable("number"); }
+  OrderedJson operator()(std::optional<bool> Record::*) const { return nullable("boolean"); }
+  OrderedJson operator()(std::vector<double> Record::*) const { return array_of(of_type("number")); }
+  OrderedJson operator()(std::vector<std::string> Record::*) const { return array_of(of_type("string")); }
+  OrderedJson operator()(std::vector<LedgerInput> Record::*) const { return array_of(ledger_input()); }
+  OrderedJson operator()(std::vector<LedgerRow> Record::*) const { return array_of(ledger_row()); }
+};
+
+OrderedJson record_schema() {
+  OrderedJson properties;
+  for (const Field& field : record_fields()) {
+    OrderedJson property = std::visit(TypeOf{}, field.member);
+    const std::string unit = *field.unit ? fmt::format(" [{}]", field.unit) : "";
+    property["description"] = field.meaning + unit;
+    properties[field.name] = std::move(property);
+  }
+  return object_of(std::move(properties));
+}
+
+OrderedJson finding_schema() {
+  const auto kind = [](int i) { return name(static_cast<RuleKind>(i)); };
+  return object_of({{"rule", of_type("string")},
+                    {"kind", enumeration(kind, static_cast<int>(RuleKind::expectation) + 1)},
+                    {"model", of_type("string")},
+                    {"batch", of_type("integer")},
+                    {"seq", of_type("integer")},
+                    {"precision", nullable("string")},
+                    {"met", nullable("boolean")},
+                    {"text", of_type("string")}});
+}
+
+bool has_type(const Json& value, const std::string& type) {
+  if (type == "null") return value.is_null();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "integer") return value.is_number_integer();
+  if (type == "number") return value.is_number();
+  if (type == "string") return value.is_string();
+  if (type == "array") return value.is_array();
+  return type == "object" && value.is_object();
+}
+
+bool has_one_of(const Json& value, const Json& types) {
+  if (types.is_string()) return has_type(value, types.get<std::string>());
+  for (const Json& type : types) {
+    if (has_type(value, type.get<std::string>())) return true;
+  }
+  return false;
+}
+
+/// Walks schema and document side by side.
+struct Validator {
+  std::vector<std::string> violations;
+
+  void check(const Json& schema, const Json& value, const std::string& at) {
+    if (schema.contains("type") && !has_one_of(value, schema["type"])) {
+      violations.push_back(fmt::format("{}: {} is not of type {}", at, value.type_name(), schema["type"].dump()));
+      return;
+    }
+    if (schema.contains("const") && value != schema["const"]) violations.push_back(at + ": not the constant");
+    if (schema.contains("enum")) check_enum(schema["enum"], value, at);
+    if (value.is_object()) check_object(schema, value, at);
+    if (value.is_array() && schema.contains("items")) {
+      for (std::size_t i = 0; i < value.size(); ++i) check(schema["items"], value[i], fmt::format("{}[{}]", at, i));
+    }
+  }
+
+  void check_enum(const Json& names, const Json& value, const std::string& at) {
+    for (const Json& known : names) {
+      if (known == value) return;
+    }
+    violations.push_back(fmt::format("{}: {} is not one of {}", at, value.dump(), names.dump()));
+  }
+
+  void check_object(const Json& schema, const Json& value, const std::string& at) {
+    const Json properties = schema.value("properties", Json::object());
+    for (const Json& key : schema.value("required", Json::array())) {
+      if (!value.contains(key.get<std::string>())) violations.push_back(fmt::format("{}: lacks {}", at, key.dump()));
+    }
+    const bool is_closed = schema.contains("additionalProperties") && schema["additionalProperties"] == false;
+    for (const auto& [key, member] : value.items()) {
+      if (properties.contains(key)) check(properties[key], member, at + "." + key);
+      if (is_closed && !properties.contains(key)) violations.push_back(fmt::format("{}: '{}' is unknown", at, key));
+    }
+  }
+};
+
+}  // namespace
+
+OrderedJson document_schema() {
+  OrderedJson schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                        {"title", "Records of assay"},
+                        {"description", "What assay bench --json writes. Made from the field list in src/results."}};
+  schema.update(object_of({{"schema", {{"type", "string"}, {"const", document_schema_name}}},
+                           {"machine", {{"type", "object"}}},
+                           {"records", array_of(record_schema())},
+                           {"findings", array_of(finding_schema())}}));
+  return schema;
+}
+
+std::vector<std::string> schema_violations(const Json& schema, const Json& document) {
+  Validator validator;
+  validator.check(schema, document, "$");
+  return std::move(validator.violations);
+}
+
+}  // namespace assay

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+
+#include "results/rule_tables.h"
+
+namespace assay {
+namespace {
+
+/// Rate over the best matmul measured with the same operands, beyond which one of the two figures is in doubt.
+constexpr double suspect_over_matmul = 1.1;
+
+Judgement says_suspect(const Cell&, const Record& row) {
+  if (!row.gflops || row.matmul_peak_gflops.value_or(0) <= 0) return {};
+  if (*row.gflops <= suspect_over_matmul * *row.matmul_peak_gflops) return {};
+  return {
+      fmt::format("{} GFLOP/s is {} the best matmul measured ({} GFLOP/s): suspect", format_significant(*row.gflops),
+                  times(*row.gflops / *row.matmul_peak_gflops), format_significant(*row.matmul_peak_gflops)),
+      {}};
+}
+
+Judgement says_few(const Cell&, const Record& row) {
+  if (row.ci_low_ms && row.ci_high_ms) return {};
+  return {fmt::format("{} samples give no 95 % interval of the median", row.samples), {}};
+}
+
+double interval_width(const Record& row) {
+  if (!row.ci_low_ms || !row.ci_high_ms || row.median_ms.value_or(0) <= 0) return 0;
+  return (*row.ci_high_ms - *row.ci_low_ms) / *row.median_ms;
+}
+
+Judgement says_wide(const Cell&, const Record& row) {
+  if (interval_width(row) <= 0.1) return {};
+  return {fmt::format("the interval of the median is {} wide", percent(interval_width(row))), {}};
+}
+
+Judgement says_not_as_narrow(const Cell&, const Record& row) {
+  if (!row.asked_width || interval_width(row) <= *row.asked_width) return {};
+  return {fmt::format("the interval is {} wide where {} was asked; ended by {}", percent(interval_width(row)),
+                      percent(*row.asked_width), row.stopped_by.value_or("an unknown cause")),
+          {}};
+}
+
+Judgement says_load(double share, double above, double up_to) {
+  if (share <= above || share > up_to) return {};
+  return {fmt::format("others used {} of the processors meanwhile", percent(share)), {}};
+}
+
+Judgement says_some_load(const Cell&, const Record& row) {
+  return says_load(row.foreign_load.value_or(0), 0.05, 0.2);
+}
+Judgement says_much_load(const Cell&, const Record& row) {
+  return says_load(row.foreign_load.value_or(0), 0.2, 0.5);
+}
+Judgement says_too_much_load(const Cell&, const Record& row) {
+  return says_load(row.foreign_load.value_or(0), 0.5, 1);
+}
+
+Judgement says_stolen(double share, double above, double up_to) {
+  if (share <= above || share > up_to) return {};
+  return {fmt::format("the hypervisor withheld {} of the processor time", percent(share)), {}};
+}
+Judgement says_some_stolen(const Cell&, const Record& row) {
+  return says_stolen(row.stolen_share.value_or(0), 0.01, 0.05);
+}
+Judgement says_much_stolen(const Cell&, const Record& row) {
+  return says_stolen(row.stolen_share.value_or(0), 0.05, 1);
+}
+
+Judgement says_frequency(const Cell&, const Record& row) {
+  if (row.frequency_before_mhz.value_or(0) <= 0 || !row.frequency_after_mhz) return {};
+  const double change = *row.frequency_after_mhz / *row.frequency_before_mhz - 1;
+  if (std::abs(change) <= 0.05) return {};
+  return {fmt::format("the clock moved from {:.0f} to {:.0f} MHz", *row.frequency_before_mhz, *row.frequency_after_mhz),
+          {}};
+}
+
+Judgement says_unsteady(const Cell&, const Record& row) {
+  if (row.steady.value_or(true)) return {};
+  return {"the warm-up had not become steady when its time was used up", {}};
+}
+
+Judgement says_tail(const Cell&, const Record& row) {
+  if (!row.p90_ms || !row.p10_ms || !row.median_ms || *row.p90_ms - *row.p10_ms <= 0.3 * *row.median_ms) return {};
+  return {fmt::format("the middle 80 % of the samples span {} to {} ms", format_significant(*row.p10_ms),
+                      format_significant(*row.p90_ms)),
+          {}};
+}
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Judgement says_drift(const Cell&, const Record& row) {
+  if (row.raw_ms.size() < 20) return {};
+  const auto half = row.raw_ms.begin() + static_cast<std::ptrdiff_t>(row.raw_ms.size() / 2);
+  const double change = median_of({half, row.raw_ms.end()}) / median_of({row.raw_ms.begin(), half}) - 1;
+  if (std::abs(change) <= 0.05) return {};
+  return {fmt::format("the second half of the samples is {} {} than the first", percent(std::abs(change)),
+                      change > 0 ? "slower" : "faster"),
+          {}};
+}
+
+Judgement says_disk(const Cell&, const Record& row) {
+  if (row.major_page_faults.value_or(0) == 0) return {};
+  return {fmt::format("{} pages were read from a disk within the windows", *row.major_page_faults), {}};
+}
+
+Judgement says_speedup_wide(const Cell&, const Record& row) {
+  if (!row.speedup || !row.speedup_low || !row.speedup_high) return {};
+  if (*row.speedup_high - *row.speedup_low <= 0.2 * *row.speedup) return {};
+  return {fmt::format("the speed-up is only known to lie between {} and {}", times(*row.speedup_low),
+                      times(*row.speedup_high)),
+          {}};
+}
+
+Judgement says_emulated(const Cell&, const Record& row) {
+  const auto emulated = std::count_if(row.ledger.begin(), row.ledger.end(),
+                                      [](const LedgerRow& line) { return line.verdict == Verdict::emulated; });
+  if (emulated == 0) return {};
+  return {fmt::format("{} of {} operations were emulated in another dtype", emulated, row.ledger.size()), {}};
+}
+
+Judgement says_interrupted(const Cell&, const Record& row) {
+  if (row.stopped_by != "interrupted") return {};
+  return {"sampling was interrupted", {}};
+}
+
+constexpr auto trust = RuleKind::trust;
+constexpr auto row = RuleScope::row;
+
+constexpr Rule trusts[] = {
+    {"suspect_rate", trust, 'C', row, "gflops, matmul_peak_gflops",
+     "Achieved rate above 1.1x the best matmul measured with the same operands.", says_suspect},
+    {"no_interval", trust, 'D', row, "ci_low_ms, ci_high_ms", "Too few samples for an interval of the median.",
+     says_few},
+    {"wide_interval", trust, 'C', row, "ci_low_ms, ci_high_ms", "Interval of the median wider than 10 %.", says_wide},
+    {"width_not_reached", trust, 'B', row, "asked_width, ci_low_ms, ci_high_ms",
+     "Interval wider than asked when sampling ended.", says_not_as_narrow},
+    {"busy", trust, 'B', row, "foreign_load", "Others used more than 5 % of the processors.", says_some_load},
+    {"very_busy", trust, 'C', row, "foreign_load", "Others used more than 20 %.", says_much_load},
+    {"overrun", trust, 'D', row, "foreign_load", "Others used more than 50 %.", says_too_much_load},
+    {"stolen", trust, 'B', row, "stolen_share", "The hypervisor withheld more than 1 % of the time.", says_some_stolen},
+    {"much_stolen", trust, 'C', row, "stolen_share", "It withheld more than 5 %.", says_much_stolen},
+    {"clock_moved", trust, 'B', row, "frequency_before_mhz, frequency_after_mhz",
+     "The processors' clock changed by more than 5 %.", says_frequency},
+    {"not_steady", trust, 'B', row, "steady", "The warm-up ended by time and not by its rule.", says_unsteady},
+    {"spread", trust, 'B', row, "p10_ms, p90_ms, median_ms",
+     "90th and 10th percentile lie further apart than 30 % of the median.", says_tail},
+    {"drift", trust, 'B', row, "raw_ms", "Medians of the two halves of the samples differ by more than 5 %.",
+     says_drift},
+    {"disk", trust, 'C', row, "major_page_faults", "Pages were read from a disk within the windows.", says_disk},
+    {"speedup_unsure", trust, 'B', row, "speedup, speedup_low, speedup_high",
+     "Interval of the speed-up wider than 20 %.", says_speedup_wide},
+    {"emulated_operations", trust, 'C', row, "ledger", "An operation was emulated in another dtype.", says_emulated},
+    {"was_interrupted", trust, 'C', row, "stopped_by", "Sampling was interrupted.", says_interrupted},
+};
+
+}  // namespace
+
+std::span<const Rule> trust_rules() {
+  return trusts;
+}
+
+}  // namespace assay
