@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace assay {
+
+/// What a pair of neighbouring tokens becomes, and how early: a lower rank is merged first.
+struct Merge {
+  std::int32_t rank = -1;
+  std::int32_t id = -1;
+};
+
+/// (left id, right id) -> Merge, in one flat array: the look-up is the inner loop of byte-pair encoding.
+class MergeTable {
+ public:
+  explicit MergeTable(std::size_t merges = 0);
+  /// A pair that is there already gets the new merge.
+  void insert(std::int32_t left, std::int32_t right, Merge merge);
+  /// The merge of the pair; rank -1 where there is none.
+  Merge find(std::int32_t left, std::int32_t right) const { return slots_[slot_of(key_of(left, right))].merge; }
+
+ private:
+  struct Slot {
+    std::uint64_t key = ~std::uint64_t{0};
+    Merge merge;
+  };
+  static std::uint64_t key_of(std::int32_t left, std::int32_t right) {
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
+  }
+  std::size_t slot_of(std::uint64_t key) const;
+
+  std::vector<Slot> slots_;
+};
+
+/// Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019).
+struct Bpe {
+  std::array<std::int32_t, 256> byte_ids{};  ///< -1: the vocabulary lacks the byte, which then leaves no token.
+  MergeTable merges;
+  StringMap<std::int32_t> whole_words;  ///< Bytes -> id; a word found here is not put together. Often empty.
+};
+
+/// The letters in which byte-level vocabularies write the 256 bytes, in UTF-8.
+const std::array<std::string, 256>& byte_letters();
+
+/// The bytes that a token of a byte-level vocabulary stands for; false where it has other letters.
+bool token_bytes(std::string_view token, std::string& bytes);
+
+/// Merges of a vocabulary, best first. Throws a user error naming `name` where a merge needs a token that is unknown.
+Bpe make_bpe(const Vocabulary& vocabulary, const std::vector<std::pair<std::string, std::string>>& merges,
+             const std::string& name);
+
+/// Appends the ids of one word, any bytes. Time and memory are O(n log n) and 60 bytes a byte at most.
+void append_word(const Bpe& model, std::string_view word, std::vector<std::int32_t>& ids);
+
+}  // namespace assay

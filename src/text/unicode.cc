@@ -1,0 +1,147 @@
+#include "text/unicode.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "text/unicode_tables.h"
+
+namespace assay::unicode {
+namespace {
+
+constexpr char32_t code_points = 0x110000;
+constexpr char32_t hangul_first = 0xAC00;
+constexpr char32_t hangul_count = 11172;
+
+/// Every property of every code point, spread out of the compact tables once, at first use: a look-up is one load.
+struct Spread {
+  std::array<std::uint16_t, code_points> properties{};
+  std::unordered_map<char32_t, std::uint8_t> combining;
+  std::unordered_map<char32_t, char32_t> lower;
+  std::unordered_map<char32_t, std::size_t> decomposition;  ///< Index into `decompositions`.
+};
+
+void spread_properties(Spread& spread) {
+  for (std::size_t i = 0; i < property_changes.size(); ++i) {
+    const std::uint32_t from = property_changes[i] >> 11;
+    const std::uint32_t to = i + 1 < property_changes.size() ? property_changes[i + 1] >> 11 : code_points;
+    std::fill(spread.properties.begin() + from, spread.properties.begin() + to, property_changes[i] & 0x7FF);
+  }
+}
+
+void spread_maps(Spread& spread) {
+  for (const CombiningRun& run : combining_runs) {
+    for (std::uint32_t c = run.first; c <= run.last; ++c) spread.combining[c] = run.combining_class;
+  }
+  for (const LowerRun& run : lower_runs) {
+    for (std::uint32_t c = run.first; c <= run.last; c += run.step) spread.lower[c] = c + run.distance;
+  }
+  for (std::size_t i = 0; i < decompositions.size(); i += 1 + (decompositions[i] >> 24)) {
+    spread.decomposition[decompositions[i] & 0xFFFFFF] = i;
+  }
+}
+
+const Spread& tables() {
+  static const std::unique_ptr<const Spread> spread = [] {
+    auto made = std::make_unique<Spread>();
+    spread_properties(*made);
+    spread_maps(*made);
+    return made;
+  }();
+  return *spread;
+}
+
+/// The Unicode Standard, section 3.12: a Hangul syllable is leading consonant, vowel and perhaps trailing consonant.
+void append_hangul(char32_t syllable, std::u32string& out) {
+  const char32_t index = syllable - hangul_first;
+  out += 0x1100 + index / 588;
+  out += 0x1161 + index % 588 / 28;
+  if (index % 28 != 0) out += 0x11A7 + index % 28;
+}
+
+/// Length of the well-formed sequence at bytes[at] (Unicode Standard, table 3-7), or 0.
+std::size_t sequence_length(std::string_view bytes, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : static_cast<unsigned char>(0);
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4 || !continues(1)) return 0;
+  if (lead < 0xE0) return 2;
+  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
+  if (lead < 0xF0) return continues(2) ? 3 : 0;
+  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
+  return continues(2) && continues(3) ? 4 : 0;
+}
+
+}  // namespace
+
+std::uint16_t properties(char32_t code_point) {
+  return tables().properties[code_point];
+}
+
+std::uint8_t combining_class(char32_t code_point) {
+  if (code_point < 0x300) return 0;
+  const auto& classes = tables().combining;
+  const auto found = classes.find(code_point);
+  return found == classes.end() ? 0 : found->second;
+}
+
+char32_t to_lower(char32_t code_point) {
+  if (code_point < 0x80) return code_point >= 'A' && code_point <= 'Z' ? code_point + 32 : code_point;
+  const auto& lower = tables().lower;
+  const auto found = lower.find(code_point);
+  return found == lower.end() ? code_point : found->second;
+}
+
+void append_decomposed(char32_t code_point, std::u32string& out) {
+  if (code_point < 0xC0) {
+    out += code_point;
+    return;
+  }
+  if (code_point >= hangul_first && code_point < hangul_first + hangul_count) return append_hangul(code_point, out);
+  const auto& known = tables().decomposition;
+  const auto found = known.find(code_point);
+  if (found == known.end()) {
+    out += code_point;
+    return;
+  }
+  const std::size_t length = decompositions[found->second] >> 24;
+  for (std::size_t i = 1; i <= length; ++i) out += decompositions[found->second + i];
+}
+
+void append_utf8(char32_t code_point, std::string& out) {
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code_point >> shift & 0x3F)); };
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    out += static_cast<char>(0xC0 | code_point >> 6);
+    tail(0);
+  } else if (code_point < 0x10000) {
+    out += static_cast<char>(0xE0 | code_point >> 12);
+    tail(6), tail(0);
+  } else {
+    out += static_cast<char>(0xF0 | code_point >> 18);
+    tail(12), tail(6), tail(0);
+  }
+}
+
+std::size_t find_invalid_utf8(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t length = sequence_length(bytes, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+void check_utf8(std::string_view bytes, std::string_view name) {
+  const std::size_t at = find_invalid_utf8(bytes);
+  if (at == std::string_view::npos) return;
+  fail_user("{}: is not UTF-8: byte 0x{:02x} at offset {}", name, static_cast<unsigned char>(bytes[at]), at);
+}
+
+}  // namespace assay::unicode
