@@ -56,12 +56,18 @@ TEST(IncludeDirection, TheTableHasNoCycle) {
   }
 }
 
-TEST(IncludeDirection, NothingOutsideTestsUsesATestOrGoogleTest) {
+/// Tests, fuzz programs, and the helpers they share: foo_test.cc, foo_fuzz.cc, testing.h, foo_testing.h.
+bool is_test_code(const fs::path& file) {
+  const std::string stem = "_" + file.stem().string();
+  return ends_with(stem, "_test") || ends_with(stem, "_fuzz") || ends_with(stem, "_testing");
+}
+
+TEST(IncludeDirection, NothingOutsideTestsUsesTestCode) {
   for_each_source([](const fs::path& file, const std::string& text) {
-    if (ends_with(file.stem().string(), "_test")) return;
+    if (is_test_code(file)) return;
     EXPECT_EQ(text.find("gtest/gtest.h"), std::string::npos) << "src/" << file.string() << " includes GoogleTest";
     for (const Include& include : quoted_includes(text)) {
-      EXPECT_FALSE(ends_with(fs::path(include.path).stem().string(), "_test")) << "src/" << file.string();
+      EXPECT_FALSE(is_test_code(include.path)) << "src/" << file.string() << " includes " << include.path;
     }
   });
 }
