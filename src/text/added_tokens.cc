@@ -48,7 +48,6 @@ void AddedTokenFinder::add(std::string_view pattern, const AddedToken& token) {
     if (inserted) token_at_.push_back(-1);
     node = child->second;
   }
-  if (token_at_[node] >= 0) return;
   token_at_[node] = static_cast<std::int32_t>(tokens_.size());
   tokens_.push_back(token);
   starts_[static_cast<unsigned char>(pattern.front())] = true;

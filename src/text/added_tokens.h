@@ -17,7 +17,7 @@ struct AddedToken {
   bool lstrip = false;       ///< Swallows the white space before it.
   bool rstrip = false;       ///< Swallows the white space after it.
   bool normalized = false;   ///< Looked for in the normalised text, itself normalised.
-  bool special = false;      ///< Comes before the others where two are the same text.
+  bool special = false;      ///< Added before the others: gives way to them where two normalise alike.
 };
 
 /// A part of a text: an added token, or text in between (id -1). Empty parts do not occur.
@@ -29,7 +29,7 @@ struct Segment {
 /// Finds added tokens: leftmost first, of those the longest.
 class AddedTokenFinder {
  public:
-  /// `pattern` is what to look for; the first token of a pattern keeps it. Not empty.
+  /// `pattern` is what to look for, not empty; the last token of a pattern has it.
   void add(std::string_view pattern, const AddedToken& token);
   /// The parts of a text (valid UTF-8) in order. Where a token that strips has swallowed the white space with which
   /// the next one begins, both stand, as in the `tokenizers` library.
