@@ -1,0 +1,144 @@
+#include "report/columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "base/units.h"
+
+namespace assay {
+namespace {
+
+const std::string absent = "-";
+
+/// Three significant digits, thousands whole: "0.0123", "43.1", "2,974".
+std::string figure(double value) {
+  return std::abs(value) < 1000 ? format_significant(value) : format_count(std::llround(value));
+}
+
+/// The same in at most six columns: "123k", "1.23M".
+std::string short_figure(double value) {
+  if (value < 99999.5) return figure(value);
+  return value < 999.5e3 ? format_significant(value / 1e3) + "k" : format_significant(value / 1e6) + "M";
+}
+
+std::string rate(const std::optional<double>& value) {
+  return value ? short_figure(*value) : absent;
+}
+
+std::string megabytes(const std::optional<std::int64_t>& bytes) {
+  return bytes ? short_figure(static_cast<double>(*bytes) / 1e6) : absent;
+}
+
+/// Two decimals below 10: what an interval from a noisy machine can carry.
+std::string ratio(double value) {
+  return value < 9.995 ? fmt::format("{:.2f}", value) : format_significant(value);
+}
+
+std::string latency(const Record& record) {
+  if (!record.median_ms) return absent;
+  const std::string median = format_significant(*record.median_ms);
+  if (!record.ci_low_ms || !record.ci_high_ms) return median + " ±?";
+  const double half_width = 50 * (*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms;
+  return fmt::format("{} ±{:.{}f}%", median, half_width, half_width < 9.95 ? 1 : 0);
+}
+
+std::string speedup(const Record& record) {
+  if (!record.speedup) return absent;
+  if (!record.speedup_low || !record.speedup_high || record.precision == record.baseline) return ratio(*record.speedup);
+  return fmt::format("{} [{}, {}]", ratio(*record.speedup), ratio(*record.speedup_low), ratio(*record.speedup_high));
+}
+
+/// "1.2e-5": two digits, the exponent without padding.
+std::string scientific(double value) {
+  std::string text = fmt::format("{:.1e}", value);
+  if (const auto plus = text.find("e+"); plus != std::string::npos) text.erase(plus + 1, 1);
+  for (const char* padded : {"e-0", "e0"}) {
+    if (const auto at = text.find(padded); at != std::string::npos) text.erase(text.size() - 2, 1);
+  }
+  return text;
+}
+
+std::string share(const std::optional<double>& value) {
+  return value ? fmt::format("{:.0f}%", 100 * *value) : absent;
+}
+
+std::string energy(const Record& record) {
+  if (record.energy_j) return figure(*record.energy_j) + (record.energy_short_share.value_or(0) > 0 ? "!" : "");
+  return record.energy_status.starts_with("no meter") ? "no meter" : absent;
+}
+
+std::string quality(const Record& record) {
+  if (record.perplexity)
+    return *record.perplexity < 1e4 ? format_significant(*record.perplexity, 4) : scientific(*record.perplexity);
+  if (record.accuracy) return fmt::format("{:.2f}%", 100 * *record.accuracy);
+  return record.quality_status.starts_with("random") ? "random" : absent;
+}
+
+std::string divergence(const Record& record) {
+  if (!record.kl_mean) return absent;
+  return *record.kl_mean == 0 ? "0" : scientific(*record.kl_mean);
+}
+
+std::string agreement(const Record& record) {
+  if (!record.top1_agreement) return absent;
+  // 99.98 % must not read as 100: that figure is kept for full agreement.
+  const double percent = 100 * *record.top1_agreement;
+  return percent == 100 ? "100" : fmt::format("{:.1f}", std::min(percent, 99.9));
+}
+
+std::string trust(const Record& record) {
+  return record.trust.value_or(absent);
+}
+
+constexpr Column columns[] = {
+    {"\nprecision", Align::left, Cut::if_needed, [](const Record& r) { return r.precision; }},
+    {"latency ms\n± 95 %", Align::right, Cut::never, latency},
+    {"speed-up\n[95 %]", Align::left, Cut::never, speedup},
+    {"tokens\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.tokens_per_s); }},
+    {"GFLOP\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.gflops); }},
+    {"of\npeak", Align::right, Cut::never, [](const Record& r) { return share(r.peak_share); }},
+    {"energy\nJ", Align::right, Cut::never, energy},
+    {"peak\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.peak_bytes); }},
+    {"size\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.model_bytes); }},
+    {"qual-\nity", Align::right, Cut::never, quality},
+    {"KL\nnat", Align::right, Cut::never, divergence},
+    {"top-1\n%", Align::right, Cut::never, agreement},
+    {"\nran", Align::left, Cut::if_needed, what_ran},
+    {"\ntrust", Align::left, Cut::never, trust},
+};
+
+auto model_key(const Record& r) {
+  return std::tie(r.model, r.weights, r.device, r.threads, r.logits, r.fusion, r.casts);
+}
+
+}  // namespace
+
+std::span<const Column> table_columns() {
+  return columns;
+}
+
+std::string cell_title(const Record& record) {
+  return fmt::format("batch {} x {} tokens", record.batch, record.seq);
+}
+
+std::string model_title(const Record& record) {
+  std::string title = record.model;
+  if (record.parameters > 0) {
+    title += fmt::format(" ({} parameters, {})", format_count(record.parameters),
+                         record.weights == "random" ? "random weights" : "stored as " + record.stored_dtype);
+  }
+  title += fmt::format(", {}, {} thread{}, logits {}, fusion {}", record.device, record.threads,
+                       record.threads == 1 ? "" : "s", record.logits, record.fusion);
+  if (record.casts != "once") title += ", casts " + record.casts;
+  return title;
+}
+
+Together relation(const Record& a, const Record& b) {
+  if (model_key(a) != model_key(b)) return Together::apart;
+  return a.batch == b.batch && a.seq == b.seq ? Together::same_cell : Together::same_model;
+}
+
+}  // namespace assay

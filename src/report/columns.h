@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "results/record.h"
+
+namespace assay {
+
+enum class Align : std::uint8_t { left, right };
+/// Whether a text may be cut with an ellipsis where a row would not fit; numbers never are.
+enum class Cut : std::uint8_t { never, if_needed };
+
+/// One column of the table that people read, in the terminal and in Markdown.
+struct Column {
+  const char* title;  ///< Two lines, parted by '\n'.
+  Align align;
+  Cut cut;
+  std::string (*cell)(const Record& record);
+};
+
+/// Columns for rows that have a measurement. Absent values are "-".
+std::span<const Column> table_columns();
+
+/// "batch 1 x 128 tokens": what distinguishes cells of one table.
+std::string cell_title(const Record& record);
+/// "smollm2-135m (134,515,008 parameters, stored as bf16), cpu, 2 threads, logits all, fusion on".
+std::string model_title(const Record& record);
+/// Whether two records stand under one title.
+enum class Together : std::uint8_t { same_cell, same_model, apart };
+Together relation(const Record& a, const Record& b);
+
+}  // namespace assay

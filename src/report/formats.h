@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "results/document.h"
+
+namespace assay {
+
+/// The document of results/document.h, indented, with a newline at the end.
+std::string json_report(const Document& document);
+
+/// RFC 4180: a header line of field names, then a line for each record, every field of the field list. Absent values
+/// are empty, series are joined by ';', ledgers are JSON. Lines end with CR LF.
+std::string csv_report(std::span<const Record> records);
+
+/// GitHub-flavoured Markdown: the terminal's table for each model, the findings, and a table of every field that has a
+/// short value (no series, no ledgers) with its unit and meaning.
+std::string markdown_report(const Document& document);
+
+}  // namespace assay

@@ -1,0 +1,104 @@
+#include "report/formats.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "results/fields.h"
+#include "results/made_up_test.h"
+
+namespace assay {
+namespace {
+
+Document made_up_document() {
+  Document document;
+  document.records = made_up_cell();
+  document.records.push_back(made_up_left_out("fp16", Status::unsupported, "says \"no\", | twice\nand breaks"));
+  document.findings = judge(document.records);
+  return document;
+}
+
+/// A reader of RFC 4180, for the test.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> rows(1, std::vector<std::string>(1));
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inside && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+      rows.back().back() += text[++i];
+    } else if (c == '"') {
+      inside = !inside;
+    } else if (!inside && c == ',') {
+      rows.back().emplace_back();
+    } else if (!inside && c == '\r') {
+      continue;
+    } else if (!inside && c == '\n') {
+      rows.emplace_back(1);
+    } else {
+      rows.back().back() += c;
+    }
+  }
+  rows.pop_back();
+  return rows;
+}
+
+TEST(Csv, HoldsEveryFieldOfEveryRecordThroughQuoting) {
+  const Document document = made_up_document();
+  const auto rows = parse_csv(csv_report(document.records));
+  ASSERT_EQ(rows.size(), document.records.size() + 1);
+  const auto fields = record_fields();
+  for (const auto& row : rows) ASSERT_EQ(row.size(), fields.size());
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    EXPECT_EQ(rows[0][f], fields[f].name);
+    for (std::size_t r = 0; r < document.records.size(); ++r) {
+      EXPECT_EQ(rows[r + 1][f], to_text(fields[f], document.records[r])) << fields[f].name;
+    }
+  }
+}
+
+TEST(Json, IsTheDocumentWithAllItsParts) {
+  const Json json = parse_json(json_report(made_up_document()), "test");
+  EXPECT_EQ(json["schema"], document_schema_name);
+  EXPECT_TRUE(json["machine"].is_object());
+  EXPECT_EQ(json["records"].size(), 5u);
+  EXPECT_EQ(json["records"][2]["raw_ms"].size(), 40u);
+  EXPECT_TRUE(json["records"][2]["energy_j"].is_null());
+  EXPECT_EQ(json["records"][2]["energy_status"], "no meter: /sys/class/powercap is absent");
+  EXPECT_FALSE(json["findings"].empty());
+}
+
+TEST(Json, SurvivesNamesThatAreNotUtf8) {
+  Document document = made_up_document();
+  document.records[0].model = "bad\xff\xfename";
+  const Json json = parse_json(json_report(document), "test");
+  EXPECT_EQ(json["records"][0]["precision"], "fp32");
+}
+
+TEST(Markdown, EveryTableIsRectangular) {
+  std::istringstream lines(markdown_report(made_up_document()));
+  std::ptrdiff_t bars = 0;
+  int tables = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("|")) {
+      bars = 0;
+      continue;
+    }
+    std::string unescaped = line;
+    for (auto at = unescaped.find("\\|"); at != std::string::npos; at = unescaped.find("\\|")) unescaped.erase(at, 2);
+    const auto here = std::count(unescaped.begin(), unescaped.end(), '|');
+    if (bars == 0) ++tables;
+    EXPECT_TRUE(bars == 0 || here == bars) << line;
+    bars = here;
+  }
+  EXPECT_EQ(tables, 2);
+}
+
+TEST(Markdown, NamesUnitsAndMeanings) {
+  const std::string text = markdown_report(made_up_document());
+  EXPECT_NE(text.find("| median_ms | ms |"), std::string::npos);
+  EXPECT_NE(text.find("unsupported: says \"no\", \\| twice and breaks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay

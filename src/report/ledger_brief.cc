@@ -1,0 +1,55 @@
+#include "report/ledger_brief.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+bool is_alike(const LedgerRow& a, const LedgerRow& b) {
+  return a.operation == b.operation && a.kernel == b.kernel && a.operand == b.operand &&
+         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence && a.device == b.device;
+}
+
+struct Group {
+  const LedgerRow* row;
+  int count;
+};
+
+bool multiplies(const LedgerRow& row) {
+  return row.operation == "linear" || row.operation == "matmul" || row.operation == "attention";
+}
+
+std::string line_of(const Group& group) {
+  const LedgerRow& row = *group.row;
+  std::string arithmetic = fmt::format("in {}", name(row.accumulator));
+  if (multiplies(row)) {
+    arithmetic = fmt::format("{} x {} -> {}", name(row.operand), name(row.operand), name(row.accumulator));
+  }
+  std::string line =
+      fmt::format("{} {}: {}, {}: {}", group.count, row.operation, arithmetic, row.kernel, name(row.verdict));
+  if (!row.evidence.empty()) line += fmt::format(" ({})", row.evidence);
+  if (row.device != "cpu") line += " on " + row.device;
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> ledger_brief(const Record& record) {
+  std::vector<Group> groups;
+  for (const LedgerRow& row : record.ledger) {
+    const auto known =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return is_alike(*group.row, row); });
+    if (known == groups.end()) {
+      groups.push_back({&row, 1});
+    } else {
+      ++known->count;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Group& group : groups) lines.push_back(line_of(group));
+  return lines;
+}
+
+}  // namespace assay

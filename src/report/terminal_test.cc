@@ -1,0 +1,192 @@
+#include "report/terminal.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "report/text.h"
+#include "results/made_up_test.h"
+
+namespace assay {
+namespace {
+
+Document document_of(std::vector<Record> records) {
+  Document document;
+  document.records = std::move(records);
+  document.findings = judge(document.records);
+  return document;
+}
+
+Document made_up_document() {
+  std::vector<Record> records = made_up_cell();
+  records.push_back(made_up_left_out("fp16", Status::emulated, "no f16 matmul instruction here"));
+  return document_of(records);
+}
+
+std::string report_of(const Document& document) {
+  return terminal_report(document, {});
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string line_with(const std::string& text, const std::string& start) {
+  for (const std::string& line : lines_of(text)) {
+    if (line.starts_with(start)) return line;
+  }
+  return "";
+}
+
+/// The widest that a row can honestly be.
+Record extreme_record() {
+  Record record = in_16_bits(
+      compared(made_up_record("mixed-bf16[softmax=f32,norm=f32,head=f32]", 0.01234, DType::bf16), 0.999, -0.1, 0.1),
+      DType::bf16, 6.5);
+  for (LedgerRow& row : record.ledger) row.verdict = Verdict::emulated;
+  record.model = std::string(200, 'm');
+  record.ci_high_ms = 2 * *record.median_ms;
+  record.speedup_low = 0.25;
+  record.speedup_high = 12345.6;
+  record.tokens_per_s = 123456789;
+  record.gflops = 123456;
+  record.peak_share = 10.5;
+  record.peak_bytes = 1'234'567'890'123;
+  record.model_bytes = 1'234'567'890'123;
+  record.perplexity = 3.2e38;
+  record.kl_mean = 1.23e-12;
+  record.top1_agreement = 1;
+  record.trust_reasons.push_back(std::string(300, 'r'));
+  return record;
+}
+
+TEST(Terminal, FitsIntoTheWidthEvenForExtremes) {
+  std::vector<Record> records = made_up_cell();
+  records.push_back(extreme_record());
+  records.push_back(made_up_left_out("fp16", Status::oom, std::string(500, 'x') + " and more words"));
+  Document document;
+  document.records = records;
+  document.findings = judge(records);
+  const std::string report = report_of(document);
+  for (const std::string& line : lines_of(report)) EXPECT_LE(display_width(line), 120u) << line;
+}
+
+TEST(Terminal, TheUsualTableNeedsNoCutting) {
+  const std::string report = report_of(made_up_document());
+  EXPECT_EQ(report.find("…"), std::string::npos);
+  EXPECT_NE(line_with(report, "bf16 ").find("bf16/f32 native"), std::string::npos);
+}
+
+TEST(Terminal, ARowShowsItsFigures) {
+  const std::string row = line_with(report_of(made_up_document()), "bf16 ");
+  for (const char* figure : {"40.0 ±0.5%", "3.75 [3.67, 3.83]", "3,200", "850", "35%", "no meter", "558", "269",
+                             "18.21", "1.2e-5", "99.8", "A"}) {
+    EXPECT_NE(row.find(figure), std::string::npos) << figure << " is not in: " << row;
+  }
+}
+
+TEST(Terminal, ARowWithoutANumberShowsStatusAndReason) {
+  EXPECT_EQ(line_with(report_of(made_up_document()), "fp16"), "fp16          emulated: no f16 matmul instruction here");
+}
+
+TEST(Terminal, AnImpossibleRowShowsNoNumbers) {
+  std::vector<Record> records = made_up_cell();
+  records[2].gflops = 1e6;
+  const std::string row = line_with(report_of(document_of(records)), "bf16 ");
+  EXPECT_NE(row.find("impossible: 1000000 GFLOP/s"), std::string::npos) << row;
+  EXPECT_EQ(row.find("40.0"), std::string::npos);
+}
+
+TEST(Terminal, ALongPrecisionNameGetsALineOfItsOwn) {
+  std::vector<Record> records = made_up_cell();
+  records[2].precision = "bf16[softmax=f32,norm=f32]";
+  const auto lines = lines_of(report_of(document_of(records)));
+  const auto at = std::find(lines.begin(), lines.end(), "bf16[softmax=f32,norm=f32]");
+  ASSERT_NE(at, lines.end());
+  EXPECT_NE((at + 1)->find("40.0 ±0.5%"), std::string::npos);
+}
+
+TEST(Terminal, AbsentValuesAreNotZeros) {
+  std::vector<Record> records = made_up_cell();
+  records[1].kl_mean.reset();
+  records[1].gflops.reset();
+  records[1].peak_share.reset();
+  const std::string row = line_with(report_of(document_of(records)), "mixed-bf16");
+  EXPECT_NE(row.find(" - "), std::string::npos);
+  EXPECT_EQ(row.find(" 0 "), std::string::npos);
+}
+
+TEST(Terminal, NearlyFullAgreementIsNotShownAsFull) {
+  std::vector<Record> records = made_up_cell();
+  records[1].top1_agreement = 0.99999;
+  records[2].top1_agreement = 1;
+  const std::string report = report_of(document_of(records));
+  EXPECT_NE(line_with(report, "mixed-bf16").find(" 99.9 "), std::string::npos);
+  EXPECT_NE(line_with(report, "bf16 ").find(" 100 "), std::string::npos);
+}
+
+TEST(Terminal, EnergyFromShortWindowsIsMarked) {
+  std::vector<Record> records = made_up_cell();
+  records[1].energy_j = 1.234;
+  records[1].energy_short_share = 0.5;
+  EXPECT_NE(line_with(report_of(document_of(records)), "mixed-bf16").find("1.23!"), std::string::npos);
+}
+
+TEST(Terminal, LedgerIsGroupedByKernel) {
+  const std::string report = report_of(made_up_document());
+  EXPECT_NE(report.find("    3 linear: s8 x s8 -> s32, brg:avx512_core_amx, packed s8: native (matmul measured"),
+            std::string::npos);
+}
+
+TEST(Terminal, ColourIsOnlyThereWhenAskedAndChangesNoText) {
+  const Document document = made_up_document();
+  const std::string plain = report_of(document);
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+  std::string coloured = terminal_report(document, {.colour = Colour::on, .width = 120});
+  EXPECT_NE(coloured.find('\x1b'), std::string::npos);
+  for (auto at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {
+    coloured.erase(at, coloured.find('m', at) - at + 1);
+  }
+  // The last cell is padded before it is painted, so trailing spaces may differ.
+  const auto plain_lines = lines_of(plain);
+  const auto coloured_lines = lines_of(coloured);
+  ASSERT_EQ(plain_lines.size(), coloured_lines.size());
+  for (std::size_t i = 0; i < plain_lines.size(); ++i) EXPECT_EQ(coloured_lines[i].find(plain_lines[i]), 0u);
+}
+
+TEST(Terminal, AFileOrPipeGetsNoColour) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_EQ(colour_for(ends[1]), Colour::off);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(Terminal, NoColorIsHonouredOnATerminal) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || !isatty(terminal)) GTEST_SKIP() << "no pseudo-terminal can be opened here";
+  setenv("TERM", "xterm", 1);
+  unsetenv("NO_COLOR");
+  EXPECT_EQ(colour_for(terminal), Colour::on);
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_EQ(colour_for(terminal), Colour::off);
+  unsetenv("NO_COLOR");
+  close(terminal);
+}
+
+TEST(Terminal, NothingMeasuredIsStillAnAnswer) {
+  const std::string report = report_of(document_of({made_up_left_out("bf16", Status::oom, "3,100 MB were missing")}));
+  EXPECT_NE(report.find("bf16          oom: 3,100 MB were missing"), std::string::npos);
+  EXPECT_EQ(report.find("latency ms"), std::string::npos);
+  EXPECT_EQ(report_of({}), "");
+}
+
+}  // namespace
+}  // namespace assay

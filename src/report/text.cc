@@ -1,0 +1,56 @@
+#include "report/text.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+bool starts_code_point(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+/// Bytes of the first `width` code points.
+std::size_t bytes_of(std::string_view text, std::size_t width) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if (starts_code_point(text[at]) && width-- == 0) break;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_code_point));
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  return width == 0 ? "" : std::string(text.substr(0, bytes_of(text, width - 1))) + "…";
+}
+
+std::string pad_left(std::string_view text, std::size_t width) {
+  return std::string(width - std::min(width, display_width(text)), ' ') + std::string(text);
+}
+
+std::string pad_right(std::string_view text, std::size_t width) {
+  return std::string(text) + std::string(width - std::min(width, display_width(text)), ' ');
+}
+
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string wrapped;
+  std::size_t room = width;
+  while (display_width(text) > room) {
+    const std::size_t most = bytes_of(text, room);
+    // A space just past the room is a good place too.
+    std::size_t space = text.substr(0, most + 1).rfind(' ');
+    const bool is_word_longer = space == std::string_view::npos || space == 0;
+    if (is_word_longer) space = most;
+    wrapped += std::string(text.substr(0, space)) + "\n" + std::string(indent, ' ');
+    text.remove_prefix(is_word_longer ? space : space + 1);
+    room = width - indent;
+  }
+  return wrapped + std::string(text);
+}
+
+}  // namespace assay
