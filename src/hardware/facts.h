@@ -37,6 +37,7 @@ struct MatmulPeak {
   std::string kernel;             ///< Which one that was.
   Verdict verdict = Verdict::unsupported;
   std::string evidence;
+  std::string instruction;  ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
 };
 
 struct PowerSource {

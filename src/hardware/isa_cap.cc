@@ -1,5 +1,7 @@
 #include "hardware/isa_cap.h"
 
+#include <fmt/ranges.h>
+
 #include <cstdlib>
 
 #include "base/error.h"
@@ -81,14 +83,17 @@ InstructionSets operator&(const InstructionSets& a, const InstructionSets& b) {
   return both;
 }
 
-std::string to_string(const InstructionSets& isa) {
-  std::string text;
+std::vector<std::string> isa_names(const InstructionSets& isa) {
+  std::vector<std::string> names;
   for (const NamedSet& set : sets) {
-    if (!(isa.*set.member)) continue;
-    text += text.empty() ? "" : " ";
-    text += set.name;
+    if (isa.*set.member) names.push_back(set.name);
   }
-  return text.empty() ? "none" : text;
+  return names;
+}
+
+std::string to_string(const InstructionSets& isa) {
+  const std::vector<std::string> names = isa_names(isa);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " "));
 }
 
 std::string requested_isa_cap(const std::string& option) {

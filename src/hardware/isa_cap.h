@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hardware/facts.h"
 
@@ -28,7 +29,9 @@ std::span<const IsaCap> isa_caps();
 const IsaCap& find_isa_cap(std::string_view name);
 /// What both sides have.
 InstructionSets operator&(const InstructionSets& a, const InstructionSets& b);
-/// The names of what is there: "avx2 avx512 avx512_vnni"; "none" if nothing is.
+/// The names of what is there.
+std::vector<std::string> isa_names(const InstructionSets& isa);
+/// The same in one line: "avx2 avx512 avx512_vnni"; "none" if nothing is.
 std::string to_string(const InstructionSets& isa);
 /// The cap that is asked for: `option` if it is not empty, else ASSAY_MAX_ISA, else empty. "amx" counts as no cap.
 /// Throws a user error for an unknown name.

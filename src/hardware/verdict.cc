@@ -17,9 +17,10 @@ std::string missing_instruction(const MatmulEvidence& found) {
 }
 
 Judgement judge_without_instruction(const MatmulEvidence& found) {
+  const char* how = found.computed == found.operand ? "other instructions" : name(found.computed);
   const std::string rate =
-      fmt::format("its matmul runs in {} at {:.0f} GFLOP/s, {:.2f}x fp32 ({})", name(found.computed),
-                  found.matmul_gflops, ratio(found.matmul_gflops, found.fp32_gflops), found.kernel);
+      fmt::format("its matmul runs in {} at {:.0f} GFLOP/s, {:.2f}x fp32 ({})", how, found.matmul_gflops,
+                  ratio(found.matmul_gflops, found.fp32_gflops), found.kernel);
   return {Verdict::emulated, missing_instruction(found) + "; " + rate};
 }
 
