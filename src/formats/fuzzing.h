@@ -29,7 +29,7 @@ inline void touch(std::span<const std::byte> bytes) {
   static volatile unsigned sink = 0;
   unsigned sum = 0;
   for (const std::byte byte : bytes) sum += static_cast<unsigned>(byte);
-  sink = sum;
+  sink = sink + sum;
 }
 
 }  // namespace assay

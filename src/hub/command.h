@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/handle.h"
+
+namespace assay {
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process, and kill the command that
+/// runs.
+struct SavedSignals;
+void restore_signals(SavedSignals* saved);
+using InterruptScope = Handle<SavedSignals*, restore_signals>;
+InterruptScope catch_interrupts();
+/// Throws Error(interrupted) where one of them has come since; `what` begins the message.
+void throw_if_interrupted(const std::string& what);
+
+struct Command {
+  std::vector<std::string> words;  ///< Program (looked up on PATH) and arguments; no shell sees them.
+  std::filesystem::path folder;    ///< An existing one, for its log and as its TMPDIR.
+};
+
+struct CommandResult {
+  int exit_code = 0;   ///< 127 where the program was not found or could not start; 128 + signal where one ended it.
+  std::string output;  ///< The last 16 kB of stdout and stderr together.
+};
+
+/// Runs it to its end, in a process group of its own, its input empty. Throws a user error where the log cannot be
+/// made.
+CommandResult run_command(const Command& command);
+
+}  // namespace assay

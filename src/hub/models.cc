@@ -1,0 +1,94 @@
+#include "hub/models.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/printable.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::is_directory(path, unreadable);
+}
+
+bool is_gguf_file(const fs::path& path) {
+  std::error_code unreadable;
+  return path.extension() == ".gguf" && fs::is_regular_file(path, unreadable);
+}
+
+/// Entries of a folder, sorted; none where it cannot be read.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code unreadable;
+  for (fs::directory_iterator at(folder, unreadable), end; !unreadable && at != end; at.increment(unreadable)) {
+    entries.push_back(at->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+/// Its .gguf file where the folder holds nothing but one to be a model.
+fs::path model_in(const fs::path& folder) {
+  std::error_code unreadable;
+  if (fs::exists(folder / "config.json", unreadable)) return folder;
+  const std::vector<fs::path> entries = entries_of(folder);
+  const auto gguf = std::find_if(entries.begin(), entries.end(), is_gguf_file);
+  return gguf == entries.end() ? folder : *gguf;
+}
+
+std::uint64_t bytes_in(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code unreadable;
+  for (fs::recursive_directory_iterator at(folder, unreadable), end; !unreadable && at != end;
+       at.increment(unreadable)) {
+    std::error_code gone;
+    const std::uintmax_t size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
+[[noreturn]] void fail_path(const fs::path& path) {
+  std::error_code reason;
+  const bool exists = fs::exists(path, reason);
+  const std::string shown = printable(path.string(), 400);
+  if (reason) fail_user("{}: {}", shown, reason.message());
+  if (exists) fail_user("{}: is neither a model folder nor a .gguf file", shown);
+  fail_user("{}: no such folder or .gguf file", shown);
+}
+
+}  // namespace
+
+fs::path models_folder() {
+  return cache_folder() / "models";
+}
+
+std::optional<fs::path> find_local(std::string_view name) {
+  if (name.empty() || name.find('\0') != std::string_view::npos) fail_user("'{}': is no model name", printable(name));
+  const fs::path path(name);
+  if (is_gguf_file(path)) return path;
+  if (is_folder(path)) return model_in(path);
+  if (name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);
+  const fs::path cached = models_folder() / path;
+  // Names with a leading dot are unfinished downloads.
+  if (name.front() != '.' && is_folder(cached)) return model_in(cached);
+  return std::nullopt;
+}
+
+std::vector<CachedModel> list_cached() {
+  std::vector<CachedModel> models;
+  for (const fs::path& folder : entries_of(models_folder())) {
+    const std::string name = folder.filename().string();
+    if (name.front() == '.' || !is_folder(folder)) continue;
+    models.push_back({name, model_in(folder), bytes_in(folder)});
+  }
+  return models;
+}
+
+}  // namespace assay

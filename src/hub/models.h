@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// A model's name means, everywhere and in this order: a path (an existing folder or .gguf file), a model in the cache,
+// a preset. This room knows the first two; presets belong to the models' own room.
+
+/// Where pulled models lie: cache_folder()/models, one folder a name. Not created.
+std::filesystem::path models_folder();
+
+/// The folder or .gguf file that the name means, as a path or in the cache (a folder that holds a .gguf file and no
+/// config.json stands for that file); nothing where the name may still be a preset. Throws a user error for what can
+/// only be a path (it has a '/' or ends in .gguf) and is not there, or is there and is neither of the two.
+std::optional<std::filesystem::path> find_local(std::string_view name);
+
+struct CachedModel {
+  std::string name;
+  std::filesystem::path path;  ///< What find_local gives.
+  std::uint64_t bytes = 0;     ///< Of all its files.
+};
+/// Sorted by name; empty where there is no cache.
+std::vector<CachedModel> list_cached();
+
+}  // namespace assay
