@@ -68,7 +68,7 @@ run_tests() {  # PRESET
   local log=build/check/ctest-$1.log labels=()
   if [[ $1 == asan ]]; then labels=(-L sanitized); fi
   ctest --test-dir "build/$1" "${labels[@]}" -V --timeout 900 >"$log" 2>&1
-  grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(Failure|ERROR: |runtime error: ))' "$log"
+  grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(: Failure$|ERROR: |runtime error: ))' "$log"
   awk -f tools/check/count_tests.awk "$log"
 }
 
@@ -103,13 +103,18 @@ run_fuzzers() {
   echo "$(grep -c '^ok' <<<"$verdicts") $(grep -c '^FAILED' <<<"$verdicts") 0"
 }
 
-# What this branch changed; on the main branch itself, what its last commit changed. Uncommitted work always counts.
+# The work tree's changes, then the branch's, newest first; on the main branch itself, those of its last day.
 changed_files() {
-  local base
-  base=$(git merge-base origin/main HEAD 2>/dev/null || true)
-  if [[ -z $base || $base == $(git rev-parse HEAD) ]]; then base=$(git rev-parse --quiet --verify HEAD~1 || git rev-parse HEAD); fi
-  { git diff --name-only --diff-filter=d "$base" -- 'src/*.cc' 'tests/*.cc' && git ls-files --others --exclude-standard -- 'src/*.cc' 'tests/*.cc'; } |
-    grep -v '_fuzz\.cc$' | sort -u
+  local range=(origin/main..HEAD)
+  if ! git rev-parse --quiet --verify origin/main >/dev/null || git merge-base --is-ancestor HEAD origin/main; then
+    range=("--since=$(($(git log -1 --format=%ct) - 86400))" HEAD)
+  fi
+  {
+    git diff --name-only HEAD
+    git ls-files --others --exclude-standard
+    git log --format= --name-only "${range[@]}"
+  } | grep -E '^(src|tests)/.*\.cc$' | grep -v '_fuzz\.cc$' | awk '!seen[$0]++' |
+    while IFS= read -r file; do if [[ -f $file ]]; then echo "$file"; fi; done
 }
 
 tidy_one() {  # FILE DEADLINE
