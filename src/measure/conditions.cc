@@ -145,12 +145,12 @@ void Conditions::add(const Counters& before, const Counters& after) {
 }
 
 std::optional<double> Conditions::foreign_load() const {
-  if (total_s <= 0) return std::nullopt;
+  if (total_s < least_counted_s) return std::nullopt;
   return std::clamp((busy_s - own_s) / total_s, 0.0, 1.0);
 }
 
 std::optional<double> Conditions::stolen_share() const {
-  if (total_s <= 0) return std::nullopt;
+  if (total_s < least_counted_s) return std::nullopt;
   return std::clamp(stolen_s / total_s, 0.0, 1.0);
 }
 

@@ -28,6 +28,9 @@ std::optional<double> read_frequency_mhz(const std::filesystem::path& root = "/"
 /// processors.
 std::optional<double> read_temperature_c(const std::filesystem::path& root = "/");
 
+/// Processor time below which loads are not told: one tick of 10 ms would be more than 2 % of it.
+constexpr double least_counted_s = 0.5;
+
 /// What went on around the windows of one subject, added up.
 struct Conditions {
   double window_s = 0;
@@ -45,7 +48,7 @@ struct Conditions {
   void add(const Counters& before, const Counters& after);
 
   /// Share (0 to 1) of all processor time that others used. Counted in clock ticks of 10 ms: a single short window
-  /// says nothing, the sum over many does. Absent where /proc/stat was unreadable or no tick went by.
+  /// says nothing, the sum over many does. Absent where /proc/stat was unreadable or less than least_counted_s went by.
   std::optional<double> foreign_load() const;
   /// Share of all processor time that the hypervisor withheld while something here wanted to run.
   std::optional<double> stolen_share() const;

@@ -52,6 +52,18 @@ TEST_F(ConditionsTree, LoadOfOthersIsWhatIsBusyAndNotOurs) {
   EXPECT_NEAR(*conditions.stolen_share(), 3.0 / 20, 1e-12);
 }
 
+TEST_F(ConditionsTree, SaysNothingOfLoadFromAFewTicks) {
+  Counters before;
+  Counters after;
+  after.total_s = 0.49;
+  after.busy_s = 0.2;
+  Conditions conditions;
+  conditions.add(before, after);
+  EXPECT_FALSE(conditions.foreign_load().has_value());
+  conditions.add(before, after);
+  EXPECT_TRUE(conditions.foreign_load().has_value());
+}
+
 TEST_F(ConditionsTree, SaysNothingOfLoadWithoutCounters) {
   Conditions conditions;
   conditions.add(read_counters(root_), read_counters(root_));

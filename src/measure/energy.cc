@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace assay {
@@ -98,6 +100,18 @@ EnergySource find_energy_meter(const fs::path& root) {
   auto meter = std::make_unique<Rapl>(std::move(zones));
   std::string status = fmt::format("{}: {}", meter->facts().name, meter->facts().scope);
   return {std::move(meter), std::move(status)};
+}
+
+double sleep_s(double seconds) {
+  const double begin_s = now_s();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return now_s() - begin_s;
+}
+
+double idle_power_w(EnergyMeter& meter, double seconds, const std::function<double(double)>& wait) {
+  const double begin_j = meter.read_j();
+  const double waited_s = wait(seconds);
+  return (meter.read_j() - begin_j) / waited_s;
 }
 
 void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double window_s) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,11 @@ struct EnergySource {
 /// Looks for RAPL under `root`/sys/class/powercap (packages and their memory; the power planes inside a package and
 /// the platform domain overlap with these and are left out).
 EnergySource find_energy_meter(const std::filesystem::path& root = "/");
+
+/// Sleeps about so many seconds and returns how many it were.
+double sleep_s(double seconds);
+/// Mean power while this process does nothing, the baseline of net energy: `wait` is sleep_s but in tests.
+double idle_power_w(EnergyMeter& meter, double seconds, const std::function<double(double)>& wait = sleep_s);
 
 /// A window is long enough for a meter when it spans this many of its steps and of its updates: the reading is then
 /// within about 1 / 20 of its value.

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t warm_up_group = 3;
 constexpr double steady_change = 0.05;
-/// Share of the whole budget that warm-up may use where the rule is never met.
+/// Where the rule is never met, warm-up ends at this share of the budget or after so many runs.
 constexpr double warm_up_share = 0.2;
+constexpr std::size_t most_warm_up_runs = 1000;
 /// A window lasts this many steps of the clock, so that reading it wrong by one is 0.1 %.
 constexpr double clock_steps_a_window = 1000;
 /// Another subject's weights have just gone through the caches: runs shorter than this get one untimed run before each
@@ -86,7 +87,7 @@ class Sampler {
       series.warm_up_ms.push_back(timed_s(subjects_[i], 1) * 1e3);
       series.result_sum += subjects_[i].read_result();
       series.steady = is_steady(series.warm_up_ms);
-      if (options_.clock.now_s() >= end_s) break;
+      if (options_.clock.now_s() >= end_s || series.warm_up_ms.size() >= most_warm_up_runs) break;
     }
     choose_repetitions(i);
   }

@@ -230,6 +230,28 @@ TEST(Sampling, ReadsTheEnergyOfTheWindowsAloneAndOfOneRepetition) {
   EXPECT_EQ(series[0].energy->short_windows, 0);
 }
 
+TEST(Energy, IdlePowerIsTheMeterOverTheTimeReallyWaited) {
+  FakeTime time;
+  FakeMeter meter(time);
+  const auto wait_longer = [&](double seconds) {
+    time.now += 3 * seconds;
+    return 3 * seconds;
+  };
+  EXPECT_NEAR(idle_power_w(meter, 2, wait_longer), 5, 1e-9);
+}
+
+TEST(Sampling, EndsAWarmUpThatNeverSettlesAfterAThousandRuns) {
+  FakeTime time;
+  double seconds = 1e-6;
+  const Subject subjects[] = {time.taking("a", [&] { return seconds *= 1.03; })};
+  SamplingOptions options = options_on(time);
+  options.seconds = 1e60;
+  options.rounds = 1;
+  const auto series = sample(subjects, options);
+  EXPECT_FALSE(series[0].steady);
+  EXPECT_EQ(series[0].warm_up_ms.size(), 1000u);
+}
+
 TEST(Sampling, LetsWhatASubjectThrowsThrough) {
   const Subject subjects[] = {{"a", [] { throw std::runtime_error("broken"); }, [] { return 0.0; }}};
   EXPECT_THROW(sample(subjects, {}), std::runtime_error);

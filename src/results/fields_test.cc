@@ -137,11 +137,11 @@ TEST(Schema, SeesWhatBreaksIt) {
   EXPECT_EQ(first_violation([](Json& d) { d["schema"] = "other"; }), "$.schema: not the constant");
 }
 
-// To write it anew after a change of the field list: ASSAY_WRITE_SCHEMA=1 test_results
+// To write it anew after a change of the field list: ASSAY_WRITE_DOCS=1 test_results
 TEST(Schema, ThePublishedOneIsThatOfTheFieldList) {
   const std::string path = ASSAY_SOURCE_DIR "/docs/record.schema.json";
   const std::string expected = document_schema().dump(2) + "\n";
-  if (std::getenv("ASSAY_WRITE_SCHEMA") != nullptr) write_file_atomically(path, expected);
+  if (std::getenv("ASSAY_WRITE_DOCS") != nullptr) write_file_atomically(path, expected);
   EXPECT_EQ(read_file(path), expected);
 }
 

@@ -52,6 +52,7 @@ struct Record {
   std::int64_t samples = 0;
   std::vector<double> raw_ms;
   std::optional<std::int64_t> repetitions;
+  std::optional<double> prepare_ms;
   std::optional<double> first_ms;
   std::vector<double> warm_up_ms;
   std::optional<bool> steady;

@@ -1,11 +1,14 @@
 #include "results/rules.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <set>
 
+#include "base/file.h"
 #include "results/made_up_test.h"
 
 namespace assay {
@@ -46,6 +49,31 @@ TEST(Rules, HaveUniqueNamesAndWords) {
     const bool has_grade = rule.kind == RuleKind::gate || rule.kind == RuleKind::trust;
     EXPECT_EQ(rule.grade != ' ', has_grade) << rule.id;
   }
+}
+
+std::string table_of_rules() {
+  std::string text = "| rule | kind | grade | what it says | evidence |\n|---|---|---|---|---|\n";
+  for (const Rule& rule : rules()) {
+    const std::string grade = rule.grade == ' ' ? "" : std::string(1, rule.grade);
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", rule.id, name(rule.kind), grade, rule.states, rule.evidence);
+  }
+  return text;
+}
+
+// To write it anew after a change of the rules: ASSAY_WRITE_DOCS=1 test_results
+TEST(Rules, AreAllInTheDocuments) {
+  const std::string path = ASSAY_SOURCE_DIR "/docs/measuring.md";
+  const std::string begin = "<!-- rules: written by ASSAY_WRITE_DOCS=1 test_results -->\n";
+  std::string page = read_file(path);
+  const auto from = page.find(begin);
+  const auto to = page.find("<!-- end of rules -->");
+  ASSERT_TRUE(from != std::string::npos && to != std::string::npos);
+  const auto start = from + begin.size();
+  if (std::getenv("ASSAY_WRITE_DOCS") != nullptr) {
+    write_file_atomically(path, page.substr(0, start) + table_of_rules() + page.substr(to));
+    page = read_file(path);
+  }
+  EXPECT_EQ(page.substr(start, page.find("<!-- end of rules -->") - start), table_of_rules());
 }
 
 TEST(Gate, LetsASoundRowThrough) {
