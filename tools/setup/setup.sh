@@ -29,17 +29,20 @@ missing_packages() {  # GROUP...: the packages of these groups that are not inst
 
 # Where several releases are configured, apt takes the newest version of all: this asks for the own one, with its
 # updates. Debian's security and updates suites have codenames of their own, Ubuntu's share one.
-own_release_option() {
-  local VERSION_CODENAME=
+own_release=()
+find_own_release() {
+  local VERSION_CODENAME=none
   eval "$(grep '^VERSION_CODENAME=' /etc/os-release)"
-  if [[ -n $VERSION_CODENAME ]]; then echo "--target-release=/^$VERSION_CODENAME(|-security|-updates)\$/"; fi
+  if ! apt-cache policy | grep "n=$VERSION_CODENAME" >/dev/null; then return; fi
+  own_release=("--option=APT::Default-Release=/^$VERSION_CODENAME(|-security|-updates)\$/")
 }
 
-refuse_other_releases() {  # PACKAGE...: what apt would install from Debian or Ubuntu must be of this release
-  local VERSION_ID= foreign
-  eval "$(grep '^VERSION_ID=' /etc/os-release)"
-  if [[ -z $VERSION_ID ]]; then return; fi
-  foreign=$(apt-get install --simulate --no-install-recommends "$(own_release_option)" "$@" | grep '^Inst ' |
+# What apt would install from Debian or Ubuntu must be of this release; what comes from elsewhere is the owner's choice.
+refuse_other_releases() {  # PACKAGE...
+  local ID= VERSION_ID= foreign
+  eval "$(grep -E '^(ID|VERSION_ID)=' /etc/os-release)"
+  if [[ ! $ID =~ ^(debian|ubuntu)$ || -z $VERSION_ID ]]; then return; fi
+  foreign=$(apt-get install --simulate --no-install-recommends "${own_release[@]}" "$@" | grep '^Inst ' |
     grep -E ' (Debian|Ubuntu)[^: ]*:' | grep -vE " (Debian|Ubuntu)[^: ]*:$VERSION_ID[./]" || true)
   if [[ -n $foreign ]]; then lacking "apt would take a package of another release, nothing was installed: ${foreign%%$'\n'*}"; fi
 }
@@ -57,13 +60,15 @@ can_be_root() {
 
 install_packages() {  # PACKAGE...
   command -v apt-get >/dev/null || lacking "no apt-get here; install what corresponds to these Debian packages: $*"
-  can_be_root || lacking "packages are missing; run: sudo apt-get update && sudo apt-get install" \
-    "--no-install-recommends '$(own_release_option)'" "$@"
+  find_own_release
+  can_be_root || lacking "packages are missing; run: sudo apt-get update && sudo apt-get install --no-install-recommends" \
+    "${own_release[@]@Q}" "$@"
   say "installing: $*"
   logged run_as_root apt-get update || say "apt-get update failed; going on with the lists that are here"
+  find_own_release
   refuse_other_releases "$@"
-  logged run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$(own_release_option)" "$@" ||
-    lacking "apt-get could not install: $*"
+  logged run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+    --option=DPkg::Lock::Timeout=300 "${own_release[@]}" "$@" || lacking "apt-get could not install: $*"
 }
 
 need_packages() {  # GROUP...
@@ -106,10 +111,14 @@ readonly oldest_onednn=3.2
 
 is_new_onednn() { [[ -n $1 ]] && dpkg --compare-versions "$1" ge "$oldest_onednn"; }
 
+onednn_of_apt() {  # the version that apt would install, if any
+  find_own_release
+  apt-cache "${own_release[@]}" policy libdnnl-dev 2>/dev/null | sed -n 's/^ *Candidate: \([0-9].*\)/\1/p'
+}
+
 need_onednn() {
   is_new_onednn "$(dpkg-query -W -f='${Version}' libdnnl-dev 2>/dev/null)" && return
-  if is_new_onednn "$(apt-cache "-o=APT::Default-Release=$(own_release_option | cut -d= -f2-)" policy libdnnl-dev |
-    sed -n 's/^ *Candidate: \([0-9].*\)/\1/p')"; then
+  if is_new_onednn "$(onednn_of_apt)"; then
     install_packages libdnnl-dev
   else
     need_wheels onednn
@@ -131,6 +140,14 @@ show_progress() {  # on a terminal, one line that counts; elsewhere nothing
     if [[ -t 2 && $line == \[*/*\]* ]]; then printf '\r%s %s' "$1" "${line%%]*}]" >&2; fi
   done
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+}
+
+take_lock() {  # one set-up or check of this folder at a time; the lock goes with file descriptor 9
+  mkdir -p "$root/build"
+  exec 9>"$root/build/.lock"
+  if flock --nonblock 9; then return; fi
+  say "waiting for another ./assay or ./check that builds in this folder"
+  flock 9
 }
 
 build() {  # PRESET TARGET...
