@@ -100,6 +100,7 @@ float sum_pairwise(DType dtype, float addend, std::int64_t count) {
 }
 
 /// One of the two neighbours of `magnitude` >= 0 in the dtype, the upper with probability (magnitude - lower) / gap.
+/// The gap above the largest finite value is infinite, so a sum that reaches it stays there.
 double rounded_stochastically(DType dtype, double magnitude, Random& random) {
   const double nearest = rounded(dtype, magnitude);
   if (nearest == magnitude || !std::isfinite(nearest)) return nearest;

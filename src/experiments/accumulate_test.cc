@@ -190,7 +190,10 @@ TEST(Accumulate, ARequestOutOfRangeIsRefusedInWords) {
 TEST(AccumulateTable, FitsATerminalAndHoldsTheFigures) {
   const std::string table = accumulate_table(thousand, accumulate(thousand));
   std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120U) << line;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 120U) << line;
+    EXPECT_NE(line.back(), ' ') << "trailing blanks: " << line;
+  }
   for (const char* figure : {"10.000133514404297", "9.953125", "10.00213623046875", "10.009765625", "351"}) {
     EXPECT_NE(table.find(figure), std::string::npos) << figure << "\n" << table;
   }

@@ -25,12 +25,18 @@ std::string stopping_step(const AccumulateRow& row, std::int64_t count) {
   return row.growth->step <= count ? step : fmt::format("({})", step);
 }
 
+/// Without a sign: that of a NaN means nothing.
+std::string signed_figure(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:+.6e}", value);
+}
+
 std::string table_line(const AccumulateRow& row, std::int64_t count) {
-  return fmt::format("{:<14}{:<5}{:<7}{:>19}{:>14}{:>15}{:>15}{:>15}{:>13}\n", name(row.summation),
-                     name(row.accumulator), name(row.addend), fmt::format("{}", row.result),
-                     fmt::format("{:.10g}", row.expected), fmt::format("{:+.6e}", row.error),
-                     fmt::format("{:+.6e}", row.representation_error), fmt::format("{:+.6e}", row.accumulation_error),
-                     stopping_step(row, count));
+  const std::string line = fmt::format(
+      "{:<14}{:<5}{:<7}{:>19}{:>14}{:>15}{:>15}{:>15}{:>13}", name(row.summation), name(row.accumulator),
+      name(row.addend), std::isnan(row.result) ? "nan" : fmt::format("{}", row.result),
+      fmt::format("{:.10g}", row.expected), signed_figure(row.error), signed_figure(row.representation_error),
+      signed_figure(row.accumulation_error), stopping_step(row, count));
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
 std::string why_it_stops(DType dtype, const Growth& growth, double addend) {
@@ -88,13 +94,16 @@ std::string note_on_cast(const AccumulateRequest& request, const std::vector<Acc
 }
 
 std::string note_on_remedies(const AccumulateRequest& request, const std::vector<AccumulateRow>& rows, DType dtype) {
-  const auto error = [&](Summation way) { return find_row(rows, way, dtype, dtype).error; };
+  const auto error = [&](Summation way) {
+    const DType sum = way == Summation::chunked ? DType::f32 : dtype;
+    const double value = find_row(rows, way, sum, dtype).error;
+    return std::isnan(value) ? "nan" : fmt::format("{:+.3g}", value);
+  };
   return fmt::format(
-      "{}, error by way of adding: one by one {:+.3g}, in chunks of {} flushed to f32 {:+.3g}, pairwise {:+.3g}, Kahan "
-      "{:+.3g}, stochastic rounding {:+.3g} (one draw, seed {}).",
-      name(dtype), error(Summation::sequential), request.chunk,
-      find_row(rows, Summation::chunked, DType::f32, dtype).error, error(Summation::pairwise), error(Summation::kahan),
-      error(Summation::stochastic), request.seed);
+      "{}, error by way of adding: one by one {}, in chunks of {} flushed to f32 {}, pairwise {}, Kahan "
+      "{}, stochastic rounding {} (one draw, seed {}).",
+      name(dtype), error(Summation::sequential), request.chunk, error(Summation::chunked), error(Summation::pairwise),
+      error(Summation::kahan), error(Summation::stochastic), request.seed);
 }
 
 OrderedJson row_json(const AccumulateRow& row) {
