@@ -105,8 +105,9 @@ Judgement says_first_call(const Cell& cell, const Record&) {
     worst = row;
   }
   if (!worst) return {};
-  return {fmt::format("The first run of {} took {} ms, {} its median: page-in and lazy set-up, not in the latency.",
-                      worst->precision, format_significant(*worst->first_ms), times(most)),
+  return {fmt::format(
+              "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the latency.",
+              worst->precision, format_significant(*worst->first_ms), times(most)),
           {}};
 }
 
