@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "tensor/precision.h"
 
 namespace assay {
 namespace {
@@ -55,6 +56,10 @@ TEST(Accumulate, ChunkedSumsEqualThoseOfNumPy) {
   EXPECT_EQ(result(more, Summation::chunked, DType::f32), 10.000005722045898);
   EXPECT_EQ(result(more, Summation::chunked, DType::f16), 10.042129516601562);
   EXPECT_EQ(result(more, Summation::chunked, DType::bf16), 9.842041015625);
+}
+
+TEST(Accumulate, ChunksAreThoseOfThePrecisionThatFlushes) {
+  EXPECT_EQ(AccumulateRequest{}.chunk, find_precision("fp16-acc16").chunk);
 }
 
 TEST(Accumulate, KahanSumsEqualThoseOfNumPy) {

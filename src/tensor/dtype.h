@@ -52,7 +52,7 @@ float to_f32(e5m2 value);
 float round_to(DType dtype, float value);
 
 /// Converts `count` contiguous elements. Float to float in any pair; to s8/u8/s32: rounds to nearest even and
-/// saturates; from integers: exact where the target can hold it. Uses F16C/AVX-512 where the machine has them.
+/// saturates (NaN gives 0); from integers: one rounding at most. Uses AVX2 and F16C where the machine has them.
 /// `from` and `to` must not overlap.
 void convert(DType from_dtype, const void* from, DType to_dtype, void* to, std::size_t count);
 
