@@ -32,6 +32,7 @@ constexpr std::array<StoredType, 15> stored_types = {{
 
 /// Far above any published checkpoint (the largest hold some 200,000), far below what would not fit in memory.
 constexpr std::size_t most_tensors = std::size_t{1} << 20;
+constexpr std::size_t most_metadata = std::size_t{1} << 16;
 constexpr std::size_t most_extents = 16;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
@@ -87,6 +88,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool string(std::string& text) override {
     if (place_ == Place::metadata) {
+      if (header_.metadata.size() == most_metadata) fail_user("{}: holds more than {} metadata", name_, most_metadata);
       if (!header_.metadata.emplace(key_, text).second) {
         fail_user("{}: metadata '{}' stands twice in the header", name_, printable(key_));
       }

@@ -144,6 +144,16 @@ TEST(Safetensors, RefusesWhatIsNestedDeep) {
             std::string::npos);
 }
 
+TEST(Safetensors, RefusesMoreThanAnyModelHas) {
+  std::string metadata = R"({"__metadata__":{)";
+  for (int i = 0; i < 70'000; ++i) metadata += fmt::format("\"{}\":\"\",", i);
+  EXPECT_EQ(error_of_header(metadata), "m.safetensors: holds more than 65536 metadata");
+  std::string tensors = "{";
+  for (int i = 0; i < 1'050'000; ++i)
+    tensors += fmt::format(R"("{}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}},)", i);
+  EXPECT_EQ(error_of_header(tensors), "m.safetensors: holds more than 1048576 tensors");
+}
+
 TEST(Safetensors, RefusesOverlapsGapsAndLeftovers) {
   const auto entry = [](const char* name, int begin, int end) {
     return fmt::format(R"("{}":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}})", name, end - begin, begin, end);
