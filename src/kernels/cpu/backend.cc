@@ -10,33 +10,45 @@ namespace {
 template <void (*loops)(const Call&, const Memory&)>
 constexpr Implementation reference_loops = {"reference loops", reference::prepare<loops>};
 
-constexpr Implementation embedding[] = {reference_loops<reference::embedding>};
-constexpr Implementation add_rows[] = {reference_loops<reference::add_rows>};
-constexpr Implementation layer_norm[] = {reference_loops<reference::layer_norm>};
-constexpr Implementation rms_norm[] = {reference_loops<reference::rms_norm>};
+constexpr Implementation embedding[] = {{"vectors", embedding_vectors}, reference_loops<reference::embedding>};
+constexpr Implementation add_rows[] = {{"vectors", add_rows_vectors}, reference_loops<reference::add_rows>};
+constexpr Implementation layer_norm[] = {{"vectors", layer_norm_vectors}, reference_loops<reference::layer_norm>};
+constexpr Implementation rms_norm[] = {{"vectors", rms_norm_vectors}, reference_loops<reference::rms_norm>};
 constexpr Implementation linear[] = {
+    {"avx512 bf16 dot products", linear_bf16},
+    {"avx512 f32", linear_f32},
+    {"avx512 f32 from 16-bit storage", linear_widened},
     {"onednn, packed", linear_onednn_packed},
     {"onednn", linear_onednn},
     reference_loops<reference::linear>,
 };
-constexpr Implementation quantized_linear[] = {reference_loops<reference::quantized_linear>};
-constexpr Implementation activation[] = {reference_loops<reference::activation>};
-constexpr Implementation gated_activation[] = {reference_loops<reference::gated_activation>};
-constexpr Implementation add[] = {reference_loops<reference::add>};
-constexpr Implementation multiply[] = {reference_loops<reference::multiply>};
-constexpr Implementation rope[] = {reference_loops<reference::rope>};
+constexpr Implementation quantized_linear[] = {
+    {"avx512 vnni", quantized_linear_vnni},
+    {"avx512 bf16 dot products from s8", quantized_linear_bf16},
+    {"avx512 f32 from s8", quantized_linear_f32},
+    reference_loops<reference::quantized_linear>,
+};
+constexpr Implementation activation[] = {{"vectors", activation_vectors}, reference_loops<reference::activation>};
+constexpr Implementation gated_activation[] = {{"vectors", gated_activation_vectors},
+                                               reference_loops<reference::gated_activation>};
+constexpr Implementation add[] = {{"vectors", add_vectors}, reference_loops<reference::add>};
+constexpr Implementation multiply[] = {{"vectors", multiply_vectors}, reference_loops<reference::multiply>};
+constexpr Implementation rope[] = {{"vectors", rope_vectors}, reference_loops<reference::rope>};
 constexpr Implementation attention_scores[] = {reference_loops<reference::attention_scores>};
 constexpr Implementation softmax[] = {reference_loops<reference::softmax>};
 constexpr Implementation attention_context[] = {reference_loops<reference::attention_context>};
 constexpr Implementation attention[] = {reference_loops<reference::attention>};
-constexpr Implementation add_layer_norm[] = {reference_loops<reference::add_layer_norm>};
-constexpr Implementation add_rms_norm[] = {reference_loops<reference::add_rms_norm>};
-constexpr Implementation select_row[] = {reference_loops<reference::select_row>};
-constexpr Implementation mean_pool[] = {reference_loops<reference::mean_pool>};
-constexpr Implementation cast[] = {reference_loops<reference::cast>};
-constexpr Implementation quantize_rows[] = {reference_loops<reference::quantize_rows>};
-constexpr Implementation quantize_weight[] = {reference_loops<reference::quantize_weight>};
-constexpr Implementation concat_rows[] = {reference_loops<reference::concat_rows>};
+constexpr Implementation add_layer_norm[] = {{"vectors", add_layer_norm_vectors},
+                                             reference_loops<reference::add_layer_norm>};
+constexpr Implementation add_rms_norm[] = {{"vectors", add_rms_norm_vectors}, reference_loops<reference::add_rms_norm>};
+constexpr Implementation select_row[] = {{"vectors", select_row_vectors}, reference_loops<reference::select_row>};
+constexpr Implementation mean_pool[] = {{"vectors", mean_pool_vectors}, reference_loops<reference::mean_pool>};
+constexpr Implementation cast[] = {{"vectors", cast_vectors}, reference_loops<reference::cast>};
+constexpr Implementation quantize_rows[] = {{"vectors", quantize_rows_vectors},
+                                            reference_loops<reference::quantize_rows>};
+constexpr Implementation quantize_weight[] = {{"vectors", quantize_weight_vectors},
+                                              reference_loops<reference::quantize_weight>};
+constexpr Implementation concat_rows[] = {{"vectors", concat_rows_vectors}, reference_loops<reference::concat_rows>};
 
 constexpr OperationKernels table[] = {
     {&op::embedding, embedding},

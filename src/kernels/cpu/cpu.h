@@ -6,7 +6,50 @@
 namespace assay::cpu {
 
 // linear.cc
+Offer linear_bf16(const Call& call, const MachineFacts& facts);
+Offer linear_f32(const Call& call, const MachineFacts& facts);
+Offer linear_widened(const Call& call, const MachineFacts& facts);
 Offer linear_onednn_packed(const Call& call, const MachineFacts& facts);
 Offer linear_onednn(const Call& call, const MachineFacts& facts);
+
+// quantized_linear.cc
+Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
+
+// embedding.cc
+Offer embedding_vectors(const Call& call, const MachineFacts& facts);
+
+// add_rows.cc
+Offer add_rows_vectors(const Call& call, const MachineFacts& facts);
+
+// layer_norm.cc
+Offer layer_norm_vectors(const Call& call, const MachineFacts& facts);
+Offer add_layer_norm_vectors(const Call& call, const MachineFacts& facts);
+
+// rms_norm.cc
+Offer rms_norm_vectors(const Call& call, const MachineFacts& facts);
+Offer add_rms_norm_vectors(const Call& call, const MachineFacts& facts);
+
+// activation.cc
+Offer activation_vectors(const Call& call, const MachineFacts& facts);
+Offer gated_activation_vectors(const Call& call, const MachineFacts& facts);
+
+// elementwise.cc
+Offer add_vectors(const Call& call, const MachineFacts& facts);
+Offer multiply_vectors(const Call& call, const MachineFacts& facts);
+
+// rope.cc
+Offer rope_vectors(const Call& call, const MachineFacts& facts);
+
+// select.cc
+Offer select_row_vectors(const Call& call, const MachineFacts& facts);
+Offer mean_pool_vectors(const Call& call, const MachineFacts& facts);
+Offer concat_rows_vectors(const Call& call, const MachineFacts& facts);
+
+// cast_and_quantize.cc
+Offer cast_vectors(const Call& call, const MachineFacts& facts);
+Offer quantize_rows_vectors(const Call& call, const MachineFacts& facts);
+Offer quantize_weight_vectors(const Call& call, const MachineFacts& facts);
 
 }  // namespace assay::cpu

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/threads.h"
 #include "hardware/machine.h"
 #include "kernels/cpu/linear_testing.h"
 #include "kernels/kernel.h"
@@ -21,7 +22,8 @@ std::span<const Implementation> implementations(const Backend& backend, const Op
 }
 
 std::vector<float> reference_y(LinearProblem& problem) {
-  MachineFacts facts;
+  set_threads(1);
+  const MachineFacts facts;
   const Offer offer = prepare(reference_backend(), problem.call(), facts);
   const Prepared& prepared = std::get<Prepared>(offer);
   problem.hand_over(prepared);
@@ -51,6 +53,7 @@ int check_all(const LinearCase& c, const MachineFacts& facts) {
   const std::vector<float> expected = reference_y(problem);
   int taken = 0;
   for (const Implementation& implementation : implementations(cpu_backend(), problem.call().operation)) {
+    if (std::string_view(implementation.name) == "reference loops") continue;
     const Offer offer = implementation.prepare(problem.call(), facts);
     if (!std::holds_alternative<Prepared>(offer)) continue;
     const Prepared& prepared = std::get<Prepared>(offer);
@@ -60,7 +63,7 @@ int check_all(const LinearCase& c, const MachineFacts& facts) {
     problem.run(prepared);
     expect_close(c, expected, problem.y());
     EXPECT_TRUE(problem.gaps_untouched()) << to_string(c);
-    taken += std::string(implementation.name) != "reference loops";
+    ++taken;
   }
   return taken;
 }
@@ -71,10 +74,12 @@ struct Dtypes {
   DType y;
 };
 
-constexpr Dtypes float_dtypes[] = {
+constexpr Dtypes dtypes[] = {
     {DType::f32, DType::f32, DType::f32},   {DType::bf16, DType::bf16, DType::bf16},
     {DType::bf16, DType::bf16, DType::f32}, {DType::f16, DType::f16, DType::f16},
-    {DType::f16, DType::f16, DType::f32},
+    {DType::f16, DType::f16, DType::f32},   {DType::s8, DType::s8, DType::f32},
+    {DType::s8, DType::s8, DType::bf16},    {DType::f32, DType::s8, DType::f32},
+    {DType::bf16, DType::s8, DType::bf16},  {DType::f16, DType::s8, DType::f16},
 };
 
 const MachineFacts& facts() {
@@ -84,7 +89,13 @@ const MachineFacts& facts() {
 
 class LinearTest : public ::testing::TestWithParam<Dtypes> {
  protected:
-  LinearCase base() const { return {.x = GetParam().x, .weight = GetParam().weight, .y = GetParam().y}; }
+  static LinearCase base() {
+    LinearCase c;
+    c.x = GetParam().x;
+    c.weight = GetParam().weight;
+    c.y = GetParam().y;
+    return c;
+  }
 };
 
 TEST_P(LinearTest, EveryKernelAgreesWithTheLoopsAtOddShapes) {
@@ -136,7 +147,7 @@ TEST_P(LinearTest, BiasAndActivationInTheEpilogue) {
   for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu_erf, Activation::gelu_tanh,
                                       Activation::silu, Activation::tanh}) {
     c.activation = activation;
-    for (const auto bias : {LinearCase::Bias::absent, LinearCase::Bias::f32, LinearCase::Bias::as_weight}) {
+    for (const auto bias : {LinearCase::Bias::absent, LinearCase::Bias::f32, LinearCase::Bias::f16}) {
       c.bias = bias;
       check_all(c, facts());
     }
@@ -164,17 +175,25 @@ TEST_P(LinearTest, WeightsThatChangeBetweenCalls) {
   check_all(c, facts());
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, LinearTest, ::testing::ValuesIn(float_dtypes), [](const auto& instance) {
+INSTANTIATE_TEST_SUITE_P(Dtypes, LinearTest, ::testing::ValuesIn(dtypes), [](const auto& instance) {
   return fmt::format("{}_{}_{}", name(instance.param.x), name(instance.param.weight), name(instance.param.y));
 });
 
 TEST(Linear, F32HasAFastKernelWhereTheMachineHasAvx2) {
   if (!facts().isa.avx2) GTEST_SKIP() << "no AVX2 here";
-  EXPECT_GT(check_all({.rows = 33, .in = 64, .out = 96}, facts()), 0);
+  LinearCase c;
+  c.rows = 33;
+  c.in = 64;
+  c.out = 96;
+  EXPECT_GT(check_all(c, facts()), 0);
 }
 
 TEST(Linear, AWeightPackedOtherwiseIsLeftAlone) {
-  LinearProblem problem({.rows = 4, .in = 64, .out = 64});
+  LinearCase c;
+  c.rows = 4;
+  c.in = 64;
+  c.out = 64;
+  const LinearProblem problem(c);
   Call call = problem.call();
   call.inputs[1].packing = {.kind = Packing::Kind::panels, .dtype = DType::f32, .width = 16, .group = 1};
   EXPECT_TRUE(std::holds_alternative<Declined>(prepare(cpu_backend(), call, facts())));

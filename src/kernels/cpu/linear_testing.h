@@ -24,8 +24,8 @@ struct LinearCase {
   Activation activation = Activation::none;
   DType accumulator = DType::f32;
   int chunk = 0;
-  int threads = 2;
-  enum class Bias : std::uint8_t { absent, f32, as_weight } bias = Bias::f32;
+  int threads = 1;
+  enum class Bias : std::uint8_t { absent, f32, f16 } bias = Bias::f32;
   enum class Weight : std::uint8_t { constant, changing } kind = Weight::constant;
 };
 
@@ -111,7 +111,7 @@ class LinearProblem {
   }
 
  private:
-  DType bias_dtype() const { return case_.bias == LinearCase::Bias::as_weight ? case_.weight : DType::f32; }
+  DType bias_dtype() const { return case_.bias == LinearCase::Bias::f16 ? DType::f16 : DType::f32; }
 
   void add_absent() {
     call_.inputs.emplace_back();

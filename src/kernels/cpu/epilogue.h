@@ -1,0 +1,29 @@
+#pragma once
+
+#include "kernels/cpu/rows.h"
+#include "program/program.h"
+
+namespace assay::cpu {
+
+/// What happens to the sums of a matrix product on their way out, 32 outputs at a time:
+///
+///   y = f((sums - 128 * column_sums) * x_scale * w_scale + bias)
+///
+/// Scales and sums that are null are left out; pointers stand at the first output of the panel.
+struct Epilogue {
+  DType sums = DType::f32;                    ///< f32 or s32
+  const std::int32_t* column_sums = nullptr;  ///< s32 sums of x + 128: what the 128 has added, by output
+  const float* x_scale = nullptr;             ///< by row; stands at the first row
+  const float* w_scale = nullptr;
+  const float* bias = nullptr;
+  Activation activation = Activation::none;
+  SinkRows y;  ///< Stands at the first row and output.
+};
+
+/// Finishes `rows` rows of 32 sums, `columns` of which are wanted.
+using Finish = void (*)(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns);
+
+/// For the instruction set that choose_vector_target has chosen.
+Finish choose_finish();
+
+}  // namespace assay::cpu

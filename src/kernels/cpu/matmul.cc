@@ -1,0 +1,276 @@
+#include "kernels/cpu/matmul.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "kernels/cpu/epilogue.h"
+
+namespace assay::cpu {
+namespace {
+
+constexpr std::int64_t line_bytes = 64;
+constexpr std::int64_t sum_row_bytes = micro::panel_width * 4;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return ceil_div(value, unit) * unit;
+}
+std::int64_t bytes_of(DType dtype) {
+  return static_cast<std::int64_t>(size_of(dtype));
+}
+
+/// body(thread, threads) on each of them; on the calling thread alone where one suffices.
+template <typename Body>
+void on_threads(int threads, const Body& body) {
+  if (threads <= 1) return body(0, 1);
+#pragma omp parallel num_threads(threads)
+  body(omp_get_thread_num(), omp_get_num_threads());
+}
+
+void wait_for_all(int threads) {
+  if (threads <= 1) return;
+#pragma omp barrier
+}
+
+/// How x is read: in place, or from rows in the workspace in the operand's dtype, K padded with zeros.
+struct RowLayout {
+  bool copied = false;
+  std::int64_t stride = 0;  ///< bytes
+};
+
+/// Rows that lie whole multiples of 4 KiB apart fall into one set of the first cache, which has 8 to 12 ways.
+bool collide_in_cache(std::int64_t stride, std::int64_t rows) {
+  return stride % 4096 == 0 && rows > 4;
+}
+
+RowLayout row_layout(const LinearCall& call, const MatmulCode& code) {
+  const std::int64_t in_place = call.x_stride * bytes_of(call.x);
+  const bool whole_groups = call.in % code.group == 0;
+  if (call.x == code.operand && whole_groups && !collide_in_cache(in_place, call.rows)) return {false, in_place};
+  const std::int64_t dense = round_up(call.in * bytes_of(code.operand), line_bytes);
+  return {true, collide_in_cache(dense, call.rows) ? dense + line_bytes : dense};
+}
+
+void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x, std::byte* row) {
+  const std::int64_t padding = round_up(call.in, code.group) - call.in;
+  std::memset(row + call.in * bytes_of(code.operand), 0, static_cast<std::size_t>(padding * bytes_of(code.operand)));
+  if (code.operand != DType::u8) {
+    convert(call.x, x, code.operand, row, static_cast<std::size_t>(call.in));
+    return;
+  }
+#pragma omp simd
+  for (std::int64_t k = 0; k < call.in; ++k) row[k] = x[k] ^ std::byte{0x80};
+}
+
+/// How the product is cut: into tasks of one panel and `task_rows` rows.
+struct Tasks {
+  std::int64_t panels = 0;
+  std::int64_t task_rows = 0;
+  std::int64_t row_tasks = 0;
+  std::int64_t count() const { return panels * row_tasks; }
+};
+
+/// Share of the threads' time that equal tasks fill.
+double balance(std::int64_t tasks, int threads) {
+  return static_cast<double>(tasks) / static_cast<double>(ceil_div(tasks, threads) * threads);
+}
+
+/// Rows are cut so that a task's rows stay in the second cache while panels pass by, and further where that divides the
+/// work more evenly among the threads.
+Tasks divide(const LinearCall& call, const MatmulCode& code) {
+  constexpr std::int64_t second_cache_share = 512 * 1024;
+  constexpr std::int64_t most_rows = 256;
+  constexpr double even_enough = 0.96;
+  const std::int64_t row_bytes = std::max<std::int64_t>(call.in * bytes_of(code.operand), 1);
+  const std::int64_t rows = std::max<std::int64_t>(call.rows, 1);
+  const std::int64_t blocks = ceil_div(rows, code.block_rows);
+  const std::int64_t fit = std::clamp<std::int64_t>(second_cache_share / row_bytes, code.block_rows, most_rows);
+  Tasks best;
+  for (std::int64_t cuts = ceil_div(rows, fit); cuts <= blocks; ++cuts) {
+    const std::int64_t task_rows = round_up(ceil_div(rows, cuts), code.block_rows);
+    const Tasks tasks = {ceil_div(call.out, micro::panel_width), task_rows, ceil_div(rows, task_rows)};
+    if (best.panels == 0 || balance(tasks.count(), call.threads) > balance(best.count(), call.threads) + 0.02)
+      best = tasks;
+    if (balance(best.count(), call.threads) >= even_enough) break;
+  }
+  return best;
+}
+
+int useful_threads(const LinearCall& call, const Tasks& tasks) {
+  constexpr std::int64_t products_worth_a_thread = 100 * 1000;  // some microseconds: what starting one costs
+  const std::int64_t worth = ceil_div(call.rows * call.in * call.out, products_worth_a_thread);
+  return static_cast<int>(std::clamp<std::int64_t>(std::min(worth, tasks.count()), 1, std::max(call.threads, 1)));
+}
+
+class Matmul final : public Kernel {
+ public:
+  Matmul(const LinearCall& call, const MatmulCode& code)
+      : call_(call),
+        code_(code),
+        rows_(row_layout(call, code)),
+        tasks_(divide(call, code)),
+        threads_(useful_threads(call, tasks_)),
+        finish_(choose_finish()) {}
+
+  std::size_t workspace_bytes() const {
+    return static_cast<std::size_t>(bias_offset() + bias_bytes() + threads_ * (sums_bytes() + wide_bytes()));
+  }
+
+  void run(const Memory& memory) const override {
+    if (call_.rows == 0 || call_.out == 0) return;
+    const LinearMemory tensors = linear_memory(call_, memory);
+    std::atomic<std::int64_t> next = 0;
+    on_threads(threads_, [&](int thread, int threads) {
+      prepare_inputs(tensors, thread, threads);
+      wait_for_all(threads);
+      const std::int64_t count = tasks_.count();
+      for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
+    });
+  }
+
+ private:
+  // The workspace: rows of x, the bias in f32, then each thread's sums and widened panels.
+  std::int64_t bias_offset() const { return rows_.copied ? round_up(call_.rows * rows_.stride, line_bytes) : 0; }
+  std::int64_t bias_bytes() const {
+    return call_.has_bias && call_.bias != DType::f32 ? round_up(call_.out * 4, line_bytes) : 0;
+  }
+  std::int64_t sums_bytes() const { return tasks_.task_rows * sum_row_bytes; }
+  std::int64_t wide_bytes() const {
+    return code_.widen == nullptr
+               ? 0
+               : ceil_div(chunk(), code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
+  }
+  std::int64_t chunk() const { return std::min(code_.chunk, round_up(call_.in, code_.packing.group)); }
+  std::byte* scratch(const LinearMemory& tensors, int thread) const {
+    return tensors.workspace + bias_offset() + bias_bytes() + thread * (sums_bytes() + wide_bytes());
+  }
+
+  void prepare_inputs(const LinearMemory& tensors, int thread, int threads) const {
+    if (thread == 0 && bias_bytes() != 0) {
+      convert(call_.bias, tensors.bias, DType::f32, tensors.workspace + bias_offset(),
+              static_cast<std::size_t>(call_.out));
+    }
+    if (!rows_.copied) return;
+    const std::int64_t end = call_.rows * (thread + 1) / threads;
+    for (std::int64_t row = call_.rows * thread / threads; row < end; ++row) {
+      copy_row(call_, code_, tensors.x + row * call_.x_stride * bytes_of(call_.x),
+               tensors.workspace + row * rows_.stride);
+    }
+  }
+
+  /// One panel times the rows of one task. Tasks that share rows follow one another.
+  void run_task(const LinearMemory& tensors, std::int64_t task, int thread) const {
+    const std::int64_t panel = task % tasks_.panels;
+    const std::int64_t first_row = task / tasks_.panels * tasks_.task_rows;
+    const std::int64_t end_row = std::min(first_row + tasks_.task_rows, call_.rows);
+    const Epilogue epilogue = epilogue_at(tensors, first_row, panel * micro::panel_width);
+    const std::int64_t columns = std::min<std::int64_t>(micro::panel_width, call_.out - panel * micro::panel_width);
+    std::byte* const sums = scratch(tensors, thread);
+    if (call_.in == 0) std::memset(sums, 0, static_cast<std::size_t>(sums_bytes()));
+    for (std::int64_t k = 0; k < call_.in; k += code_.chunk) {
+      multiply_chunk({tensors, sums, panel, first_row, end_row}, k);
+    }
+    finish_(epilogue, sums, end_row - first_row, columns);
+  }
+
+  struct Task {
+    const LinearMemory& tensors;
+    std::byte* sums;
+    std::int64_t panel;
+    std::int64_t first_row;
+    std::int64_t end_row;
+  };
+
+  void multiply_chunk(const Task& task, std::int64_t k) const {
+    const std::int64_t count = std::min(code_.chunk, call_.in - k);
+    micro::Block block;
+    block.a_stride = rows_.stride;
+    block.panel = panel_at(task, k, count);
+    block.groups = ceil_div(count, code_.group);
+    block.sums = k == 0 ? micro::Sums::start : micro::Sums::go_on;
+    const std::byte* const x = (rows_.copied ? task.tensors.workspace : task.tensors.x) + k * bytes_of(code_.operand);
+    for (std::int64_t row = task.first_row; row < task.end_row; row += code_.block_rows) {
+      block.a = x + row * rows_.stride;
+      block.c = task.sums + (row - task.first_row) * sum_row_bytes;
+      code_.multiply(block, static_cast<int>(std::min<std::int64_t>(code_.block_rows, task.end_row - row)));
+    }
+  }
+
+  /// The panel from K = k on, in the operand's dtype.
+  const std::byte* panel_at(const Task& task, std::int64_t k, std::int64_t count) const {
+    const Packing& packing = code_.packing;
+    const std::int64_t element = panel_offset(packing, call_.in, task.panel * micro::panel_width, k);
+    const std::byte* const stored = task.tensors.weight + element * bytes_of(packing.dtype);
+    if (code_.widen == nullptr) return stored;
+    std::byte* const wide = task.sums + sums_bytes();
+    code_.widen(stored, ceil_div(count, packing.group), wide);
+    return wide;
+  }
+
+  Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {
+    const bool converted = bias_bytes() != 0;
+    const std::byte* const bias = converted ? tensors.workspace + bias_offset() : tensors.bias;
+    Epilogue epilogue;
+    epilogue.sums = code_.sums;
+    if (code_.operand == DType::u8) {
+      const std::size_t sums = column_sums_offset(code_.packing, call_.out, call_.in);
+      epilogue.column_sums = reinterpret_cast<const std::int32_t*>(tensors.weight + sums) + n;
+    }
+    if (call_.has_x_scale) epilogue.x_scale = tensors.x_scale + row;
+    if (call_.has_w_scale) epilogue.w_scale = tensors.w_scale + n;
+    if (call_.has_bias) epilogue.bias = reinterpret_cast<const float*>(bias) + n;
+    epilogue.activation = call_.activation;
+    const std::int64_t size = bytes_of(call_.y);
+    epilogue.y = {tensors.y + (row * call_.y_stride + n) * size, call_.y, call_.y_stride * size};
+    return epilogue;
+  }
+
+  LinearCall call_;
+  MatmulCode code_;
+  RowLayout rows_;
+  Tasks tasks_;
+  int threads_;
+  Finish finish_;
+};
+
+const char* unfit(const LinearCall& call, const MatmulCode& code) {
+  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
+    return "an output or bias of 16 or 32 bits is needed";
+  if (!call.constant_weight) return "the weight changes between calls and is not packed";
+  if (call.weight != code.packing.dtype) return "the weight has another dtype";
+  if (call.packing.kind != Packing::Kind::plain && call.packing != code.packing)
+    return "the weight is packed otherwise";
+  return nullptr;
+}
+
+}  // namespace
+
+Packing panels_of(DType dtype) {
+  const int group = dtype == DType::f16 ? 1 : static_cast<int>(4 / size_of(dtype));
+  return {.kind = Packing::Kind::panels, .dtype = dtype, .width = micro::panel_width, .group = group};
+}
+
+Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code,
+                     const Judgement& judgement) {
+  if (const char* why = unfit(call, code)) return Declined{why};
+  choose_vector_target(facts);
+  auto kernel = std::make_unique<Matmul>(call, code);
+  Prepared prepared;
+  prepared.workspace_bytes = kernel->workspace_bytes();
+  prepared.kernel = std::move(kernel);
+  prepared.description = std::string(code.description) + ", " + to_string(code.packing);
+  prepared.operand = code.operand == DType::u8 ? DType::s8 : code.operand;
+  prepared.accumulator = code.sums;
+  prepared.verdict = judgement.verdict;
+  prepared.evidence = judgement.evidence;
+  prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);
+  prepared.packing.back() = code.packing;
+  return prepared;
+}
+
+}  // namespace assay::cpu

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "kernels/cpu/micro/block.h"
+#include "kernels/cpu/verdict.h"
+#include "kernels/linear.h"
+
+namespace assay::cpu {
+
+/// A way to multiply that is ours: what the inner loop reads, and how the stored weight becomes that.
+struct MatmulCode {
+  const char* description;
+  DType operand;  ///< Dtype of rows and panels as the loop multiplies them; u8: s8 + 128, undone by column sums
+  DType sums;     ///< f32 or s32
+  int group;      ///< Values of K that one group of the loop's panels holds
+  micro::Multiply multiply;
+  int block_rows;      ///< The most rows a call of `multiply` takes
+  std::int64_t chunk;  ///< Values of K between two stores of the sums; a multiple of both groups
+  Packing packing;     ///< Of the weight as stored
+  micro::Widen widen;  ///< From the stored panels to the operand's; null: they are the same
+};
+
+/// Packing of a stored weight for all of these: panels of 32, groups of 4 bytes (f16: of one value).
+Packing panels_of(DType dtype);
+
+/// A kernel that runs that code for the call, blocked for the caches and divided among the threads by tasks of one
+/// panel and some rows, taken in turn: a thread whose core others use takes fewer. Declines a weight that is not packed
+/// so. The verdict is the caller's.
+Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code,
+                     const Judgement& judgement);
+
+}  // namespace assay::cpu

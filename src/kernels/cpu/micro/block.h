@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The inner loops of matrix products: rows of x times one panel of packed weights. Every function here needs the
+/// instruction set that its comment names; nobody checks that again.
+namespace assay::cpu::micro {
+
+/// Outputs of a panel; two vectors of 16 sums, or two tiles.
+constexpr int panel_width = 32;
+
+enum class Sums : std::uint8_t { start, go_on };
+
+/// c (rows, 32) = a (rows, K) times a stretch of a panel, or that is added to c.
+///
+/// The stretch holds `groups` groups of K, 128 bytes each: 32 outputs times 4 bytes (1 f32, 2 bf16 or 4 s8), or 64
+/// bytes of f16. a holds the same K values a row, in the operand's dtype; rows lie a_stride bytes apart.
+struct Block {
+  const std::byte* a = nullptr;
+  std::int64_t a_stride = 0;         ///< bytes
+  const std::byte* panel = nullptr;  ///< 64-byte aligned
+  std::int64_t groups = 0;
+  std::byte* c = nullptr;  ///< f32, or s32 for 8-bit operands; rows of 32, one behind the other, 64-byte aligned
+  Sums sums = Sums::start;
+};
+
+using Multiply = void (*)(const Block& block, int rows);
+
+/// The most rows that a vector kernel takes at a time: 24 accumulators.
+constexpr int vector_rows = 12;
+
+void multiply_f32(const Block& block, int rows);   ///< AVX-512. rows <= vector_rows
+void multiply_bf16(const Block& block, int rows);  ///< AVX512-BF16: vdpbf16ps. rows <= vector_rows
+void multiply_u8s8(const Block& block, int rows);  ///< AVX512-VNNI: vpdpbusd, a unsigned. rows <= vector_rows
+
+/// Rewrites a stretch of a panel in the operand's dtype: `groups` groups as stored, front to back. AVX-512.
+using Widen = void (*)(const std::byte* panel, std::int64_t groups, std::byte* wide);
+
+void f16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< groups of 1 to groups of 1
+void bf16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);  ///< pairs to groups of 1
+void s8_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);    ///< quads to groups of 1
+void s8_to_bf16(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< quads to pairs; exact
+
+}  // namespace assay::cpu::micro
