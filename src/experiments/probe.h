@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "experiments/matmul_peaks.h"
+#include "hardware/machine.h"
+
+namespace assay {
+
+enum class ProbeCache : std::uint8_t {
+  use,    ///< Take what was measured before on such a machine under such a cap, where it is; else measure and keep.
+  renew,  ///< Measure, and keep.
+  none    ///< Measure; neither read nor write.
+};
+
+struct ProbeOptions {
+  FactsOptions machine;
+  ProbeCache cache = ProbeCache::use;
+  std::optional<MatmulShape> shape;  ///< Of the matmul peaks; absent: peak_shape.
+  double seconds_each = 0.3;         ///< For each kernel of each operand dtype.
+};
+
+/// read_machine_facts with the measured part filled: read bandwidth, instruction and matmul peaks for f32, f16, bf16
+/// and s8, the verdict on each with its evidence. Measuring takes a few seconds; from the cache, milliseconds. A cache
+/// that cannot be read or written is as good as none.
+MachineFacts probe(const ProbeOptions& options = {});
+
+/// Fills the measured part of these facts.
+void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds_each);
+
+/// cache_folder()/probe-<hash of the processor, its caches, threads and this build's kernels>-<cap>-<version>.json
+std::filesystem::path probe_cache_file(const MachineFacts& facts);
+
+/// For people: at most 120 columns, ends with a line feed.
+std::string render_probe(const MachineFacts& facts);
+/// For programs: the fields of MachineFacts under their names; null where something is not known.
+OrderedJson machine_json(const MachineFacts& facts);
+
+}  // namespace assay
