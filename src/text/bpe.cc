@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -10,85 +12,126 @@
 namespace assay {
 namespace {
 
-/// A token of the word so far, linked to its neighbours by position; -1 ends the chain.
+/// Up to so many bytes looking at every pair again and again is faster than book-keeping.
+constexpr std::size_t short_word = 32;
+
+/// Merges the tokens ids[begin], ... to the end, short_word of them at most, in place.
+void merge_short(const MergeTable& merges, std::vector<std::int32_t>& ids, std::size_t begin) {
+  std::array<Merge, short_word> pairs;  // pairs[i] joins the tokens i and i + 1
+  std::int32_t* const tokens = ids.data() + begin;
+  std::size_t count = ids.size() - begin;
+  const auto look = [&](std::size_t i) { pairs[i] = merges.find(tokens[i], tokens[i + 1]); };
+  const auto earlier = [](const Merge& a, const Merge& b) {
+    return static_cast<std::uint32_t>(a.rank) < static_cast<std::uint32_t>(b.rank);  // -1, no merge, comes last
+  };
+  for (std::size_t i = 0; i + 1 < count; ++i) look(i);
+  while (count > 1) {
+    const auto best =
+        static_cast<std::size_t>(std::min_element(pairs.begin(), pairs.begin() + count - 1, earlier) - pairs.begin());
+    if (pairs[best].rank < 0) break;
+    tokens[best] = pairs[best].id;
+    std::copy(tokens + best + 2, tokens + count, tokens + best + 1);
+    std::copy(pairs.begin() + best + 1, pairs.begin() + count - 1, pairs.begin() + best);
+    --count;
+    if (best > 0) look(best - 1);
+    if (best + 1 < count) look(best);
+  }
+  ids.resize(begin + count);
+}
+
+/// A token of a long word, linked to its neighbours by position; -1 ends the chain. A token that was merged into the
+/// one before it has id -1.
 struct Symbol {
   std::int32_t id;
   std::int32_t previous;
   std::int32_t next;
 };
 
-/// A pair that can be merged: the symbol at `position` with the one after it.
-struct Candidate {
-  Merge merge;
-  std::int32_t position;
-};
-
-/// Heap order: the lowest rank on top, of equal ones the leftmost.
-bool comes_later(const Candidate& a, const Candidate& b) {
-  return a.merge.rank != b.merge.rank ? a.merge.rank > b.merge.rank : a.position > b.position;
-}
-
-/// One word while it is put together.
-class Word {
+/// Places of one rank, taken from left to right. Those known when the first is taken are sorted once, which memory
+/// likes better than a heap of all; a heap takes the few that come later.
+class Places {
  public:
-  Word(const Bpe& model, std::string_view bytes) : merges_(model.merges) {
-    symbols_.reserve(bytes.size());
-    for (const char byte : bytes) {
-      const std::int32_t id = model.byte_ids[static_cast<unsigned char>(byte)];
-      const auto position = static_cast<std::int32_t>(symbols_.size());
-      if (id >= 0) symbols_.push_back({id, position - 1, position + 1});
-    }
-    if (!symbols_.empty()) symbols_.back().next = -1;
+  void add(std::int32_t position) {
+    if (!opened_) return first_.push_back(position);
+    late_.push_back(position);
+    std::push_heap(late_.begin(), late_.end(), std::greater<>());
   }
 
+  bool empty() const { return next_ == first_.size() && late_.empty(); }
+
+  /// The leftmost place; there must be one.
+  std::int32_t take() {
+    if (!opened_ && !std::is_sorted(first_.begin(), first_.end())) std::sort(first_.begin(), first_.end());
+    opened_ = true;
+    if (late_.empty() || (next_ < first_.size() && first_[next_] <= late_.front())) return first_[next_++];
+    std::pop_heap(late_.begin(), late_.end(), std::greater<>());
+    const std::int32_t position = late_.back();
+    late_.pop_back();
+    return position;
+  }
+
+ private:
+  std::vector<std::int32_t> first_;
+  std::size_t next_ = 0;
+  std::vector<std::int32_t> late_;
+  bool opened_ = false;
+};
+
+/// A long word while it is put together. The places where a merge may apply are kept by rank.
+class LongWord {
+ public:
+  LongWord(const MergeTable& merges, const std::int32_t* ids, std::size_t count) : merges_(merges) {
+    symbols_.reserve(count);
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(count); ++i) symbols_.push_back({ids[i], i - 1, i + 1});
+    symbols_.back().next = -1;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(count); ++i) add_place(i);
+  }
+
+  /// Always the lowest rank that has a place, even one that the last merge has made possible.
   void merge_all() {
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(symbols_.size()); ++i) add_candidate(i);
-    std::make_heap(heap_.begin(), heap_.end(), comes_later);
-    heaped_ = true;
-    while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), comes_later);
-      const Candidate best = heap_.back();
-      heap_.pop_back();
-      if (is_current(best)) merge(best);
+    while (!places_.empty()) {
+      const auto lowest = places_.begin();
+      if (lowest->second.empty()) {
+        places_.erase(lowest);
+        continue;
+      }
+      const std::int32_t position = lowest->second.take();
+      const Merge merge = merge_at(position);
+      // A place outlives its pair when one of the two was merged otherwise meanwhile.
+      if (merge.rank == lowest->first) join(position, merge.id);
     }
   }
 
   void append_to(std::vector<std::int32_t>& ids) const {
-    if (symbols_.empty()) return;
     for (std::int32_t at = 0; at >= 0; at = symbols_[at].next) ids.push_back(symbols_[at].id);
   }
 
  private:
-  void add_candidate(std::int32_t position) {
-    if (position < 0 || symbols_[position].next < 0) return;
-    const Merge merge = merges_.find(symbols_[position].id, symbols_[symbols_[position].next].id);
-    if (merge.rank < 0) return;
-    heap_.push_back({merge, position});
-    if (heaped_) std::push_heap(heap_.begin(), heap_.end(), comes_later);
+  Merge merge_at(std::int32_t position) const {
+    const Symbol& left = symbols_[position];
+    return left.id < 0 || left.next < 0 ? Merge{} : merges_.find(left.id, symbols_[left.next].id);
   }
 
-  /// A candidate outlives its pair when one of the two was merged with another symbol meanwhile.
-  bool is_current(const Candidate& candidate) const {
-    const Symbol& left = symbols_[candidate.position];
-    if (left.id < 0 || left.next < 0) return false;
-    return merges_.find(left.id, symbols_[left.next].id).id == candidate.merge.id;
+  void add_place(std::int32_t position) {
+    if (position < 0) return;
+    const Merge merge = merge_at(position);
+    if (merge.rank >= 0) places_[merge.rank].add(position);
   }
 
-  void merge(const Candidate& candidate) {
-    Symbol& left = symbols_[candidate.position];
+  void join(std::int32_t position, std::int32_t id) {
+    Symbol& left = symbols_[position];
     Symbol& right = symbols_[left.next];
-    left.id = candidate.merge.id;
+    left.id = id;
     left.next = right.next;
     right.id = -1;
-    if (left.next >= 0) symbols_[left.next].previous = candidate.position;
-    add_candidate(left.previous);
-    add_candidate(candidate.position);
+    if (left.next >= 0) symbols_[left.next].previous = position;
+    add_place(left.previous);
+    add_place(position);
   }
 
   const MergeTable& merges_;
   std::vector<Symbol> symbols_;
-  std::vector<Candidate> heap_;
-  bool heaped_ = false;
+  std::map<std::int32_t, Places> places_;  ///< By rank.
 };
 
 /// GPT-2's rule: printable Latin-1 stands for itself, every other byte for the next code point from U+0100 on.
@@ -170,8 +213,15 @@ void append_word(const Bpe& model, std::string_view word, std::vector<std::int32
     const auto found = model.whole_words.find(word);
     if (found != model.whole_words.end()) return ids.push_back(found->second);
   }
-  Word built(model, word);
+  const std::size_t begin = ids.size();
+  for (const char byte : word) {
+    const std::int32_t id = model.byte_ids[static_cast<unsigned char>(byte)];
+    if (id >= 0) ids.push_back(id);
+  }
+  if (ids.size() - begin <= short_word) return merge_short(model.merges, ids, begin);
+  LongWord built(model.merges, ids.data() + begin, ids.size() - begin);
   built.merge_all();
+  ids.resize(begin);
   built.append_to(ids);
 }
 

@@ -56,7 +56,7 @@ bool token_bytes(std::string_view token, std::string& bytes);
 Bpe make_bpe(const Vocabulary& vocabulary, const std::vector<std::pair<std::string, std::string>>& merges,
              const std::string& name);
 
-/// Appends the ids of one word, any bytes. Time and memory are O(n log n) and 60 bytes a byte at most.
+/// Appends the ids of one word, any bytes. Time is O(n log n).
 void append_word(const Bpe& model, std::string_view word, std::vector<std::int32_t>& ids);
 
 }  // namespace assay
