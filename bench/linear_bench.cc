@@ -1,0 +1,102 @@
+// Matrix products of the shapes that transformers have, every implementation of the cpu backend in turn:
+//
+//   linear_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5 [--threads=N]
+//
+// The counter is in 10^9 operations a second, a multiply-add counted as two. With one thread it counts processor time,
+// which stays meaningful on a machine that others use too.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/threads.h"
+#include "hardware/machine.h"
+#include "kernels/cpu/linear_testing.h"
+#include "kernels/kernel.h"
+
+namespace assay {
+namespace {
+
+using cpu::testing::LinearCase;
+using cpu::testing::LinearProblem;
+
+struct MatmulShape {
+  std::int64_t rows;
+  std::int64_t in;
+  std::int64_t out;
+};
+constexpr MatmulShape shapes[] = {{128, 768, 768},  {128, 768, 3072},  {128, 3072, 768}, {1024, 768, 3072},
+                                  {128, 576, 1536}, {128, 768, 50257}, {1, 768, 3072}};
+
+struct Dtypes {
+  DType x;
+  DType weight;
+  DType y;
+};
+constexpr Dtypes dtypes[] = {{DType::f32, DType::f32, DType::f32},  {DType::bf16, DType::bf16, DType::bf16},
+                             {DType::f16, DType::f16, DType::f16},  {DType::s8, DType::s8, DType::bf16},
+                             {DType::bf16, DType::s8, DType::bf16}, {DType::f32, DType::s8, DType::f32}};
+
+void run(benchmark::State& state, const LinearCase& c, const Implementation& implementation,
+         const MachineFacts& facts) {
+  LinearProblem problem(c);
+  const Offer offer = implementation.prepare(problem.call(), facts);
+  const auto& prepared = std::get<Prepared>(offer);
+  problem.hand_over(prepared);
+  for (auto _ : state) problem.run(prepared);
+  const double operations = 2.0 * static_cast<double>(c.rows * c.in * c.out);
+  state.counters["Gop/s"] = benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+  state.SetLabel(prepared.description);
+}
+
+void add_benchmarks(const LinearCase& c, const MachineFacts& facts) {
+  // Whether an implementation takes the call does not depend on the number of rows: a small one asks.
+  LinearCase small = c;
+  small.rows = 1;
+  const LinearProblem probe(small);
+  for (const OperationKernels& kernels : cpu_backend().table) {
+    if (kernels.operation != probe.call().operation) continue;
+    for (const Implementation& implementation : kernels.implementations) {
+      if (std::string_view(implementation.name) == "reference loops") continue;
+      if (!std::holds_alternative<Prepared>(implementation.prepare(probe.call(), facts))) continue;
+      const std::string name = fmt::format("{}x{}x{}/{}*{}/{}", c.rows, c.in, c.out, assay::name(c.x),
+                                           assay::name(c.weight), implementation.name);
+      auto* registered = benchmark::RegisterBenchmark(name.c_str(), run, c, implementation, facts);
+      if (c.threads > 1) registered->UseRealTime();
+    }
+  }
+}
+
+/// N of --threads=N; 0, which stands for all cores, without it.
+int wanted_threads(int argc, char** argv) {
+  constexpr std::string_view option = "--threads=";
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]).starts_with(option)) return std::atoi(argv[i] + option.size());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  using namespace assay;
+  benchmark::Initialize(&argc, argv);
+  const MachineFacts facts = read_machine_facts({.max_isa = {}, .threads = wanted_threads(argc, argv), .root = "/"});
+  set_threads(facts.threads);
+  for (const auto& d : dtypes) {
+    for (const auto& shape : shapes) {
+      LinearCase c;
+      c.rows = shape.rows;
+      c.in = shape.in;
+      c.out = shape.out;
+      c.x = d.x;
+      c.weight = d.weight;
+      c.y = d.y;
+      c.threads = facts.threads;
+      add_benchmarks(c, facts);
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+/// The contract suite: every kernel of every backend against the reference, over dtypes and shapes.
+namespace assay::contract {
+
+/// How an input's values are made. Always the same ones: Philox, keyed by the input's place.
+enum class Fill : std::uint8_t {
+  normal,        ///< standard normal, rounded to the dtype
+  around_one,    ///< 1 + normal / 10: gains
+  small,         ///< positive, about 0.01: scales
+  whole,         ///< -127 .. 127
+  ids,           ///< rows of the second input
+  right_padded,  ///< 1 and then 0, at least one 1 in each row
+  left_padded,
+  holes,      ///< 0 and 1 at random; the last row all 0
+  with_zeros  ///< normal, but every third row is all 0
+};
+
+/// One call and how to fill it.
+struct Case {
+  std::string label;
+  Call call;
+  std::vector<Fill> fills;
+};
+
+/// The cases of an operation: dtypes x shapes, among them odd widths, one row, empty batches and windows.
+std::vector<Case> cases_of(const Operation& operation);
+
+/// What came of a case: whether an implementation took it, and in words how it broke the contract ("" if it did not).
+struct Outcome {
+  bool ran = false;
+  std::string broken;
+};
+/// Runs the case through that implementation and through the reference, and compares.
+///
+/// Allowed between them, relative to the larger of |reference| and the largest |reference| of the output: f32 2^-16,
+/// f16 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its accumulator. s8
+/// outputs may differ by 1. Nothing may be written outside the output's rows, and every result must be finite.
+Outcome run_case(const Case& one, const Implementation& implementation, const MachineFacts& facts);
+
+}  // namespace assay::contract

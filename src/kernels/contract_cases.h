@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/contract.h"
+
+/// What the case generators are built from.
+namespace assay::contract {
+
+inline constexpr DType floats[] = {DType::f32, DType::f16, DType::bf16};
+
+inline Argument dense(DType dtype, Shape shape) {
+  const std::int64_t stride = shape.back();
+  return {.present = true, .dtype = dtype, .shape = std::move(shape), .row_stride = stride, .packing = {}};
+}
+
+/// The same as a window into rows that are wider.
+inline Argument window(DType dtype, Shape shape, std::int64_t more) {
+  Argument argument = dense(dtype, std::move(shape));
+  argument.row_stride += more;
+  return argument;
+}
+
+inline Argument constant(DType dtype, Shape shape) {
+  Argument argument = dense(dtype, std::move(shape));
+  argument.constant = true;
+  return argument;
+}
+
+struct Filled {
+  Argument argument;
+  Fill fill = Fill::normal;
+};
+
+inline std::string label_of(const Call& call) {
+  std::string label = fmt::format("{} threads {}", call.operation->name, call.threads);
+  for (const Argument& in : call.inputs)
+    label += in.present ? fmt::format(" {} {}/{}", name(in.dtype), to_string(in.shape), in.row_stride) : " -";
+  for (const Argument& out : call.outputs)
+    label += out.present ? fmt::format(" -> {} {}/{}", name(out.dtype), to_string(out.shape), out.row_stride) : " -> -";
+  return label;
+}
+
+/// Cases alternate between one thread and three: more than the rows of some.
+inline void add(std::vector<Case>& cases, const Operation& operation, const Attributes& attributes,
+                const std::vector<Filled>& inputs, const std::vector<Argument>& outputs) {
+  Case one;
+  one.call.operation = &operation;
+  one.call.attributes = attributes;
+  one.call.outputs = outputs;
+  one.call.threads = cases.size() % 2 == 0 ? 1 : 3;
+  for (const Filled& input : inputs) {
+    one.call.inputs.push_back(input.argument);
+    one.fills.push_back(input.fill);
+  }
+  one.label = label_of(one.call);
+  cases.push_back(std::move(one));
+}
+
+std::vector<Case> linear_cases(const Operation& operation);
+std::vector<Case> quantized_linear_cases(const Operation& operation);
+/// Of attention and of its three parts.
+std::vector<Case> attention_cases(const Operation& operation);
+
+}  // namespace assay::contract

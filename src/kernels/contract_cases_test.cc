@@ -1,0 +1,214 @@
+#include "kernels/contract_cases.h"
+
+#include <functional>
+#include <map>
+
+#include "kernels/contract.h"
+
+namespace assay::contract {
+namespace {
+
+/// use(shape, more): shapes (rows, width) with odd widths, one row, none, and windows `more` narrower than their rows.
+/// The largest is worth several threads.
+void for_shapes(const std::function<void(const Shape&, std::int64_t)>& use) {
+  for (const std::int64_t width : {1, 7, 17, 64, 129}) use({3, width}, 0);
+  use({1, 768}, 0);
+  use({5, 33}, 11);
+  use({0, 16}, 0);
+  use({2, 3, 40}, 8);
+  use({70, 515}, 5);
+}
+
+void for_dtypes(const std::function<void(DType, DType)>& use) {
+  for (const DType in : floats) {
+    for (const DType out : floats) use(in, out);
+  }
+}
+
+std::vector<Case> norm_cases(const Operation& operation, int vectors) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for_shapes([&](const Shape& shape, std::int64_t more) {
+      std::vector<Filled> inputs = {{window(in, shape, more), Fill::normal}};
+      inputs.push_back({constant(out, {shape.back()}), Fill::around_one});
+      if (vectors == 2) inputs.push_back({constant(DType::f32, {shape.back()}), Fill::normal});
+      add(cases, operation, {.epsilon = 1e-5}, inputs, {window(out, shape, more)});
+    });
+  });
+  return cases;
+}
+
+std::vector<Case> add_norm_cases(const Operation& operation, int vectors) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for_shapes([&](const Shape& shape, std::int64_t more) {
+      std::vector<Filled> inputs = {{dense(DType::f32, shape)}, {window(in, shape, more)}};
+      inputs.push_back({constant(DType::f32, {shape.back()}), Fill::around_one});
+      if (vectors == 2) inputs.push_back({constant(out, {shape.back()}), Fill::normal});
+      Argument sum = dense(in, shape);
+      sum.present = shape.back() != 64;
+      add(cases, operation, {.epsilon = 1e-12}, inputs, {sum, dense(out, shape)});
+    });
+  });
+  return cases;
+}
+
+std::vector<Case> unary_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  const Activation all[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
+                            Activation::gelu_tanh, Activation::silu, Activation::tanh};
+  for_dtypes([&](DType in, DType out) {
+    for_shapes([&](const Shape& shape, std::int64_t more) {
+      Shape wide = shape;
+      if (&operation == &op::gated_activation) wide.back() *= 2;
+      for (const Activation activation : all) {
+        const bool every = &operation != &op::cast && in == out;
+        if (!every && activation != (&operation == &op::cast ? Activation::none : Activation::silu)) continue;
+        add(cases, operation, {.activation = activation}, {{window(in, wide, more)}}, {window(out, shape, more)});
+      }
+    });
+  });
+  return cases;
+}
+
+std::vector<Case> binary_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for_shapes([&](const Shape& shape, std::int64_t more) {
+      add(cases, operation, {}, {{window(in, shape, more)}, {dense(DType::f32, shape)}}, {window(out, shape, more)});
+    });
+  });
+  return cases;
+}
+
+std::vector<Case> quantize_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType in : floats) {
+    for_shapes([&](const Shape& shape, std::int64_t more) {
+      const std::int64_t rows = dense(in, shape).rows();
+      add(cases, operation, {}, {{window(in, shape, more), Fill::with_zeros}},
+          {dense(DType::s8, shape), dense(DType::f32, {rows})});
+    });
+  }
+  return cases;
+}
+
+std::vector<Case> embedding_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType table, DType out) {
+    for (const std::int64_t width : {1, 33, 128}) {
+      add(cases, operation, {}, {{dense(DType::s32, {2, 5}), Fill::ids}, {constant(table, {11, width})}},
+          {dense(out, {2, 5, width})});
+      Argument scales = constant(DType::f32, {11});
+      add(cases, operation, {},
+          {{dense(DType::s32, {1, 40}), Fill::ids},
+           {constant(DType::s8, {11, width}), Fill::whole},
+           {scales, Fill::small}},
+          {dense(out, {1, 40, width})});
+    }
+    add(cases, operation, {}, {{dense(DType::s32, {0, 5}), Fill::ids}, {constant(table, {11, 8})}},
+        {dense(out, {0, 5, 8})});
+  });
+  return cases;
+}
+
+std::vector<Case> add_rows_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for (const Shape& shape : {Shape{2, 5, 33}, Shape{1, 1, 64}, Shape{0, 4, 16}, Shape{3, 20, 768}}) {
+      for (const RowChoice row : {RowChoice::by_position, RowChoice::first})
+        add(cases, operation, {.row = row}, {{window(in, shape, 3)}, {constant(out, {32, shape[2]})}},
+            {dense(out, shape)});
+    }
+  });
+  return cases;
+}
+
+std::vector<Case> sequence_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for (const Shape& shape : {Shape{2, 5, 33}, Shape{1, 1, 64}, Shape{0, 4, 16}, Shape{7, 20, 384}}) {
+      const Filled x = {window(in, shape, 3)};
+      const Argument y = dense(out, {shape[0], shape[2]});
+      if (&operation == &op::mean_pool) {
+        for (const Fill fill : {Fill::right_padded, Fill::left_padded, Fill::holes})
+          add(cases, operation, {}, {x, {dense(DType::u8, {shape[0], shape[1]}), fill}}, {y});
+        add(cases, operation, {}, {x, {Argument{}}}, {y});
+      } else {
+        add(cases, operation, {.row = RowChoice::first}, {x}, {y});
+        add(cases, operation, {.row = RowChoice::last}, {x}, {y});
+      }
+    }
+  });
+  return cases;
+}
+
+std::vector<Case> rope_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
+      for (const std::int64_t head_dim : {2, 6, 32, 64, 80}) {
+        const Attributes a = {.heads = 3, .head_dim = head_dim, .pairs = pairs};
+        for (const std::int64_t batch : {0, 1, 2})
+          add(cases, operation, a, {{window(in, {batch, 130, 3 * head_dim}, 6)}},
+              {dense(out, {batch, 130, 3 * head_dim})});
+      }
+    }
+  });
+  return cases;
+}
+
+std::vector<Case> concat_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::s8}) {
+    const Fill fill = dtype == DType::s8 ? Fill::whole : Fill::normal;
+    for (const std::int64_t width : {1, 33, 256})
+      add(cases, operation, {},
+          {{constant(dtype, {3, width}), fill},
+           {constant(dtype, {1, width}), fill},
+           {constant(dtype, {200, width}), fill}},
+          {dense(dtype, {204, width})});
+    add(cases, operation, {}, {{constant(dtype, {5}), fill}, {constant(dtype, {70}), fill}}, {dense(dtype, {75})});
+  }
+  return cases;
+}
+
+using Generator = std::vector<Case> (*)(const Operation&);
+
+const std::map<const Operation*, Generator>& generators() {
+  static const std::map<const Operation*, Generator> table = {
+      {&op::embedding, embedding_cases},
+      {&op::add_rows, add_rows_cases},
+      {&op::layer_norm, [](const Operation& o) { return norm_cases(o, 2); }},
+      {&op::rms_norm, [](const Operation& o) { return norm_cases(o, 1); }},
+      {&op::add_layer_norm, [](const Operation& o) { return add_norm_cases(o, 2); }},
+      {&op::add_rms_norm, [](const Operation& o) { return add_norm_cases(o, 1); }},
+      {&op::linear, linear_cases},
+      {&op::quantized_linear, quantized_linear_cases},
+      {&op::activation, unary_cases},
+      {&op::gated_activation, unary_cases},
+      {&op::add, binary_cases},
+      {&op::multiply, binary_cases},
+      {&op::rope, rope_cases},
+      {&op::attention_scores, attention_cases},
+      {&op::softmax, attention_cases},
+      {&op::attention_context, attention_cases},
+      {&op::attention, attention_cases},
+      {&op::select_row, sequence_cases},
+      {&op::mean_pool, sequence_cases},
+      {&op::cast, unary_cases},
+      {&op::quantize_rows, quantize_cases},
+      {&op::quantize_weight, quantize_cases},
+      {&op::concat_rows, concat_cases},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<Case> cases_of(const Operation& operation) {
+  const auto found = generators().find(&operation);
+  return found == generators().end() ? std::vector<Case>{} : found->second(operation);
+}
+
+}  // namespace assay::contract

@@ -1,0 +1,146 @@
+#include "kernels/contract_cases.h"
+
+#include <cmath>
+
+namespace assay::contract {
+namespace {
+
+struct MatmulShape {
+  Shape rows;
+  std::int64_t in;
+  std::int64_t out;
+};
+const MatmulShape matmul_shapes[] = {
+    {{1}, 1, 1},   {{1}, 64, 33},    {{3}, 17, 5},      {{0}, 16, 16},     {{2, 5}, 40, 96},
+    {{7}, 63, 65}, {{33}, 128, 130}, {{128}, 192, 256}, {{1, 5}, 768, 48},
+};
+
+Shape with_width(Shape rows, std::int64_t width) {
+  rows.push_back(width);
+  return rows;
+}
+
+struct LinearDTypes {
+  DType x;
+  DType weight;
+  DType out;
+};
+constexpr LinearDTypes linear_dtypes[] = {
+    {DType::f32, DType::f32, DType::f32},   {DType::bf16, DType::bf16, DType::bf16},
+    {DType::f16, DType::f16, DType::f16},   {DType::bf16, DType::bf16, DType::f32},
+    {DType::f16, DType::f16, DType::f32},   {DType::f32, DType::bf16, DType::f32},
+    {DType::bf16, DType::f32, DType::bf16},
+};
+constexpr Activation activations[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
+                                      Activation::gelu_tanh, Activation::silu, Activation::tanh};
+
+std::int64_t rows_of(const Shape& rows) {
+  return element_count(rows);
+}
+
+}  // namespace
+
+std::vector<Case> linear_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const LinearDTypes& d : linear_dtypes) {
+    for (const MatmulShape& s : matmul_shapes) {
+      const Filled weight = {constant(d.weight, {s.out, s.in})};
+      const Filled bias = {constant(cases.size() % 3 == 0 ? DType::f32 : d.weight, {s.out})};
+      const Argument y = dense(d.out, with_width(s.rows, s.out));
+      add(cases, operation, {}, {{dense(d.x, with_width(s.rows, s.in))}, weight}, {y});
+      for (const Activation activation : activations)
+        add(cases, operation, {.activation = activation}, {{dense(d.x, with_width(s.rows, s.in))}, weight, bias}, {y});
+      add(cases, operation, {}, {{window(d.x, with_width(s.rows, s.in), 16)}, weight, bias},
+          {window(d.out, with_width(s.rows, s.out), 8)});
+      if (d.x == DType::f16)
+        add(cases, operation, {.chunk = 64, .accumulator = DType::f16},
+            {{dense(d.x, with_width(s.rows, s.in))}, weight, bias}, {y});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> quantized_linear_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType out : floats) {
+    for (const MatmulShape& s : matmul_shapes) {
+      const Filled weight = {constant(DType::s8, {s.out, s.in}), Fill::whole};
+      const Filled scale = {constant(DType::f32, {s.out}), Fill::small};
+      const Filled bias = {constant(out, {s.out})};
+      const Filled whole = {dense(DType::s8, with_width(s.rows, s.in)), Fill::whole};
+      const Filled real = {dense(out, with_width(s.rows, s.in))};
+      const Filled row_scale = {dense(DType::f32, {rows_of(s.rows)}), Fill::small};
+      const Argument y = dense(out, with_width(s.rows, s.out));
+      for (const Activation activation : {Activation::none, Activation::gelu_erf}) {
+        add(cases, operation, {.activation = activation}, {whole, row_scale, weight, scale, bias}, {y});
+        add(cases, operation, {.activation = activation}, {real, {Argument{}}, weight, scale, bias}, {y});
+      }
+      add(cases, operation, {}, {whole, row_scale, weight, scale, {Argument{}}}, {y});
+    }
+  }
+  return cases;
+}
+
+namespace {
+
+struct AttentionShape {
+  std::int64_t batch;
+  std::int64_t seq;
+  std::int64_t heads;
+  std::int64_t kv_heads;
+  std::int64_t head_dim;
+};
+constexpr AttentionShape attention_shapes[] = {
+    {1, 1, 1, 1, 4},   {2, 7, 3, 1, 5},    {0, 8, 2, 2, 16},   {1, 33, 4, 2, 32},
+    {3, 65, 2, 2, 64}, {2, 130, 9, 3, 64}, {1, 40, 2, 1, 128}, {1, 300, 1, 1, 80},
+};
+
+Attributes attributes_of(const AttentionShape& s, std::size_t variant) {
+  return {.heads = s.heads,
+          .kv_heads = s.kv_heads,
+          .head_dim = s.head_dim,
+          .scale = 1 / std::sqrt(static_cast<double>(s.head_dim)),
+          .causal = variant % 2 == 1};
+}
+
+/// q, k and v as windows into one joined buffer's rows.
+Filled joined(DType dtype, const AttentionShape& s, std::int64_t heads) {
+  const std::int64_t width = heads * s.head_dim;
+  return {window(dtype, {s.batch, s.seq, width}, (s.heads + 2 * s.kv_heads) * s.head_dim - width)};
+}
+
+void add_attention(std::vector<Case>& cases, const Operation& operation, const AttentionShape& s, DType in, DType out) {
+  const Fill masks[] = {Fill::right_padded, Fill::left_padded, Fill::holes};
+  const Shape scores = {s.batch, s.heads, s.seq, s.seq};
+  const Filled q = joined(in, s, s.heads);
+  const Filled k = joined(in, s, s.kv_heads);
+  const Argument y = dense(out, {s.batch, s.seq, s.heads * s.head_dim});
+  for (std::size_t variant = 0; variant < 8; ++variant) {
+    const Attributes a = attributes_of(s, variant);
+    const bool masked = variant / 2 > 0;
+    const Filled mask =
+        masked ? Filled{dense(DType::u8, {s.batch, s.seq}), masks[variant / 2 - 1]} : Filled{Argument{}, Fill::normal};
+    if (&operation == &op::attention) add(cases, operation, a, {q, k, k, mask}, {y});
+    if (&operation == &op::softmax) add(cases, operation, a, {{dense(in, scores)}, mask}, {dense(out, scores)});
+    if (masked) continue;
+    if (&operation == &op::attention_scores) add(cases, operation, a, {q, k}, {dense(out, scores)});
+    if (&operation == &op::attention_context) add(cases, operation, a, {{dense(in, scores), Fill::small}, k}, {y});
+  }
+}
+
+}  // namespace
+
+std::vector<Case> attention_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  const std::pair<DType, DType> dtypes[] = {{DType::f32, DType::f32},
+                                            {DType::bf16, DType::bf16},
+                                            {DType::f16, DType::f16},
+                                            {DType::bf16, DType::f32},
+                                            {DType::f32, DType::bf16}};
+  for (const auto& [in, out] : dtypes) {
+    for (const AttentionShape& s : attention_shapes) add_attention(cases, operation, s, in, out);
+  }
+  return cases;
+}
+
+}  // namespace assay::contract

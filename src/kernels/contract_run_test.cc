@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "kernels/contract.h"
+
+namespace assay::contract {
+namespace {
+
+constexpr std::int64_t guard_elements = 64;  ///< Before and behind every buffer.
+constexpr auto guard_byte = std::byte{0xA5};
+
+/// An argument's memory with guards around it; gaps between rows and guards hold guard_byte (as floats: tiny numbers in
+/// f32 and bf16, so inputs overwrite them with NaN).
+struct Buffer {
+  Tensor memory;
+  std::int64_t elements = 0;
+  std::size_t element_bytes = 1;
+
+  std::byte* data() { return memory.data() + static_cast<std::size_t>(guard_elements) * element_bytes; }
+};
+
+std::int64_t span_of(const Argument& argument) {
+  const std::int64_t rows = argument.rows();
+  return rows == 0 ? 0 : (rows - 1) * argument.row_stride + argument.width();
+}
+
+Buffer make_buffer(const Argument& argument) {
+  Buffer buffer;
+  buffer.elements = span_of(argument);
+  buffer.element_bytes = size_of(argument.dtype);
+  buffer.memory = Tensor(argument.dtype, {buffer.elements + 2 * guard_elements});
+  std::fill_n(buffer.memory.data(), buffer.memory.bytes(), guard_byte);
+  return buffer;
+}
+
+double mask_value(Fill fill, const Argument& argument, std::int64_t row, std::int64_t column, Random& random) {
+  const std::int64_t width = argument.width();
+  const std::int64_t real = 1 + (row * 5 + width / 2) % width;
+  if (fill == Fill::right_padded) return column < real ? 1 : 0;
+  if (fill == Fill::left_padded) return column >= width - real ? 1 : 0;
+  const double coin = random.next_uniform() < 0.6 ? 1 : 0;
+  return row + 1 == argument.rows() ? 0 : coin;
+}
+
+double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64_t column, Random& random) {
+  const Argument& argument = one.call.in(index);
+  switch (one.fills[index]) {
+    case Fill::normal:
+      return random.next_normal();
+    case Fill::around_one:
+      return 1 + 0.1 * random.next_normal();
+    case Fill::small:
+      return 0.005 + 0.01 * random.next_uniform();
+    case Fill::whole:
+      return static_cast<double>(random.below(255)) - 127;
+    case Fill::ids:
+      return static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(1).shape[0])));
+    case Fill::with_zeros:
+      return row % 3 == 2 ? 0 : random.next_normal();
+    default:
+      return mask_value(one.fills[index], argument, row, column, random);
+  }
+}
+
+/// Random values in the rows, NaN (floats) in the gaps and guards: whoever reads those shows it in the result.
+Buffer make_input(const Case& one, std::size_t index) {
+  const Argument& argument = one.call.in(index);
+  Buffer buffer = make_buffer(argument);
+  Random random(0x5eed, index);
+  const std::int64_t total = buffer.elements + 2 * guard_elements;
+  const double gap = is_float(argument.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1;
+  std::vector<double> values(static_cast<std::size_t>(total), gap);
+  for (std::int64_t row = 0; row < argument.rows(); ++row) {
+    for (std::int64_t column = 0; column < argument.width(); ++column)
+      values[static_cast<std::size_t>(guard_elements + row * argument.row_stride + column)] =
+          value_of(one, index, row, column, random);
+  }
+  convert(DType::f64, values.data(), argument.dtype, buffer.memory.data(), values.size());
+  return buffer;
+}
+
+/// The input as the kernel asked for it.
+std::vector<std::byte> packed_input(const Argument& argument, const Packing& packing, const std::byte* plain) {
+  const std::int64_t out = argument.shape[0];
+  const std::int64_t in = argument.shape[1];
+  std::vector<std::byte> packed(packed_bytes(packing, out, in) + 64);
+  pack({argument.dtype, argument.shape, plain}, packing, packed.data());
+  return packed;
+}
+
+struct Run {
+  std::vector<Buffer> outputs;
+  Prepared prepared;
+};
+
+void execute(const Case& one, std::vector<Buffer>& inputs, Run& run) {
+  const Call& call = one.call;
+  std::vector<AlignedBytes> packed(inputs.size());
+  std::vector<const std::byte*> in;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Packing packing = i < run.prepared.packing.size() ? run.prepared.packing[i] : Packing{};
+    const std::byte* plain = call.in(i).present ? inputs[i].data() : nullptr;
+    if (packing.kind == Packing::Kind::panels && call.in(i).packing.kind == Packing::Kind::plain) {
+      const std::vector<std::byte> bytes = packed_input(call.in(i), packing, plain);
+      packed[i] = allocate_aligned(bytes.size());
+      std::memcpy(packed[i].get(), bytes.data(), bytes.size());
+      plain = packed[i].get();
+    }
+    in.push_back(plain);
+  }
+  std::vector<std::byte*> out;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    run.outputs.push_back(make_buffer(call.out(i)));
+    out.push_back(call.out(i).present ? run.outputs.back().data() : nullptr);
+  }
+  const AlignedBytes workspace = allocate_aligned(run.prepared.workspace_bytes);
+  run.prepared.kernel->run({in, out, workspace.get()});
+}
+
+double unit_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 0x1p-9;
+    case DType::bf16:
+      return 0x1p-6;
+    default:
+      return 0x1p-16;
+  }
+}
+
+double tolerance(const Run& run, DType output) {
+  return std::max({unit_of(output), unit_of(run.prepared.operand), unit_of(run.prepared.accumulator)});
+}
+
+std::vector<double> widened(Buffer& buffer, DType dtype) {
+  std::vector<double> values(static_cast<std::size_t>(buffer.elements));
+  convert(dtype, buffer.data(), DType::f64, values.data(), values.size());
+  return values;
+}
+
+std::string compare(const Argument& argument, Buffer& expected, Buffer& found, double allowed) {
+  const std::vector<double> right = widened(expected, argument.dtype);
+  const std::vector<double> result = widened(found, argument.dtype);
+  double largest = 0;
+  for (std::int64_t row = 0; row < argument.rows(); ++row) {
+    for (std::int64_t i = 0; i < argument.width(); ++i)
+      largest = std::max(largest, std::abs(right[static_cast<std::size_t>(row * argument.row_stride + i)]));
+  }
+  const double bound = is_float(argument.dtype) ? allowed * largest : 1;
+  for (std::int64_t row = 0; row < argument.rows(); ++row) {
+    for (std::int64_t i = 0; i < argument.width(); ++i) {
+      const auto at = static_cast<std::size_t>(row * argument.row_stride + i);
+      if (std::abs(right[at] - result[at]) <= bound && std::isfinite(result[at])) continue;
+      return fmt::format("row {} column {}: {} instead of {}, more than {:.3g} apart", row, i, result[at], right[at],
+                         bound);
+    }
+  }
+  return "";
+}
+
+/// Says where something was written outside the rows.
+std::string check_gaps(const Argument& argument, Buffer& buffer) {
+  const auto bytes = static_cast<std::int64_t>(buffer.element_bytes);
+  const std::int64_t total = buffer.elements + 2 * guard_elements;
+  for (std::int64_t element = 0; element < total; ++element) {
+    const std::int64_t inside = element - guard_elements;
+    const bool in_row = inside >= 0 && inside < buffer.elements && inside % argument.row_stride < argument.width();
+    if (in_row) continue;
+    const std::byte* first = buffer.memory.data() + element * bytes;
+    if (std::any_of(first, first + bytes, [](std::byte b) { return b != guard_byte; }))
+      return fmt::format("element {} outside the rows was written", inside);
+  }
+  return "";
+}
+
+const Implementation& reference_of(const Operation& operation) {
+  for (const OperationKernels& kernels : reference_backend().table) {
+    if (kernels.operation == &operation) return kernels.implementations.back();
+  }
+  fail_user("{}: the reference lacks it", operation.name);
+}
+
+std::string compare_outputs(const Case& one, Run& expected, Run& found) {
+  for (std::size_t i = 0; i < one.call.outputs.size(); ++i) {
+    const Argument& argument = one.call.out(i);
+    if (!argument.present) continue;
+    std::string wrong = compare(argument, expected.outputs[i], found.outputs[i], tolerance(found, argument.dtype));
+    if (wrong.empty()) wrong = check_gaps(argument, found.outputs[i]);
+    if (!wrong.empty()) return fmt::format("output {}: {}", i, wrong);
+  }
+  return "";
+}
+
+}  // namespace
+
+Outcome run_case(const Case& one, const Implementation& implementation, const MachineFacts& facts) {
+  Offer offer = implementation.prepare(one.call, facts);
+  if (auto* declined = std::get_if<Declined>(&offer))
+    return {.ran = false, .broken = declined->why.empty() ? "declined without a reason" : ""};
+  std::vector<Buffer> inputs;
+  for (std::size_t i = 0; i < one.call.inputs.size(); ++i) inputs.push_back(make_input(one, i));
+  Run found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
+  Run expected = {.outputs = {},
+                  .prepared = std::get<Prepared>(reference_of(*one.call.operation).prepare(one.call, facts))};
+  execute(one, inputs, found);
+  execute(one, inputs, expected);
+  return {.ran = true, .broken = compare_outputs(one, expected, found)};
+}
+
+}  // namespace assay::contract

@@ -1,0 +1,75 @@
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/targets.h"
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/rms_norm.cc"
+#include <hwy/foreach_target.h>
+// clang-format on
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+
+/// Scales `width` floats in `row`, the sum of whose squares is known.
+void normalize_root_mean_square(const float* row, float squares, const Call& call, Source gain, Sink out) {
+  const std::int64_t width = call.in(0).width();
+  const float mean = squares / static_cast<float>(width);
+  const V32 inverse = hn::Set(f32_lanes, 1.0F / std::sqrt(mean + static_cast<float>(call.attributes.epsilon)));
+  for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
+    const V32 normal = hn::Mul(lanes.get(source_of(row), i), inverse);
+    lanes.put(gain.data == nullptr ? normal : hn::Mul(normal, lanes.get(gain, i)), out, i);
+  });
+}
+
+void rms_norm_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float* scratch) {
+  const SourceRows x = source_rows(call, memory, 0);
+  const SinkRows y = sink_rows(call, memory, 0);
+  const Source gain = source_rows(call, memory, 1)[0];
+  for (std::int64_t row = begin; row < end; ++row) {
+    V32 squares = hn::Zero(f32_lanes);
+    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
+      const V32 value = lanes.get(x[row], i);
+      squares = hn::MulAdd(value, value, squares);
+      lanes.put(value, sink_of(scratch), i);
+    });
+    normalize_root_mean_square(scratch, sum_of(squares), call, gain, y[row]);
+  }
+}
+
+void add_rms_norm_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float* scratch) {
+  const SourceRows x = source_rows(call, memory, 0);
+  const SourceRows y = source_rows(call, memory, 1);
+  const SinkRows total = sink_rows(call, memory, 0);
+  const SinkRows normal = sink_rows(call, memory, 1);
+  const Source gain = source_rows(call, memory, 2)[0];
+  for (std::int64_t row = begin; row < end; ++row) {
+    V32 squares = hn::Zero(f32_lanes);
+    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
+      const V32 value = hn::Add(lanes.get(x[row], i), lanes.get(y[row], i));
+      squares = hn::MulAdd(value, value, squares);
+      lanes.put(value, sink_of(scratch), i);
+      if (total.data != nullptr) lanes.put(value, total[row], i);
+    });
+    if (normal.data != nullptr) normalize_root_mean_square(scratch, sum_of(squares), call, gain, normal[row]);
+  }
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+
+HWY_EXPORT(rms_norm_rows);
+HWY_EXPORT(add_rms_norm_rows);
+
+Offer rms_norm_vectors(const Call& call, const MachineFacts& facts) {
+  return row_offer(call, facts, with_scratch_row(call), [] { return &HWY_DYNAMIC_DISPATCH(rms_norm_rows); });
+}
+
+Offer add_rms_norm_vectors(const Call& call, const MachineFacts& facts) {
+  return row_offer(call, facts, with_scratch_row(call), [] { return &HWY_DYNAMIC_DISPATCH(add_rms_norm_rows); });
+}
+
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "program/program.h"
+
+namespace assay::cpu {
+
+/// Cosines and sines of every position, (positions, columns). Pairs in halves: columns = head_dim / 2. Interleaved
+/// pairs: columns = head_dim, every cosine twice and every sine as -sin, sin.
+struct RopeTable {
+  std::int64_t positions = 0;
+  std::int64_t columns = 0;
+  std::vector<float> cosines;
+  std::vector<float> sines;
+};
+
+/// The table for `positions` positions; the kernels of all layers share one.
+std::shared_ptr<const RopeTable> rope_table(const Attributes& attributes, std::int64_t positions);
+
+}  // namespace assay::cpu

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/threads.h"
+#include "kernels/kernel.h"
+
+namespace assay::cpu {
+
+/// Consecutive elements of a float dtype (or s8), read as f32 lanes. `data` is null where the argument is absent.
+struct Source {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+};
+struct Sink {
+  std::byte* data = nullptr;
+  DType dtype = DType::f32;
+};
+
+/// An input or output as rows, which may be windows into wider rows.
+struct SourceRows {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t stride_bytes = 0;
+
+  Source operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + row * stride_bytes, dtype}; }
+};
+struct SinkRows {
+  std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t stride_bytes = 0;
+
+  Sink operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + row * stride_bytes, dtype}; }
+};
+
+SourceRows source_rows(const Call& call, const Memory& memory, std::size_t index);
+SinkRows sink_rows(const Call& call, const Memory& memory, std::size_t index);
+/// The same, `elements` further on.
+Source shifted(Source source, std::int64_t elements);
+Sink shifted(Sink sink, std::int64_t elements);
+
+/// Work of fewer elements than this stays on the calling thread: starting another takes about as long.
+constexpr std::int64_t elements_worth_a_thread = 16 * 1024;
+
+/// body(part, begin, end) on contiguous parts of [0, rows), on at most `threads` threads and so that a part has
+/// elements_worth_a_thread at least. `part` is below `threads`: a kernel's scratch is divided by it.
+template <typename Body>
+void for_parts(std::int64_t rows, std::int64_t elements_per_row, int threads, Body body) {
+  const std::int64_t worth = rows * elements_per_row / elements_worth_a_thread;
+  const std::int64_t parts = std::clamp<std::int64_t>(std::min(worth, rows), 1, std::max(threads, 1));
+  parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin; part < end; ++part) body(part, rows * part / parts, rows * (part + 1) / parts);
+  });
+}
+
+/// f32, f16 or bf16: what vector kernels load and store.
+bool is_vector_float(DType dtype);
+
+/// Rows [begin, end) of a call, computed in vectors of one instruction set. `scratch` is the part's own.
+using RowKernel = void (*)(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end,
+                           float* scratch);
+
+/// How a call is divided: into `rows` rows of `elements` each; `scratch` floats for each part of them.
+struct RowWork {
+  std::int64_t rows = 0;
+  std::int64_t elements = 0;
+  std::int64_t scratch = 0;
+};
+/// The rows of the first input.
+RowWork first_input_rows(const Call& call);
+/// The same, with scratch for one row in f32.
+RowWork with_scratch_row(const Call& call);
+
+/// In words, the first thing that vector code cannot take (a dtype, a packed layout, arithmetic in 16 bits); null where
+/// it can take all.
+const char* unfit_for_vectors(const Call& call);
+
+/// Chooses the instruction set that Highway's dispatch uses from now on: the best that the facts allow. Returns its
+/// name: "avx512", "avx2", "baseline".
+const char* choose_vector_target(const MachineFacts& facts);
+
+/// The same for operations that only move elements: equal dtypes of any kind, or floats.
+const char* unfit_for_copying(const Call& call);
+
+/// The row kernel that `choose` gives once the instruction set is chosen, made ready.
+Prepared row_prepared(const Call& call, const MachineFacts& facts, const RowWork& work, RowKernel (*choose)());
+/// Says of a prepared kernel that it computes nothing.
+Prepared moving(const Call& call, Prepared prepared);
+/// Offers the row kernel that `choose` gives once the instruction set is chosen, or declines what is unfit for vectors.
+Offer row_offer(const Call& call, const MachineFacts& facts, const RowWork& work, RowKernel (*choose)());
+
+/// A kernel that computes in f32 vectors of that instruction set.
+Prepared vector_kernel(std::unique_ptr<Kernel> kernel, const char* target);
+
+}  // namespace assay::cpu

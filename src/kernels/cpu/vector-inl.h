@@ -1,0 +1,142 @@
+// Included once for each instruction set, by each file that Highway compiles for several.
+#if defined(ASSAY_KERNELS_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ASSAY_KERNELS_CPU_VECTOR_INL_H_
+#undef ASSAY_KERNELS_CPU_VECTOR_INL_H_
+#else
+#define ASSAY_KERNELS_CPU_VECTOR_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstring>
+
+#include "kernels/cpu/rows.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::ScalableTag<float>;
+using V32 = hn::Vec<F32>;
+constexpr F32 f32_lanes;
+
+HWY_INLINE std::int64_t lane_count() {
+  return static_cast<std::int64_t>(hn::Lanes(f32_lanes));
+}
+
+// ---- f32 lanes from and to stored dtypes. Rounding is to nearest even; the bf16 instruction would flush subnormals.
+
+HWY_INLINE V32 widen_bf16(const std::byte* data) {
+  const hn::Rebind<std::uint16_t, F32> half;
+  const hn::RebindToUnsigned<F32> wide;
+  const auto bits = hn::PromoteTo(wide, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(data)));
+  return hn::BitCast(f32_lanes, hn::ShiftLeft<16>(bits));
+}
+
+HWY_INLINE V32 widen_f16(const std::byte* data) {
+  const hn::Rebind<hwy::float16_t, F32> half;
+  return hn::PromoteTo(f32_lanes, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(data)));
+}
+
+HWY_INLINE V32 widen_s8(const std::byte* data) {
+  const hn::Rebind<std::int8_t, F32> byte;
+  const hn::RebindToSigned<F32> wide;
+  return hn::ConvertTo(f32_lanes, hn::PromoteTo(wide, hn::LoadU(byte, reinterpret_cast<const std::int8_t*>(data))));
+}
+
+HWY_INLINE void narrow_bf16(V32 value, std::byte* data) {
+  const hn::RebindToUnsigned<F32> wide;
+  const hn::RebindToSigned<F32> signed_wide;
+  const hn::Rebind<std::uint16_t, F32> half;
+  const auto bits = hn::BitCast(wide, value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(wide, 0x7fff)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000));
+  const auto is_number = hn::RebindMask(wide, hn::Eq(value, value));
+  const auto high = hn::ShiftRight<16>(hn::IfThenElse(is_number, rounded, quiet));
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(signed_wide, high)), half, reinterpret_cast<std::uint16_t*>(data));
+}
+
+HWY_INLINE void narrow_f16(V32 value, std::byte* data) {
+  const hn::Rebind<hwy::float16_t, F32> half;
+  hn::StoreU(hn::DemoteTo(half, value), half, reinterpret_cast<hwy::float16_t*>(data));
+}
+
+HWY_INLINE std::int64_t bytes_of(DType dtype) {
+  return dtype == DType::f32 ? 4 : dtype == DType::s8 ? 1 : 2;
+}
+
+/// A vector of elements i, i + 1, ...
+HWY_INLINE V32 load(Source source, std::int64_t i) {
+  const std::byte* data = source.data + i * bytes_of(source.dtype);
+  if (source.dtype == DType::f32) return hn::LoadU(f32_lanes, reinterpret_cast<const float*>(data));
+  if (source.dtype == DType::bf16) return widen_bf16(data);
+  if (source.dtype == DType::f16) return widen_f16(data);
+  return widen_s8(data);
+}
+
+HWY_INLINE void store(V32 value, Sink sink, std::int64_t i) {
+  std::byte* data = sink.data + i * bytes_of(sink.dtype);
+  if (sink.dtype == DType::f32) return hn::StoreU(value, f32_lanes, reinterpret_cast<float*>(data));
+  if (sink.dtype == DType::bf16) return narrow_bf16(value, data);
+  narrow_f16(value, data);
+}
+
+/// The first `count` lanes only; the others are zero. Reads nothing behind them.
+HWY_INLINE V32 load_first(Source source, std::int64_t i, std::int64_t count) {
+  alignas(64) std::byte lanes[HWY_MAX_BYTES] = {};
+  const std::int64_t bytes = bytes_of(source.dtype);
+  std::memcpy(lanes, source.data + i * bytes, std::min(static_cast<std::size_t>(count * bytes), sizeof(lanes)));
+  return load({lanes, source.dtype}, 0);
+}
+
+HWY_INLINE void store_first(V32 value, Sink sink, std::int64_t i, std::int64_t count) {
+  alignas(64) std::byte lanes[HWY_MAX_BYTES];
+  const std::int64_t bytes = bytes_of(sink.dtype);
+  store(value, {lanes, sink.dtype}, 0);
+  std::memcpy(sink.data + i * bytes, lanes, std::min(static_cast<std::size_t>(count * bytes), sizeof(lanes)));
+}
+
+/// Loads and stores of whole vectors, and of the part of one at a row's end.
+struct Whole {
+  HWY_INLINE V32 get(Source source, std::int64_t i) const { return load(source, i); }
+  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { store(value, sink, i); }
+  HWY_INLINE V32 zero_beyond(V32 value) const { return value; }
+};
+struct Part {
+  std::int64_t count;
+  HWY_INLINE V32 get(Source source, std::int64_t i) const { return load_first(source, i, count); }
+  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { store_first(value, sink, i, count); }
+  /// Lanes past the row's end must not reach a sum.
+  HWY_INLINE V32 zero_beyond(V32 value) const {
+    return hn::IfThenElseZero(hn::FirstN(f32_lanes, static_cast<std::size_t>(count)), value);
+  }
+};
+
+/// body(lanes, i) for each vector of `width` elements: lanes is Whole, and Part for the rest.
+template <typename Body>
+HWY_INLINE void for_vectors(std::int64_t width, Body&& body) {
+  const std::int64_t step = lane_count();
+  std::int64_t i = 0;
+  for (; i + step <= width; i += step) body(Whole{}, i);
+  if (i < width) body(Part{width - i}, i);
+}
+
+HWY_INLINE Source source_of(const float* data) {
+  return {reinterpret_cast<const std::byte*>(data), DType::f32};
+}
+HWY_INLINE Sink sink_of(float* data) {
+  return {reinterpret_cast<std::byte*>(data), DType::f32};
+}
+
+HWY_INLINE float sum_of(V32 value) {
+  return hn::GetLane(hn::SumOfLanes(f32_lanes, value));
+}
+HWY_INLINE float max_of(V32 value) {
+  return hn::GetLane(hn::MaxOfLanes(f32_lanes, value));
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ASSAY_KERNELS_CPU_VECTOR_INL_H_

@@ -1,0 +1,122 @@
+// Included once for each instruction set, by each file that Highway compiles for several.
+#if defined(ASSAY_KERNELS_CPU_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ASSAY_KERNELS_CPU_VECTOR_MATH_INL_H_
+#undef ASSAY_KERNELS_CPU_VECTOR_MATH_INL_H_
+#else
+#define ASSAY_KERNELS_CPU_VECTOR_MATH_INL_H_
+#endif
+
+#include "kernels/cpu/math_coefficients.h"
+#include "kernels/cpu/vector-inl.h"
+#include "program/program.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+
+// NaN stays NaN: Min and Max return their second argument where one is NaN, so that is where x stands.
+
+HWY_INLINE V32 constant(float value) {
+  return hn::Set(f32_lanes, value);
+}
+
+/// c[0] + c[1] x + ... by Horner's rule.
+template <std::size_t count>
+HWY_INLINE V32 polynomial(const float (&c)[count], V32 x) {
+  V32 sum = constant(c[count - 1]);
+  for (std::size_t i = count - 1; i-- > 0;) sum = hn::MulAdd(sum, x, constant(c[i]));
+  return sum;
+}
+
+/// 2^x; 0 below -126. Relative error at most 1.5e-7 for x <= 127.
+HWY_INLINE V32 exp2(V32 x) {
+  const hn::RebindToSigned<F32> integers;
+  const auto vanishes = hn::Lt(x, constant(-126.0F));
+  const V32 inside = hn::Min(constant(127.0F), hn::Max(constant(-126.0F), x));
+  const V32 whole = hn::Round(inside);
+  const V32 power = polynomial(coefficients::exp2, hn::Sub(inside, whole));
+  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
+  const V32 scaled = hn::BitCast(f32_lanes, hn::Add(hn::BitCast(integers, power), exponent));
+  return hn::IfThenZeroElse(vanishes, scaled);
+}
+
+/// e^x; 0 below -87.3, and 2^127 or so from 88 on. Relative error at most 2.5e-7.
+HWY_INLINE V32 exp(V32 x) {
+  const hn::RebindToSigned<F32> integers;
+  const auto vanishes = hn::Lt(x, constant(-87.3F));
+  const V32 inside = hn::Min(constant(88.0F), hn::Max(constant(-87.3F), x));
+  const V32 whole = hn::Round(hn::Mul(inside, constant(coefficients::log2_e)));
+  // ln 2 in two parts (Cody & Waite 1980), so that the small remainder keeps its bits.
+  const V32 high = hn::NegMulAdd(whole, constant(coefficients::ln2_high), inside);
+  const V32 rest = hn::NegMulAdd(whole, constant(coefficients::ln2_low), high);
+  const V32 power = polynomial(coefficients::exp2, hn::Mul(rest, constant(coefficients::log2_e)));
+  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
+  const V32 scaled = hn::BitCast(f32_lanes, hn::Add(hn::BitCast(integers, power), exponent));
+  return hn::IfThenZeroElse(vanishes, scaled);
+}
+
+/// Relative error at most 4e-7.
+HWY_INLINE V32 tanh(V32 x) {
+  const V32 magnitude = hn::Abs(x);
+  const V32 square = hn::Mul(x, x);
+  const V32 small = hn::MulAdd(hn::Mul(x, square), polynomial(coefficients::tanh, square), x);
+  const V32 decay = exp(hn::Mul(magnitude, constant(-2.0F)));
+  const V32 large = hn::Div(hn::Sub(constant(1.0F), decay), hn::Add(constant(1.0F), decay));
+  return hn::IfThenElse(hn::Lt(magnitude, constant(coefficients::tanh_small)), small, hn::CopySign(large, x));
+}
+
+/// Relative error at most 4e-7.
+HWY_INLINE V32 erf(V32 x) {
+  const V32 limit = constant(coefficients::erf_limit);
+  const V32 inside = hn::Min(limit, hn::Max(hn::Neg(limit), x));
+  const V32 square = hn::Mul(inside, inside);
+  const V32 ratio =
+      hn::Div(polynomial(coefficients::erf_numerator, square), polynomial(coefficients::erf_denominator, square));
+  return hn::Min(constant(1.0F), hn::Max(constant(-1.0F), hn::Mul(inside, ratio)));
+}
+
+/// 1 / (1 + e^-x)
+HWY_INLINE V32 sigmoid(V32 x) {
+  return hn::Div(constant(1.0F), hn::Add(constant(1.0F), exp(hn::Neg(x))));
+}
+
+template <Activation activation>
+HWY_INLINE V32 activated(V32 x) {
+  if constexpr (activation == Activation::relu) return hn::Max(hn::Zero(f32_lanes), x);
+  if constexpr (activation == Activation::tanh) return tanh(x);
+  if constexpr (activation == Activation::silu) return hn::Mul(x, sigmoid(x));
+  if constexpr (activation == Activation::gelu_erf) {
+    const V32 half = hn::Mul(x, constant(0.5F));
+    return hn::MulAdd(half, erf(hn::Mul(x, constant(coefficients::sqrt_half))), half);
+  }
+  if constexpr (activation == Activation::gelu_tanh) {
+    // (1 + tanh u) / 2 is the sigmoid of 2u: one exponential, and no cancellation on the left.
+    const V32 cubed = hn::Mul(hn::Mul(x, x), x);
+    const V32 twice_u = hn::Mul(hn::MulAdd(cubed, constant(0.044715F), x), constant(coefficients::two_sqrt_2_over_pi));
+    return hn::Mul(x, sigmoid(twice_u));
+  }
+  return x;
+}
+
+/// use(f) with f(x) the activation: the choice is made once, outside the loops.
+template <typename Use>
+HWY_INLINE void with_activation(Activation activation, Use&& use) {
+  switch (activation) {
+    case Activation::none:
+      return use([](V32 x) HWY_ATTR { return x; });
+    case Activation::relu:
+      return use([](V32 x) HWY_ATTR { return activated<Activation::relu>(x); });
+    case Activation::gelu_erf:
+      return use([](V32 x) HWY_ATTR { return activated<Activation::gelu_erf>(x); });
+    case Activation::gelu_tanh:
+      return use([](V32 x) HWY_ATTR { return activated<Activation::gelu_tanh>(x); });
+    case Activation::silu:
+      return use([](V32 x) HWY_ATTR { return activated<Activation::silu>(x); });
+    case Activation::tanh:
+      return use([](V32 x) HWY_ATTR { return activated<Activation::tanh>(x); });
+  }
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ASSAY_KERNELS_CPU_VECTOR_MATH_INL_H_
