@@ -27,6 +27,15 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+/// Memory would not suffice; known before anything was allocated. A cell of a grid becomes an `oom` row.
+class OutOfMemory : public Error {
+ public:
+  OutOfMemory(const std::string& message, double needed, double available)
+      : Error(ExitCode::lacking, message), needed_bytes(needed), available_bytes(available) {}
+  double needed_bytes;
+  double available_bytes;
+};
+
 /// Throws Error(ExitCode::user): the user gave something wrong.
 template <typename... Args>
 [[noreturn]] void fail_user(fmt::format_string<Args...> format, Args&&... args) {

@@ -124,6 +124,7 @@ struct Backend {
 
 const Backend& reference_backend();
 const Backend& cpu_backend();
+const Backend& cuda_backend();
 
 /// The first implementation that accepts, or every refusal in one sentence.
 Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts);

@@ -82,7 +82,7 @@ Weight make_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, 
   weight.name = canonical(tensor.name);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
-  weight.stored = name(tensor.type);
+  weight.stored = layout_of(tensor.type).name;
   const auto ends = [&](std::string_view ending) { return weight.name.find(ending) != std::string::npos; };
   const bool permuted =
       (ends("q_proj") || ends("k_proj")) && tensor.shape.size() == 2 && tensor.shape[0] % head_dim == 0;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "hub/catalogue.h"
 #include "hub/models.h"
 #include "model/presets.h"
 
@@ -12,6 +13,7 @@ Model from_files(const std::string& name, const std::filesystem::path& path, con
   Checkpoint checkpoint = std::filesystem::is_directory(path) ? open_folder(path) : open_gguf_checkpoint(path);
   Model model;
   model.name = name;
+  model.origin = std::filesystem::exists(name) ? Origin::path : Origin::cache;
   model.config = checkpoint.config;
   model.files = path;
   model.checkpoint_files = checkpoint.files;
@@ -28,7 +30,22 @@ Model from_preset(const Preset& preset, const ModelOptions& options) {
   return model;
 }
 
+std::string known_names() {
+  std::string names;
+  for (const Preset& preset : presets()) names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+  return names;
+}
+
 }  // namespace
+
+Model open_model(const std::string& name, const ModelOptions& options) {
+  if (const auto local = find_local(name)) return from_files(name, *local, options);
+  if (const Preset* preset = find_preset(name)) return from_preset(*preset, options);
+  for (const PullableModel& pullable : pullable_models()) {
+    if (name == pullable.name) fail_user("{}: is not in the cache; 'assay pull {}' fetches it", name, name);
+  }
+  fail_user("{}: is no path, no model in the cache and no preset ({})", name, known_names());
+}
 
 const char* name(Origin origin) {
   switch (origin) {

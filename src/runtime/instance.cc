@@ -1,6 +1,7 @@
 #include "runtime/instance.h"
 
-#include <cstring>
+#include <algorithm>
+#include <set>
 
 #include "base/error.h"
 
@@ -37,7 +38,10 @@ Instance::Instance(Program program, PrecisionChoice precision, const Weights& we
       if (id != no_value) producer_[static_cast<std::size_t>(id)] = index;
     }
   }
-  if (precision_.row.rule == Activations::autocast_lists) keep_master_weights();
+}
+
+bool Instance::keeps_master_weights() const {
+  return precision_.row.rule == Activations::autocast_lists;
 }
 
 void Instance::keep_master_weights() {
@@ -95,6 +99,7 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
   const auto key = std::pair(id, to_string(packing));
   const auto known = held_.find(key);
   if (known != held_.end()) return known->second.second;
+  if (keeps_master_weights() && master_weights_.empty()) keep_master_weights();
   plain(id);
   HeldConstant held;
   if (packing.kind == Packing::Kind::plain) {
@@ -132,6 +137,22 @@ std::int64_t Instance::resident_bytes() const {
   std::int64_t total = 0;
   for (const auto& [key, held] : held_) total += static_cast<std::int64_t>(held.second.bytes);
   for (const Tensor& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes());
+  return total;
+}
+
+std::int64_t Instance::missing_bytes(Extent extent) const {
+  std::set<ValueId> missing;
+  for (const Node& node : program_.nodes) {
+    const bool constant = std::all_of(node.outputs.begin(), node.outputs.end(),
+                                      [&](ValueId id) { return id != no_value && program_.value(id).constant; });
+    for (const ValueId id : node.inputs) {
+      const bool read = !constant && id != no_value && program_.value(id).constant;
+      if (read && held_packing(id) == nullptr) missing.insert(id);
+    }
+  }
+  std::int64_t total = 0;
+  for (const ValueId id : missing) total += storage_bytes(program_, id, extent);
+  if (keeps_master_weights() && master_weights_.empty()) total += weights_.parameters() * 4;
   return total;
 }
 

@@ -44,11 +44,14 @@ class Instance {
   std::int64_t model_bytes() const;
   /// Bytes of every constant that is held, copies included.
   std::int64_t resident_bytes() const;
+  /// Bytes of the constants that a run reads and that are not held yet.
+  std::int64_t missing_bytes(Extent extent) const;
 
  private:
   const Tensor& plain(ValueId value);
   void compute(const Node& node);
   void load_weight(ValueId value);
+  bool keeps_master_weights() const;
   void keep_master_weights();
 
   Program program_;

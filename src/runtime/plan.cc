@@ -71,8 +71,20 @@ Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), optio
   if (options_.extent.batch < 1 || options_.extent.seq < 1)
     fail_user("batch and sequence length: at least 1 is needed");
   place_values();
+  refuse_what_does_not_fit();
   prepare_steps();
   bind();
+}
+
+/// Before a weight is read or a buffer allocated.
+void Plan::refuse_what_does_not_fit() const {
+  const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_;
+  const std::int64_t available = instance_.facts().available_bytes - instance_.resident_bytes();
+  if (instance_.facts().available_bytes <= 0 || needed <= available) return;
+  throw OutOfMemory(
+      fmt::format("memory: {} more are needed for weights and buffers, {} are available",
+                  format_bytes(static_cast<double>(needed)), format_bytes(static_cast<double>(available))),
+      static_cast<double>(needed), static_cast<double>(available));
 }
 
 /// Offsets of everything that is computed. Workspaces come behind, one for all steps, since steps run one after
@@ -176,8 +188,8 @@ void Plan::prepare_step(std::size_t index) {
   }
   instance_.release_intermediates();
   workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));
-  step.flops = flops(program, node, options_.extent);
-  step.bytes = bytes(program, node, options_.extent);
+  step.flops = assay::flops(program, node, options_.extent);
+  step.bytes = assay::bytes(program, node, options_.extent);
   const DType stored =
       node.inputs.empty() || node.inputs[0] == no_value ? DType::f32 : program.value(node.inputs[0]).dtype;
   step.ledger = {node.path,

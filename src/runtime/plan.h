@@ -46,11 +46,12 @@ struct OutputView {
 /// decides nothing. One run at a time.
 class Plan {
  public:
-  /// Throws Error(lacking) where no kernel takes an operation (with every refusal) or memory would not suffice (with
-  /// the needed and the available bytes, before anything is allocated).
+  /// Throws Error(lacking) where no kernel takes an operation (with every refusal), OutOfMemory where memory would not
+  /// suffice (before a weight is read or a buffer allocated).
   Plan(Instance& instance, PlanOptions options);
 
-  /// Copies ids (B*T, each inside the vocabulary: checked, user error) and the mask (B*T, where the plan is masked).
+  /// Copies ids (B*T, each inside the vocabulary, which the caller has checked) and the mask (B*T where the plan is
+  /// masked, else empty).
   void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
   void run();
   OutputView output(const std::string& name) const;
@@ -67,6 +68,7 @@ class Plan {
   Ledger ledger() const;
 
  private:
+  void refuse_what_does_not_fit() const;
   void prepare_steps();
   void prepare_step(std::size_t node);
   void place_values();

@@ -1,0 +1,26 @@
+# docs/handbook.md as a C++ file, so that the program carries its own text: raw literals of 8 kB, which every compiler takes.
+function(assay_bundle_text input output)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${input}")
+  file(READ "${input}" rest)
+  set(literals "")
+  string(LENGTH "${rest}" length)
+  while(length GREATER 0)
+    string(SUBSTRING "${rest}" 0 8000 piece)
+    string(LENGTH "${piece}" taken)
+    string(SUBSTRING "${rest}" ${taken} -1 rest)
+    string(LENGTH "${rest}" length)
+    string(APPEND literals "R\"handbook(${piece})handbook\"\n")
+  endwhile()
+  file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT "#include \"text/bundled.h\"
+
+namespace assay {
+
+std::string_view bundled_text() {
+  static constexpr char text[] =
+@literals@;
+  return {text, sizeof(text) - 1};
+}
+
+}  // namespace assay
+")
+endfunction()

@@ -1,0 +1,58 @@
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "cli/cli.h"
+
+namespace assay {
+namespace {
+
+int complain(ExitCode code, const std::string& message) {
+  std::string line = message;
+  for (char& c : line) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  std::fprintf(stderr, "assay: %s\n", line.c_str());
+  return static_cast<int>(code);
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App program("Which numeric precision should this model use on this hardware?", "assay");
+  program.set_version_flag("--version", "assay " ASSAY_VERSION);
+  program.require_subcommand(1);
+  program.get_formatter()->column_width(34);
+  Action action;
+  add_bench(program, action);
+  add_probe(program, action);
+  add_explain(program, action);
+  add_dump(program, action);
+  add_models(program, action);
+  add_pull(program, action);
+  add_tokenize(program, action);
+  add_accumulate(program, action);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return program.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return complain(ExitCode::user, std::string(e.what()) + " (assay --help lists what there is)");
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  using assay::ExitCode;
+  try {
+    return assay::parse_and_run(argc, argv);
+  } catch (const assay::Error& e) {
+    return assay::complain(e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    return assay::complain(ExitCode::lacking, "memory: the system refused an allocation");
+  } catch (const std::exception& e) {
+    return assay::complain(ExitCode::defect, e.what());
+  }
+}

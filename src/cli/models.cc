@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "hub/catalogue.h"
+#include "hub/models.h"
+#include "model/architecture.h"
+#include "model/presets.h"
+
+namespace assay {
+namespace {
+
+std::int64_t parameters(const ModelConfig& config) {
+  std::int64_t total = 0;
+  for (const Value& value : build_program(config, {}).values) {
+    if (value.source == Source::weight) total += element_count(concrete(value.shape, {1, 1}));
+  }
+  return total;
+}
+
+int list_models() {
+  fmt::print("A model's name is looked up in this order: path (a folder or .gguf file), cache, preset.\n\n");
+  fmt::print("in the cache ({})\n", models_folder().string());
+  const std::vector<CachedModel> cached = list_cached();
+  for (const CachedModel& model : cached) {
+    fmt::print("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.bytes)),
+               model.path.string());
+  }
+  if (cached.empty()) fmt::print("  nothing yet\n");
+  fmt::print("\nto be pulled (assay pull NAME)\n");
+  for (const PullableModel& model : pullable_models()) {
+    fmt::print("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.download_bytes)),
+               model.about);
+  }
+  fmt::print("\npresets (published sizes, random weights)\n");
+  for (const Preset& preset : presets()) {
+    const ModelConfig& c = preset.config;
+    fmt::print("  {:<18} {:>14} parameters, {} layers, width {}, {} heads, context {}\n", preset.name,
+               format_count(parameters(c)), c.layers, c.d_model, c.heads, c.context);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_models(CLI::App& program, Action& action) {
+  CLI::App& command =
+      *program.add_subcommand("models", "List the models that can be named, and how names are looked up");
+  command.footer("example: assay models");
+  command.callback([&action] { action = list_models; });
+}
+
+}  // namespace assay

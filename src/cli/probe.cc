@@ -1,0 +1,35 @@
+#include "experiments/probe.h"
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+
+namespace assay {
+
+void add_probe(CLI::App& program, Action& action) {
+  struct Options {
+    MachineOptions machine;
+    bool json = false;
+    bool renew = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("probe", "Say what this machine is and how fast it is in each operand dtype");
+  command.footer("example: assay probe --max-isa avx2 --json");
+  add_machine_options(command, options->machine);
+  command.add_flag("--json", options->json, "print JSON");
+  command.add_flag("--renew", options->renew, "measure again instead of reading what was measured before");
+  command.callback([options, &action] {
+    action = [options] {
+      ProbeOptions probing;
+      probing.machine.max_isa = options->machine.max_isa;
+      probing.machine.threads = options->machine.threads;
+      probing.cache = options->renew ? ProbeCache::renew : ProbeCache::use;
+      const MachineFacts facts = probe(probing);
+      fmt::print("{}", options->json ? machine_json(facts).dump(2) + "\n" : render_probe(facts));
+      return 0;
+    };
+  });
+}
+
+}  // namespace assay

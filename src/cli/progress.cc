@@ -1,0 +1,40 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+namespace assay {
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0) {}
+
+void Progress::show(const std::string& what, double seconds_left) {
+  if (!terminal_) {
+    // A log wants each phase once, not each step: the part before the last word's detail is the phase.
+    const std::string phase = what.substr(0, what.find(": "));
+    if (phase == last_) return;
+    last_ = phase;
+    fmt::print(stderr, "{}\n", phase);
+    return;
+  }
+  constexpr double least_s_between = 0.1;
+  if (now_s() - shown_s_ < least_s_between && what == last_) return;
+  shown_s_ = now_s();
+  last_ = what;
+  const std::string left = seconds_left >= 1 ? fmt::format(", {:.0f} s left", seconds_left) : "";
+  fmt::print(stderr, "\r\x1b[K{:.110}{}", what, left);
+  std::fflush(stderr);
+}
+
+void Progress::say(const std::string& sentence) {
+  clear();
+  fmt::print(stderr, "{}\n", sentence);
+}
+
+void Progress::clear() {
+  if (terminal_ && !last_.empty()) fmt::print(stderr, "\r\x1b[K");
+  if (terminal_) last_.clear();
+}
+
+}  // namespace assay

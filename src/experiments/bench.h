@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/engine.h"
+#include "quality/protocols.h"
+#include "results/document.h"
+
+namespace assay {
+
+enum class QualityMode : std::uint8_t { automatic, none };
+enum class Emulated : std::uint8_t { left_out, included };
+
+struct BenchRequest {
+  std::vector<std::string> models;      ///< Empty: the default model.
+  std::vector<std::string> precisions;  ///< Empty or "all": every row of the table.
+  std::vector<std::int64_t> batches = {1};
+  std::vector<std::int64_t> seqs = {128};
+  std::filesystem::path data;  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
+  ProtocolOptions protocol;
+  double seconds = 5;   ///< Budget a cell.
+  int rounds = 0;       ///< Exactly so many rounds; 0: by the stopping rule.
+  double width = 0.02;  ///< Asked width of the median's interval.
+  QualityMode quality = QualityMode::automatic;
+  Emulated emulated = Emulated::left_out;
+  EngineOptions engine;
+  ModelOptions model_options;
+  std::uint64_t seed = 1;
+};
+
+/// What a run tells while it runs, and how it is told to stop.
+struct BenchCallbacks {
+  std::function<void(const std::string& what, double seconds_left)> progress;
+  std::function<void(const std::string& sentence)> say;
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+/// The main job: every model in every precision at every shape, timed interleaved, scored on the same instances,
+/// judged. A cell that cannot run is a row with its reason. After an interrupt the document holds what was measured so
+/// far.
+Document bench(const BenchRequest& request, const MachineFacts& facts, const BenchCallbacks& callbacks);
+
+}  // namespace assay

@@ -1,0 +1,210 @@
+#include "experiments/bench_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "experiments/bench_record.h"
+#include "measure/sampling.h"
+#include "quality/compare.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::int32_t> random_ids(const Model& model, Extent extent, std::uint64_t seed) {
+  Random random(seed, 2);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(extent.batch * extent.seq));
+  for (std::int32_t& id : ids)
+    id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.config.vocab_size)));
+  return ids;
+}
+
+/// The first linear that computes in another dtype than it was asked to, if any.
+const LedgerRow* emulated_row(const Ledger& ledger) {
+  for (const LedgerRow& row : ledger.rows) {
+    if (row.verdict == Verdict::emulated) return &row;
+  }
+  return nullptr;
+}
+
+Subject subject(const std::string& name, Plan& plan) {
+  return {name, [&plan] { plan.run(); },
+          [&plan] {
+            const OutputView logits = plan.output("logits");
+            float first = 0;
+            convert(logits.tensor.dtype, logits.tensor.data, DType::f32, &first, 1);
+            return static_cast<double>(first);
+          }};
+}
+
+}  // namespace
+
+BenchGroup::BenchGroup(const Model& model, const BenchRequest& request, MachineFacts facts,
+                       const BenchCallbacks& callbacks)
+    : model_(model),
+      request_(request),
+      facts_(std::move(facts)),
+      available_bytes_(facts_.available_bytes),
+      callbacks_(callbacks) {}
+
+void BenchGroup::open(const std::vector<std::string>& precisions, const Record& blank) {
+  for (const std::string& precision : precisions) {
+    Member member{precision, blank, nullptr};
+    member.blank.precision = precision;
+    try {
+      EngineOptions engine = request_.engine;
+      member.instance = make_instance(model_, precision, engine, facts_);
+      member.blank.precision = member.instance->precision().name();
+    } catch (const Error& e) {
+      if (e.code() != ExitCode::lacking) throw;
+      member.blank.status = Status::unsupported;
+      member.blank.reason = e.what();
+    }
+    members_.push_back(std::move(member));
+  }
+}
+
+/// Memory that one more plan may use: what was free at the start, less what the others hold.
+void BenchGroup::account(const Instance* own, std::int64_t arenas) {
+  facts_.available_bytes = available_bytes_ - arenas;
+  for (const Member& member : members_) {
+    if (member.instance && member.instance.get() != own) facts_.available_bytes -= member.instance->resident_bytes();
+  }
+  facts_.available_bytes = std::max<std::int64_t>(facts_.available_bytes, 1);
+}
+
+std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Record& record) {
+  if (!member.instance) return nullptr;
+  try {
+    const double before_s = now_s();
+    auto plan = std::make_unique<Plan>(*member.instance, PlanOptions{extent, false, {"logits"}});
+    record.prepare_ms = (now_s() - before_s) * 1e3;
+    describe_plan(*plan, *member.instance, facts_, record);
+    const LedgerRow* emulated = emulated_row(plan->ledger());
+    if (emulated == nullptr || request_.emulated == Emulated::included) return plan;
+    record.status = Status::emulated;
+    record.reason = fmt::format("{} computes in {} here ({}); --emulated measures it", record.precision,
+                                name(emulated->operand), emulated->evidence);
+  } catch (const OutOfMemory& e) {
+    record.status = Status::oom;
+    record.reason = e.what();
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::lacking) throw;
+    record.status = Status::unsupported;
+    record.reason = e.what();
+  }
+  return nullptr;
+}
+
+void BenchGroup::measure(Extent extent, std::vector<Record>& records) {
+  const std::vector<std::int32_t> ids = random_ids(model_, extent, request_.seed);
+  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<std::size_t> places;
+  std::vector<Subject> subjects;
+  std::int64_t arenas = 0;
+  for (Member& member : members_) {
+    Record record = member.blank;
+    record.batch = extent.batch;
+    record.seq = extent.seq;
+    account(member.instance.get(), arenas);
+    if (callbacks_.progress) callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.precision), 0);
+    auto plan = make_plan(member, extent, record);
+    records.push_back(std::move(record));
+    if (!plan) continue;
+    plan->set_inputs(ids, {});
+    arenas += plan->arena_bytes();
+    subjects.push_back(subject(member.precision, *plan));
+    places.push_back(records.size() - 1);
+    plans.push_back(std::move(plan));
+  }
+  account(nullptr, 0);
+
+  EnergySource energy = find_energy_meter();
+  SamplingOptions options;
+  options.seconds = request_.seconds;
+  options.width = request_.width;
+  options.rounds = request_.rounds;
+  options.seed = request_.seed;
+  options.meter = energy.meter.get();
+  options.interrupted = callbacks_.interrupted;
+  options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
+  options.progress = [&](const SamplingProgress& p) {
+    if (!callbacks_.progress) return;
+    callbacks_.progress(fmt::format("{} {} x {}: {} {}", model_.name, extent.batch, extent.seq, p.phase, p.subject),
+                        p.seconds_left);
+  };
+  const std::vector<Series> series = sample(subjects, options);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    record_series(series[i], series[0], energy.status, request_, records[places[i]]);
+  }
+}
+
+void BenchGroup::score(const QualityData& data, std::vector<Record>& records) const {
+  std::vector<Instance*> instances;
+  std::vector<std::string> names;
+  for (const Member& member : members_) {
+    const bool ran = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+      return record.precision == member.blank.precision && record.model == model_.name && record.status == Status::ok;
+    });
+    if (!member.instance || !ran) continue;
+    instances.push_back(member.instance.get());
+    names.push_back(member.blank.precision);
+  }
+  if (!data.set || instances.empty() || request_.engine.program.logits == LogitRows::last) {
+    for (Record& record : records) {
+      if (record.model == model_.name) record.quality_status = data.set ? "last position only" : data.status;
+    }
+    return;
+  }
+  EvaluateOptions options;
+  options.interrupted = callbacks_.interrupted;
+  const double begin_s = now_s();
+  options.progress = [&](double share) {
+    if (!callbacks_.progress) return;
+    const double left_s = share > 0 ? (now_s() - begin_s) * (1 - share) / share : 0;
+    callbacks_.progress(fmt::format("{}: quality on {}", model_.name, data.set->data), left_s);
+  };
+  const std::vector<Quality> qualities = evaluate(instances, *data.set, options);
+  for (std::size_t i = 0; i < instances.size(); ++i) {
+    for (Record& record : records) {
+      if (record.model == model_.name && record.precision == names[i])
+        record_quality(model_, data, qualities[0], qualities[i], record);
+    }
+  }
+}
+
+std::vector<std::vector<std::string>> group_precisions(const Model& model, const BenchRequest& request,
+                                                       const std::vector<std::string>& precisions,
+                                                       const MachineFacts& facts) {
+  const auto weights_bytes = [&](const std::string& precision) -> std::int64_t {
+    try {
+      return make_instance(model, precision, request.engine, facts)->missing_bytes({1, 1});
+    } catch (const Error& e) {
+      if (e.code() != ExitCode::lacking) throw;
+      return 0;
+    }
+  };
+  // Buffers, the page cache of the checkpoint and the system want room beside the weights.
+  const auto limit = static_cast<std::int64_t>(0.75 * static_cast<double>(facts.available_bytes));
+  const std::int64_t baseline = weights_bytes(precisions.front());
+  const bool baseline_fits = baseline <= limit;
+  std::vector<std::vector<std::string>> groups;
+  std::int64_t used = 0;
+  for (const std::string& precision : precisions) {
+    const std::int64_t bytes = weights_bytes(precision);
+    if (groups.empty() || used + bytes > limit) {
+      const bool repeat = !groups.empty() && baseline_fits;
+      groups.push_back(repeat ? std::vector<std::string>{precisions.front()} : std::vector<std::string>{});
+      used = repeat ? baseline : 0;
+    }
+    groups.back().push_back(precision);
+    used += bytes;
+  }
+  return groups;
+}
+
+}  // namespace assay

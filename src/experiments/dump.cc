@@ -1,0 +1,76 @@
+#include "experiments/dump.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "formats/safetensors.h"
+#include "quality/loss.h"
+
+namespace assay {
+namespace {
+
+bool wants(const DumpRequest& request, const char* what) {
+  return std::find(request.what.begin(), request.what.end(), what) != request.what.end();
+}
+
+void check_request(const DumpRequest& request) {
+  for (const std::string& what : request.what) {
+    if (what != "logits" && what != "loss" && what != "hidden")
+      fail_user("--what {}: logits, loss and hidden are known", what);
+  }
+}
+
+std::vector<std::string> output_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const NamedValue& output : program.outputs) names.push_back(output.name);
+  return names;
+}
+
+/// Mean cross-entropy as the model's task defines it.
+double loss_of(const Model& model, const Tensor& logits, const TokenBatch& batch, const std::string& file) {
+  if (model.config.task == Task::language_model) {
+    const bool given = !batch.labels.empty();
+    if (given && batch.labels.size() != batch.input_ids.size()) fail_user("{}: 'labels' need one label a token", file);
+    return next_token_loss(logits.view(), given ? batch.labels : default_labels(batch.input_ids, batch.attention_mask))
+        .mean();
+  }
+  if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
+  if (batch.labels.size() != static_cast<std::size_t>(batch.batch))
+    fail_user("{}: 'labels' need one label a row", file);
+  return cross_entropy(logits.view(), batch.labels).mean();
+}
+
+}  // namespace
+
+void dump(const DumpRequest& request, const MachineFacts& facts) {
+  check_request(request);
+  const Model model = open_model(request.model, request.model_options);
+  const TokenBatch batch = load_token_json(request.tokens);
+  check_tokens(model, batch, request.tokens.string());
+  EngineOptions engine = request.engine;
+  if (wants(request, "hidden")) engine.program.hidden = HiddenStates::kept;
+  if (wants(request, "loss")) engine.program.logits = LogitRows::all;
+  const auto instance = make_instance(model, request.precision, engine, facts);
+  Plan plan(*instance, {{batch.batch, batch.seq}, !batch.attention_mask.empty(), output_names(instance->program())});
+  plan.set_inputs(batch.input_ids, batch.attention_mask);
+  plan.run();
+
+  std::vector<Tensor> tensors;
+  std::vector<std::string> names;
+  for (const std::string& name : plan.options().outputs) {
+    if (name == "logits" && !wants(request, "logits")) continue;
+    names.push_back(name);
+    tensors.push_back(plan.output_f32(name));
+  }
+  if (wants(request, "loss")) {
+    const Tensor logits = plan.output_f32("logits");
+    names.emplace_back("loss");
+    tensors.emplace_back(DType::f32, Shape{});
+    *tensors.back().as<float>() = static_cast<float>(loss_of(model, logits, batch, request.tokens.string()));
+  }
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < names.size(); ++i) named.push_back({names[i], tensors[i].view()});
+  write_safetensors(request.out, named);
+}
+
+}  // namespace assay

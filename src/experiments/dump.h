@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiments/engine.h"
+
+namespace assay {
+
+struct DumpRequest {
+  std::string model;
+  std::filesystem::path tokens;  ///< {"input_ids": [[..]], "attention_mask": [[..]]?, "labels": ..?}
+  std::string precision = "fp32";
+  std::vector<std::string> what = {"logits"};  ///< logits, loss, hidden
+  std::filesystem::path out;
+  EngineOptions engine;
+  ModelOptions model_options;
+};
+
+/// Runs the model once on the tokens and writes what it computed as f32 tensors into a safetensors file: `logits`,
+/// `loss` (a scalar: mean cross-entropy over counted tokens), `hidden.0` .. `hidden.L`. Throws what its parts throw;
+/// the file is there whole or not at all.
+void dump(const DumpRequest& request, const MachineFacts& facts);
+
+}  // namespace assay

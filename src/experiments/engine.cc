@@ -1,0 +1,65 @@
+#include "experiments/engine.h"
+
+#include "base/error.h"
+#include "program/passes.h"
+
+namespace assay {
+
+const Backend& find_backend(const std::string& device) {
+  if (device == "cpu") return cpu_backend();
+  if (device == "reference") return reference_backend();
+  if (device == "cuda") {
+    const Backend& backend = cuda_backend();
+    if (backend.absent != nullptr) fail_lacking("cuda: {}; run with --device cpu", backend.absent);
+    return backend;
+  }
+  if (device == "mps") fail_lacking("mps: this build has no Metal backend; run with --device cpu");
+  fail_user("device '{}': cpu, cuda, mps and reference are known", device);
+}
+
+std::optional<DType> native_16bit(const MachineFacts& facts) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    if (const MatmulPeak* peak = facts.peak(dtype); peak != nullptr) {
+      if (peak->verdict == Verdict::native) return dtype;
+    } else if (dtype == DType::bf16 ? facts.isa.amx_bf16 || facts.isa.avx512_bf16 : facts.isa.avx512_fp16) {
+      return dtype;
+    }
+  }
+  return std::nullopt;
+}
+
+Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
+  if (precision.row.cuda_only && options.device != "cuda") {
+    fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
+  }
+  const Program program = assign_dtypes(build_program(model.config, options.program), precision);
+  return options.fusion == Fusion::on ? fuse(program) : program;
+}
+
+std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
+                                        const MachineFacts& facts) {
+  const PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
+  return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
+                                    find_backend(options.device), facts);
+}
+
+void check_extent(const Model& model, Extent extent) {
+  if (extent.batch < 1 || extent.seq < 1)
+    fail_user("{}: a batch of {} x {} tokens is empty", model.name, extent.batch, extent.seq);
+  if (extent.seq > model.config.context) {
+    fail_user("{}: {} tokens are more than the model's context of {}", model.name, extent.seq, model.config.context);
+  }
+}
+
+void check_tokens(const Model& model, const TokenBatch& batch, const std::string& file) {
+  check_extent(model, {batch.batch, batch.seq});
+  for (std::size_t i = 0; i < batch.input_ids.size(); ++i) {
+    const std::int32_t id = batch.input_ids[i];
+    if (id >= 0 && id < model.config.vocab_size) continue;
+    const auto seq = static_cast<std::size_t>(batch.seq);
+    fail_user("{}: id {} at row {}, position {} is outside the vocabulary of {}", file, id, i / seq, i % seq,
+              model.config.vocab_size);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/kernel.h"
+#include "model/model.h"
+#include "runtime/instance.h"
+#include "runtime/plan.h"
+#include "text/corpus.h"
+
+namespace assay {
+
+enum class Fusion : std::uint8_t { on, off };
+
+/// How a model is made ready, besides its precision.
+struct EngineOptions {
+  std::string device = "cpu";
+  std::string overrides;  ///< `--with norm=f16,head=f32`
+  Fusion fusion = Fusion::on;
+  ProgramOptions program;
+};
+
+/// The backend of that name; throws Error(lacking) where this build or machine has none, a user error for an unknown
+/// name.
+const Backend& find_backend(const std::string& device);
+
+/// The 16-bit type whose matmul is native here: bf16 before f16; none where neither is. Measured verdicts count where
+/// they exist, else the instruction set.
+std::optional<DType> native_16bit(const MachineFacts& facts);
+
+/// The model's Program through all passes, in that precision. Throws Error(lacking) for a precision that this device
+/// cannot have.
+Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options);
+
+/// The model in one precision, without plans yet. `model` and `facts` must outlive it.
+std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
+                                        const MachineFacts& facts);
+
+/// Throws a user error where the sequence is longer than the model's context or an extent is not positive.
+void check_extent(const Model& model, Extent extent);
+/// Throws a user error naming `file` and the place of an id outside the vocabulary; checks the extent too.
+void check_tokens(const Model& model, const TokenBatch& batch, const std::string& file);
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "experiments/engine.h"
+
+namespace assay {
+
+struct ExplainRequest {
+  std::string model;
+  std::string precision = "fp32";
+  Extent extent{1, 128};
+  EngineOptions engine;
+  ModelOptions model_options;
+};
+
+/// What will run and why, before it runs: the Program after its passes, the Plan (kernels, dtypes, arena offsets,
+/// FLOPs, bytes, predicted peak memory) and the ledger.
+std::string explain_text(const ExplainRequest& request, const MachineFacts& facts);
+OrderedJson explain_json(const ExplainRequest& request, const MachineFacts& facts);
+
+}  // namespace assay

@@ -1,0 +1,113 @@
+#include "experiments/quality_data.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/units.h"
+#include "quality/loss.h"
+#include "text/bundled.h"
+#include "text/tokenizer.h"
+
+namespace assay {
+namespace {
+
+/// Divergence from fp32 counts whatever the weights; four rows of 128 ids are 512 distributions.
+QualityData random_ids(const Model& model, std::uint64_t seed) {
+  constexpr std::int64_t rows = 4;
+  QualityBatch batch;
+  batch.extent = {rows, std::min<std::int64_t>(128, model.config.context)};
+  Random random(seed, 1);
+  for (std::int64_t i = 0; i < rows * batch.extent.seq; ++i) {
+    batch.ids.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.config.vocab_size))));
+  }
+  QualitySet set;
+  set.data = "random ids";
+  set.protocol = fmt::format("window {}", batch.extent.seq);
+  set.batches.push_back(std::move(batch));
+  return {std::move(set), "random weights"};
+}
+
+void check_ids(const Model& model, const QualitySet& set, const std::string& file) {
+  for (const QualityBatch& batch : set.batches) {
+    check_tokens(model, {batch.extent.batch, batch.extent.seq, batch.ids, batch.mask, {}}, file);
+    for (const std::int32_t target : batch.targets) {
+      const std::int64_t classes =
+          model.config.task == Task::classification ? model.config.labels : model.config.vocab_size;
+      if (target != ignored_label && (target < 0 || target >= classes))
+        fail_user("{}: label {} is not among the model's {}", file, target, classes);
+    }
+  }
+}
+
+void drop_targets(QualitySet& set) {
+  for (QualityBatch& batch : set.batches) batch.targets.clear();
+}
+
+QualityData from_text(const Model& model, const std::string& text, const std::string& name,
+                      const BenchRequest& request) {
+  const Tokenizer tokenizer = load_tokenizer(*model.files);
+  ProtocolOptions options = request.protocol;
+  options.window = std::min(options.window, model.config.context);
+  const bool language_model = model.config.task == Task::language_model;
+  QualityData data;
+  if (!language_model || options.protocol == Protocol::padded_lines) {
+    data.set = padded_lines(text, tokenizer, 0, options);
+  } else {
+    data.set = windows(tokenizer.encode(text, name), options);
+  }
+  if (!language_model) drop_targets(*data.set);
+  data.status = language_model ? "scored" : "no labels";
+  data.set->data =
+      options.most_tokens > 0 ? fmt::format("{}, first {} tokens", name, format_count(options.most_tokens)) : name;
+  return data;
+}
+
+QualityData from_labelled(const Model& model, const BenchRequest& request) {
+  const std::string name = request.data.string();
+  if (model.config.task != Task::classification)
+    fail_user("{}: labelled sentences need a classifier, {} is a {}", name, model.name, assay::name(model.config.task));
+  QualityData data;
+  data.set = sentences(load_labelled_tsv(request.data), load_tokenizer(*model.files), model.config.context,
+                       request.protocol.batch);
+  data.set->data = request.data.filename().string();
+  data.status = "scored";
+  return data;
+}
+
+QualityData from_folder(const Model& model, const BenchRequest& request) {
+  const TokenBatch tokens = load_npy_folder(request.data);
+  const bool language_model = model.config.task == Task::language_model;
+  QualityData data;
+  data.set = given_tokens(tokens, language_model ? Scored::next_tokens : Scored::labels, request.protocol.batch);
+  data.set->data = request.data.filename().string();
+  data.status = language_model || !tokens.labels.empty() ? "scored" : "no labels";
+  return data;
+}
+
+QualityData load(const Model& model, const BenchRequest& request) {
+  if (!request.data.empty() && std::filesystem::is_directory(request.data)) return from_folder(model, request);
+  if (model.random_weights()) return random_ids(model, request.seed);
+  if (request.data.extension() == ".tsv") return from_labelled(model, request);
+  if (request.data.empty()) return from_text(model, std::string(bundled_text()), "bundled handbook", request);
+  return from_text(model, read_file(request.data), request.data.filename().string(), request);
+}
+
+}  // namespace
+
+QualityData quality_data(const Model& model, const BenchRequest& request) {
+  if (request.quality == QualityMode::none) return {std::nullopt, "not asked"};
+  QualityData data = load(model, request);
+  if (model.random_weights()) {
+    data.status = "random weights";
+    drop_targets(*data.set);
+  }
+  check_ids(model, *data.set, request.data.empty() ? data.set->data : request.data.string());
+  if (data.set->batches.empty()) fail_user("{}: holds nothing to score", data.set->data);
+  return data;
+}
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+#include "runtime/instance.h"
+#include "runtime/plan.h"
+
+namespace assay {
+
+/// A batch to be scored. `targets` has one class a row of logits, ignored_label where the row does not count: for a
+/// language model B*T next tokens, for a classifier B labels, empty where only divergence is asked.
+struct QualityBatch {
+  Extent extent;
+  std::vector<std::int32_t> ids;
+  std::vector<std::uint8_t> mask;  ///< Empty: all real.
+  std::vector<std::int32_t> targets;
+};
+
+/// Data cut into batches by a named protocol.
+struct QualitySet {
+  std::string data;      ///< "test.txt, first 8,192 tokens"
+  std::string protocol;  ///< "window 128", "stride 512/256", "padded-lines 128", "one sentence a row, padded to 64"
+  std::vector<QualityBatch> batches;
+};
+
+/// What one instance did on every row of a set; rows in the set's order, so that two instances compare row by row.
+struct Quality {
+  std::vector<double> nll;             ///< Negative log-likelihood of the target, nats; rows that count.
+  std::vector<std::uint8_t> correct;   ///< Target is the arg max; rows that count.
+  std::vector<float> kl;               ///< KL(baseline || this) of every real row, nats.
+  std::int64_t agreeing = 0;           ///< Real rows with the baseline's arg max.
+  double largest_difference = 0;       ///< Of any logit from the baseline's.
+  double largest_logit = 0;            ///< Largest magnitude of the baseline's logits.
+  std::uint64_t logits_hash = 0;       ///< FNV-1a over the logits' bits as f32: equal where two runs are bit-identical.
+  std::vector<double> batch_mean_nll;  ///< Mean over each batch, for protocols that average batches.
+};
+
+struct EvaluateOptions {
+  const std::atomic<bool>* interrupted = nullptr;  ///< Ends between two batches; what was scored until then is kept.
+  std::function<void(double share_done)> progress;
+};
+
+/// Runs every instance on every batch, the first one being the baseline of the others. The instances' program gives
+/// `logits` for all positions. Memory: the logits of two instances on one batch.
+std::vector<Quality> evaluate(std::span<Instance* const> instances, const QualitySet& set,
+                              const EvaluateOptions& options);
+
+}  // namespace assay
