@@ -26,7 +26,7 @@ std::vector<std::int32_t> random_ids(const Model& model, Extent extent, std::uin
 /// The first linear that computes in another dtype than it was asked to, if any.
 const LedgerRow* emulated_row(const Ledger& ledger) {
   for (const LedgerRow& row : ledger.rows) {
-    if (row.verdict == Verdict::emulated) return &row;
+    if (is_linear(row) && row.verdict == Verdict::emulated) return &row;
   }
   return nullptr;
 }

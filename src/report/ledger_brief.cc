@@ -17,10 +17,6 @@ struct Group {
   int count;
 };
 
-bool multiplies(const LedgerRow& row) {
-  return row.operation == "linear" || row.operation == "matmul" || row.operation == "attention";
-}
-
 std::string line_of(const Group& group) {
   const LedgerRow& row = *group.row;
   std::string arithmetic = fmt::format("in {}", name(row.accumulator));

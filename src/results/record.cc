@@ -11,19 +11,17 @@ namespace {
 
 constexpr std::array status_names = {"ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted"};
 
-std::vector<const LedgerRow*> rows_of(const Record& record, std::initializer_list<std::string_view> operations) {
+std::vector<const LedgerRow*> rows_where(const Record& record, bool (*wanted)(const LedgerRow&)) {
   std::vector<const LedgerRow*> rows;
   for (const LedgerRow& row : record.ledger) {
-    for (const std::string_view operation : operations) {
-      if (row.operation == operation) rows.push_back(&row);
-    }
+    if (wanted(row)) rows.push_back(&row);
   }
   return rows;
 }
 
 std::vector<const LedgerRow*> working_rows(const Record& record) {
-  auto rows = rows_of(record, {"linear"});
-  if (rows.empty()) rows = rows_of(record, {"matmul", "attention"});
+  std::vector<const LedgerRow*> rows = rows_where(record, is_linear);
+  if (rows.empty()) rows = rows_where(record, multiplies);
   if (!rows.empty()) return rows;
   for (const LedgerRow& row : record.ledger) rows.push_back(&row);
   return rows;
@@ -40,6 +38,15 @@ std::optional<Status> parse_status(std::string_view text) {
     if (text == status_names[i]) return static_cast<Status>(i);
   }
   return std::nullopt;
+}
+
+bool is_linear(const LedgerRow& row) {
+  return row.operation == "linear" || row.operation == "quantized_linear";
+}
+
+bool multiplies(const LedgerRow& row) {
+  return is_linear(row) || row.operation == "attention" || row.operation == "attention_scores" ||
+         row.operation == "attention_context";
 }
 
 void derive(Record& record) {

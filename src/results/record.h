@@ -147,6 +147,11 @@ struct Record {
 /// what lacks its ingredients stays absent.
 void derive(Record& record);
 
+/// A product with a weight.
+bool is_linear(const LedgerRow& row);
+/// A matrix product of any kind: with a weight, or inside attention.
+bool multiplies(const LedgerRow& row);
+
 /// The ledger rows of the operations that do most of the work (linear, else matmul and attention, else all), as the
 /// group that most of them share. Null for an empty ledger.
 const LedgerRow* dominant_row(const Record& record);
