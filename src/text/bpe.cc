@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "text/unicode.h"
 
 namespace assay {
@@ -148,7 +149,8 @@ std::array<std::string, 256> make_byte_letters() {
 std::int32_t merge_token(const Vocabulary& vocabulary, const std::string& token, const std::string& name,
                          std::size_t rank) {
   const std::int32_t id = find_id(vocabulary, token);
-  if (id < 0) fail_user("{}: merge {} needs the token '{}', which the vocabulary lacks", name, rank + 1, token);
+  if (id < 0)
+    fail_user("{}: merge {} needs the token '{}', which the vocabulary lacks", name, rank + 1, printable(token));
   return id;
 }
 

@@ -1,169 +1,187 @@
 #include "text/corpus.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "formats/npy.h"
+#include "text/unicode.h"
 
 namespace assay {
 namespace {
 
-constexpr std::size_t most_json_bytes = std::size_t{256} << 20;
+namespace fs = std::filesystem;
 
-std::int32_t to_s32(std::int64_t value, const std::string& where) {
-  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
-    fail_user("{}: {} is no 32-bit integer", where, value);
+constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t ignored_label = -100;
+
+/// Values of one member of a batch, with the shape in which they came.
+struct Values {
+  std::string name;  ///< File and member, for errors.
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> values;
+};
+
+void check_range(const Values& read, std::int64_t least, std::int64_t greatest) {
+  for (std::size_t i = 0; i < read.values.size(); ++i) {
+    const std::int64_t value = read.values[i];
+    if (value >= least && value <= greatest) continue;
+    fail_user("{}: value {} is {}, outside {} to {}", read.name, i, value, least, greatest);
   }
-  return static_cast<std::int32_t>(value);
 }
 
-std::int32_t integer(const Json& json, const std::string& where) {
-  const bool huge = json.is_number_unsigned() && json.get<std::uint64_t>() > 0x7fffffffU;
-  if (!json.is_number_integer() || huge) fail_user("{}: a 32-bit integer is needed", where);
-  return to_s32(json.get<std::int64_t>(), where);
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
 }
 
-/// A rectangle of integers; `seq` is set from the first row.
-std::vector<std::int32_t> rectangle(const Json& json, const std::string& where, std::int64_t& batch,
-                                    std::int64_t& seq) {
-  if (!json.is_array() || json.empty()) fail_user("{}: a list of rows is needed, and it must not be empty", where);
-  std::vector<std::int32_t> values;
-  batch = static_cast<std::int64_t>(json.size());
-  seq = json[0].is_array() ? static_cast<std::int64_t>(json[0].size()) : 0;
-  for (std::size_t row = 0; row < json.size(); ++row) {
-    const std::string place = fmt::format("{}, row {}", where, row);
-    if (!json[row].is_array() || json[row].empty())
-      fail_user("{}: a list of integers is needed, and it must not be empty", place);
-    if (static_cast<std::int64_t>(json[row].size()) != seq)
-      fail_user("{}: has {} entries, the first row has {}", place, json[row].size(), seq);
-    for (const Json& value : json[row]) values.push_back(integer(value, place));
+void set_input_ids(TokenBatch& batch, const Values& read) {
+  if (read.shape.size() != 2) fail_user("{}: has shape {}, (rows, seq) is needed", read.name, shape_text(read.shape));
+  if (read.values.empty()) fail_user("{}: holds no tokens", read.name);
+  check_range(read, 0, most);
+  batch.batch = read.shape[0];
+  batch.seq = read.shape[1];
+  batch.input_ids.assign(read.values.begin(), read.values.end());
+}
+
+void set_attention_mask(TokenBatch& batch, const Values& read) {
+  const std::vector<std::int64_t> needed = {batch.batch, batch.seq};
+  if (read.shape != needed) {
+    fail_user("{}: has shape {}, input_ids have {}", read.name, shape_text(read.shape), shape_text(needed));
   }
-  return values;
+  check_range(read, 0, 1);
+  batch.attention_mask.assign(read.values.begin(), read.values.end());
 }
 
-std::vector<std::uint8_t> to_mask(const std::vector<std::int32_t>& values, const std::string& where) {
-  std::vector<std::uint8_t> mask;
-  for (const std::int32_t value : values) {
-    if (value != 0 && value != 1) fail_user("{}: {} is neither 0 nor 1", where, value);
-    mask.push_back(static_cast<std::uint8_t>(value));
+void set_labels(TokenBatch& batch, const Values& read) {
+  const std::vector<std::int64_t> by_token = {batch.batch, batch.seq};
+  const std::vector<std::int64_t> by_row = {batch.batch};
+  if (read.shape != by_token && read.shape != by_row) {
+    fail_user("{}: has shape {}, {} or {} is needed", read.name, shape_text(read.shape), shape_text(by_row),
+              shape_text(by_token));
   }
-  return mask;
+  check_range(read, ignored_label, most);
+  const auto odd = [](std::int64_t label) { return label < 0 && label != ignored_label; };
+  const auto found = std::find_if(read.values.begin(), read.values.end(), odd);
+  if (found != read.values.end()) fail_user("{}: has the label {}; below 0 only -100 is one", read.name, *found);
+  batch.labels.assign(read.values.begin(), read.values.end());
 }
 
-void require_same(const TokenBatch& tokens, std::int64_t batch, std::int64_t seq, const std::string& where) {
-  if (batch == tokens.batch && seq == tokens.seq) return;
-  fail_user("{}: is {} x {}, the ids are {} x {}", where, batch, seq, tokens.batch, tokens.seq);
-}
-
-void read_labels(const Json& json, const std::string& where, TokenBatch& tokens) {
-  if (json.is_array() && !json.empty() && json[0].is_array()) {
-    std::int64_t batch = 0;
-    std::int64_t seq = 0;
-    tokens.labels = rectangle(json, where, batch, seq);
-    return require_same(tokens, batch, seq, where);
-  }
-  if (json.is_array()) {
-    for (const Json& value : json) tokens.labels.push_back(integer(value, where));
-  } else {
-    tokens.labels.push_back(integer(json, where));
-  }
-  if (static_cast<std::int64_t>(tokens.labels.size()) != tokens.batch)
-    fail_user("{}: {} labels for {} rows", where, tokens.labels.size(), tokens.batch);
-}
-
-std::vector<std::int32_t> npy_integers(const std::filesystem::path& path, Shape& shape) {
+Values read_npy(const fs::path& path) {
   const NpyArray array = open_npy(path);
-  shape = array.shape;
-  std::vector<std::int32_t> values;
-  for (const std::int64_t value : array.integers()) values.push_back(to_s32(value, path.string()));
-  return values;
+  Values read;
+  read.name = path.string();
+  read.shape.assign(array.shape.begin(), array.shape.end());
+  read.values = array.integers();
+  return read;
 }
 
-void require_rank_two(const Shape& shape, const std::filesystem::path& path) {
-  if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0)
-    fail_user("{}: shape {}, (rows, tokens) is needed", path.string(), to_string(shape));
-}
-
-std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+void append_integer(Values& read, const Json& value) {
+  const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (!value.is_number_integer() || huge) {
+    fail_user("{}: value {} is {}, not a whole number up to 2^31 - 1", read.name, read.values.size(),
+              printable(value.dump(), 40));
   }
-  return lines;
+  read.values.push_back(value.get<std::int64_t>());
+}
+
+/// A list of numbers, or a list of lists of numbers that have the same length.
+Values read_json_array(const Json& list, const std::string& name) {
+  Values read;
+  read.name = name;
+  if (!list.is_array()) fail_user("{}: is not a list", name);
+  if (list.empty()) fail_user("{}: is an empty list", name);
+  read.shape = {static_cast<std::int64_t>(list.size())};
+  if (list[0].is_array()) read.shape.push_back(static_cast<std::int64_t>(list[0].size()));
+  for (std::size_t row = 0; row < list.size(); ++row) {
+    if (list[row].is_array() != (read.shape.size() == 2)) fail_user("{}: mixes numbers and lists", name);
+    if (read.shape.size() == 1) {
+      append_integer(read, list[row]);
+      continue;
+    }
+    const auto length = static_cast<std::int64_t>(list[row].size());
+    if (length != read.shape[1]) {
+      fail_user("{}: is ragged: row 0 has {} values, row {} has {}", name, read.shape[1], row, length);
+    }
+    for (const Json& value : list[row]) append_integer(read, value);
+  }
+  return read;
+}
+
+std::int32_t read_label(std::string_view field, const std::string& place) {
+  std::int32_t label = -1;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), label);
+  if (error == std::errc() && end == field.data() + field.size() && label >= 0) return label;
+  fail_user("{}: the label '{}' is not a whole number from 0 to 2^31 - 1", place, printable(field, 40));
+}
+
+void append_line(LabelledSet& set, std::string_view line, const std::string& place) {
+  if (line.empty()) fail_user("{}: is blank", place);
+  const std::size_t tab = line.find('\t');
+  if (tab == std::string_view::npos) fail_user("{}: has no tab between sentence and label", place);
+  if (line.find('\t', tab + 1) != std::string_view::npos) fail_user("{}: has more than one tab", place);
+  unicode::check_utf8(line, place);
+  set.sentences.emplace_back(line.substr(0, tab));
+  set.labels.push_back(read_label(line.substr(tab + 1), place));
+}
+
+/// The next line without its end; moves `at` past it.
+std::string_view next_line(std::string_view content, std::size_t& at) {
+  const std::size_t end = std::min(content.find('\n', at), content.size());
+  std::string_view line = content.substr(at, end - at);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  at = end + 1;
+  return line;
 }
 
 }  // namespace
 
-TokenBatch load_token_batch(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  const Json json = parse_json(read_file(path, most_json_bytes), file);
-  if (!json.is_object() || !json.contains("input_ids")) fail_user("{}: an object with 'input_ids' is needed", file);
-  for (const auto& [key, value] : json.items()) {
-    if (key != "input_ids" && key != "attention_mask" && key != "labels") {
-      fail_user("{}: key '{}'; input_ids, attention_mask and labels are known", file, key.substr(0, 40));
-    }
-  }
-  TokenBatch tokens;
-  tokens.input_ids = rectangle(json.at("input_ids"), file + ": input_ids", tokens.batch, tokens.seq);
-  if (json.contains("attention_mask") && !json.at("attention_mask").is_null()) {
-    std::int64_t batch = 0;
-    std::int64_t seq = 0;
-    const std::string where = file + ": attention_mask";
-    tokens.attention_mask = to_mask(rectangle(json.at("attention_mask"), where, batch, seq), where);
-    require_same(tokens, batch, seq, where);
-  }
-  if (json.contains("labels") && !json.at("labels").is_null())
-    read_labels(json.at("labels"), file + ": labels", tokens);
-  return tokens;
+std::string load_text(const fs::path& path) {
+  return read_file(path);
 }
 
-TokenBatch load_npy_folder(const std::filesystem::path& folder) {
-  TokenBatch tokens;
-  Shape shape;
-  const std::filesystem::path ids = folder / "input_ids.npy";
-  tokens.input_ids = npy_integers(ids, shape);
-  require_rank_two(shape, ids);
-  tokens.batch = shape[0];
-  tokens.seq = shape[1];
-  if (const std::filesystem::path path = folder / "attention_mask.npy"; std::filesystem::exists(path)) {
-    tokens.attention_mask = to_mask(npy_integers(path, shape), path.string());
-    require_rank_two(shape, path);
-    require_same(tokens, shape[0], shape[1], path.string());
-  }
-  if (const std::filesystem::path path = folder / "labels.npy"; std::filesystem::exists(path)) {
-    tokens.labels = npy_integers(path, shape);
-    if (shape != Shape{tokens.batch})
-      fail_user("{}: shape {}, ({}) is needed", path.string(), to_string(shape), tokens.batch);
-  }
-  return tokens;
-}
-
-LabelledSet load_labelled_tsv(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
-  const std::vector<std::string_view> lines = split_lines(text);
-  if (lines.empty() || lines[0] != "sentence\tlabel")
-    fail_user("{}: line 1: the header 'sentence<TAB>label' is needed", path.string());
+LabelledSet load_labelled_tsv(const fs::path& path) {
+  const std::string content = read_file(path);
+  const std::string name = path.string();
+  std::size_t at = 0;
+  if (next_line(content, at) != "sentence\tlabel") fail_user("{}:1: the header is not sentence<TAB>label", name);
   LabelledSet set;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    const std::size_t tab = lines[i].find('\t');
-    const std::string_view label = tab == std::string_view::npos ? "" : lines[i].substr(tab + 1);
-    std::int32_t value = 0;
-    const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), value);
-    if (label.empty() || error != std::errc() || end != label.data() + label.size()) {
-      fail_user("{}: line {}: a sentence, a tab and a whole number are needed", path.string(), i + 1);
-    }
-    set.sentences.emplace_back(lines[i].substr(0, tab));
-    set.labels.push_back(value);
+  for (std::size_t number = 2; at < content.size(); ++number) {
+    append_line(set, next_line(content, at), fmt::format("{}:{}", name, number));
   }
-  if (set.sentences.empty()) fail_user("{}: holds no sentence", path.string());
+  if (set.sentences.empty()) fail_user("{}: holds no sentences", name);
   return set;
+}
+
+TokenBatch load_npy_folder(const fs::path& path) {
+  TokenBatch batch;
+  set_input_ids(batch, read_npy(path / "input_ids.npy"));
+  if (fs::exists(path / "attention_mask.npy")) set_attention_mask(batch, read_npy(path / "attention_mask.npy"));
+  if (fs::exists(path / "labels.npy")) set_labels(batch, read_npy(path / "labels.npy"));
+  return batch;
+}
+
+TokenBatch parse_token_json(std::string_view text, const std::string& name) {
+  const Json file = parse_json(text, name);
+  if (!file.is_object() || !file.contains("input_ids")) fail_user("{}: is not an object with 'input_ids'", name);
+  for (const auto& [key, value] : file.items()) {
+    if (key == "input_ids" || key == "attention_mask" || key == "labels") continue;
+    fail_user("{}: has the member '{}'; input_ids, attention_mask and labels are read", name, printable(key, 40));
+  }
+  const auto given = [&](const char* key) { return file.contains(key) && !file[key].is_null(); };
+  const auto values = [&](const char* key) { return read_json_array(file[key], name + ": " + key); };
+  TokenBatch batch;
+  set_input_ids(batch, values("input_ids"));
+  if (given("attention_mask")) set_attention_mask(batch, values("attention_mask"));
+  if (given("labels")) set_labels(batch, values("labels"));
+  return batch;
+}
+
+TokenBatch load_token_json(const fs::path& path) {
+  return parse_token_json(read_file(path), path.string());
 }
 
 }  // namespace assay

@@ -3,35 +3,43 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay {
 
-/// Token ids of a batch, row by row.
+/// Token ids of one shape, row-major.
 struct TokenBatch {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
-  std::vector<std::int32_t> input_ids;       ///< (batch, seq)
-  std::vector<std::uint8_t> attention_mask;  ///< (batch, seq), 1 is real; empty: all real
-  std::vector<std::int32_t> labels;          ///< (batch, seq) or (batch); empty: none
+  std::vector<std::int32_t> input_ids;       ///< (batch, seq), >= 0; whether a model has the ids, the caller checks.
+  std::vector<std::uint8_t> attention_mask;  ///< (batch, seq), 1 real, 0 padding; empty: all real.
+  std::vector<std::int32_t> labels;          ///< (batch) or (batch, seq), -100 is not counted; empty: none.
 };
 
-/// {"input_ids": [[..]], "attention_mask": [[..]]?, "labels": [[..]] or [..] or a number?}. Throws a user error naming
-/// the file for rows of different lengths, an empty batch, what is no 32-bit integer, and unknown keys.
-TokenBatch load_token_batch(const std::filesystem::path& path);
-
-/// input_ids.npy (rows, tokens), attention_mask.npy and labels.npy where they are there. Throws a user error naming the
-/// file for other shapes or element types.
-TokenBatch load_npy_folder(const std::filesystem::path& folder);
-
-/// Sentences with a class each.
+/// Sentences with their classes; the two have the same length.
 struct LabelledSet {
   std::vector<std::string> sentences;
-  std::vector<std::int32_t> labels;
+  std::vector<std::int32_t> labels;  ///< >= 0
 };
 
-/// A header line `sentence<TAB>label`, then one sentence and its label a line; no quoting; a carriage return at a
-/// line's end is dropped. Throws a user error naming file and line.
+/// The exact bytes of a file; an empty file is a text. Whether they are UTF-8, the tokenizer says.
+std::string load_text(const std::filesystem::path& path);
+
+/// A file of UTF-8 lines "sentence<TAB>label" below the header "sentence<TAB>label". Lines end in "\n" or "\r\n"; the
+/// last one may lack its end. Throws a user error "file:line: ..." for a blank line, another number of tabs, or a label
+/// that is not a whole number from 0 to 2^31 - 1.
 LabelledSet load_labelled_tsv(const std::filesystem::path& path);
+
+/// A folder of NumPy arrays: input_ids.npy (rows, seq), and where they exist attention_mask.npy (rows, seq) of 0 and 1
+/// and labels.npy (rows) or (rows, seq). Throws a user error that names the file.
+TokenBatch load_npy_folder(const std::filesystem::path& path);
+
+/// A file {"input_ids": [[...]], "attention_mask": [[...]]?, "labels": [...] or [[...]]?}. Throws a user error that
+/// names the file for ragged or empty batches, for what is not a whole number, and for members of other names.
+TokenBatch load_token_json(const std::filesystem::path& path);
+
+/// The same of a text; `name` is the file in errors.
+TokenBatch parse_token_json(std::string_view text, const std::string& name);
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "text/tokenizer_parts.h"
 #include "text/unicode.h"
 
@@ -68,7 +69,7 @@ std::vector<AddedToken> read_added_tokens_decoder(const TokenizerConfig& config)
   for (const auto& [id, entry] : decoder.items()) {
     if (id.empty() || id.size() > 9 ||
         !std::all_of(id.begin(), id.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-      fail_user("{}: 'added_tokens_decoder' has the id '{}'", config.name, id);
+      fail_user("{}: 'added_tokens_decoder' has the id '{}'", config.name, printable(id));
     }
     tokens.push_back(read_added_token(entry, config.name));
     tokens.back().id = std::stoi(id);
@@ -87,7 +88,7 @@ Vocabulary read_vocabulary_lines(const fs::path& path) {
 
 std::int32_t need_id(const Vocabulary& vocabulary, const AddedToken& token, const std::string& name) {
   const std::int32_t id = find_id(vocabulary, token.content);
-  if (id < 0) fail_user("{}: lacks the token '{}'", name, token.content);
+  if (id < 0) fail_user("{}: lacks the token '{}'", name, printable(token.content));
   return id;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/gguf.h"
 #include "text/tokenizer_parts.h"
 #include "text/unicode.h"
@@ -18,7 +19,7 @@ std::vector<SplitStep> splits_of(const std::string& pre, const std::string& name
   if (pre == "smollm") return {{Splitter::digits}, {Splitter::gpt2}};
   if (pre == "llama-bpe" || pre == "llama-v3" || pre == "llama3") return {{Splitter::llama3}};
   if (pre == "qwen2") return {{Splitter::qwen2}};
-  fail_user("{}: tokenizer.ggml.pre is '{}'; gpt-2, smollm, llama-bpe and qwen2 are supported", name, pre);
+  fail_user("{}: tokenizer.ggml.pre is '{}'; gpt-2, smollm, llama-bpe and qwen2 are supported", name, printable(pre));
 }
 
 Vocabulary read_tokens(const Gguf& file) {
@@ -74,12 +75,14 @@ std::vector<std::int32_t> wanted_id(const Gguf& file, const char* wanted, const 
 Tokenizer load_gguf_tokenizer(const std::filesystem::path& path) {
   const Gguf file = open_gguf(path);
   const std::string model(file.text("tokenizer.ggml.model"));
-  if (model != "gpt2") fail_user("{}: tokenizer.ggml.model is '{}'; gpt2 is supported", file.name, model);
+  if (model != "gpt2") fail_user("{}: tokenizer.ggml.model is '{}'; gpt2 is supported", file.name, printable(model));
   const std::string pre(file.text("tokenizer.ggml.pre"));
   const Vocabulary vocabulary = read_tokens(file);
   Tokenizer tokenizer;
   tokenizer.splits = splits_of(pre, file.name);
-  tokenizer.splits.front().add_prefix_space = truth_or_false(file, "tokenizer.ggml.add_space_prefix");
+  if (truth_or_false(file, "tokenizer.ggml.add_space_prefix")) {
+    fail_user("{}: tokenizer.ggml.add_space_prefix with a gpt2 vocabulary is not supported", file.name);
+  }
   tokenizer.model = make_bpe(vocabulary, read_merges(file), file.name);
   add_tokens(tokenizer, vocabulary, read_added_tokens(file), file.name);
   const std::int64_t largest = tokenizer.largest_id;

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/printable.h"
 #include "text/tokenizer_parts.h"
 
 namespace assay {
@@ -15,7 +16,8 @@ std::string model_type(const Json& model, const std::string& name) {
 
 WordPiece read_wordpiece(const Json& model, Vocabulary vocabulary, const std::string& name) {
   const std::string unknown = text(model, "unk_token", "[UNK]", name);
-  if (find_id(vocabulary, unknown) < 0) fail_user("{}: the vocabulary lacks the unk_token '{}'", name, unknown);
+  if (find_id(vocabulary, unknown) < 0)
+    fail_user("{}: the vocabulary lacks the unk_token '{}'", name, printable(unknown));
   const std::string prefix = text(model, "continuing_subword_prefix", "##", name);
   WordPiece made = make_wordpiece(std::move(vocabulary), unknown, prefix);
   made.most_characters = static_cast<std::size_t>(integer(model, "max_input_chars_per_word", 100, name));
@@ -60,7 +62,7 @@ Bpe read_bpe(const Json& model, const Vocabulary& vocabulary, const std::string&
     for (std::int32_t& byte_id : made.byte_ids) {
       if (byte_id < 0) byte_id = id;
     }
-    if (id < 0) fail_user("{}: the vocabulary lacks the unk_token '{}'", name, unknown);
+    if (id < 0) fail_user("{}: the vocabulary lacks the unk_token '{}'", name, printable(unknown));
   }
   if (!flag(model, "ignore_merges", false, name)) return made;
   std::string bytes;
@@ -85,7 +87,7 @@ Tokenizer parse_tokenizer_json(std::string_view content, const std::string& name
   const Json& model = member(file, "model", name);
   const std::string type = model_type(model, name);
   const bool byte_level = type == "BPE";
-  if (type != "WordPiece" && type != "BPE") fail_user("{}: the model '{}' is not supported", name, type);
+  if (type != "WordPiece" && type != "BPE") fail_user("{}: the model '{}' is not supported", name, printable(type));
   const Vocabulary vocabulary = read_vocabulary(member(model, "vocab", name), name);
 
   Tokenizer tokenizer;

@@ -1,5 +1,6 @@
 // The normaliser, pre-tokenizer and post-processor of a tokenizer.json.
 #include "base/error.h"
+#include "base/printable.h"
 #include "text/tokenizer_parts.h"
 
 namespace assay {
@@ -41,7 +42,7 @@ Splitter read_expression(const Json& object, const std::string& name) {
   if (expression == expression_gpt2) return Splitter::gpt2;
   if (expression == std::string(contractions_llama3) + R"(\p{N}{1,3})" + spaces_llama3) return Splitter::llama3;
   if (expression == std::string(contractions_llama3) + R"(\p{N})" + spaces_llama3) return Splitter::qwen2;
-  fail_user("{}: the pre_tokenizer Split has an expression that is not supported: '{}'", name, expression);
+  fail_user("{}: the pre_tokenizer Split has an expression that is not supported: '{}'", name, printable(expression));
 }
 
 SplitStep read_split_step(const Json& object, const std::string& type, const std::string& name) {
@@ -49,7 +50,7 @@ SplitStep read_split_step(const Json& object, const std::string& type, const std
   if (type == "Split") return {read_expression(object, name)};
   if (type == "Digits")
     return {flag(object, "individual_digits", false, name) ? Splitter::digits : Splitter::digit_runs};
-  if (type != "ByteLevel") fail_user("{}: the pre_tokenizer '{}' is not supported", name, type);
+  if (type != "ByteLevel") fail_user("{}: the pre_tokenizer '{}' is not supported", name, printable(type));
   const bool split = flag(object, "use_regex", true, name);
   return {split ? Splitter::gpt2 : Splitter::whole, flag(object, "add_prefix_space", true, name)};
 }
@@ -60,7 +61,7 @@ void append_pre_tokenizer(PreTokenizer& made, const Json& object, const std::str
     for (const Json& part : parts_of(object, "pretokenizers", name)) append_pre_tokenizer(made, part, name);
     return;
   }
-  if (made.byte_level) fail_user("{}: the pre_tokenizer '{}' after ByteLevel is not supported", name, type);
+  if (made.byte_level) fail_user("{}: the pre_tokenizer '{}' after ByteLevel is not supported", name, printable(type));
   made.splits.push_back(read_split_step(object, type, name));
   made.byte_level = type == "ByteLevel";
 }
@@ -71,7 +72,8 @@ std::vector<std::int32_t> read_ids(const Json& list, const Tokenizer& tokenizer,
   std::vector<std::int32_t> ids;
   for (const Json& id : list) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > static_cast<std::uint64_t>(tokenizer.largest_id)) {
-      fail_user("{}: the post_processor has the id {}, the largest is {}", name, id.dump(), tokenizer.largest_id);
+      fail_user("{}: the post_processor has the id {}, the largest is {}", name, printable(id.dump(), 40),
+                tokenizer.largest_id);
     }
     ids.push_back(id.get<std::int32_t>());
   }
@@ -85,7 +87,7 @@ void read_template_piece(const Json& piece, const Json& specials, Tokenizer& tok
   if (!special.is_null()) {
     const std::string token = text(special, "id", "", name);
     const Json& entry = member(specials, token.c_str(), name);
-    if (entry.is_null()) fail_user("{}: the post_processor's special_tokens lack '{}'", name, token);
+    if (entry.is_null()) fail_user("{}: the post_processor's special_tokens lack '{}'", name, printable(token));
     const std::vector<std::int32_t> ids = read_ids(member(entry, "ids", name), tokenizer, name);
     std::vector<std::int32_t>& place = texts == 0 ? tokenizer.prefix : tokenizer.suffix;
     place.insert(place.end(), ids.begin(), ids.end());
@@ -122,7 +124,7 @@ std::vector<NormalizerStep> read_normalizer(const Json& object, const std::strin
   if (type == "BertNormalizer") return {read_bert_normalizer(object, name)};
   if (type == "Lowercase") return {NormalizerStep{.lowercase = true}};
   if (type == "NFD") return {NormalizerStep{.decompose = true}};
-  if (type != "Sequence") fail_user("{}: the normalizer '{}' is not supported", name, type);
+  if (type != "Sequence") fail_user("{}: the normalizer '{}' is not supported", name, printable(type));
   std::vector<NormalizerStep> steps;
   for (const Json& part : parts_of(object, "normalizers", name)) {
     const auto more = read_normalizer(part, name);
@@ -142,7 +144,7 @@ void read_post_processor(Tokenizer& tokenizer, const Json& object, const std::st
   const std::string type = type_of(object, "post_processor", name);
   if (type == "ByteLevel") return;
   if (!tokenizer.prefix.empty() || !tokenizer.suffix.empty()) {
-    fail_user("{}: a post_processor '{}' after another one that adds tokens is not supported", name, type);
+    fail_user("{}: a post_processor '{}' after another one that adds tokens is not supported", name, printable(type));
   }
   if (type == "TemplateProcessing") return read_template(tokenizer, object, name);
   if (type == "BertProcessing" || type == "RobertaProcessing") {
@@ -150,7 +152,7 @@ void read_post_processor(Tokenizer& tokenizer, const Json& object, const std::st
     tokenizer.suffix = read_token_pair(object, "sep", tokenizer, name);
     return;
   }
-  if (type != "Sequence") fail_user("{}: the post_processor '{}' is not supported", name, type);
+  if (type != "Sequence") fail_user("{}: the post_processor '{}' is not supported", name, printable(type));
   for (const Json& part : parts_of(object, "processors", name)) read_post_processor(tokenizer, part, name);
 }
 

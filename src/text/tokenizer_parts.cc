@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace assay {
 namespace {
@@ -20,13 +21,15 @@ void assign_ids(std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, c
   std::int64_t largest_added = -1;
   std::unordered_set<std::string> seen;
   for (AddedToken& token : tokens) {
-    if (!seen.insert(token.content).second) fail_user("{}: the added token '{}' stands twice", name, token.content);
+    if (!seen.insert(token.content).second)
+      fail_user("{}: the added token '{}' stands twice", name, printable(token.content));
     std::int64_t id = find_id(vocabulary, token.content);
     if (id < 0) id = next_id(vocabulary, largest_added);
     if (token.id >= 0 && token.id != id) {
-      fail_user("{}: the added token '{}' has id {}, by the vocabulary it must be {}", name, token.content, token.id,
-                id);
+      fail_user("{}: the added token '{}' has id {}, by the vocabulary it must be {}", name, printable(token.content),
+                token.id, id);
     }
+    if (id >= most_id) fail_user("{}: no id is left for the added token '{}'", name, printable(token.content));
     token.id = static_cast<std::int32_t>(id);
     largest_added = std::max(largest_added, id);
   }
@@ -35,9 +38,9 @@ void assign_ids(std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, c
 }  // namespace
 
 void insert_token(Vocabulary& vocabulary, const std::string& token, std::int64_t id, const std::string& name) {
-  if (id < 0 || id >= most_id) fail_user("{}: token '{}' has id {}, outside 0 to 2^31 - 2", name, token, id);
+  if (id < 0 || id >= most_id) fail_user("{}: token '{}' has id {}, outside 0 to 2^31 - 2", name, printable(token), id);
   if (!vocabulary.emplace(token, static_cast<std::int32_t>(id)).second) {
-    fail_user("{}: the token '{}' stands twice", name, token);
+    fail_user("{}: the token '{}' stands twice", name, printable(token));
   }
 }
 
@@ -45,7 +48,8 @@ void check_distinct_ids(const Vocabulary& vocabulary, const std::string& name) {
   std::unordered_map<std::int32_t, const std::string*> owners;
   for (const auto& [token, id] : vocabulary) {
     const auto [owner, inserted] = owners.emplace(id, &token);
-    if (!inserted) fail_user("{}: the tokens '{}' and '{}' share id {}", name, *owner->second, token, id);
+    if (!inserted)
+      fail_user("{}: the tokens '{}' and '{}' share id {}", name, printable(*owner->second), printable(token), id);
   }
 }
 
@@ -54,7 +58,7 @@ Vocabulary read_vocabulary(const Json& object, const std::string& name) {
   Vocabulary vocabulary;
   vocabulary.reserve(object.size());
   for (const auto& [token, id] : object.items()) {
-    if (!id.is_number_integer()) fail_user("{}: the id of token '{}' is not a whole number", name, token);
+    if (!id.is_number_integer()) fail_user("{}: the id of token '{}' is not a whole number", name, printable(token));
     insert_token(vocabulary, token,
                  id.is_number_unsigned() && id.get<std::uint64_t>() > most_id ? most_id : id.get<std::int64_t>(), name);
   }
@@ -71,7 +75,7 @@ void add_tokens(Tokenizer& tokenizer, const Vocabulary& vocabulary, std::vector<
   for (const AddedToken& token : tokens) {
     tokenizer.largest_id = std::max<std::int64_t>(tokenizer.largest_id, token.id);
     const std::string pattern = token.normalized ? normalize(tokenizer.normalizer, token.content) : token.content;
-    if (pattern.empty()) fail_user("{}: the added token '{}' normalises to nothing", name, token.content);
+    if (pattern.empty()) fail_user("{}: the added token '{}' normalises to nothing", name, printable(token.content));
     (token.normalized ? tokenizer.normalized_tokens : tokenizer.raw_tokens).add(pattern, token);
   }
 }
@@ -79,7 +83,7 @@ void add_tokens(Tokenizer& tokenizer, const Vocabulary& vocabulary, std::vector<
 std::pair<std::string, std::string> read_merge(const std::string& line, const std::string& place) {
   const std::size_t space = line.find(' ');
   if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
-    fail_user("{}: '{}' is not two tokens with one space between", place, line);
+    fail_user("{}: '{}' is not two tokens with one space between", place, printable(line));
   }
   return {line.substr(0, space), line.substr(space + 1)};
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "text/unicode_tables.h"
 
 namespace assay::unicode {
@@ -59,22 +60,6 @@ void append_hangul(char32_t syllable, std::u32string& out) {
   out += 0x1100 + index / 588;
   out += 0x1161 + index % 588 / 28;
   if (index % 28 != 0) out += 0x11A7 + index % 28;
-}
-
-/// Length of the well-formed sequence at bytes[at] (Unicode Standard, table 3-7), or 0.
-std::size_t sequence_length(std::string_view bytes, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : static_cast<unsigned char>(0);
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4 || !continues(1)) return 0;
-  if (lead < 0xE0) return 2;
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
-  if (lead < 0xF0) return continues(2) ? 3 : 0;
-  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
-  return continues(2) && continues(3) ? 4 : 0;
 }
 
 }  // namespace
@@ -131,7 +116,7 @@ void append_utf8(char32_t code_point, std::string& out) {
 
 std::size_t find_invalid_utf8(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = sequence_length(bytes, at);
+    const std::size_t length = utf8_length(bytes.substr(at));
     if (length == 0) return at;
     at += length;
   }
