@@ -37,7 +37,8 @@ constexpr Implementation rope[] = {{"vectors", rope_vectors}, reference_loops<re
 constexpr Implementation attention_scores[] = {reference_loops<reference::attention_scores>};
 constexpr Implementation softmax[] = {reference_loops<reference::softmax>};
 constexpr Implementation attention_context[] = {reference_loops<reference::attention_context>};
-constexpr Implementation attention[] = {reference_loops<reference::attention>};
+constexpr Implementation attention[] = {
+    {"fused, bf16 dot products", attention_bf16}, {"fused, f32", attention_f32}, reference_loops<reference::attention>};
 constexpr Implementation add_layer_norm[] = {{"vectors", add_layer_norm_vectors},
                                              reference_loops<reference::add_layer_norm>};
 constexpr Implementation add_rms_norm[] = {{"vectors", add_rms_norm_vectors}, reference_loops<reference::add_rms_norm>};

@@ -42,6 +42,10 @@ Offer multiply_vectors(const Call& call, const MachineFacts& facts);
 // rope.cc
 Offer rope_vectors(const Call& call, const MachineFacts& facts);
 
+// attention.cc
+Offer attention_bf16(const Call& call, const MachineFacts& facts);
+Offer attention_f32(const Call& call, const MachineFacts& facts);
+
 // select.cc
 Offer select_row_vectors(const Call& call, const MachineFacts& facts);
 Offer mean_pool_vectors(const Call& call, const MachineFacts& facts);

@@ -16,6 +16,7 @@ MatmulCode f32_code() {
   return {.description = "avx512 f32",
           .operand = DType::f32,
           .sums = DType::f32,
+          .accumulator = DType::f32,
           .group = 1,
           .multiply = micro::multiply_f32,
           .block_rows = micro::vector_rows,
@@ -28,6 +29,7 @@ MatmulCode bf16_code() {
   return {.description = "avx512 bf16 dot products",
           .operand = DType::bf16,
           .sums = DType::f32,
+          .accumulator = DType::f32,
           .group = 2,
           .multiply = micro::multiply_bf16,
           .block_rows = micro::vector_rows,
@@ -50,7 +52,7 @@ MatmulCode widened_code(DType stored) {
 Offer linear_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
   if (!facts.isa.avx512) return Declined{"no AVX-512 here"};
-  if (linear.x != DType::f32 || linear.weight != DType::f32) return Declined{"x and weight are not f32"};
+  if (!is_float(linear.x) || linear.weight != DType::f32) return Declined{"x is no float or the weight is not f32"};
   return prepare_matmul(linear, facts, f32_code(), judge(DType::f32, facts));
 }
 
@@ -68,7 +70,6 @@ Offer linear_widened(const Call& call, const MachineFacts& facts) {
   if (linear.weight != DType::bf16 && linear.weight != DType::f16)
     return Declined{"the weight is not stored in 16 bits"};
   if (!is_float(linear.x)) return Declined{"x is not a float"};
-  if (linear.accumulator != DType::f32) return Declined{"it adds in f32"};
   return prepare_matmul(linear, facts, widened_code(linear.weight), judge_widened(linear.weight, facts));
 }
 

@@ -67,12 +67,13 @@ void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x
   for (std::int64_t k = 0; k < call.in; ++k) row[k] = x[k] ^ std::byte{0x80};
 }
 
-/// How the product is cut: into tasks of one panel and `task_rows` rows.
+/// How the product is cut into tasks of `task_panels` panels and `task_rows` rows.
 struct Tasks {
-  std::int64_t panels = 0;
+  std::int64_t task_panels = 1;
+  std::int64_t panel_tasks = 0;
   std::int64_t task_rows = 0;
   std::int64_t row_tasks = 0;
-  std::int64_t count() const { return panels * row_tasks; }
+  std::int64_t count() const { return panel_tasks * row_tasks; }
 };
 
 /// Share of the threads' time that equal tasks fill.
@@ -80,25 +81,45 @@ double balance(std::int64_t tasks, int threads) {
   return static_cast<double>(tasks) / static_cast<double>(ceil_div(tasks, threads) * threads);
 }
 
-/// Rows are cut so that a task's rows stay in the second cache while panels pass by, and further where that divides the
-/// work more evenly among the threads.
-Tasks divide(const LinearCall& call, const MatmulCode& code) {
+/// Panels that pass by one chunk of rows before the next chunk is read. One where all of K is a single chunk.
+std::int64_t panels_together(const LinearCall& call, std::int64_t chunk) {
+  constexpr std::int64_t most = 8;  // their sums, 128 bytes a row and panel, stay in the second cache
+  const std::int64_t panels = ceil_div(call.out, micro::panel_width);
+  if (call.in <= chunk) return 1;
+  return std::clamp<std::int64_t>(panels / (2 * call.threads), 1, most);
+}
+
+/// Rows are cut so that one chunk of a task's rows stays in the second cache while panels pass by, and further where
+/// that divides the work more evenly among the threads.
+Tasks divide(const LinearCall& call, const MatmulCode& code, std::int64_t chunk) {
   constexpr std::int64_t second_cache_share = 512 * 1024;
   constexpr std::int64_t most_rows = 256;
   constexpr double even_enough = 0.96;
-  const std::int64_t row_bytes = std::max<std::int64_t>(call.in * bytes_of(code.operand), 1);
   const std::int64_t rows = std::max<std::int64_t>(call.rows, 1);
-  const std::int64_t blocks = ceil_div(rows, code.block_rows);
-  const std::int64_t fit = std::clamp<std::int64_t>(second_cache_share / row_bytes, code.block_rows, most_rows);
+  const std::int64_t chunk_row_bytes = std::max<std::int64_t>(std::min(call.in, chunk) * bytes_of(code.operand), 1);
+  const std::int64_t fit = std::clamp<std::int64_t>(second_cache_share / chunk_row_bytes, code.block_rows, most_rows);
   Tasks best;
-  for (std::int64_t cuts = ceil_div(rows, fit); cuts <= blocks; ++cuts) {
-    const std::int64_t task_rows = round_up(ceil_div(rows, cuts), code.block_rows);
-    const Tasks tasks = {ceil_div(call.out, micro::panel_width), task_rows, ceil_div(rows, task_rows)};
-    if (best.panels == 0 || balance(tasks.count(), call.threads) > balance(best.count(), call.threads) + 0.02)
-      best = tasks;
+  for (std::int64_t cuts = ceil_div(rows, fit); cuts <= ceil_div(rows, code.block_rows); ++cuts) {
+    Tasks tasks;
+    tasks.task_panels = panels_together(call, chunk);
+    tasks.panel_tasks = ceil_div(ceil_div(call.out, micro::panel_width), tasks.task_panels);
+    tasks.task_rows = round_up(ceil_div(rows, cuts), code.block_rows);
+    tasks.row_tasks = ceil_div(rows, tasks.task_rows);
+    const double gain =
+        balance(tasks.count(), call.threads) - balance(std::max<std::int64_t>(best.count(), 1), call.threads);
+    if (best.task_rows == 0 || gain > 0.02) best = tasks;
     if (balance(best.count(), call.threads) >= even_enough) break;
   }
   return best;
+}
+
+/// Values of K between two stores of the sums. Few rows read a widened panel once or twice: it shall not leave the
+/// first cache in between.
+std::int64_t chunk_of(const LinearCall& call, const MatmulCode& code) {
+  constexpr std::int64_t few_rows_chunk = 64;
+  const bool short_lived = code.widen != nullptr && call.rows <= 2 * code.block_rows;
+  const std::int64_t chunk = short_lived ? std::min(few_rows_chunk, code.chunk) : code.chunk;
+  return std::min(chunk, round_up(std::max<std::int64_t>(call.in, 1), 4));
 }
 
 int useful_threads(const LinearCall& call, const Tasks& tasks) {
@@ -113,7 +134,8 @@ class Matmul final : public Kernel {
       : call_(call),
         code_(code),
         rows_(row_layout(call, code)),
-        tasks_(divide(call, code)),
+        chunk_(chunk_of(call, code)),
+        tasks_(divide(call, code, chunk_)),
         threads_(useful_threads(call, tasks_)),
         finish_(choose_finish()) {}
 
@@ -139,13 +161,13 @@ class Matmul final : public Kernel {
   std::int64_t bias_bytes() const {
     return call_.has_bias && call_.bias != DType::f32 ? round_up(call_.out * 4, line_bytes) : 0;
   }
-  std::int64_t sums_bytes() const { return tasks_.task_rows * sum_row_bytes; }
+  std::int64_t panel_sums_bytes() const { return tasks_.task_rows * sum_row_bytes; }
+  std::int64_t sums_bytes() const { return tasks_.task_panels * panel_sums_bytes(); }
   std::int64_t wide_bytes() const {
     return code_.widen == nullptr
                ? 0
-               : ceil_div(chunk(), code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
+               : ceil_div(chunk_, code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
   }
-  std::int64_t chunk() const { return std::min(code_.chunk, round_up(call_.in, code_.packing.group)); }
   std::byte* scratch(const LinearMemory& tensors, int thread) const {
     return tensors.workspace + bias_offset() + bias_bytes() + thread * (sums_bytes() + wide_bytes());
   }
@@ -163,53 +185,69 @@ class Matmul final : public Kernel {
     }
   }
 
-  /// One panel times the rows of one task. Tasks that share rows follow one another.
-  void run_task(const LinearMemory& tensors, std::int64_t task, int thread) const {
-    const std::int64_t panel = task % tasks_.panels;
-    const std::int64_t first_row = task / tasks_.panels * tasks_.task_rows;
-    const std::int64_t end_row = std::min(first_row + tasks_.task_rows, call_.rows);
-    const Epilogue epilogue = epilogue_at(tensors, first_row, panel * micro::panel_width);
-    const std::int64_t columns = std::min<std::int64_t>(micro::panel_width, call_.out - panel * micro::panel_width);
-    std::byte* const sums = scratch(tensors, thread);
-    if (call_.in == 0) std::memset(sums, 0, static_cast<std::size_t>(sums_bytes()));
-    for (std::int64_t k = 0; k < call_.in; k += code_.chunk) {
-      multiply_chunk({tensors, sums, panel, first_row, end_row}, k);
+  /// Some panels times the rows of one task: chunk by chunk of K, so that a chunk of the rows is read from the second
+  /// cache by all panels but the first. Tasks that share rows follow one another.
+  void run_task(const LinearMemory& tensors, std::int64_t index, int thread) const {
+    const std::int64_t first_panel = index % tasks_.panel_tasks * tasks_.task_panels;
+    const std::int64_t first_row = index / tasks_.panel_tasks * tasks_.task_rows;
+    const std::int64_t panels = ceil_div(call_.out, micro::panel_width);
+    Task task = {.tensors = tensors,
+                 .sums = scratch(tensors, thread),
+                 .wide = scratch(tensors, thread) + sums_bytes(),
+                 .first_panel = first_panel,
+                 .end_panel = std::min(first_panel + tasks_.task_panels, panels),
+                 .first_row = first_row,
+                 .end_row = std::min(first_row + tasks_.task_rows, call_.rows)};
+    if (call_.in == 0) std::memset(task.sums, 0, static_cast<std::size_t>(sums_bytes()));
+    for (std::int64_t k = 0; k < call_.in; k += chunk_) {
+      for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) multiply_chunk(task, panel, k);
     }
-    finish_(epilogue, sums, end_row - first_row, columns);
+    for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) finish_panel(task, panel);
   }
 
   struct Task {
     const LinearMemory& tensors;
     std::byte* sums;
-    std::int64_t panel;
+    std::byte* wide;
+    std::int64_t first_panel;
+    std::int64_t end_panel;
     std::int64_t first_row;
     std::int64_t end_row;
   };
 
-  void multiply_chunk(const Task& task, std::int64_t k) const {
-    const std::int64_t count = std::min(code_.chunk, call_.in - k);
+  std::byte* sums_at(const Task& task, std::int64_t panel) const {
+    return task.sums + (panel - task.first_panel) * panel_sums_bytes();
+  }
+
+  void multiply_chunk(const Task& task, std::int64_t panel, std::int64_t k) const {
+    const std::int64_t count = std::min(chunk_, call_.in - k);
     micro::Block block;
     block.a_stride = rows_.stride;
-    block.panel = panel_at(task, k, count);
+    block.panel = panel_at(task, panel, k);
     block.groups = ceil_div(count, code_.group);
     block.sums = k == 0 ? micro::Sums::start : micro::Sums::go_on;
     const std::byte* const x = (rows_.copied ? task.tensors.workspace : task.tensors.x) + k * bytes_of(code_.operand);
     for (std::int64_t row = task.first_row; row < task.end_row; row += code_.block_rows) {
       block.a = x + row * rows_.stride;
-      block.c = task.sums + (row - task.first_row) * sum_row_bytes;
+      block.c = sums_at(task, panel) + (row - task.first_row) * sum_row_bytes;
       code_.multiply(block, static_cast<int>(std::min<std::int64_t>(code_.block_rows, task.end_row - row)));
     }
   }
 
-  /// The panel from K = k on, in the operand's dtype.
-  const std::byte* panel_at(const Task& task, std::int64_t k, std::int64_t count) const {
+  /// The panel's chunk from K = k on, in the operand's dtype.
+  const std::byte* panel_at(const Task& task, std::int64_t panel, std::int64_t k) const {
     const Packing& packing = code_.packing;
-    const std::int64_t element = panel_offset(packing, call_.in, task.panel * micro::panel_width, k);
+    const std::int64_t element = panel_offset(packing, call_.in, panel * micro::panel_width, k);
     const std::byte* const stored = task.tensors.weight + element * bytes_of(packing.dtype);
     if (code_.widen == nullptr) return stored;
-    std::byte* const wide = task.sums + sums_bytes();
-    code_.widen(stored, ceil_div(count, packing.group), wide);
-    return wide;
+    code_.widen(stored, ceil_div(std::min(chunk_, call_.in - k), packing.group), task.wide);
+    return task.wide;
+  }
+
+  void finish_panel(const Task& task, std::int64_t panel) const {
+    const std::int64_t n = panel * micro::panel_width;
+    finish_(epilogue_at(task.tensors, task.first_row, n), sums_at(task, panel), task.end_row - task.first_row,
+            std::min<std::int64_t>(micro::panel_width, call_.out - n));
   }
 
   Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {
@@ -233,6 +271,7 @@ class Matmul final : public Kernel {
   LinearCall call_;
   MatmulCode code_;
   RowLayout rows_;
+  std::int64_t chunk_;
   Tasks tasks_;
   int threads_;
   Finish finish_;
@@ -242,6 +281,7 @@ const char* unfit(const LinearCall& call, const MatmulCode& code) {
   if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
     return "an output or bias of 16 or 32 bits is needed";
   if (!call.constant_weight) return "the weight changes between calls and is not packed";
+  if ((call.accumulator == DType::f16) != (code.accumulator == DType::f16)) return "it adds in another dtype";
   if (call.weight != code.packing.dtype) return "the weight has another dtype";
   if (call.packing.kind != Packing::Kind::plain && call.packing != code.packing)
     return "the weight is packed otherwise";
@@ -265,7 +305,7 @@ Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const Ma
   prepared.kernel = std::move(kernel);
   prepared.description = std::string(code.description) + ", " + to_string(code.packing);
   prepared.operand = code.operand == DType::u8 ? DType::s8 : code.operand;
-  prepared.accumulator = code.sums;
+  prepared.accumulator = code.accumulator;
   prepared.verdict = judgement.verdict;
   prepared.evidence = judgement.evidence;
   prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);

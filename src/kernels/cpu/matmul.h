@@ -9,9 +9,10 @@ namespace assay::cpu {
 /// A way to multiply that is ours: what the inner loop reads, and how the stored weight becomes that.
 struct MatmulCode {
   const char* description;
-  DType operand;  ///< Dtype of rows and panels as the loop multiplies them; u8: s8 + 128, undone by column sums
-  DType sums;     ///< f32 or s32
-  int group;      ///< Values of K that one group of the loop's panels holds
+  DType operand;      ///< Dtype of rows and panels as the loop multiplies them; u8: s8 + 128, undone by column sums
+  DType sums;         ///< f32 or s32, as they are stored between chunks
+  DType accumulator;  ///< What the loop adds in: as sums, or f16, flushed to f32 after each chunk of the call
+  int group;          ///< Values of K that one group of the loop's panels holds
   micro::Multiply multiply;
   int block_rows;      ///< The most rows a call of `multiply` takes
   std::int64_t chunk;  ///< Values of K between two stores of the sums; a multiple of both groups
