@@ -4,10 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+#include "base/json_fwd.h"
 
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
+namespace assay {
 
 /// Parses one JSON document. Throws a user error naming `name` for malformed text, invalid UTF-8, duplicate keys in an
 /// object, trailing data, or nesting deeper than 64.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "experiments/accumulate.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "experiments/engine.h"
 
 namespace assay {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "experiments/probe.h"
 #include "hardware/isa_cap.h"
 #include "kernels/kernel.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "program/program.h"
 
 namespace assay {

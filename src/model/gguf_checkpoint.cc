@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "formats/gguf.h"
 #include "model/checkpoint.h"
 

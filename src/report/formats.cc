@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "report/columns.h"
 #include "report/ledger_brief.h"
 #include "results/fields.h"

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "report/formats.h"
 
 #include <gtest/gtest.h>

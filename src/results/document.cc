@@ -1,5 +1,6 @@
 #include "results/document.h"
 
+#include "base/json.h"
 #include "results/fields.h"
 
 namespace assay {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "results/fields.h"
 
 namespace assay {

@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "results/record.h"
 
 namespace assay {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "results/document.h"
 #include "results/made_up_test.h"
 

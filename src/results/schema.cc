@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "results/document.h"
 #include "results/fields.h"
 

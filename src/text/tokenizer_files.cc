@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "text/tokenizer_parts.h"
 #include "text/unicode.h"

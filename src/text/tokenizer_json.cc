@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "text/tokenizer_parts.h"
 

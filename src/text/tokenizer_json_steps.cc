@@ -1,5 +1,6 @@
 // The normaliser, pre-tokenizer and post-processor of a tokenizer.json.
 #include "base/error.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "text/tokenizer_parts.h"
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/printable.h"
 
 namespace assay {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "text/tokenizer.h"
 
 /// What the readers of the tokenizer files share. `name` is the file in errors.
