@@ -54,6 +54,9 @@ void add_grid_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1e-4, 1.0));
   command.add_flag_callback(
       "--emulated", [&request] { request.emulated = Emulated::included; }, "measure emulated precisions too");
+  command.add_flag_callback(
+      "--no-baseline", [&request] { request.baseline = Baseline::as_asked; },
+      "do not add fp32 where it is not asked for");
   static const std::map<std::string, LogitRows> rows = {{"all", LogitRows::all}, {"last", LogitRows::last}};
   command.add_option("--logits", request.engine.program.logits, "all positions, or the last")
       ->transform(CLI::CheckedTransformer(rows));

@@ -13,20 +13,21 @@
 namespace assay {
 namespace {
 
-/// fp32 first: the baseline of every speed-up and divergence, added where it was not asked for.
-std::vector<std::string> precision_list(const BenchRequest& request) {
-  std::vector<std::string> list = {"fp32"};
+/// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides.
+std::vector<Contender> contenders(const BenchRequest& request) {
+  std::vector<Contender> list;
+  const auto add = [&](const Contender& contender) {
+    if (std::find(list.begin(), list.end(), contender) == list.end()) list.push_back(contender);
+  };
+  if (request.baseline == Baseline::added) add({"fp32", ""});
   const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
   if (all) {
-    for (const Precision& row : precision_table()) list.emplace_back(row.name);
+    for (const Precision& row : precision_table()) add({row.name, request.engine.overrides});
   } else {
-    for (const std::string& precision : request.precisions) list.emplace_back(find_precision(precision).name);
+    for (const std::string& precision : request.precisions)
+      add({find_precision(precision).name, request.engine.overrides});
   }
-  std::vector<std::string> unique;
-  for (const std::string& precision : list) {
-    if (std::find(unique.begin(), unique.end(), precision) == unique.end()) unique.push_back(precision);
-  }
-  return unique;
+  return list;
 }
 
 bool stopped(const BenchCallbacks& callbacks) {
@@ -56,9 +57,9 @@ void bench_model(const std::string& name, const BenchRequest& request, const Mac
   const QualityData data = quality_data(model, request);
   const Record blank = blank_record(model, request, facts);
   std::vector<Record> mine;
-  for (const auto& precisions : group_precisions(model, request, precision_list(request), facts)) {
+  for (const auto& together : group_precisions(model, request, contenders(request), facts)) {
     BenchGroup group(model, request, facts, callbacks);
-    group.open(precisions, blank);
+    group.open(together, blank);
     std::vector<Record> measured;
     for (const std::int64_t batch : request.batches) {
       for (const std::int64_t seq : request.seqs) {

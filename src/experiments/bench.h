@@ -15,6 +15,8 @@ namespace assay {
 
 enum class QualityMode : std::uint8_t { automatic, none };
 enum class Emulated : std::uint8_t { left_out, included };
+/// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
+enum class Baseline : std::uint8_t { added, as_asked };
 
 struct BenchRequest {
   std::vector<std::string> models;      ///< Empty: the default model.
@@ -28,6 +30,7 @@ struct BenchRequest {
   double width = 0.02;  ///< Asked width of the median's interval.
   QualityMode quality = QualityMode::automatic;
   Emulated emulated = Emulated::left_out;
+  Baseline baseline = Baseline::added;
   EngineOptions engine;
   ModelOptions model_options;
   std::uint64_t seed = 1;

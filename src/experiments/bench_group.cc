@@ -51,13 +51,14 @@ BenchGroup::BenchGroup(const Model& model, const BenchRequest& request, MachineF
       available_bytes_(facts_.available_bytes),
       callbacks_(callbacks) {}
 
-void BenchGroup::open(const std::vector<std::string>& precisions, const Record& blank) {
-  for (const std::string& precision : precisions) {
-    Member member{precision, blank, nullptr};
-    member.blank.precision = precision;
+void BenchGroup::open(const std::vector<Contender>& contenders, const Record& blank) {
+  for (const Contender& contender : contenders) {
+    Member member{contender.precision, blank, nullptr};
+    member.blank.precision = contender.precision;
     try {
       EngineOptions engine = request_.engine;
-      member.instance = make_instance(model_, precision, engine, facts_);
+      engine.overrides = contender.overrides;
+      member.instance = make_instance(model_, contender.precision, engine, facts_);
       member.blank.precision = member.instance->precision().name();
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;
@@ -117,7 +118,7 @@ void BenchGroup::measure(Extent extent, std::vector<Record>& records) {
     if (!plan) continue;
     plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
-    subjects.push_back(subject(member.precision, *plan));
+    subjects.push_back(subject(member.blank.precision, *plan));
     places.push_back(records.size() - 1);
     plans.push_back(std::move(plan));
   }
@@ -172,17 +173,19 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
   for (std::size_t i = 0; i < instances.size(); ++i) {
     for (Record& record : records) {
       if (record.model == model_.name && record.precision == names[i])
-        record_quality(model_, data, qualities[0], qualities[i], record);
+        record_quality(model_, data, names[0] == "fp32" ? &qualities[0] : nullptr, qualities[i], record);
     }
   }
 }
 
-std::vector<std::vector<std::string>> group_precisions(const Model& model, const BenchRequest& request,
-                                                       const std::vector<std::string>& precisions,
-                                                       const MachineFacts& facts) {
-  const auto weights_bytes = [&](const std::string& precision) -> std::int64_t {
+std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
+                                                     const std::vector<Contender>& contenders,
+                                                     const MachineFacts& facts) {
+  const auto weights_bytes = [&](const Contender& contender) -> std::int64_t {
     try {
-      return make_instance(model, precision, request.engine, facts)->missing_bytes({1, 1});
+      EngineOptions engine = request.engine;
+      engine.overrides = contender.overrides;
+      return make_instance(model, contender.precision, engine, facts)->missing_bytes({1, 1});
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;
       return 0;
@@ -190,18 +193,17 @@ std::vector<std::vector<std::string>> group_precisions(const Model& model, const
   };
   // Buffers, the page cache of the checkpoint and the system want room beside the weights.
   const auto limit = static_cast<std::int64_t>(0.75 * static_cast<double>(facts.available_bytes));
-  const std::int64_t baseline = weights_bytes(precisions.front());
-  const bool baseline_fits = baseline <= limit;
-  std::vector<std::vector<std::string>> groups;
+  const std::int64_t baseline = weights_bytes(contenders.front());
+  std::vector<std::vector<Contender>> groups;
   std::int64_t used = 0;
-  for (const std::string& precision : precisions) {
-    const std::int64_t bytes = weights_bytes(precision);
+  for (const Contender& contender : contenders) {
+    const std::int64_t bytes = weights_bytes(contender);
     if (groups.empty() || used + bytes > limit) {
-      const bool repeat = !groups.empty() && baseline_fits;
-      groups.push_back(repeat ? std::vector<std::string>{precisions.front()} : std::vector<std::string>{});
+      const bool repeat = !groups.empty() && baseline <= limit;
+      groups.push_back(repeat ? std::vector<Contender>{contenders.front()} : std::vector<Contender>{});
       used = repeat ? baseline : 0;
     }
-    groups.back().push_back(precision);
+    groups.back().push_back(contender);
     used += bytes;
   }
   return groups;

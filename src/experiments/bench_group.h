@@ -10,6 +10,13 @@
 
 namespace assay {
 
+/// A precision that is measured, with its overrides by role. The baseline has none, whatever was asked of the others.
+struct Contender {
+  std::string precision;
+  std::string overrides;
+  friend bool operator==(const Contender&, const Contender&) = default;
+};
+
 /// One model in the precisions that fit into memory together, from instances to records. `blank` carries what all
 /// records share.
 class BenchGroup {
@@ -17,7 +24,7 @@ class BenchGroup {
   BenchGroup(const Model& model, const BenchRequest& request, MachineFacts facts, const BenchCallbacks& callbacks);
 
   /// Makes the instances. A precision that cannot be had keeps its reason and becomes a row in every cell.
-  void open(const std::vector<std::string>& precisions, const Record& blank);
+  void open(const std::vector<Contender>& contenders, const Record& blank);
   /// Times all instances at that shape, interleaved. Appends one record a precision.
   void measure(Extent extent, std::vector<Record>& records);
   /// Scores all instances and writes the figures into this group's records among `records`.
@@ -42,8 +49,8 @@ class BenchGroup {
 
 /// Precisions in groups whose weights fit into memory at the same time, each beginning with the baseline where that
 /// fits at all.
-std::vector<std::vector<std::string>> group_precisions(const Model& model, const BenchRequest& request,
-                                                       const std::vector<std::string>& precisions,
-                                                       const MachineFacts& facts);
+std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
+                                                     const std::vector<Contender>& contenders,
+                                                     const MachineFacts& facts);
 
 }  // namespace assay

@@ -69,6 +69,34 @@ void record_conditions(const Conditions& conditions, Record& record) {
   record.major_page_faults = conditions.major_page_faults;
 }
 
+void record_figures(const Model& model, const Quality& mine, Record& record) {
+  if (mine.nll.empty()) return;
+  const QualityFigures f = figures(mine);
+  record.scored = f.scored;
+  record.log_perplexity = f.mean_nll;
+  if (model.config.task == Task::language_model) {
+    record.perplexity = f.perplexity;
+  } else {
+    record.correct = f.correct;
+    record.accuracy = f.accuracy;
+  }
+}
+
+void record_change(const Model& model, const QualityChange& change, Record& record) {
+  record.kl_mean = change.kl_mean;
+  record.kl_p999 = change.kl_p999;
+  record.top1_agreement = change.top1_agreement;
+  record.max_logit_difference = change.largest_difference;
+  if (!record.scored) return;
+  if (model.config.task == Task::language_model) {
+    record.delta_log_perplexity = change.delta_nll;
+    record.delta_log_perplexity_se = change.delta_nll_se;
+  } else {
+    record.accuracy_change = change.accuracy_change;
+    record.mcnemar_p = change.mcnemar_p;
+  }
+}
+
 }  // namespace
 
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts) {
@@ -133,31 +161,14 @@ void record_series(const Series& series, const Series& baseline, const std::stri
   derive(record);
 }
 
-void record_quality(const Model& model, const QualityData& data, const Quality& baseline, const Quality& mine,
+void record_quality(const Model& model, const QualityData& data, const Quality* baseline, const Quality& mine,
                     Record& record) {
   record.quality_status = data.status;
   record.quality_data = data.set->data;
   record.protocol = data.set->protocol;
   record.logits_hash = fmt::format("{:016x}", mine.logits_hash);
-  const QualityChange change = compare(baseline, mine);
-  record.kl_mean = change.kl_mean;
-  record.kl_p999 = change.kl_p999;
-  record.top1_agreement = change.top1_agreement;
-  record.max_logit_difference = change.largest_difference;
-  if (mine.nll.empty()) return;
-  const QualityFigures f = figures(mine);
-  record.scored = f.scored;
-  record.log_perplexity = f.mean_nll;
-  if (model.config.task == Task::language_model) {
-    record.perplexity = f.perplexity;
-    record.delta_log_perplexity = change.delta_nll;
-    record.delta_log_perplexity_se = change.delta_nll_se;
-    return;
-  }
-  record.correct = f.correct;
-  record.accuracy = f.accuracy;
-  record.accuracy_change = change.accuracy_change;
-  record.mcnemar_p = change.mcnemar_p;
+  record_figures(model, mine, record);
+  if (baseline != nullptr) record_change(model, compare(*baseline, mine), record);
 }
 
 }  // namespace assay

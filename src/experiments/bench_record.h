@@ -17,8 +17,8 @@ void describe_plan(const Plan& plan, const Instance& instance, const MachineFact
 /// Latency, energy, conditions and speed-up over the baseline's series, round by round.
 void record_series(const Series& series, const Series& baseline, const std::string& energy_status,
                    const BenchRequest& request, Record& record);
-/// Quality figures and the change from the baseline's.
-void record_quality(const Model& model, const QualityData& data, const Quality& baseline, const Quality& mine,
+/// Quality figures and the change from the baseline's, where there is one (else null).
+void record_quality(const Model& model, const QualityData& data, const Quality* baseline, const Quality& mine,
                     Record& record);
 
 }  // namespace assay
