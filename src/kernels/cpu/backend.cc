@@ -14,16 +14,22 @@ constexpr Implementation embedding[] = {{"vectors", embedding_vectors}, referenc
 constexpr Implementation add_rows[] = {{"vectors", add_rows_vectors}, reference_loops<reference::add_rows>};
 constexpr Implementation layer_norm[] = {{"vectors", layer_norm_vectors}, reference_loops<reference::layer_norm>};
 constexpr Implementation rms_norm[] = {{"vectors", rms_norm_vectors}, reference_loops<reference::rms_norm>};
+// Our tiles come first where they were measured to be the fastest, and behind oneDNN's where nothing was measured.
 constexpr Implementation linear[] = {
+    {bf16_tiles_name, linear_bf16_tiles_if_fastest},
+    {"onednn tiles", linear_onednn_tiles},
+    {bf16_tiles_name, linear_bf16_tiles},
     {"avx512 bf16 dot products", linear_bf16},
+    {"avx512 fp16", linear_f16_chunks},
     {"avx512 f32", linear_f32},
     {"avx512 f32 from 16-bit storage", linear_widened},
-    {"onednn, packed", linear_onednn_packed},
     {"onednn", linear_onednn},
     reference_loops<reference::linear>,
 };
 constexpr Implementation quantized_linear[] = {
+    {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
+    {"amx bf16 tiles from s8", quantized_linear_bf16_tiles},
     {"avx512 bf16 dot products from s8", quantized_linear_bf16},
     {"avx512 f32 from s8", quantized_linear_f32},
     reference_loops<reference::quantized_linear>,
@@ -34,9 +40,13 @@ constexpr Implementation gated_activation[] = {{"vectors", gated_activation_vect
 constexpr Implementation add[] = {{"vectors", add_vectors}, reference_loops<reference::add>};
 constexpr Implementation multiply[] = {{"vectors", multiply_vectors}, reference_loops<reference::multiply>};
 constexpr Implementation rope[] = {{"vectors", rope_vectors}, reference_loops<reference::rope>};
-constexpr Implementation attention_scores[] = {reference_loops<reference::attention_scores>};
-constexpr Implementation softmax[] = {reference_loops<reference::softmax>};
-constexpr Implementation attention_context[] = {reference_loops<reference::attention_context>};
+constexpr Implementation attention_scores[] = {{"bf16 dot products", attention_scores_bf16},
+                                               {"f32 vectors", attention_scores_f32},
+                                               reference_loops<reference::attention_scores>};
+constexpr Implementation softmax[] = {{"vectors", softmax_vectors}, reference_loops<reference::softmax>};
+constexpr Implementation attention_context[] = {{"bf16 dot products", attention_context_bf16},
+                                                {"f32 vectors", attention_context_f32},
+                                                reference_loops<reference::attention_context>};
 constexpr Implementation attention[] = {
     {"fused, bf16 dot products", attention_bf16}, {"fused, f32", attention_f32}, reference_loops<reference::attention>};
 constexpr Implementation add_layer_norm[] = {{"vectors", add_layer_norm_vectors},

@@ -6,14 +6,21 @@
 namespace assay::cpu {
 
 // linear.cc
+/// As MatmulPeak::kernel names our tiles where they were measured to be the fastest.
+constexpr const char* bf16_tiles_name = "amx bf16 tiles";
+Offer linear_bf16_tiles_if_fastest(const Call& call, const MachineFacts& facts);
+Offer linear_onednn_tiles(const Call& call, const MachineFacts& facts);
+Offer linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer linear_bf16(const Call& call, const MachineFacts& facts);
+Offer linear_f16_chunks(const Call& call, const MachineFacts& facts);
 Offer linear_f32(const Call& call, const MachineFacts& facts);
 Offer linear_widened(const Call& call, const MachineFacts& facts);
-Offer linear_onednn_packed(const Call& call, const MachineFacts& facts);
 Offer linear_onednn(const Call& call, const MachineFacts& facts);
 
 // quantized_linear.cc
+Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
 
@@ -45,6 +52,13 @@ Offer rope_vectors(const Call& call, const MachineFacts& facts);
 // attention.cc
 Offer attention_bf16(const Call& call, const MachineFacts& facts);
 Offer attention_f32(const Call& call, const MachineFacts& facts);
+
+// attention_parts.cc
+Offer attention_scores_bf16(const Call& call, const MachineFacts& facts);
+Offer attention_scores_f32(const Call& call, const MachineFacts& facts);
+Offer softmax_vectors(const Call& call, const MachineFacts& facts);
+Offer attention_context_bf16(const Call& call, const MachineFacts& facts);
+Offer attention_context_f32(const Call& call, const MachineFacts& facts);
 
 // select.cc
 Offer select_row_vectors(const Call& call, const MachineFacts& facts);

@@ -255,7 +255,7 @@ class Matmul final : public Kernel {
     const std::byte* const bias = converted ? tensors.workspace + bias_offset() : tensors.bias;
     Epilogue epilogue;
     epilogue.sums = code_.sums;
-    if (code_.operand == DType::u8) {
+    if (code_.operand == DType::u8) {  // what s8 + 128 adds to each sum
       const std::size_t sums = column_sums_offset(code_.packing, call_.out, call_.in);
       epilogue.column_sums = reinterpret_cast<const std::int32_t*>(tensors.weight + sums) + n;
     }

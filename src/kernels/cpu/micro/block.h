@@ -33,6 +33,10 @@ constexpr int vector_rows = 12;
 void multiply_f32(const Block& block, int rows);   ///< AVX-512. rows <= vector_rows
 void multiply_bf16(const Block& block, int rows);  ///< AVX512-BF16: vdpbf16ps. rows <= vector_rows
 void multiply_u8s8(const Block& block, int rows);  ///< AVX512-VNNI: vpdpbusd, a unsigned. rows <= vector_rows
+/// AVX512-FP16: vfmadd231ph. Sums of one call are kept in f16 and then added to c. rows <= vector_rows
+void multiply_f16(const Block& block, int rows);
+void multiply_bf16_tiles(const Block& block, int rows);  ///< AMX-BF16: tdpbf16ps. Any number of rows
+void multiply_s8_tiles(const Block& block, int rows);    ///< AMX-INT8: tdpbssd, both signed. Any number of rows
 
 /// Rewrites a stretch of a panel in the operand's dtype: `groups` groups as stored, front to back. AVX-512.
 using Widen = void (*)(const std::byte* panel, std::int64_t groups, std::byte* wide);

@@ -8,8 +8,9 @@
 #define ASSAY_TARGET(list) ASSAY_PRAGMA(clang attribute push(__attribute__((target(list))), apply_to = function))
 #define ASSAY_TARGET_END ASSAY_PRAGMA(clang attribute pop)
 #else
-#define ASSAY_TARGET(list)       \
-  ASSAY_PRAGMA(GCC target(list)) \
+#define ASSAY_TARGET(list)                               \
+  ASSAY_PRAGMA(GCC target(list))                         \
+  ASSAY_PRAGMA(GCC diagnostic ignored "-Wuninitialized") \
   ASSAY_PRAGMA(GCC diagnostic ignored "-Wmaybe-uninitialized")
 #define ASSAY_TARGET_END
 #endif

@@ -1,0 +1,111 @@
+#include "kernels/cpu/matmul_codes.h"
+
+#include <algorithm>
+
+namespace assay::cpu::codes {
+namespace {
+
+// A long chunk of a panel (128 KiB) and of a block of rows share the second cache. Widened panels stay in the first one
+// as f32 or bf16, and so do the panels of tiles, which are loaded once for every 32 rows.
+constexpr std::int64_t long_chunk_groups = 1024;
+constexpr std::int64_t widened_groups = 256;
+constexpr std::int64_t tile_chunk_groups = 128;
+constexpr int tile_rows_at_once = 256;
+
+/// The same code with its panels widened from another dtype first. A chunk is whole groups of both.
+MatmulCode widened(MatmulCode code, DType stored, micro::Widen widen, const char* description) {
+  code.description = description;
+  code.chunk = std::min(code.chunk, widened_groups * code.group);
+  code.packing = panels_of(stored);
+  code.widen = widen;
+  return code;
+}
+
+}  // namespace
+
+MatmulCode f32() {
+  return {.description = "avx512 f32",
+          .operand = DType::f32,
+          .sums = DType::f32,
+          .accumulator = DType::f32,
+          .group = 1,
+          .multiply = micro::multiply_f32,
+          .block_rows = micro::vector_rows,
+          .chunk = long_chunk_groups,
+          .packing = panels_of(DType::f32),
+          .widen = nullptr};
+}
+
+MatmulCode bf16_dot_products() {
+  return {.description = "avx512 bf16 dot products",
+          .operand = DType::bf16,
+          .sums = DType::f32,
+          .accumulator = DType::f32,
+          .group = 2,
+          .multiply = micro::multiply_bf16,
+          .block_rows = micro::vector_rows,
+          .chunk = long_chunk_groups * 2,
+          .packing = panels_of(DType::bf16),
+          .widen = nullptr};
+}
+
+MatmulCode bf16_tiles() {
+  MatmulCode code = bf16_dot_products();
+  code.description = "amx bf16 tiles";
+  code.multiply = micro::multiply_bf16_tiles;
+  code.block_rows = tile_rows_at_once;
+  code.chunk = tile_chunk_groups * 2;
+  return code;
+}
+
+MatmulCode vnni() {
+  return {.description = "avx512 vnni u8 x s8",
+          .operand = DType::u8,
+          .sums = DType::s32,
+          .accumulator = DType::s32,
+          .group = 4,
+          .multiply = micro::multiply_u8s8,
+          .block_rows = micro::vector_rows,
+          .chunk = long_chunk_groups * 4,
+          .packing = panels_of(DType::s8),
+          .widen = nullptr};
+}
+
+MatmulCode s8_tiles() {
+  MatmulCode code = vnni();
+  code.description = "amx s8 tiles";
+  code.operand = DType::s8;
+  code.multiply = micro::multiply_s8_tiles;
+  code.block_rows = tile_rows_at_once;
+  code.chunk = tile_chunk_groups * 4;
+  return code;
+}
+
+MatmulCode f16_chunks(std::int64_t in, int chunk) {
+  return {.description = "avx512 fp16, flushed to f32 by chunks",
+          .operand = DType::f16,
+          .sums = DType::f32,
+          .accumulator = DType::f16,
+          .group = 1,
+          .multiply = micro::multiply_f16,
+          .block_rows = micro::vector_rows,
+          .chunk = chunk > 0 ? chunk : std::max<std::int64_t>(in, 1),
+          .packing = panels_of(DType::f16),
+          .widen = nullptr};
+}
+
+MatmulCode f32_from(DType stored) {
+  if (stored == DType::f16) return widened(f32(), stored, micro::f16_to_f32, "avx512 f32 from f16");
+  if (stored == DType::bf16) return widened(f32(), stored, micro::bf16_to_f32, "avx512 f32 from bf16");
+  return widened(f32(), stored, micro::s8_to_f32, "avx512 f32 from s8");
+}
+
+MatmulCode bf16_dot_products_from_s8() {
+  return widened(bf16_dot_products(), DType::s8, micro::s8_to_bf16, "avx512 bf16 dot products from s8");
+}
+
+MatmulCode bf16_tiles_from_s8() {
+  return widened(bf16_tiles(), DType::s8, micro::s8_to_bf16, "amx bf16 tiles from s8");
+}
+
+}  // namespace assay::cpu::codes

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "kernels/cpu/matmul.h"
+
+/// The ways to multiply that are ours. Each needs the instruction set that its description names.
+namespace assay::cpu::codes {
+
+MatmulCode f32();
+MatmulCode bf16_dot_products();
+MatmulCode bf16_tiles();
+MatmulCode vnni();
+MatmulCode s8_tiles();
+/// f16 products and sums; sums go to f32 after `chunk` products, 0: after all of them.
+MatmulCode f16_chunks(std::int64_t in, int chunk);
+
+/// The same products from weights that are stored in `stored` and widened panel by panel: f16 or bf16 or s8 to f32.
+MatmulCode f32_from(DType stored);
+/// s8 weights to bf16, which holds them exactly.
+MatmulCode bf16_dot_products_from_s8();
+MatmulCode bf16_tiles_from_s8();
+
+}  // namespace assay::cpu::codes

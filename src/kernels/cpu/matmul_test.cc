@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/threads.h"
+#include "hardware/machine.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/linear_testing.h"
+#include "kernels/cpu/matmul_codes.h"
+#include "kernels/cpu/micro/f16_chunk.h"
+#include "kernels/cpu/micro/simulated_tiles.h"
+#include "kernels/quantized_linear.h"
+#include "tensor/small_float.h"
+
+namespace assay::cpu {
+namespace {
+
+using testing::LinearCase;
+using testing::LinearProblem;
+
+template <typename Tiles>
+void multiply_simulated(const micro::Block& block, int rows) {
+  Tiles tiles;
+  micro::multiply_with_tiles(tiles, block, rows);
+}
+
+/// 32 f16, each operation rounded once, as the vector registers of AVX512-FP16 do it.
+struct SimulatedF16 {
+  struct Vector {
+    std::uint16_t lanes[32];
+  };
+  static float value(std::uint16_t bits) { return to_f32(f16{bits}); }
+  static Vector zero() { return {}; }
+  static Vector load_weights(const std::byte* panel) {
+    Vector result;
+    std::memcpy(&result, panel, sizeof(result));
+    return result;
+  }
+  static Vector broadcast(const std::byte* a) {
+    Vector result;
+    for (auto& lane : result.lanes) std::memcpy(&lane, a, sizeof(lane));
+    return result;
+  }
+  static Vector multiply_add(Vector sums, Vector a, Vector weights) {
+    for (int i = 0; i < 32; ++i) {
+      const double exact = static_cast<double>(value(a.lanes[i])) * value(weights.lanes[i]) + value(sums.lanes[i]);
+      sums.lanes[i] = static_cast<std::uint16_t>(encode(exact, f16_format));
+    }
+    return sums;
+  }
+  static void flush(std::byte* c, Vector sums, micro::Sums mode) {
+    auto* const f32 = reinterpret_cast<float*>(c);
+    for (int i = 0; i < 32; ++i) f32[i] = (mode == micro::Sums::start ? 0 : f32[i]) + value(sums.lanes[i]);
+  }
+};
+
+void multiply_simulated_f16(const micro::Block& block, int rows) {
+  micro::multiply_f16_up_to<SimulatedF16, micro::vector_rows>(block, rows);
+}
+
+std::vector<float> run_with(const LinearCase& c, Offer offer) {
+  LinearProblem problem(c);
+  const auto& prepared = std::get<Prepared>(offer);
+  problem.hand_over(prepared);
+  problem.run(prepared);
+  EXPECT_TRUE(problem.gaps_untouched()) << to_string(c);
+  return problem.y();
+}
+
+std::vector<float> reference(const LinearCase& c) {
+  set_threads(1);
+  return run_with(c, prepare(reference_backend(), LinearProblem(c).call(), {}));
+}
+
+/// The case run by that code, whatever this machine has.
+std::vector<float> run_code(const LinearCase& c, const MatmulCode& code) {
+  const LinearProblem problem(c);
+  const bool quantized = c.weight == DType::s8;
+  const LinearCall linear = quantized ? quantized_linear_call(problem.call()) : linear_call(problem.call());
+  return run_with(c, prepare_matmul(linear, read_machine_facts(), code, {}));
+}
+
+void expect_close(const LinearCase& c, const std::vector<float>& expected, const std::vector<float>& found, double of) {
+  double largest = 1e-6;
+  for (const float value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  ASSERT_EQ(expected.size(), found.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(expected[i], found[i], largest * of) << "element " << i << " of " << to_string(c);
+  }
+}
+
+struct Size {
+  std::int64_t rows;
+  std::int64_t in;
+  std::int64_t out;
+};
+/// Rows that fill no tile, one, two and more; depths below, at and past a tile's and past a chunk; more rows than a
+/// task.
+constexpr Size sizes[] = {{1, 1, 1},    {15, 31, 32},  {16, 32, 33},  {17, 64, 40},   {32, 65, 64},
+                          {33, 70, 31}, {48, 300, 96}, {70, 520, 70}, {300, 130, 33}, {5, 1100, 64}};
+
+LinearCase case_of(const Size& size, DType x, DType weight, DType y) {
+  LinearCase c;
+  c.rows = size.rows;
+  c.in = size.in;
+  c.out = size.out;
+  c.x = x;
+  c.weight = weight;
+  c.y = y;
+  c.x_gap = 3;
+  c.y_gap = 5;
+  c.activation = Activation::silu;
+  return c;
+}
+
+TEST(Tiles, Bf16ProductsAgreeWithTheLoops) {
+  MatmulCode code = codes::bf16_tiles();
+  code.multiply = multiply_simulated<micro::SimulatedBf16Tiles>;
+  for (const Size& size : sizes) {
+    const LinearCase c = case_of(size, DType::bf16, DType::bf16, DType::f32);
+    expect_close(c, reference(c), run_code(c, code), 2e-6);
+  }
+}
+
+TEST(Tiles, S8ProductsAgreeWithTheLoops) {
+  MatmulCode code = codes::s8_tiles();
+  code.multiply = multiply_simulated<micro::SimulatedS8Tiles>;
+  for (const Size& size : sizes) {
+    const LinearCase c = case_of(size, DType::s8, DType::s8, DType::f32);
+    expect_close(c, reference(c), run_code(c, code), 2e-6);
+  }
+}
+
+TEST(Tiles, WeightOnlyInt8IsWidenedIntoThem) {
+  MatmulCode code = codes::bf16_tiles_from_s8();
+  code.multiply = multiply_simulated<micro::SimulatedBf16Tiles>;
+  for (const Size& size : sizes) {
+    const LinearCase c = case_of(size, DType::bf16, DType::s8, DType::f32);
+    expect_close(c, reference(c), run_code(c, code), 2e-6);
+  }
+}
+
+TEST(Tiles, TheHardwareDoesWhatTheSimulationDoes) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.amx_bf16 || !facts.isa.amx_int8) GTEST_SKIP() << "no AMX here";
+  for (const Size& size : sizes) {
+    const LinearCase floats = case_of(size, DType::bf16, DType::bf16, DType::f32);
+    expect_close(floats, reference(floats), run_code(floats, codes::bf16_tiles()), 2e-6);
+    const LinearCase bytes = case_of(size, DType::s8, DType::s8, DType::f32);
+    expect_close(bytes, reference(bytes), run_code(bytes, codes::s8_tiles()), 2e-6);
+  }
+}
+
+/// Sums in f16 round after every product: the order of the products is part of the result, so it has to be equal.
+TEST(F16Chunks, RoundAsTheReferenceSimulatesThem) {
+  for (const Size& size : sizes) {
+    for (const int chunk : {0, 16, 64}) {
+      LinearCase c = case_of(size, DType::f16, DType::f16, DType::f32);
+      c.activation = Activation::none;
+      c.accumulator = DType::f16;
+      c.chunk = chunk;
+      MatmulCode code = codes::f16_chunks(size.in, chunk);
+      code.multiply = multiply_simulated_f16;
+      expect_close(c, reference(c), run_code(c, code), 1e-7);
+    }
+  }
+}
+
+std::string first_choice(const LinearCase& c, const MachineFacts& facts) {
+  const Offer offer = prepare(cpu_backend(), LinearProblem(c).call(), facts);
+  return std::holds_alternative<Prepared>(offer) ? std::get<Prepared>(offer).description
+                                                 : std::get<Declined>(offer).why;
+}
+
+Verdict first_verdict(const LinearCase& c, const MachineFacts& facts) {
+  return std::get<Prepared>(prepare(cpu_backend(), LinearProblem(c).call(), facts)).verdict;
+}
+
+constexpr InstructionSets zen4 = {.avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
+
+bool starts_with(const std::string& text, std::string_view start) {
+  return text.starts_with(start);
+}
+
+TEST(Choice, FollowsTheInstructionSets) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  const Size size = {128, 768, 768};
+  const LinearCase f32 = case_of(size, DType::f32, DType::f32, DType::f32);
+  const LinearCase bf16 = case_of(size, DType::bf16, DType::bf16, DType::bf16);
+  const LinearCase f16 = case_of(size, DType::f16, DType::f16, DType::f16);
+  const LinearCase s8 = case_of(size, DType::s8, DType::s8, DType::bf16);
+  EXPECT_PRED2(starts_with, first_choice(f32, facts), "avx512 f32,");
+  EXPECT_PRED2(starts_with, first_choice(bf16, facts), "avx512 bf16 dot products,");
+  EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx512 f32 from f16,");
+  EXPECT_PRED2(starts_with, first_choice(s8, facts), "avx512 vnni");
+  EXPECT_EQ(Verdict::native, first_verdict(bf16, facts));
+  EXPECT_EQ(Verdict::widened, first_verdict(f16, facts));
+  facts.isa.avx512_bf16 = false;
+  EXPECT_PRED2(starts_with, first_choice(bf16, facts), "avx512 f32 from bf16,");
+  EXPECT_EQ(Verdict::emulated, first_verdict(bf16, facts));
+  facts.isa.avx512_vnni = false;
+  EXPECT_FALSE(starts_with(first_choice(s8, facts), "avx512"));
+}
+
+MatmulPeak measured(DType operand, double instruction_gflops, const char* kernel) {
+  MatmulPeak peak;
+  peak.operand = operand;
+  peak.instruction_gflops = instruction_gflops;
+  peak.kernel = kernel;
+  return peak;
+}
+
+TEST(Choice, LeavesADotProductThatWasMeasuredSlow) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  facts.peaks = {measured(DType::f32, 442, "avx512 f32"), measured(DType::bf16, 220, "avx512 f32 from 16-bit storage")};
+  const LinearCase c = case_of({128, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
+  EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 f32 from bf16,");
+  EXPECT_EQ(Verdict::widened, first_verdict(c, facts));
+}
+
+TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  facts.isa.amx_tile = facts.isa.amx_bf16 = facts.isa.amx_int8 = facts.isa.avx512_fp16 = true;
+  const LinearCase c = case_of({128, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
+  EXPECT_PRED2(starts_with, first_choice(c, facts), "oneDNN");
+  facts.peaks = {measured(DType::bf16, 6000, bf16_tiles_name)};
+  EXPECT_PRED2(starts_with, first_choice(c, facts), "amx bf16 tiles,");
+}
+
+}  // namespace
+}  // namespace assay::cpu
