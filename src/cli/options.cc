@@ -26,6 +26,9 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   command.add_option("--device", options.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
   command.add_option("--with", options.overrides,
                      "dtypes by role in the precision's place: norm=f16,softmax=f16,head=f32");
+  static const std::map<std::string, Casts> casts = {{"once", Casts::once}, {"every-call", Casts::every_call}};
+  command.add_option("--casts", options.casts, "mixed-*: cast weights once, or at every call as autocast does")
+      ->transform(CLI::CheckedTransformer(casts));
   static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};
   command.add_option("--fusion", options.fusion, "on, or off (what others call eager)")
       ->transform(CLI::CheckedTransformer(fusion));

@@ -110,6 +110,7 @@ Record blank_record(const Model& model, const BenchRequest& request, const Machi
   record.threads = facts.threads;
   record.logits = request.engine.program.logits == LogitRows::last ? "last" : "all";
   record.fusion = request.engine.fusion == Fusion::on ? "on" : "off";
+  record.casts = request.engine.casts == Casts::once ? "once" : "every-call";
   record.seed = static_cast<std::int64_t>(request.seed);
   record.machine =
       fmt::format("{}, {} cores{}", facts.processor, facts.cores, facts.cap.empty() ? "" : ", capped at " + facts.cap);

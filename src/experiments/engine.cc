@@ -38,7 +38,8 @@ Program prepared_program(const Model& model, const PrecisionChoice& precision, c
 
 std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
                                         const MachineFacts& facts) {
-  const PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
+  PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
+  choice.casts = options.casts;
   return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
                                     find_backend(options.device), facts);
 }

@@ -19,6 +19,7 @@ struct EngineOptions {
   std::string device = "cpu";
   std::string overrides;  ///< `--with norm=f16,head=f32`
   Fusion fusion = Fusion::on;
+  Casts casts = Casts::once;  ///< mixed-*
   ProgramOptions program;
 };
 

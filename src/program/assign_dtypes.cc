@@ -52,7 +52,16 @@ class Assigner {
     if (id == no_value || dtype(id) == wanted) return id;
     const auto known = casts_.find({id, wanted});
     if (known != casts_.end()) return known->second;
-    return casts_[{id, wanted}] = add(op::cast, {id}, {}, wanted);
+    const ValueId result = add(op::cast, {id}, {}, wanted);
+    if (is_autocast_weight(id)) to_.recompute(result);
+    return casts_[{id, wanted}] = result;
+  }
+
+  /// A matrix that autocast casts at each call.
+  bool is_autocast_weight(ValueId id) const {
+    const Value& value = to_.program().value(id);
+    return precision_.casts == Casts::every_call && row_.rule == Activations::autocast_lists &&
+           value.source == Source::weight && value.shape.size() == 2;
   }
 
   ValueId add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes, DType out) {

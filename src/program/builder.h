@@ -25,6 +25,8 @@ class Builder {
   std::size_t add_node(Node node);
 
   void set_dtype(ValueId value, DType dtype) { program_.value(value).dtype = dtype; }
+  /// The value is computed in every run though its inputs are constant.
+  void recompute(ValueId value) { program_.value(value).constant = false; }
 
   const Program& program() const { return program_; }
   Program take() { return std::move(program_); }

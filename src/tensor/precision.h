@@ -63,10 +63,17 @@ struct RoleOverride {
   DType dtype;
 };
 
+/// When the 16-bit copies of f32 weights that autocast works with are made.
+enum class Casts : std::uint8_t {
+  once,       ///< Beforehand, and packed.
+  every_call  ///< At each call, which is what autocast does and why it is often slower.
+};
+
 /// A row as a run uses it: with overrides, and with `native_16bit` settled.
 struct PrecisionChoice {
   Precision row;
   std::vector<RoleOverride> overrides;
+  Casts casts = Casts::once;
 
   /// "bf16", or "bf16[softmax=f32]" where something is overridden.
   std::string name() const;
