@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "runtime/arena.h"
 
 namespace assay {
 namespace {
@@ -14,63 +13,17 @@ bool reads_a_table(const Node& node) {
   return node.operation == &op::embedding || node.operation == &op::add_rows;
 }
 
-/// Nodes that run at every step and whose results somebody wants, in order.
-std::vector<std::size_t> live_nodes(const Program& program, const std::vector<std::string>& outputs) {
-  std::vector<bool> wanted(program.values.size(), false);
-  for (const std::string& name : outputs) {
-    const ValueId id = program.output(name);
-    if (id == no_value) fail_user("output '{}': this model has none of that name", name);
-    wanted[static_cast<std::size_t>(id)] = true;
-  }
-  std::vector<std::size_t> live;
-  for (std::size_t index = program.nodes.size(); index-- > 0;) {
-    const Node& node = program.nodes[index];
-    const auto is_wanted = [&](ValueId id) {
-      return id != no_value && !program.value(id).constant && wanted[static_cast<std::size_t>(id)];
-    };
-    if (std::none_of(node.outputs.begin(), node.outputs.end(), is_wanted)) continue;
-    for (const ValueId id : node.inputs) {
-      if (id != no_value) wanted[static_cast<std::size_t>(id)] = true;
-    }
-    live.push_back(index);
-  }
-  std::reverse(live.begin(), live.end());
-  return live;
-}
-
-/// The value whose memory `id` is a window into, and where in it the window begins.
-struct Window {
-  ValueId root = no_value;
-  std::int64_t offset_bytes = 0;
-};
-
-Window window(const Program& program, const std::vector<std::size_t>& producer, ValueId id) {
-  Window result{id, 0};
-  while (producer[static_cast<std::size_t>(result.root)] != static_cast<std::size_t>(-1)) {
-    const Node& node = program.nodes[producer[static_cast<std::size_t>(result.root)]];
-    if (!node.operation->alias) break;
-    result.offset_bytes += node.attributes.offset * static_cast<std::int64_t>(size_of(program.value(id).dtype));
-    result.root = node.inputs[0];
-  }
-  return result;
-}
-
-std::vector<std::size_t> producers(const Program& program) {
-  std::vector<std::size_t> producer(program.values.size(), static_cast<std::size_t>(-1));
-  for (std::size_t index = 0; index < program.nodes.size(); ++index) {
-    for (const ValueId id : program.nodes[index].outputs) {
-      if (id != no_value) producer[static_cast<std::size_t>(id)] = index;
-    }
-  }
-  return producer;
-}
-
 }  // namespace
 
 Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), options_(std::move(options)) {
   if (options_.extent.batch < 1 || options_.extent.seq < 1)
     fail_user("batch and sequence length: at least 1 is needed");
-  place_values();
+  layout_ = lay_out(instance_.program(), options_);
+  for (const std::size_t node : layout_.nodes) {
+    steps_.emplace_back();
+    steps_.back().node = node;
+  }
+  arena_bytes_ = layout_.bytes;
   refuse_what_does_not_fit();
   prepare_steps();
   bind();
@@ -87,59 +40,6 @@ void Plan::refuse_what_does_not_fit() const {
       static_cast<double>(needed), static_cast<double>(available));
 }
 
-/// Offsets of everything that is computed. Workspaces come behind, one for all steps, since steps run one after
-/// another.
-void Plan::place_values() {
-  const Program& program = instance_.program();
-  const std::vector<std::size_t> producer = producers(program);
-  placements_.resize(program.values.size());
-  const auto touch = [&](ValueId id, int step) {
-    if (id == no_value || program.value(id).constant) return;
-    const Window at = window(program, producer, id);
-    Placement& root = placements_[static_cast<std::size_t>(at.root)];
-    if (root.bytes == 0) {
-      root.bytes = storage_bytes(program, at.root, options_.extent);
-      root.first_step = step;
-    }
-    root.last_step = std::max(root.last_step, step);
-  };
-  int step = 0;
-  for (const NamedValue& in : program.inputs) touch(in.value, 0);
-  for (const std::size_t index : live_nodes(program, options_.outputs)) {
-    const Node& node = program.nodes[index];
-    if (!node.operation->alias) {
-      steps_.emplace_back();
-      steps_.back().node = index;
-      ++step;
-    }
-    for (const ValueId id : node.inputs) touch(id, step);
-    for (const ValueId id : node.outputs) touch(id, step);
-  }
-  for (const std::string& name : options_.outputs) touch(program.output(name), step + 1);
-  for (const NamedValue& in : program.inputs) touch(in.value, step + 1);
-
-  std::vector<Lifetime> lifetimes;
-  std::vector<std::size_t> roots;
-  for (std::size_t id = 0; id < placements_.size(); ++id) {
-    const Placement& placement = placements_[id];
-    if (placement.bytes == 0) continue;
-    lifetimes.push_back({placement.bytes, placement.first_step, placement.last_step, -1});
-    roots.push_back(id);
-  }
-  arena_bytes_ = arrange(lifetimes);
-  for (std::size_t i = 0; i < roots.size(); ++i) placements_[roots[i]].offset = lifetimes[i].offset;
-
-  for (std::size_t id = 0; id < placements_.size(); ++id) {
-    const Value& value = program.values[id];
-    if (value.constant) continue;
-    const Window at = window(program, producer, static_cast<ValueId>(id));
-    const Placement& root = placements_[static_cast<std::size_t>(at.root)];
-    if (root.offset < 0) continue;
-    placements_[id].offset = root.offset + at.offset_bytes;
-    placements_[id].row_stride = program.value(at.root).shape.back().at(options_.extent);
-  }
-}
-
 void Plan::prepare_steps() {
   const Program& program = instance_.program();
   // Tables come last: they are read in whatever layout the linear that shares the weight has chosen.
@@ -151,59 +51,71 @@ void Plan::prepare_steps() {
   }
 }
 
-void Plan::prepare_step(std::size_t index) {
-  Step& step = steps_[index];
+/// What the kernel of a node is told.
+Call Plan::call_for(const Node& node) const {
   const Program& program = instance_.program();
-  const Node& node = program.nodes[step.node];
   Call call{node.operation, node.attributes, {}, {}, instance_.facts().threads};
   for (const ValueId id : node.inputs) {
-    Argument argument = describe(program, id, options_.extent);
+    Argument argument = is_absent_mask(id) ? Argument{} : describe(program, id, options_.extent);
     if (argument.present && !argument.constant) argument.row_stride = placement(id).row_stride;
-    if (argument.constant) {
-      if (const Packing* packing = instance_.held_packing(id)) argument.packing = *packing;
-    }
-    const bool is_mask = id != no_value && program.value(id).name == "attention_mask";
-    if (is_mask && !options_.masked) argument = {};
+    if (const Packing* packing = argument.constant ? instance_.held_packing(id) : nullptr) argument.packing = *packing;
     call.inputs.push_back(std::move(argument));
   }
   for (const ValueId id : node.outputs) {
-    call.outputs.push_back(describe(program, id, options_.extent));
-    if (id != no_value && placement(id).offset < 0) call.outputs.back() = {};
+    const bool wanted = id != no_value && placement(id).offset >= 0;
+    call.outputs.push_back(wanted ? describe(program, id, options_.extent) : Argument{});
   }
+  return call;
+}
+
+bool Plan::is_absent_mask(ValueId id) const {
+  return id != no_value && !options_.masked && instance_.program().value(id).name == "attention_mask";
+}
+
+void Plan::prepare_step(std::size_t index) {
+  Step& step = steps_[index];
+  const Node& node = instance_.program().nodes[step.node];
+  const Call call = call_for(node);
   Offer offer = prepare(instance_.backend(), call, instance_.facts());
   if (const auto* declined = std::get_if<Declined>(&offer)) {
     fail_lacking("{} ({}): {}", node.path, node.operation->name, declined->why);
   }
   Prepared& prepared = std::get<Prepared>(offer);
+  step.inputs = hold_constants(node, call, prepared);
+  step.flops = assay::flops(instance_.program(), node, options_.extent);
+  step.bytes = assay::bytes(instance_.program(), node, options_.extent);
+  step.ledger = ledger_row(node, call, prepared);
+  step.kernel = std::move(prepared.kernel);
+  workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));
+}
+
+/// Addresses of the node's constants in the packing that its kernel wants; null for what is computed.
+std::vector<const std::byte*> Plan::hold_constants(const Node& node, const Call& call, const Prepared& prepared) {
+  std::vector<const std::byte*> addresses;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const ValueId id = node.inputs[i];
-    if (!call.inputs[i].constant) {
-      step.inputs.push_back(nullptr);
-      continue;
-    }
     Packing packing;
     packing.dtype = call.inputs[i].dtype;
     if (i < prepared.packing.size() && prepared.packing[i].kind != Packing::Kind::plain) packing = prepared.packing[i];
-    step.inputs.push_back(instance_.hold(id, packing).data);
+    addresses.push_back(call.inputs[i].constant ? instance_.hold(node.inputs[i], packing).data : nullptr);
   }
   instance_.release_intermediates();
-  workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));
-  step.flops = assay::flops(program, node, options_.extent);
-  step.bytes = assay::bytes(program, node, options_.extent);
-  const DType stored =
-      node.inputs.empty() || node.inputs[0] == no_value ? DType::f32 : program.value(node.inputs[0]).dtype;
-  step.ledger = {node.path,
-                 node.operation->name,
-                 name(node.role),
-                 instance_.precision().name(),
-                 prepared.description,
-                 prepared.operand,
-                 prepared.accumulator,
-                 stored,
-                 prepared.verdict,
-                 prepared.evidence,
-                 instance_.backend().device};
-  step.kernel = std::move(prepared.kernel);
+  return addresses;
+}
+
+LedgerRow Plan::ledger_row(const Node& node, const Call& call, const Prepared& prepared) const {
+  LedgerRow row;
+  row.path = node.path;
+  row.operation = node.operation->name;
+  row.role = name(node.role);
+  row.requested = instance_.precision().name();
+  row.kernel = prepared.description;
+  row.operand = prepared.operand;
+  row.accumulator = prepared.accumulator;
+  row.stored = call.in(0).dtype;
+  row.verdict = prepared.verdict;
+  row.evidence = prepared.evidence;
+  row.device = instance_.backend().device;
+  return row;
 }
 
 void Plan::bind() {
@@ -219,8 +131,7 @@ void Plan::bind() {
     const Node& node = program.nodes[step.node];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
-      if (id == no_value || program.value(id).constant) continue;
-      if (program.value(id).name == "attention_mask" && !options_.masked) continue;
+      if (id == no_value || program.value(id).constant || is_absent_mask(id)) continue;
       step.inputs[i] = address(id);
     }
     for (const ValueId id : node.outputs) step.outputs.push_back(id == no_value ? nullptr : address(id));
@@ -288,7 +199,7 @@ double Plan::bytes() const {
 Ledger Plan::ledger() const {
   Ledger ledger;
   for (const NamedValue& in : instance_.program().inputs) {
-    if (in.name == "attention_mask" && !options_.masked) continue;
+    if (is_absent_mask(in.value)) continue;
     ledger.inputs.push_back({in.name, instance_.program().value(in.value).dtype, instance_.backend().device});
   }
   for (const Step& step : steps_) ledger.rows.push_back(step.ledger);

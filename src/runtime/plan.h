@@ -6,24 +6,10 @@
 #include <vector>
 
 #include "runtime/instance.h"
+#include "runtime/layout.h"
 #include "tensor/ledger.h"
 
 namespace assay {
-
-struct PlanOptions {
-  Extent extent;
-  bool masked = false;  ///< An attention mask will be given; without one every position is real.
-  std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
-};
-
-/// Where a value lies while a plan runs.
-struct Placement {
-  std::int64_t offset = -1;  ///< Bytes from the arena's start; -1: not in the arena.
-  std::int64_t bytes = 0;
-  std::int64_t row_stride = 0;  ///< Elements.
-  int first_step = 0;
-  int last_step = 0;
-};
 
 struct Step {
   std::size_t node = 0;  ///< Index into program().nodes.
@@ -60,7 +46,7 @@ class Plan {
 
   const PlanOptions& options() const { return options_; }
   const std::vector<Step>& steps() const { return steps_; }
-  const Placement& placement(ValueId value) const { return placements_[static_cast<std::size_t>(value)]; }
+  const Placement& placement(ValueId value) const { return layout_.values[static_cast<std::size_t>(value)]; }
   std::int64_t arena_bytes() const { return arena_bytes_; }
   std::int64_t peak_bytes() const;  ///< Held constants and arena.
   double flops() const;
@@ -70,15 +56,18 @@ class Plan {
  private:
   void refuse_what_does_not_fit() const;
   void prepare_steps();
-  void prepare_step(std::size_t node);
-  void place_values();
+  void prepare_step(std::size_t index);
+  Call call_for(const Node& node) const;
+  bool is_absent_mask(ValueId id) const;
+  std::vector<const std::byte*> hold_constants(const Node& node, const Call& call, const Prepared& prepared);
+  LedgerRow ledger_row(const Node& node, const Call& call, const Prepared& prepared) const;
   void bind();
   std::byte* address(ValueId value);
 
   Instance& instance_;
   PlanOptions options_;
   std::vector<Step> steps_;
-  std::vector<Placement> placements_;
+  Layout layout_;
   AlignedBytes arena_;
   std::int64_t arena_bytes_ = 0;
   std::int64_t workspace_bytes_ = 0;

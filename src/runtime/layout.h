@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+
+namespace assay {
+
+struct PlanOptions {
+  Extent extent;
+  bool masked = false;  ///< An attention mask will be given; without one every position is real.
+  std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
+};
+
+/// Where a value lies while a plan runs.
+struct Placement {
+  std::int64_t offset = -1;  ///< Bytes from the arena's start; -1: not in the arena.
+  std::int64_t bytes = 0;
+  std::int64_t row_stride = 0;  ///< Elements.
+  int first_step = 0;
+  int last_step = 0;
+};
+
+/// Which nodes run, in order, and where every value that they compute lies.
+struct Layout {
+  std::vector<std::size_t> nodes;  ///< Those that compute something wanted; windows compute nothing.
+  std::vector<Placement> values;   ///< By ValueId.
+  std::int64_t bytes = 0;          ///< Of the arena, workspaces not counted.
+};
+
+/// Throws a user error for an output that the program does not have.
+Layout lay_out(const Program& program, const PlanOptions& options);
+
+}  // namespace assay
