@@ -16,20 +16,26 @@ import unicodedata
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 MARKS = [c for c in range(0x110000) if unicodedata.combining(chr(c))]
 NUMBERS = [c for c in range(0x110000) if chr(c).isnumeric()]
 PUNCTUATION = [c for c in range(0x110000) if unicodedata.category(chr(c))[0] in "PS"]
-SPACES = [9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 32, 32, 0x85, 0xA0, 0x1680, 0x180E, *range(0x2000, 0x2010), 0x2028, 0x2029,
-          0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF]
-ODD = [0, 1, 0x7F, 0x80, 0xAD, 0x130, 0x131, 0xDF, 0x1E9E, 0x17F, 0x212A, 0x212B, 0x3A3, 0x345, 0x344, 0x1E9B, 0x200B, 0x200C,
-       0x200D, 0x2028, 0xFB01, 0xFB06, 0xFFFC, 0xFFFD, 0xFFFE, 0xFFFF, 0x10FFFF, 0xE000, 0x1F468, 0x1F3FD, 0xFE0F, 0x1F1FA,
-       0x302E, 0x302F, 0x16FF0, 0x1D165, 0x1D16D, 0x3099, 0x1100, 0x1161, 0x11A8, 0xAC00, 0xD7A3, 0x4E00, 0x9FFF, 0xA000,
-       0x20000, 0x2A6DF, 0x2A6E0, 0x2F800, 0xF900, 0xFA0E]
-WORDS = """the of unaffable embeddings don't THEY'RE it's I'LL we'VE 'd 'S 'ſ x's naïve CAFÉ Ångström Żółć ΟΔΥΣΣΕΥΣ İstanbul
- straße дом Ёлка 한국어 日本語 テキスト नमस्ते ไทย עברית العربية e.g. 3.14 1,000 2026 ½ Ⅳ ² a@-@b <unk> ##ing ## # _ -- ... !? \
- [CLS] [SEP] [MASK] [PAD] [UNK] [cls] <|endoftext|> <|im_start|> <|im_end|> <repo_name> <s> </s>""".split()
+SPACES = [
+    9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 32, 32, 0x85, 0xA0, 0x1680, 0x180E, *range(0x2000, 0x2010),
+    0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF,
+]  # fmt: skip
+ODD = [
+    0, 1, 0x7F, 0x80, 0xAD, 0x130, 0x131, 0xDF, 0x1E9E, 0x17F, 0x212A, 0x212B, 0x3A3, 0x345, 0x344, 0x1E9B,
+    0x200B, 0x200C, 0x200D, 0x2028, 0xFB01, 0xFB06, 0xFFFC, 0xFFFD, 0xFFFE, 0xFFFF, 0x10FFFF, 0xE000,
+    0x1F468, 0x1F3FD, 0xFE0F, 0x1F1FA, 0x302E, 0x302F, 0x16FF0, 0x1D165, 0x1D16D, 0x3099, 0x1100, 0x1161,
+    0x11A8, 0xAC00, 0xD7A3, 0x4E00, 0x9FFF, 0xA000, 0x20000, 0x2A6DF, 0x2A6E0, 0x2F800, 0xF900, 0xFA0E,
+]  # fmt: skip
+WORDS = """the of unaffable embeddings don't THEY'RE it's I'LL we'VE 'd 'S 'ſ x's naïve CAFÉ Ångström Żółć ΟΔΥΣΣΕΥΣ
+İstanbul straße дом Ёлка 한국어 日本語 テキスト नमस्ते ไทย עברית العربية e.g. 3.14 1,000 2026 ½ Ⅳ ²
+a@-@b <unk> ##ing ## # _ -- ... !?
+[CLS] [SEP] [MASK] [PAD] [UNK] [cls] <|endoftext|> <|im_start|> <|im_end|> <repo_name> <s> </s>""".split()
 
 
 def random_piece(rng, specials):
@@ -78,8 +84,10 @@ def added(content, identifier, **flags):
 
 
 def gpt2_with(pre_tokenizer, **model):
-    bpe = {"type": "BPE", "vocab": "@models/gpt2-tokenizer/vocab.json", "merges": "@models/gpt2-tokenizer/merges.txt", **model}
-    return {"version": "1.0", "added_tokens": [added("<|endoftext|>", 50256)], "pre_tokenizer": pre_tokenizer, "model": bpe}
+    files = {"vocab": "@models/gpt2-tokenizer/vocab.json", "merges": "@models/gpt2-tokenizer/merges.txt"}
+    specials = [added("<|endoftext|>", 50256)]
+    bpe = {"type": "BPE", **files, **model}
+    return {"version": "1.0", "added_tokens": specials, "pre_tokenizer": pre_tokenizer, "model": bpe}
 
 
 def small_wordpiece(normalizer, added_tokens):
@@ -89,7 +97,8 @@ def small_wordpiece(normalizer, added_tokens):
     next_id = len(vocab)
     specials = [added(t, vocab[t]) for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]")]
     specials += [added(t, next_id + i, **flags) for i, (t, flags) in enumerate(added_tokens)]
-    return {"version": "1.0", "added_tokens": specials, "normalizer": normalizer, "pre_tokenizer": {"type": "BertPreTokenizer"},
+    return {"version": "1.0", "added_tokens": specials, "normalizer": normalizer,
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
             "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                       "max_input_chars_per_word": 12, "vocab": vocab}}  # fmt: skip
@@ -102,29 +111,32 @@ def bert_normalizer(**on):
 
 def definitions():
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    whole = {**byte_level, "use_regex": False}
-    split = lambda expression: {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
+    whole, prefixed = {**byte_level, "use_regex": False}, {**byte_level, "add_prefix_space": True}
+    split = lambda regex: {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
     sequence = lambda *parts: {"type": "Sequence", "pretokenizers": list(parts)}
-    strange = [("ab", {"lstrip": True, "rstrip": True}), ("abc", {"single_word": True}), ("DÉ", {"normalized": True, "special": False}),
-               (" é ", {"normalized": True, "special": False, "single_word": True}), ("de", {"normalized": True, "rstrip": True}),
-               (" x", {}), ("e\u0301", {"normalized": True, "lstrip": True, "special": False})]  # fmt: skip
+    nfd_lower = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}
+    plain = {"normalized": True, "special": False}
+    strange = [("ab", {"lstrip": True, "rstrip": True}), ("abc", {"single_word": True}), ("DÉ", plain),
+               (" é ", {**plain, "single_word": True}), ("dh", {"normalized": True, "rstrip": True}),
+               (" x", {}), ("e\u0301", {**plain, "lstrip": True})]  # fmt: skip
     return {
         "gpt2-digits": gpt2_with(sequence({"type": "Digits", "individual_digits": True}, byte_level)),
-        "gpt2-digit-runs-prefix": gpt2_with(sequence({"type": "Digits", "individual_digits": False}, {**byte_level, "add_prefix_space": True})),
+        "gpt2-digit-runs-prefix": gpt2_with(sequence({"type": "Digits", "individual_digits": False}, prefixed)),
         "gpt2-llama3": gpt2_with(sequence(split(LLAMA3), whole), ignore_merges=True),
         "gpt2-qwen2": gpt2_with(sequence(split(LLAMA3.replace("{1,3}", "")), whole)),
         "small-uncased": small_wordpiece(bert_normalizer(), strange),
         "small-cased": small_wordpiece(bert_normalizer(lowercase=False), strange),
         "small-lower-accents": small_wordpiece(bert_normalizer(strip_accents=False), strange),
         "small-unclean": small_wordpiece(bert_normalizer(clean_text=False, handle_chinese_chars=False), []),
-        "small-nfd-lower": small_wordpiece({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}, strange),
+        "small-nfd-lower": small_wordpiece(nfd_lower, strange),
     }  # fmt: skip
 
 
 def vocabulary_text(name, **config):
     """A folder with vocab.txt and tokenizer_config.json, as transformers reads it."""
     definition = json.loads(pathlib.Path(SHARED, "models/distilbert-sst2-mini/tokenizer.json").read_text("utf-8"))
-    definition["normalizer"] = bert_normalizer(lowercase=config["do_lower_case"], strip_accents=config.get("strip_accents"))
+    accents = config.get("strip_accents")
+    definition["normalizer"] = bert_normalizer(lowercase=config["do_lower_case"], strip_accents=accents)
     return name, {"vocabulary_text": "models/distilbert-sst2-mini/vocab.txt", "config": config}, load(definition)
 
 

@@ -17,7 +17,7 @@ struct AddedToken {
   bool lstrip = false;       ///< Swallows the white space before it.
   bool rstrip = false;       ///< Swallows the white space after it.
   bool normalized = false;   ///< Looked for in the normalised text, itself normalised.
-  bool special = false;      ///< Added before the others: gives way to them where two normalise alike.
+  bool special = false;      ///< Added before the others.
 };
 
 /// A part of a text: an added token, or text in between (id -1). Empty parts do not occur.
@@ -29,7 +29,8 @@ struct Segment {
 /// Finds added tokens: leftmost first, of those the longest.
 class AddedTokenFinder {
  public:
-  /// `pattern` is what to look for, not empty; the last token of a pattern has it.
+  /// `pattern` is what to look for, not empty; the last token of a pattern has it (of two
+  /// that normalise alike the `tokenizers` library takes one or the other, from run to run).
   void add(std::string_view pattern, const AddedToken& token);
   /// The parts of a text (valid UTF-8) in order. Where a token that strips has swallowed the white space with which
   /// the next one begins, both stand, as in the `tokenizers` library.
