@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "hardware/concurrent_rate.h"
 #include "hardware/isa_cap.h"
 #include "kernels/kernel.h"
 #include "program/operation.h"
@@ -16,12 +17,13 @@
 namespace assay {
 namespace {
 
-constexpr MatmulShape small_shape{.rows = 128, .in = 256, .out = 512};
-constexpr double longest_run_s = 0.25;
+constexpr MatmulShape small_shape{.rows = 64, .in = 256, .out = 256};
+constexpr double longest_run_s = 0.05;
 constexpr double longest_trial_s = 0.2;
-constexpr int trial_runs = 20;
+constexpr int least_trials = 3;
+constexpr int most_trials = 20;
 constexpr int least_rounds = 3;
-constexpr int runs_a_turn = 2;  // The first finds the caches full of another kernel's weights.
+constexpr double turn_s = 0.03;
 
 /// Normal values, for s8 spread over its range; a block of them repeated, since only their bits' variety matters.
 Tensor random_tensor(DType dtype, const Shape& shape) {
@@ -38,29 +40,27 @@ Tensor random_tensor(DType dtype, const Shape& shape) {
   return converted(values.view(), dtype);
 }
 
-/// A call and its plain tensors.
+/// A call of one thread and its plain inputs; the output is described and not held.
 struct Problem {
   Call call;
   std::vector<Tensor> inputs;
-  Tensor output;
 };
 
-Argument argument_of(const Tensor& tensor, bool Argument::*mark) {
+Argument argument_of(DType dtype, const Shape& shape, bool Argument::*mark) {
   Argument argument;
   argument.present = true;
-  argument.dtype = tensor.dtype();
-  argument.shape = tensor.shape();
-  argument.row_stride = tensor.shape().back();
+  argument.dtype = dtype;
+  argument.shape = shape;
+  argument.row_stride = shape.back();
   argument.*mark = true;
   return argument;
 }
 
-Problem make_problem(DType operand, const MatmulShape& shape, int threads) {
+Problem make_problem(DType operand, const MatmulShape& shape) {
   const bool quantized = operand == DType::s8;
   constexpr auto varies = &Argument::present;
   constexpr auto constant = &Argument::constant;
   Problem problem;
-  problem.output = Tensor(quantized ? DType::f32 : operand, {shape.rows, shape.out});
   problem.inputs.push_back(random_tensor(operand, {shape.rows, shape.in}));
   if (quantized) problem.inputs.push_back(random_tensor(DType::f32, {shape.rows}));
   problem.inputs.push_back(random_tensor(operand, {shape.out, shape.in}));
@@ -68,45 +68,54 @@ Problem make_problem(DType operand, const MatmulShape& shape, int threads) {
 
   const std::size_t first_constant = quantized ? 2 : 1;
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-    problem.call.inputs.push_back(argument_of(problem.inputs[i], i < first_constant ? varies : constant));
+    problem.call.inputs.push_back(
+        argument_of(problem.inputs[i].dtype(), problem.inputs[i].shape(), i < first_constant ? varies : constant));
   }
-  problem.call.outputs.push_back(argument_of(problem.output, varies));
+  problem.call.outputs.push_back(argument_of(quantized ? DType::f32 : operand, {shape.rows, shape.out}, varies));
   problem.call.operation = quantized ? &op::quantized_linear : &op::linear;
   problem.call.attributes.accumulator = quantized ? DType::s32 : DType::f32;
-  problem.call.threads = threads;
+  problem.call.threads = 1;
   return problem;
 }
 
-/// A prepared kernel with its packed inputs. Refers to the problem, which has to live longer.
-class Matmul {
+/// The inputs of a problem as a kernel wants them; constants packed. Refers to the problem.
+class PackedInputs {
  public:
-  Matmul(Problem& problem, Prepared prepared) : prepared_(std::move(prepared)) {
-    for (std::size_t i = 0; i < problem.inputs.size(); ++i) inputs_.push_back(packed(problem.inputs[i], i));
-    outputs_.push_back(problem.output.data());
-    workspace_ = allocate_aligned(std::max<std::size_t>(prepared_.workspace_bytes, 64));
+  PackedInputs(const Problem& problem, const Prepared& prepared) {
+    for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+      const bool packs = i < prepared.packing.size() && prepared.packing[i].kind != Packing::Kind::plain;
+      pointers_.push_back(packs ? packed(problem.inputs[i], prepared.packing[i]) : problem.inputs[i].data());
+    }
   }
-
-  double time_s() const {
-    const Memory memory{.inputs = inputs_, .outputs = outputs_, .workspace = workspace_.get()};
-    const double begin_s = now_s();
-    prepared_.kernel->run(memory);
-    return now_s() - begin_s;
-  }
-  const Prepared& prepared() const { return prepared_; }
+  std::span<const std::byte* const> pointers() const { return pointers_; }
 
  private:
-  const std::byte* packed(const Tensor& plain, std::size_t index) {
-    if (index >= prepared_.packing.size()) return plain.data();
-    const Packing& packing = prepared_.packing[index];
-    if (packing.kind == Packing::Kind::plain) return plain.data();
+  const std::byte* packed(const Tensor& plain, const Packing& packing) {
     packed_.push_back(allocate_aligned(packed_bytes(packing, plain.shape()[0], plain.shape()[1])));
     pack(plain.view(), packing, packed_.back().get());
     return packed_.back().get();
   }
 
-  Prepared prepared_;
   std::vector<AlignedBytes> packed_;
-  std::vector<const std::byte*> inputs_;
+  std::vector<const std::byte*> pointers_;
+};
+
+/// One thread's kernel with what it writes to.
+class Worker {
+ public:
+  Worker(const Argument& output, Prepared prepared) : prepared_(std::move(prepared)) {
+    output_ = Tensor(output.dtype, output.shape);
+    outputs_ = {output_.data()};
+    workspace_ = allocate_aligned(std::max<std::size_t>(prepared_.workspace_bytes, 64));
+  }
+  void run(const PackedInputs& inputs) const {
+    prepared_.kernel->run({.inputs = inputs.pointers(), .outputs = outputs_, .workspace = workspace_.get()});
+  }
+  const Prepared& prepared() const { return prepared_; }
+
+ private:
+  Prepared prepared_;
+  Tensor output_;
   std::vector<std::byte*> outputs_;
   AlignedBytes workspace_;
 };
@@ -117,10 +126,10 @@ struct Candidate {
   const MachineFacts* facts;
 };
 
-std::optional<Matmul> prepare(const Candidate& candidate, Problem& problem) {
+std::optional<Prepared> prepare(const Candidate& candidate, const Problem& problem) {
   Offer offer = candidate.implementation->prepare(problem.call, *candidate.facts);
   if (!std::holds_alternative<Prepared>(offer)) return std::nullopt;
-  return Matmul(problem, std::move(std::get<Prepared>(offer)));
+  return std::move(std::get<Prepared>(offer));
 }
 
 std::vector<Candidate> candidates_for(const Operation* operation, std::span<const MachineFacts> variants) {
@@ -145,99 +154,120 @@ std::vector<MachineFacts> variants_of(MachineFacts facts, DType operand) {
   return variants;
 }
 
+/// A kernel that takes turns, a worker for each thread.
+struct Entry {
+  Entry(const Candidate& candidate, const Problem& problem, Prepared first, int threads) : inputs(problem, first) {
+    workers.emplace_back(problem.call.out(0), std::move(first));
+    while (workers.size() < static_cast<std::size_t>(threads)) {
+      workers.emplace_back(problem.call.out(0), std::move(*prepare(candidate, problem)));
+    }
+  }
+
+  PackedInputs inputs;
+  std::vector<Worker> workers;
+  std::vector<double> gflops;  ///< Of each round.
+};
+
 /// What is timed for one operand dtype.
 struct Contest {
+  DType operand;
   std::vector<MachineFacts> variants;
   Problem problem;
-  std::vector<Matmul> entries;
-  std::vector<double> best_s;
+  std::vector<std::unique_ptr<Entry>> entries;
   std::vector<MatmulRate> slow;  ///< Too slow for the shape: rates of the small one.
 };
 
-MatmulRate rate_of(DType operand, const Prepared& prepared, double flops, double best_s) {
-  return {operand, prepared.operand, prepared.description, flops / best_s * 1e-9};
-}
-
-double processor_s() {
+double clock_s(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-struct Trial {
-  double wall_s = 1e9;
-  double processor_s = 1e9;  ///< Of all threads together.
-};
-
-/// The best of many runs where they are short. Processor time tells plain loops from a kernel that lost its core.
-Trial try_out(const Matmul& matmul) {
+/// Processor time of one run on this thread alone: plain loops are told from a kernel that lost its core.
+double trial_s(const Worker& worker, const PackedInputs& inputs) {
+  worker.run(inputs);  // Some kernels write their code in the first run.
   const double stop_s = now_s() + longest_trial_s;
-  Trial best;
-  for (int i = 0; i < trial_runs && now_s() < stop_s; ++i) {
-    const double processor_begin_s = processor_s();
-    best.wall_s = std::min(best.wall_s, matmul.time_s());
-    best.processor_s = std::min(best.processor_s, processor_s() - processor_begin_s);
+  double best_s = 1e9;
+  for (int i = 0; i < least_trials || (i < most_trials && now_s() < stop_s); ++i) {
+    const double begin_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+    worker.run(inputs);
+    best_s = std::min(best_s, clock_s(CLOCK_THREAD_CPUTIME_ID) - begin_s);
   }
-  return best;
+  return best_s;
+}
+
+/// Lets the candidate in as an entry, or notes its rate at the small shape where it is too slow for the large one.
+void admit(Contest& contest, const Candidate& candidate, const Problem& small, const MatmulShape& shape, int threads) {
+  const Worker trial(small.call.out(0), std::move(*prepare(candidate, small)));
+  const double seconds = trial_s(trial, PackedInputs(small, trial.prepared()));
+  std::optional<Prepared> prepared;
+  if (seconds * shape.flops() / small_shape.flops() <= longest_run_s) prepared = prepare(candidate, contest.problem);
+  if (prepared) {
+    contest.entries.push_back(std::make_unique<Entry>(candidate, contest.problem, std::move(*prepared), threads));
+  } else {
+    contest.slow.push_back({contest.operand, trial.prepared().operand, trial.prepared().description,
+                            small_shape.flops() * threads / seconds * 1e-9});
+  }
 }
 
 std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, const MatmulShape& shape) {
   auto contest = std::make_unique<Contest>();
+  contest->operand = operand;
   contest->variants = variants_of(facts, operand);
-  contest->problem = make_problem(operand, shape, facts.threads);
-  Problem small = make_problem(operand, small_shape, facts.threads);
+  contest->problem = make_problem(operand, shape);
+  const Problem small = make_problem(operand, small_shape);
   std::set<std::string> seen;
   for (const Candidate& candidate : candidates_for(contest->problem.call.operation, contest->variants)) {
-    const std::optional<Matmul> trial = prepare(candidate, small);
-    if (!trial || !seen.insert(trial->prepared().description).second) continue;
-    const Trial small_trial = try_out(*trial);
-    const double expected_s = small_trial.processor_s / facts.threads * shape.flops() / small_shape.flops();
-    if (expected_s > longest_run_s) {
-      contest->slow.push_back(rate_of(operand, trial->prepared(), small_shape.flops(), small_trial.wall_s));
-    } else if (std::optional<Matmul> entry = prepare(candidate, contest->problem)) {
-      contest->entries.push_back(std::move(*entry));
-      contest->best_s.push_back(1e9);
-    }
+    const std::optional<Prepared> offer = prepare(candidate, small);
+    if (!offer || !seen.insert(offer->description).second) continue;
+    admit(*contest, candidate, small, shape, facts.threads);
   }
   return contest;
 }
 
-void take_turns(std::span<const std::unique_ptr<Contest>> contests, double seconds_each) {
+void take_turn(Entry& entry, double flops) {
+  const Window window = [&](int thread) {
+    entry.workers[static_cast<std::size_t>(thread)].run(entry.inputs);
+    return flops;
+  };
+  entry.gflops.push_back(concurrent_rate(static_cast<int>(entry.workers.size()), turn_s, window) * 1e-9);
+}
+
+void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops, double seconds_each) {
   std::size_t entries = 0;
   for (const auto& contest : contests) entries += contest->entries.size();
   const double stop_s = now_s() + seconds_each * static_cast<double>(entries);
   for (int round = 0; round < least_rounds || now_s() < stop_s; ++round) {
     for (const auto& contest : contests) {
-      for (std::size_t i = 0; i < contest->entries.size() * runs_a_turn; ++i) {
-        double& best_s = contest->best_s[i / runs_a_turn];
-        best_s = std::min(best_s, contest->entries[i / runs_a_turn].time_s());
-      }
+      for (const auto& entry : contest->entries) take_turn(*entry, flops);
     }
   }
 }
 
-}  // namespace
-
-MatmulShape peak_shape(int threads) {
-  return {.rows = 256 * std::int64_t{threads}, .in = 1024, .out = 1024};
+MatmulRate rate_of(DType operand, const Entry& entry) {
+  std::vector<double> gflops = entry.gflops;
+  const auto upper_quartile = gflops.begin() + static_cast<std::ptrdiff_t>(gflops.size() * 3 / 4);
+  std::nth_element(gflops.begin(), upper_quartile, gflops.end());
+  const Prepared& prepared = entry.workers.front().prepared();
+  return {operand, prepared.operand, prepared.description, *upper_quartile};
 }
+
+}  // namespace
 
 MatmulRates measure_matmuls(const MachineFacts& facts, const MatmulShape& shape, double seconds_each) {
   std::vector<std::unique_ptr<Contest>> contests;
-  constexpr DType operands[] = {DType::f32, DType::f16, DType::bf16, DType::s8};
-  for (const DType operand : operands) contests.push_back(make_contest(facts, operand, shape));
-
+  for (const DType operand : {DType::f32, DType::f16, DType::bf16, DType::s8}) {
+    contests.push_back(make_contest(facts, operand, shape));
+  }
   MatmulRates result;
   const double begin_s = now_s();
-  const double processor_begin_s = processor_s();
-  take_turns(contests, seconds_each);
-  result.processor_share = (processor_s() - processor_begin_s) / ((now_s() - begin_s) * facts.threads);
-  for (std::size_t c = 0; c < contests.size(); ++c) {
-    const Contest& contest = *contests[c];
-    for (std::size_t i = 0; i < contest.entries.size(); ++i) {
-      result.rates.push_back(rate_of(operands[c], contest.entries[i].prepared(), shape.flops(), contest.best_s[i]));
-    }
-    result.rates.insert(result.rates.end(), contest.slow.begin(), contest.slow.end());
+  const double processor_begin_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+  take_turns(contests, shape.flops(), seconds_each);
+  result.processor_share =
+      (clock_s(CLOCK_PROCESS_CPUTIME_ID) - processor_begin_s) / ((now_s() - begin_s) * facts.threads);
+  for (const auto& contest : contests) {
+    for (const auto& entry : contest->entries) result.rates.push_back(rate_of(contest->operand, *entry));
+    result.rates.insert(result.rates.end(), contest->slow.begin(), contest->slow.end());
   }
   return result;
 }

@@ -11,9 +11,6 @@
 namespace assay {
 namespace {
 
-// Below it others had so much of the processors that the peaks come out too low to be kept for the next time.
-constexpr double least_share = 0.8;
-
 /// The best matmul with these operands; null if there is none.
 const MatmulRate* best_of(const std::vector<MatmulRate>& rates, DType operand) {
   const MatmulRate* best = nullptr;
@@ -30,9 +27,10 @@ std::vector<MatmulRate> only_native(std::vector<MatmulRate> rates) {
 
 MatmulEvidence gather(const InstructionPeak& peak, const std::vector<MatmulRate>& rates, const std::string& cap) {
   MatmulEvidence found{.operand = peak.operand, .set = peak.set, .kernel = {}, .cap = cap};
-  found.instruction_gflops = peak.gflops;
   const std::vector<MatmulRate> native = only_native(rates);
   if (const MatmulRate* best = best_of(native, peak.operand)) found.native_gflops = best->gflops;
+  // No matmul outruns its instruction: where it seems to, the loop was disturbed and the matmul is the better witness.
+  if (!peak.set.empty()) found.instruction_gflops = std::max(peak.gflops, found.native_gflops);
   if (const MatmulRate* best = best_of(rates, DType::f32)) found.fp32_gflops = best->gflops;
   if (const MatmulRate* best = best_of(rates, peak.operand)) {
     found.matmul_gflops = best->gflops;
@@ -74,8 +72,8 @@ void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds
 MachineFacts probe(const ProbeOptions& options) {
   MachineFacts facts = read_machine_facts(options.machine);
   if (options.cache == ProbeCache::use && load_measurements(facts)) return facts;
-  measure_facts(facts, options.shape.value_or(peak_shape(facts.threads)), options.seconds_each);
-  if (options.cache != ProbeCache::none && facts.measured_share >= least_share) store_measurements(facts);
+  measure_facts(facts, options.shape, options.seconds_each);
+  if (options.cache != ProbeCache::none) store_measurements(facts);
   return facts;
 }
 

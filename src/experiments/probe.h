@@ -1,10 +1,9 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "experiments/matmul_peaks.h"
 #include "hardware/machine.h"
 
@@ -19,8 +18,8 @@ enum class ProbeCache : std::uint8_t {
 struct ProbeOptions {
   FactsOptions machine;
   ProbeCache cache = ProbeCache::use;
-  std::optional<MatmulShape> shape;  ///< Of the matmul peaks; absent: peak_shape.
-  double seconds_each = 0.3;         ///< For each kernel of each operand dtype.
+  MatmulShape shape;
+  double seconds_each = 0.3;  ///< For each kernel of each operand dtype.
 };
 
 /// read_machine_facts with the measured part filled: read bandwidth, instruction and matmul peaks for f32, f16, bf16
@@ -30,6 +29,11 @@ MachineFacts probe(const ProbeOptions& options = {});
 
 /// Fills the measured part of these facts.
 void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds_each);
+
+/// Whether others had more than half of the processor time that measuring asked for, so that peaks may be too low.
+inline bool was_busy(const MachineFacts& facts) {
+  return facts.measured_share < 0.5;
+}
 
 /// cache_folder()/probe-<hash of the processor, its caches, threads and this build's kernels>-<cap>-<version>.json
 std::filesystem::path probe_cache_file(const MachineFacts& facts);

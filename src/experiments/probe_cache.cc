@@ -1,6 +1,7 @@
 #include "experiments/probe_cache.h"
 
 #include <array>
+#include <chrono>
 #include <system_error>
 
 #include "base/error.h"
@@ -15,7 +16,16 @@ namespace assay {
 namespace {
 
 // Goes up whenever peaks or verdicts are made in another way than before; new kernels change the hash by themselves.
-constexpr int version = 1;
+constexpr int version = 2;
+
+// What a busy machine gave serves the commands of the moment and is then measured again.
+constexpr auto busy_lifetime = std::chrono::minutes(10);
+
+bool outlived(const MachineFacts& facts, const std::filesystem::path& file) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(file, error);
+  return was_busy(facts) && (error || std::filesystem::file_time_type::clock::now() - written > busy_lifetime);
+}
 
 /// Everything that the measured part depends on, as one text.
 std::string identity(const MachineFacts& facts) {
@@ -61,7 +71,10 @@ std::filesystem::path probe_cache_file(const MachineFacts& facts) {
 }
 
 bool load_measurements(MachineFacts& facts) {
-  const std::filesystem::path file = probe_cache_file(facts);
+  return load_measurements(facts, probe_cache_file(facts));
+}
+
+bool load_measurements(MachineFacts& facts, const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return false;
   try {
@@ -71,6 +84,7 @@ bool load_measurements(MachineFacts& facts) {
     filled.measured_share = json.at("measured_share").get<double>();
     filled.bandwidth_gbs = json.at("bandwidth_gbs").get<double>();
     for (const Json& peak : json.at("peaks")) filled.peaks.push_back(parse_peak(peak));
+    if (outlived(filled, file)) return false;
     facts = std::move(filled);
     return true;
   } catch (const Json::exception&) {  // Written by another hand: measure again.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "experiments/probe.h"
 #include "hardware/isa_cap.h"
@@ -63,10 +64,10 @@ std::string peaks_table(const MachineFacts& facts) {
 
 /// Empty where the machine was ours while the peaks were measured.
 std::string busy_warning(const MachineFacts& facts) {
-  if (facts.peaks.empty() || facts.measured_share >= 0.8) return {};
+  if (facts.peaks.empty() || !was_busy(facts)) return {};
   return labelled(
       "busy", fmt::format("others had much of the processors: measuring got {:.0f} % of the time it asked for, so the "
-                          "matmul figures are too low and were not kept",
+                          "figures may be too low; they are kept for ten minutes only",
                           100 * facts.measured_share));
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "experiments/probe_cache.h"
 #include "hardware/isa_cap.h"
 #include "hardware/recorded_tree.h"
@@ -14,7 +16,7 @@
 namespace assay {
 namespace {
 
-constexpr MatmulShape small{.rows = 64, .in = 128, .out = 128};
+constexpr MatmulShape small{.rows = 32, .in = 128, .out = 128};
 
 /// A machine with AMX as the probe would have filled it.
 MachineFacts filled_facts() {
@@ -95,6 +97,19 @@ TEST(ProbeCache, AFileThatDoesNotFitIsNoCache) {
   }
 }
 
+TEST(ProbeCache, WhatABusyMachineGaveIsNotKeptForLong) {
+  const OwnCache cache;
+  MachineFacts facts = filled_facts();
+  facts.measured_share = 0.2;
+  store_measurements(facts);
+  MachineFacts again = without_measurements(facts);
+  EXPECT_TRUE(load_measurements(again));
+  const std::filesystem::path file = probe_cache_file(facts);
+  std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) - std::chrono::hours(1));
+  again = without_measurements(facts);
+  EXPECT_FALSE(load_measurements(again));
+}
+
 TEST(ProbeReport, FitsThePageAndNamesEveryVerdict) {
   MachineFacts facts = filled_facts();
   facts.peaks[1].evidence += std::string(" and more words to say about it") + std::string(200, 'x') + " end";
@@ -110,8 +125,8 @@ TEST(ProbeReport, FitsThePageAndNamesEveryVerdict) {
 TEST(ProbeReport, SaysThatTheMachineWasBusy) {
   MachineFacts facts = filled_facts();
   EXPECT_EQ(render_probe(facts).find("others had much"), std::string::npos);
-  facts.measured_share = 0.5;
-  EXPECT_NE(render_probe(facts).find("measuring got 50 %"), std::string::npos);
+  facts.measured_share = 0.4;
+  EXPECT_NE(render_probe(facts).find("measuring got 40 %"), std::string::npos);
 }
 
 TEST(ProbeReport, WhatIsNotKnownIsNull) {

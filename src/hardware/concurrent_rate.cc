@@ -10,7 +10,10 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t least_windows = 16;
+// So many windows even past the budget, unless somebody else has the cores for most of the time.
+constexpr std::size_t wanted_windows = 16;
+constexpr std::size_t least_windows = 3;
+constexpr double most_budgets = 3;
 
 double upper_quartile(std::vector<double>& rates) {
   const auto at = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() * 3 / 4);
@@ -20,9 +23,10 @@ double upper_quartile(std::vector<double>& rates) {
 
 double thread_rate(int thread, double budget_s, const Window& window) {
   std::vector<double> rates;
-  const double stop_s = now_s() + budget_s;
   double begin_s = now_s();
-  while (begin_s < stop_s || rates.size() < least_windows) {
+  const double stop_s = begin_s + budget_s;
+  const double last_s = begin_s + most_budgets * budget_s;
+  while (begin_s < stop_s || rates.size() < least_windows || (rates.size() < wanted_windows && begin_s < last_s)) {
     const double work = window(thread);
     const double end_s = now_s();
     rates.push_back(work / (end_s - begin_s));

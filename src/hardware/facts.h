@@ -66,7 +66,7 @@ struct MachineFacts {
 
   double bandwidth_one_core_gbs = 0;  ///< Read bandwidth from memory, GB/s (10^9), measured; 0: not measured.
   double bandwidth_gbs = 0;           ///< The same, all threads.
-  double measured_share = 0;          ///< Of the processor time that measuring asked for and got; below 0.8: too low.
+  double measured_share = 0;          ///< Of the processor time that measuring asked for, what it got; 1: idle machine.
   std::vector<MatmulPeak> peaks;
 
   const MatmulPeak* peak(DType operand) const {
