@@ -1,139 +1,123 @@
 #include "quality/evaluate.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <map>
-#include <tuple>
+#include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/threads.h"
 #include "quality/loss.h"
+#include "quality/row_scores.h"
 
 namespace assay {
 namespace {
 
-/// Plans of one instance by shape, made when first needed.
-class Plans {
+/// The plan of one instance for one shape at a time: data cut by a protocol comes in runs of one shape, and arenas are
+/// large.
+class CurrentPlan {
  public:
-  explicit Plans(Instance& instance) : instance_(instance) {}
+  explicit CurrentPlan(Instance& instance) : instance_(instance) {}
 
-  Tensor logits(const QualityBatch& batch) {
-    const auto key = std::tuple(batch.extent.batch, batch.extent.seq, !batch.mask.empty());
-    auto known = plans_.find(key);
-    if (known == plans_.end()) {
-      // One shape at a time: data cut by a protocol comes in runs of one shape, and arenas are large.
-      plans_.clear();
-      known = plans_
-                  .emplace(key, std::make_unique<Plan>(instance_,
-                                                       PlanOptions{batch.extent, !batch.mask.empty(), {"logits"}}))
-                  .first;
+  /// Valid until the next call.
+  OutputView logits(const QualityBatch& batch) {
+    const bool masked = !batch.mask.empty();
+    if (!plan_ || plan_->options().masked != masked || plan_->options().extent.batch != batch.extent.batch ||
+        plan_->options().extent.seq != batch.extent.seq) {
+      plan_.reset();
+      plan_ = std::make_unique<Plan>(instance_, PlanOptions{batch.extent, masked, {"logits"}});
     }
-    known->second->set_inputs(batch.ids, batch.mask);
-    known->second->run();
-    return known->second->output_f32("logits");
+    plan_->set_inputs(batch.ids, batch.mask);
+    plan_->run();
+    return plan_->output("logits");
   }
 
  private:
   Instance& instance_;
-  std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::unique_ptr<Plan>> plans_;
+  std::unique_ptr<Plan> plan_;
 };
 
-struct RowScore {
-  double log_sum = 0;  ///< log of the sum of exponentials
-  std::int64_t best = 0;
-};
+/// One batch's logits where they lie in the arena, read as f32 row by row, and what is known of each row.
+struct ScoredBatch {
+  OutputView logits;  ///< (B, T, V) or (B, labels)
+  std::vector<RowScore> scores;
+  std::vector<Divergence> divergences;
+  std::vector<std::uint64_t> hashes;
+  std::vector<double> target_logits;
 
-RowScore score(std::span<const float> row) {
-  const auto highest = std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (const float logit : row) sum += std::exp(static_cast<double>(logit - *highest));
-  return {std::log(sum) + static_cast<double>(*highest), highest - row.begin()};
-}
-
-struct Divergence {
-  double kl = 0;
-  double largest_difference = 0;
-  double largest_logit = 0;
-};
-
-/// KL(p || q) = sum p (log p - log q) over one row, with both log-normalisers known.
-Divergence diverge(std::span<const float> p, const RowScore& p_score, std::span<const float> q,
-                   const RowScore& q_score) {
-  Divergence d;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    const double log_p = static_cast<double>(p[i]) - p_score.log_sum;
-    d.kl += std::exp(log_p) * (log_p - (static_cast<double>(q[i]) - q_score.log_sum));
-    d.largest_difference = std::max(d.largest_difference, static_cast<double>(std::abs(p[i] - q[i])));
-    d.largest_logit = std::max(d.largest_logit, static_cast<double>(std::abs(p[i])));
+  explicit ScoredBatch(OutputView view) : logits(std::move(view)) {
+    const auto rows = static_cast<std::size_t>(logits.tensor.count()) / classes();
+    scores.resize(rows);
+    divergences.resize(rows);
+    hashes.resize(rows);
+    target_logits.resize(rows);
   }
-  d.kl = std::max(d.kl, 0.0);
-  return d;
-}
-
-std::uint64_t hash_bits(std::uint64_t hash, const Tensor& logits) {
-  const auto* words = logits.as<std::uint32_t>();
-  for (std::int64_t i = 0; i < logits.count(); ++i) hash = (hash ^ words[i]) * 0x100000001b3U;
-  return hash;
-}
+  std::size_t rows() const { return scores.size(); }
+  std::size_t classes() const { return static_cast<std::size_t>(logits.tensor.shape.back()); }
+  /// `scratch` is where a row goes that is not f32.
+  std::span<const float> row(std::size_t index, std::vector<float>& scratch) const {
+    const DType dtype = logits.tensor.dtype;
+    const std::byte* data = logits.tensor.data + index * static_cast<std::size_t>(logits.row_stride) * size_of(dtype);
+    if (dtype == DType::f32) return {reinterpret_cast<const float*>(data), classes()};
+    scratch.resize(classes());
+    convert(dtype, data, DType::f32, scratch.data(), classes());
+    return scratch;
+  }
+};
 
 /// A row is real where its token is; a classifier's rows all are.
 bool is_real(const QualityBatch& batch, std::size_t row, std::size_t rows) {
   return batch.mask.empty() || rows != batch.mask.size() || batch.mask[row] != 0;
 }
 
-/// One batch's logits with the scores of every row.
-struct Scored {
-  Tensor logits;
-  std::vector<RowScore> rows;
-
-  std::span<const float> row(std::size_t index) const {
-    const auto classes = static_cast<std::size_t>(logits.shape().back());
-    return {logits.as<float>() + index * classes, classes};
-  }
+struct Scratch {
+  std::vector<float> mine;
+  std::vector<float> baseline;
 };
 
-Scored score_batch(Tensor logits) {
-  Scored result{std::move(logits), {}};
-  result.rows.resize(static_cast<std::size_t>(result.logits.count() / result.logits.shape().back()));
-  parallel_for(static_cast<std::int64_t>(result.rows.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto row = static_cast<std::size_t>(begin); row < static_cast<std::size_t>(end); ++row)
-      result.rows[row] = score(result.row(row));
-  });
-  return result;
-}
-
-void add_targets(const Scored& scored, const QualityBatch& batch, Quality& quality) {
-  double total = 0;
-  std::int64_t counted = 0;
-  for (std::size_t row = 0; row < batch.targets.size(); ++row) {
-    const std::int32_t target = batch.targets[row];
-    if (target == ignored_label) continue;
-    ASSAY_ASSERT(target >= 0 && target < scored.logits.shape().back());
-    const double nll =
-        scored.rows[row].log_sum - static_cast<double>(scored.row(row)[static_cast<std::size_t>(target)]);
-    quality.nll.push_back(nll);
-    quality.correct.push_back(scored.rows[row].best == target ? 1 : 0);
-    total += nll;
-    ++counted;
+/// `baseline` is null where `mine` is the baseline itself.
+void score_row_of(ScoredBatch& mine, std::size_t row, const QualityBatch& batch, const ScoredBatch* baseline,
+                  Scratch& scratch) {
+  const std::span<const float> logits = mine.row(row, scratch.mine);
+  const ScoredRow scored = {logits, score_row(logits)};
+  mine.scores[row] = scored.score;
+  mine.hashes[row] = hash_row(scored.logits);
+  if (row < batch.targets.size() && batch.targets[row] != ignored_label) {
+    const auto target = static_cast<std::size_t>(batch.targets[row]);
+    ASSAY_ASSERT(target < scored.logits.size());
+    mine.target_logits[row] = scored.logits[target];
   }
-  if (counted > 0) quality.batch_mean_nll.push_back(total / static_cast<double>(counted));
+  if (baseline == nullptr) return;
+  mine.divergences[row] = diverge_row({baseline->row(row, scratch.baseline), baseline->scores[row]}, scored);
 }
 
-void add_divergence(const Scored& baseline, const Scored& mine, const QualityBatch& batch, Quality& quality) {
-  const std::size_t rows = mine.rows.size();
-  std::vector<Divergence> divergences(rows);
-  parallel_for(static_cast<std::int64_t>(rows), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto row = static_cast<std::size_t>(begin); row < static_cast<std::size_t>(end); ++row) {
-      divergences[row] = diverge(baseline.row(row), baseline.rows[row], mine.row(row), mine.rows[row]);
-    }
+/// One pass over all rows: each is in the cache while it is scored, hashed and compared.
+ScoredBatch score(OutputView logits, const QualityBatch& batch, const ScoredBatch* baseline) {
+  ScoredBatch mine(std::move(logits));
+  parallel_for(static_cast<std::int64_t>(mine.rows()), 1, [&](std::int64_t begin, std::int64_t end) {
+    Scratch scratch;
+    for (std::int64_t row = begin; row < end; ++row)
+      score_row_of(mine, static_cast<std::size_t>(row), batch, baseline, scratch);
   });
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (!is_real(batch, row, rows)) continue;
-    quality.kl.push_back(static_cast<float>(divergences[row].kl));
-    quality.agreeing += baseline.rows[row].best == mine.rows[row].best ? 1 : 0;
-    quality.largest_difference = std::max(quality.largest_difference, divergences[row].largest_difference);
-    quality.largest_logit = std::max(quality.largest_logit, divergences[row].largest_logit);
+  return mine;
+}
+
+void add_targets(const ScoredBatch& scored, const QualityBatch& batch, Quality& quality) {
+  for (std::size_t row = 0; row < batch.targets.size(); ++row) {
+    if (batch.targets[row] == ignored_label) continue;
+    quality.nll.push_back(scored.scores[row].log_sum - scored.target_logits[row]);
+    quality.correct.push_back(scored.scores[row].best == batch.targets[row] ? 1 : 0);
+  }
+}
+
+void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const QualityBatch& batch, Quality& quality) {
+  for (std::size_t row = 0; row < mine.rows(); ++row) {
+    if (!is_real(batch, row, mine.rows())) continue;
+    const Divergence& divergence = mine.divergences[row];
+    quality.kl.push_back(static_cast<float>(divergence.kl));
+    quality.agreeing += baseline.scores[row].best == mine.scores[row].best ? 1 : 0;
+    quality.largest_difference = std::max(quality.largest_difference, divergence.largest_difference);
+    quality.largest_logit = std::max(quality.largest_logit, divergence.largest_logit);
+    quality.logits_hash = hash_step(quality.logits_hash, mine.hashes[row]);
   }
 }
 
@@ -142,20 +126,18 @@ void add_divergence(const Scored& baseline, const Scored& mine, const QualityBat
 std::vector<Quality> evaluate(std::span<Instance* const> instances, const QualitySet& set,
                               const EvaluateOptions& options) {
   std::vector<Quality> qualities(instances.size());
-  std::vector<Plans> plans;
+  std::vector<CurrentPlan> plans;
   for (Instance* instance : instances) plans.emplace_back(*instance);
-  for (Quality& quality : qualities) quality.logits_hash = 0xcbf29ce484222325U;
   for (std::size_t b = 0; b < set.batches.size(); ++b) {
     if (options.interrupted != nullptr && options.interrupted->load()) break;
     if (options.progress) options.progress(static_cast<double>(b) / static_cast<double>(set.batches.size()));
     const QualityBatch& batch = set.batches[b];
-    Scored baseline;
+    std::optional<ScoredBatch> baseline;
     for (std::size_t i = 0; i < instances.size(); ++i) {
-      Scored mine = score_batch(plans[i].logits(batch));
-      qualities[i].logits_hash = hash_bits(qualities[i].logits_hash, mine.logits);
+      ScoredBatch mine = score(plans[i].logits(batch), batch, baseline ? &*baseline : nullptr);
       add_targets(mine, batch, qualities[i]);
-      add_divergence(i == 0 ? mine : baseline, mine, batch, qualities[i]);
-      if (i == 0) baseline = std::move(mine);
+      add_divergence(mine, baseline ? *baseline : mine, batch, qualities[i]);
+      if (!baseline) baseline = std::move(mine);
     }
   }
   return qualities;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "program/program.h"
+#include "quality/row_scores.h"
 #include "runtime/instance.h"
 #include "runtime/plan.h"
 
@@ -32,14 +33,14 @@ struct QualitySet {
 
 /// What one instance did on every row of a set; rows in the set's order, so that two instances compare row by row.
 struct Quality {
-  std::vector<double> nll;             ///< Negative log-likelihood of the target, nats; rows that count.
-  std::vector<std::uint8_t> correct;   ///< Target is the arg max; rows that count.
-  std::vector<float> kl;               ///< KL(baseline || this) of every real row, nats.
-  std::int64_t agreeing = 0;           ///< Real rows with the baseline's arg max.
-  double largest_difference = 0;       ///< Of any logit from the baseline's.
-  double largest_logit = 0;            ///< Largest magnitude of the baseline's logits.
-  std::uint64_t logits_hash = 0;       ///< FNV-1a over the logits' bits as f32: equal where two runs are bit-identical.
-  std::vector<double> batch_mean_nll;  ///< Mean over each batch, for protocols that average batches.
+  std::vector<double> nll;            ///< Negative log-likelihood of the target, nats; rows that count.
+  std::vector<std::uint8_t> correct;  ///< Target is the arg max; rows that count.
+  std::vector<float> kl;              ///< KL(baseline || this) of every real row, nats.
+  std::int64_t agreeing = 0;          ///< Real rows with the baseline's arg max.
+  double largest_difference = 0;      ///< Of any logit from the baseline's.
+  double largest_logit = 0;           ///< Largest magnitude of the baseline's logits; 0 for the baseline itself.
+  std::uint64_t logits_hash =
+      hash_start;  ///< Over the real rows' logits as f32: equal where two runs are bit-identical.
 };
 
 struct EvaluateOptions {
@@ -48,7 +49,8 @@ struct EvaluateOptions {
 };
 
 /// Runs every instance on every batch, the first one being the baseline of the others. The instances' program gives
-/// `logits` for all positions. Memory: the logits of two instances on one batch.
+/// `logits` for all positions; their ids are inside the vocabulary and targets inside the classes. Memory beside the
+/// weights: a plan of each instance at the set's shape.
 std::vector<Quality> evaluate(std::span<Instance* const> instances, const QualitySet& set,
                               const EvaluateOptions& options);
 

@@ -1,21 +1,17 @@
 #include "quality/loss.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
+#include "quality/row_scores.h"
 
 namespace assay {
 
 double negative_log_likelihood(std::span<const float> logits, std::int32_t label) {
-  const double highest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - highest);
-  return std::log(sum) + highest - static_cast<double>(logits[static_cast<std::size_t>(label)]);
+  return score_row(logits).log_sum - static_cast<double>(logits[static_cast<std::size_t>(label)]);
 }
 
 Loss cross_entropy(const TensorView& logits, std::span<const std::int32_t> labels) {
   const std::int64_t classes = logits.shape.back();
+  ASSAY_ASSERT(static_cast<std::int64_t>(labels.size()) * classes == logits.count());
   Loss loss;
   for (std::size_t row = 0; row < labels.size(); ++row) {
     if (labels[row] == ignored_label) continue;

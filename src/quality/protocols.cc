@@ -124,6 +124,9 @@ QualitySet padded_lines(std::string_view text, const Tokenizer& tokenizer, std::
 }
 
 QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t batch) {
+  const bool labelled = scored == Scored::labels && !tokens.labels.empty();
+  if (labelled && static_cast<std::int64_t>(tokens.labels.size()) != tokens.batch)
+    fail_user("{} labels for {} rows: a classifier needs one a row", tokens.labels.size(), tokens.batch);
   QualitySet set;
   set.protocol = fmt::format("rows of {} as given", tokens.seq);
   for (std::int64_t begin = 0; begin < tokens.batch; begin += batch) {
@@ -136,8 +139,7 @@ QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t ba
     if (!tokens.attention_mask.empty())
       part.mask.assign(tokens.attention_mask.begin() + first, tokens.attention_mask.begin() + last);
     if (scored == Scored::next_tokens) score_next_tokens(part);
-    if (scored == Scored::labels && !tokens.labels.empty())
-      part.targets.assign(tokens.labels.begin() + begin, tokens.labels.begin() + begin + rows);
+    if (labelled) part.targets.assign(tokens.labels.begin() + begin, tokens.labels.begin() + begin + rows);
     set.batches.push_back(std::move(part));
   }
   return set;

@@ -1,0 +1,131 @@
+#include "quality/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace assay {
+namespace {
+
+/// The sum of the lower tail by exact integers, n <= 60.
+double two_sided_by_integers(int better, int worse) {
+  const int n = better + worse;
+  long double choose = 1;
+  long double tail = 0;
+  for (int k = 0; k <= std::min(better, worse); ++k) {
+    tail += choose;
+    choose = choose * (n - k) / (k + 1);
+  }
+  return std::min(1.0, static_cast<double>(2 * tail / std::pow(2.0L, n)));
+}
+
+TEST(McNemar, IsTheExactBinomialTest) {
+  EXPECT_NEAR(mcnemar_exact(22, 15), 0.324, 5e-4);
+  EXPECT_NEAR(mcnemar_exact(0, 5), 2.0 / 32, 1e-12);
+  EXPECT_NEAR(mcnemar_exact(1, 9), 2 * (1 + 10) / 1024.0, 1e-12);
+  EXPECT_NEAR(mcnemar_exact(2, 6), 2 * (1 + 8 + 28) / 256.0, 1e-12);
+  EXPECT_NEAR(mcnemar_exact(0, 1), 1, 1e-12);
+  for (int better = 0; better <= 30; ++better) {
+    for (int worse = 0; worse <= 30; ++worse)
+      EXPECT_NEAR(mcnemar_exact(better, worse), two_sided_by_integers(better, worse), 1e-12) << better << " " << worse;
+  }
+}
+
+TEST(McNemar, IsOneWhereNothingChangedOrBothWaysAlike) {
+  EXPECT_EQ(mcnemar_exact(0, 0), 1);
+  EXPECT_EQ(mcnemar_exact(7, 7), 1);
+}
+
+TEST(McNemar, IsSymmetricAndHoldsForThousandsOfChanges) {
+  EXPECT_EQ(mcnemar_exact(15, 22), mcnemar_exact(22, 15));
+  // 4,900 of 10,000: z = 1.99 with the correction for continuity, p = 0.0466 by the normal distribution.
+  EXPECT_NEAR(mcnemar_exact(4900, 5100), 0.0466, 5e-4);
+  EXPECT_GE(mcnemar_exact(0, 5000), 0);
+}
+
+TEST(Figures, ArePerplexityAndAccuracy) {
+  Quality quality;
+  quality.nll = {std::log(2.0), std::log(8.0)};
+  quality.correct = {1, 0};
+  const QualityFigures f = figures(quality);
+  EXPECT_EQ(f.scored, 2);
+  EXPECT_NEAR(f.perplexity, 4, 1e-12);
+  EXPECT_EQ(f.correct, 1);
+  EXPECT_EQ(f.accuracy, 0.5);
+}
+
+TEST(Figures, OfNothingAreZeroRowsNotANumber) {
+  const QualityFigures f = figures({});
+  EXPECT_EQ(f.scored, 0);
+  EXPECT_EQ(f.accuracy, 0);
+  EXPECT_EQ(f.mean_nll, 0);
+}
+
+TEST(Compare, StandardErrorIsThatOfTheDifferencesRowByRow) {
+  Quality baseline;
+  baseline.nll = {1, 5, 2, 8};
+  baseline.correct = {1, 0, 1, 0};
+  Quality mine;
+  mine.nll = {1.5, 5.5, 2.25, 8.75};  // differences 0.5, 0.5, 0.25, 0.75: mean 0.5, deviation sqrt(0.125 / 3)
+  mine.correct = {1, 1, 1, 1};
+  const QualityChange change = compare(baseline, mine);
+  EXPECT_DOUBLE_EQ(change.delta_nll, 0.5);
+  EXPECT_DOUBLE_EQ(change.delta_nll_se, std::sqrt(0.125 / 3) / 2);
+  EXPECT_EQ(change.accuracy_change, 0.5);
+  EXPECT_EQ(change.mcnemar_p, 0.5);
+}
+
+TEST(Compare, EqualRunsChangeNothing) {
+  Quality baseline;
+  baseline.nll = {1, 2, 3};
+  baseline.correct = {1, 0, 1};
+  baseline.kl = {0, 0, 0};
+  baseline.agreeing = 3;
+  const QualityChange change = compare(baseline, baseline);
+  EXPECT_EQ(change.delta_nll, 0);
+  EXPECT_EQ(change.delta_nll_se, 0);
+  EXPECT_EQ(change.mcnemar_p, 1);
+  EXPECT_EQ(change.kl_mean, 0);
+  EXPECT_EQ(change.kl_p999, 0);
+  EXPECT_EQ(change.top1_agreement, 1);
+  EXPECT_EQ(change.largest_difference, 0);
+}
+
+TEST(Compare, OneRowHasNoStandardErrorAndNoneHasNoFigures) {
+  Quality one;
+  one.nll = {2};
+  one.correct = {1};
+  EXPECT_EQ(compare(one, one).delta_nll_se, 0);
+  EXPECT_EQ(compare({}, {}).mcnemar_p, 1);
+  EXPECT_EQ(compare({}, {}).kl_p999, 0);
+}
+
+/// The 99.9th percentile of 1 .. n.
+double p999_of(int n) {
+  Quality mine;
+  for (int i = n; i >= 1; --i) mine.kl.push_back(static_cast<float>(i));
+  return compare({}, mine).kl_p999;
+}
+
+TEST(Compare, PercentileIsTheNearestRank) {
+  EXPECT_EQ(p999_of(1), 1);
+  EXPECT_EQ(p999_of(999), 999);     // 998.001 of 999 values: the 999th
+  EXPECT_EQ(p999_of(1000), 999);    // exactly 999
+  EXPECT_EQ(p999_of(1001), 1000);   // 999.999
+  EXPECT_EQ(p999_of(10000), 9990);  // exactly 9,990
+}
+
+TEST(Compare, LargestDifferenceIsRelativeToTheBaselinesLargestLogit) {
+  Quality mine;
+  mine.kl = {0.5F, 0.25F};
+  mine.agreeing = 1;
+  mine.largest_difference = 3;
+  mine.largest_logit = 12;
+  const QualityChange change = compare({}, mine);
+  EXPECT_EQ(change.largest_difference, 0.25);
+  EXPECT_EQ(change.top1_agreement, 0.5);
+  EXPECT_EQ(change.kl_mean, 0.375);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,150 @@
+#include "quality/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "model/architecture.h"
+#include "model/presets.h"
+#include "program/passes.h"
+#include "quality/compare.h"
+#include "quality/loss.h"
+#include "quality/protocols.h"
+
+namespace assay {
+namespace {
+
+ModelConfig tiny_language_model() {
+  ModelConfig config;
+  config.family = Family::gpt2;
+  config.vocab_size = 61;
+  config.context = 32;
+  config.d_model = 16;
+  config.layers = 2;
+  config.heads = config.kv_heads = 2;
+  config.head_dim = 8;
+  config.d_ff = 32;
+  config.initializer_range = 0.5;  // far from uniform, so that positions differ
+  return config;
+}
+
+/// A made-up language model on the reference backend.
+class Evaluate : public testing::Test {
+ protected:
+  std::unique_ptr<Instance> instance(const std::string& precision) {
+    const PrecisionChoice choice = choose_precision(precision, "", DType::bf16);
+    return std::make_unique<Instance>(assign_dtypes(build_program(config_, {}), choice), choice, weights_,
+                                      reference_backend(), facts_);
+  }
+  static std::vector<std::int32_t> ids(int count) {
+    std::vector<std::int32_t> result;
+    for (int i = 0; i < count; ++i) result.push_back((i * i * 7 + 3 * i) % 61);
+    return result;
+  }
+  static QualitySet set_of(std::int64_t window, std::int64_t batch) {
+    ProtocolOptions options;
+    options.window = window;
+    options.batch = batch;
+    return windows(ids(50), options);
+  }
+  std::vector<Quality> run(const std::vector<Instance*>& instances, const QualitySet& set) {
+    return evaluate(instances, set, {});
+  }
+
+  ModelConfig config_ = tiny_language_model();
+  Weights weights_ = random_weights(build_program(config_, {}), config_, 1);
+  MachineFacts facts_;
+};
+
+TEST_F(Evaluate, GivesTheNextTokenLossOfThePlansLogits) {
+  const auto fp32 = instance("fp32");
+  const QualitySet set = set_of(16, 2);
+  const Quality quality = run({fp32.get()}, set)[0];
+  Loss loss;
+  for (const QualityBatch& batch : set.batches) {
+    Plan plan(*fp32, {batch.extent, false, {"logits"}});
+    plan.set_inputs(batch.ids, {});
+    plan.run();
+    const Loss part = next_token_loss(plan.output_f32("logits").view(), batch.ids);
+    loss.total += part.total;
+    loss.counted += part.counted;
+  }
+  EXPECT_EQ(figures(quality).scored, 46);  // 15 + 15 + 15 of whole windows, 1 of the last two ids
+  EXPECT_EQ(figures(quality).scored, loss.counted);
+  EXPECT_DOUBLE_EQ(figures(quality).mean_nll, loss.mean());
+}
+
+TEST_F(Evaluate, NoFigureDependsOnHowManyRowsRunAtATime) {
+  const auto fp32 = instance("fp32");
+  const Quality one = run({fp32.get()}, set_of(8, 1))[0];
+  const Quality all = run({fp32.get()}, set_of(8, 6))[0];
+  ASSERT_EQ(one.nll.size(), all.nll.size());
+  for (std::size_t i = 0; i < one.nll.size(); ++i) EXPECT_NEAR(one.nll[i], all.nll[i], 1e-5) << i;
+}
+
+TEST_F(Evaluate, TheBaselineDoesNotDivergeFromItselfNorFromItsTwin) {
+  const auto fp32 = instance("fp32");
+  const auto twin = instance("fp32");
+  const std::vector<Quality> qualities = run({fp32.get(), twin.get()}, set_of(16, 2));
+  EXPECT_EQ(qualities[0].logits_hash, qualities[1].logits_hash);
+  const QualityChange change = compare(qualities[0], qualities[1]);
+  EXPECT_EQ(change.kl_mean, 0);
+  EXPECT_EQ(change.kl_p999, 0);
+  EXPECT_EQ(change.top1_agreement, 1);
+  EXPECT_EQ(change.delta_nll, 0);
+  EXPECT_EQ(change.largest_difference, 0);
+}
+
+TEST_F(Evaluate, CoarserPrecisionsDivergeMore) {
+  const auto fp32 = instance("fp32");
+  const auto fp16 = instance("fp16");
+  const auto bf16 = instance("bf16");
+  const std::vector<Quality> qualities = run({fp32.get(), fp16.get(), bf16.get()}, set_of(16, 2));
+  const QualityChange half = compare(qualities[0], qualities[1]);
+  const QualityChange brain = compare(qualities[0], qualities[2]);
+  EXPECT_NE(qualities[0].logits_hash, qualities[1].logits_hash);
+  EXPECT_GT(half.kl_mean, 0);
+  EXPECT_GT(brain.kl_mean, half.kl_mean);
+  EXPECT_GE(brain.kl_p999, brain.kl_mean);
+  EXPECT_GT(brain.largest_difference, half.largest_difference);
+  EXPECT_GT(half.largest_difference, 0);
+  EXPECT_LT(half.largest_difference, 0.02);
+}
+
+TEST_F(Evaluate, PaddingChangesNoFigure) {
+  const auto fp32 = instance("fp32");
+  const auto bf16 = instance("bf16");
+  const TokenBatch plain = {1, 5, {9, 8, 7, 6, 5}, {}, {}};
+  const TokenBatch padded = {1, 8, {9, 8, 7, 6, 5, 0, 1, 2}, {1, 1, 1, 1, 1, 0, 0, 0}, {}};
+  const auto alone = run({fp32.get(), bf16.get()}, given_tokens(plain, Scored::next_tokens, 1));
+  const auto filled = run({fp32.get(), bf16.get()}, given_tokens(padded, Scored::next_tokens, 1));
+  ASSERT_EQ(filled[0].nll.size(), 4u);
+  EXPECT_NEAR(figures(alone[0]).mean_nll, figures(filled[0]).mean_nll, 1e-6);
+  EXPECT_EQ(filled[1].kl.size(), 5u) << "divergence counts real rows only";
+  EXPECT_NEAR(compare(alone[0], alone[1]).kl_mean, compare(filled[0], filled[1]).kl_mean, 1e-6);
+}
+
+TEST_F(Evaluate, WithoutTargetsOnlyDivergenceIsTold) {
+  const auto fp32 = instance("fp32");
+  QualitySet set = set_of(16, 2);
+  for (QualityBatch& batch : set.batches) batch.targets.clear();
+  const Quality quality = run({fp32.get()}, set)[0];
+  EXPECT_TRUE(quality.nll.empty());
+  EXPECT_EQ(quality.kl.size(), 50u);
+}
+
+TEST_F(Evaluate, StopsBetweenBatchesAndKeepsWhatIsScored) {
+  const auto fp32 = instance("fp32");
+  std::atomic<bool> interrupted = false;
+  EvaluateOptions options;
+  options.interrupted = &interrupted;
+  options.progress = [&](double share) { interrupted = share > 0; };
+  Instance* const instances[] = {fp32.get()};
+  const Quality quality = evaluate(instances, set_of(8, 1), options)[0];
+  EXPECT_EQ(quality.nll.size(), 2 * 7u);
+}
+
+}  // namespace
+}  // namespace assay
