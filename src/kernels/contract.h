@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,22 @@ struct Outcome {
   bool ran = false;
   std::string broken;
 };
-/// Runs the case through that implementation and through the reference, and compares.
-///
-/// Allowed between them, relative to the larger of |reference| and the largest |reference| of the output: f32 2^-16,
-/// f16 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its accumulator. s8
-/// outputs may differ by 1. Nothing may be written outside the output's rows, and every result must be finite.
-Outcome run_case(const Case& one, const Implementation& implementation, const MachineFacts& facts);
+
+/// A case with its inputs made, ready to be run by any number of implementations; the reference runs once.
+class CaseRun {
+ public:
+  explicit CaseRun(const Case& one);
+  ~CaseRun();
+  /// Runs the case through that implementation and compares with the reference.
+  ///
+  /// Allowed between them, relative to the largest |reference| of the output: f32 2^-16, f16 2^-9, bf16 2^-6, whichever
+  /// is the widest among the output's dtype, the kernel's operands and its accumulator. s8 outputs may differ by 1.
+  /// Nothing may be written outside the output's rows, and every result must be finite.
+  Outcome compare(const Implementation& implementation, const MachineFacts& facts);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace assay::contract

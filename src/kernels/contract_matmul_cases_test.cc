@@ -92,7 +92,7 @@ struct AttentionShape {
 };
 constexpr AttentionShape attention_shapes[] = {
     {1, 1, 1, 1, 4},   {2, 7, 3, 1, 5},    {0, 8, 2, 2, 16},   {1, 33, 4, 2, 32},
-    {3, 65, 2, 2, 64}, {2, 130, 9, 3, 64}, {1, 40, 2, 1, 128}, {1, 300, 1, 1, 80},
+    {3, 49, 2, 2, 64}, {2, 100, 3, 1, 64}, {1, 40, 1, 1, 128}, {1, 200, 1, 1, 80},
 };
 
 Attributes attributes_of(const AttentionShape& s, std::size_t variant) {

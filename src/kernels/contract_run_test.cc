@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -197,18 +198,29 @@ std::string compare_outputs(const Case& one, Run& expected, Run& found) {
 
 }  // namespace
 
-Outcome run_case(const Case& one, const Implementation& implementation, const MachineFacts& facts) {
+struct CaseRun::State {
+  const Case& one;
+  std::vector<Buffer> inputs;
+  std::optional<Run> expected;
+};
+
+CaseRun::CaseRun(const Case& one) : state_(new State{one, {}, {}}) {}
+CaseRun::~CaseRun() = default;
+
+Outcome CaseRun::compare(const Implementation& implementation, const MachineFacts& facts) {
+  const Case& one = state_->one;
   Offer offer = implementation.prepare(one.call, facts);
   if (auto* declined = std::get_if<Declined>(&offer))
     return {.ran = false, .broken = declined->why.empty() ? "declined without a reason" : ""};
-  std::vector<Buffer> inputs;
-  for (std::size_t i = 0; i < one.call.inputs.size(); ++i) inputs.push_back(make_input(one, i));
+  if (!state_->expected) {
+    for (std::size_t i = 0; i < one.call.inputs.size(); ++i) state_->inputs.push_back(make_input(one, i));
+    Offer right = reference_of(*one.call.operation).prepare(one.call, facts);
+    state_->expected = Run{.outputs = {}, .prepared = std::move(std::get<Prepared>(right))};
+    execute(one, state_->inputs, *state_->expected);
+  }
   Run found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
-  Run expected = {.outputs = {},
-                  .prepared = std::get<Prepared>(reference_of(*one.call.operation).prepare(one.call, facts))};
-  execute(one, inputs, found);
-  execute(one, inputs, expected);
-  return {.ran = true, .broken = compare_outputs(one, expected, found)};
+  execute(one, state_->inputs, found);
+  return {.ran = true, .broken = compare_outputs(one, *state_->expected, found)};
 }
 
 }  // namespace assay::contract

@@ -21,8 +21,8 @@ constexpr Implementation linear[] = {
     {bf16_tiles_name, linear_bf16_tiles},
     {"avx512 bf16 dot products", linear_bf16},
     {"avx512 fp16", linear_f16_chunks},
-    {"avx512 f32", linear_f32},
-    {"avx512 f32 from 16-bit storage", linear_widened},
+    {"f32", linear_f32},
+    {"f32 from 16-bit storage", linear_widened},
     {"onednn", linear_onednn},
     reference_loops<reference::linear>,
 };
@@ -31,7 +31,7 @@ constexpr Implementation quantized_linear[] = {
     {"avx512 vnni", quantized_linear_vnni},
     {"amx bf16 tiles from s8", quantized_linear_bf16_tiles},
     {"avx512 bf16 dot products from s8", quantized_linear_bf16},
-    {"avx512 f32 from s8", quantized_linear_f32},
+    {"f32 from s8", quantized_linear_f32},
     reference_loops<reference::quantized_linear>,
 };
 constexpr Implementation activation[] = {{"vectors", activation_vectors}, reference_loops<reference::activation>};
@@ -40,15 +40,25 @@ constexpr Implementation gated_activation[] = {{"vectors", gated_activation_vect
 constexpr Implementation add[] = {{"vectors", add_vectors}, reference_loops<reference::add>};
 constexpr Implementation multiply[] = {{"vectors", multiply_vectors}, reference_loops<reference::multiply>};
 constexpr Implementation rope[] = {{"vectors", rope_vectors}, reference_loops<reference::rope>};
-constexpr Implementation attention_scores[] = {{"bf16 dot products", attention_scores_bf16},
-                                               {"f32 vectors", attention_scores_f32},
-                                               reference_loops<reference::attention_scores>};
+constexpr Implementation attention_scores[] = {
+    {"bf16 tiles", attention_scores_bf16_tiles},
+    {"bf16 dot products", attention_scores_bf16_dot},
+    {"f32", attention_scores_f32},
+    reference_loops<reference::attention_scores>,
+};
 constexpr Implementation softmax[] = {{"vectors", softmax_vectors}, reference_loops<reference::softmax>};
-constexpr Implementation attention_context[] = {{"bf16 dot products", attention_context_bf16},
-                                                {"f32 vectors", attention_context_f32},
-                                                reference_loops<reference::attention_context>};
+constexpr Implementation attention_context[] = {
+    {"bf16 tiles", attention_context_bf16_tiles},
+    {"bf16 dot products", attention_context_bf16_dot},
+    {"f32", attention_context_f32},
+    reference_loops<reference::attention_context>,
+};
 constexpr Implementation attention[] = {
-    {"fused, bf16 dot products", attention_bf16}, {"fused, f32", attention_f32}, reference_loops<reference::attention>};
+    {"bf16 tiles", attention_bf16_tiles},
+    {"bf16 dot products", attention_bf16_dot},
+    {"f32", attention_f32},
+    reference_loops<reference::attention>,
+};
 constexpr Implementation add_layer_norm[] = {{"vectors", add_layer_norm_vectors},
                                              reference_loops<reference::add_layer_norm>};
 constexpr Implementation add_rms_norm[] = {{"vectors", add_rms_norm_vectors}, reference_loops<reference::add_rms_norm>};

@@ -50,14 +50,17 @@ Offer multiply_vectors(const Call& call, const MachineFacts& facts);
 Offer rope_vectors(const Call& call, const MachineFacts& facts);
 
 // attention.cc
-Offer attention_bf16(const Call& call, const MachineFacts& facts);
+Offer attention_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer attention_bf16_dot(const Call& call, const MachineFacts& facts);
 Offer attention_f32(const Call& call, const MachineFacts& facts);
 
 // attention_parts.cc
-Offer attention_scores_bf16(const Call& call, const MachineFacts& facts);
+Offer attention_scores_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer attention_scores_bf16_dot(const Call& call, const MachineFacts& facts);
 Offer attention_scores_f32(const Call& call, const MachineFacts& facts);
 Offer softmax_vectors(const Call& call, const MachineFacts& facts);
-Offer attention_context_bf16(const Call& call, const MachineFacts& facts);
+Offer attention_context_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer attention_context_bf16_dot(const Call& call, const MachineFacts& facts);
 Offer attention_context_f32(const Call& call, const MachineFacts& facts);
 
 // select.cc

@@ -27,21 +27,24 @@ HWY_INLINE V32 polynomial(const float (&c)[count], V32 x) {
   return sum;
 }
 
+/// 2^n for whole n in [-126, 127]. A factor, not a sum of exponents: so NaN stays NaN.
+HWY_INLINE V32 power_of_two(V32 n) {
+  const hn::RebindToSigned<F32> integers;
+  const auto biased = hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127));
+  return hn::BitCast(f32_lanes, hn::ShiftLeft<23>(biased));
+}
+
 /// 2^x; 0 below -126. Relative error at most 1.5e-7 for x <= 127.
 HWY_INLINE V32 exp2(V32 x) {
-  const hn::RebindToSigned<F32> integers;
   const auto vanishes = hn::Lt(x, constant(-126.0F));
   const V32 inside = hn::Min(constant(127.0F), hn::Max(constant(-126.0F), x));
   const V32 whole = hn::Round(inside);
   const V32 power = polynomial(coefficients::exp2, hn::Sub(inside, whole));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
-  const V32 scaled = hn::BitCast(f32_lanes, hn::Add(hn::BitCast(integers, power), exponent));
-  return hn::IfThenZeroElse(vanishes, scaled);
+  return hn::IfThenZeroElse(vanishes, hn::Mul(power, power_of_two(whole)));
 }
 
 /// e^x; 0 below -87.3, and 2^127 or so from 88 on. Relative error at most 2.5e-7.
 HWY_INLINE V32 exp(V32 x) {
-  const hn::RebindToSigned<F32> integers;
   const auto vanishes = hn::Lt(x, constant(-87.3F));
   const V32 inside = hn::Min(constant(88.0F), hn::Max(constant(-87.3F), x));
   const V32 whole = hn::Round(hn::Mul(inside, constant(coefficients::log2_e)));
@@ -49,9 +52,7 @@ HWY_INLINE V32 exp(V32 x) {
   const V32 high = hn::NegMulAdd(whole, constant(coefficients::ln2_high), inside);
   const V32 rest = hn::NegMulAdd(whole, constant(coefficients::ln2_low), high);
   const V32 power = polynomial(coefficients::exp2, hn::Mul(rest, constant(coefficients::log2_e)));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
-  const V32 scaled = hn::BitCast(f32_lanes, hn::Add(hn::BitCast(integers, power), exponent));
-  return hn::IfThenZeroElse(vanishes, scaled);
+  return hn::IfThenZeroElse(vanishes, hn::Mul(power, power_of_two(whole)));
 }
 
 /// Relative error at most 4e-7.

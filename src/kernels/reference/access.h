@@ -1,18 +1,88 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
+#include "base/error.h"
 #include "kernels/kernel.h"
 #include "tensor/dtype.h"
+#include "tensor/small_float.h"
 
 namespace assay::reference {
 
+template <typename T>
+inline T at(const std::byte* data, std::int64_t index) {
+  return reinterpret_cast<const T*>(data)[index];
+}
+
+template <typename T>
+inline void put(std::byte* data, std::int64_t index, T value) {
+  reinterpret_cast<T*>(data)[index] = value;
+}
+
+template <typename T>
+inline T to_integer(double value) {
+  if (std::isnan(value)) return 0;
+  constexpr double lowest = std::numeric_limits<T>::lowest();
+  constexpr double highest = std::numeric_limits<T>::max();
+  return static_cast<T>(std::clamp(std::nearbyint(value), lowest, highest));
+}
+
 /// Element `index` of an array of that dtype, exactly.
-double load(DType dtype, const std::byte* data, std::int64_t index);
+inline double load(DType dtype, const std::byte* data, std::int64_t index) {
+  switch (dtype) {
+    case DType::f64:
+      return at<double>(data, index);
+    case DType::f32:
+    case DType::tf32:
+      return at<float>(data, index);
+    case DType::f16:
+      return decode(at<std::uint16_t>(data, index), f16_format);
+    case DType::bf16:
+      return decode(at<std::uint16_t>(data, index), bf16_format);
+    case DType::e4m3:
+      return decode(at<std::uint8_t>(data, index), e4m3_format);
+    case DType::e5m2:
+      return decode(at<std::uint8_t>(data, index), e5m2_format);
+    case DType::s32:
+      return at<std::int32_t>(data, index);
+    case DType::s8:
+      return at<std::int8_t>(data, index);
+    case DType::u8:
+      return at<std::uint8_t>(data, index);
+  }
+  ASSAY_ASSERT(!"a dtype");
+  return 0;
+}
+
 /// Writes `value` with one rounding: to nearest even; integers saturate.
-void store(DType dtype, std::byte* data, std::int64_t index, double value);
+inline void store(DType dtype, std::byte* data, std::int64_t index, double value) {
+  switch (dtype) {
+    case DType::f64:
+      return put(data, index, value);
+    case DType::f32:
+    case DType::tf32:
+      return put(data, index, static_cast<float>(value));
+    case DType::f16:
+      return put(data, index, static_cast<std::uint16_t>(encode(value, f16_format)));
+    case DType::bf16:
+      return put(data, index, static_cast<std::uint16_t>(encode(value, bf16_format)));
+    case DType::e4m3:
+      return put(data, index, static_cast<std::uint8_t>(encode(value, e4m3_format)));
+    case DType::e5m2:
+      return put(data, index, static_cast<std::uint8_t>(encode(value, e5m2_format)));
+    case DType::s32:
+      return put(data, index, to_integer<std::int32_t>(value));
+    case DType::s8:
+      return put(data, index, to_integer<std::int8_t>(value));
+    case DType::u8:
+      return put(data, index, to_integer<std::uint8_t>(value));
+  }
+  ASSAY_ASSERT(!"a dtype");
+}
 
 /// An input as rows and columns of doubles, whatever its dtype and row stride.
 class Reader {

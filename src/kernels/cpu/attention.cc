@@ -1,0 +1,123 @@
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/targets.h"
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention.cc"
+#include <hwy/foreach_target.h>
+// clang-format on
+#include "kernels/cpu/attention_tiles-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+
+/// What of K and V stands packed in a part's scratch.
+struct PackedHead {
+  std::int64_t batch = -1;
+  std::int64_t kv_head = -1;
+  RealKeys keys;
+};
+
+void pack_head(const AttentionWork& work, const AttentionItem& item, PackedHead& packed, std::byte* scratch) {
+  if (packed.batch == item.batch && packed.kv_head == item.kv_head) return;
+  const std::uint8_t* mask = work.mask == nullptr ? nullptr : work.mask + item.batch * work.seq;
+  if (packed.batch != item.batch) packed.keys = real_keys(mask, work.seq);
+  if (packed.batch != item.batch && packed.keys.holes) {
+    auto* bias = reinterpret_cast<float*>(scratch + work.scratch.bias);
+    for (std::int64_t key = 0; key < round_up(work.seq, panel); ++key)
+      bias[key] = key < work.seq && mask[key] != 0 ? 0 : -std::numeric_limits<float>::infinity();
+  }
+  const std::int64_t column = item.kv_head * work.attributes.head_dim;
+  pack_keys(work, work.k, item.batch * work.seq, column, packed.keys, scratch);
+  pack_values(work, work.v, item.batch * work.seq, column, packed.keys, scratch);
+  packed.batch = item.batch;
+  packed.kv_head = item.kv_head;
+}
+
+/// The keys that query `query` may see.
+RealKeys visible(const AttentionWork& work, const RealKeys& keys, std::int64_t query) {
+  if (!work.attributes.causal) return keys;
+  return {keys.begin, std::clamp(query + 1, keys.begin, keys.end), keys.holes};
+}
+
+void attend(const AttentionWork& work, const AttentionItem& item, const RealKeys& all, std::byte* scratch) {
+  const std::int64_t rows = std::min(query_block, work.seq - item.query);
+  const RealKeys keys = visible(work, all, item.query + rows - 1);
+  const std::int64_t first_row = item.batch * work.seq + item.query;
+  const std::int64_t column = item.head * work.attributes.head_dim;
+  auto* scores = reinterpret_cast<float*>(scratch + work.scratch.scores);
+  const auto* bias = keys.holes ? reinterpret_cast<const float*>(scratch + work.scratch.bias) : nullptr;
+  float factors[query_block];
+  load_queries(work, first_row, column, rows, scratch);
+  multiply_keys(work, rows, keys, scratch);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const Sink out = {scratch + work.scratch.probabilities + row * probability_stride(work), work.product.operand};
+    factors[row] = softmax_row(work, scores + row * panel, keys, visible(work, keys, item.query + row).end, bias, out);
+  }
+  multiply_values(work, rows, keys, scratch);
+  const auto* context = reinterpret_cast<const float*>(scratch + work.scratch.context);
+  for (std::int64_t row = 0; row < rows; ++row)
+    store_context(work, context + row * panel, factors[row], shifted(work.y[first_row + row], column));
+}
+
+void attention_items(const AttentionWork& work, std::int64_t begin, std::int64_t end, std::byte* scratch) {
+  PackedHead packed;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const AttentionItem item(work, i);
+    pack_head(work, item, packed, scratch);
+    attend(work, item, packed.keys, scratch);
+  }
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+
+HWY_EXPORT(attention_items);
+
+namespace {
+
+Prepared prepared_attention(const Call& call, const MachineFacts& facts, const Product& product) {
+  const char* target = choose_vector_target(facts);
+  const auto items = &HWY_DYNAMIC_DISPATCH(attention_items);
+  const AttentionWork shape = attention_work(call, product);
+  const auto run = [call, shape, items](const Memory& memory) {
+    AttentionWork work = shape;
+    work.q = source_rows(call, memory, 0);
+    work.k = source_rows(call, memory, 1);
+    work.v = source_rows(call, memory, 2);
+    work.mask = memory.in<std::uint8_t>(3);
+    work.y = sink_rows(call, memory, 0);
+    for_parts(work.items(), work.steps(2), call.threads, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+      items(work, begin, end, memory.workspace + part * work.scratch.bytes);
+    });
+  };
+  Prepared prepared = vector_kernel(make_kernel(run), target);
+  prepared.workspace_bytes = static_cast<std::size_t>(shape.scratch.bytes * std::max(call.threads, 1));
+  prepared.operand = product.operand;
+  return prepared;
+}
+
+Offer offer_attention(const Call& call, const MachineFacts& facts, const Product& product) {
+  if (const char* why = unfit_for_attention(call)) return Declined{why};
+  if (const char* why = unfit_for_product(product, call, 3, facts)) return Declined{why};
+  return judged(prepared_attention(call, facts, product), call, facts, "fused");
+}
+
+}  // namespace
+
+Offer attention_bf16_tiles(const Call& call, const MachineFacts& facts) {
+  return offer_attention(call, facts, bf16_tiles);
+}
+
+Offer attention_bf16_dot(const Call& call, const MachineFacts& facts) {
+  return offer_attention(call, facts, bf16_dot_products);
+}
+
+Offer attention_f32(const Call& call, const MachineFacts& facts) {
+  return offer_attention(call, facts, f32_products(facts));
+}
+
+}  // namespace assay::cpu
+#endif
