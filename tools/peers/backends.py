@@ -85,9 +85,12 @@ def openvino(module, ids, precision):
         info = operation.get_rt_info()
         if "layerType" in info and "FullyConnected" in str(info["layerType"].astype(str)):
             kinds.add(info["runtimePrecision"].astype(str))
+    wanted = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}.get(precision)
+    if wanted is not None and kinds != {wanted}:
+        raise Refused(f"OpenVINO was told {precision} and ran its matmuls in {', '.join(sorted(kinds))}")
     request = compiled.create_infer_request()
     feed = [ids.numpy()]
-    return lambda: request.infer(feed), f"FullyConnected ran in {', '.join(sorted(kinds)) or 'unknown'}"
+    return lambda: request.infer(feed), f"FullyConnected ran in {', '.join(sorted(kinds))}"
 
 
 PEERS = {"pytorch": torch_eager, "pytorch-compiled": torch_compiled, "onnxruntime": onnxruntime, "openvino": openvino}
