@@ -128,6 +128,17 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
   }
 }
 
+void check_writable(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    fail_user("{}: is a folder, a file is to be written", path.string());
+  }
+  std::string temporary = path.string() + ".tmp-XXXXXX";
+  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file) fail_user("{}: cannot be written: {}", path.string(), reason());
+  ::unlink(temporary.c_str());
+}
+
 std::filesystem::path cache_folder() {
   const char* xdg = std::getenv("XDG_CACHE_HOME");
   if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "assay";

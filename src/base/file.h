@@ -48,6 +48,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 /// throws passes through, and the file stays as it was.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const ByteSink&)>& produce);
 
+/// Throws a user error that names the file where it could not be written: its folder is missing or refuses, or a folder
+/// stands in its place. Leaves nothing behind.
+void check_writable(const std::filesystem::path& path);
+
 /// Folder for what can be fetched again: $XDG_CACHE_HOME/assay, else ~/.cache/assay. Not created.
 std::filesystem::path cache_folder();
 

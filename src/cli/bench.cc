@@ -9,12 +9,15 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "experiments/default_model.h"
+#include "experiments/explain_perplexity.h"
 #include "experiments/probe.h"
 #include "report/formats.h"
 #include "report/terminal.h"
+#include "report/text.h"
 
 namespace assay {
 namespace {
@@ -27,8 +30,12 @@ void interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
+/// What is asked about the models.
+enum class Question : std::uint8_t { which_precision, why_this_perplexity };
+
 struct Options {
   BenchRequest request;
+  Question question = Question::which_precision;
   MachineOptions machine;
   std::filesystem::path json;
   std::filesystem::path csv;
@@ -57,12 +64,14 @@ void add_grid_options(CLI::App& command, Options& options) {
   command.add_flag_callback(
       "--no-baseline", [&request] { request.baseline = Baseline::as_asked; },
       "do not add fp32 where it is not asked for");
-  static const std::map<std::string, LogitRows> rows = {{"all", LogitRows::all}, {"last", LogitRows::last}};
-  command.add_option("--logits", request.engine.program.logits, "all positions, or the last")
-      ->transform(CLI::CheckedTransformer(rows));
+  command.add_flag_callback(
+      "--isolate", [&request] { request.isolate = Isolate::yes; },
+      "measure each row's resident memory in a process of its own");
+  add_logits_option(command, request.engine);
 }
 
-void add_quality_options(CLI::App& command, BenchRequest& request) {
+void add_quality_options(CLI::App& command, Options& options) {
+  BenchRequest& request = options.request;
   static const std::map<std::string, QualityMode> modes = {{"auto", QualityMode::automatic},
                                                            {"none", QualityMode::none}};
   static const std::map<std::string, Protocol> protocols = {
@@ -79,6 +88,15 @@ void add_quality_options(CLI::App& command, BenchRequest& request) {
                      "ids of the text that are scored, from its start (default 8192; 0: all)");
   command.add_option("--quality-batch", request.protocol.batch, "rows scored at a time (default 8)")
       ->check(CLI::Range(1, 4096));
+  command.add_flag_callback(
+      "--explain-perplexity", [&options] { options.question = Question::why_this_perplexity; },
+      "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
+}
+
+void check_files(const Options& options) {
+  for (const std::filesystem::path& file : {options.json, options.csv, options.markdown}) {
+    if (!file.empty()) check_writable(file);
+  }
 }
 
 void write_files(const Options& options, const Document& document) {
@@ -87,7 +105,23 @@ void write_files(const Options& options, const Document& document) {
   if (!options.markdown.empty()) write_file_atomically(options.markdown, markdown_report(document));
 }
 
+MachineFacts probe_machine(const MachineOptions& machine, Progress& progress) {
+  progress.show("probing this machine", 0);
+  ProbeOptions probing;
+  probing.machine.threads = machine.threads;
+  probing.machine.max_isa = machine.max_isa;
+  MachineFacts facts = probe(probing);
+  set_threads(facts.threads);
+  return facts;
+}
+
+void print_study(const PerplexityStudy& study) {
+  fmt::print("{}\n", tables(study));
+  for (const std::string& sentence : explain(study)) fmt::print("{}\n", wrap(sentence, 120, 2));
+}
+
 int run(Options& options) {
+  check_files(options);
   std::signal(SIGINT, interrupt);
   Progress progress;
   BenchCallbacks callbacks;
@@ -95,17 +129,20 @@ int run(Options& options) {
   callbacks.say = [&](const std::string& sentence) { progress.say(sentence); };
   callbacks.interrupted = &interrupted;
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
-  progress.show("probing this machine", 0);
-  ProbeOptions probing;
-  probing.machine.threads = options.machine.threads;
-  probing.machine.max_isa = options.machine.max_isa;
-  facts_for(options.machine);
-  const Document document = bench(options.request, probe(probing), callbacks);
-  progress.clear();
-  TerminalOptions terminal;
-  terminal.colour = colour_for(STDOUT_FILENO);
-  fmt::print("{}", terminal_report(document, terminal));
-  write_files(options, document);
+  const auto facts = [&] { return probe_machine(options.machine, progress); };
+  if (options.question == Question::why_this_perplexity) {
+    const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
+    progress.finish();
+    print_study(study);
+    write_files(options, to_document(study));
+  } else {
+    const Document document = bench(options.request, facts, callbacks);
+    progress.finish();
+    TerminalOptions terminal;
+    terminal.colour = colour_for(STDOUT_FILENO);
+    fmt::print("{}", terminal_report(document, terminal));
+    write_files(options, document);
+  }
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }
 
@@ -118,7 +155,7 @@ void add_bench(CLI::App& program, Action& action) {
       "bench", "Measure a model in every precision: speed, memory, energy, quality, and what really ran");
   command.footer("example: assay bench gpt2 --precision fp32,bf16,int8 --batch 1,8 --seq 128 --json out.json");
   add_grid_options(command, *options);
-  add_quality_options(command, options->request);
+  add_quality_options(command, *options);
   command.add_option("--json", options->json, "write all records");
   command.add_option("--csv", options->csv, "write all fields, a line a record");
   command.add_option("--markdown", options->markdown, "write tables");

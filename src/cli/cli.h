@@ -24,6 +24,8 @@ MachineFacts facts_for(const MachineOptions& options);
 
 /// `--device`, `--with`, `--fusion`.
 void add_engine_options(CLI::App& command, EngineOptions& options);
+/// `--logits`.
+void add_logits_option(CLI::App& command, EngineOptions& options);
 /// `--allow-unused`, `--allow-nonfinite`, `--seed`.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
@@ -35,6 +37,7 @@ void add_explain(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);
 void add_probe(CLI::App& program, Action& action);
 void add_pull(CLI::App& program, Action& action);
+void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
 void add_tokenize(CLI::App& program, Action& action);
 
 }  // namespace assay

@@ -1,5 +1,6 @@
 #include "experiments/dump.h"
 
+#include "base/file.h"
 #include "cli/cli.h"
 
 namespace assay {
@@ -26,6 +27,7 @@ void add_dump(CLI::App& program, Action& action) {
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
+      check_writable(options->request.out);
       dump(options->request, facts_for(options->machine));
       return 0;
     };

@@ -3,17 +3,15 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 
 namespace assay {
 namespace {
 
 int complain(ExitCode code, const std::string& message) {
-  std::string line = message;
-  for (char& c : line) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  std::fprintf(stderr, "assay: %s\n", line.c_str());
+  constexpr std::size_t longest = 2000;
+  std::fprintf(stderr, "assay: %s\n", printable(message, longest).c_str());
   return static_cast<int>(code);
 }
 
@@ -31,6 +29,7 @@ int parse_and_run(int argc, char** argv) {
   add_pull(program, action);
   add_tokenize(program, action);
   add_accumulate(program, action);
+  add_resident(program, action);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& e) {

@@ -2,7 +2,7 @@
 
 #include "base/threads.h"
 #include "cli/cli.h"
-#include "experiments/probe.h"
+#include "experiments/probe_cache.h"
 #include "hardware/machine.h"
 
 namespace assay {
@@ -18,6 +18,7 @@ MachineFacts facts_for(const MachineOptions& options) {
   wanted.max_isa = options.max_isa;
   wanted.threads = options.threads;
   MachineFacts facts = read_machine_facts(wanted);
+  load_measurements(facts);
   set_threads(facts.threads);
   return facts;
 }
@@ -32,6 +33,12 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};
   command.add_option("--fusion", options.fusion, "on, or off (what others call eager)")
       ->transform(CLI::CheckedTransformer(fusion));
+}
+
+void add_logits_option(CLI::App& command, EngineOptions& options) {
+  static const std::map<std::string, LogitRows> rows = {{"all", LogitRows::all}, {"last", LogitRows::last}};
+  command.add_option("--logits", options.program.logits, "all positions, or the last")
+      ->transform(CLI::CheckedTransformer(rows));
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {

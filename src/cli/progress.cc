@@ -10,14 +10,7 @@ namespace assay {
 Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 void Progress::show(const std::string& what, double seconds_left) {
-  if (!terminal_) {
-    // A log wants each phase once, not each step: the part before the last word's detail is the phase.
-    const std::string phase = what.substr(0, what.find(": "));
-    if (phase == last_) return;
-    last_ = phase;
-    fmt::print(stderr, "{}\n", phase);
-    return;
-  }
+  if (!terminal_) return;
   constexpr double least_s_between = 0.1;
   if (now_s() - shown_s_ < least_s_between && what == last_) return;
   shown_s_ = now_s();
@@ -29,12 +22,22 @@ void Progress::show(const std::string& what, double seconds_left) {
 
 void Progress::say(const std::string& sentence) {
   clear();
-  fmt::print(stderr, "{}\n", sentence);
+  if (terminal_) {
+    fmt::print(stderr, "{}\n", sentence);
+  } else {
+    waiting_.push_back(sentence);
+  }
 }
 
 void Progress::clear() {
   if (terminal_ && !last_.empty()) fmt::print(stderr, "\r\x1b[K");
-  if (terminal_) last_.clear();
+  last_.clear();
+}
+
+void Progress::finish() {
+  clear();
+  for (const std::string& sentence : waiting_) fmt::print(stderr, "{}\n", sentence);
+  waiting_.clear();
 }
 
 }  // namespace assay

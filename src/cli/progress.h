@@ -1,11 +1,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace assay {
 
-/// One line on stderr that says what runs and how long is left: rewritten in place on a terminal, otherwise printed
-/// when what runs changes.
+/// What runs and how long is left, on stderr: one line rewritten in place on a terminal. Elsewhere nothing is shown
+/// while it runs, so that a failure is exactly one line: sentences that stay wait for the end, and a failure drops
+/// them.
 class Progress {
  public:
   Progress();
@@ -13,11 +15,14 @@ class Progress {
   void show(const std::string& what, double seconds_left);
   void say(const std::string& sentence);  ///< A line that stays.
   void clear();
+  /// The work succeeded: clears, and prints what waited.
+  void finish();
 
  private:
   bool terminal_;
   std::string last_;
   double shown_s_ = 0;
+  std::vector<std::string> waiting_;
 };
 
 }  // namespace assay

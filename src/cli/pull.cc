@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "hub/catalogue.h"
 
 namespace assay {
@@ -16,9 +17,12 @@ void add_pull(CLI::App& program, Action& action) {
   command.add_option("name", *name, "one of those that 'assay models' lists")->required();
   command.callback([name, &action] {
     action = [name] {
+      Progress progress;
       PullOptions options;
-      options.say = [](std::string_view sentence) { fmt::print(stderr, "{}\n", sentence); };
-      fmt::print("{}\n", pull(find_pullable(*name), options).string());
+      options.say = [&](std::string_view sentence) { progress.say(std::string(sentence)); };
+      const std::filesystem::path pulled = pull(find_pullable(*name), options);
+      progress.finish();
+      fmt::print("{}\n", pulled.string());
       return 0;
     };
   });

@@ -45,16 +45,38 @@ void append_without_repeats(std::vector<Record>& all, std::vector<Record> more) 
   }
 }
 
-void bench_model(const std::string& name, const BenchRequest& request, const MachineFacts& facts,
-                 const BenchCallbacks& callbacks, std::vector<Record>& records) {
-  const Model model = open_model(name, request.model_options);
+/// A model that was asked for, and what it is scored on.
+struct Entry {
+  Model model;
+  QualityData data;
+};
+
+void check_engine(const BenchRequest& request) {
+  for (const Contender& contender : contenders(request)) {
+    choose_precision(contender.precision, contender.overrides, std::nullopt);
+  }
+  try {
+    find_backend(request.engine.device);
+  } catch (const Error& e) {  // What is lacking becomes a row; a name that nobody knows does not.
+    if (e.code() != ExitCode::lacking) throw;
+  }
+}
+
+Entry open_entry(const std::string& name, const BenchRequest& request, const BenchCallbacks& callbacks) {
+  Entry entry{open_model(name, request.model_options), {}};
   for (const std::int64_t batch : request.batches) {
-    for (const std::int64_t seq : request.seqs) check_extent(model, {batch, seq});
+    for (const std::int64_t seq : request.seqs) check_extent(entry.model, {batch, seq});
   }
   if (callbacks.say) {
-    for (const std::string& note : model.notes) callbacks.say(fmt::format("{}: {}", name, note));
+    for (const std::string& note : entry.model.notes) callbacks.say(fmt::format("{}: {}", name, note));
   }
-  const QualityData data = quality_data(model, request);
+  entry.data = quality_data(entry.model, request);
+  return entry;
+}
+
+void bench_entry(const Entry& entry, const BenchRequest& request, const MachineFacts& facts,
+                 const BenchCallbacks& callbacks, std::vector<Record>& records) {
+  const Model& model = entry.model;
   const Record blank = blank_record(model, request, facts);
   std::vector<Record> mine;
   for (const auto& together : group_precisions(model, request, contenders(request), facts)) {
@@ -66,7 +88,8 @@ void bench_model(const std::string& name, const BenchRequest& request, const Mac
         if (!stopped(callbacks)) group.measure({batch, seq}, measured);
       }
     }
-    if (!stopped(callbacks)) group.score(data, measured);
+    if (!stopped(callbacks)) group.score(entry.data, measured);
+    if (request.isolate == Isolate::yes) group.isolate(measured);
     append_without_repeats(mine, std::move(measured));
   }
   // Groups ran one after another; rows are read cell by cell.
@@ -78,11 +101,15 @@ void bench_model(const std::string& name, const BenchRequest& request, const Mac
 
 }  // namespace
 
-Document bench(const BenchRequest& request, const MachineFacts& facts, const BenchCallbacks& callbacks) {
+Document bench(const BenchRequest& request, const FactsSource& facts_source, const BenchCallbacks& callbacks) {
+  check_engine(request);
+  std::vector<Entry> entries;
+  for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
+  const MachineFacts facts = facts_source();
   Document document;
   document.machine = machine_json(facts);
-  for (const std::string& model : request.models) {
-    if (!stopped(callbacks)) bench_model(model, request, facts, callbacks, document.records);
+  for (const Entry& entry : entries) {
+    if (!stopped(callbacks)) bench_entry(entry, request, facts, callbacks, document.records);
   }
   document.findings = judge(document.records);
   return document;

@@ -14,6 +14,8 @@
 namespace assay {
 
 enum class QualityMode : std::uint8_t { automatic, none };
+/// Whether resident memory is measured in a process of its own for each record.
+enum class Isolate : std::uint8_t { no, yes };
 enum class Emulated : std::uint8_t { left_out, included };
 /// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
 enum class Baseline : std::uint8_t { added, as_asked };
@@ -30,11 +32,15 @@ struct BenchRequest {
   double width = 0.02;  ///< Asked width of the median's interval.
   QualityMode quality = QualityMode::automatic;
   Emulated emulated = Emulated::left_out;
+  Isolate isolate = Isolate::no;
   Baseline baseline = Baseline::added;
   EngineOptions engine;
   ModelOptions model_options;
   std::uint64_t seed = 1;
 };
+
+/// Where the facts come from; asked for once the request has been found sound, since measuring them takes seconds.
+using FactsSource = std::function<MachineFacts()>;
 
 /// What a run tells while it runs, and how it is told to stop.
 struct BenchCallbacks {
@@ -46,6 +52,8 @@ struct BenchCallbacks {
 /// The main job: every model in every precision at every shape, timed interleaved, scored on the same instances,
 /// judged. A cell that cannot run is a row with its reason. After an interrupt the document holds what was measured so
 /// far.
-Document bench(const BenchRequest& request, const MachineFacts& facts, const BenchCallbacks& callbacks);
+///
+/// Models, data, shapes and precisions are looked at before anything is measured; throws their user errors.
+Document bench(const BenchRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks);
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "experiments/bench_record.h"
+#include "experiments/isolate.h"
 #include "measure/sampling.h"
 #include "quality/compare.h"
 
@@ -53,7 +54,7 @@ BenchGroup::BenchGroup(const Model& model, const BenchRequest& request, MachineF
 
 void BenchGroup::open(const std::vector<Contender>& contenders, const Record& blank) {
   for (const Contender& contender : contenders) {
-    Member member{contender.precision, blank, nullptr};
+    Member member{contender, blank, nullptr};
     member.blank.precision = contender.precision;
     try {
       EngineOptions engine = request_.engine;
@@ -102,7 +103,7 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
 }
 
 void BenchGroup::measure(Extent extent, std::vector<Record>& records) {
-  const std::vector<std::int32_t> ids = random_ids(model_, extent, request_.seed);
+  std::vector<std::int32_t> ids;  // Made when a plan has been found to fit.
   std::vector<std::unique_ptr<Plan>> plans;
   std::vector<std::size_t> places;
   std::vector<Subject> subjects;
@@ -112,10 +113,12 @@ void BenchGroup::measure(Extent extent, std::vector<Record>& records) {
     record.batch = extent.batch;
     record.seq = extent.seq;
     account(member.instance.get(), arenas);
-    if (callbacks_.progress) callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.precision), 0);
+    if (callbacks_.progress)
+      callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.precision), 0);
     auto plan = make_plan(member, extent, record);
     records.push_back(std::move(record));
     if (!plan) continue;
+    if (ids.empty()) ids = random_ids(model_, extent, request_.seed);
     plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
     subjects.push_back(subject(member.blank.precision, *plan));
@@ -174,6 +177,26 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
     for (Record& record : records) {
       if (record.model == model_.name && record.precision == names[i])
         record_quality(model_, data, names[0] == "fp32" ? &qualities[0] : nullptr, qualities[i], record);
+    }
+  }
+}
+
+void BenchGroup::isolate(std::vector<Record>& records) {
+  for (Member& member : members_) member.instance.reset();
+  for (Record& record : records) {
+    const auto member = std::find_if(members_.begin(), members_.end(),
+                                     [&](const Member& one) { return one.blank.precision == record.precision; });
+    const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
+    if (stopped || member == members_.end() || record.status != Status::ok) continue;
+    if (callbacks_.progress)
+      callbacks_.progress(fmt::format("{} {}: resident memory", record.model, record.precision), 0);
+    ResidentRequest request{
+        record.model, member->contender.precision, {record.batch, record.seq}, request_.engine, request_.model_options};
+    request.engine.overrides = member->contender.overrides;
+    const ResidentAnswer answer = resident_in_child(request, facts_);
+    record.resident_bytes = answer.bytes;
+    if (!answer.bytes && callbacks_.say) {
+      callbacks_.say(fmt::format("{} {}: resident memory: {}", record.model, record.precision, answer.fault));
     }
   }
 }

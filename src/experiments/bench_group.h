@@ -29,10 +29,12 @@ class BenchGroup {
   void measure(Extent extent, std::vector<Record>& records);
   /// Scores all instances and writes the figures into this group's records among `records`.
   void score(const QualityData& data, std::vector<Record>& records) const;
+  /// Frees the instances, then measures the resident memory of each of this group's rows in a process of its own.
+  void isolate(std::vector<Record>& records);
 
  private:
   struct Member {
-    std::string precision;
+    Contender contender;
     Record blank;
     std::unique_ptr<Instance> instance;  ///< Null where the precision cannot be had: see blank.status.
   };

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "experiments/isolate.h"
+#include "experiments/probe_cache.h"
+
+namespace assay {
+
+void add_resident(CLI::App& program, Action& action) {
+  struct Options {
+    ResidentRequest request;
+    MachineOptions machine;
+    std::filesystem::path measured;
+  };
+  const auto options = std::make_shared<Options>();
+  ResidentRequest& request = options->request;
+  CLI::App& command = *program.add_subcommand("resident", "Run one row once and print the memory that was resident");
+  command.group("");  // Not listed: 'bench --isolate' starts it.
+  command.footer("example: assay resident gpt2 --precision bf16 --batch 1 --seq 128");
+  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
+  command.add_option("--precision", request.precision, "one precision")->required();
+  command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--machine", options->measured, "what probe measured, as its --json prints it");
+  add_logits_option(command, request.engine);
+  add_engine_options(command, request.engine);
+  add_model_options(command, request.model_options);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] {
+    action = [options] {
+      MachineFacts facts = facts_for(options->machine);
+      if (!options->measured.empty()) {
+        facts.peaks.clear();
+        load_measurements(facts, options->measured);
+      }
+      fmt::print("{}\n", Json{{"resident_bytes", measure_resident(options->request, facts)}}.dump());
+      return 0;
+    };
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,114 @@
+#include "experiments/isolate.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/handle.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "experiments/probe.h"
+#include "hub/command.h"
+#include "measure/memory.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+void remove_folder(const fs::path* folder) {
+  std::error_code ignored;
+  fs::remove_all(*folder, ignored);
+  delete folder;
+}
+using TemporaryFolder = Handle<const fs::path*, remove_folder>;
+
+TemporaryFolder make_folder() {
+  std::string name = (fs::temp_directory_path() / "assay-resident-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) fail_lacking("{}: cannot be made", name);
+  return TemporaryFolder(new fs::path(name));
+}
+
+/// The last line of what the child printed.
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+ResidentAnswer read_answer(const CommandResult& result) {
+  const std::string line = last_line(result.output);
+  if (result.exit_code == 128 + SIGKILL)
+    return {std::nullopt, "the process was killed; memory ran out, or somebody did"};
+  if (result.exit_code > 128)
+    return {std::nullopt, fmt::format("the process ended by signal {}", result.exit_code - 128)};
+  if (result.exit_code != 0) return {std::nullopt, line.empty() ? "the process could not start" : line};
+  try {
+    return {parse_json(line, "resident").at("resident_bytes").get<std::int64_t>(), {}};
+  } catch (const std::exception& e) {
+    return {std::nullopt, fmt::format("the process said something else: {}", e.what())};
+  }
+}
+
+/// Runs it with SIGINT held: an interrupt ends the child first, then comes again when our own handling is back.
+CommandResult run_held(const Command& command) {
+  try {
+    const InterruptScope scope = catch_interrupts();
+    CommandResult result = run_command(command);
+    throw_if_interrupted(command.words[0]);
+    return result;
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::interrupted) throw;
+  }
+  std::raise(SIGINT);
+  return {128 + SIGINT, ""};
+}
+
+}  // namespace
+
+std::int64_t measure_resident(const ResidentRequest& request, const MachineFacts& facts) {
+  const Model model = open_model(request.model, request.model_options);
+  check_extent(model, request.extent);
+  const auto instance = make_instance(model, request.precision, request.engine, facts);
+  Plan plan(*instance, {request.extent, false, {"logits"}});
+  Random random(1, 2);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(request.extent.batch * request.extent.seq));
+  const auto vocabulary = static_cast<std::uint64_t>(model.config.vocab_size);
+  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.below(vocabulary));
+  plan.set_inputs(ids, {});
+  plan.run();
+  const std::optional<ResidentMemory> memory = read_resident_memory();
+  if (!memory) fail_lacking("/proc/self/status: does not say the resident memory");
+  return memory->peak_bytes;
+}
+
+std::vector<std::string> resident_arguments(const ResidentRequest& request) {
+  std::vector<std::string> words = {"--precision", request.precision,
+                                    "--batch",     std::to_string(request.extent.batch),
+                                    "--seq",       std::to_string(request.extent.seq),
+                                    "--device",    request.engine.device,
+                                    "--fusion",    request.engine.fusion == Fusion::on ? "on" : "off",
+                                    "--casts",     request.engine.casts == Casts::once ? "once" : "every-call",
+                                    "--logits",    request.engine.program.logits == LogitRows::all ? "all" : "last",
+                                    "--seed",      std::to_string(request.model_options.seed)};
+  if (!request.engine.overrides.empty()) words.insert(words.end(), {"--with", request.engine.overrides});
+  const CheckpointOptions& checkpoint = request.model_options.checkpoint;
+  if (checkpoint.unused == Unused::allowed) words.emplace_back("--allow-unused");
+  if (checkpoint.nonfinite == Nonfinite::allowed) words.emplace_back("--allow-nonfinite");
+  words.insert(words.end(), {"--", request.model});  // A model's name may begin with a dash.
+  return words;
+}
+
+ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts, const fs::path& program) {
+  const TemporaryFolder folder = make_folder();
+  const fs::path measured = *folder.get() / "machine.json";
+  write_file_atomically(measured, machine_json(facts).dump());
+  Command command{{program.string(), "resident", "--machine", measured.string()}, *folder.get()};
+  command.words.insert(command.words.end(), {"--threads", std::to_string(facts.threads)});
+  if (!facts.cap.empty()) command.words.insert(command.words.end(), {"--max-isa", facts.cap});
+  const std::vector<std::string> rest = resident_arguments(request);
+  command.words.insert(command.words.end(), rest.begin(), rest.end());
+  return read_answer(run_held(command));
+}
+
+}  // namespace assay

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "experiments/engine.h"
+
+namespace assay {
+
+/// One row of a grid, to be run once in a process of its own.
+struct ResidentRequest {
+  std::string model;
+  std::string precision;
+  Extent extent{1, 128};
+  EngineOptions engine;
+  ModelOptions model_options;
+};
+
+/// Makes the instance and its plan, runs it once on random ids, and gives this process's peak resident bytes since it
+/// started: program, libraries, weights, arena. Throws what its parts throw; Error(lacking) where the system does not
+/// tell.
+std::int64_t measure_resident(const ResidentRequest& request, const MachineFacts& facts);
+
+struct ResidentAnswer {
+  std::optional<std::int64_t> bytes;
+  std::string fault;  ///< A sentence where `bytes` is absent.
+};
+
+/// measure_resident in a child: `program` with the hidden subcommand `resident`, told the facts of this process so that
+/// both choose the same kernels. What happens to the child is in the answer; an interrupt ends it and is raised again
+/// here.
+ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts,
+                                 const std::filesystem::path& program = "/proc/self/exe");
+
+/// The arguments that make `resident` run that request.
+std::vector<std::string> resident_arguments(const ResidentRequest& request);
+
+}  // namespace assay
