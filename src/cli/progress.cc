@@ -1,5 +1,7 @@
 #include "cli/progress.h"
 
+#include <cstdio>
+
 #include <fmt/format.h>
 #include <unistd.h>
 

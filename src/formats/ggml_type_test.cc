@@ -1,5 +1,6 @@
 #include "formats/ggml_type.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "formats/npy.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "formats/testing.h"

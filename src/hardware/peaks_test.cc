@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "hardware/peaks.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "hardware/power_sources.h"
 
 #include <gtest/gtest.h>

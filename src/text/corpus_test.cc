@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "text/corpus.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Ids against those of the `tokenizers` library, from fixtures that tools/tokenizer_parity.py wrote.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/kernel.h"
 #include "kernels/reference/loops.h"
