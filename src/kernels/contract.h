@@ -12,6 +12,7 @@ namespace assay::contract {
 /// How an input's values are made. Always the same ones: Philox, keyed by the input's place.
 enum class Fill : std::uint8_t {
   normal,        ///< standard normal, rounded to the dtype
+  weights,       ///< normal / sqrt(width): dot products with normal rows are about 1, as in models
   around_one,    ///< 1 + normal / 10: gains
   small,         ///< positive, about 0.01: scales
   whole,         ///< -127 .. 127

@@ -44,7 +44,7 @@ std::vector<Case> linear_cases(const Operation& operation) {
   std::vector<Case> cases;
   for (const LinearDTypes& d : linear_dtypes) {
     for (const MatmulShape& s : matmul_shapes) {
-      const Filled weight = {constant(d.weight, {s.out, s.in})};
+      const Filled weight = {constant(d.weight, {s.out, s.in}), Fill::weights};
       const Filled bias = {constant(cases.size() % 3 == 0 ? DType::f32 : d.weight, {s.out})};
       const Argument y = dense(d.out, with_width(s.rows, s.out));
       add(cases, operation, {}, {{dense(d.x, with_width(s.rows, s.in))}, weight}, {y});

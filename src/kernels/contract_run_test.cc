@@ -52,6 +52,8 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
   switch (one.fills[index]) {
     case Fill::normal:
       return random.next_normal();
+    case Fill::weights:
+      return random.next_normal() / std::sqrt(static_cast<double>(argument.width()));
     case Fill::around_one:
       return 1 + 0.1 * random.next_normal();
     case Fill::small:

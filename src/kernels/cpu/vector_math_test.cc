@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -99,9 +100,9 @@ TEST_P(VectorMath, GeluTanhIsRightTo4e7) {
   EXPECT_LE(errors(Activation::gelu_tanh, facts()).absolute, 4e-7);
 }
 
-// 1 + erf loses the left tail's relative precision: its absolute error counts.
-TEST_P(VectorMath, GeluErfIsRightTo4e7) {
-  EXPECT_LE(errors(Activation::gelu_erf, facts()).absolute, 4e-7);
+// 1 + erf loses the left tail's relative precision: there |x| / 2 times erf's error remains.
+TEST_P(VectorMath, GeluErfIsRightTo8e7) {
+  EXPECT_LE(errors(Activation::gelu_erf, facts()).absolute, 8e-7);
 }
 
 TEST_P(VectorMath, NotANumberStaysNotANumber) {
