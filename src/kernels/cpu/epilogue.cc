@@ -14,37 +14,66 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t panel_width = 32;
 
-/// The rows of one vector of columns.
-template <typename Lanes, typename Sums, typename Function>
-HWY_INLINE void finish_column(const Epilogue& epilogue, Lanes lanes, std::int64_t i, std::int64_t rows, Sums sum,
-                              Function activation) {
-  const V32 w_scale = epilogue.w_scale == nullptr ? constant(1) : lanes.get(source_of(epilogue.w_scale), i);
-  const V32 bias = epilogue.bias == nullptr ? constant(0) : lanes.get(source_of(epilogue.bias), i);
+using Integers = hn::RebindToSigned<F32>;
+constexpr Integers s32_lanes;
+
+/// What the columns of one vector have in common, whatever the row.
+struct Column {
+  hn::Vec<Integers> offset;  ///< 128 * column sums
+  V32 w_scale;
+  V32 bias;
+};
+
+template <typename Lanes>
+HWY_INLINE Column column_at(const Epilogue& epilogue, Lanes lanes, std::int64_t i) {
+  // Column sums are padded to whole panels, as the sums are.
+  const auto x128 = epilogue.column_sums == nullptr ? hn::Zero(s32_lanes)
+                                                    : hn::ShiftLeft<7>(hn::LoadU(s32_lanes, epilogue.column_sums + i));
+  return {.offset = x128,
+          .w_scale = epilogue.w_scale == nullptr ? constant(1) : lanes.get(source_of(epilogue.w_scale), i),
+          .bias = epilogue.bias == nullptr ? constant(0) : lanes.get(source_of(epilogue.bias), i)};
+}
+
+HWY_INLINE V32 sum_at(const std::byte* sums, const Column&, std::int64_t at, float) {
+  return hn::LoadU(f32_lanes, reinterpret_cast<const float*>(sums) + at);
+}
+HWY_INLINE V32 sum_at(const std::byte* sums, const Column& column, std::int64_t at, std::int32_t) {
+  const auto sum = hn::LoadU(s32_lanes, reinterpret_cast<const std::int32_t*>(sums) + at);
+  return hn::ConvertTo(f32_lanes, hn::Sub(sum, column.offset));
+}
+
+/// The rows of `count` neighbouring vectors of columns, row by row: y is written from left to right.
+template <typename Sum, std::int64_t count, typename Lanes, typename Function>
+HWY_INLINE void finish_columns(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, Lanes lanes,
+                               std::int64_t first, Function activation) {
+  const std::int64_t step = lane_count();
+  Column columns[count];
+  for (std::int64_t j = 0; j < count; ++j) columns[j] = column_at(epilogue, lanes, first + j * step);
   for (std::int64_t row = 0; row < rows; ++row) {
     const V32 x_scale = constant(epilogue.x_scale == nullptr ? 1.0F : epilogue.x_scale[row]);
-    const V32 value = hn::MulAdd(hn::Mul(sum(row * panel_width + i), x_scale), w_scale, bias);
-    lanes.put(activation(value), epilogue.y[row], i);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const std::int64_t i = first + j * step;
+      const V32 scaled = hn::Mul(sum_at(sums, columns[j], row * panel_width + i, Sum{}), x_scale);
+      lanes.put(activation(hn::MulAdd(scaled, columns[j].w_scale, columns[j].bias)), epilogue.y[row], i);
+    }
   }
 }
 
+template <typename Sum, typename Function>
+HWY_INLINE void finish_sums(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns,
+                            Function activation) {
+  if (columns == panel_width) {
+    constexpr std::int64_t vectors = panel_width / static_cast<std::int64_t>(hn::MaxLanes(f32_lanes));
+    return finish_columns<Sum, vectors>(epilogue, sums, rows, Whole{}, 0, activation);
+  }
+  for_vectors(columns, [&](auto lanes, std::int64_t i)
+                           HWY_ATTR { finish_columns<Sum, 1>(epilogue, sums, rows, lanes, i, activation); });
+}
+
 void finish(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns) {
-  const hn::RebindToSigned<F32> integers;
   with_activation(epilogue.activation, [&](auto activation) HWY_ATTR {
-    for_vectors(columns, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      if (epilogue.sums == DType::f32) {
-        const auto f32_sum = [=](std::int64_t at)
-                                 HWY_ATTR { return hn::LoadU(f32_lanes, reinterpret_cast<const float*>(sums) + at); };
-        return finish_column(epilogue, lanes, i, rows, f32_sum, activation);
-      }
-      // Column sums are padded to whole panels, as the sums are.
-      auto offset = hn::Zero(integers);
-      if (epilogue.column_sums != nullptr) offset = hn::ShiftLeft<7>(hn::LoadU(integers, epilogue.column_sums + i));
-      const auto s32_sum = [=](std::int64_t at) HWY_ATTR {
-        const auto sum = hn::LoadU(integers, reinterpret_cast<const std::int32_t*>(sums) + at);
-        return hn::ConvertTo(f32_lanes, hn::Sub(sum, offset));
-      };
-      finish_column(epilogue, lanes, i, rows, s32_sum, activation);
-    });
+    if (epilogue.sums == DType::s32) return finish_sums<std::int32_t>(epilogue, sums, rows, columns, activation);
+    finish_sums<float>(epilogue, sums, rows, columns, activation);
   });
 }
 

@@ -18,6 +18,14 @@ struct Epilogue {
   const float* bias = nullptr;
   Activation activation = Activation::none;
   SinkRows y;  ///< Stands at the first row and output.
+
+  /// The same, `rows` rows further on.
+  Epilogue from_row(std::int64_t rows) const {
+    Epilogue later = *this;
+    if (later.x_scale != nullptr) later.x_scale += rows;
+    later.y.data += rows * later.y.stride_bytes;
+    return later;
+  }
 };
 
 /// Finishes `rows` rows of 32 sums, `columns` of which are wanted.

@@ -54,18 +54,20 @@ Offer linear_f16_chunks(const Call& call, const MachineFacts& facts) {
 
 Offer linear_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
-  if (!facts.isa.avx512) return Declined{"no AVX-512 here"};
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (!is_float(linear.x) || linear.weight != DType::f32) return Declined{"x is no float or the weight is not f32"};
-  return prepare_matmul(linear, facts, codes::f32(), judge(DType::f32, facts));
+  const MatmulCode code = facts.isa.avx512 ? codes::f32() : codes::f32_avx2();
+  return prepare_matmul(linear, facts, code, judge(DType::f32, facts));
 }
 
 Offer linear_widened(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
-  if (!facts.isa.avx512) return Declined{"no AVX-512 here"};
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (linear.weight != DType::bf16 && linear.weight != DType::f16)
     return Declined{"the weight is not stored in 16 bits"};
   if (!is_float(linear.x)) return Declined{"x is not a float"};
-  return prepare_matmul(linear, facts, codes::f32_from(linear.weight), judge_widened(linear.weight, facts));
+  const MatmulCode code = facts.isa.avx512 ? codes::f32_from(linear.weight) : codes::f32_from_avx2(linear.weight);
+  return prepare_matmul(linear, facts, code, judge_widened(linear.weight, facts));
 }
 
 Offer linear_onednn(const Call& call, const MachineFacts& facts) {

@@ -113,13 +113,14 @@ Tasks divide(const LinearCall& call, const MatmulCode& code, std::int64_t chunk)
   return best;
 }
 
-/// Values of K between two stores of the sums. Few rows read a widened panel once or twice: it shall not leave the
-/// first cache in between.
+/// Values of K between two stores of the sums: equal parts of K, at most what the code says. Few rows read a widened
+/// panel once or twice: it shall not leave the first cache in between.
 std::int64_t chunk_of(const LinearCall& call, const MatmulCode& code) {
   constexpr std::int64_t few_rows_chunk = 64;
-  const bool short_lived = code.widen != nullptr && call.rows <= 2 * code.block_rows;
-  const std::int64_t chunk = short_lived ? std::min(few_rows_chunk, code.chunk) : code.chunk;
-  return std::min(chunk, round_up(std::max<std::int64_t>(call.in, 1), 4));
+  const std::int64_t in = std::max<std::int64_t>(call.in, 1);
+  if (code.accumulator == DType::f16) return code.chunk;
+  if (code.widen != nullptr && call.rows <= 2 * code.block_rows) return std::min(few_rows_chunk, code.chunk);
+  return std::min(code.chunk, round_up(ceil_div(in, ceil_div(in, code.chunk)), 64));
 }
 
 int useful_threads(const LinearCall& call, const Tasks& tasks) {
@@ -161,7 +162,10 @@ class Matmul final : public Kernel {
   std::int64_t bias_bytes() const {
     return call_.has_bias && call_.bias != DType::f32 ? round_up(call_.out * 4, line_bytes) : 0;
   }
-  std::int64_t panel_sums_bytes() const { return tasks_.task_rows * sum_row_bytes; }
+  std::int64_t panel_sums_bytes() const {
+    return (one_chunk() ? std::min<std::int64_t>(code_.block_rows, tasks_.task_rows) : tasks_.task_rows) *
+           sum_row_bytes;
+  }
   std::int64_t sums_bytes() const { return tasks_.task_panels * panel_sums_bytes(); }
   std::int64_t wide_bytes() const {
     return code_.widen == nullptr
@@ -198,11 +202,9 @@ class Matmul final : public Kernel {
                  .end_panel = std::min(first_panel + tasks_.task_panels, panels),
                  .first_row = first_row,
                  .end_row = std::min(first_row + tasks_.task_rows, call_.rows)};
-    if (call_.in == 0) std::memset(task.sums, 0, static_cast<std::size_t>(sums_bytes()));
-    for (std::int64_t k = 0; k < call_.in; k += chunk_) {
+    for (std::int64_t k = 0; k < std::max<std::int64_t>(call_.in, 1); k += chunk_) {
       for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) multiply_chunk(task, panel, k);
     }
-    for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) finish_panel(task, panel);
   }
 
   struct Task {
@@ -215,12 +217,20 @@ class Matmul final : public Kernel {
     std::int64_t end_row;
   };
 
-  std::byte* sums_at(const Task& task, std::int64_t panel) const {
-    return task.sums + (panel - task.first_panel) * panel_sums_bytes();
+  bool one_chunk() const { return chunk_ >= call_.in; }
+
+  /// Where the sums of a row are kept. With one chunk they are finished as soon as they are there, and every block of
+  /// rows uses the same place in the first cache.
+  std::byte* sums_at(const Task& task, std::int64_t panel, std::int64_t row) const {
+    if (one_chunk()) return task.sums;
+    return task.sums + (panel - task.first_panel) * panel_sums_bytes() + (row - task.first_row) * sum_row_bytes;
   }
 
   void multiply_chunk(const Task& task, std::int64_t panel, std::int64_t k) const {
     const std::int64_t count = std::min(chunk_, call_.in - k);
+    const bool last = k + chunk_ >= call_.in;
+    const Epilogue epilogue = epilogue_at(task.tensors, task.first_row, panel * micro::panel_width);
+    const std::int64_t columns = std::min<std::int64_t>(micro::panel_width, call_.out - panel * micro::panel_width);
     micro::Block block;
     block.a_stride = rows_.stride;
     block.panel = panel_at(task, panel, k);
@@ -228,9 +238,11 @@ class Matmul final : public Kernel {
     block.sums = k == 0 ? micro::Sums::start : micro::Sums::go_on;
     const std::byte* const x = (rows_.copied ? task.tensors.workspace : task.tensors.x) + k * bytes_of(code_.operand);
     for (std::int64_t row = task.first_row; row < task.end_row; row += code_.block_rows) {
+      const std::int64_t rows = std::min<std::int64_t>(code_.block_rows, task.end_row - row);
       block.a = x + row * rows_.stride;
-      block.c = sums_at(task, panel) + (row - task.first_row) * sum_row_bytes;
-      code_.multiply(block, static_cast<int>(std::min<std::int64_t>(code_.block_rows, task.end_row - row)));
+      block.c = sums_at(task, panel, row);
+      code_.multiply(block, static_cast<int>(rows));
+      if (last) finish_(epilogue.from_row(row - task.first_row), block.c, rows, columns);
     }
   }
 
@@ -242,12 +254,6 @@ class Matmul final : public Kernel {
     if (code_.widen == nullptr) return stored;
     code_.widen(stored, ceil_div(std::min(chunk_, call_.in - k), packing.group), task.wide);
     return task.wide;
-  }
-
-  void finish_panel(const Task& task, std::int64_t panel) const {
-    const std::int64_t n = panel * micro::panel_width;
-    finish_(epilogue_at(task.tensors, task.first_row, n), sums_at(task, panel), task.end_row - task.first_row,
-            std::min<std::int64_t>(micro::panel_width, call_.out - n));
   }
 
   Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {

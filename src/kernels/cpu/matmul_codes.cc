@@ -100,6 +100,22 @@ MatmulCode f32_from(DType stored) {
   return widened(f32(), stored, micro::s8_to_f32, "avx512 f32 from s8");
 }
 
+MatmulCode f32_avx2() {
+  MatmulCode code = f32();
+  code.description = "avx2 f32";
+  code.multiply = micro::multiply_f32_avx2;
+  code.block_rows = micro::avx2_rows;
+  code.chunk = widened_groups;  // each half of a panel passes once for 6 rows: it has to stay near
+  return code;
+}
+
+MatmulCode f32_from_avx2(DType stored) {
+  const MatmulCode code = f32_avx2();
+  if (stored == DType::f16) return widened(code, stored, micro::f16_to_f32_avx2, "avx2 f32 from f16");
+  if (stored == DType::bf16) return widened(code, stored, micro::bf16_to_f32_avx2, "avx2 f32 from bf16");
+  return widened(code, stored, micro::s8_to_f32_avx2, "avx2 f32 from s8");
+}
+
 MatmulCode bf16_dot_products_from_s8() {
   return widened(bf16_dot_products(), DType::s8, micro::s8_to_bf16, "avx512 bf16 dot products from s8");
 }

@@ -15,6 +15,9 @@ MatmulCode f16_chunks(std::int64_t in, int chunk);
 
 /// The same products from weights that are stored in `stored` and widened panel by panel: f16 or bf16 or s8 to f32.
 MatmulCode f32_from(DType stored);
+/// Both in the registers of AVX2.
+MatmulCode f32_avx2();
+MatmulCode f32_from_avx2(DType stored);
 /// s8 weights to bf16, which holds them exactly.
 MatmulCode bf16_dot_products_from_s8();
 MatmulCode bf16_tiles_from_s8();

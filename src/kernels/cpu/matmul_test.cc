@@ -167,6 +167,18 @@ TEST(F16Chunks, RoundAsTheReferenceSimulatesThem) {
   }
 }
 
+TEST(Avx2, ProductsAgreeWithTheLoops) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
+  for (const DType stored : {DType::f32, DType::f16, DType::bf16, DType::s8}) {
+    const MatmulCode code = stored == DType::f32 ? codes::f32_avx2() : codes::f32_from_avx2(stored);
+    for (const Size& size : sizes) {
+      const LinearCase c = case_of(size, DType::f32, stored, DType::f32);
+      expect_close(c, reference(c), run_code(c, code), 2e-6);
+    }
+  }
+}
+
 std::string first_choice(const LinearCase& c, const MachineFacts& facts) {
   const Offer offer = prepare(cpu_backend(), LinearProblem(c).call(), facts);
   return std::holds_alternative<Prepared>(offer) ? std::get<Prepared>(offer).description
@@ -202,6 +214,9 @@ TEST(Choice, FollowsTheInstructionSets) {
   EXPECT_EQ(Verdict::emulated, first_verdict(bf16, facts));
   facts.isa.avx512_vnni = false;
   EXPECT_FALSE(starts_with(first_choice(s8, facts), "avx512"));
+  facts.isa.avx512 = false;
+  EXPECT_PRED2(starts_with, first_choice(f32, facts), "avx2 f32,");
+  EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx2 f32 from f16,");
 }
 
 MatmulPeak measured(DType operand, double instruction_gflops, const char* kernel) {
@@ -215,7 +230,7 @@ MatmulPeak measured(DType operand, double instruction_gflops, const char* kernel
 TEST(Choice, LeavesADotProductThatWasMeasuredSlow) {
   MachineFacts facts;
   facts.isa = zen4;
-  facts.peaks = {measured(DType::f32, 442, "avx512 f32"), measured(DType::bf16, 220, "avx512 f32 from 16-bit storage")};
+  facts.peaks = {measured(DType::f32, 442, "f32"), measured(DType::bf16, 220, "f32 from 16-bit storage")};
   const LinearCase c = case_of({128, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
   EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 f32 from bf16,");
   EXPECT_EQ(Verdict::widened, first_verdict(c, facts));

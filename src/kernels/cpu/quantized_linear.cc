@@ -49,9 +49,10 @@ Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts) {
 
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
-  if (!facts.isa.avx512) return Declined{"no AVX-512 here"};
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (linear.has_x_scale) return Declined{"products of s8 in f32 are not int8 arithmetic"};
-  return prepare_matmul(linear, facts, codes::f32_from(DType::s8), judge(DType::f32, facts));
+  const MatmulCode code = facts.isa.avx512 ? codes::f32_from(DType::s8) : codes::f32_from_avx2(DType::s8);
+  return prepare_matmul(linear, facts, code, judge(DType::f32, facts));
 }
 
 }  // namespace assay::cpu

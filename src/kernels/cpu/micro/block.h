@@ -38,12 +38,20 @@ void multiply_f16(const Block& block, int rows);
 void multiply_bf16_tiles(const Block& block, int rows);  ///< AMX-BF16: tdpbf16ps. Any number of rows
 void multiply_s8_tiles(const Block& block, int rows);    ///< AMX-INT8: tdpbssd, both signed. Any number of rows
 
-/// Rewrites a stretch of a panel in the operand's dtype: `groups` groups as stored, front to back. AVX-512.
+/// AVX2 with FMA. rows <= avx2_rows
+constexpr int avx2_rows = 6;
+void multiply_f32_avx2(const Block& block, int rows);
+
+/// Rewrites a stretch of a panel in the operand's dtype: `groups` groups as stored, front to back. AVX-512, or AVX2
+/// with F16C where the name says so.
 using Widen = void (*)(const std::byte* panel, std::int64_t groups, std::byte* wide);
 
 void f16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< groups of 1 to groups of 1
 void bf16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);  ///< pairs to groups of 1
 void s8_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);    ///< quads to groups of 1
 void s8_to_bf16(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< quads to pairs; exact
+void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
+void bf16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
+void s8_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 
 }  // namespace assay::cpu::micro

@@ -1,0 +1,106 @@
+#include <immintrin.h>
+
+#include "kernels/cpu/micro/block.h"
+#include "kernels/cpu/micro/target.h"
+
+ASSAY_TARGET("avx2,fma,f16c")
+
+namespace assay::cpu::micro {
+namespace {
+
+constexpr std::int64_t vector_bytes = 32;
+constexpr std::int64_t panel_row_bytes = panel_width * 4;
+
+float* floats(std::byte* data) {
+  return reinterpret_cast<float*>(data);
+}
+const float* floats(const std::byte* data) {
+  return reinterpret_cast<const float*>(data);
+}
+
+/// `rows` x 16 sums, one half of a panel: 12 accumulators of the 16 registers.
+template <int rows>
+inline void multiply_half(const Block& block, std::int64_t offset) {
+  __m256 sums[rows][2];
+#pragma GCC unroll 6
+  for (int row = 0; row < rows; ++row) {
+    const std::byte* const c = block.c + row * panel_row_bytes + offset;
+    sums[row][0] = block.sums == Sums::start ? _mm256_setzero_ps() : _mm256_load_ps(floats(c));
+    sums[row][1] = block.sums == Sums::start ? _mm256_setzero_ps() : _mm256_load_ps(floats(c + vector_bytes));
+  }
+  const std::byte* panel = block.panel + offset;
+  for (std::int64_t k = 0; k < block.groups; ++k) {
+    const __m256 left = _mm256_load_ps(floats(panel));
+    const __m256 right = _mm256_load_ps(floats(panel + vector_bytes));
+    panel += panel_row_bytes;
+    const std::byte* const a = block.a + k * 4;
+#pragma GCC unroll 6
+    for (int row = 0; row < rows; ++row) {
+      const __m256 value = _mm256_broadcast_ss(floats(a + row * block.a_stride));
+      sums[row][0] = _mm256_fmadd_ps(value, left, sums[row][0]);
+      sums[row][1] = _mm256_fmadd_ps(value, right, sums[row][1]);
+    }
+  }
+#pragma GCC unroll 6
+  for (int row = 0; row < rows; ++row) {
+    std::byte* const c = block.c + row * panel_row_bytes + offset;
+    _mm256_store_ps(floats(c), sums[row][0]);
+    _mm256_store_ps(floats(c + vector_bytes), sums[row][1]);
+  }
+}
+
+template <int rows>
+void multiply_up_to(const Block& block, int count) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_up_to<rows - 1>(block, count);
+  }
+  multiply_half<rows>(block, 0);
+  multiply_half<rows>(block, panel_row_bytes / 2);
+}
+
+/// 8 f32 from 16-byte halves: f16 by the conversion instruction.
+inline __m256 from_f16(const std::byte* data) {
+  return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(data)));
+}
+
+/// Byte `place` of each 32-bit lane, as the number it is.
+template <int place>
+inline __m256 byte_as_f32(__m256i quads) {
+  return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(quads, 24 - 8 * place), 24));
+}
+
+}  // namespace
+
+void multiply_f32_avx2(const Block& block, int rows) {
+  multiply_up_to<avx2_rows>(block, rows);
+}
+
+void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {
+  for (std::int64_t i = 0; i < groups * 4; ++i) {
+    _mm256_store_ps(floats(wide + i * vector_bytes), from_f16(panel + i * vector_bytes / 2));
+  }
+}
+
+void bf16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {
+  const __m256i high_half = _mm256_set1_epi32(static_cast<int>(0xffff0000U));
+  for (std::int64_t i = 0; i < groups * 4; ++i) {
+    const __m256i pairs = _mm256_load_si256(reinterpret_cast<const __m256i*>(panel + i * vector_bytes));
+    float* const target = floats(wide + i / 4 * 2 * panel_row_bytes + i % 4 * vector_bytes);
+    _mm256_store_ps(target, _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)));
+    _mm256_store_ps(target + panel_width, _mm256_castsi256_ps(_mm256_and_si256(pairs, high_half)));
+  }
+}
+
+void s8_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {
+  for (std::int64_t i = 0; i < groups * 4; ++i) {
+    const __m256i quads = _mm256_load_si256(reinterpret_cast<const __m256i*>(panel + i * vector_bytes));
+    float* const target = floats(wide + i / 4 * 4 * panel_row_bytes + i % 4 * vector_bytes);
+    _mm256_store_ps(target, byte_as_f32<0>(quads));
+    _mm256_store_ps(target + panel_width, byte_as_f32<1>(quads));
+    _mm256_store_ps(target + 2 * panel_width, byte_as_f32<2>(quads));
+    _mm256_store_ps(target + 3 * panel_width, byte_as_f32<3>(quads));
+  }
+}
+
+}  // namespace assay::cpu::micro
+ASSAY_TARGET_END
