@@ -4,6 +4,7 @@
 passed=0
 failed=0
 skipped=0
+readonly clang_format=.deps/clang-format/clang_format/data/bin/clang-format
 readonly not_here=77   # a step returns this where it cannot run here; its last line says why
 
 step() {  # NAME FUNCTION [ARGUMENT...]
@@ -59,7 +60,7 @@ set_up() {
   need_wheels clang-format
 }
 
-check_format() { sources | xargs -d '\n' .deps/clang-format/clang_format/data/bin/clang-format --dry-run --Werror; }
+check_format() { sources | xargs -d '\n' "$clang_format" --dry-run --Werror; }
 
 build_release() { configure release -DASSAY_TESTS=ON && build release; }
 
