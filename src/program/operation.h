@@ -57,6 +57,11 @@ extern const Operation concat_rows;        ///< W1 (n1,..), W2 (n2,..), ... -> (
 /// Every operation there is.
 std::span<const Operation* const> all_operations();
 
+/// Angle that rotary pair `pair` turns by from one position to the next: theta^(-2 pair / head_dim). Every step is
+/// rounded to f32, and so is position times frequency, as in the code that models were trained with: at position 500 an
+/// ulp of the frequency turns a pair by 3e-5.
+float rotary_frequency(const Attributes& attributes, std::int64_t pair);
+
 // Rules that several operations share.
 
 /// The first output has the first input's shape.

@@ -8,7 +8,6 @@
 namespace assay::cpu {
 namespace {
 
-// Frequencies and angles are f32, as in the code that the models were trained with.
 std::shared_ptr<RopeTable> make_table(const Attributes& a, std::int64_t positions) {
   const bool halves = a.pairs == RotaryPairs::halves;
   auto table = std::make_shared<RopeTable>();
@@ -17,8 +16,7 @@ std::shared_ptr<RopeTable> make_table(const Attributes& a, std::int64_t position
   for (std::int64_t position = 0; position < positions; ++position) {
     for (std::int64_t column = 0; column < table->columns; ++column) {
       const std::int64_t pair = halves ? column : column / 2;
-      const double exponent = -2.0 * static_cast<double>(pair) / static_cast<double>(a.head_dim);
-      const float angle = static_cast<float>(position) * static_cast<float>(std::pow(a.rope_theta, exponent));
+      const float angle = static_cast<float>(position) * rotary_frequency(a, pair);
       const bool negative = !halves && column % 2 == 0;
       table->cosines.push_back(static_cast<float>(std::cos(static_cast<double>(angle))));
       table->sines.push_back(static_cast<float>((negative ? -1 : 1) * std::sin(static_cast<double>(angle))));

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "program/program.h"
+#include "program/operation.h"
 
 namespace assay::cpu {
 

@@ -4,8 +4,7 @@
 
 namespace assay::reference {
 
-// Positions count from column 0, padding included. Frequencies and angles are f32, as in the code that the models were
-// trained with.
+// Positions count from column 0, padding included.
 void rope(const Call& call, const Memory& memory) {
   const Attributes& a = call.attributes;
   const std::int64_t seq = call.in(0).shape[1];
@@ -20,8 +19,7 @@ void rope(const Call& call, const Memory& memory) {
         const std::int64_t head = pair / half * a.head_dim;
         const std::int64_t first = head + (halves ? i : 2 * i);
         const std::int64_t second = head + (halves ? i + half : 2 * i + 1);
-        const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(a.head_dim);
-        const double angle = static_cast<float>(token % seq) * static_cast<float>(std::pow(a.rope_theta, exponent));
+        const double angle = static_cast<float>(token % seq) * rotary_frequency(a, i);
         y.set(token, first, x(token, first) * std::cos(angle) - x(token, second) * std::sin(angle));
         y.set(token, second, x(token, second) * std::cos(angle) + x(token, first) * std::sin(angle));
       }

@@ -1,6 +1,13 @@
 #include "program/operation.h"
 
+#include <cmath>
+
 namespace assay {
+
+float rotary_frequency(const Attributes& attributes, std::int64_t pair) {
+  const float exponent = static_cast<float>(2 * pair) / static_cast<float>(attributes.head_dim);
+  return 1.0F / std::pow(static_cast<float>(attributes.rope_theta), exponent);
+}
 
 // Rotary position embedding (Su et al. 2021): the pair (a, b) of head h at position t turns by t * theta^(-2i/D).
 // x, y: (B, T, heads * head_dim); attributes: heads, head_dim, rope_theta, pairs
