@@ -160,9 +160,9 @@ ModelConfig distilbert(const Reader& in) {
 
 double read_rope_theta(const Reader& in) {
   if (in.has("rope_scaling")) {
-    const Json& scaling = in.json().at("rope_scaling");
-    const bool plain = scaling.is_object() && scaling.value("rope_type", scaling.value("type", "")) == "default";
-    if (!plain) fail_user("{}: 'rope_scaling' is not supported", in.file());
+    const Reader scaling(in.json().at("rope_scaling"), in.file());
+    const std::string type = scaling.text_or("rope_type", scaling.text_or("type", ""));
+    if (type != "default") fail_user("{}: 'rope_scaling' of type '{}' is not supported", in.file(), type.substr(0, 60));
   }
   if (!in.has("rope_parameters")) return in.real_or("rope_theta", 10000);
   const Reader parameters(in.json().at("rope_parameters"), in.file());

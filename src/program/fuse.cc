@@ -55,8 +55,12 @@ class Edit {
       if (!replaced_[i]) nodes.push_back(std::move(program_.nodes[i]));
       for (Node& node : replaced_[i] ? *replaced_[i] : std::vector<Node>{}) nodes.push_back(std::move(node));
     }
-    // A fused operation may stand before a constant that one of its parts used: constants go first.
-    std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return makes_constant(node); });
+    // A fused operation may stand before a constant that one of its parts used: constants go first, and behind the
+    // others those that stack them.
+    const auto constants_end =
+        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return makes_constant(node); });
+    std::stable_partition(nodes.begin(), constants_end,
+                          [](const Node& node) { return node.operation != &op::concat_rows; });
     program_.nodes = std::move(nodes);
   }
 

@@ -1,0 +1,103 @@
+#include "model/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/file.h"
+#include "formats/safetensors.h"
+#include "model/architecture.h"
+#include "model/model.h"
+#include "base/json.h"
+#include "model/testing.h"
+
+namespace assay {
+namespace {
+
+/// A checkpoint folder whose tensors a test may change before it is opened.
+class CheckpointFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_file_atomically(folder_.path() / "config.json",
+                          R"({"model_type": "cs336", "vocab_size": 7, "context_length": 9, "d_model": 4,
+                              "num_layers": 1, "num_heads": 2, "d_ff": 6, "rope_theta": 10000.0})");
+    config_ = parse_config(parse_json(read_file(folder_.path() / "config.json"), "config.json"), "config.json");
+    for (const Value& value : build_program(config_, {}).values) {
+      if (value.source == Source::weight) add(value.name, concrete(value.shape, {1, 1}), DType::f32);
+    }
+  }
+
+  void add(const std::string& name, const Shape& shape, DType dtype) {
+    Tensor values(DType::f32, shape);
+    for (std::int64_t i = 0; i < values.count(); ++i) values.as<float>()[i] = 0.25F * static_cast<float>(i % 5) - 0.5F;
+    tensors_[name] = dtype == DType::f32 ? std::move(values) : converted(values.view(), dtype);
+  }
+
+  /// Writes the tensors and opens the model.
+  Model opened(const CheckpointOptions& options = {}) const {
+    std::vector<NamedTensor> named;
+    for (const auto& [name, tensor] : tensors_) named.push_back({name, tensor.view()});
+    write_safetensors(folder_.path() / "model.safetensors", named);
+    return open_model(folder_.path().string(), {.checkpoint = options});
+  }
+
+  std::string fault(const CheckpointOptions& options = {}) const {
+    return user_fault([&] { opened(options); });
+  }
+
+  ModelFolder folder_;
+  ModelConfig config_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+TEST_F(CheckpointFolder, AWholeOneOpens) {
+  const Model model = opened();
+  EXPECT_EQ(model.weights.by_name.size(), tensors_.size());
+  EXPECT_EQ(model.weights.parameters(), 7 * 4 * 2 + 4 * 4 * 4 + 3 * 4 * 6 + 3 * 4);
+  EXPECT_EQ(model.weights.stored_dtypes(), "F32");
+  EXPECT_TRUE(model.notes.empty());
+}
+
+TEST_F(CheckpointFolder, StoredDtypesAreSaidAndReadAsF32) {
+  add("lm_head.weight", {7, 4}, DType::bf16);
+  add("ln_final.weight", {4}, DType::f16);
+  const Model model = opened();
+  EXPECT_EQ(model.weights.stored_dtypes(), "BF16 1, F16 1, F32 10");
+  const WeightData head = model.weights.at("lm_head.weight").load();
+  EXPECT_EQ(head.view.dtype, DType::f32);
+  EXPECT_EQ(head.view.as<float>()[1], -0.25F);
+}
+
+TEST_F(CheckpointFolder, AMissingTensorIsNamed) {
+  tensors_.erase("layers.0.ffn.w2.weight");
+  EXPECT_NE(fault().find("tensor 'layers.0.ffn.w2.weight' is missing"), std::string::npos) << fault();
+}
+
+TEST_F(CheckpointFolder, ATensorOfAnotherShapeIsNamedWithBoth) {
+  add("layers.0.ffn.w2.weight", {6, 4}, DType::f32);
+  const std::string message = fault();
+  for (const char* part : {"layers.0.ffn.w2.weight", "(6, 4)", "(4, 6)"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+}
+
+TEST_F(CheckpointFolder, AnUnknownTensorIsRefusedUnlessAllowed) {
+  add("layers.0.attn.extra.weight", {3}, DType::f32);
+  EXPECT_NE(fault().find("layers.0.attn.extra.weight"), std::string::npos);
+  const Model model = opened({.unused = Unused::allowed});
+  ASSERT_EQ(model.notes.size(), 1U);
+  EXPECT_NE(model.notes[0].find("layers.0.attn.extra.weight"), std::string::npos);
+}
+
+TEST_F(CheckpointFolder, WeightsThatAreNotFiniteAreRefusedUnlessAllowed) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    tensors_.at("layers.0.ln1.weight").as<float>()[2] = bad;
+    const Model model = opened();
+    const std::string message = user_fault([&] { model.weights.at("layers.0.ln1.weight").load(); });
+    EXPECT_NE(message.find("layers.0.ln1.weight"), std::string::npos) << message;
+    opened({.nonfinite = Nonfinite::allowed}).weights.at("layers.0.ln1.weight").load();
+  }
+}
+
+}  // namespace
+}  // namespace assay

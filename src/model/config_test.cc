@@ -1,0 +1,124 @@
+#include "model/config.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "model/testing.h"
+
+namespace assay {
+namespace {
+
+Json gpt2_json() {
+  return {{"model_type", "gpt2"}, {"vocab_size", 97}, {"n_positions", 24},
+          {"n_embd", 32},         {"n_layer", 2},     {"n_head", 4}};
+}
+
+Json llama_json() {
+  return {{"model_type", "llama"},  {"vocab_size", 97},         {"max_position_embeddings", 24}, {"hidden_size", 32},
+          {"num_hidden_layers", 2}, {"num_attention_heads", 4}, {"intermediate_size", 44}};
+}
+
+Json with(Json json, const char* key, Json value) {
+  json[key] = std::move(value);
+  return json;
+}
+
+ModelConfig parsed(const Json& json) {
+  return parse_config(json, "config.json");
+}
+
+std::string fault_of(const Json& json) {
+  return user_fault([&] { parsed(json); });
+}
+
+TEST(Config, Gpt2sDefaultsAreTheFamilys) {
+  const ModelConfig c = parsed(gpt2_json());
+  EXPECT_EQ(c.d_ff, 128) << "n_inner absent: four times the width";
+  EXPECT_EQ(c.head_dim, 8);
+  EXPECT_EQ(c.activation, Activation::gelu_tanh);
+  EXPECT_EQ(c.norm_epsilon, 1e-5);
+  EXPECT_TRUE(c.tied_head);
+  EXPECT_EQ(parsed(with(gpt2_json(), "n_inner", nullptr)).d_ff, 128);
+  EXPECT_EQ(parsed(with(gpt2_json(), "n_inner", 56)).d_ff, 56);
+}
+
+TEST(Config, GeluNamesTheErfFormAndTheOthersTheTanhForm) {
+  EXPECT_EQ(parsed(with(gpt2_json(), "activation_function", "gelu")).activation, Activation::gelu_erf);
+  EXPECT_EQ(parsed(with(gpt2_json(), "activation_function", "gelu_new")).activation, Activation::gelu_tanh);
+  EXPECT_EQ(parsed(with(gpt2_json(), "activation_function", "gelu_pytorch_tanh")).activation, Activation::gelu_tanh);
+}
+
+TEST(Config, RopeThetaIsReadFromBothPlaces) {
+  EXPECT_EQ(parsed(llama_json()).rope_theta, 10000);
+  EXPECT_EQ(parsed(with(llama_json(), "rope_theta", 250000.0)).rope_theta, 250000);
+  const Json parameters = {{"rope_type", "default"}, {"rope_theta", 500000.0}};
+  EXPECT_EQ(parsed(with(llama_json(), "rope_parameters", parameters)).rope_theta, 500000);
+  EXPECT_EQ(parsed(with(llama_json(), "rope_scaling", {{"type", "default"}})).rope_theta, 10000);
+}
+
+TEST(Config, LlamaHeadsMayBeShared) {
+  EXPECT_EQ(parsed(llama_json()).kv_heads, 4) << "absent: as many as heads";
+  EXPECT_EQ(parsed(with(llama_json(), "num_key_value_heads", 2)).kv_heads, 2);
+  EXPECT_EQ(parsed(with(llama_json(), "head_dim", 12)).head_dim, 12);
+  EXPECT_FALSE(parsed(llama_json()).tied_head);
+}
+
+TEST(Config, LabelsComeFromId2Label) {
+  Json json = {{"model_type", "distilbert"},
+               {"vocab_size", 97},
+               {"max_position_embeddings", 24},
+               {"dim", 32},
+               {"n_layers", 2},
+               {"n_heads", 4},
+               {"hidden_dim", 44}};
+  EXPECT_EQ(parsed(json).task, Task::embedding);
+  EXPECT_EQ(parsed(json).norm_epsilon, 1e-12);
+  json["architectures"] = {"DistilBertForSequenceClassification"};
+  EXPECT_EQ(parsed(json).task, Task::classification);
+  EXPECT_EQ(parsed(json).labels, 2);
+  json["id2label"] = {{"0", "a"}, {"1", "b"}, {"2", "c"}};
+  EXPECT_EQ(parsed(json).labels, 3);
+}
+
+struct Absurd {
+  const char* what;
+  Json json;
+  const char* named;  ///< What the message must name.
+};
+
+TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
+  const Absurd cases[] = {
+      {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
+      {"unknown type", with(gpt2_json(), "model_type", "mamba"), "mamba"},
+      {"no object", Json::array({1}), "object"},
+      {"heads that do not divide", with(gpt2_json(), "n_head", 5), "5 heads"},
+      {"negative width", with(gpt2_json(), "n_embd", -32), "n_embd"},
+      {"no layers", with(gpt2_json(), "n_layer", 0), "n_layer"},
+      {"a fraction", with(gpt2_json(), "n_layer", 2.5), "n_layer"},
+      {"a text", with(gpt2_json(), "vocab_size", "97"), "vocab_size"},
+      {"missing", with(gpt2_json(), "vocab_size", nullptr), "vocab_size"},
+      {"2^63", with(gpt2_json(), "n_embd", std::uint64_t{1} << 63), "n_embd"},
+      {"too wide", with(gpt2_json(), "n_embd", 1 << 22), "too large"},
+      {"unknown activation", with(gpt2_json(), "activation_function", "mish"), "mish"},
+      {"negative epsilon", with(gpt2_json(), "layer_norm_epsilon", -1.0), "layer_norm_epsilon"},
+      {"another scaling of scores", with(gpt2_json(), "scale_attn_by_inverse_layer_idx", true), "inverse_layer"},
+      {"shared heads that do not divide", with(llama_json(), "num_key_value_heads", 3), "3 key/value heads"},
+      {"odd head size", with(llama_json(), "head_dim", 7), "even head size"},
+      {"attention biases", with(llama_json(), "attention_bias", true), "attention_bias"},
+      {"scaled positions", with(llama_json(), "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}), "llama3"},
+      {"scaling without type", with(llama_json(), "rope_scaling", Json::object()), "rope_scaling"},
+      {"scaling of a strange type", with(llama_json(), "rope_scaling", {{"rope_type", 5}}), "rope_type"},
+      {"scaling that is a text", with(llama_json(), "rope_scaling", "linear"), "object"},
+      {"scaled parameters", with(llama_json(), "rope_parameters", {{"rope_type", "yarn"}}), "yarn"},
+      {"negative theta", with(llama_json(), "rope_theta", -1.0), "rope_theta"},
+  };
+  for (const Absurd& one : cases) {
+    SCOPED_TRACE(one.what);
+    const std::string fault = fault_of(one.json);
+    EXPECT_EQ(fault.rfind("config.json: ", 0), 0U) << fault;
+    EXPECT_NE(fault.find(one.named), std::string::npos) << fault;
+  }
+}
+
+}  // namespace
+}  // namespace assay

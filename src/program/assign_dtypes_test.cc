@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+
+#include "program/passes.h"
+#include "program/testing.h"
+
+namespace assay {
+namespace {
+
+Program assigned(const char* precision, const char* overrides = "", std::optional<DType> native16 = DType::bf16) {
+  return assign_dtypes(small_decoder(), choose_precision(precision, overrides, native16));
+}
+
+DType out_of(const Program& program, const Node& node) {
+  return dtype_of(program, node.outputs[0]);
+}
+
+/// Dtypes that a float row of the table gives to the small decoder.
+struct Expected {
+  const char* precision;
+  DType operand, linear_out, norm_in, residual;
+};
+
+class FloatRows : public testing::TestWithParam<Expected> {};
+
+TEST_P(FloatRows, GiveLinearsNormsAndResidualsTheirDtypes) {
+  const Expected& expected = GetParam();
+  const Program program = assigned(expected.precision);
+  ASSERT_EQ(count_of(program, op::linear), 7U);
+  for (const Node* node : nodes_of(program, op::linear)) {
+    EXPECT_EQ(dtype_of(program, node->inputs[0]), expected.operand) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[1]), expected.operand) << node->path;
+    EXPECT_EQ(out_of(program, *node), expected.linear_out) << node->path;
+  }
+  for (const Operation* operation : {&op::attention_scores, &op::attention_context}) {
+    EXPECT_EQ(dtype_of(program, nodes_of(program, *operation)[0]->inputs[0]), expected.operand) << operation->name;
+  }
+  for (const Operation* operation : {&op::layer_norm, &op::softmax}) {
+    const Node& node = *nodes_of(program, *operation)[0];
+    EXPECT_EQ(dtype_of(program, node.inputs[0]), expected.norm_in) << operation->name;
+    EXPECT_EQ(node.attributes.math, DType::f32) << operation->name;
+  }
+  for (const Node* node : nodes_of(program, op::layer_norm)) {
+    EXPECT_EQ(dtype_of(program, node->inputs[1]), DType::f32) << "gains reach kernels in f32";
+  }
+  for (const Node* node : nodes_of(program, op::add)) EXPECT_EQ(out_of(program, *node), expected.residual);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, FloatRows,
+                         testing::Values(Expected{"fp32", DType::f32, DType::f32, DType::f32, DType::f32},
+                                         Expected{"fp16", DType::f16, DType::f16, DType::f16, DType::f16},
+                                         Expected{"bf16", DType::bf16, DType::bf16, DType::bf16, DType::bf16},
+                                         // f32 embeddings keep the residual stream in the widest dtype of its parts
+                                         Expected{"mixed-fp16", DType::f16, DType::f16, DType::f32, DType::f32},
+                                         Expected{"mixed-bf16", DType::bf16, DType::bf16, DType::f32, DType::f32},
+                                         Expected{"fp16-acc16", DType::f16, DType::f16, DType::f16, DType::f16}),
+                         [](const auto& tested) {
+                           std::string name = tested.param.precision;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(AssignDtypes, Fp32InsertsNothing) {
+  EXPECT_EQ(assigned("fp32").nodes.size(), small_decoder().nodes.size());
+}
+
+TEST(AssignDtypes, AWeightIsCastOnceHoweverOftenItIsRead) {
+  const Program program = assigned("bf16");
+  EXPECT_EQ(nodes_of(program, op::embedding)[0]->inputs[1], nodes_of(program, op::linear)[6]->inputs[1]);
+  for (const Value& value : program.values) {
+    if (value.source != Source::weight) continue;
+    EXPECT_EQ(value.dtype, DType::f32) << value.name << ": as the checkpoint has it";
+  }
+}
+
+TEST(AssignDtypes, MixedReadsTheF32TableAndA16BitHead) {
+  const Program program = assigned("mixed-bf16");
+  EXPECT_EQ(dtype_of(program, nodes_of(program, op::embedding)[0]->inputs[1]), DType::f32);
+  EXPECT_EQ(dtype_of(program, nodes_of(program, op::linear)[6]->inputs[1]), DType::bf16);
+}
+
+TEST(AssignDtypes, SixteenBitRowsRoundGainsAndBiasesToHowTheyAreStored) {
+  const Program program = assigned("bf16");
+  const Node& norm = *nodes_of(program, op::layer_norm)[0];
+  for (const Node& node : program.nodes) {
+    if (node.outputs[0] != norm.inputs[1]) continue;
+    EXPECT_EQ(node.operation, &op::cast);
+    EXPECT_EQ(dtype_of(program, node.inputs[0]), DType::bf16);
+    return;
+  }
+  FAIL() << "the gain is not the result of a cast";
+}
+
+TEST(AssignDtypes, Acc16SaysItsAccumulatorAndChunk) {
+  const Program program = assigned("fp16-acc16");
+  for (const Node* node : nodes_of(program, op::linear)) {
+    EXPECT_EQ(node->attributes.accumulator, DType::f16);
+    EXPECT_EQ(node->attributes.chunk, 64);
+  }
+}
+
+TEST(AssignDtypes, Int8QuantisesEveryLinearTheHeadIncluded) {
+  const Program program = assigned("int8");
+  EXPECT_EQ(count_of(program, op::linear), 0U);
+  ASSERT_EQ(count_of(program, op::quantized_linear), 7U);
+  for (const Node* node : nodes_of(program, op::quantized_linear)) {
+    EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::s8) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[1]), DType::f32) << node->path << ": a scale a token";
+    EXPECT_EQ(dtype_of(program, node->inputs[2]), DType::s8) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[3]), DType::f32) << node->path << ": a scale an output channel";
+    EXPECT_EQ(node->attributes.accumulator, DType::s32) << node->path;
+    EXPECT_EQ(out_of(program, *node), DType::bf16) << node->path;
+  }
+  const Node& table = *nodes_of(program, op::embedding)[0];
+  EXPECT_EQ(table.inputs[1], nodes_of(program, op::quantized_linear)[6]->inputs[2]) << "one s8 table, shared";
+  EXPECT_EQ(count_of(program, op::quantize_rows), 5U) << "q, k and v read one quantised input";
+}
+
+TEST(AssignDtypes, Int8WithoutANative16BitTypeKeepsActivationsInF32) {
+  const Program program = assigned("int8", "", std::nullopt);
+  for (const Node* node : nodes_of(program, op::quantized_linear)) EXPECT_EQ(out_of(program, *node), DType::f32);
+}
+
+TEST(AssignDtypes, WeightOnlyInt8KeepsFloatActivations) {
+  const Program program = assigned("int8-weights");
+  ASSERT_EQ(count_of(program, op::quantized_linear), 7U);
+  EXPECT_EQ(count_of(program, op::quantize_rows), 0U);
+  for (const Node* node : nodes_of(program, op::quantized_linear)) {
+    EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::bf16) << node->path;
+    EXPECT_EQ(node->inputs[1], no_value) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[2]), DType::s8) << node->path;
+  }
+}
+
+TEST(AssignDtypes, OverridesByRoleReplaceTheRow) {
+  const Program program = assigned("bf16", "norm=f16,softmax=f16,head=f32");
+  for (const Operation* operation : {&op::layer_norm, &op::softmax}) {
+    for (const Node* node : nodes_of(program, *operation)) {
+      EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::f16) << node->path;
+      EXPECT_EQ(node->attributes.math, DType::f16) << node->path;
+    }
+  }
+  const std::vector<const Node*> linears = nodes_of(program, op::linear);
+  EXPECT_EQ(dtype_of(program, linears[6]->inputs[0]), DType::f32);
+  EXPECT_EQ(dtype_of(program, linears[6]->inputs[1]), DType::f32);
+  EXPECT_EQ(dtype_of(program, program.output("logits")), DType::f32);
+  EXPECT_EQ(dtype_of(program, linears[0]->inputs[0]), DType::bf16) << "the others stay as the row says";
+  EXPECT_EQ(dtype_of(program, nodes_of(program, op::add)[0]->outputs[0]), DType::bf16);
+}
+
+TEST(AssignDtypes, AnOverriddenHeadIsNotQuantised) {
+  const Program program = assigned("int8", "head=f32");
+  ASSERT_EQ(count_of(program, op::linear), 1U);
+  EXPECT_EQ(dtype_of(program, nodes_of(program, op::linear)[0]->inputs[1]), DType::f32);
+  EXPECT_EQ(count_of(program, op::quantized_linear), 6U);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,62 @@
+#include "runtime/instance.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/testing.h"
+
+namespace assay {
+namespace {
+
+/// Bytes of the small model as a precision stores it, once a plan has been made.
+std::int64_t model_bytes(const SmallModel& model, const char* precision) {
+  Instance instance = model.instance(precision);
+  const Plan plan(instance, {.extent = {1, 5}});
+  return instance.model_bytes();
+}
+
+TEST(Instance, StoresWhatThePrecisionSays) {
+  const SmallModel model;
+  const std::int64_t f32 = model.weights.parameters() * 4;
+  EXPECT_EQ(model_bytes(model, "fp32"), f32);
+  EXPECT_EQ(model_bytes(model, "mixed-bf16"), f32);
+  EXPECT_EQ(model_bytes(model, "mixed-fp16"), f32);
+  // Gains and biases reach kernels in f32, and panels are padded to whole vectors: a few per cent of so small a model.
+  for (const char* precision : {"bf16", "fp16"}) {
+    EXPECT_NEAR(static_cast<double>(model_bytes(model, precision)) / static_cast<double>(f32), 0.5, 0.05) << precision;
+  }
+  for (const char* precision : {"int8", "int8-weights"}) {
+    EXPECT_NEAR(static_cast<double>(model_bytes(model, precision)) / static_cast<double>(f32), 0.25, 0.1) << precision;
+  }
+}
+
+TEST(Instance, MixedKeepsItsCopiesBesideTheWeights) {
+  const SmallModel model;
+  Instance instance = model.instance("mixed-bf16");
+  const Plan plan(instance, {.extent = {1, 5}});
+  EXPECT_GT(instance.resident_bytes(), instance.model_bytes());
+}
+
+TEST(Instance, PlansShareItsWeights) {
+  const SmallModel model;
+  for (const Backend* backend : {&reference_backend(), &cpu_backend()}) {
+    Instance instance = model.instance("bf16", "", *backend);
+    const Plan first(instance, {.extent = {1, 5}});
+    const std::int64_t resident = instance.resident_bytes();
+    const Plan second(instance, {.extent = {4, 24}});
+    EXPECT_EQ(instance.resident_bytes(), resident) << backend->name << ": packing depends on neither B nor T";
+    EXPECT_EQ(instance.missing_bytes({9, 9}), 0) << backend->name;
+  }
+}
+
+TEST(Instance, MissingBytesForetellWhatWillBeHeld) {
+  const SmallModel model;
+  for (const char* precision : {"fp32", "bf16", "int8", "mixed-bf16"}) {
+    Instance instance = model.instance(precision);
+    const std::int64_t foretold = instance.missing_bytes({1, 5});
+    const Plan plan(instance, {.extent = {1, 5}});
+    EXPECT_EQ(instance.resident_bytes(), foretold) << precision;
+  }
+}
+
+}  // namespace
+}  // namespace assay
