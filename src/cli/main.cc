@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -44,6 +46,9 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace assay
 
 int main(int argc, char** argv) {
+  // Weights on their way to their packing go back to the system when they are freed: glibc otherwise raises the
+  // threshold to their size and keeps their pages.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   using assay::ExitCode;
   try {
     return assay::parse_and_run(argc, argv);

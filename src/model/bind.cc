@@ -44,10 +44,11 @@ bool all_finite(const TensorView& view) {
 }
 
 void refuse_nonfinite(Weight& weight, const std::string& file) {
-  weight.load = [load = weight.load, file, tensor = weight.checkpoint_name] {
+  weight.load = [load = weight.load, release = weight.release, file, tensor = weight.checkpoint_name] {
     WeightData data = load();
     if (!all_finite(data.view))
       fail_user("{}: tensor '{}' holds NaN or infinite values (--allow-nonfinite lets it pass)", file, tensor);
+    if (data.owned.data() == nullptr && release) release();  // Its pages are read anew, part by part.
     return data;
   };
 }

@@ -57,19 +57,20 @@ void Instance::keep_master_weights() {
 void Instance::load_weight(ValueId id) {
   const Weight& weight = weights_.at(program_.value(id).name);
   WeightData data = weight.load();
-  intermediates_[id] = data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32);
-  if (weight.release) weight.release();
+  const bool mapped = data.owned.data() == nullptr;
+  intermediates_[id] = {data.view, std::move(data.owned), mapped ? &weight : nullptr};
+  if (!mapped && weight.release) weight.release();
 }
 
-const Tensor& Instance::plain(ValueId id) {
+const TensorView& Instance::plain(ValueId id) {
   const auto known = intermediates_.find(id);
-  if (known != intermediates_.end()) return known->second;
+  if (known != intermediates_.end()) return known->second.view;
   if (program_.value(id).source == Source::weight) {
     load_weight(id);
   } else {
     compute(program_.nodes[producer_[static_cast<std::size_t>(id)]]);
   }
-  return intermediates_.at(id);
+  return intermediates_.at(id).view;
 }
 
 void Instance::compute(const Node& node) {
@@ -78,14 +79,15 @@ void Instance::compute(const Node& node) {
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
   for (const ValueId id : node.inputs) {
-    inputs.push_back(id == no_value ? nullptr : plain(id).data());
+    inputs.push_back(id == no_value ? nullptr : plain(id).data);
     call.inputs.push_back(describe(program_, id, unit));
   }
   for (const ValueId id : node.outputs) {
     Tensor result(program_.value(id).dtype, concrete(program_.value(id).shape, unit));
     outputs.push_back(result.data());
     call.outputs.push_back(describe(program_, id, unit));
-    intermediates_[id] = std::move(result);
+    const TensorView view = result.view();
+    intermediates_[id] = {view, std::move(result), nullptr};
   }
   Offer offer = prepare(backend_, call, facts_);
   if (const auto* declined = std::get_if<Declined>(&offer))
@@ -93,6 +95,16 @@ void Instance::compute(const Node& node) {
   const Prepared& prepared = std::get<Prepared>(offer);
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
   prepared.kernel->run({inputs, outputs, workspace.get()});
+  for (const ValueId id : node.inputs) drop(id);
+}
+
+/// Loading it again costs less than holding it beside what was made of it.
+void Instance::drop(ValueId id) {
+  const auto found = intermediates_.find(id);
+  if (found == intermediates_.end()) return;
+  const Weight* mapped = found->second.mapped;
+  if (mapped != nullptr && mapped->release) mapped->release();
+  intermediates_.erase(found);
 }
 
 const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
@@ -103,15 +115,16 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
   plain(id);
   HeldConstant held;
   if (packing.kind == Packing::Kind::plain) {
-    held.memory = std::move(intermediates_.at(id));
+    Intermediate& from = intermediates_.at(id);
+    held.memory = from.mapped == nullptr ? std::move(from.owned) : converted(from.view, from.view.dtype);
     held.bytes = held.memory.bytes();
-    intermediates_.erase(id);
+    drop(id);
   } else {
-    const Tensor& weight = intermediates_.at(id);
-    ASSAY_ASSERT(weight.shape().size() == 2 && weight.dtype() == packing.dtype);
-    held.bytes = packed_bytes(packing, weight.shape()[0], weight.shape()[1]);
+    const TensorView& weight = intermediates_.at(id).view;
+    ASSAY_ASSERT(weight.shape.size() == 2 && weight.dtype == packing.dtype);
+    held.bytes = packed_bytes(packing, weight.shape[0], weight.shape[1]);
     held.memory = Tensor(DType::u8, {static_cast<std::int64_t>(held.bytes)});
-    pack(weight.view(), packing, held.memory.data());
+    pack(weight, packing, held.memory.data());
   }
   held.data = held.memory.data();
   return held_.emplace(key, std::pair(packing, std::move(held))).first->second.second;
@@ -123,7 +136,7 @@ const Packing* Instance::held_packing(ValueId id) const {
 }
 
 void Instance::release_intermediates() {
-  intermediates_.clear();
+  while (!intermediates_.empty()) drop(intermediates_.begin()->first);
 }
 
 std::int64_t Instance::model_bytes() const {

@@ -48,8 +48,15 @@ class Instance {
   std::int64_t missing_bytes(Extent extent) const;
 
  private:
-  const Tensor& plain(ValueId value);
+  /// A constant on its way to what is held.
+  struct Intermediate {
+    TensorView view;
+    Tensor owned;                    ///< Behind `view`, else that lies in the mapped checkpoint.
+    const Weight* mapped = nullptr;  ///< Whose pages are to be released.
+  };
+  const TensorView& plain(ValueId value);
   void compute(const Node& node);
+  void drop(ValueId value);
   void load_weight(ValueId value);
   bool keeps_master_weights() const;
   void keep_master_weights();
@@ -60,7 +67,7 @@ class Instance {
   const Backend& backend_;
   const MachineFacts& facts_;
   std::vector<std::size_t> producer_;  ///< Node that makes each value.
-  std::map<ValueId, Tensor> intermediates_;
+  std::map<ValueId, Intermediate> intermediates_;
   std::map<std::pair<ValueId, std::string>, std::pair<Packing, HeldConstant>> held_;
   std::vector<Tensor> master_weights_;  ///< mixed-*: the f32 parameters beside their 16-bit copies.
 };

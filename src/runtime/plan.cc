@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -42,13 +43,22 @@ void Plan::refuse_what_does_not_fit() const {
 
 void Plan::prepare_steps() {
   const Program& program = instance_.program();
-  // Tables come last: they are read in whatever layout the linear that shares the weight has chosen.
+  // The largest constants come first, since a weight is there twice or more while it is packed. A table comes behind
+  // the linear that shares its weight, and is read in whatever layout that has chosen.
+  const auto constant_bytes = [&](const Node& node) {
+    std::int64_t total = 0;
+    for (const ValueId id : node.inputs) {
+      if (id != no_value && program.value(id).constant) total += storage_bytes(program, id, options_.extent);
+    }
+    return total;
+  };
+  std::vector<std::tuple<std::int64_t, bool, std::size_t>> order;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (!reads_a_table(program.nodes[steps_[i].node])) prepare_step(i);
+    const Node& node = program.nodes[steps_[i].node];
+    order.emplace_back(-constant_bytes(node), reads_a_table(node), i);
   }
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (reads_a_table(program.nodes[steps_[i].node])) prepare_step(i);
-  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [bytes, table, step] : order) prepare_step(step);
 }
 
 /// What the kernel of a node is told.
