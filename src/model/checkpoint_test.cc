@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "formats/safetensors.h"
 #include "model/architecture.h"
 #include "model/model.h"
-#include "base/json.h"
 #include "model/testing.h"
 
 namespace assay {

@@ -1,0 +1,218 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "experiments/dump.h"
+#include "formats/safetensors.h"
+#include "hardware/machine.h"
+#include "text/corpus.h"
+
+// Small random models of every family against what transformers gives for them (tools/generate_model_fixtures.py).
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path fixtures = fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/models";
+
+/// One way to run one model.
+struct Setting {
+  std::string model;
+  std::string device = "cpu";
+  Fusion fusion = Fusion::on;
+  std::string precision = "fp32";
+};
+
+/// A model folder has its cases with it; a GGUF file borrows those of the folder that it was made from.
+fs::path cases_of(const std::string& model) {
+  return fixtures / fs::path(model).replace_extension() / "cases";
+}
+
+class ModelParity : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() { facts_ = read_machine_facts({.max_isa = "", .threads = 2}); }
+
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/assay pärity XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// What `setting` computes of the token file.
+  Safetensors dumped(const Setting& setting, const fs::path& tokens, const std::vector<std::string>& what) const {
+    DumpRequest request;
+    request.model = (fixtures / setting.model).string();
+    request.tokens = tokens;
+    request.precision = setting.precision;
+    request.what = what;
+    request.out = folder_ / "out.safetensors";
+    request.engine.device = setting.device;
+    request.engine.fusion = setting.fusion;
+    dump(request, facts_);
+    return open_safetensors(request.out);
+  }
+
+  fs::path tokens_file(const Json& tokens) const {
+    write_file_atomically(folder_ / "tokens.json", tokens.dump());
+    return folder_ / "tokens.json";
+  }
+
+  static MachineFacts facts_;
+  fs::path folder_;
+};
+
+MachineFacts ModelParity::facts_;
+
+/// Largest difference over largest magnitude, over the positions whose mask is 1. Expected and actual: (B, T, width),
+/// (B, width) or a scalar; only the first has positions.
+double relative_difference(const TensorView& expected, const TensorView& actual, const TokenBatch& tokens) {
+  EXPECT_EQ(expected.shape, actual.shape);
+  if (expected.shape != actual.shape) return INFINITY;
+  const std::int64_t width = expected.shape.empty() ? 1 : expected.shape.back();
+  double difference = 0;
+  double magnitude = 0;
+  for (std::int64_t i = 0; i < expected.count(); ++i) {
+    const auto row = static_cast<std::size_t>(i / width);
+    if (expected.shape.size() == 3 && !tokens.attention_mask.empty() && tokens.attention_mask[row] == 0) continue;
+    const double wanted = expected.as<float>()[i];
+    const double got = actual.as<float>()[i];
+    if (!std::isfinite(got)) return INFINITY;
+    difference = std::max(difference, std::abs(got - wanted));
+    magnitude = std::max(magnitude, std::abs(wanted));
+  }
+  return difference / magnitude;
+}
+
+bool all_finite(const TensorView& view) {
+  return std::all_of(view.as<float>(), view.as<float>() + view.count(), [](float x) { return std::isfinite(x); });
+}
+
+/// Everything that the fixture has: logits, hidden states, and the loss where there is one.
+std::vector<std::string> outputs_in(const Safetensors& expected) {
+  std::vector<std::string> what = {"logits", "hidden"};
+  if (expected.find("loss") != nullptr) what.emplace_back("loss");
+  return what;
+}
+
+std::string described(const Setting& setting, const char* part) {
+  return fmt::format("{} on {}, fusion {}, {}, {}", setting.model, setting.device,
+                     setting.fusion == Fusion::on ? "on" : "off", setting.precision, part);
+}
+
+const Setting fp32_settings[] = {
+    {"", "cpu", Fusion::on}, {"", "cpu", Fusion::off}, {"", "reference", Fusion::on}, {"", "reference", Fusion::off}};
+
+TEST_P(ModelParity, Fp32AgreesWithTransformersAtEveryRealPosition) {
+  for (const char* part : {"plain", "right", "left"}) {
+    const fs::path tokens = cases_of(GetParam()) / (std::string(part) + ".json");
+    const Safetensors expected = open_safetensors(cases_of(GetParam()) / (std::string(part) + ".safetensors"));
+    ASSERT_GE(expected.tensors.size(), 4U);
+    for (Setting setting : fp32_settings) {
+      setting.model = GetParam();
+      SCOPED_TRACE(described(setting, part));
+      const Safetensors actual = dumped(setting, tokens, outputs_in(expected));
+      ASSERT_EQ(actual.tensors.size(), expected.tensors.size());
+      for (const StoredTensor& tensor : expected.tensors) {
+        const StoredTensor* got = actual.find(tensor.name);
+        ASSERT_NE(got, nullptr) << tensor.name;
+        EXPECT_LE(relative_difference(tensor.view(), got->view(), load_token_json(tokens)), 2e-5) << tensor.name;
+        EXPECT_TRUE(all_finite(got->view())) << tensor.name << ", padded positions";
+      }
+    }
+  }
+}
+
+TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
+  const fs::path tokens = cases_of(GetParam()) / "right.json";
+  const Safetensors expected = open_safetensors(cases_of(GetParam()) / "right.safetensors");
+  int precisions = 0;
+  for (const Precision& precision : precision_table()) {
+    if (precision.cuda_only) continue;
+    ++precisions;
+    for (Setting setting : fp32_settings) {
+      if (precision.chunk > 0 && setting.device == "cpu" && !facts_.isa.avx512_fp16) continue;
+      setting.model = GetParam();
+      setting.precision = precision.name;
+      SCOPED_TRACE(described(setting, "right"));
+      const Safetensors actual = dumped(setting, tokens, {"logits"});
+      const TensorView logits = actual.find("logits")->view();
+      EXPECT_LE(relative_difference(expected.find("logits")->view(), logits, load_token_json(tokens)),
+                precision.tolerance);
+      EXPECT_TRUE(all_finite(logits));
+    }
+  }
+  EXPECT_GE(precisions, 8);
+}
+
+/// Row `row` of a padded batch, cut to its real tokens.
+Json row_alone(const TokenBatch& batch, std::int64_t row) {
+  Json ids = Json::array();
+  for (std::int64_t i = row * batch.seq; i < (row + 1) * batch.seq; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (batch.attention_mask[at] != 0) ids.push_back(batch.input_ids[at]);
+  }
+  return {{"input_ids", Json::array({ids})}};
+}
+
+TEST_P(ModelParity, ARightPaddedRowGivesWhatItGivesAlone) {
+  const fs::path tokens = cases_of(GetParam()) / "right.json";
+  const TokenBatch batch = load_token_json(tokens);
+  for (Setting setting : fp32_settings) {
+    setting.model = GetParam();
+    SCOPED_TRACE(described(setting, "right"));
+    const Safetensors together = dumped(setting, tokens, {"logits"});
+    const TensorView logits = together.find("logits")->view();
+    const std::int64_t per_row = logits.count() / batch.batch;
+    for (std::int64_t row = 0; row < batch.batch; ++row) {
+      const Safetensors alone = dumped(setting, tokens_file(row_alone(batch, row)), {"logits"});
+      const TensorView expected = alone.find("logits")->view();
+      // The row's real positions come first; what stands behind them is not compared.
+      const std::byte* begin = logits.data + row * per_row * 4;
+      EXPECT_LE(relative_difference(expected, {DType::f32, expected.shape, begin}, {}), 2e-5) << "row " << row;
+    }
+  }
+}
+
+TEST_P(ModelParity, AFullyMaskedRowIsFiniteAndDisturbsNoOther) {
+  const fs::path tokens = cases_of(GetParam()) / "right.json";
+  const TokenBatch batch = load_token_json(tokens);
+  Json masked = parse_json(read_file(tokens), tokens.string());
+  masked.erase("labels");
+  for (Json& one : masked["attention_mask"][1]) one = 0;
+  for (const Precision& precision : precision_table()) {
+    if (precision.cuda_only) continue;
+    for (Setting setting : fp32_settings) {
+      if (precision.chunk > 0 && setting.device == "cpu" && !facts_.isa.avx512_fp16) continue;
+      setting.model = GetParam();
+      setting.precision = precision.name;
+      SCOPED_TRACE(described(setting, "second row masked"));
+      const Safetensors with = dumped(setting, tokens, {"logits"});
+      const Safetensors without = dumped(setting, tokens_file(masked), {"logits", "hidden"});
+      for (const StoredTensor& tensor : without.tensors) EXPECT_TRUE(all_finite(tensor.view())) << tensor.name;
+      const TensorView first = with.find("logits")->view();
+      const auto per_row = static_cast<std::size_t>(first.count() / batch.batch);
+      // The first row has no padding: all of it is real.
+      EXPECT_TRUE(
+          std::equal(first.as<float>(), first.as<float>() + per_row, without.find("logits")->view().as<float>()));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, ModelParity,
+                         testing::Values("gpt2", "gpt2-untied", "bert", "bert-classifier", "distilbert",
+                                         "distilbert-classifier", "llama-tied", "llama-untied", "llama-tied.gguf",
+                                         "cs336"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace assay

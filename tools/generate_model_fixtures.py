@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""Writes tests/fixtures/models: small random models of every family, and what transformers computes for them in f32.
+
+Run it in an environment of its own with torch, transformers 5, safetensors and gguf:
+
+    python3 tools/generate_model_fixtures.py tests/fixtures/models
+
+A model is a folder that a checkpoint of its family could be; beside it, cases/NAME.json are tokens and
+cases/NAME.safetensors is what they give: logits, loss, hidden.0 (embeddings) .. hidden.L (last block, before the final
+norm). Padded positions hold what transformers leaves there; under left padding the loss of a language model reads one
+of them a row (it predicts the first real token), and there PyTorch's fused attention gives zeros. Weights are far from
+their usual initialisation (0.02), where a lost bias or a wrong mask would hardly show.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torch.nn import functional as F
+from transformers import (BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
+                          DistilBertForSequenceClassification, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
+                          LlamaForCausalLM)  # fmt: skip
+
+VOCABULARY = 97
+CONTEXT = 24
+
+
+class Cs336Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x / torch.sqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
+class Cs336Attention(nn.Module):
+    """Causal attention; columns 2i and 2i + 1 of a head turn together by position * theta^(-2i / head_dim)."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.heads, self.theta = config["num_heads"], config["rope_theta"]
+        for name in ("q_proj", "k_proj", "v_proj", "output_proj"):
+            setattr(self, name, nn.Linear(config["d_model"], config["d_model"], bias=False))
+
+    def rotated(self, x):
+        seq, width = x.shape[-2:]
+        frequency = self.theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        angle = torch.arange(seq, dtype=torch.float64)[:, None] * frequency
+        turn = torch.polar(torch.ones_like(angle), angle).to(torch.complex64)
+        pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], width // 2, 2).contiguous())
+        return torch.view_as_real(pairs * turn).flatten(-2)
+
+    def forward(self, x, mask):
+        split = lambda y: y.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        q, k, v = self.rotated(split(self.q_proj(x))), self.rotated(split(self.k_proj(x))), split(self.v_proj(x))
+        seq = x.shape[1]
+        visible = torch.ones(seq, seq, dtype=torch.bool).tril() & mask[:, None, None, :].bool()
+        context = F.scaled_dot_product_attention(q, k, v, attn_mask=visible)
+        return self.output_proj(context.transpose(1, 2).flatten(-2))
+
+
+class Cs336Block(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.ln1, self.ln2 = Cs336Norm(config["d_model"]), Cs336Norm(config["d_model"])
+        self.attn = Cs336Attention(config)
+        self.ffn = nn.ModuleDict({
+            "w1": nn.Linear(config["d_model"], config["d_ff"], bias=False),
+            "w2": nn.Linear(config["d_ff"], config["d_model"], bias=False),
+            "w3": nn.Linear(config["d_model"], config["d_ff"], bias=False),
+        })  # fmt: skip
+
+    def forward(self, x, mask):
+        x = x + self.attn(self.ln1(x), mask)
+        h = self.ln2(x)
+        return x + self.ffn["w2"](F.silu(self.ffn["w1"](h)) * self.ffn["w3"](h))
+
+
+class Cs336(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.token_embeddings = nn.Embedding(config["vocab_size"], config["d_model"])
+        self.layers = nn.ModuleList(Cs336Block(config) for _ in range(config["num_layers"]))
+        self.ln_final = Cs336Norm(config["d_model"])
+        self.lm_head = nn.Linear(config["d_model"], config["vocab_size"], bias=False)
+
+    def forward(self, ids, mask):
+        x = self.token_embeddings(ids)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.lm_head(self.ln_final(x))
+
+
+def randomise(model, seed, dtype):
+    """Weights of visible size, rounded to how they will be stored."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            vector = parameter.dim() == 1
+            gain = vector and not name.endswith("bias")
+            values = noise * (0.2 if vector else 1.3 / parameter.shape[-1] ** 0.5) + (1.0 if gain else 0.0)
+            parameter.copy_(values.to(dtype).to(torch.float32))
+    return model.eval()
+
+
+def recorded(model, modules, run):
+    """What `run` gives, and the output of each of `modules`, as hidden.0, hidden.1, ..."""
+    hidden, hooks = {}, []
+    for index, module in enumerate(modules):
+        def keep(_, __, out, index=index):
+            hidden[f"hidden.{index}"] = (out[0] if isinstance(out, tuple) else out).detach().clone()
+        hooks.append(module.register_forward_hook(keep))
+    with torch.no_grad():
+        result = run()
+    for hook in hooks:
+        hook.remove()
+    return result, hidden
+
+
+def language_loss(logits, tokens):
+    labels = tokens.get("labels")
+    if labels is None:
+        labels = tokens["input_ids"].masked_fill(tokens["attention_mask"] == 0, -100)
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
+
+
+class Transformers:
+    """A transformers model: how it is run, and which modules give the hidden states."""
+
+    def __init__(self, model, base, embeddings, blocks):
+        self.model, self.base, self.modules = model, base, [embeddings, *blocks]
+
+    def outputs(self, tokens):
+        ids, mask = tokens["input_ids"], tokens["attention_mask"]
+        arguments = {"input_ids": ids, "attention_mask": mask}
+        if self.base in ("transformer", "model"):
+            arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)  # columns count, padding included
+        out, hidden = recorded(self.model, self.modules, lambda: self.model(**arguments))
+        if not hasattr(out, "logits"):
+            weights = mask[..., None].float()
+            pooled = (out.last_hidden_state * weights).sum(1) / weights.sum(1)
+            return {"logits": pooled, **hidden}
+        if out.logits.dim() == 3:
+            return {"logits": out.logits, "loss": language_loss(out.logits, tokens), **hidden}
+        return {"logits": out.logits, "loss": F.cross_entropy(out.logits, tokens["labels"]), **hidden}
+
+
+class OwnCs336:
+    def __init__(self, model):
+        self.model = model
+
+    def outputs(self, tokens):
+        modules = [self.model.token_embeddings, *self.model.layers]
+        run = lambda: self.model(tokens["input_ids"], tokens["attention_mask"])
+        logits, hidden = recorded(self.model, modules, run)
+        return {"logits": logits, "loss": language_loss(logits, tokens), **hidden}
+
+
+def cases(seed, labels):
+    """plain: no mask; right: right padding and, for language models, labels of their own; left: left padding."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = lambda rows, seq: torch.randint(0, VOCABULARY, (rows, seq), generator=generator)
+    right, left = torch.ones(3, 9, dtype=torch.long), torch.ones(2, 8, dtype=torch.long)
+    right[1, 4:], right[2, 8:] = 0, 0
+    left[0, :5], left[1, :1] = 0, 0
+    result = {
+        "plain": {"input_ids": ids(2, 11), "attention_mask": torch.ones(2, 11, dtype=torch.long)},
+        "right": {"input_ids": ids(3, 9), "attention_mask": right},
+        "left": {"input_ids": ids(2, 8), "attention_mask": left},
+    }
+    for tokens in result.values():
+        if labels:
+            tokens["labels"] = torch.randint(0, labels, tokens["input_ids"].shape[:1], generator=generator)
+    if labels == 0:
+        own = ids(3, 9)
+        own[torch.rand(3, 9, generator=generator) < 0.4] = -100
+        own[right == 0] = -100
+        result["right"]["labels"] = own
+    return result
+
+
+def write_cases(folder, run, seed, labels):
+    (folder / "cases").mkdir()
+    for name, tokens in cases(seed, labels).items():
+        outputs = run.outputs(tokens)
+        text = {key: value.tolist() for key, value in tokens.items() if not (name == "plain" and key == "attention_mask")}
+        (folder / "cases" / f"{name}.json").write_text(json.dumps(text) + "\n")
+        tensors = {key: value.to(torch.float32).contiguous() for key, value in outputs.items()}
+        save_file(tensors, folder / "cases" / f"{name}.safetensors")
+
+
+def stored(model, dtype, drop_prefix, extra):
+    """The state dict as a checkpoint would hold it: a tied head once, 16 bits where asked."""
+    state, seen = {}, set()
+    for name, value in model.state_dict(keep_vars=True).items():
+        if not isinstance(value, nn.Parameter) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        name = name[len(drop_prefix):] if name.startswith(drop_prefix) else name
+        state[name] = value.detach().to(dtype).contiguous()
+    return {**state, **extra}
+
+
+def write_weights(folder, state, shards):
+    if shards == 1:
+        save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+        return
+    names, where = sorted(state), {}
+    for shard in range(shards):
+        file = f"model-{shard + 1:05d}-of-{shards:05d}.safetensors"
+        part = names[shard::shards]
+        save_file({name: state[name] for name in part}, folder / file, metadata={"format": "pt"})
+        where.update({name: file for name in part})
+    total = sum(value.numel() * value.element_size() for value in state.values())
+    index = {"metadata": {"total_size": total}, "weight_map": where}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
+
+
+def fresh(root, name):
+    folder = root / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None):
+    folder = fresh(root, name)
+    randomise(model, seed, dtype)
+    model.config.architectures = [type(model).__name__]
+    model.config.dtype = str(dtype).removeprefix("torch.")
+    model.config.save_pretrained(folder)
+    write_weights(folder, stored(model, dtype, drop_prefix, extra or {}), shards)
+    write_cases(folder, Transformers(model, *places), seed + 1, labels)
+    return model
+
+
+def gpt2(**settings):
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, n_positions=CONTEXT, n_layer=2, bos_token_id=0,
+                                       eos_token_id=0, **settings))  # fmt: skip
+    return model, ("transformer", model.transformer.drop, model.transformer.h)
+
+
+def bert(kind, **settings):
+    model = kind(BertConfig(vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, num_hidden_layers=2, **settings))
+    base = model if kind is BertModel else model.bert
+    return model, ("bert", base.embeddings, base.encoder.layer)
+
+
+def distilbert(kind, **settings):
+    model = kind(DistilBertConfig(vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, n_layers=2, **settings))
+    base = model if kind is DistilBertModel else model.distilbert
+    return model, ("distilbert", base.embeddings, base.transformer.layer)
+
+
+def llama(**settings):
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, num_hidden_layers=2,
+                                         **settings))  # fmt: skip
+    return model, ("model", model.model.embed_tokens, model.model.layers)
+
+
+def write_cs336(root):
+    folder = fresh(root, "cs336")
+    config = {"model_type": "cs336", "vocab_size": VOCABULARY, "context_length": CONTEXT, "d_model": 36, "num_layers": 2,
+              "num_heads": 2, "d_ff": 52, "rope_theta": 10000.0}  # fmt: skip
+    model = randomise(Cs336(config), 90, torch.float32)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    write_weights(folder, stored(model, torch.float32, "", {}), 1)
+    write_cases(folder, OwnCs336(model), 91, 0)
+
+
+def write_gguf(root, model):
+    """The Llama fixture once more as GGUF stores it: other names, rows of Q and K in pairs (2i, 2i + 1)."""
+    import gguf
+
+    config = model.config
+    writer = gguf.GGUFWriter(root / "llama-tied.gguf", "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    names = {"embed_tokens": "token_embd", "norm": "output_norm", "input_layernorm": "attn_norm",
+             "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+             "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
+             "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}  # fmt: skip
+    for name, value in stored(model, torch.float32, "model.", {}).items():
+        part = name.removesuffix(".weight")
+        block = ""
+        if part.startswith("layers."):
+            _, index, part = part.split(".", 2)
+            block = f"blk.{index}."
+        if names[part] in ("attn_q", "attn_k"):
+            halves = value.unflatten(0, (-1, 2, config.head_dim // 2))
+            value = halves.transpose(1, 2).flatten(0, 2)
+        writer.add_tensor(f"{block}{names[part]}.weight", value.contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    root = parser.parse_args().folder
+    labels = lambda count: {"id2label": {i: f"LABEL_{i}" for i in range(count)}}
+
+    # Buffers as old checkpoints carry them, to be ignored.
+    causal = {f"h.{i}.attn.bias": torch.ones(1, 1, CONTEXT, CONTEXT, dtype=torch.uint8).tril() for i in range(2)}
+    positions = {"bert.embeddings.position_ids": torch.arange(CONTEXT)[None]}
+
+    write_model(root, "gpt2", *gpt2(n_embd=32, n_head=4), seed=10)
+    write_model(root, "gpt2-untied", *gpt2(n_embd=48, n_head=3, n_inner=56, tie_word_embeddings=False,
+                activation_function="gelu_pytorch_tanh"), seed=20, dtype=torch.bfloat16, drop_prefix="transformer.", extra=causal)
+    write_model(root, "bert", *bert(BertModel, hidden_size=32, num_attention_heads=2, intermediate_size=50), seed=30)
+    write_model(root, "bert-classifier", *bert(BertForSequenceClassification, hidden_size=48, num_attention_heads=4,
+                intermediate_size=64, **labels(3)), seed=40, dtype=torch.float16, labels=3, extra=positions)
+    write_model(root, "distilbert", *distilbert(DistilBertModel, dim=40, n_heads=4, hidden_dim=56), seed=50)
+    write_model(root, "distilbert-classifier", *distilbert(DistilBertForSequenceClassification, dim=32, n_heads=2,
+                hidden_dim=44, activation="relu", **labels(2)), seed=60, dtype=torch.bfloat16, labels=2)
+    tied = write_model(root, "llama-tied", *llama(hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=12,
+                intermediate_size=44, tie_word_embeddings=True, rms_norm_eps=1e-5,
+                rope_parameters={"rope_type": "default", "rope_theta": 500000.0}), seed=70)
+    write_model(root, "llama-untied", *llama(hidden_size=48, num_attention_heads=3, num_key_value_heads=1,
+                intermediate_size=40, tie_word_embeddings=False), seed=80, dtype=torch.float16, drop_prefix="model.", shards=3)
+    write_cs336(root)
+    write_gguf(root, tied)
+
+
+if __name__ == "__main__":
+    main()
