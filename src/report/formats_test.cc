@@ -1,5 +1,5 @@
-#include "base/json.h"
 #include "report/formats.h"
+#include "base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -36,19 +36,19 @@ enum class Activations : std::uint8_t {
 /// that depends on a precision reads it from here.
 struct Precision {
   const char* name;
-  DType weights;       ///< As stored in memory (the parameters).
-  DType activations;   ///< As stored between operations, where `rule` is as_stored.
+  DType weights;      ///< As stored in memory (the parameters).
+  DType activations;  ///< As stored between operations, where `rule` is as_stored.
   Activations rule;
-  DType operand;       ///< What the matmul instruction multiplies.
-  DType accumulator;   ///< What it adds in.
-  DType output;        ///< What the matmul writes.
-  DType math;          ///< What norms, softmax and the loss compute in.
+  DType operand;                   ///< What the matmul instruction multiplies.
+  DType accumulator;               ///< What it adds in.
+  DType output;                    ///< What the matmul writes.
+  DType math;                      ///< What norms, softmax and the loss compute in.
   std::optional<DType> gradients;  ///< Absent: no training in this precision.
   bool master_weights;             ///< The optimizer updates the f32 weights and 16-bit copies follow.
   Scheme scheme;
-  int chunk;            ///< fp16-acc16: products added in f16 before the flush to f32; else 0.
+  int chunk;  ///< fp16-acc16: products added in f16 before the flush to f32; else 0.
   bool cuda_only;
-  double tolerance;     ///< Largest difference from fp32's logits over their largest magnitude that a sound run shows.
+  double tolerance;  ///< Largest difference from fp32's logits over their largest magnitude that a sound run shows.
   const char* note;
 };
 
