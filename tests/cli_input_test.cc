@@ -1,0 +1,120 @@
+#include <map>
+
+#include "cli_fixture.h"
+
+namespace assay {
+namespace {
+
+using CliInput = Cli;
+
+TEST_F(CliInput, TokensAreChecked) {
+  std::string long_row = "0";
+  for (int i = 0; i < 64; ++i) long_row += ", 1";
+  const std::map<std::string, std::string> files = {
+      {"empty", ""},
+      {"no JSON", "ids"},
+      {"no ids", "{}"},
+      {"no rows", R"({"input_ids": []})"},
+      {"an empty row", R"({"input_ids": [[]]})"},
+      {"ragged rows", R"({"input_ids": [[1, 2], [3]]})"},
+      {"rows of rows", R"({"input_ids": [[[1]]]})"},
+      {"an id outside the vocabulary", R"({"input_ids": [[1, 64]]})"},
+      {"a negative id", R"({"input_ids": [[1, -1]]})"},
+      {"an id past 2^64", R"({"input_ids": [[1, 99999999999999999999]]})"},
+      {"half an id", R"({"input_ids": [[1, 1.5]]})"},
+      {"a longer sequence than the context", fmt::format(R"({{"input_ids": [[{}]]}})", long_row)},
+      {"a mask of another shape", R"({"input_ids": [[1, 2]], "attention_mask": [[1]]})"},
+      {"a mask of twos", R"({"input_ids": [[1, 2]], "attention_mask": [[1, 2]]})"},
+      {"trailing data", R"({"input_ids": [[1, 2]]} 7)"},
+      {"an unknown member", R"({"input_ids": [[1, 2]], "ids": [[1]]})"},
+      {"100,000 brackets", R"({"input_ids": )" + nested(100'000)},
+  };
+  for (const auto& [what, content] : files) {
+    SCOPED_TRACE(what);
+    write_text(folder_.path() / "bad.json", content);
+    // The length of a sequence is the model's limit, so the model is named.
+    const std::string part = what.starts_with("a longer") ? "context of 64" : "bad.json";
+    expect_failure({"dump", "model", "--tokens", "bad.json", "--out", "out.safetensors"}, 2, part);
+  }
+  write_text(folder_.path() / "bad.json", R"({"input_ids": [[1, 2]], "labels": [[1, 64]]})");
+  expect_failure({"dump", "model", "--tokens", "bad.json", "--what", "loss", "--out", "out.safetensors"}, 2, "64");
+  expect_failure({"dump", "model", "--tokens", "model", "--out", "out.safetensors"}, 2, "model: is a folder");
+  expect_failure({"dump", "model", "--tokens", "absent", "--out", "out.safetensors"}, 2, "absent");
+}
+
+TEST_F(CliInput, OptionsAreChecked) {
+  const std::vector<std::pair<Arguments, std::string>> wrong = {
+      {{"--precision", "fp31"}, "fp31"},
+      {{"--precision", ""}, "precision"},
+      {{"--device", "tpu"}, "tpu"},
+      {{"--with", "nosuch=f16"}, "nosuch"},
+      {{"--with", "norm=f17"}, "f17"},
+      {{"--with", "norm"}, "norm"},
+      {{"--nosuch"}, "--nosuch"},
+      {{"--threads", "0"}, "--threads"},
+      {{"--threads", "99999999999"}, "threads"},
+      {{"--max-isa", "mmx"}, "mmx"},
+      {{"--fusion", "maybe"}, "--fusion"},
+      {{"--seed", "x"}, "--seed"},
+  };
+  for (const auto& [option, part] : wrong) {
+    for (Arguments command : std::vector<Arguments>{
+             {"explain", "model", "--seq", "8"},
+             {"dump", "model", "--tokens", "tokens.json", "--out", "out.safetensors"},
+             {"bench", "model", "--rounds", "1", "--seconds", "0.05", "--seq", "8", "--quality", "none"}}) {
+      command.insert(command.end(), option.begin(), option.end());
+      expect_failure(command, 2, part);
+    }
+  }
+  expect_failure({"explain", "model", "--seq", "0"}, 2, "--seq");
+  expect_failure({"explain", "model", "--seq", "65"}, 2, "context of 64");
+  expect_failure({"explain", "model", "--batch", "-1"}, 2, "--batch");
+  expect_failure({"bench", "model", "--seq", "8,65"}, 2, "context of 64");
+  expect_failure({"bench", "model", "--seq", "8,x"}, 2, "--seq");
+  expect_failure({"dump", "model", "--tokens", "tokens.json", "--out", "o", "--what", "nosuch"}, 2, "nosuch");
+  expect_failure({"dump", "model"}, 2, "--");
+  expect_failure({}, 2, "subcommand");
+  expect_failure({"nosuch"}, 2, "subcommand");
+}
+
+TEST_F(CliInput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {
+  for (const char* option : {"--json", "--csv", "--markdown"}) {
+    for (const char* file : {"model", "absent/file", "/proc/file"}) {
+      expect_failure({"bench", "model", "--seq", "8", "--quality", "none", option, file}, 2, file);
+    }
+  }
+  for (const char* file : {"model", "absent/file", "/proc/file"}) {
+    expect_failure({"dump", "model", "--tokens", "tokens.json", "--out", file}, 2, file);
+  }
+}
+
+TEST_F(CliInput, ALineFeedInANameStaysInOneLine) {
+  expect_failure({"explain", "two\nlines"}, 2, "two\\x0alines");
+  expect_failure({"explain", "./two\nlines\x1b[2J"}, 2, "two\\x0alines\\x1b");
+  expect_failure({"dump", "model", "--tokens", "two\nlines", "--out", "o"}, 2, "two\\x0alines");
+  expect_failure({"tokenize", "model", "--text-file", "two\r\nlines"}, 2, "assay: ");
+  write_tiny_model(folder_.path() / "two\nlines");
+  EXPECT_EQ(run({"explain", "two\nlines", "--seq", "8"}).exit_code, 0);
+}
+
+TEST_F(CliInput, HostileTokenizersAreRefused) {
+  write_text(folder_.path() / "text.txt", "some words");
+  const std::map<std::string, std::string> files = {
+      {"empty", ""}, {"no JSON", "{"}, {"100,000 brackets", nested(100'000)}, {"no model", "{}"}};
+  for (const auto& [what, content] : files) {
+    SCOPED_TRACE(what);
+    write_text(model_ / "tokenizer.json", content);
+    expect_failure({"tokenize", "model", "--text-file", "text.txt"}, 2, "tokenizer.json");
+  }
+  fs::remove(model_ / "tokenizer.json");
+  expect_failure({"tokenize", "model", "--text-file", "text.txt"}, 2, "model");
+  expect_failure({"tokenize", "gpt2", "--text-file", "text.txt"}, 2, "gpt2");
+}
+
+TEST_F(CliInput, MemoryThatWouldNotSufficeIsRefusedWithTwoFigures) {
+  expect_failure({"explain", "cs336-10b", "--batch", "1048576", "--seq", "1024"}, 3, "are available");
+  expect_failure({"explain", "model", "--batch", "1048576", "--seq", "64", "--fusion", "off"}, 3, "are available");
+}
+
+}  // namespace
+}  // namespace assay

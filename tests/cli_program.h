@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// How a run of the built program ended.
+struct Outcome {
+  int exit_code = -1;  ///< -1 where a signal ended it.
+  int signal = 0;
+  std::string out;
+  std::string err;
+  double cpu_s = 0;  ///< Of all its threads: what a busy machine does not change.
+  std::int64_t peak_bytes = 0;
+  double after_interrupt_s = 0;  ///< From the interrupt to the end.
+};
+
+using Arguments = std::vector<std::string>;
+
+/// Runs `assay` with these arguments in that folder, which also holds its temporary files. A run that hangs is ended.
+Outcome run_assay(const std::filesystem::path& folder, const Arguments& arguments);
+/// The same with a terminal for stderr, sending SIGINT as soon as `phase` is shown there.
+Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase);
+
+}  // namespace assay

@@ -1,0 +1,178 @@
+#include <cmath>
+#include <map>
+
+#include "cli_fixture.h"
+
+namespace assay {
+namespace {
+
+using CliRun = Cli;
+
+TEST_F(CliRun, ASoundModelRuns) {
+  const Outcome outcome = dump({});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_NE(open_safetensors(folder_.path() / "out.safetensors").find("logits"), nullptr);
+  EXPECT_EQ(run({"explain", (model_ / ".").string(), "--seq", "8"}).exit_code, 0) << "a path of several scripts";
+}
+
+TEST_F(CliRun, WhatCannotRunIsARowWithItsReason) {
+  struct Case {
+    Arguments arguments;
+    std::string status;
+    std::string reason;
+  };
+  const std::vector<Case> cases = {
+      {{"--device", "mps", "--precision", "fp32,bf16"}, "unsupported", "mps"},
+      {{"--precision", "fp8,tf32", "--no-baseline"}, "unsupported", "CUDA"},
+  };
+  for (const Case& one : cases) {
+    Arguments arguments = one.arguments;
+    arguments.insert(arguments.end(), {"--json", "out.json"});
+    const Outcome outcome = bench(arguments);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json records = records_of("out.json");
+    EXPECT_EQ(records.size(), 2U);
+    for (const Json& record : records) {
+      EXPECT_EQ(record.at("status"), one.status);
+      EXPECT_NE(record.at("reason").get<std::string>().find(one.reason), std::string::npos) << record.at("reason");
+    }
+  }
+}
+
+TEST_F(CliRun, ACellThatDoesNotFitIsARow) {
+  const Outcome outcome = run({"bench", "cs336-10b", "--precision", "fp32", "--batch", "1048576", "--seq", "1024",
+                               "--rounds", "1", "--quality", "none", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json record = records_of("out.json").at(0);
+  EXPECT_EQ(record.at("status"), "oom");
+  EXPECT_NE(record.at("reason").get<std::string>().find("are available"), std::string::npos);
+  EXPECT_LT(outcome.peak_bytes, most_bytes);
+}
+
+TEST_F(CliRun, AnInterruptWhileSamplingKeepsWhatIsMeasured) {
+  const Outcome outcome = interrupt_assay(folder_.path(),
+                                          {"bench", "model", "--precision", "fp32", "--seq", "8", "--seconds", "60",
+                                           "--width", "0.0001", "--quality", "none", "--json", "out.json"},
+                                          "sampling");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_NE(outcome.out.find("fp32"), std::string::npos) << outcome.out;
+  const Json record = records_of("out.json").at(0);
+  EXPECT_EQ(record.at("precision"), "fp32");
+  if (record.at("samples") == 0) {
+    EXPECT_EQ(record.at("status"), "interrupted");
+  } else {
+    EXPECT_EQ(record.at("stopped_by"), "interrupted");
+    EXPECT_FALSE(record.at("median_ms").is_null());
+  }
+}
+
+TEST_F(CliRun, AnInterruptWhileScoringKeepsWhatIsMeasured) {
+  const fs::path data = folder_.path() / "data";
+  fs::create_directory(data);
+  write_text(data / "input_ids.npy", npy_text(40'000, 64, [](std::int64_t i) { return i * i % 61; }));
+  const Outcome outcome = interrupt_assay(
+      folder_.path(),
+      {"bench", "model", "--precision", "fp32", "--seq", "8", "--rounds", "20", "--data", "data", "--json", "out.json"},
+      "quality on");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  const Json record = records_of("out.json").at(0);
+  EXPECT_EQ(record.at("status"), "ok");
+  EXPECT_EQ(record.at("samples"), 20);
+}
+
+TEST_F(CliRun, IsolatedRowsTellTheirResidentMemory) {
+  const Outcome outcome = bench({"--precision", "fp32,int8", "--isolate", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  for (const Json& record : records_of("out.json")) {
+    if (record.at("status") != "ok") continue;
+    ASSERT_TRUE(record.at("resident_bytes").is_number()) << record.at("precision");
+    const auto resident = record.at("resident_bytes").get<double>();
+    EXPECT_GT(resident, record.at("peak_bytes").get<double>());
+    EXPECT_LT(resident, record.at("peak_bytes").get<double>() + 64 * 1024 * 1024);
+  }
+}
+
+/// Largest difference over largest magnitude.
+double difference(const Safetensors& a, const Safetensors& b) {
+  const auto* x = a.find("logits")->view().as<float>();
+  const auto* y = b.find("logits")->view().as<float>();
+  double largest = 0;
+  double apart = 0;
+  for (std::int64_t i = 0; i < a.find("logits")->view().count(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+    apart = std::max(apart, std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
+  }
+  return apart / largest;
+}
+
+TEST_F(CliRun, EveryCapComputesTheSame) {
+  ASSERT_EQ(run({"dump", "model", "--tokens", "tokens.json", "--out", "reference", "--device", "reference"}).exit_code,
+            0);
+  const Safetensors reference = open_safetensors(folder_.path() / "reference");
+  for (const char* cap : {"baseline", "avx2", "avx512", "vnni", "bf16", "fp16", "amx"}) {
+    for (const auto& [precision, tolerance] :
+         std::map<std::string, double>{{"fp32", 2e-5}, {"bf16", 5e-2}, {"fp16", 1e-2}, {"int8", 1e-1}}) {
+      const Outcome outcome = dump({"--max-isa", cap, "--precision", precision});
+      ASSERT_EQ(outcome.exit_code, 0) << cap << " " << precision << ": " << outcome.err;
+      EXPECT_LT(difference(reference, open_safetensors(folder_.path() / "out.safetensors")), tolerance)
+          << cap << " " << precision;
+    }
+  }
+}
+
+/// What the kernels of every linear say of themselves.
+std::string kernels(const Json& explained) {
+  std::string text;
+  for (const Json& step : explained.at("steps")) {
+    const std::string operation = step.at("operation").get<std::string>();
+    if (operation == "linear" || operation == "quantized_linear") {
+      text += step.at("kernel").get<std::string>() + " " + step.at("verdict").get<std::string>() + "\n";
+    }
+  }
+  return text;
+}
+
+TEST_F(CliRun, CappingTheInstructionSetChangesKernelsAndVerdicts) {
+  const Outcome whole = run({"probe", "--json"});
+  const Outcome capped = run({"probe", "--json", "--max-isa", "avx2"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  ASSERT_EQ(capped.exit_code, 0) << capped.err;
+  const auto verdict = [](const Outcome& outcome) {
+    const Json machine = parse_json(outcome.out, "probe");
+    for (const Json& peak : machine.at("peaks")) {
+      if (peak.at("operand") == "bf16") return peak.at("verdict").get<std::string>();
+    }
+    return std::string("none");
+  };
+  EXPECT_TRUE(verdict(capped) == "emulated" || verdict(capped) == "widened") << verdict(capped);
+  if (whole.out.find("avx512_bf16") == std::string::npos) GTEST_SKIP() << "this processor has no AVX512-BF16 to cap";
+  EXPECT_NE(verdict(whole), verdict(capped));
+  for (const char* precision : {"bf16", "int8"}) {
+    Arguments arguments = {"explain", "model", "--seq", "8", "--json", "--precision", precision};
+    const Outcome with = run(arguments);
+    arguments.insert(arguments.end(), {"--max-isa", "avx2"});
+    const Outcome without = run(arguments);
+    ASSERT_EQ(with.exit_code, 0) << with.err;
+    ASSERT_EQ(without.exit_code, 0) << without.err;
+    EXPECT_NE(kernels(parse_json(with.out, "explain")), kernels(parse_json(without.out, "explain"))) << precision;
+  }
+}
+
+TEST_F(CliRun, EverySubcommandHasHelpWithAnExample) {
+  const Outcome help = run({"--help"});
+  ASSERT_EQ(help.exit_code, 0);
+  for (const char* command :
+       {"accumulate", "bench", "dump", "explain", "models", "probe", "pull", "resident", "tokenize"}) {
+    EXPECT_EQ(help.out.find(command) != std::string::npos, std::string(command) != "resident") << command;
+    const Outcome outcome = run({command, "--help"});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_NE(outcome.out.find(fmt::format("example: assay {}", command)), std::string::npos) << outcome.out;
+  }
+  EXPECT_TRUE(run({"--version"}).out.starts_with("assay "));
+}
+
+}  // namespace
+}  // namespace assay
