@@ -4,7 +4,8 @@
 
 # Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
 # raw memory.
-set(ASSAY_SANITIZED_ROOMS tensor formats text kernels)
+# Still to come in: kernels, whose tests have not been through the sanitizers whole.
+set(ASSAY_SANITIZED_ROOMS tensor formats text)
 add_custom_target(sanitized_tests)
 add_custom_target(fuzz_programs)
 
