@@ -178,7 +178,7 @@ std::vector<std::string> explain(const PerplexityStudy& study) {
 
 std::string tables(const PerplexityStudy& study) {
   std::string text =
-      fmt::format("{}, {}, {}: {}, {} rows of {}, {:.1f} % padding\n\n", study.blank.model, study.blank.precision,
+      fmt::format("{}, {}\n{}: {}, {} rows of {}, {:.1f} % padding\n\n", study.blank.model, study.blank.precision,
                   study.data, study.cut, format_count(study.rows), study.seq,
                   100.0 * static_cast<double>(study.padding) / static_cast<double>(study.rows * study.seq));
   text +=

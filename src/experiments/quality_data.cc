@@ -47,6 +47,12 @@ void drop_targets(QualitySet& set) {
   for (QualityBatch& batch : set.batches) batch.targets.clear();
 }
 
+/// Rows are commonly filled up with the id that ends a text. Which id it is changes no figure where padding is masked.
+std::int32_t padding_id(const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> end = tokenizer.encode("<|endoftext|>");
+  return end.size() == 1 ? end[0] : 0;
+}
+
 QualityData from_text(const Model& model, const std::string& text, const std::string& name,
                       const BenchRequest& request) {
   const Tokenizer tokenizer = load_tokenizer(*model.files);
@@ -55,7 +61,7 @@ QualityData from_text(const Model& model, const std::string& text, const std::st
   const bool language_model = model.config.task == Task::language_model;
   QualityData data;
   if (!language_model || options.protocol == Protocol::padded_lines) {
-    data.set = padded_lines(text, tokenizer, 0, options);
+    data.set = padded_lines(text, tokenizer, padding_id(tokenizer), options);
   } else {
     data.set = windows(tokenizer.encode(text, name), options);
   }
@@ -89,6 +95,8 @@ QualityData from_folder(const Model& model, const BenchRequest& request) {
 }
 
 QualityData load(const Model& model, const BenchRequest& request) {
+  if (!request.data.empty() && !std::filesystem::exists(request.data))
+    fail_user("{}: no such file or folder", request.data.string());
   if (!request.data.empty() && std::filesystem::is_directory(request.data)) return from_folder(model, request);
   if (model.random_weights()) return random_ids(model, request.seed);
   if (request.data.extension() == ".tsv") return from_labelled(model, request);
