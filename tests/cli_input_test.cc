@@ -48,6 +48,7 @@ TEST_F(CliInput, OptionsAreChecked) {
       {{"--precision", ""}, "precision"},
       {{"--device", "tpu"}, "tpu"},
       {{"--with", "nosuch=f16"}, "nosuch"},
+      {{"--with", "loss=f16"}, "the roles that can have a dtype are embedding, attention, mlp, norm, softmax, head"},
       {{"--with", "norm=f17"}, "f17"},
       {{"--with", "norm"}, "norm"},
       {{"--nosuch"}, "--nosuch"},

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "program/builder.h"
@@ -27,7 +28,8 @@ class Assigner {
       to_.at(node.path, node.role);
       assign(node);
     }
-    for (const NamedValue& out : from_.outputs) to_.output(out.name, map(out.value));
+    role_ = Role::other;
+    for (const NamedValue& out : from_.outputs) to_.output(out.name, value(out.value));
     return to_.take();
   }
 
@@ -36,7 +38,8 @@ class Assigner {
 
   DType dtype(ValueId id) const { return to_.program().value(id).dtype; }
 
-  /// The new value of an old one; a weight appears at its first use.
+  /// The new value of an old one; a weight appears at its first use, and what the embedding computes in an overridden
+  /// dtype is cast back at the first use outside.
   ValueId value(ValueId old) {
     if (old == no_value) return no_value;
     const Value& was = from_.value(old);
@@ -44,7 +47,8 @@ class Assigner {
       ASSAY_ASSERT(was.source == Source::weight);
       map(old) = to_.weight(was.name, was.shape);
     }
-    return map(old);
+    const bool leaves_embedding = role_ != Role::embedding && overridden_embedding_.contains(old);
+    return leaves_embedding ? as(map(old), embedding_output()) : map(old);
   }
 
   /// `id` in that dtype: itself, or a cast that is made once.
@@ -99,6 +103,8 @@ class Assigner {
     path_ = node.path;
     role_ = node.role;
     const Operation* operation = node.operation;
+    const std::optional<DType> embedding = precision_.override_for(Role::embedding);
+    if (node.role == Role::embedding && embedding) return assign_overridden_embedding(node, *embedding);
     if (operation == &op::embedding) return assign_embedding(node);
     if (operation == &op::linear) return assign_linear(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
@@ -107,9 +113,22 @@ class Assigner {
     assign_widest(node);
   }
 
+  DType embedding_output() const { return row_.rule == Activations::as_stored ? row_.activations : row_.weights; }
+
+  /// Tables, their sums and every step between them in one dtype. A tied head keeps a table of its own.
+  void assign_overridden_embedding(const Node& node, DType wanted) {
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) {
+      const ValueId id = value(in);
+      inputs.push_back(id != no_value && is_float(dtype(id)) ? as(id, wanted) : id);
+    }
+    map(node.outputs[0]) = add(*node.operation, inputs, node.attributes, wanted);
+    overridden_embedding_.insert(node.outputs[0]);
+  }
+
   void assign_embedding(const Node& node) {
     const ValueId ids = value(node.inputs[0]);
-    const DType out = row_.rule == Activations::as_stored ? row_.activations : row_.weights;
+    const DType out = embedding_output();
     if (quantised()) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
       map(node.outputs[0]) = add(op::embedding, {ids, weight.values, weight.scales}, node.attributes, out);
@@ -201,6 +220,7 @@ class Assigner {
   std::vector<ValueId> mapped_;
   std::map<std::pair<ValueId, DType>, ValueId> casts_;
   std::map<ValueId, Quantised> quantised_;
+  std::set<ValueId> overridden_embedding_;  // old values that the embedding computes in the dtype --with names
 };
 
 }  // namespace

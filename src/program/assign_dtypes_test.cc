@@ -154,5 +154,30 @@ TEST(AssignDtypes, AnOverriddenHeadIsNotQuantised) {
   EXPECT_EQ(count_of(program, op::quantized_linear), 6U);
 }
 
+TEST(AssignDtypes, AnOverriddenEmbeddingIsReadAndSummedInItsDtypeAndLeavesAsTheRowSays) {
+  const Program program = assigned("bf16", "embedding=f32");
+  const Node& read = *nodes_of(program, op::embedding)[0];
+  const Node& sum = *nodes_of(program, op::add_rows)[0];
+  EXPECT_EQ(dtype_of(program, read.inputs[1]), DType::f32);
+  EXPECT_EQ(sum.inputs[0], read.outputs[0]) << "no rounding between the table and the sum";
+  EXPECT_EQ(dtype_of(program, sum.inputs[1]), DType::f32);
+  EXPECT_EQ(out_of(program, sum), DType::f32);
+  EXPECT_EQ(dtype_of(program, nodes_of(program, op::layer_norm)[0]->inputs[0]), DType::bf16);
+  EXPECT_EQ(out_of(program, *nodes_of(program, op::add)[0]), DType::bf16) << "the residual stream stays as it was";
+  EXPECT_EQ(dtype_of(program, nodes_of(program, op::linear)[6]->inputs[1]), DType::bf16) << "the tied head too";
+}
+
+TEST(AssignDtypes, AnOverriddenEmbeddingIsNotQuantised) {
+  const Program program = assigned("int8", "embedding=f16");
+  const Node& read = *nodes_of(program, op::embedding)[0];
+  ASSERT_EQ(read.inputs.size(), 2U) << "no scales";
+  EXPECT_EQ(dtype_of(program, read.inputs[1]), DType::f16);
+  EXPECT_EQ(count_of(program, op::quantized_linear), 7U);
+}
+
+TEST(AssignDtypes, AnEmbeddingInTheRowsOwnDtypeIsTheRow) {
+  EXPECT_EQ(to_string(assigned("bf16", "embedding=bf16")), to_string(assigned("bf16")));
+}
+
 }  // namespace
 }  // namespace assay

@@ -13,6 +13,9 @@ namespace {
 constexpr const char* role_names[] = {"embedding", "attention", "mlp",       "norm", "softmax",
                                       "head",      "loss",      "optimizer", "other"};
 
+/// Roles whose operations have a dtype that can be replaced; the optimizer's and the loss's are the row's own.
+constexpr Role overridable[] = {Role::embedding, Role::attention, Role::mlp, Role::norm, Role::softmax, Role::head};
+
 using enum DType;
 
 // Tolerances: what rounding of operands and stored activations costs over some tens of layers, with room to spare;
@@ -68,12 +71,20 @@ std::vector<const char*> precision_names() {
   return names;
 }
 
+std::vector<const char*> overridable_names() {
+  std::vector<const char*> names;
+  for (const Role role : overridable) names.push_back(name(role));
+  return names;
+}
+
 RoleOverride parse_override(std::string_view part) {
   const auto equals = part.find('=');
   if (equals == std::string_view::npos) fail_user("--with '{}': role=dtype is needed, such as norm=f16", part);
   const auto role = parse_role(part.substr(0, equals));
-  if (!role) {
-    fail_user("--with '{}': no role '{}'; the roles are {}", part, part.substr(0, equals), fmt::join(role_names, ", "));
+  if (!role || std::ranges::find(overridable, *role) == std::end(overridable)) {
+    fail_user("--with '{}': {} '{}'; the roles that can have a dtype are {}", part,
+              role ? "nothing to replace in the role" : "no role", part.substr(0, equals),
+              fmt::join(overridable_names(), ", "));
   }
   const auto dtype = parse_dtype(part.substr(equals + 1));
   if (!dtype || (*dtype != f32 && *dtype != f16 && *dtype != bf16)) {

@@ -77,8 +77,13 @@ TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
             "fp16-acc16, int8, int8-weights, fp8");
-  EXPECT_NE(message_of("bf16", "nose=f16").find("no role 'nose'; the roles are embedding, attention"),
-            std::string::npos);
+  EXPECT_EQ(message_of("bf16", "nose=f16"),
+            "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "
+            "softmax, head");
+  for (const std::string role : {"loss", "optimizer", "other"}) {
+    EXPECT_NE(message_of("bf16", role + "=f32").find("nothing to replace in the role '" + role + "'; the roles that"),
+              std::string::npos);
+  }
   EXPECT_NE(message_of("bf16", "norm=s8").find("not 's8'"), std::string::npos);
   EXPECT_NE(message_of("bf16", "norm").find("role=dtype"), std::string::npos);
   EXPECT_NE(message_of("bf16", "norm=f16,").find("--with ''"), std::string::npos);
