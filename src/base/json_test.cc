@@ -51,6 +51,20 @@ TEST(ParseJson, DuplicateKeysAreRefusedInEveryObject) {
   EXPECT_EQ(refusal(R"({"a": {"a": 1}, "b": {"a": 2}})"), "") << "the same key in different objects is right";
 }
 
+TEST(ParseJson, WhatIsReadIsWhatWasWritten) {
+  const std::string text =
+      R"({"a":[[],{},[{"b":[1,[2]],"c":-3}],"x"],"d":{"e":{"f":[18446744073709551615,0.5,false]}},"g":null})";
+  EXPECT_EQ(parse_json(text, "x").dump(), text);
+  for (const std::string one : {"7", "\"s\"", "[]", "{}", "null", "-1.5"}) EXPECT_EQ(parse_json(one, "x").dump(), one);
+}
+
+// A reader that looks through the array again after each object takes minutes for this.
+TEST(ParseJson, AHundredThousandObjectsInOneArrayAreReadOnceEach) {
+  std::string text = "[{}";
+  for (int i = 1; i < 100'000; ++i) text += ",{}";
+  EXPECT_EQ(parse_json(text + "]", "x").size(), 100'000U);
+}
+
 TEST(ParseJson, MalformedTextIsRefusedInOneLineThatNamesTheFile) {
   const std::string bad[] = {"",
                              "{",
