@@ -55,8 +55,8 @@ sources() {  # every C++ file of the working tree
 
 set_up() {
   set -e
-  need_packages build check
-  need_onednn
+  need_packages build check   # in one go: one apt-get run
+  need_build
   need_wheels clang-format
 }
 

@@ -125,12 +125,39 @@ need_onednn() {
   fi
 }
 
+# ---- what the packages of an older release are too old for ----
+
+readonly oldest_gcc=12 oldest_highway=1.0   # AVX512-FP16; what Debian 12 has
+
+# The system's C++ compiler where it is new enough, else g++-12 beside it (Ubuntu 22.04's is 11). CXX tells CMake.
+need_compiler() {
+  if [[ -n ${CXX:-} ]]; then return; fi
+  if (($(g++ -dumpversion | cut -d. -f1) >= oldest_gcc)); then return; fi
+  [[ -n $(command -v g++-$oldest_gcc) ]] || install_packages g++-$oldest_gcc
+  export CXX=g++-$oldest_gcc
+}
+
+# Ubuntu 22.04 has 0.16; one that its owner built belongs into /usr/local.
+need_highway() {
+  local version
+  version=$(dpkg-query -W -f='${Version}' libhwy-dev)
+  if dpkg --compare-versions "$version" ge "$oldest_highway" || [[ -e /usr/local/include/hwy/highway.h ]]; then return; fi
+  lacking "libhwy-dev $version is too old; install Highway $oldest_highway or newer (its CMake install) below /usr/local"
+}
+
+need_build() {
+  need_packages build
+  need_highway
+  need_onednn
+}
+
 # ---- configure and build ----
 
 configure() {  # PRESET [CMAKE OPTION...]: again where the presets changed, or the tree was moved
   local preset=$1 cache="$root/build/$1/CMakeCache.txt"
   if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache" 2>/dev/null; then rm -rf "$root/build/$preset"; fi
   if (($# == 1)) && [[ "$root/build/$preset/build.ninja" -nt "$root/CMakePresets.json" ]]; then return; fi
+  need_compiler
   (cd "$root" && logged cmake --preset "$@")
 }
 
