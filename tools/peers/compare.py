@@ -1,121 +1,137 @@
 #!/usr/bin/env python3
 """Times assay and its peers on the same work, interleaved round by round, and prints ratios.
 
-    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install torch transformers onnx onnxscript onnxruntime openvino nncf
+    python3 -m venv /tmp/peers
+    /tmp/peers/bin/pip install torch transformers onnx onnxscript onnxruntime openvino nncf ctranslate2 llama-cpp-python
     /tmp/peers/bin/python tools/peers/compare.py --workload distilbert-base:1:128 --precision fp32,bf16 --rounds 7
 
-A round is: assay once (its own process, a few windows), then each peer for about as long, in random order. A ratio is
-peer time / assay time within one round; what is printed is the median over the rounds with its range."""
+Every peer is a resident process that is stopped (SIGSTOP) while it is not its turn, so that its threads cannot spin on
+another's cores. A round is one turn for assay, which times fp32 and the asked precision interleaved, and one for each
+peer, in random order. A ratio is taken within a round: peer time / assay time, and assay's fp32 time / its own time;
+what is printed is the median over the rounds with its range."""
 import argparse
 import json
+import os
 import random
+import signal
 import statistics
 import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
-import torch
-
-from backends import PEERS, Refused
-from models import build, ids_for
-
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 ASSAY_PRECISION = {"int8-static": "int8", "int8-dynamic": "int8"}
+ALL_PEERS = "pytorch,pytorch-compiled,onnxruntime,openvino,ctranslate2,llama.cpp"
+WORKLOADS = ("distilbert-base:1:128", "distilbert-base:8:128", "distilbert-base:32:128", "gpt2:1:128", "gpt2:8:128",
+             "gpt2:1:1024", "minilm-l6:1:128", "smollm2-135m:1:512")
 
 
-def assay_ms(binary, model, batch, seq, precision, seconds):
+class Peer:
+    """A worker process, stopped but in its turns."""
+
+    def __init__(self, name, workload, precision, threads):
+        command = [sys.executable, str(HERE / "worker.py"), name, *workload.split(":"), precision, str(threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        stderr=subprocess.DEVNULL)
+        line = self.process.stdout.readline()
+        first = json.loads(line) if line else {"refused": f"ended with exit code {self.process.wait()}"}
+        self.ran, self.refused = first.get("ran"), first.get("refused")
+        if self.refused is None:
+            os.kill(self.process.pid, signal.SIGSTOP)
+        else:
+            self.close()
+
+    def round_ms(self, seconds):
+        os.kill(self.process.pid, signal.SIGCONT)
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        times = json.loads(self.process.stdout.readline())
+        os.kill(self.process.pid, signal.SIGSTOP)
+        return statistics.median(times)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def assay_round_ms(options, workload, precision):
+    """{precision: ms} of one process of assay, fp32 and the precision interleaved."""
+    model, batch, seq = workload.split(":")
+    both = list(dict.fromkeys(["fp32", precision]))
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         logits = ["--logits", "last"] if model == "smollm2-135m" else []
-        command = [binary, "bench", model, "--precision", precision, "--batch", str(batch), "--seq", str(seq),
-                   "--quality", "none", "--seconds", str(seconds), "--width", "0.001", "--no-baseline", "--json",
-                   str(out), *logits]
+        command = [options.assay, "bench", model, "--precision", ",".join(both), "--batch", batch, "--seq", seq,
+                   "--quality", "none", "--seconds", str(options.seconds), "--width", "0.001", "--no-baseline",
+                   "--threads", str(options.threads), "--json", str(out), *logits]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        records = json.loads(out.read_text())["records"]
-        record = next(r for r in records if r["precision"] == precision)
-        if record["status"] != "ok":
-            raise Refused(f"assay: {record['status']}: {record['reason']}")
-        return record["median_ms"]
+        records = {record["precision"]: record for record in json.loads(out.read_text())["records"]}
+    for name in both:
+        if records[name]["status"] != "ok":
+            raise SystemExit(f"assay, {workload} {name}: {records[name]['status']}: {records[name]['reason']}")
+    return {name: statistics.median(records[name]["raw_ms"]) for name in both}
 
 
-def peer_ms(run, seconds):
-    times = []
-    with torch.inference_mode():
-        run()
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(times) < 3:
-            begin = time.perf_counter()
-            run()
-            times.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(times)
-
-
-def prepare(module, ids, precision, names):
-    ready, refused = {}, {}
-    for name in names:
-        try:
-            with torch.inference_mode():
-                run, ran = PEERS[name](module, ids, precision)
-                for _ in range(3):
-                    run()
-            ready[name] = (run, ran)
-        except Refused as e:
-            refused[name] = str(e)
-        except Exception as e:  # a peer's own failure is a row, not the end of the comparison
-            refused[name] = f"{type(e).__name__}: {str(e).splitlines()[0][:100] if str(e) else ''}"
-    return ready, refused
+def spread(ratios):
+    return {"ratio": statistics.median(ratios), "ratio_low": min(ratios), "ratio_high": max(ratios)}
 
 
 def compare(options, workload, precision):
-    model, batch, seq = workload.split(":")[0], int(workload.split(":")[1]), int(workload.split(":")[2])
-    module = build(model)
-    ids = ids_for(module, batch, seq)
-    ready, refused = prepare(module, ids, precision, options.peers.split(","))
+    peers = {name: Peer(name, workload, precision, options.threads) for name in options.peers.split(",")}
+    ready = {name: peer for name, peer in peers.items() if peer.refused is None}
     ours = ASSAY_PRECISION.get(precision, precision)
     times = {name: [] for name in ["assay", *ready]}
     for _ in range(options.rounds):
         order = list(times)
         random.shuffle(order)
         for name in order:
-            if name == "assay":
-                times[name].append(assay_ms(options.assay, model, batch, seq, ours, options.seconds))
-            else:
-                times[name].append(peer_ms(ready[name][0], options.seconds))
-    result = {"model": model, "batch": batch, "seq": seq, "precision": precision, "refused": refused,
-              "assay_ms": statistics.median(times["assay"]), "peers": {}}
-    for name, (_, ran) in ready.items():
-        ratios = [p / a for p, a in zip(times[name], times["assay"])]
-        result["peers"][name] = {"ms": statistics.median(times[name]), "ratio": statistics.median(ratios),
-                                 "ratio_low": min(ratios), "ratio_high": max(ratios), "ran": ran}
+            times[name].append(assay_round_ms(options, workload, ours) if name == "assay" else
+                               ready[name].round_ms(options.seconds))
+    for peer in ready.values():
+        peer.close()
+    result = {"workload": workload, "precision": precision, "rounds": options.rounds,
+              "assay_ms": statistics.median(own[ours] for own in times["assay"]),
+              "over_fp32": spread([own["fp32"] / own[ours] for own in times["assay"]]), "peers": {},
+              "refused": {name: peer.refused for name, peer in peers.items() if peer.refused is not None}}
+    for name, peer in ready.items():
+        ratios = [theirs / own[ours] for theirs, own in zip(times[name], times["assay"])]
+        result["peers"][name] = {"ms": statistics.median(times[name]), "ran": peer.ran, **spread(ratios)}
     return result
+
+
+def show(result):
+    over = result["over_fp32"]
+    print(f"{result['workload']} {result['precision']}: assay {result['assay_ms']:.1f} ms, "
+          f"{over['ratio']:.2f}x its fp32 [{over['ratio_low']:.2f}, {over['ratio_high']:.2f}]")
+    for name, peer in sorted(result["peers"].items(), key=lambda item: item[1]["ratio"]):
+        print(f"    {name:<18}{peer['ms']:9.1f} ms   {peer['ratio']:.2f}x assay's time "
+              f"[{peer['ratio_low']:.2f}, {peer['ratio_high']:.2f}]   ({peer['ran']})")
+    for name, why in result["refused"].items():
+        print(f"    {name:<18}left out: {why}")
+    sys.stdout.flush()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", default=str(ROOT / "build/release/assay"))
-    parser.add_argument("--workload", action="append", required=True, help="model:batch:seq, several times")
+    parser.add_argument("--workload", action="append", help="model:batch:seq, several times; default: all eight")
     parser.add_argument("--precision", default="fp32,bf16,fp16,int8-static,int8-dynamic")
-    parser.add_argument("--peers", default="pytorch,pytorch-compiled,onnxruntime,openvino")
+    parser.add_argument("--peers", default=ALL_PEERS)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each turn")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json")
+    parser.add_argument("--json", help="where the results go, rewritten after every cell")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
     results = []
-    for workload in options.workload:
+    for workload in options.workload or WORKLOADS:
         for precision in options.precision.split(","):
-            result = compare(options, workload, precision)
-            results.append(result)
-            print(f"{workload} {precision}: assay {result['assay_ms']:.1f} ms")
-            for name, peer in sorted(result["peers"].items(), key=lambda item: item[1]["ratio"]):
-                print(f"    {name:<18}{peer['ms']:9.1f} ms   {peer['ratio']:.2f}x assay's time "
-                      f"[{peer['ratio_low']:.2f}, {peer['ratio_high']:.2f}]   ({peer['ran']})")
-            for name, why in result["refused"].items():
-                print(f"    {name:<18}left out: {why}", flush=True)
-    if options.json:
-        Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+            results.append(compare(options, workload, precision))
+            show(results[-1])
+            if options.json:
+                Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,15 @@ them), made by transformers, so that every peer starts from one PyTorch module."
 import torch
 from transformers import (AutoModelForCausalLM, BertConfig, BertModel, DistilBertConfig,
                           DistilBertForSequenceClassification, GPT2Config, GPT2LMHeadModel, LlamaConfig)
+from transformers.models.gpt2 import modeling_gpt2
+from transformers.models.llama import modeling_llama
+
+
+def use_is_causal():
+    """Without padding a causal mask need not be a tensor: attention is told is_causal, which every peer's own fused
+    attention understands and every exporter takes (building the mask is what they stumble over)."""
+    for module in (modeling_gpt2, modeling_llama):
+        module.create_causal_mask = lambda *_, **__: None
 
 
 class LogitsOnly(torch.nn.Module):
@@ -24,6 +33,7 @@ class LogitsOnly(torch.nn.Module):
 
 def build(name):
     torch.manual_seed(0)
+    use_is_causal()
     if name == "distilbert-base":
         model = DistilBertForSequenceClassification(DistilBertConfig(num_labels=2))
     elif name == "gpt2":
@@ -40,6 +50,9 @@ def build(name):
     return LogitsOnly(model.eval(), last_only=name == "smollm2-135m").eval()
 
 
-def ids_for(model, batch, seq):
-    vocabulary = model.model.config.vocab_size
+VOCABULARY = {"distilbert-base": 30522, "gpt2": 50257, "minilm-l6": 30522, "smollm2-135m": 49152}
+
+
+def ids_for(name, batch, seq):
+    vocabulary = VOCABULARY[name]
     return torch.randint(0, vocabulary, (batch, seq), generator=torch.Generator().manual_seed(1))
