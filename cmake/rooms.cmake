@@ -4,8 +4,7 @@
 
 # Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
 # raw memory.
-# Still to come in: kernels, whose tests have not been through the sanitizers whole.
-set(ASSAY_SANITIZED_ROOMS tensor formats text)
+set(ASSAY_SANITIZED_ROOMS base tensor formats text program kernels model runtime)
 add_custom_target(sanitized_tests)
 add_custom_target(fuzz_programs)
 
