@@ -17,6 +17,8 @@ enum class Fill : std::uint8_t {
   small,         ///< positive, about 0.01: scales
   whole,         ///< -127 .. 127
   ids,           ///< rows of the second input
+  few_ids,       ///< 0 .. 19, so that each comes several times
+  labels,        ///< 0 .. width of the first input - 1, every third -100
   right_padded,  ///< 1 and then 0, at least one 1 in each row
   left_padded,
   holes,      ///< 0 and 1 at random; the last row all 0

@@ -62,6 +62,26 @@ inline void add(std::vector<Case>& cases, const Operation& operation, const Attr
 
 std::vector<Case> linear_cases(const Operation& operation);
 std::vector<Case> quantized_linear_cases(const Operation& operation);
+/// Of linears whose weight is no constant: it may change between runs.
+std::vector<Case> trained_linear_cases(const Operation& operation);
+std::vector<Case> linear_gradient_cases(const Operation& operation);
+std::vector<Case> sum_rows_cases(const Operation& operation);
+std::vector<Case> norm_gradient_cases(const Operation& operation);
+std::vector<Case> activation_gradient_cases(const Operation& operation);
+/// Of softmax_gradient, attention_context_transposed and attention_gradient.
+std::vector<Case> attention_gradient_cases(const Operation& operation);
+std::vector<Case> embedding_gradient_cases(const Operation& operation);
+std::vector<Case> add_rows_gradient_cases(const Operation& operation);
+/// Of select_row_gradient and mean_pool_gradient.
+std::vector<Case> spreading_cases(const Operation& operation);
+std::vector<Case> concat_columns_cases(const Operation& operation);
+std::vector<Case> gate_cases(const Operation& operation);
+std::vector<Case> dropout_cases(const Operation& operation);
+/// Of cross_entropy and its gradient.
+std::vector<Case> cross_entropy_cases(const Operation& operation);
+/// Of adamw and sgd.
+std::vector<Case> optimizer_cases(const Operation& operation);
+std::vector<Case> l2_norm_cases(const Operation& operation);
 /// Of attention and of its three parts.
 std::vector<Case> attention_cases(const Operation& operation);
 

@@ -173,6 +173,12 @@ std::vector<Case> concat_cases(const Operation& operation) {
   return cases;
 }
 
+std::vector<Case> all_linear_cases(const Operation& operation) {
+  std::vector<Case> cases = linear_cases(operation);
+  for (Case& one : trained_linear_cases(operation)) cases.push_back(std::move(one));
+  return cases;
+}
+
 using Generator = std::vector<Case> (*)(const Operation&);
 
 const std::map<const Operation*, Generator>& generators() {
@@ -183,7 +189,7 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::rms_norm, [](const Operation& o) { return norm_cases(o, 1); }},
       {&op::add_layer_norm, [](const Operation& o) { return add_norm_cases(o, 2); }},
       {&op::add_rms_norm, [](const Operation& o) { return add_norm_cases(o, 1); }},
-      {&op::linear, linear_cases},
+      {&op::linear, all_linear_cases},
       {&op::quantized_linear, quantized_linear_cases},
       {&op::activation, unary_cases},
       {&op::gated_activation, unary_cases},
@@ -200,6 +206,28 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::quantize_rows, quantize_cases},
       {&op::quantize_weight, quantize_cases},
       {&op::concat_rows, concat_cases},
+      {&op::gate, gate_cases},
+      {&op::dropout, dropout_cases},
+      {&op::cross_entropy, cross_entropy_cases},
+      {&op::linear_input_gradient, linear_gradient_cases},
+      {&op::linear_weight_gradient, linear_gradient_cases},
+      {&op::sum_rows, sum_rows_cases},
+      {&op::layer_norm_gradient, norm_gradient_cases},
+      {&op::rms_norm_gradient, norm_gradient_cases},
+      {&op::activation_gradient, activation_gradient_cases},
+      {&op::gate_gradient, activation_gradient_cases},
+      {&op::softmax_gradient, attention_gradient_cases},
+      {&op::attention_context_transposed, attention_gradient_cases},
+      {&op::attention_gradient, attention_gradient_cases},
+      {&op::embedding_gradient, embedding_gradient_cases},
+      {&op::add_rows_gradient, add_rows_gradient_cases},
+      {&op::select_row_gradient, spreading_cases},
+      {&op::mean_pool_gradient, spreading_cases},
+      {&op::concat_columns, concat_columns_cases},
+      {&op::cross_entropy_gradient, cross_entropy_cases},
+      {&op::l2_norm, l2_norm_cases},
+      {&op::adamw, optimizer_cases},
+      {&op::sgd, optimizer_cases},
   };
   return table;
 }

@@ -62,6 +62,12 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
       return static_cast<double>(random.below(255)) - 127;
     case Fill::ids:
       return static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(1).shape[0])));
+    case Fill::few_ids:
+      return static_cast<double>(random.below(20));
+    case Fill::labels:
+      return (row * argument.width() + column) % 3 == 2
+                 ? -100
+                 : static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(0).width())));
     case Fill::with_zeros:
       return row % 3 == 2 ? 0 : random.next_normal();
     default:

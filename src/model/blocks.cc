@@ -79,6 +79,7 @@ ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId
   at(path + ".softmax", Role::softmax);
   const ValueId probabilities = builder_.add(op::softmax, {scores, mask_}, attributes);
   at(path + ".context", Role::attention);
+  attributes.scale = 1;
   return builder_.add(op::attention_context, {probabilities, v}, attributes);
 }
 

@@ -13,8 +13,8 @@ namespace {
 /// Copies a program operation by operation, with dtypes.
 class Assigner {
  public:
-  Assigner(const Program& from, const PrecisionChoice& precision)
-      : from_(from), precision_(precision), row_(precision.row) {
+  Assigner(const Program& from, const PrecisionChoice& precision, Purpose purpose)
+      : from_(from), precision_(precision), row_(precision.row), purpose_(purpose) {
     ASSAY_ASSERT(row_.rule != Activations::native_16bit);
     mapped_.resize(from.values.size(), no_value);
   }
@@ -45,7 +45,8 @@ class Assigner {
     const Value& was = from_.value(old);
     if (map(old) == no_value) {
       ASSAY_ASSERT(was.source == Source::weight);
-      map(old) = to_.weight(was.name, was.shape);
+      map(old) =
+          purpose_ == Purpose::training ? to_.state(was.name, stored(), was.shape) : to_.weight(was.name, was.shape);
     }
     const bool leaves_embedding = role_ != Role::embedding && overridden_embedding_.contains(old);
     return leaves_embedding ? as(map(old), embedding_output()) : map(old);
@@ -108,6 +109,7 @@ class Assigner {
     if (operation == &op::embedding) return assign_embedding(node);
     if (operation == &op::linear) return assign_linear(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
+    if (operation == &op::cross_entropy) return assign_loss(node);
     if (operation == &op::softmax) return assign_math(node, Role::softmax, {});
     if (operation->autocast == Autocast::full_precision) return assign_norm(node);
     assign_widest(node);
@@ -176,6 +178,12 @@ class Assigner {
     map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, operand), out);
   }
 
+  /// The loss reads logits as they are, computes in f32 and is f32.
+  void assign_loss(const Node& node) {
+    map(node.outputs[0]) =
+        add(*node.operation, {value(node.inputs[0]), value(node.inputs[1])}, node.attributes, DType::f32);
+  }
+
   void assign_norm(const Node& node) {
     std::vector<ValueId> parameters;
     for (std::size_t i = 1; i < node.inputs.size(); ++i) parameters.push_back(vector(node.inputs[i]));
@@ -214,6 +222,7 @@ class Assigner {
   const Program& from_;
   const PrecisionChoice& precision_;
   const Precision& row_;
+  Purpose purpose_;
   Builder to_;
   std::string path_;
   Role role_ = Role::other;
@@ -226,7 +235,12 @@ class Assigner {
 }  // namespace
 
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision) {
-  return Assigner(program, precision).run();
+  return Assigner(program, precision, Purpose::inference).run();
+}
+
+Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision) {
+  ASSAY_ASSERT(precision.row.gradients.has_value());
+  return Assigner(program, precision, Purpose::training).run();
 }
 
 }  // namespace assay

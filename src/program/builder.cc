@@ -24,6 +24,15 @@ ValueId Builder::weight(const std::string& name, SymbolicShape shape) {
   return id;
 }
 
+ValueId Builder::state(const std::string& name, DType dtype, SymbolicShape shape) {
+  const ValueId id = weight(name, std::move(shape));
+  Value& value = program_.value(id);
+  value.dtype = dtype;
+  value.source = Source::state;
+  value.constant = false;
+  return id;
+}
+
 void Builder::output(const std::string& name, ValueId value) {
   program_.outputs.push_back({name, value});
 }
@@ -34,7 +43,7 @@ void Builder::at(std::string path, Role role) {
 }
 
 ValueId Builder::add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes) {
-  const std::size_t index = add_node({&operation, std::move(inputs), {}, attributes, path_, role_});
+  const std::size_t index = add_node({&operation, std::move(inputs), {}, attributes, path_, role_, phase_});
   return program_.nodes[index].outputs.front();
 }
 

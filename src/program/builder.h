@@ -15,14 +15,19 @@ class Builder {
   ValueId input(const std::string& name, DType dtype, SymbolicShape shape);
   /// The weight of that name in the checkpoint; asked twice, it is the same value (a tied weight stands once).
   ValueId weight(const std::string& name, SymbolicShape shape);
+  /// The state tensor of that name; asked twice, it is the same value.
+  ValueId state(const std::string& name, DType dtype, SymbolicShape shape);
   void output(const std::string& name, ValueId value);
 
   /// Layer path and role that the operations added from now on carry.
   void at(std::string path, Role role);
+  void in_phase(Phase phase) { phase_ = phase; }
   /// Adds an operation of one output and returns that output.
   ValueId add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes = {});
   /// Adds a node as it is (its outputs are made here) and returns its index among program().nodes.
   std::size_t add_node(Node node);
+  /// Adds a node that writes values which exist already: state that it updates.
+  void add_update(Node node) { program_.nodes.push_back(std::move(node)); }
 
   void set_dtype(ValueId value, DType dtype) { program_.value(value).dtype = dtype; }
   /// The value is computed in every run though its inputs are constant.
@@ -33,9 +38,10 @@ class Builder {
 
  private:
   Program program_;
-  std::map<std::string, ValueId> weights_;
+  std::map<std::string, ValueId> weights_;  ///< And state.
   std::string path_;
   Role role_ = Role::other;
+  Phase phase_ = Phase::forward;
 };
 
 }  // namespace assay

@@ -1,80 +1,14 @@
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "base/error.h"
+#include "program/edit.h"
 #include "program/operation.h"
 #include "program/passes.h"
 
 namespace assay {
 namespace {
-
-constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
-
-/// A program under change: who makes and who reads each value, and what shall stand in a node's place. `apply` carries
-/// the replacements out and drops what nobody reads any more.
-class Edit {
- public:
-  explicit Edit(Program& program) : program_(program), replaced_(program.nodes.size()), uses_(use_counts(program)) {
-    producer_.resize(program.values.size(), nowhere);
-    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
-      for (const ValueId id : program.nodes[i].outputs) {
-        if (id != no_value) producer_[static_cast<std::size_t>(id)] = i;
-      }
-    }
-  }
-
-  Program& program() { return program_; }
-  const Node& node(std::size_t index) const { return program_.nodes[index]; }
-  std::size_t size() const { return program_.nodes.size(); }
-  int uses(ValueId id) const { return uses_[static_cast<std::size_t>(id)]; }
-  bool taken(std::size_t index) const { return replaced_[index].has_value(); }
-
-  /// The node that makes `id`, if it is of that operation, not yet rewritten, and nobody else reads `id`.
-  std::size_t sole_producer(ValueId id, const Operation& operation) const {
-    if (id == no_value || uses(id) != 1) return nowhere;
-    return producer(id, operation);
-  }
-  std::size_t producer(ValueId id, const Operation& operation) const {
-    const std::size_t index = id == no_value ? nowhere : producer_[static_cast<std::size_t>(id)];
-    return index != nowhere && node(index).operation == &operation && !taken(index) ? index : nowhere;
-  }
-
-  void replace(std::size_t index, std::vector<Node> nodes) { replaced_[index] = std::move(nodes); }
-  void remove(std::size_t index) { replaced_[index].emplace(); }
-
-  ValueId add_value(Value value) {
-    program_.values.push_back(std::move(value));
-    return static_cast<ValueId>(program_.values.size()) - 1;
-  }
-
-  void apply() {
-    std::vector<Node> nodes;
-    for (std::size_t i = 0; i < replaced_.size(); ++i) {
-      if (!replaced_[i]) nodes.push_back(std::move(program_.nodes[i]));
-      for (Node& node : replaced_[i] ? *replaced_[i] : std::vector<Node>{}) nodes.push_back(std::move(node));
-    }
-    // A fused operation may stand before a constant that one of its parts used: constants go first, and behind the
-    // others those that stack them.
-    const auto constants_end =
-        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return makes_constant(node); });
-    std::stable_partition(nodes.begin(), constants_end,
-                          [](const Node& node) { return node.operation != &op::concat_rows; });
-    program_.nodes = std::move(nodes);
-  }
-
- private:
-  bool makes_constant(const Node& node) const {
-    return std::all_of(node.outputs.begin(), node.outputs.end(),
-                       [&](ValueId id) { return id != no_value && program_.value(id).constant; });
-  }
-
-  Program& program_;
-  std::vector<std::optional<std::vector<Node>>> replaced_;
-  std::vector<int> uses_;
-  std::vector<std::size_t> producer_;
-};
 
 /// Place of the weight, its scale and the bias among a linear's inputs; scale is `none` for float weights.
 struct LinearInputs {
@@ -204,8 +138,8 @@ void fuse_activation(Program& program) {
   edit.apply();
 }
 
-/// A sum whose first reader is a norm. The sum is stored only where somebody else reads it.
-void fuse_residual(Program& program) {
+/// A sum whose first reader is a norm. The sum is stored only where somebody else reads it: in training the gradient.
+void fuse_residual(Program& program, Purpose purpose) {
   Edit edit(program);
   for (std::size_t i = 0; i < edit.size(); ++i) {
     const Node& norm = edit.node(i);
@@ -217,7 +151,8 @@ void fuse_residual(Program& program) {
     fused.operation = layer ? &op::add_layer_norm : &op::add_rms_norm;
     fused.inputs.insert(fused.inputs.begin(), edit.node(sum).inputs.begin(), edit.node(sum).inputs.end());
     fused.inputs.erase(fused.inputs.begin() + 2);
-    const ValueId kept = edit.uses(norm.inputs[0]) > 1 ? norm.inputs[0] : no_value;
+    const bool read_again = edit.uses(norm.inputs[0]) > 1 || purpose == Purpose::training;
+    const ValueId kept = read_again ? norm.inputs[0] : no_value;
     fused.outputs = {kept, norm.outputs[0]};
     edit.remove(i);
     edit.replace(sum, {fused});
@@ -258,9 +193,9 @@ void fuse_attention(Program& program) {
 
 /// Kernels of these compute in f32 and round once when they store, so that a cast behind them is theirs to do.
 bool rounds_when_storing(const Operation* operation) {
-  const Operation* operations[] = {&op::linear,     &op::quantized_linear, &op::layer_norm,
-                                   &op::rms_norm,   &op::add_layer_norm,   &op::add_rms_norm,
-                                   &op::activation, &op::gated_activation, &op::attention};
+  const Operation* operations[] = {&op::linear,         &op::quantized_linear, &op::layer_norm, &op::rms_norm,
+                                   &op::add_layer_norm, &op::add_rms_norm,     &op::activation, &op::gated_activation,
+                                   &op::gate,           &op::attention};
   return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
 }
 
@@ -285,14 +220,19 @@ void fold_casts(Program& program) {
 
 }  // namespace
 
-Program fuse(const Program& program) {
+Program fuse(const Program& program, Purpose purpose) {
   Program result = program;
-  join_linears(result);
-  gate(result);
-  fuse_activation(result);
-  fuse_residual(result);
+  if (purpose == Purpose::training) {
+    gate_two(result);
+  } else {
+    join_linears(result);
+    gate(result);
+    fuse_activation(result);
+  }
+  fuse_residual(result, purpose);
   fuse_attention(result);
   fold_casts(result);
+  if (purpose == Purpose::training) fold_parameter_casts(result);
   return result;
 }
 

@@ -15,6 +15,8 @@ enum class Autocast : std::uint8_t {
   widest,          ///< Runs in the widest dtype of its inputs: everything else.
 };
 
+class GradientBuilder;
+
 /// What is true of an operation whatever runs it. One file each in program/operations/.
 struct Operation {
   const char* name;
@@ -23,8 +25,12 @@ struct Operation {
   std::vector<SymbolicShape> (*shapes)(const Program& program, const Node& node);
   double (*flops)(const Program& program, const Node& node, Extent extent);
   double (*bytes)(const Program& program, const Node& node, Extent extent);
+  /// Appends the operations that give each wanted input its gradient; null where there is none to give.
+  void (*gradient)(GradientBuilder& g, const Node& node) = nullptr;
   /// The output is a window into the first input: nothing is computed or copied.
   bool alias = false;
+  /// The input whose memory the first output may take over where nobody needs that input any more; -1: none.
+  int in_place = -1;
 };
 
 namespace op {
@@ -52,6 +58,32 @@ extern const Operation cast;               ///< x -> the same values in the outp
 extern const Operation quantize_rows;      ///< x (..,d) -> s8 (..,d), f32 scale (rows): dynamic, per token, symmetric
 extern const Operation quantize_weight;    ///< W (out,in) -> s8 (out,in), f32 scale (out): per channel, symmetric
 extern const Operation concat_rows;        ///< W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..)
+extern const Operation gate;               ///< x, y -> f(x) * y
+extern const Operation dropout;            ///< x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator
+extern const Operation cross_entropy;      ///< logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0
+
+// Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result.
+extern const Operation linear_input_gradient;         ///< dy (..,out), W (out,in) [, onto] -> dx (..,in)
+extern const Operation linear_weight_gradient;        ///< dy (..,out), x (..,in) -> dW (out,in)
+extern const Operation sum_rows;                      ///< dy (..,d) -> (d)
+extern const Operation layer_norm_gradient;           ///< dy, x, gain [, onto] -> dx, dgain, dbias
+extern const Operation rms_norm_gradient;             ///< dy, x, gain [, onto] -> dx, dgain
+extern const Operation activation_gradient;           ///< dy, x -> dx
+extern const Operation gate_gradient;                 ///< dz, x, y -> dx, dy
+extern const Operation softmax_gradient;              ///< dp, p (B,H,T,T) -> ds
+extern const Operation attention_context_transposed;  ///< p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D)
+extern const Operation attention_gradient;            ///< dy, q, k, v [, mask] -> dq, dk, dv
+extern const Operation embedding_gradient;            ///< ids, dy [, onto] -> (rows,d)
+extern const Operation add_rows_gradient;             ///< dy (B,T,d) -> (rows,d)
+extern const Operation select_row_gradient;           ///< dy (B,d) -> (B,T,d): zeros but for the row that was chosen
+extern const Operation mean_pool_gradient;            ///< dy (B,d) [, mask (B,T)] -> (B,T,d)
+extern const Operation concat_columns;                ///< x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..)
+extern const Operation cross_entropy_gradient;        ///< logits, labels, dloss (1) -> dlogits
+
+// Optimizer: these write over their inputs.
+extern const Operation l2_norm;  ///< x -> f32 (1): sqrt of the sum of squares
+extern const Operation adamw;    ///< w, g, m, v, hyper f32 (4), seed s32 (2) -> w, m, v [, lost s32 (1)]
+extern const Operation sgd;      ///< w, g, momentum, hyper f32 (4), seed s32 (2) -> w, momentum [, lost s32 (1)]
 }  // namespace op
 
 /// Every operation there is.
@@ -61,6 +93,10 @@ std::span<const Operation* const> all_operations();
 /// rounded to f32, and so is position times frequency, as in the code that models were trained with: at position 500 an
 /// ulp of the frequency turns a pair by 3e-5.
 float rotary_frequency(const Attributes& attributes, std::int64_t pair);
+
+/// Random bits of element `index`: Philox keyed by the seed, so that every backend draws the same ones.
+/// `seed`: s32 (2), low word first; `stream`: attributes.stream.
+std::uint32_t random_bits(const std::int32_t* seed, std::int64_t stream, std::int64_t index);
 
 // Rules that several operations share.
 

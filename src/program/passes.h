@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "program/program.h"
 #include "tensor/precision.h"
 
@@ -9,7 +12,8 @@ namespace assay {
 /// they come from the checkpoint; what is stored is the result of a constant cast or quantisation of them. The row's
 /// `native_16bit` must have been settled.
 ///
-/// - as_stored: weights in `weights`, matmuls in `operand`, every activation in `activations`; norm gains and biases are
+/// - as_stored: weights in `weights`, matmuls in `operand`, every activation in `activations`; norm gains and biases
+/// are
 ///   rounded to `weights` and handed to kernels widened to f32.
 /// - autocast_lists: PyTorch's CUDA autocast. Matmul operands are cast to `operand`, norms and softmax run in f32,
 ///   everything else in the widest dtype of its inputs.
@@ -17,9 +21,40 @@ namespace assay {
 ///   row says, except the head's. The embedding's tables and their sum are in that dtype, and unquantised.
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision);
 
+/// What the program is for.
+enum class Purpose : std::uint8_t {
+  inference,  ///< Weights are constants: joined, packed and cast beforehand.
+  training    ///< Weights are state that an optimizer writes; intermediates that gradients need stay.
+};
+
+/// The same with parameters as state: each has the dtype in which the precision stores it.
+Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision);
+
+/// Which forward values the backward computes again instead of keeping them.
+enum class Recompute : std::uint8_t {
+  none,
+  attention,  ///< Scores and probabilities of attention whose parts are apart.
+  block       ///< Everything inside a block (layers.N) but its input (Chen et al. 2016).
+};
+const char* name(Recompute recompute);
+/// Throws a user error for any other word.
+Recompute parse_recompute(std::string_view text);
+
+/// Appends the backward of output `of`: the gradient of sum(of * seed) with respect to every parameter that it depends
+/// on, as state and output "grad.<parameter>", in the parameter's dtype. `seed` names an input of the output's shape
+/// and dtype, which is added where it is not there yet; a loss is f32 (1), and so is its scale. The program comes from
+/// assign_training_dtypes.
+Program differentiate(const Program& program, const std::string& of, Recompute recompute,
+                      const std::string& seed = "loss_scale");
+
 /// Joins operations that one kernel can do, without changing what is computed beyond the rounding of values that are no
 /// longer stored: linears of one input (Q, K, V; gate and up) into one, bias + activation, residual + norm, gated
 /// activations, attention without its T x T matrix, casts into their producer.
-Program fuse(const Program& program);
+/// For training: a gate or residual keeps what its gradient needs, linears stay apart from each other and from their
+/// activations, and a weight is cast by the kernel that packs it.
+Program fuse(const Program& program, Purpose purpose = Purpose::inference);
+
+/// Behind `differentiate`: a sum of gradients is written by the operation that makes its last part.
+Program fuse_gradients(const Program& program);
 
 }  // namespace assay

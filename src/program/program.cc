@@ -55,6 +55,18 @@ const char* name(Activation activation) {
   return "?";
 }
 
+const char* name(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::optimizer:
+      return "optimizer";
+  }
+  return "?";
+}
+
 ValueId Program::output(std::string_view wanted) const {
   for (const NamedValue& output : outputs) {
     if (output.name == wanted) return output.value;

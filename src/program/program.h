@@ -40,7 +40,16 @@ std::string to_string(const SymbolicShape& shape);
 using ValueId = std::int32_t;
 constexpr ValueId no_value = -1;  ///< An optional input that is absent, or an output that nobody wants.
 
-enum class Source : std::uint8_t { input, weight, computed };
+enum class Source : std::uint8_t {
+  input,
+  weight,
+  computed,
+  state  ///< A tensor that outlives runs and that a run may write: parameters in training, gradients, moments.
+};
+
+/// The part of a training step that a node belongs to.
+enum class Phase : std::uint8_t { forward, backward, optimizer };
+const char* name(Phase phase);
 
 /// A named tensor of the program.
 struct Value {
@@ -61,6 +70,14 @@ enum class RotaryPairs : std::uint8_t { halves, interleaved };
 /// last.
 enum class RowChoice : std::uint8_t { by_position, first, last };
 
+/// Two readings of "Decoupled weight decay regularization" (Loshchilov & Hutter 2019).
+enum class AdamW : std::uint8_t {
+  pytorch,  ///< w (1 - lr decay) - lr m^ / (sqrt(v^) + epsilon), m^ and v^ corrected for their start at zero
+  cs336     ///< w' = w - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon); then w' (1 - lr decay)
+};
+
+enum class Rounding : std::uint8_t { nearest, stochastic };
+
 /// Everything besides tensors that an operation may need; each operation's file says which fields it reads.
 struct Attributes {
   double epsilon = 0;                        ///< norms
@@ -78,6 +95,16 @@ struct Attributes {
   DType math = DType::f32;         ///< norms, softmax: dtype of the arithmetic inside
   int chunk = 0;                   ///< linear with an f16 accumulator: products added before the flush to f32
   DType accumulator = DType::f32;  ///< linear
+  DType operand = DType::f32;      ///< linear and its input gradient: a wider W is rounded to it first
+  bool inverse = false;            ///< rope: turns backwards
+  std::int64_t rows = 0;           ///< embedding_gradient, add_rows_gradient: rows of the table
+  double rate = 0;                 ///< dropout: the share that becomes zero
+  std::int64_t stream = 0;         ///< dropout, optimizers: tells their random numbers from others' of the same seed
+  double beta1 = 0;                ///< adamw; sgd: momentum
+  double beta2 = 0;                ///< adamw
+  double weight_decay = 0;         ///< adamw (decoupled), sgd (added to the gradient)
+  AdamW adamw = AdamW::pytorch;
+  Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
 };
 
 struct Operation;
@@ -89,6 +116,7 @@ struct Node {
   Attributes attributes;
   std::string path;  ///< Layer path: "layers.3.attn.q_proj".
   Role role = Role::other;
+  Phase phase = Phase::forward;
 };
 
 struct NamedValue {

@@ -44,6 +44,8 @@ inline Attributes small_attention(const SmallSizes& sizes) {
 /// x + out(attention(q(norm x), k(norm x), v(norm x))), causal.
 inline ValueId small_attention_block(Builder& b, ValueId x, ValueId mask, const SmallSizes& sizes) {
   const Attributes attention = small_attention(sizes);
+  Attributes unscaled = attention;
+  unscaled.scale = 1;
   b.at("layers.0.ln1", Role::norm);
   const ValueId h = small_norm(b, x, "ln1");
   b.at("layers.0.attn.q_proj", Role::attention);
@@ -57,7 +59,7 @@ inline ValueId small_attention_block(Builder& b, ValueId x, ValueId mask, const 
   b.at("layers.0.attn.softmax", Role::softmax);
   const ValueId p = b.add(op::softmax, {scores, mask}, attention);
   b.at("layers.0.attn.context", Role::attention);
-  const ValueId context = b.add(op::attention_context, {p, v}, attention);
+  const ValueId context = b.add(op::attention_context, {p, v}, unscaled);
   b.at("layers.0.attn.out_proj", Role::attention);
   return b.add(op::add, {x, small_linear(b, context, "out", sizes.d_model)});
 }

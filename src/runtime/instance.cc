@@ -140,8 +140,14 @@ void Instance::release_intermediates() {
 }
 
 std::int64_t Instance::model_bytes() const {
-  if (master_weights_.empty()) return resident_bytes();
   std::int64_t total = 0;
+  if (master_weights_.empty()) {
+    std::set<ValueId> counted;
+    for (const auto& [key, held] : held_) {
+      if (counted.insert(key.first).second) total += storage_bytes(program_, key.first, {1, 1});
+    }
+    return total;
+  }
   for (const Tensor& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes());
   return total;
 }

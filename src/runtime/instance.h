@@ -40,7 +40,8 @@ class Instance {
   /// Frees what `hold` needed on the way. Call once after the constants of an operation have been asked for.
   void release_intermediates();
 
-  /// Bytes of the parameters as this precision stores them: what `model size` means. For mixed-* the f32 weights.
+  /// Bytes of the parameters as this precision stores them, without the padding of packings: what `model size` means.
+  /// For mixed-* the f32 weights.
   std::int64_t model_bytes() const;
   /// Bytes of every constant that is held, copies included.
   std::int64_t resident_bytes() const;

@@ -29,6 +29,15 @@ TEST(Instance, StoresWhatThePrecisionSays) {
   }
 }
 
+TEST(Instance, PaddingOfPackingsIsNoPartOfTheModel) {
+  const SmallModel model;
+  for (const char* precision : {"fp32", "mixed-bf16"}) {
+    Instance instance = model.instance(precision, "", cpu_backend());
+    const Plan plan(instance, {.extent = {1, 5}});
+    EXPECT_EQ(instance.model_bytes(), model.weights.parameters() * 4) << precision;
+  }
+}
+
 TEST(Instance, MixedKeepsItsCopiesBesideTheWeights) {
   const SmallModel model;
   Instance instance = model.instance("mixed-bf16");

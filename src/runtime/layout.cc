@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-/// Nodes whose results somebody wants, in order; constants are made elsewhere.
+/// Nodes whose results somebody wants, in order; constants are made elsewhere, and what is written to state is wanted.
 std::vector<std::size_t> live_nodes(const Program& program, const std::vector<std::string>& outputs) {
   std::vector<bool> wanted(program.values.size(), false);
   for (const std::string& name : outputs) {
@@ -21,7 +21,8 @@ std::vector<std::size_t> live_nodes(const Program& program, const std::vector<st
   for (std::size_t index = program.nodes.size(); index-- > 0;) {
     const Node& node = program.nodes[index];
     const auto is_wanted = [&](ValueId id) {
-      return id != no_value && !program.value(id).constant && wanted[static_cast<std::size_t>(id)];
+      if (id == no_value || program.value(id).constant) return false;
+      return wanted[static_cast<std::size_t>(id)] || program.value(id).source == Source::state;
     };
     if (std::none_of(node.outputs.begin(), node.outputs.end(), is_wanted)) continue;
     for (const ValueId id : node.inputs) {
@@ -33,26 +34,81 @@ std::vector<std::size_t> live_nodes(const Program& program, const std::vector<st
   return live;
 }
 
-/// The value whose memory another one is a window into, and where in it the window begins.
+/// The value whose memory another one lies in, and where in it.
 struct Window {
   ValueId root = no_value;
   std::int64_t offset_bytes = 0;
 };
 
-std::vector<Window> find_windows(const Program& program) {
-  std::vector<Window> windows;
-  for (std::size_t id = 0; id < program.values.size(); ++id) windows.push_back({static_cast<ValueId>(id), 0});
-  for (const Node& node : program.nodes) {
-    if (!node.operation->alias) continue;
-    const Window& from = windows[static_cast<std::size_t>(node.inputs[0])];
-    const auto element = static_cast<std::int64_t>(size_of(program.value(node.outputs[0]).dtype));
-    windows[static_cast<std::size_t>(node.outputs[0])] = {from.root,
-                                                          from.offset_bytes + node.attributes.offset * element};
+/// Which values share memory: windows into others, and results that take over the memory of an input that nobody needs
+/// any more.
+class Sharing {
+ public:
+  Sharing(const Program& program, const std::vector<std::size_t>& live, const std::vector<std::string>& outputs)
+      : program_(program), live_(live), last_reader_(program.values.size(), nowhere) {
+    for (std::size_t id = 0; id < program.values.size(); ++id) windows_.push_back({static_cast<ValueId>(id), 0});
+    for (const std::size_t index : live) {
+      if (program.nodes[index].operation->alias) add_window(program.nodes[index]);
+    }
+    for (const std::size_t index : live) {
+      for (const ValueId id : program.nodes[index].inputs) {
+        if (id != no_value) last_reader_[place(root(id))] = index;
+      }
+    }
+    for (const std::string& name : outputs) last_reader_[place(root(program.output(name)))] = nowhere;
+    for (const std::size_t index : live) take_over(index);
   }
-  return windows;
-}
 
-/// Lifetimes from first to last use, the inputs and the wanted outputs living throughout.
+  std::vector<Window> windows() const { return windows_; }
+
+ private:
+  static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+  static std::size_t place(ValueId id) { return static_cast<std::size_t>(id); }
+  ValueId root(ValueId id) const { return windows_[place(id)].root; }
+
+  void add_window(const Node& node) {
+    const Window& from = windows_[place(node.inputs[0])];
+    const auto element = static_cast<std::int64_t>(size_of(program_.value(node.outputs[0]).dtype));
+    windows_[place(node.outputs[0])] = {from.root, from.offset_bytes + node.attributes.offset * element};
+  }
+
+  void take_over(std::size_t index) {
+    const Node& node = program_.nodes[index];
+    const int from = node.operation->in_place;
+    if (from < 0 || !has_input(node, static_cast<std::size_t>(from)) || node.outputs[0] == no_value) return;
+    const ValueId in = node.inputs[static_cast<std::size_t>(from)];
+    const ValueId out = node.outputs[0];
+    const bool computed = program_.value(in).source == Source::computed && !program_.value(in).constant;
+    const bool alone = windows_[place(in)].offset_bytes == 0 && alike(root(in), out);
+    if (!computed || !alone || root(out) != out || last_reader_[place(root(in))] != index) return;
+    join(in, out);
+  }
+
+  bool alike(ValueId a, ValueId b) const {
+    const Value& x = program_.value(a);
+    const Value& y = program_.value(b);
+    return x.shape == y.shape && size_of(x.dtype) == size_of(y.dtype);
+  }
+
+  /// Every value that lay in in's root or in `out` lies in one of them now: in the state tensor, where one is.
+  void join(ValueId in, ValueId out) {
+    const bool out_is_state = program_.value(out).source == Source::state;
+    const ValueId kept = out_is_state ? out : root(in);
+    const ValueId gone = out_is_state ? root(in) : out;
+    if (out_is_state && program_.value(gone).source == Source::state) return;
+    for (Window& window : windows_) {
+      if (window.root == gone) window.root = kept;
+    }
+    last_reader_[place(kept)] = last_reader_[place(out)];
+  }
+
+  const Program& program_;
+  const std::vector<std::size_t>& live_;
+  std::vector<std::size_t> last_reader_;  ///< By root; nowhere: never read, or needed to the end.
+  std::vector<Window> windows_;
+};
+
+/// Lifetimes from first to last use, the inputs and the wanted outputs living throughout. State lives elsewhere.
 class Lifetimes {
  public:
   Lifetimes(const Program& program, const std::vector<Window>& windows, Extent extent)
@@ -61,6 +117,7 @@ class Lifetimes {
   void touch(ValueId id, int step) {
     if (id == no_value || program_.value(id).constant) return;
     const ValueId root = windows_[static_cast<std::size_t>(id)].root;
+    if (program_.value(root).source == Source::state) return;
     Placement& placement = values_[static_cast<std::size_t>(root)];
     if (placement.bytes == 0) {
       placement.bytes = storage_bytes(program_, root, extent_);
@@ -96,22 +153,25 @@ void place_windows(const Program& program, const std::vector<Window>& windows, E
                    std::vector<Placement>& values) {
   for (std::size_t id = 0; id < values.size(); ++id) {
     const Window& window = windows[id];
-    const Placement& root = values[static_cast<std::size_t>(window.root)];
-    if (root.offset < 0) continue;
+    const bool in_state = program.value(window.root).source == Source::state;
+    const std::int64_t start = in_state ? 0 : values[static_cast<std::size_t>(window.root)].offset;
+    if (start < 0) continue;
+    if (in_state) values[id].state = window.root;
     values[id].row_stride = program.value(window.root).shape.back().at(extent);
-    values[id].offset = root.offset + window.offset_bytes;
+    values[id].offset = start + window.offset_bytes;
   }
 }
 
 }  // namespace
 
 Layout lay_out(const Program& program, const PlanOptions& options) {
-  const std::vector<Window> windows = find_windows(program);
+  const std::vector<std::size_t> live = live_nodes(program, options.outputs);
+  const std::vector<Window> windows = Sharing(program, live, options.outputs).windows();
   Lifetimes lifetimes(program, windows, options.extent);
   Layout layout;
   for (const NamedValue& in : program.inputs) lifetimes.touch(in.value, 0);
   int step = 0;
-  for (const std::size_t index : live_nodes(program, options.outputs)) {
+  for (const std::size_t index : live) {
     const Node& node = program.nodes[index];
     if (!node.operation->alias) {
       layout.nodes.push_back(index);

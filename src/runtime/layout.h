@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "program/program.h"
+#include "runtime/state.h"
 
 namespace assay {
 
@@ -13,11 +14,13 @@ struct PlanOptions {
   Extent extent;
   bool masked = false;  ///< An attention mask will be given; without one every position is real.
   std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
+  State* state = nullptr;                         ///< Where programs with state have it; outlives the plan.
 };
 
 /// Where a value lies while a plan runs.
 struct Placement {
-  std::int64_t offset = -1;  ///< Bytes from the arena's start; -1: not in the arena.
+  std::int64_t offset = -1;  ///< Bytes from the arena's start, or from the state tensor's; -1: nowhere.
+  ValueId state = no_value;  ///< The state value in whose memory it lies; no_value: in the arena.
   std::int64_t bytes = 0;
   std::int64_t row_stride = 0;  ///< Elements.
   int first_step = 0;

@@ -32,7 +32,9 @@ Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), optio
 
 /// Before a weight is read or a buffer allocated.
 void Plan::refuse_what_does_not_fit() const {
-  const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_;
+  const std::int64_t state_bytes =
+      options_.state == nullptr ? 0 : missing_state_bytes(instance_.program(), *options_.state);
+  const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_ + state_bytes;
   const std::int64_t available = instance_.facts().available_bytes - instance_.resident_bytes();
   if (instance_.facts().available_bytes <= 0 || needed <= available) return;
   throw OutOfMemory(
@@ -67,7 +69,7 @@ Call Plan::call_for(const Node& node) const {
   Call call{node.operation, node.attributes, {}, {}, instance_.facts().threads};
   for (const ValueId id : node.inputs) {
     Argument argument = is_absent_mask(id) ? Argument{} : describe(program, id, options_.extent);
-    if (argument.present && !argument.constant) argument.row_stride = placement(id).row_stride;
+    if (argument.present && !argument.constant && !is_state(id)) argument.row_stride = placement(id).row_stride;
     if (const Packing* packing = argument.constant ? instance_.held_packing(id) : nullptr) argument.packing = *packing;
     call.inputs.push_back(std::move(argument));
   }
@@ -95,6 +97,7 @@ void Plan::prepare_step(std::size_t index) {
   step.flops = assay::flops(instance_.program(), node, options_.extent);
   step.bytes = assay::bytes(instance_.program(), node, options_.extent);
   step.ledger = ledger_row(node, call, prepared);
+  step.ledger.flops = step.flops;
   step.kernel = std::move(prepared.kernel);
   workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));
 }
@@ -132,8 +135,10 @@ void Plan::bind() {
   const std::int64_t values_bytes = arena_bytes_;
   arena_bytes_ += workspace_bytes_;
   if (const std::int64_t available = instance_.facts().available_bytes; available > 0 && arena_bytes_ > available) {
-    fail_lacking("memory: the plan needs {} of buffers, {} are available",
-                 format_bytes(static_cast<double>(arena_bytes_)), format_bytes(static_cast<double>(available)));
+    throw OutOfMemory(
+        fmt::format("memory: the plan needs {} of buffers, {} are available",
+                    format_bytes(static_cast<double>(arena_bytes_)), format_bytes(static_cast<double>(available))),
+        static_cast<double>(arena_bytes_), static_cast<double>(available));
   }
   arena_ = allocate_aligned(static_cast<std::size_t>(arena_bytes_));
   const Program& program = instance_.program();
@@ -149,9 +154,13 @@ void Plan::bind() {
   }
 }
 
-std::byte* Plan::address(ValueId id) {
-  const std::int64_t offset = placement(id).offset;
-  return offset < 0 ? nullptr : arena_.get() + offset;
+std::byte* Plan::address(ValueId id) const {
+  const Placement& where = placement(id);
+  if (where.offset < 0) return nullptr;
+  if (where.state == no_value) return arena_.get() + where.offset;
+  const Value& value = instance_.program().value(where.state);
+  ASSAY_ASSERT(options_.state != nullptr);
+  return options_.state->at(value.name, value.dtype, concrete(value.shape, options_.extent)).data() + where.offset;
 }
 
 void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask) {
@@ -165,6 +174,22 @@ void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::ui
   }
 }
 
+void Plan::set_input(const std::string& name, std::span<const std::byte> bytes) {
+  const Program& program = instance_.program();
+  for (const NamedValue& in : program.inputs) {
+    if (in.name != name) continue;
+    ASSAY_ASSERT(static_cast<std::int64_t>(bytes.size()) == storage_bytes(program, in.value, options_.extent));
+    std::memcpy(address(in.value), bytes.data(), bytes.size());
+  }
+}
+
+void Plan::run(Phase phase) {
+  for (const Step& step : steps_) {
+    if (instance_.program().nodes[step.node].phase == phase)
+      step.kernel->run({step.inputs, step.outputs, step.workspace});
+  }
+}
+
 void Plan::run() {
   for (const Step& step : steps_) step.kernel->run({step.inputs, step.outputs, step.workspace});
 }
@@ -174,8 +199,7 @@ OutputView Plan::output(const std::string& name) const {
   const ValueId id = program.output(name);
   ASSAY_ASSERT(id != no_value && placement(id).offset >= 0);
   const Value& value = program.value(id);
-  return {{value.dtype, concrete(value.shape, options_.extent), arena_.get() + placement(id).offset},
-          placement(id).row_stride};
+  return {{value.dtype, concrete(value.shape, options_.extent), address(id)}, placement(id).row_stride};
 }
 
 Tensor Plan::output_f32(const std::string& name) const {

@@ -39,7 +39,11 @@ class Plan {
   /// Copies ids (B*T, each inside the vocabulary, which the caller has checked) and the mask (B*T where the plan is
   /// masked, else empty).
   void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
+  /// Copies the values of another input; bytes as its dtype and shape say. Nothing where this plan never reads it.
+  void set_input(const std::string& name, std::span<const std::byte> bytes);
   void run();
+  /// Runs the steps of one phase; they follow one another in `steps`.
+  void run(Phase phase);
   OutputView output(const std::string& name) const;
   /// A copy of an output as dense f32.
   Tensor output_f32(const std::string& name) const;
@@ -62,7 +66,8 @@ class Plan {
   std::vector<const std::byte*> hold_constants(const Node& node, const Call& call, const Prepared& prepared);
   LedgerRow ledger_row(const Node& node, const Call& call, const Prepared& prepared) const;
   void bind();
-  std::byte* address(ValueId value);
+  std::byte* address(ValueId value) const;
+  bool is_state(ValueId id) const { return id != no_value && instance_.program().value(id).source == Source::state; }
 
   Instance& instance_;
   PlanOptions options_;

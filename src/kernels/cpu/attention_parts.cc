@@ -55,7 +55,7 @@ void context_items(const AttentionWork& work, std::int64_t begin, std::int64_t e
                scratch + work.scratch.probabilities + row * probability_stride(work));
     multiply_values(work, rows, keys, scratch);
     for (std::int64_t row = 0; row < rows; ++row)
-      store_context(work, context + row * panel, 1.0F,
+      store_context(work, context + row * panel, static_cast<float>(work.attributes.scale),
                     shifted(work.y[item.batch * work.seq + item.query + row], item.head * work.attributes.head_dim));
   }
 }
@@ -141,7 +141,7 @@ Items choose_context() {
 Offer offer_product(const Call& call, const MachineFacts& facts, const Product& product, Items (*choose)()) {
   if (const char* why = unfit_for_vectors(call)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 2, facts)) return Declined{why};
-  return judged(prepared_product(call, facts, product, choose), call, facts, "packed heads");
+  return described(prepared_product(call, facts, product, choose), call, "packed heads");
 }
 
 }  // namespace

@@ -14,11 +14,10 @@ constexpr Implementation embedding[] = {{"vectors", embedding_vectors}, referenc
 constexpr Implementation add_rows[] = {{"vectors", add_rows_vectors}, reference_loops<reference::add_rows>};
 constexpr Implementation layer_norm[] = {{"vectors", layer_norm_vectors}, reference_loops<reference::layer_norm>};
 constexpr Implementation rms_norm[] = {{"vectors", rms_norm_vectors}, reference_loops<reference::rms_norm>};
-// Our tiles come first where they were measured to be the fastest, and behind oneDNN's where nothing was measured.
+// The order where nothing was measured; rates of probe overrule it (prepare).
 constexpr Implementation linear[] = {
-    {bf16_tiles_name, linear_bf16_tiles_if_fastest},
     {"onednn tiles", linear_onednn_tiles},
-    {bf16_tiles_name, linear_bf16_tiles},
+    {"amx bf16 tiles", linear_bf16_tiles},
     {"avx512 bf16 dot products", linear_bf16},
     {"avx512 fp16", linear_f16_chunks},
     {"f32", linear_f32},
@@ -71,6 +70,29 @@ constexpr Implementation quantize_weight[] = {{"vectors", quantize_weight_vector
                                               reference_loops<reference::quantize_weight>};
 constexpr Implementation concat_rows[] = {{"vectors", concat_rows_vectors}, reference_loops<reference::concat_rows>};
 
+constexpr Implementation gate[] = {reference_loops<reference::gate>};
+constexpr Implementation dropout[] = {reference_loops<reference::dropout>};
+constexpr Implementation cross_entropy[] = {reference_loops<reference::cross_entropy>};
+constexpr Implementation linear_input_gradient[] = {reference_loops<reference::linear_input_gradient>};
+constexpr Implementation linear_weight_gradient[] = {reference_loops<reference::linear_weight_gradient>};
+constexpr Implementation sum_rows[] = {reference_loops<reference::sum_rows>};
+constexpr Implementation layer_norm_gradient[] = {reference_loops<reference::layer_norm_gradient>};
+constexpr Implementation rms_norm_gradient[] = {reference_loops<reference::rms_norm_gradient>};
+constexpr Implementation activation_gradient[] = {reference_loops<reference::activation_gradient>};
+constexpr Implementation gate_gradient[] = {reference_loops<reference::gate_gradient>};
+constexpr Implementation softmax_gradient[] = {reference_loops<reference::softmax_gradient>};
+constexpr Implementation attention_context_transposed[] = {reference_loops<reference::attention_context_transposed>};
+constexpr Implementation attention_gradient[] = {reference_loops<reference::attention_gradient>};
+constexpr Implementation embedding_gradient[] = {reference_loops<reference::embedding_gradient>};
+constexpr Implementation add_rows_gradient[] = {reference_loops<reference::add_rows_gradient>};
+constexpr Implementation select_row_gradient[] = {reference_loops<reference::select_row_gradient>};
+constexpr Implementation mean_pool_gradient[] = {reference_loops<reference::mean_pool_gradient>};
+constexpr Implementation concat_columns[] = {reference_loops<reference::concat_columns>};
+constexpr Implementation cross_entropy_gradient[] = {reference_loops<reference::cross_entropy_gradient>};
+constexpr Implementation l2_norm[] = {reference_loops<reference::l2_norm>};
+constexpr Implementation adamw[] = {reference_loops<reference::adamw>};
+constexpr Implementation sgd[] = {reference_loops<reference::sgd>};
+
 constexpr OperationKernels table[] = {
     {&op::embedding, embedding},
     {&op::add_rows, add_rows},
@@ -95,6 +117,28 @@ constexpr OperationKernels table[] = {
     {&op::quantize_rows, quantize_rows},
     {&op::quantize_weight, quantize_weight},
     {&op::concat_rows, concat_rows},
+    {&op::gate, gate},
+    {&op::dropout, dropout},
+    {&op::cross_entropy, cross_entropy},
+    {&op::linear_input_gradient, linear_input_gradient},
+    {&op::linear_weight_gradient, linear_weight_gradient},
+    {&op::sum_rows, sum_rows},
+    {&op::layer_norm_gradient, layer_norm_gradient},
+    {&op::rms_norm_gradient, rms_norm_gradient},
+    {&op::activation_gradient, activation_gradient},
+    {&op::gate_gradient, gate_gradient},
+    {&op::softmax_gradient, softmax_gradient},
+    {&op::attention_context_transposed, attention_context_transposed},
+    {&op::attention_gradient, attention_gradient},
+    {&op::embedding_gradient, embedding_gradient},
+    {&op::add_rows_gradient, add_rows_gradient},
+    {&op::select_row_gradient, select_row_gradient},
+    {&op::mean_pool_gradient, mean_pool_gradient},
+    {&op::concat_columns, concat_columns},
+    {&op::cross_entropy_gradient, cross_entropy_gradient},
+    {&op::l2_norm, l2_norm},
+    {&op::adamw, adamw},
+    {&op::sgd, sgd},
 };
 
 }  // namespace

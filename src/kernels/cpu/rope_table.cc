@@ -17,7 +17,7 @@ std::shared_ptr<RopeTable> make_table(const Attributes& a, std::int64_t position
     for (std::int64_t column = 0; column < table->columns; ++column) {
       const std::int64_t pair = halves ? column : column / 2;
       const float angle = static_cast<float>(position) * rotary_frequency(a, pair);
-      const bool negative = !halves && column % 2 == 0;
+      const bool negative = (!halves && column % 2 == 0) != a.inverse;
       table->cosines.push_back(static_cast<float>(std::cos(static_cast<double>(angle))));
       table->sines.push_back(static_cast<float>((negative ? -1 : 1) * std::sin(static_cast<double>(angle))));
     }
@@ -28,12 +28,12 @@ std::shared_ptr<RopeTable> make_table(const Attributes& a, std::int64_t position
 }  // namespace
 
 std::shared_ptr<const RopeTable> rope_table(const Attributes& attributes, std::int64_t positions) {
-  using Key = std::tuple<std::int64_t, std::int64_t, double, RotaryPairs>;
+  using Key = std::tuple<std::int64_t, std::int64_t, double, RotaryPairs, bool>;
   static std::mutex guard;
   static std::map<Key, std::weak_ptr<const RopeTable>> tables;
   const std::scoped_lock lock(guard);
   std::weak_ptr<const RopeTable>& known =
-      tables[{positions, attributes.head_dim, attributes.rope_theta, attributes.pairs}];
+      tables[{positions, attributes.head_dim, attributes.rope_theta, attributes.pairs, attributes.inverse}];
   if (std::shared_ptr<const RopeTable> table = known.lock()) return table;
   std::shared_ptr<const RopeTable> table = make_table(attributes, positions);
   known = table;

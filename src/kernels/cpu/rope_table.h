@@ -8,7 +8,8 @@
 namespace assay::cpu {
 
 /// Cosines and sines of every position, (positions, columns). Pairs in halves: columns = head_dim / 2. Interleaved
-/// pairs: columns = head_dim, every cosine twice and every sine as -sin, sin.
+/// pairs: columns = head_dim, every cosine twice and every sine as -sin, sin. With attributes.inverse every sine has
+/// the other sign.
 struct RopeTable {
   std::int64_t positions = 0;
   std::int64_t columns = 0;

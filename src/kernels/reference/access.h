@@ -136,5 +136,7 @@ class Math {
 
 /// f(x) by its definition.
 double activate(Activation activation, double x);
+/// f'(x); of relu at 0: 0.
+double activation_slope(Activation activation, double x);
 
 }  // namespace assay::reference

@@ -1,71 +1,8 @@
-#include <algorithm>
-#include <limits>
-
 #include "base/threads.h"
-#include "kernels/reference/access.h"
+#include "kernels/reference/attention_rows.h"
 #include "kernels/reference/loops.h"
 
 namespace assay::reference {
-namespace {
-
-/// Which keys a query sees.
-struct Visible {
-  Reader mask;
-  std::int64_t seq;
-  bool causal;
-
-  bool operator()(std::int64_t batch, std::int64_t query, std::int64_t key) const {
-    const bool future = causal && key > query;
-    return !future && (!mask.present() || mask(batch * seq + key) != 0);
-  }
-};
-
-/// probabilities(key) of one query from score(key), written through out(key, p). Zeros where it sees nothing.
-template <typename Score, typename Sees, typename Out>
-void softmax_row(const Math& math, std::int64_t seq, Score score, Sees sees, Out out) {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (std::int64_t key = 0; key < seq; ++key) {
-    if (sees(key)) largest = std::max(largest, score(key));
-  }
-  const auto weight = [&](std::int64_t key) {
-    return sees(key) ? math(std::exp(math(math(score(key)) - math(largest)))) : 0.0;
-  };
-  double sum = 0;
-  for (std::int64_t key = 0; key < seq; ++key) sum = math(sum + weight(key));
-  for (std::int64_t key = 0; key < seq; ++key) out(key, sum == 0 ? 0 : math(weight(key) / sum));
-}
-
-/// The columns of q, k and v at which query head `head` works.
-struct Columns {
-  std::int64_t query;
-  std::int64_t key;
-};
-Columns columns(const Attributes& a, std::int64_t head) {
-  return {head * a.head_dim, head / (a.heads / a.kv_heads) * a.head_dim};
-}
-
-double scaled_dot(const Attributes& a, const Reader& q, const Reader& k, std::int64_t q_row, std::int64_t k_row,
-                  const Columns& at) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < a.head_dim; ++i) sum += q(q_row, at.query + i) * k(k_row, at.key + i);
-  return a.scale * sum;
-}
-
-/// body(batch, head, query) for each of them, and the number of the part of the work that it belongs to.
-template <typename Body>
-void for_each_query(const Call& call, std::int64_t batches, std::int64_t seq, Body body) {
-  const std::int64_t heads = call.attributes.heads;
-  const std::int64_t count = batches * heads * seq;
-  const std::int64_t parts = std::max(call.threads, 1);
-  parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t part = begin; part < end; ++part) {
-      for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
-        body(part, i / (heads * seq), i / seq % heads, i % seq);
-    }
-  });
-}
-
-}  // namespace
 
 void attention_scores(const Call& call, const Memory& memory) {
   const Attributes& a = call.attributes;
@@ -111,7 +48,7 @@ void attention_context(const Call& call, const Memory& memory) {
                    for (std::int64_t i = 0; i < a.head_dim; ++i) {
                      double sum = 0;
                      for (std::int64_t key = 0; key < seq; ++key) sum += p(row, key) * v(batch * seq + key, at.key + i);
-                     y.set(batch * seq + query, at.query + i, sum);
+                     y.set(batch * seq + query, at.query + i, a.scale * sum);
                    }
                  });
 }

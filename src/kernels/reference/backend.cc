@@ -8,22 +8,19 @@ namespace assay {
 namespace reference {
 namespace {
 
-bool is_matmul(const Operation* operation) {
-  return operation == &op::linear || operation == &op::attention_scores || operation == &op::attention_context ||
-         operation == &op::attention;
-}
-
 bool is_movement(const Operation* operation) {
-  return operation == &op::select_row || operation == &op::concat_rows || operation == &op::cast;
+  return operation == &op::select_row || operation == &op::concat_rows || operation == &op::cast ||
+         operation == &op::select_row_gradient || operation == &op::concat_columns;
 }
 
-/// What a scalar loop in f64 is, for what was asked.
-void judge(const Call& call, Prepared& prepared) {
+/// What a scalar loop in f64 is. Matrix products are judged by kernels/verdict.h.
+void describe(const Call& call, Prepared& prepared) {
   prepared.description = "reference loops in f64, rounded once";
   prepared.operand = DType::f64;
   prepared.accumulator = DType::f64;
   prepared.verdict = Verdict::slow;
   prepared.evidence = "scalar loops";
+  prepared.arithmetic = Arithmetic::scalar_loops;
   if (is_movement(call.operation)) {
     prepared.description = "reference loops";
     prepared.operand = prepared.accumulator = call.in(0).dtype;
@@ -34,12 +31,9 @@ void judge(const Call& call, Prepared& prepared) {
   } else if (call.operation == &op::linear && call.attributes.accumulator == DType::f16) {
     prepared.description = "reference loops, every f16 multiply-add rounded to f16 in software";
     prepared.operand = prepared.accumulator = DType::f16;
-    prepared.verdict = Verdict::emulated;
   } else if (size_of(call.attributes.math) < 4) {
     prepared.description =
         fmt::format("reference loops, every step rounded to {} in software", name(call.attributes.math));
-    prepared.verdict = Verdict::emulated;
-  } else if (is_matmul(call.operation) && call.in(0).dtype != DType::f32) {
     prepared.verdict = Verdict::emulated;
   }
 }
@@ -53,6 +47,8 @@ bool can_read(const Call& call) {
 }
 
 std::size_t workspace_bytes(const Call& call) {
+  if (call.operation == &op::attention_gradient)
+    return static_cast<std::size_t>(attention_gradient_doubles(call)) * sizeof(double);
   if (call.operation != &op::attention) return 0;
   return static_cast<std::size_t>(call.in(0).shape[1] * std::max(call.threads, 1)) * sizeof(double);
 }
@@ -65,7 +61,7 @@ Offer offer(const Call& call, void (*loops)(const Call&, const Memory&)) {
   prepared.kernel = make_kernel([call, loops](const Memory& memory) { loops(call, memory); });
   prepared.workspace_bytes = workspace_bytes(call);
   if (call.operation == &op::embedding) prepared.packing = {{}, call.in(1).packing};
-  judge(call, prepared);
+  describe(call, prepared);
   return prepared;
 }
 
@@ -98,6 +94,28 @@ constexpr OperationKernels table[] = {
     {&op::quantize_rows, only<quantize_rows>},
     {&op::quantize_weight, only<quantize_weight>},
     {&op::concat_rows, only<concat_rows>},
+    {&op::gate, only<gate>},
+    {&op::dropout, only<dropout>},
+    {&op::cross_entropy, only<cross_entropy>},
+    {&op::linear_input_gradient, only<linear_input_gradient>},
+    {&op::linear_weight_gradient, only<linear_weight_gradient>},
+    {&op::sum_rows, only<sum_rows>},
+    {&op::layer_norm_gradient, only<layer_norm_gradient>},
+    {&op::rms_norm_gradient, only<rms_norm_gradient>},
+    {&op::activation_gradient, only<activation_gradient>},
+    {&op::gate_gradient, only<gate_gradient>},
+    {&op::softmax_gradient, only<softmax_gradient>},
+    {&op::attention_context_transposed, only<attention_context_transposed>},
+    {&op::attention_gradient, only<attention_gradient>},
+    {&op::embedding_gradient, only<embedding_gradient>},
+    {&op::add_rows_gradient, only<add_rows_gradient>},
+    {&op::select_row_gradient, only<select_row_gradient>},
+    {&op::mean_pool_gradient, only<mean_pool_gradient>},
+    {&op::concat_columns, only<concat_columns>},
+    {&op::cross_entropy_gradient, only<cross_entropy_gradient>},
+    {&op::l2_norm, only<l2_norm>},
+    {&op::adamw, only<adamw>},
+    {&op::sgd, only<sgd>},
 };
 
 }  // namespace

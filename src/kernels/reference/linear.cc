@@ -37,9 +37,10 @@ double chunked_dot(const Reader& x, const Reader& weight, const Attributes& attr
   return sum;
 }
 
-double dot(const Reader& x, const Reader& weight, std::int64_t row, std::int64_t n, std::int64_t in) {
+double dot(const Reader& x, const Reader& weight, const Math& operand, std::int64_t row, std::int64_t n,
+           std::int64_t in) {
   double sum = 0;
-  for (std::int64_t k = 0; k < in; ++k) sum += x(row, k) * weight(n, k);
+  for (std::int64_t k = 0; k < in; ++k) sum += x(row, k) * operand(weight(n, k));
   return sum;
 }
 
@@ -52,12 +53,14 @@ void linear(const Call& call, const Memory& memory) {
   const Reader weight = reader(call, memory, 1);
   const Reader bias = reader(call, memory, 2);
   const Writer y = writer(call, memory, 0);
+  const Math operand(call.attributes.operand);
   const bool in_f16 = call.attributes.accumulator == DType::f16;
   parallel_for(call.in(0).rows() * out, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t row = i / out;
       const std::int64_t n = i % out;
-      const double sum = in_f16 ? chunked_dot(x, weight, call.attributes, row, n, in) : dot(x, weight, row, n, in);
+      const double sum =
+          in_f16 ? chunked_dot(x, weight, call.attributes, row, n, in) : dot(x, weight, operand, row, n, in);
       y.set(row, n, activate(call.attributes.activation, bias.present() ? sum + bias(n) : sum));
     }
   });

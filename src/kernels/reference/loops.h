@@ -29,6 +29,31 @@ void concat_rows(const Call& call, const Memory& memory);
 void cast(const Call& call, const Memory& memory);
 void quantize_rows(const Call& call, const Memory& memory);
 void quantize_weight(const Call& call, const Memory& memory);
+void gate(const Call& call, const Memory& memory);
+void dropout(const Call& call, const Memory& memory);
+void cross_entropy(const Call& call, const Memory& memory);
+void linear_input_gradient(const Call& call, const Memory& memory);
+void linear_weight_gradient(const Call& call, const Memory& memory);
+void sum_rows(const Call& call, const Memory& memory);
+void layer_norm_gradient(const Call& call, const Memory& memory);
+void rms_norm_gradient(const Call& call, const Memory& memory);
+void activation_gradient(const Call& call, const Memory& memory);
+void gate_gradient(const Call& call, const Memory& memory);
+void softmax_gradient(const Call& call, const Memory& memory);
+void attention_context_transposed(const Call& call, const Memory& memory);
+void attention_gradient(const Call& call, const Memory& memory);  ///< workspace: attention_gradient_doubles
+void embedding_gradient(const Call& call, const Memory& memory);
+void add_rows_gradient(const Call& call, const Memory& memory);
+void select_row_gradient(const Call& call, const Memory& memory);
+void mean_pool_gradient(const Call& call, const Memory& memory);
+void concat_columns(const Call& call, const Memory& memory);
+void cross_entropy_gradient(const Call& call, const Memory& memory);
+void l2_norm(const Call& call, const Memory& memory);
+void adamw(const Call& call, const Memory& memory);
+void sgd(const Call& call, const Memory& memory);
+
+/// Doubles of workspace that attention_gradient needs.
+std::int64_t attention_gradient_doubles(const Call& call);
 
 /// The reference of that operation as a table row has it; declines nothing but packed inputs that it cannot read.
 template <void (*loops)(const Call&, const Memory&)>

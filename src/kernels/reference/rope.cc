@@ -19,7 +19,7 @@ void rope(const Call& call, const Memory& memory) {
         const std::int64_t head = pair / half * a.head_dim;
         const std::int64_t first = head + (halves ? i : 2 * i);
         const std::int64_t second = head + (halves ? i + half : 2 * i + 1);
-        const double angle = static_cast<float>(token % seq) * rotary_frequency(a, i);
+        const double angle = static_cast<float>(token % seq) * rotary_frequency(a, i) * (a.inverse ? -1 : 1);
         y.set(token, first, x(token, first) * std::cos(angle) - x(token, second) * std::sin(angle));
         y.set(token, second, x(token, second) * std::cos(angle) + x(token, first) * std::sin(angle));
       }

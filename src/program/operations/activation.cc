@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -11,6 +12,27 @@ std::vector<SymbolicShape> half_width(const Program& program, const Node& node) 
   return {shape};
 }
 
+void activation_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::activation_gradient, {g.of_output(0), g.saved(node.inputs[0])}, node.attributes);
+}
+
+std::vector<SymbolicShape> two_alike(const Program& program, const Node& node) {
+  ASSAY_ASSERT(input(program, node, 0).shape == input(program, node, 1).shape);
+  return same_shape(program, node);
+}
+
+void gate_rule(GradientBuilder& g, const Node& node) {
+  const std::vector<ValueId> made =
+      g.add(op::gate_gradient, {g.of_output(0), g.saved(node.inputs[0]), g.saved(node.inputs[1])}, node.attributes,
+            {like_wanted(g, node, 0), like_wanted(g, node, 1)});
+  g.give(0, made[0]);
+  g.give(1, made[1]);
+}
+
+std::vector<SymbolicShape> of_both_inputs(const Program& program, const Node& node) {
+  return {input(program, node, 1).shape, input(program, node, 2).shape};
+}
+
 }  // namespace
 
 // y = f(x), element by element; f is attributes.activation
@@ -20,6 +42,37 @@ const Operation op::activation = {
     .shapes = same_shape,
     .flops = per_element<8>,
     .bytes = read_once_write_once,
+    .gradient = activation_rule,
+};
+
+// dx = dy f'(x)
+const Operation op::activation_gradient = {
+    .name = "activation_gradient",
+    .autocast = Autocast::widest,
+    .shapes = same_shape,
+    .flops = per_element<12>,
+    .bytes = read_once_write_once,
+    .in_place = 0,
+};
+
+// z = f(x) * y
+const Operation op::gate = {
+    .name = "gate",
+    .autocast = Autocast::widest,
+    .shapes = two_alike,
+    .flops = per_element<9>,
+    .bytes = read_once_write_once,
+    .gradient = gate_rule,
+};
+
+// dx = dz y f'(x), dy = dz f(x)
+const Operation op::gate_gradient = {
+    .name = "gate_gradient",
+    .autocast = Autocast::widest,
+    .shapes = of_both_inputs,
+    .flops = per_element<15>,
+    .bytes = read_once_write_once,
+    .in_place = 0,
 };
 
 // y = f(x[.., : w]) * x[.., w :]    x: (.., 2w), y: (.., w); f is attributes.activation (Shazeer 2020)

@@ -1,3 +1,4 @@
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -13,6 +14,17 @@ double touched_bytes(const Program& program, const Node& node, Extent extent) {
          static_cast<double>(storage_bytes(program, node.outputs[0], extent)) + table_bytes;
 }
 
+std::vector<SymbolicShape> table_shape(const Program& program, const Node& node) {
+  return {{dim(node.attributes.rows), input(program, node, 0).shape.back()}};
+}
+
+void gradient(GradientBuilder& g, const Node& node) {
+  g.give(0, g.of_output(0));
+  Attributes attributes = node.attributes;
+  attributes.rows = g.rows_of(node.inputs[1]);
+  give_result(g, node, 1, op::add_rows_gradient, {g.of_output(0)}, attributes);
+}
+
 }  // namespace
 
 // y[b, t] = x[b, t] + table[t], or x[b, t] + table[0]: positions and token types
@@ -22,6 +34,16 @@ const Operation op::add_rows = {
     .shapes = same_shape,
     .flops = per_element<1>,
     .bytes = touched_bytes,
+    .gradient = gradient,
+};
+
+// dtable[t] = the sum over b of dy[b, t], or dtable[0] = the sum over b and t; the table's other rows are zero
+const Operation op::add_rows_gradient = {
+    .name = "add_rows_gradient",
+    .autocast = Autocast::widest,
+    .shapes = table_shape,
+    .flops = per_element<1>,
+    .bytes = read_once_write_once,
 };
 
 }  // namespace assay

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -32,6 +33,46 @@ double whole_attention(const Program& program, const Node& node, Extent extent) 
   return (2.0 + softmax_share) * half_of_attention(program, node, extent);
 }
 
+/// dq = scale ds k, dk = scale ds^T q
+void scores_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::attention_context, {g.of_output(0), g.saved(node.inputs[1])}, node.attributes);
+  give_result(g, node, 1, op::attention_context_transposed, {g.of_output(0), g.saved(node.inputs[0])}, node.attributes);
+}
+
+void softmax_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::softmax_gradient, {g.of_output(0), g.saved(node.outputs[0])}, node.attributes);
+}
+
+/// dp = dy v^T, dv = p^T dy
+void context_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::attention_scores, {g.of_output(0), g.saved(node.inputs[1])}, node.attributes);
+  give_result(g, node, 1, op::attention_context_transposed, {g.saved(node.inputs[0]), g.of_output(0)}, node.attributes);
+}
+
+void attention_rule(GradientBuilder& g, const Node& node) {
+  std::vector<ValueId> inputs = {g.of_output(0)};
+  for (const std::size_t place : {0, 1, 2}) inputs.push_back(g.saved(node.inputs[place]));
+  inputs.push_back(has_input(node, 3) ? node.inputs[3] : no_value);
+  const std::vector<ValueId> made =
+      g.add(op::attention_gradient, inputs, node.attributes, {node.inputs[0], node.inputs[1], node.inputs[2]});
+  for (const std::size_t place : {0, 1, 2}) g.give(place, made[place]);
+}
+
+std::vector<SymbolicShape> key_shape(const Program& program, const Node& node) {
+  const SymbolicShape& y = input(program, node, 1).shape;
+  return {{y[0], y[1], dim(node.attributes.kv_heads * node.attributes.head_dim)}};
+}
+
+std::vector<SymbolicShape> query_key_value_shapes(const Program& program, const Node& node) {
+  return {input(program, node, 1).shape, input(program, node, 2).shape, input(program, node, 3).shape};
+}
+
+/// Scores again, dp, dq, dk and dv: five products, and softmax with its gradient.
+double attention_gradient_flops(const Program& program, const Node& node, Extent extent) {
+  const double softmax_share = 10.0 / (2.0 * static_cast<double>(node.attributes.head_dim));
+  return (5.0 + softmax_share) * half_of_attention(program, node, extent);
+}
+
 }  // namespace
 
 // s = scale * q k^T    q: (B, T, H*D), k: (B, T, K*D), s: (B, H, T, T); query head h reads key head h / (H / K)
@@ -41,6 +82,7 @@ const Operation op::attention_scores = {
     .shapes = score_shape,
     .flops = half_of_attention,
     .bytes = read_once_write_once,
+    .gradient = scores_rule,
 };
 
 // p = exp(s - max) / sum over the keys that are real (mask) and, if causal, not in the future; f32 inside.
@@ -51,13 +93,35 @@ const Operation op::softmax = {
     .shapes = same_shape,
     .flops = per_element<5>,
     .bytes = read_once_write_once,
+    .gradient = softmax_rule,
 };
 
-// y = p v    p: (B, H, T, T), v: (B, T, K*D), y: (B, T, H*D)
+// ds = p (dp - sum over keys of dp p), f32 inside    dp, p, ds: (B, H, T, T). Zeros where p is zero.
+const Operation op::softmax_gradient = {
+    .name = "softmax_gradient",
+    .autocast = Autocast::full_precision,
+    .shapes = same_shape,
+    .flops = per_element<4>,
+    .bytes = read_once_write_once,
+    .in_place = 0,
+};
+
+// y = scale * p v    p: (B, H, T, T), v: (B, T, K*D), y: (B, T, H*D)
 const Operation op::attention_context = {
     .name = "attention_context",
     .autocast = Autocast::low_precision,
     .shapes = context_shape,
+    .flops = context_flops,
+    .bytes = read_once_write_once,
+    .gradient = context_rule,
+};
+
+// z[key] = scale * the sum over queries and the heads that share that key of p[query, key] y[query]
+// p: (B, H, T, T), y: (B, T, H*D), z: (B, T, K*D)
+const Operation op::attention_context_transposed = {
+    .name = "attention_context_transposed",
+    .autocast = Autocast::low_precision,
+    .shapes = key_shape,
     .flops = context_flops,
     .bytes = read_once_write_once,
 };
@@ -68,6 +132,17 @@ const Operation op::attention = {
     .autocast = Autocast::low_precision,
     .shapes = same_shape,
     .flops = whole_attention,
+    .bytes = read_once_write_once,
+    .gradient = attention_rule,
+};
+
+// Gradients of attention's q, k and v; the probabilities are computed again, a block of queries at a time.
+// dy: (B, T, H*D), q, k, v, mask as attention's; dq: (B, T, H*D), dk, dv: (B, T, K*D)
+const Operation op::attention_gradient = {
+    .name = "attention_gradient",
+    .autocast = Autocast::low_precision,
+    .shapes = query_key_value_shapes,
+    .flops = attention_gradient_flops,
     .bytes = read_once_write_once,
 };
 

@@ -1,3 +1,4 @@
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -6,6 +7,10 @@ namespace {
 std::vector<SymbolicShape> values_and_scales(const Program& program, const Node& node) {
   const SymbolicShape& x = input(program, node, 0).shape;
   return {x, {rows(x)}};
+}
+
+void cast_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::cast, {g.of_output(0)});
 }
 
 }  // namespace
@@ -17,6 +22,7 @@ const Operation op::cast = {
     .shapes = same_shape,
     .flops = no_work,
     .bytes = read_once_write_once,
+    .gradient = cast_rule,
 };
 
 // scale[r] = max |x[r]| / 127, q[r] = round(x[r] / scale[r])    x: (.., d), q: s8 (.., d), scale: f32 (rows)

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -7,6 +8,15 @@ namespace {
 std::vector<SymbolicShape> two_alike(const Program& program, const Node& node) {
   ASSAY_ASSERT(input(program, node, 0).shape == input(program, node, 1).shape);
   return same_shape(program, node);
+}
+
+void add_rule(GradientBuilder& g, const Node&) {
+  for (const std::size_t place : {0, 1}) g.give(place, g.of_output(0));
+}
+
+void multiply_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::multiply, {g.of_output(0), g.saved(node.inputs[1])});
+  give_result(g, node, 1, op::multiply, {g.of_output(0), g.saved(node.inputs[0])});
 }
 
 }  // namespace
@@ -18,6 +28,8 @@ const Operation op::add = {
     .shapes = two_alike,
     .flops = per_element<1>,
     .bytes = read_once_write_once,
+    .gradient = add_rule,
+    .in_place = 0,
 };
 
 // z = x * y
@@ -27,6 +39,7 @@ const Operation op::multiply = {
     .shapes = two_alike,
     .flops = per_element<1>,
     .bytes = read_once_write_once,
+    .gradient = multiply_rule,
 };
 
 }  // namespace assay

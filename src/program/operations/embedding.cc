@@ -1,3 +1,5 @@
+#include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -17,6 +19,19 @@ double gathered_bytes(const Program& program, const Node& node, Extent extent) {
   return written + elements * static_cast<double>(size_of(input(program, node, 1).dtype));
 }
 
+/// What a table of attributes.rows rows receives from dy, the input at `place`.
+template <std::size_t place>
+std::vector<SymbolicShape> table_shape(const Program& program, const Node& node) {
+  return {{dim(node.attributes.rows), input(program, node, place).shape.back()}};
+}
+
+void gradient(GradientBuilder& g, const Node& node) {
+  ASSAY_ASSERT(!has_input(node, 2));
+  Attributes attributes;
+  attributes.rows = g.rows_of(node.inputs[1]);
+  give_result(g, node, 1, op::embedding_gradient, {node.inputs[0], g.of_output(0)}, attributes);
+}
+
 }  // namespace
 
 // y[b, t] = table[ids[b, t]] * scales[ids[b, t]]
@@ -26,6 +41,18 @@ const Operation op::embedding = {
     .shapes = shapes,
     .flops = no_work,
     .bytes = gathered_bytes,
+    .gradient = gradient,
+};
+
+// dtable[v] = the sum of dy[b, t] where ids[b, t] = v, + onto[v]    ids: s32 (B, T), dy: (B, T, d), onto, dtable: (V,
+// d)
+const Operation op::embedding_gradient = {
+    .name = "embedding_gradient",
+    .autocast = Autocast::widest,
+    .shapes = table_shape<1>,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+    .in_place = 2,
 };
 
 }  // namespace assay

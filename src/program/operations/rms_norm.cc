@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -10,6 +11,27 @@ std::vector<SymbolicShape> sum_and_norm(const Program& program, const Node& node
   return {shape, shape};
 }
 
+void rms_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, ValueId x, std::size_t gain_place) {
+  const std::vector<ValueId> made = g.add(op::rms_norm_gradient, {dy, g.saved(x), g.saved(node.inputs[gain_place])},
+                                          node.attributes, {x, like_wanted(g, node, gain_place)});
+  for (std::size_t place = 0; place < gain_place; ++place) g.give(place, made[0]);
+  g.give(gain_place, made[1]);
+}
+
+void gradient(GradientBuilder& g, const Node& node) {
+  rms_norm_gradients(g, node, g.of_output(0), node.inputs[0], 1);
+}
+
+/// The sum passes its own gradient on to both.
+void sum_gradient(GradientBuilder& g, const Node& node) {
+  if (g.of_output(1) != no_value) rms_norm_gradients(g, node, g.of_output(1), node.outputs[0], 2);
+  for (const std::size_t place : {0, 1}) g.give(place, g.of_output(0));
+}
+
+std::vector<SymbolicShape> gradient_shapes(const Program& program, const Node& node) {
+  return {input(program, node, 1).shape, input(program, node, 2).shape};
+}
+
 }  // namespace
 
 // y = x / sqrt(mean(x^2) + epsilon) * gain   (Zhang & Sennrich 2019, eq. 4)
@@ -19,6 +41,7 @@ const Operation op::rms_norm = {
     .shapes = same_shape,
     .flops = per_element<4>,
     .bytes = read_once_write_once,
+    .gradient = gradient,
 };
 
 // s = x + y, n = rms_norm(s)
@@ -28,6 +51,18 @@ const Operation op::add_rms_norm = {
     .shapes = sum_and_norm,
     .flops = per_element<5>,
     .bytes = read_once_write_once,
+    .gradient = sum_gradient,
+};
+
+// With d = sqrt(mean(x^2) + epsilon), n = x / d, h = dy * gain, means over the last axis:
+//   dx = (h - n mean(h n)) / d + onto, dgain = sum over rows of dy n
+const Operation op::rms_norm_gradient = {
+    .name = "rms_norm_gradient",
+    .autocast = Autocast::full_precision,
+    .shapes = gradient_shapes,
+    .flops = per_element<11>,
+    .bytes = read_once_write_once,
+    .in_place = 3,
 };
 
 }  // namespace assay

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -31,6 +32,35 @@ std::vector<SymbolicShape> stacked(const Program& program, const Node& node) {
   return {shape};
 }
 
+void slice_rule(GradientBuilder& g, const Node& node) {
+  g.give_columns(0, node.attributes.offset, g.of_output(0));
+}
+
+void select_rule(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::select_row_gradient, {g.of_output(0)}, node.attributes);
+}
+
+void pool_rule(GradientBuilder& g, const Node& node) {
+  const ValueId mask = has_input(node, 1) ? node.inputs[1] : no_value;
+  give_result(g, node, 0, op::mean_pool_gradient, {g.of_output(0), mask});
+}
+
+/// A row for each of the T positions.
+std::vector<SymbolicShape> all_positions(const Program& program, const Node& node) {
+  const SymbolicShape& dy = input(program, node, 0).shape;
+  return {{dy.front(), dim_seq, dy.back()}};
+}
+
+std::vector<SymbolicShape> side_by_side(const Program& program, const Node& node) {
+  SymbolicShape shape = input(program, node, 0).shape;
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const SymbolicShape& more = input(program, node, i).shape;
+    ASSAY_ASSERT(rows(more) == rows(shape));
+    shape.back().factor += more.back().factor;
+  }
+  return {shape};
+}
+
 }  // namespace
 
 // y = x[.., offset : offset + width]; a window into x, nothing is copied
@@ -40,6 +70,7 @@ const Operation op::slice_columns = {
     .shapes = slice_shape,
     .flops = no_work,
     .bytes = no_work,
+    .gradient = slice_rule,
     .alias = true,
 };
 
@@ -50,6 +81,7 @@ const Operation op::select_row = {
     .shapes = one_row,
     .flops = no_work,
     .bytes = written_twice,
+    .gradient = select_rule,
 };
 
 // y[b] = mean of x[b, t] over real positions; zeros where there is none.    x: (B, T, d), mask: u8 (B, T), y: (B, d)
@@ -59,6 +91,7 @@ const Operation op::mean_pool = {
     .shapes = one_row,
     .flops = per_element<1>,
     .bytes = read_once_write_once,
+    .gradient = pool_rule,
 };
 
 // W = the rows of W1, W2, ... one after the other; constants only
@@ -66,6 +99,33 @@ const Operation op::concat_rows = {
     .name = "concat_rows",
     .autocast = Autocast::widest,
     .shapes = stacked,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
+// dx[b, 0] or dx[b, T - 1] = dy[b], zeros elsewhere    dy: (B, d), dx: (B, T, d); attributes.row
+const Operation op::select_row_gradient = {
+    .name = "select_row_gradient",
+    .autocast = Autocast::widest,
+    .shapes = all_positions,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
+// dx[b, t] = dy[b] / (number of real positions of b) where t is real, else 0    dy: (B, d), mask: u8 (B, T)
+const Operation op::mean_pool_gradient = {
+    .name = "mean_pool_gradient",
+    .autocast = Autocast::widest,
+    .shapes = all_positions,
+    .flops = per_element<1>,
+    .bytes = read_once_write_once,
+};
+
+// Rows side by side    x1: (.., w1), x2: (.., w2), ... -> (.., w1 + w2 + ...)
+const Operation op::concat_columns = {
+    .name = "concat_columns",
+    .autocast = Autocast::widest,
+    .shapes = side_by_side,
     .flops = no_work,
     .bytes = read_once_write_once,
 };

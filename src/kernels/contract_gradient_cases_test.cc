@@ -1,0 +1,309 @@
+#include <functional>
+
+#include "kernels/contract_cases.h"
+
+// Cases of gradients, losses and optimizers.
+
+namespace assay::contract {
+namespace {
+
+/// Dtypes of a product in training: both factors as they are stored, the dtype that the second is rounded to, the
+/// result.
+struct ProductDtypes {
+  DType left;
+  DType right;
+  DType operand;
+  DType result;
+};
+constexpr ProductDtypes products[] = {
+    {DType::f32, DType::f32, DType::f32, DType::f32},    {DType::bf16, DType::bf16, DType::f32, DType::bf16},
+    {DType::bf16, DType::f32, DType::bf16, DType::bf16}, {DType::bf16, DType::bf16, DType::f32, DType::f32},
+    {DType::f16, DType::f16, DType::f32, DType::f16},    {DType::f16, DType::f32, DType::f16, DType::f16},
+    {DType::f16, DType::f16, DType::f32, DType::f32},
+};
+
+struct ProductShape {
+  std::int64_t rows, in, out;
+};
+constexpr ProductShape product_shapes[] = {{1, 16, 8},     {5, 33, 17}, {3, 1, 1},      {64, 128, 96},
+                                           {70, 515, 130}, {0, 16, 24}, {130, 96, 300}, {37, 64, 1030}};
+
+void for_products(const std::function<void(const ProductDtypes&, const ProductShape&)>& use) {
+  for (const ProductDtypes& dtypes : products) {
+    for (const ProductShape& shape : product_shapes) use(dtypes, shape);
+  }
+}
+
+void for_widths(const std::function<void(const Shape&, std::int64_t)>& use) {
+  for (const std::int64_t width : {1, 7, 64, 129}) use({3, width}, 0);
+  use({5, 33}, 11);
+  use({0, 16}, 0);
+  use({2, 3, 40}, 8);
+  use({70, 515}, 0);
+}
+
+}  // namespace
+
+std::vector<Case> trained_linear_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_products([&](const ProductDtypes& d, const ProductShape& s) {
+    for (const bool has_bias : {false, true}) {
+      const Filled bias = has_bias ? Filled{dense(DType::f32, {s.out})} : Filled{Argument{}};
+      add(cases, operation, {.operand = d.operand},
+          {{window(d.left, {s.rows, s.in}, 3)}, {dense(d.right, {s.out, s.in}), Fill::weights}, bias},
+          {dense(d.result, {s.rows, s.out})});
+    }
+  });
+  return cases;
+}
+
+std::vector<Case> linear_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_products([&](const ProductDtypes& d, const ProductShape& s) {
+    if (&operation == &op::linear_weight_gradient) {
+      if (d.right != d.left) return;
+      add(cases, operation, {}, {{window(d.left, {s.rows, s.out}, 5)}, {window(d.right, {s.rows, s.in}, 3)}},
+          {dense(d.result, {s.out, s.in})});
+      return;
+    }
+    for (const bool has_onto : {false, true}) {
+      const Filled onto = has_onto ? Filled{dense(d.result, {s.rows, s.in})} : Filled{Argument{}};
+      add(cases, operation, {.operand = d.operand},
+          {{window(d.left, {s.rows, s.out}, 5)}, {dense(d.right, {s.out, s.in}), Fill::weights}, onto},
+          {dense(d.result, {s.rows, s.in})});
+    }
+  });
+  return cases;
+}
+
+std::vector<Case> sum_rows_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType in : floats) {
+    for (const DType out : {DType::f32, in}) {
+      for_widths([&](const Shape& shape, std::int64_t more) {
+        add(cases, operation, {}, {{window(in, shape, more)}}, {dense(out, {shape.back()})});
+      });
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> norm_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType in : floats) {
+    for_widths([&](const Shape& shape, std::int64_t more) {
+      for (const bool has_onto : {false, true}) {
+        const Filled onto = has_onto ? Filled{dense(in, shape)} : Filled{Argument{}};
+        std::vector<Argument> outputs = {dense(in, shape), dense(DType::f32, {shape.back()})};
+        if (&operation == &op::layer_norm_gradient) outputs.push_back(dense(DType::f32, {shape.back()}));
+        if (shape.back() == 33) outputs[1].present = false;
+        add(cases, operation, {.epsilon = 1e-2},
+            {{dense(in, shape)},
+             {window(in, shape, more)},
+             {dense(DType::f32, {shape.back()}), Fill::around_one},
+             onto},
+            outputs);
+      }
+    });
+  }
+  return cases;
+}
+
+std::vector<Case> activation_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  const Activation all[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
+                            Activation::gelu_tanh, Activation::silu, Activation::tanh};
+  for (const DType dtype : floats) {
+    for_widths([&](const Shape& shape, std::int64_t more) {
+      for (const Activation activation : all) {
+        std::vector<Filled> inputs = {{dense(dtype, shape)}, {window(dtype, shape, more)}};
+        std::vector<Argument> outputs = {dense(dtype, shape)};
+        if (&operation == &op::gate_gradient) {
+          inputs.push_back({dense(dtype, shape)});
+          outputs.push_back(dense(dtype, shape));
+        }
+        add(cases, operation, {.activation = activation}, inputs, outputs);
+      }
+    });
+  }
+  return cases;
+}
+
+std::vector<Case> attention_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  struct Heads {
+    std::int64_t heads, kv_heads, head_dim;
+  };
+  for (const DType dtype : floats) {
+    for (const Heads h : {Heads{3, 3, 8}, Heads{4, 2, 5}, Heads{2, 1, 64}}) {
+      for (const std::int64_t seq : {1, 7, 33, 130}) {
+        for (const bool causal : {false, true}) {
+          const Attributes a = {
+              .heads = h.heads, .kv_heads = h.kv_heads, .head_dim = h.head_dim, .scale = 0.3, .causal = causal};
+          const Shape matrix = {2, h.heads, seq, seq};
+          const Shape queries = {2, seq, h.heads * h.head_dim};
+          const Shape keys = {2, seq, h.kv_heads * h.head_dim};
+          if (&operation == &op::softmax_gradient) {
+            add(cases, operation, a, {{dense(dtype, matrix)}, {dense(dtype, matrix), Fill::small}},
+                {dense(dtype, matrix)});
+          } else if (&operation == &op::attention_context_transposed) {
+            add(cases, operation, a, {{dense(dtype, matrix)}, {window(dtype, queries, 4)}}, {dense(dtype, keys)});
+          } else {
+            const Filled mask = seq % 2 == 0
+                                    ? Filled{Argument{}}
+                                    : Filled{dense(DType::u8, {2, seq}), causal ? Fill::right_padded : Fill::holes};
+            add(cases, operation, a,
+                {{dense(dtype, queries)},
+                 {window(dtype, queries, 4)},
+                 {dense(dtype, keys)},
+                 {window(dtype, keys, 7)},
+                 mask},
+                {dense(dtype, queries), dense(dtype, keys), dense(dtype, keys)});
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> embedding_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const DType out : {DType::f32, dtype}) {
+      for (const std::int64_t width : {1, 33, 128}) {
+        for (const bool has_onto : {false, true}) {
+          const Filled onto = has_onto ? Filled{dense(out, {300, width})} : Filled{Argument{}};
+          const Filled ids = {dense(DType::s32, {2, 40}), Fill::few_ids};
+          add(cases, operation, {.rows = 300}, {ids, {dense(dtype, {2, 40, width})}, onto}, {dense(out, {300, width})});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> add_rows_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const Shape& shape : {Shape{2, 5, 33}, Shape{1, 1, 64}, Shape{0, 4, 16}, Shape{3, 20, 768}}) {
+      for (const RowChoice row : {RowChoice::by_position, RowChoice::first})
+        add(cases, operation, {.row = row, .rows = 32}, {{window(dtype, shape, 3)}},
+            {dense(DType::f32, {32, shape[2]})});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> spreading_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const Shape& shape : {Shape{2, 5, 33}, Shape{1, 1, 64}, Shape{0, 4, 16}, Shape{7, 20, 384}}) {
+      const Filled dy = {dense(dtype, {shape[0], shape[2]})};
+      if (&operation == &op::mean_pool_gradient) {
+        for (const Fill fill : {Fill::right_padded, Fill::holes})
+          add(cases, operation, {}, {dy, {dense(DType::u8, {shape[0], shape[1]}), fill}}, {dense(dtype, shape)});
+        add(cases, operation, {}, {dy, {Argument{}}}, {dense(dtype, shape)});
+      } else {
+        for (const RowChoice row : {RowChoice::first, RowChoice::last})
+          add(cases, operation, {.row = row}, {dy}, {dense(dtype, shape)});
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> concat_columns_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const std::int64_t rows : {0, 1, 70})
+      add(cases, operation, {},
+          {{dense(dtype, {rows, 7})}, {window(dtype, {rows, 64}, 5)}, {dense(dtype, {rows, 515})}},
+          {dense(dtype, {rows, 586})});
+  }
+  return cases;
+}
+
+std::vector<Case> gate_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType in : floats) {
+    for_widths([&](const Shape& shape, std::int64_t more) {
+      add(cases, operation, {.activation = Activation::silu}, {{window(in, shape, more)}, {dense(in, shape)}},
+          {dense(in, shape)});
+      add(cases, operation, {.activation = Activation::gelu_tanh}, {{dense(in, shape)}, {dense(in, shape)}},
+          {dense(DType::bf16, shape)});
+    });
+  }
+  return cases;
+}
+
+std::vector<Case> dropout_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for_widths([&](const Shape& shape, std::int64_t more) {
+      add(cases, operation, {.rate = 0.3, .stream = 5},
+          {{window(dtype, shape, more)}, {dense(DType::s32, {2}), Fill::whole}}, {dense(dtype, shape)});
+    });
+  }
+  return cases;
+}
+
+std::vector<Case> cross_entropy_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const Shape& shape : {Shape{2, 3, 17}, Shape{1, 2}, Shape{40, 1000}, Shape{4, 16, 515}}) {
+      Shape rows(shape.begin(), shape.end() - 1);
+      std::vector<Filled> inputs = {{dense(dtype, shape)}, {dense(DType::s32, rows), Fill::labels}};
+      if (&operation == &op::cross_entropy) {
+        add(cases, operation, {}, inputs, {dense(DType::f32, {1})});
+      } else {
+        inputs.push_back({dense(DType::f32, {1}), Fill::around_one});
+        add(cases, operation, {}, inputs, {dense(dtype, shape)});
+      }
+    }
+  }
+  return cases;
+}
+
+/// Weights, gradients and moments of one shape; hyper and seed at the end.
+std::vector<Case> optimizer_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  const bool adam = &operation == &op::adamw;
+  for (const DType weight : floats) {
+    for (const Shape& shape : {Shape{1}, Shape{37}, Shape{65, 129}, Shape{200, 515}}) {
+      for (const AdamW variant : {AdamW::pytorch, AdamW::cs336}) {
+        for (const Rounding rounding : {Rounding::nearest, Rounding::stochastic}) {
+          if (rounding == Rounding::stochastic && weight != DType::bf16) continue;
+          Attributes a = {.epsilon = 1e-3,
+                          .stream = 2,
+                          .beta1 = 0.9,
+                          .beta2 = 0.95,
+                          .weight_decay = 0.1,
+                          .adamw = variant,
+                          .rounding = rounding};
+          const Filled moment = {dense(weight, shape), Fill::small};
+          std::vector<Filled> inputs = {{dense(weight, shape)}, {dense(weight, shape)}, moment};
+          if (adam) inputs.push_back(moment);
+          inputs.push_back({dense(DType::f32, {4}), Fill::small});
+          inputs.push_back({dense(DType::s32, {2}), Fill::whole});
+          std::vector<Argument> outputs = {dense(weight, shape), dense(weight, shape)};
+          if (adam) outputs.push_back(dense(weight, shape));
+          if (weight == DType::f32 && shape.size() == 1) outputs.push_back(dense(DType::s32, {1}));
+          add(cases, operation, a, inputs, outputs);
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> l2_norm_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const Shape& shape : {Shape{1}, Shape{37}, Shape{65, 129}, Shape{400, 515}})
+      add(cases, operation, {}, {{dense(dtype, shape)}}, {dense(DType::f32, {1})});
+  }
+  return cases;
+}
+
+}  // namespace assay::contract

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "program/operation.h"
+#include "program/program.h"
+
+namespace assay {
+
+inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+/// A program under change: who makes and who reads each value, and what shall stand in a node's place. `apply` carries
+/// the replacements out and drops what nobody reads any more.
+class Edit {
+ public:
+  explicit Edit(Program& program) : program_(program), replaced_(program.nodes.size()), uses_(use_counts(program)) {
+    producer_.resize(program.values.size(), nowhere);
+    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+      for (const ValueId id : program.nodes[i].outputs) {
+        if (id != no_value) producer_[static_cast<std::size_t>(id)] = i;
+      }
+    }
+  }
+
+  Program& program() { return program_; }
+  const Node& node(std::size_t index) const { return program_.nodes[index]; }
+  std::size_t size() const { return program_.nodes.size(); }
+  int uses(ValueId id) const { return uses_[static_cast<std::size_t>(id)]; }
+  bool taken(std::size_t index) const { return replaced_[index].has_value(); }
+
+  /// The node that makes `id`, if it is of that operation, not yet rewritten, and nobody else reads `id`.
+  std::size_t sole_producer(ValueId id, const Operation& operation) const {
+    if (id == no_value || uses(id) != 1) return nowhere;
+    return producer(id, operation);
+  }
+  std::size_t producer(ValueId id, const Operation& operation) const {
+    const std::size_t index = id == no_value ? nowhere : producer_[static_cast<std::size_t>(id)];
+    return index != nowhere && node(index).operation == &operation && !taken(index) ? index : nowhere;
+  }
+
+  /// The same, of whatever operation.
+  std::size_t sole_producer(ValueId id) const {
+    const std::size_t index = uses(id) == 1 ? producer_[static_cast<std::size_t>(id)] : nowhere;
+    return index != nowhere && !taken(index) ? index : nowhere;
+  }
+  void made_by(ValueId id, std::size_t index) { producer_[static_cast<std::size_t>(id)] = index; }
+
+  void replace(std::size_t index, std::vector<Node> nodes) { replaced_[index] = std::move(nodes); }
+  void remove(std::size_t index) { replaced_[index].emplace(); }
+
+  ValueId add_value(Value value) {
+    program_.values.push_back(std::move(value));
+    return static_cast<ValueId>(program_.values.size()) - 1;
+  }
+
+  void apply() {
+    std::vector<Node> nodes;
+    for (std::size_t i = 0; i < replaced_.size(); ++i) {
+      if (!replaced_[i]) nodes.push_back(std::move(program_.nodes[i]));
+      for (Node& node : replaced_[i] ? *replaced_[i] : std::vector<Node>{}) nodes.push_back(std::move(node));
+    }
+    // A fused operation may stand before a constant that one of its parts used: constants go first, and behind the
+    // others those that stack them.
+    const auto constants_end =
+        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return makes_constant(node); });
+    std::stable_partition(nodes.begin(), constants_end,
+                          [](const Node& node) { return node.operation != &op::concat_rows; });
+    program_.nodes = std::move(nodes);
+  }
+
+ private:
+  bool makes_constant(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId id) { return id != no_value && program_.value(id).constant; });
+  }
+
+  Program& program_;
+  std::vector<std::optional<std::vector<Node>>> replaced_;
+  std::vector<int> uses_;
+  std::vector<std::size_t> producer_;
+};
+
+/// f(x) * y of two values; x and y stay for the gradient, f(x) need not. In fuse_training.cc, as the next.
+void gate_two(Program& program);
+/// A parameter that is cast for a linear is cast by the kernel that packs it: no 16-bit copy is kept.
+void fold_parameter_casts(Program& program);
+
+}  // namespace assay

@@ -1,0 +1,31 @@
+#include "base/random.h"
+#include "program/gradient.h"
+#include "program/operation.h"
+
+namespace assay {
+namespace {
+
+/// The same elements are dropped again: nothing is kept for the backward.
+void gradient(GradientBuilder& g, const Node& node) {
+  give_result(g, node, 0, op::dropout, {g.of_output(0), node.inputs[1]}, node.attributes);
+}
+
+}  // namespace
+
+std::uint32_t random_bits(const std::int32_t* seed, std::int64_t stream, std::int64_t index) {
+  const auto word = [&](int i) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(seed[i])); };
+  const auto element = static_cast<std::uint64_t>(index);
+  return philox(word(1) << 32 | word(0), static_cast<std::uint64_t>(stream), element / 4)[element % 4];
+}
+
+// y[i] = x[i] / (1 - rate) where uniform(random_bits(seed, stream, i)) >= rate, else 0    x: any shape, seed: s32 (2)
+const Operation op::dropout = {
+    .name = "dropout",
+    .autocast = Autocast::widest,
+    .shapes = same_shape,
+    .flops = per_element<2>,
+    .bytes = read_once_write_once,
+    .gradient = gradient,
+};
+
+}  // namespace assay
