@@ -8,7 +8,8 @@
 Every peer is a resident process that is stopped (SIGSTOP) while it is not its turn, so that its threads cannot spin on
 another's cores. A round is one turn for assay, which times fp32 and the asked precision interleaved, and one for each
 peer, in random order. A ratio is taken within a round: peer time / assay time, and assay's fp32 time / its own time;
-what is printed is the median over the rounds with its range."""
+what is printed is the median over the rounds with its range. `least` is the ratio of the shortest times of all rounds:
+what is left of it where others disturb the medians."""
 import argparse
 import json
 import os
@@ -49,7 +50,7 @@ class Peer:
         self.process.stdin.flush()
         times = json.loads(self.process.stdout.readline())
         os.kill(self.process.pid, signal.SIGSTOP)
-        return statistics.median(times)
+        return times
 
     def close(self):
         if self.process.poll() is None:
@@ -58,7 +59,7 @@ class Peer:
 
 
 def assay_round_ms(options, workload, precision):
-    """{precision: ms} of one process of assay, fp32 and the precision interleaved."""
+    """{precision: times in ms} of one process of assay, fp32 and the precision interleaved."""
     model, batch, seq = workload.split(":")
     both = list(dict.fromkeys(["fp32", precision]))
     with tempfile.TemporaryDirectory() as folder:
@@ -72,11 +73,18 @@ def assay_round_ms(options, workload, precision):
     for name in both:
         if records[name]["status"] != "ok":
             raise SystemExit(f"assay, {workload} {name}: {records[name]['status']}: {records[name]['reason']}")
-    return {name: statistics.median(records[name]["raw_ms"]) for name in both}
+    return {name: records[name]["raw_ms"] for name in both}
 
 
-def spread(ratios):
-    return {"ratio": statistics.median(ratios), "ratio_low": min(ratios), "ratio_high": max(ratios)}
+def compared(over, under):
+    """Ratios of two lists of rounds, each a list of times: of their medians round by round, and of the least times."""
+    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(over, under)]
+    return {"ratio": statistics.median(ratios), "ratio_low": min(ratios), "ratio_high": max(ratios),
+            "least": min(map(min, over)) / min(map(min, under))}
+
+
+def typical_ms(rounds):
+    return statistics.median(statistics.median(times) for times in rounds)
 
 
 def compare(options, workload, precision):
@@ -92,13 +100,12 @@ def compare(options, workload, precision):
                                ready[name].round_ms(options.seconds))
     for peer in ready.values():
         peer.close()
-    result = {"workload": workload, "precision": precision, "rounds": options.rounds,
-              "assay_ms": statistics.median(own[ours] for own in times["assay"]),
-              "over_fp32": spread([own["fp32"] / own[ours] for own in times["assay"]]), "peers": {},
+    own, own_fp32 = ([turn[name] for turn in times["assay"]] for name in (ours, "fp32"))
+    result = {"workload": workload, "precision": precision, "rounds": options.rounds, "assay_ms": typical_ms(own),
+              "over_fp32": compared(own_fp32, own), "peers": {},
               "refused": {name: peer.refused for name, peer in peers.items() if peer.refused is not None}}
     for name, peer in ready.items():
-        ratios = [theirs / own[ours] for theirs, own in zip(times[name], times["assay"])]
-        result["peers"][name] = {"ms": statistics.median(times[name]), "ran": peer.ran, **spread(ratios)}
+        result["peers"][name] = {"ms": typical_ms(times[name]), "ran": peer.ran, **compared(times[name], own)}
     return result
 
 
@@ -108,7 +115,7 @@ def show(result):
           f"{over['ratio']:.2f}x its fp32 [{over['ratio_low']:.2f}, {over['ratio_high']:.2f}]")
     for name, peer in sorted(result["peers"].items(), key=lambda item: item[1]["ratio"]):
         print(f"    {name:<18}{peer['ms']:9.1f} ms   {peer['ratio']:.2f}x assay's time "
-              f"[{peer['ratio_low']:.2f}, {peer['ratio_high']:.2f}]   ({peer['ran']})")
+              f"[{peer['ratio_low']:.2f}, {peer['ratio_high']:.2f}], least {peer['least']:.2f}   ({peer['ran']})")
     for name, why in result["refused"].items():
         print(f"    {name:<18}left out: {why}")
     sys.stdout.flush()

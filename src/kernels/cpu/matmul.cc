@@ -81,12 +81,20 @@ double balance(std::int64_t tasks, int threads) {
   return static_cast<double>(tasks) / static_cast<double>(ceil_div(tasks, threads) * threads);
 }
 
+/// Tasks that suffice: a thread whose core others use leaves the rest with little to wait for. Loops that take many
+/// rows at once are so fast that reading panels again would cost more.
+std::int64_t enough_tasks(const LinearCall& call, const MatmulCode& code) {
+  return call.threads > 1 && code.block_rows <= micro::vector_rows ? 10 * call.threads : 1;
+}
+
 /// Panels that pass by one chunk of rows before the next chunk is read. One where all of K is a single chunk.
-std::int64_t panels_together(const LinearCall& call, std::int64_t chunk) {
+std::int64_t panels_together(const LinearCall& call, const MatmulCode& code, std::int64_t chunk,
+                             std::int64_t row_tasks) {
   constexpr std::int64_t most = 8;  // their sums, 128 bytes a row and panel, stay in the second cache
   const std::int64_t panels = ceil_div(call.out, micro::panel_width);
   if (call.in <= chunk) return 1;
-  return std::clamp<std::int64_t>(panels / (2 * call.threads), 1, most);
+  const std::int64_t few_enough = std::min(panels / (2 * call.threads), panels * row_tasks / enough_tasks(call, code));
+  return std::clamp<std::int64_t>(few_enough, 1, most);
 }
 
 /// Rows are cut so that one chunk of a task's rows stays in the second cache while panels pass by, and further where
@@ -101,14 +109,15 @@ Tasks divide(const LinearCall& call, const MatmulCode& code, std::int64_t chunk)
   Tasks best;
   for (std::int64_t cuts = ceil_div(rows, fit); cuts <= ceil_div(rows, code.block_rows); ++cuts) {
     Tasks tasks;
-    tasks.task_panels = panels_together(call, chunk);
-    tasks.panel_tasks = ceil_div(ceil_div(call.out, micro::panel_width), tasks.task_panels);
     tasks.task_rows = round_up(ceil_div(rows, cuts), code.block_rows);
     tasks.row_tasks = ceil_div(rows, tasks.task_rows);
+    tasks.task_panels = panels_together(call, code, chunk, tasks.row_tasks);
+    tasks.panel_tasks = ceil_div(ceil_div(call.out, micro::panel_width), tasks.task_panels);
     const double gain =
         balance(tasks.count(), call.threads) - balance(std::max<std::int64_t>(best.count(), 1), call.threads);
-    if (best.task_rows == 0 || gain > 0.02) best = tasks;
-    if (balance(best.count(), call.threads) >= even_enough) break;
+    const bool finer = gain >= 0 && best.count() < enough_tasks(call, code);
+    if (best.task_rows == 0 || gain > 0.02 || finer) best = tasks;
+    if (balance(best.count(), call.threads) >= even_enough && best.count() >= enough_tasks(call, code)) break;
   }
   return best;
 }
@@ -149,8 +158,10 @@ class Matmul final : public Kernel {
     const LinearMemory tensors = linear_memory(call_, memory);
     std::atomic<std::int64_t> next = 0;
     on_threads(threads_, [&](int thread, int threads) {
-      prepare_inputs(tensors, thread, threads);
-      wait_for_all(threads);
+      if (rows_.copied || bias_bytes() != 0) {
+        prepare_inputs(tensors, thread, threads);
+        wait_for_all(threads);
+      }
       const std::int64_t count = tasks_.count();
       for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
     });
@@ -301,8 +312,7 @@ Packing panels_of(DType dtype) {
   return {.kind = Packing::Kind::panels, .dtype = dtype, .width = micro::panel_width, .group = group};
 }
 
-Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code,
-                     const Judgement& judgement) {
+Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code) {
   if (const char* why = unfit(call, code)) return Declined{why};
   choose_vector_target(facts);
   auto kernel = std::make_unique<Matmul>(call, code);
@@ -312,8 +322,6 @@ Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const Ma
   prepared.description = std::string(code.description) + ", " + to_string(code.packing);
   prepared.operand = code.operand == DType::u8 ? DType::s8 : code.operand;
   prepared.accumulator = code.accumulator;
-  prepared.verdict = judgement.verdict;
-  prepared.evidence = judgement.evidence;
   prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);
   prepared.packing.back() = code.packing;
   return prepared;
