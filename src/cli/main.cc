@@ -1,6 +1,8 @@
 #include <malloc.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -42,10 +44,20 @@ int parse_and_run(int argc, char** argv) {
   return action();
 }
 
+/// Waiting threads spin for some 0.1 ms and then sleep. libgomp would have them spin for several ms: on cores that
+/// others use too, they would spend the time slices that the thread they wait for needs. libgomp reads the environment
+/// when it is loaded, so the program starts anew, once; whoever sets either variable decides.
+void spin_briefly(char** argv) {
+  constexpr const char* spins = "GOMP_SPINCOUNT";
+  if (std::getenv(spins) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  if (setenv(spins, "5000", 0) == 0) execv("/proc/self/exe", argv);
+}
+
 }  // namespace
 }  // namespace assay
 
 int main(int argc, char** argv) {
+  assay::spin_briefly(argv);
   // Weights on their way to their packing go back to the system when they are freed: glibc otherwise raises the
   // threshold to their size and keeps their pages.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
