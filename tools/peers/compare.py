@@ -87,19 +87,25 @@ def typical_ms(rounds):
     return statistics.median(statistics.median(times) for times in rounds)
 
 
+def timed_rounds(options, workload, precision, peers):
+    """{who: a list of rounds}, everyone once a round, in random order."""
+    times = {name: [] for name in ["assay", *peers]}
+    for _ in range(options.rounds):
+        for name in random.sample(list(times), len(times)):
+            times[name].append(assay_round_ms(options, workload, precision) if name == "assay" else
+                               peers[name].round_ms(options.seconds))
+    return times
+
+
 def compare(options, workload, precision):
     peers = {name: Peer(name, workload, precision, options.threads) for name in options.peers.split(",")}
     ready = {name: peer for name, peer in peers.items() if peer.refused is None}
     ours = ASSAY_PRECISION.get(precision, precision)
-    times = {name: [] for name in ["assay", *ready]}
-    for _ in range(options.rounds):
-        order = list(times)
-        random.shuffle(order)
-        for name in order:
-            times[name].append(assay_round_ms(options, workload, ours) if name == "assay" else
-                               ready[name].round_ms(options.seconds))
-    for peer in ready.values():
-        peer.close()
+    try:
+        times = timed_rounds(options, workload, ours, ready)
+    finally:
+        for peer in ready.values():
+            peer.close()
     own, own_fp32 = ([turn[name] for turn in times["assay"]] for name in (ours, "fp32"))
     result = {"workload": workload, "precision": precision, "rounds": options.rounds, "assay_ms": typical_ms(own),
               "over_fp32": compared(own_fp32, own), "peers": {},
