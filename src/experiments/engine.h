@@ -6,13 +6,12 @@
 
 #include "kernels/kernel.h"
 #include "model/model.h"
+#include "program/passes.h"
 #include "runtime/instance.h"
 #include "runtime/plan.h"
 #include "text/corpus.h"
 
 namespace assay {
-
-enum class Fusion : std::uint8_t { on, off };
 
 /// How a model is made ready, besides its precision.
 struct EngineOptions {

@@ -173,7 +173,7 @@ class Around {
   /// differentiate() takes a scalar times "loss_scale"; here the seed is the weights themselves.
   static Program differentiate_with_seed(Program program, ValueId output) {
     program.outputs = {{"y", output}};
-    return differentiate(program, "y", Recompute::none, "weights");
+    return differentiate(program, {.of = "y", .seed = "weights"});
   }
 
   void compare(const Program& forward, Interpreter& numeric, ValueId result, const NamedValue& gradient,

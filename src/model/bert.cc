@@ -41,14 +41,14 @@ ValueId block(Blocks& b, ValueId x, const LayerNames& names, std::int64_t layer)
   ValueId h = b.attention(path + ".attn", q, k, v);
   b.at(path + ".attn.out_proj", Role::attention);
   h = b.linear(h, names.attention_out, c.d_model, Bias::present);
-  h = b.add(x, h);
+  h = b.add(x, b.dropout(h));
   b.at(path + ".ln1", Role::norm);
   x = b.layer_norm(h, names.attention_norm);
   b.at(path + ".mlp.up_proj", Role::mlp);
   h = b.activation(b.linear(x, names.up, c.d_ff, Bias::present), c.activation);
   b.at(path + ".mlp.down_proj", Role::mlp);
   h = b.linear(h, names.down, c.d_model, Bias::present);
-  h = b.add(x, h);
+  h = b.add(x, b.dropout(h));
   b.at(path + ".ln2", Role::norm);
   return b.layer_norm(h, names.output_norm);
 }
@@ -61,7 +61,7 @@ ValueId embeddings(Blocks& b) {
   // Every token is of type 0: single sentences only.
   if (c.token_types > 0) x = b.add_rows(x, "embeddings.token_type_embeddings.weight", c.token_types, RowChoice::first);
   b.at("embeddings.norm", Role::norm);
-  x = b.layer_norm(x, "embeddings.LayerNorm");
+  x = b.dropout(b.layer_norm(x, "embeddings.LayerNorm"));
   b.hidden(0, x);
   return x;
 }
@@ -73,7 +73,7 @@ void classifier(Blocks& b, ValueId x, const std::string& dense, Activation funct
   x = b.first_row(x);
   x = b.activation(b.linear(x, dense, c.d_model, Bias::present), function);
   b.at("head.classifier", Role::head);
-  b.output(b.linear(x, "classifier", c.labels, Bias::present));
+  b.output(b.linear(b.dropout(x), "classifier", c.labels, Bias::present));
 }
 
 void head(Blocks& b, ValueId x, const std::string& dense, Activation function) {

@@ -9,6 +9,25 @@ namespace assay {
 Blocks::Blocks(const ModelConfig& config, const ProgramOptions& options) : config_(config), options_(options) {
   ids_ = builder_.input("input_ids", DType::s32, {dim_batch, dim_seq});
   mask_ = builder_.input("attention_mask", DType::u8, {dim_batch, dim_seq});
+  if (options.dropout > 0) seed_ = builder_.input("seed", DType::s32, {dim(2)});
+}
+
+ValueId Blocks::dropout(ValueId x) {
+  if (seed_ == no_value) return x;
+  Attributes attributes;
+  attributes.rate = options_.dropout;
+  attributes.stream = dropouts_++;
+  return builder_.add(op::dropout, {x, seed_}, attributes);
+}
+
+void Blocks::output(ValueId logits) {
+  builder_.output("logits", logits);
+  if (options_.objective == Objective::none) return;
+  const bool every_position = config_.task == Task::language_model;
+  const ValueId labels = builder_.input("labels", DType::s32,
+                                        every_position ? SymbolicShape{dim_batch, dim_seq} : SymbolicShape{dim_batch});
+  at("loss", Role::loss);
+  builder_.output("loss", builder_.add(op::cross_entropy, {logits, labels}));
 }
 
 ValueId Blocks::token_embedding(const std::string& weight) {
@@ -77,7 +96,7 @@ ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId
   at(path + ".scores", Role::attention);
   const ValueId scores = builder_.add(op::attention_scores, {q, k}, attributes);
   at(path + ".softmax", Role::softmax);
-  const ValueId probabilities = builder_.add(op::softmax, {scores, mask_}, attributes);
+  const ValueId probabilities = dropout(builder_.add(op::softmax, {scores, mask_}, attributes));
   at(path + ".context", Role::attention);
   attributes.scale = 1;
   return builder_.add(op::attention_context, {probabilities, v}, attributes);

@@ -42,7 +42,10 @@ class Blocks {
   void hidden(std::int64_t index, ValueId x);
   /// The language model's head over all positions or the last one; `weight` is (vocab, d_model).
   void language_head(ValueId x, const std::string& weight);
-  void output(ValueId logits) { builder_.output("logits", logits); }
+  /// The program's logits, and their loss where it is asked for.
+  void output(ValueId logits);
+  /// x with some elements dropped, where that is asked for.
+  ValueId dropout(ValueId x);
 
   Program take() { return builder_.take(); }
 
@@ -52,6 +55,8 @@ class Blocks {
   Builder builder_;
   ValueId ids_ = no_value;
   ValueId mask_ = no_value;
+  ValueId seed_ = no_value;  ///< Absent without dropout.
+  std::int64_t dropouts_ = 0;
 };
 
 // One file an architecture family.

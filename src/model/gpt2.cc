@@ -20,14 +20,14 @@ ValueId block(Blocks& b, ValueId x, std::int64_t layer) {
   h = b.attention(path + ".attn", q, k, v);
   b.at(path + ".attn.out_proj", Role::attention);
   h = b.linear(h, weights + ".attn.c_proj", c.d_model, Bias::present);
-  x = b.add(x, h);
+  x = b.add(x, b.dropout(h));
   b.at(path + ".ln2", Role::norm);
   h = b.layer_norm(x, weights + ".ln_2");
   b.at(path + ".mlp.up_proj", Role::mlp);
   h = b.activation(b.linear(h, weights + ".mlp.c_fc", c.d_ff, Bias::present), c.activation);
   b.at(path + ".mlp.down_proj", Role::mlp);
   h = b.linear(h, weights + ".mlp.c_proj", c.d_model, Bias::present);
-  return b.add(x, h);
+  return b.add(x, b.dropout(h));
 }
 
 }  // namespace
@@ -37,6 +37,7 @@ void emit_gpt2(Blocks& b) {
   b.at("embeddings", Role::embedding);
   ValueId x = b.token_embedding("wte.weight");
   x = b.add_rows(x, "wpe.weight", c.context, RowChoice::by_position);
+  x = b.dropout(x);
   b.hidden(0, x);
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     x = block(b, x, layer);

@@ -33,6 +33,11 @@ ValueId Builder::state(const std::string& name, DType dtype, SymbolicShape shape
   return id;
 }
 
+ValueId Builder::value(const std::string& name, DType dtype, SymbolicShape shape) {
+  program_.values.push_back({name, dtype, std::move(shape), Source::computed, false});
+  return static_cast<ValueId>(program_.values.size()) - 1;
+}
+
 void Builder::output(const std::string& name, ValueId value) {
   program_.outputs.push_back({name, value});
 }

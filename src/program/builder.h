@@ -17,6 +17,8 @@ class Builder {
   ValueId weight(const std::string& name, SymbolicShape shape);
   /// The state tensor of that name; asked twice, it is the same value.
   ValueId state(const std::string& name, DType dtype, SymbolicShape shape);
+  /// A value that a node added by add_update writes.
+  ValueId value(const std::string& name, DType dtype, SymbolicShape shape);
   void output(const std::string& name, ValueId value);
 
   /// Layer path and role that the operations added from now on carry.

@@ -79,8 +79,11 @@ struct Columns {
 
 class Differentiator final : public GradientBuilder {
  public:
-  Differentiator(Program program, Recompute recompute)
-      : program_(std::move(program)), forward_nodes_(program_.nodes.size()), saved_(program_, recompute) {
+  Differentiator(Program program, const DifferentiateOptions& options)
+      : program_(std::move(program)),
+        forward_nodes_(program_.nodes.size()),
+        saved_(program_, options.recompute),
+        destination_(options.gradients) {
     gradients_.resize(program_.values.size(), no_value);
     columns_.resize(program_.values.size());
     find_wanted();
@@ -196,6 +199,7 @@ class Differentiator final : public GradientBuilder {
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
       if (program_.values[i].source != Source::state || gradients_[i] == no_value) continue;
       if (program_.value(gradients_[i]).source != Source::computed) copy_gradient(i);
+      if (destination_ == Gradients::added) add_to_state(i);
       Value& gradient = program_.value(gradients_[i]);
       gradient.name = "grad." + program_.values[i].name;
       gradient.source = Source::state;
@@ -203,9 +207,17 @@ class Differentiator final : public GradientBuilder {
     }
   }
 
+  /// The sum is written where its first part was.
+  void add_to_state(std::size_t parameter) {
+    const ValueId part = gradients_[parameter];
+    gradients_[parameter] = add(op::add, {part, part}, {}, {part})[0];
+    program_.nodes.back().inputs[0] = gradients_[parameter];
+  }
+
   Program program_;
   std::size_t forward_nodes_;
   SavedValues saved_;
+  Gradients destination_;
   Node node_;                 ///< The forward node whose rule runs; a copy, since nodes are appended meanwhile.
   std::vector<bool> wanted_;  ///< By forward value, as the two below.
   std::vector<ValueId> gradients_;
@@ -247,12 +259,12 @@ Recompute parse_recompute(std::string_view text) {
   return static_cast<Recompute>(found - recompute_names);
 }
 
-Program differentiate(const Program& program, const std::string& of, Recompute recompute, const std::string& seed) {
+Program differentiate(const Program& program, const DifferentiateOptions& options) {
   Program step = program;
-  const ValueId result = step.output(of);
+  const ValueId result = step.output(options.of);
   ASSAY_ASSERT(result != no_value);
-  const ValueId start = seed_input(step, seed, result);
-  return Differentiator(std::move(step), recompute).run(result, start);
+  const ValueId start = seed_input(step, options.seed, result);
+  return Differentiator(std::move(step), options).run(result, start);
 }
 
 }  // namespace assay

@@ -40,12 +40,23 @@ const char* name(Recompute recompute);
 /// Throws a user error for any other word.
 Recompute parse_recompute(std::string_view text);
 
-/// Appends the backward of output `of`: the gradient of sum(of * seed) with respect to every parameter that it depends
-/// on, as state and output "grad.<parameter>", in the parameter's dtype. `seed` names an input of the output's shape
-/// and dtype, which is added where it is not there yet; a loss is f32 (1), and so is its scale. The program comes from
-/// assign_training_dtypes.
-Program differentiate(const Program& program, const std::string& of, Recompute recompute,
-                      const std::string& seed = "loss_scale");
+enum class Gradients : std::uint8_t {
+  written,  ///< Over what was there.
+  added     ///< To what is there: one of several batches of a step.
+};
+
+struct DifferentiateOptions {
+  std::string of = "loss";          ///< The output that is differentiated.
+  std::string seed = "loss_scale";  ///< Input of the output's shape and dtype; added where it is not there yet.
+  Recompute recompute = Recompute::none;
+  Gradients gradients = Gradients::written;
+};
+
+/// Appends the backward: the gradient of sum(of * seed) with respect to every parameter that it depends on, as state
+/// and output "grad.<parameter>", in the parameter's dtype. The program comes from assign_training_dtypes.
+Program differentiate(const Program& program, const DifferentiateOptions& options);
+
+enum class Fusion : std::uint8_t { on, off };
 
 /// Joins operations that one kernel can do, without changing what is computed beyond the rounding of values that are no
 /// longer stored: linears of one input (Q, K, V; gate and up) into one, bias + activation, residual + norm, gated

@@ -35,7 +35,8 @@ void Plan::refuse_what_does_not_fit() const {
   const std::int64_t state_bytes =
       options_.state == nullptr ? 0 : missing_state_bytes(instance_.program(), *options_.state);
   const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_ + state_bytes;
-  const std::int64_t available = instance_.facts().available_bytes - instance_.resident_bytes();
+  const std::int64_t available = instance_.facts().available_bytes - instance_.resident_bytes() -
+                                 (options_.state == nullptr ? 0 : options_.state->bytes());
   if (instance_.facts().available_bytes <= 0 || needed <= available) return;
   throw OutOfMemory(
       fmt::format("memory: {} more are needed for weights and buffers, {} are available",

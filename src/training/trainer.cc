@@ -1,0 +1,161 @@
+#include "training/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::string> output_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const NamedValue& output : program.outputs) names.push_back(output.name);
+  return names;
+}
+
+LossScale::Mode scaling_of(const Precision& row) {
+  const bool scaled = row.operand == DType::f16 && row.master_weights;
+  return scaled ? LossScale::Mode::dynamic : LossScale::Mode::fixed_at_one;
+}
+
+void set_scalar(Plan& plan, const std::string& name, float value) {
+  plan.set_input(name, std::as_bytes(std::span(&value, 1)));
+}
+
+}  // namespace
+
+std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, Extent extent) {
+  constexpr std::int32_t nothing = -100;
+  std::vector<std::int32_t> shifted(labels.size(), nothing);
+  for (std::size_t i = 0; i + 1 < labels.size(); ++i) {
+    if ((i + 1) % static_cast<std::size_t>(extent.seq) != 0) shifted[i] = labels[i + 1];
+  }
+  return shifted;
+}
+
+std::int64_t state_bytes(const TrainingPrograms& programs) {
+  std::set<std::string> counted;
+  std::int64_t total = 0;
+  for (const Program* program : {&programs.step, &programs.update}) {
+    for (std::size_t id = 0; id < program->values.size(); ++id) {
+      const Value& value = program->values[id];
+      if (value.source == Source::state && counted.insert(value.name).second)
+        total += storage_bytes(*program, static_cast<ValueId>(id), {});
+    }
+  }
+  return total;
+}
+
+Trainer::Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options,
+                 const Backend& backend, const MachineFacts& facts)
+    : options_(options), programs_(training_programs(config, options)), loss_scale_(scaling_of(options.precision.row)) {
+  refuse_what_does_not_fit(facts);
+  const auto instance = [&](const Program& program) {
+    return std::make_unique<Instance>(program, options.precision, no_weights_, backend, facts);
+  };
+  step_ = instance(programs_.step);
+  load_parameters(weights);
+  if (options.parts != StepParts::whole) return;
+  norms_ = instance(programs_.norms);
+  update_ = instance(programs_.update);
+  norm_plan_ = std::make_unique<Plan>(*norms_, PlanOptions{.outputs = output_names(programs_.norms), .state = &state_});
+  update_plan_ =
+      std::make_unique<Plan>(*update_, PlanOptions{.outputs = output_names(programs_.update), .state = &state_});
+}
+
+void Trainer::refuse_what_does_not_fit(const MachineFacts& facts) const {
+  const std::int64_t needed = state_bytes(programs_);
+  if (facts.available_bytes <= 0 || needed <= facts.available_bytes) return;
+  const auto [wanted, there] = std::pair(static_cast<double>(needed), static_cast<double>(facts.available_bytes));
+  throw OutOfMemory(fmt::format("memory: parameters, gradients and moments need {}, {} are available",
+                                format_bytes(wanted), format_bytes(there)),
+                    wanted, there);
+}
+
+void Trainer::load_parameters(const Weights& weights) {
+  for (const Value& value : programs_.step.values) {
+    if (!is_parameter(value)) continue;
+    const Weight& weight = weights.at(value.name);
+    const WeightData data = weight.load();
+    Tensor& parameter = state_.at(value.name, value.dtype, concrete(value.shape, {}));
+    convert(DType::f32, data.view.data, value.dtype, parameter.data(), static_cast<std::size_t>(parameter.count()));
+    if (weight.release) weight.release();
+  }
+}
+
+void Trainer::set_batch(const TrainingBatch& batch) {
+  constexpr std::size_t most_plans = 4;  // each has an arena of its own
+  const bool masked = !batch.attention_mask.empty();
+  const PlanKey key = {{batch.extent.batch, batch.extent.seq}, masked};
+  if (plans_.count(key) == 0) {
+    if (plans_.size() >= most_plans) plans_.clear();
+    const PlanOptions options = {.extent = batch.extent, .masked = masked, .outputs = {"loss"}, .state = &state_};
+    plans_[key] = std::make_unique<Plan>(*step_, options);
+  }
+  plan_ = plans_.at(key).get();
+  plan_->set_inputs(batch.input_ids, batch.attention_mask);
+  plan_->set_input("labels", std::as_bytes(std::span(batch.labels)));
+}
+
+void Trainer::set_seed(std::uint64_t seed) {
+  const std::int32_t words[] = {static_cast<std::int32_t>(seed & 0xffffffffU), static_cast<std::int32_t>(seed >> 32)};
+  for (Plan* plan : {plan_, update_plan_.get()}) {
+    if (plan != nullptr) plan->set_input("seed", std::as_bytes(std::span(words)));
+  }
+}
+
+double Trainer::forward() {
+  plan_->run(Phase::forward);
+  return *plan_->output_f32("loss").as<float>();
+}
+
+void Trainer::backward(double share) {
+  set_scalar(*plan_, "loss_scale", static_cast<float>(loss_scale_.scale() * share));
+  plan_->run(Phase::backward);
+}
+
+void Trainer::clear_gradients() {
+  for (const Value& value : programs_.step.values) {
+    if (value.source != Source::state || is_parameter(value)) continue;
+    Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
+    std::memset(gradient.data(), 0, gradient.bytes());
+  }
+}
+
+double Trainer::gradient_norm() {
+  norm_plan_->run();
+  double squares = 0;
+  for (const std::string& name : norm_plan_->options().outputs) {
+    const double norm = *norm_plan_->output_f32(name).as<float>() / loss_scale_.scale();
+    squares += norm * norm;
+  }
+  return std::sqrt(squares);
+}
+
+UpdateResult Trainer::update(std::int64_t step) {
+  const OptimizerOptions& optimizer = options_.optimizer;
+  UpdateResult result;
+  result.gradient_norm = gradient_norm();
+  result.loss_scale = loss_scale_.scale();
+  result.learning_rate = optimizer.learning_rate * rate_share(optimizer.schedule, step);
+  result.skipped = !loss_scale_.accept(std::isfinite(result.gradient_norm));
+  if (result.skipped) return result;
+  const auto t = static_cast<double>(++updates_);
+  // As torch.nn.utils.clip_grad_norm_: the norm is made a little larger, and nothing is scaled up.
+  const double clip =
+      optimizer.clip_norm > 0 ? std::min(1.0, optimizer.clip_norm / (result.gradient_norm + 1e-6)) : 1.0;
+  const float hyper[] = {static_cast<float>(result.learning_rate), static_cast<float>(1 - std::pow(optimizer.beta1, t)),
+                         static_cast<float>(1 - std::pow(optimizer.beta2, t)),
+                         static_cast<float>(clip / result.loss_scale)};
+  update_plan_->set_input("hyper", std::as_bytes(std::span(hyper)));
+  update_plan_->run();
+  for (const std::string& name : update_plan_->options().outputs)
+    result.lost += *reinterpret_cast<const std::int32_t*>(update_plan_->output(name).tensor.data);
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/weights.h"
+#include "runtime/plan.h"
+#include "training/programs.h"
+
+namespace assay {
+
+/// What one forward and backward work on.
+struct TrainingBatch {
+  Extent extent;
+  std::vector<std::int32_t> input_ids;       ///< (B, T)
+  std::vector<std::uint8_t> attention_mask;  ///< (B, T), or empty: all real
+  std::vector<std::int32_t> labels;          ///< (B, T): what each position is to predict; classification: (B)
+};
+
+/// Labels as the loss wants them: position t is to predict label t + 1 of its row, the last position nothing.
+std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, Extent extent);
+
+/// What an update did.
+struct UpdateResult {
+  double gradient_norm = 0;  ///< Over all parameters, before clipping, without the loss scale; may be infinite or NaN.
+  double loss_scale = 1;     ///< With which the gradients were made.
+  bool skipped = false;      ///< Gradients were not finite and the loss scale is dynamic.
+  double learning_rate = 0;
+  std::int64_t lost = 0;  ///< Elements whose update was not zero and rounded to nothing; counted where asked for.
+};
+
+/// A model's parameters in training: state, and the three segments of a step over it.
+class Trainer {
+ public:
+  /// `weights` must outlive the constructor only, `backend` and `facts` the trainer. Throws OutOfMemory before anything
+  /// is allocated where parameters, gradients and moments would not fit.
+  Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options, const Backend& backend,
+          const MachineFacts& facts);
+
+  /// Makes the plan for the batch's shape ready (the last few are kept) and copies its inputs. Throws OutOfMemory.
+  void set_batch(const TrainingBatch& batch);
+  /// What the random numbers of the next forward, backward and update are made from.
+  void set_seed(std::uint64_t seed);
+  /// Runs the forward; its mean loss.
+  double forward();
+  /// Runs the backward of the last forward. `share`: of the step's loss that this batch is; 1 / batches a step.
+  void backward(double share = 1);
+  /// Writes zeros over all gradients: with Gradients::added, before a step's first batch.
+  void clear_gradients();
+  /// Norms, then the update. `step` counts from 0.
+  UpdateResult update(std::int64_t step);
+
+  State& state() { return state_; }
+  const TrainingOptions& options() const { return options_; }
+  const TrainingPrograms& programs() const { return programs_; }
+  LossScale& loss_scale() { return loss_scale_; }
+  /// Updates that were not skipped: what AdamW's corrections count.
+  std::int64_t updates() const { return updates_; }
+  void set_updates(std::int64_t updates) { updates_ = updates; }
+  /// Plans of the three segments; the first is that of the last batch. Null where the options leave a segment out.
+  Plan* step_plan() { return plan_; }
+  Plan* norm_plan() { return norm_plan_.get(); }
+  Plan* update_plan() { return update_plan_.get(); }
+
+ private:
+  using PlanKey = std::pair<std::pair<std::int64_t, std::int64_t>, bool>;  ///< ((B, T), masked)
+  void load_parameters(const Weights& weights);
+  void refuse_what_does_not_fit(const MachineFacts& facts) const;
+  double gradient_norm();
+
+  TrainingOptions options_;
+  TrainingPrograms programs_;
+  State state_;
+  LossScale loss_scale_;
+  Weights no_weights_;  ///< Parameters are state.
+  std::unique_ptr<Instance> step_;
+  std::unique_ptr<Instance> norms_;
+  std::unique_ptr<Instance> update_;
+  std::map<PlanKey, std::unique_ptr<Plan>> plans_;
+  Plan* plan_ = nullptr;
+  std::unique_ptr<Plan> norm_plan_;
+  std::unique_ptr<Plan> update_plan_;
+  std::int64_t updates_ = 0;
+};
+
+/// Bytes of parameters, gradients and moments that training with those programs holds.
+std::int64_t state_bytes(const TrainingPrograms& programs);
+
+}  // namespace assay
