@@ -154,15 +154,21 @@ std::vector<MachineFacts> variants_of(MachineFacts facts, DType operand) {
   return variants;
 }
 
+MatmulRate rate_of(DType operand, const Candidate& candidate, const Prepared& prepared, double gflops) {
+  return {operand, prepared.operand, candidate.implementation->name, prepared.description, prepared.arithmetic, gflops};
+}
+
 /// A kernel that takes turns, a worker for each thread.
 struct Entry {
-  Entry(const Candidate& candidate, const Problem& problem, Prepared first, int threads) : inputs(problem, first) {
+  Entry(const Candidate& whose, const Problem& problem, Prepared first, int threads)
+      : candidate(whose), inputs(problem, first) {
     workers.emplace_back(problem.call.out(0), std::move(first));
     while (workers.size() < static_cast<std::size_t>(threads)) {
       workers.emplace_back(problem.call.out(0), std::move(*prepare(candidate, problem)));
     }
   }
 
+  Candidate candidate;
   PackedInputs inputs;
   std::vector<Worker> workers;
   std::vector<double> gflops;  ///< Of each round.
@@ -205,8 +211,8 @@ void admit(Contest& contest, const Candidate& candidate, const Problem& small, c
   if (prepared) {
     contest.entries.push_back(std::make_unique<Entry>(candidate, contest.problem, std::move(*prepared), threads));
   } else {
-    contest.slow.push_back({contest.operand, trial.prepared().operand, trial.prepared().description,
-                            small_shape.flops() * threads / seconds * 1e-9});
+    contest.slow.push_back(
+        rate_of(contest.operand, candidate, trial.prepared(), small_shape.flops() * threads / seconds * 1e-9));
   }
 }
 
@@ -244,12 +250,11 @@ void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops
   }
 }
 
-MatmulRate rate_of(DType operand, const Entry& entry) {
+double upper_quartile_gflops(const Entry& entry) {
   std::vector<double> gflops = entry.gflops;
   const auto upper_quartile = gflops.begin() + static_cast<std::ptrdiff_t>(gflops.size() * 3 / 4);
   std::nth_element(gflops.begin(), upper_quartile, gflops.end());
-  const Prepared& prepared = entry.workers.front().prepared();
-  return {operand, prepared.operand, prepared.description, *upper_quartile};
+  return *upper_quartile;
 }
 
 }  // namespace
@@ -266,7 +271,10 @@ MatmulRates measure_matmuls(const MachineFacts& facts, const MatmulShape& shape,
   result.processor_share =
       (clock_s(CLOCK_PROCESS_CPUTIME_ID) - processor_begin_s) / ((now_s() - begin_s) * facts.threads);
   for (const auto& contest : contests) {
-    for (const auto& entry : contest->entries) result.rates.push_back(rate_of(contest->operand, *entry));
+    for (const auto& entry : contest->entries) {
+      result.rates.push_back(rate_of(contest->operand, entry->candidate, entry->workers.front().prepared(),
+                                     upper_quartile_gflops(*entry)));
+    }
     result.rates.insert(result.rates.end(), contest->slow.begin(), contest->slow.end());
   }
   return result;

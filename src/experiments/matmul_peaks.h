@@ -17,14 +17,6 @@ struct MatmulShape {
   double flops() const { return 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out); }
 };
 
-/// How fast one kernel of the cpu backend multiplied here.
-struct MatmulRate {
-  DType operand = DType::f32;   ///< Of x and W as they are stored.
-  DType computed = DType::f32;  ///< What its instruction multiplies.
-  std::string kernel;
-  double gflops = 0;  ///< All threads of the facts together.
-};
-
 struct MatmulRates {
   std::vector<MatmulRate> rates;
   double processor_share = 0;  ///< Processor time that was had over what was asked for: 1 on an idle machine.

@@ -1,55 +1,42 @@
 #include "experiments/probe.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/threads.h"
 #include "experiments/probe_cache.h"
 #include "hardware/bandwidth.h"
 #include "hardware/peaks.h"
-#include "hardware/verdict.h"
+#include "kernels/verdict.h"
 
 namespace assay {
 namespace {
 
-/// The best matmul with these operands; null if there is none.
-const MatmulRate* best_of(const std::vector<MatmulRate>& rates, DType operand) {
-  const MatmulRate* best = nullptr;
-  for (const MatmulRate& rate : rates) {
-    if (rate.operand == operand && (!best || rate.gflops > best->gflops)) best = &rate;
-  }
-  return best;
-}
-
-std::vector<MatmulRate> only_native(std::vector<MatmulRate> rates) {
-  std::erase_if(rates, [](const MatmulRate& rate) { return rate.computed != rate.operand; });
+/// Of that operand dtype, fastest first; an implementation that was timed in two packings counts once.
+std::vector<MatmulRate> rates_of(DType operand, std::vector<MatmulRate> rates) {
+  std::erase_if(rates, [&](const MatmulRate& rate) { return rate.operand != operand; });
+  std::stable_sort(rates.begin(), rates.end(),
+                   [](const MatmulRate& a, const MatmulRate& b) { return a.gflops > b.gflops; });
+  std::set<std::string> seen;
+  std::erase_if(rates, [&](const MatmulRate& rate) { return !seen.insert(rate.implementation).second; });
   return rates;
 }
 
-MatmulEvidence gather(const InstructionPeak& peak, const std::vector<MatmulRate>& rates, const std::string& cap) {
-  MatmulEvidence found{.operand = peak.operand, .set = peak.set, .kernel = {}, .cap = cap};
-  const std::vector<MatmulRate> native = only_native(rates);
-  if (const MatmulRate* best = best_of(native, peak.operand)) found.native_gflops = best->gflops;
-  // No matmul outruns its instruction: where it seems to, the loop was disturbed and the matmul is the better witness.
-  if (!peak.set.empty()) found.instruction_gflops = std::max(peak.gflops, found.native_gflops);
-  if (const MatmulRate* best = best_of(rates, DType::f32)) found.fp32_gflops = best->gflops;
-  if (const MatmulRate* best = best_of(rates, peak.operand)) {
-    found.matmul_gflops = best->gflops;
-    found.computed = best->computed;
-    found.kernel = best->kernel;
-  }
-  return found;
-}
-
-MatmulPeak peak_from(const InstructionPeak& instruction, const MatmulEvidence& found) {
-  const Judgement judgement = judge(found);
+MatmulPeak peak_from(const InstructionPeak& instruction, const std::vector<MatmulRate>& all) {
   MatmulPeak peak;
-  peak.operand = found.operand;
-  peak.instruction_gflops = found.instruction_gflops;
-  peak.matmul_gflops = found.matmul_gflops;
-  peak.kernel = found.kernel;
-  peak.verdict = judgement.verdict;
-  peak.evidence = judgement.evidence;
+  peak.operand = instruction.operand;
   peak.instruction = instruction.instruction;
+  peak.rates = rates_of(instruction.operand, all);
+  if (!instruction.set.empty()) peak.instruction_gflops = instruction.gflops;
+  for (const MatmulRate& rate : peak.rates) {
+    // No matmul outruns its instruction: where it seems to, the loop was disturbed and the matmul is the better
+    // witness.
+    const bool uses_it = !instruction.set.empty() && rate.computed == peak.operand;
+    if (uses_it) peak.instruction_gflops = std::max(peak.instruction_gflops, rate.gflops);
+  }
+  if (peak.rates.empty()) return peak;
+  peak.matmul_gflops = peak.rates.front().gflops;
+  peak.kernel = peak.rates.front().kernel;
   return peak;
 }
 
@@ -65,7 +52,12 @@ void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds
   facts.measured_share = matmuls.processor_share;
   facts.peaks.clear();
   for (const InstructionPeak& instruction : instructions) {
-    facts.peaks.push_back(peak_from(instruction, gather(instruction, matmuls.rates, facts.cap)));
+    facts.peaks.push_back(peak_from(instruction, matmuls.rates));
+  }
+  for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.
+    const ProductVerdict judgement = judge_dtype(peak.operand, facts);
+    peak.verdict = judgement.verdict;
+    peak.evidence = judgement.evidence;
   }
 }
 

@@ -30,11 +30,6 @@ MachineFacts probe(const ProbeOptions& options = {});
 /// Fills the measured part of these facts.
 void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds_each);
 
-/// Whether others had more than half of the processor time that measuring asked for, so that peaks may be too low.
-inline bool was_busy(const MachineFacts& facts) {
-  return facts.measured_share < 0.5;
-}
-
 /// cache_folder()/probe-<hash of the processor, its caches, threads and this build's kernels>-<cap>-<version>.json
 std::filesystem::path probe_cache_file(const MachineFacts& facts);
 

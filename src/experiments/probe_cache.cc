@@ -16,7 +16,7 @@ namespace assay {
 namespace {
 
 // Goes up whenever peaks or verdicts are made in another way than before; new kernels change the hash by themselves.
-constexpr int version = 2;
+constexpr int version = 3;
 
 // What a busy machine gave serves the commands of the moment and is then measured again.
 constexpr auto busy_lifetime = std::chrono::minutes(10);
@@ -24,7 +24,7 @@ constexpr auto busy_lifetime = std::chrono::minutes(10);
 bool outlived(const MachineFacts& facts, const std::filesystem::path& file) {
   std::error_code error;
   const auto written = std::filesystem::last_write_time(file, error);
-  return was_busy(facts) && (error || std::filesystem::file_time_type::clock::now() - written > busy_lifetime);
+  return facts.was_busy() && (error || std::filesystem::file_time_type::clock::now() - written > busy_lifetime);
 }
 
 /// Everything that the measured part depends on, as one text.
@@ -48,6 +48,17 @@ Verdict parse_verdict(const std::string& text) {
   fail_user("probe cache: '{}' is no verdict", text);
 }
 
+MatmulRate parse_rate(DType operand, const Json& json) {
+  const std::optional<DType> computed = parse_dtype(json.at("computed").get<std::string>());
+  if (!computed) fail_user("probe cache: unknown dtype");
+  return {operand,
+          *computed,
+          json.at("implementation").get<std::string>(),
+          json.at("kernel").get<std::string>(),
+          json.at("plain_loops").get<bool>() ? Arithmetic::scalar_loops : Arithmetic::instructions,
+          json.at("gflops").get<double>()};
+}
+
 MatmulPeak parse_peak(const Json& json) {
   MatmulPeak peak;
   const std::optional<DType> operand = parse_dtype(json.at("operand").get<std::string>());
@@ -59,6 +70,7 @@ MatmulPeak parse_peak(const Json& json) {
   peak.kernel = json.at("kernel").get<std::string>();
   peak.verdict = parse_verdict(json.at("verdict").get<std::string>());
   peak.evidence = json.at("evidence").get<std::string>();
+  for (const Json& rate : json.at("rates")) peak.rates.push_back(parse_rate(peak.operand, rate));
   return peak;
 }
 

@@ -64,7 +64,7 @@ std::string peaks_table(const MachineFacts& facts) {
 
 /// Empty where the machine was ours while the peaks were measured.
 std::string busy_warning(const MachineFacts& facts) {
-  if (facts.peaks.empty() || !was_busy(facts)) return {};
+  if (facts.peaks.empty() || !facts.was_busy()) return {};
   return labelled(
       "busy", fmt::format("others had much of the processors: measuring got {:.0f} % of the time it asked for, so the "
                           "figures may be too low; they are kept for ten minutes only",
@@ -74,9 +74,24 @@ std::string busy_warning(const MachineFacts& facts) {
 OrderedJson caches_json(const MachineFacts& facts) {
   OrderedJson caches = OrderedJson::array();
   for (const Cache& cache : facts.caches) {
-    caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"shared_by_cores", cache.shared_by_cores}});
+    caches.push_back({{"level", cache.level},
+                      {"bytes", cache.bytes},
+                      {"shared_by_cores", cache.shared_by_cores},
+                      {"instances", cache.instances}});
   }
   return caches;
+}
+
+OrderedJson rates_json(const MatmulPeak& peak) {
+  OrderedJson rates = OrderedJson::array();
+  for (const MatmulRate& rate : peak.rates) {
+    rates.push_back({{"implementation", rate.implementation},
+                     {"kernel", rate.kernel},
+                     {"computed", name(rate.computed)},
+                     {"plain_loops", rate.arithmetic == Arithmetic::scalar_loops},
+                     {"gflops", rate.gflops}});
+  }
+  return rates;
 }
 
 OrderedJson peaks_json(const MachineFacts& facts) {
@@ -88,7 +103,8 @@ OrderedJson peaks_json(const MachineFacts& facts) {
                      {"matmul_gflops", peak.matmul_gflops},
                      {"kernel", peak.kernel},
                      {"verdict", name(peak.verdict)},
-                     {"evidence", peak.evidence}});
+                     {"evidence", peak.evidence},
+                     {"rates", rates_json(peak)}});
   }
   return peaks;
 }

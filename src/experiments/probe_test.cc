@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "experiments/engine.h"
 #include "experiments/probe_cache.h"
 #include "hardware/isa_cap.h"
 #include "hardware/recorded_tree.h"
@@ -36,9 +38,17 @@ MachineFacts filled_facts() {
   facts.measured_share = 0.99;
   const std::string evidence = "amx_bf16; matmul 2450 GFLOP/s, 7.00x fp32, 41 % of the instruction's peak (a kernel)";
   facts.peaks = {
-      {DType::f32, 440, 350, "f32 kernel", Verdict::native, "avx512; the reference", "vfmadd231ps zmm"},
-      {DType::bf16, 6000, 2450, "bf16 kernel", Verdict::native, evidence, "tdpbf16ps"},
-      {DType::f16, 0, 340, "f16 kernel", Verdict::emulated, "no f16 product instruction", ""},
+      {DType::f32, 440, 350, "f32 kernel", Verdict::native, "avx512; the reference", "vfmadd231ps zmm", {}},
+      {DType::bf16,
+       6000,
+       2450,
+       "bf16 kernel",
+       Verdict::native,
+       evidence,
+       "tdpbf16ps",
+       {{DType::bf16, DType::bf16, "amx bf16 tiles", "bf16 kernel", Arithmetic::instructions, 2450},
+        {DType::bf16, DType::f64, "reference loops", "loops", Arithmetic::scalar_loops, 1}}},
+      {DType::f16, 0, 340, "f16 kernel", Verdict::emulated, "no f16 product instruction", "", {}},
   };
   return facts;
 }
@@ -151,6 +161,36 @@ TEST(Matmuls, EveryOperandDtypeIsTimedAndEveryKernelSaysWhatItIs) {
     f32_in_f32 = f32_in_f32 || (rate.operand == DType::f32 && rate.computed == DType::f32);
   }
   EXPECT_TRUE(f32_in_f32);
+}
+
+/// "bf16=native" of probe and of the ledger under one cap, which have to be the same.
+[[noreturn]] void compare_verdicts_and_exit(const char* cap) {
+  const MachineFacts facts = probe({.machine = {.max_isa = cap, .threads = 1, .root = "/"},
+                                    .cache = ProbeCache::none,
+                                    .shape = small,
+                                    .seconds_each = 0.02});
+  const Model model = open_model(ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2", {});
+  int differences = 0;
+  for (const auto& [precision, operand] : std::map<std::string, DType>{
+           {"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}, {"int8", DType::s8}}) {
+    const auto instance = make_instance(model, precision, {}, facts);
+    const Plan plan(*instance, {{1, 8}, false, {"logits"}});
+    for (const LedgerRow& row : plan.ledger().rows) {
+      if (row.operation != "linear" && row.operation != "quantized_linear") continue;
+      if (row.verdict == facts.peak(operand)->verdict) continue;
+      fmt::print(stderr, "{} {}: ledger {} ({}), probe {} ({})\n", cap, precision, name(row.verdict), row.evidence,
+                 name(facts.peak(operand)->verdict), facts.peak(operand)->evidence);
+      ++differences;
+    }
+  }
+  fmt::print(stderr, "{} differences\n", differences);
+  std::exit(0);
+}
+
+TEST(ProbeCapDeathTest, ProbeAndLedgerJudgeAlikeUnderEveryCap) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const char* cap : {"baseline", "avx2", "avx512", "vnni", "bf16", "fp16", "amx"})
+    EXPECT_EXIT(compare_verdicts_and_exit(cap), testing::ExitedWithCode(0), "^0 differences") << cap;
 }
 
 /// Prints the verdicts under a cap and ends the process: oneDNN's own limit can be set once a process.

@@ -27,9 +27,23 @@ struct Cache {
   int level = 0;
   std::int64_t bytes = 0;
   int shared_by_cores = 1;
+  int instances = 1;  ///< Of this level, among the processors that this process may run on.
 };
 
-/// How fast a matmul with these operands was measured here, all threads.
+/// How a kernel multiplies.
+enum class Arithmetic : std::uint8_t { instructions, scalar_loops };
+
+/// How fast one implementation of the cpu backend multiplied here, all threads.
+struct MatmulRate {
+  DType operand = DType::f32;   ///< Of x and W as they are stored.
+  DType computed = DType::f32;  ///< What its instruction multiplies.
+  std::string implementation;   ///< Its name in the backend's list: "avx512 bf16 dot products".
+  std::string kernel;           ///< Its description, packing and all.
+  Arithmetic arithmetic = Arithmetic::instructions;
+  double gflops = 0;
+};
+
+/// How fast matmuls with these operands were measured here, all threads.
 struct MatmulPeak {
   DType operand = DType::f32;
   double instruction_gflops = 0;  ///< A loop over registers: no memory, no tails. 0: no such instruction.
@@ -37,7 +51,8 @@ struct MatmulPeak {
   std::string kernel;             ///< Which one that was.
   Verdict verdict = Verdict::unsupported;
   std::string evidence;
-  std::string instruction;  ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
+  std::string instruction;        ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
+  std::vector<MatmulRate> rates;  ///< Of every implementation that took such operands, fastest first.
 };
 
 struct PowerSource {
@@ -68,6 +83,9 @@ struct MachineFacts {
   double bandwidth_gbs = 0;           ///< The same, all threads.
   double measured_share = 0;          ///< Of the processor time that measuring asked for, what it got; 1: idle machine.
   std::vector<MatmulPeak> peaks;
+
+  /// Whether others had more than half of the processor time that measuring asked for: rates may be too low.
+  bool was_busy() const { return measured_share < 0.5; }
 
   const MatmulPeak* peak(DType operand) const {
     for (const MatmulPeak& peak : peaks) {

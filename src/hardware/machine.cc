@@ -49,7 +49,7 @@ std::string read_kernel(const fs::path& root) {
 
 MachineFacts read_machine_facts(const FactsOptions& options) {
   if (options.threads < 0) fail_user("--threads {}: must be positive", options.threads);
-  const int cpu = allowed_cpus(options.root).front();
+  const std::vector<int> cpus = allowed_cpus(options.root);
   const MemorySizes memory = read_memory(options.root);
 
   MachineFacts facts;
@@ -61,8 +61,8 @@ MachineFacts read_machine_facts(const FactsOptions& options) {
   facts.threads = options.threads > 0 ? options.threads : facts.cores;
   facts.memory_bytes = memory.total_bytes;
   facts.available_bytes = memory.available_bytes;
-  facts.caches = read_caches(options.root, cpu);
-  facts.frequency_mhz = read_frequency_mhz(options.root, cpu);
+  facts.caches = read_caches(options.root, cpus);
+  facts.frequency_mhz = read_frequency_mhz(options.root, cpus.front());
   facts.cap = requested_isa_cap(options.max_isa);
   facts.isa = detect_instruction_sets();
   if (!facts.cap.empty()) facts.isa = facts.isa & find_isa_cap(facts.cap).allowed;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include "hardware/cgroup.h"
 #include "hardware/system_files.h"
@@ -62,15 +64,33 @@ int usable_cores(const fs::path& root) {
   return std::max(1, static_cast<int>(std::floor(cores + 1e-6)));
 }
 
-std::vector<Cache> read_caches(const fs::path& root, int cpu) {
+namespace {
+
+fs::path cache_folder_of(const fs::path& root, int cpu) {
+  return root / fmt::format("sys/devices/system/cpu/cpu{}/cache", cpu);
+}
+
+/// Distinct sets of processors that share that cache.
+int count_instances(const fs::path& root, const std::vector<int>& cpus, const fs::path& index) {
+  std::set<std::string> sharers;
+  for (const int cpu : cpus) {
+    if (const auto list = read_text(cache_folder_of(root, cpu) / index / "shared_cpu_list")) sharers.insert(*list);
+  }
+  return std::max(1, static_cast<int>(sharers.size()));
+}
+
+}  // namespace
+
+std::vector<Cache> read_caches(const fs::path& root, const std::vector<int>& cpus) {
   std::vector<Cache> caches;
-  for (const fs::path& index : list_folder(root / fmt::format("sys/devices/system/cpu/cpu{}/cache", cpu))) {
+  for (const fs::path& index : list_folder(cache_folder_of(root, cpus.front()))) {
     if (!index.filename().string().starts_with("index")) continue;
     if (read_text(index / "type").value_or("Instruction") == "Instruction") continue;
     const std::size_t sharing = parse_cpu_list(read_text(index / "shared_cpu_list").value_or("")).size();
     caches.push_back({.level = static_cast<int>(read_number(index / "level").value_or(0)),
                       .bytes = parse_cache_size(read_text(index / "size").value_or("0")),
-                      .shared_by_cores = std::max(1, static_cast<int>(sharing))});
+                      .shared_by_cores = std::max(1, static_cast<int>(sharing)),
+                      .instances = count_instances(root, cpus, index.filename())});
   }
   std::sort(caches.begin(), caches.end(), [](const Cache& a, const Cache& b) { return a.level < b.level; });
   return caches;

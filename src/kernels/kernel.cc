@@ -1,6 +1,9 @@
 #include "kernels/kernel.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "kernels/verdict.h"
 
 namespace assay {
 
@@ -20,16 +23,62 @@ const Argument& Call::out(std::size_t index) const {
   return index < outputs.size() ? outputs[index] : absent;
 }
 
-Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts) {
-  std::string refusals;
+namespace {
+
+double measured_gflops(const Implementation& implementation, const MatmulPeak& peak) {
+  for (const MatmulRate& rate : peak.rates) {
+    if (rate.implementation == implementation.name) return rate.gflops;
+  }
+  return 0;
+}
+
+/// Measured ones by their rates, then the others; the table's order within measured_alike.
+std::vector<const Implementation*> by_rate(std::vector<const Implementation*> left, const MatmulPeak& peak) {
+  std::vector<const Implementation*> order;
+  while (!left.empty()) {
+    double best = 0;
+    for (const Implementation* one : left) best = std::max(best, measured_gflops(*one, peak));
+    const auto next = std::find_if(left.begin(), left.end(), [&](const Implementation* one) {
+      return measured_gflops(*one, peak) >= measured_alike * best;
+    });
+    order.push_back(*next);
+    left.erase(next);
+  }
+  return order;
+}
+
+std::vector<const Implementation*> candidates(const Backend& backend, const Call& call, const MachineFacts& facts) {
+  std::vector<const Implementation*> all;
   for (const OperationKernels& kernels : backend.table) {
     if (kernels.operation != call.operation) continue;
-    for (const Implementation& implementation : kernels.implementations) {
-      Offer offer = implementation.prepare(call, facts);
-      if (std::holds_alternative<Prepared>(offer)) return offer;
-      refusals +=
-          fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", implementation.name, std::get<Declined>(offer).why);
-    }
+    for (const Implementation& implementation : kernels.implementations) all.push_back(&implementation);
+  }
+  // Rates are those of the two linear operations by whole operands; weight-only 8 bits and f16 sums have none.
+  const bool is_measured = (call.operation == &op::linear && call.attributes.accumulator == DType::f32) ||
+                           (call.operation == &op::quantized_linear && call.in(1).present);
+  const MatmulPeak* peak = is_measured ? facts.peak(asked_operand(call)) : nullptr;
+  return peak != nullptr && !facts.was_busy() ? by_rate(std::move(all), *peak) : all;
+}
+
+Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {
+  if (!is_product(call)) return prepared;
+  const ProductVerdict judgement =
+      judge({asked_operand(call), prepared.operand, prepared.arithmetic, implementation.name}, facts);
+  prepared.verdict = judgement.verdict;
+  prepared.evidence = judgement.evidence;
+  return prepared;
+}
+
+}  // namespace
+
+Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts) {
+  std::string refusals;
+  for (const Implementation* implementation : candidates(backend, call, facts)) {
+    Offer offer = implementation->prepare(call, facts);
+    if (auto* prepared = std::get_if<Prepared>(&offer))
+      return judged(std::move(*prepared), call, *implementation, facts);
+    refusals +=
+        fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", implementation->name, std::get<Declined>(offer).why);
   }
   if (refusals.empty()) refusals = fmt::format("{} has no kernel for {}", backend.name, call.operation->name);
   return Declined{refusals};

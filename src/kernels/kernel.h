@@ -90,8 +90,10 @@ struct Prepared {
   std::string description;         ///< Which code runs: "avx512 f32, panels of 32".
   DType operand = DType::f32;      ///< What its multiply instruction multiplies.
   DType accumulator = DType::f32;  ///< What it adds in.
+  Arithmetic arithmetic = Arithmetic::instructions;
+  /// Of matrix products `prepare` judges them (verdict.h), whatever an implementation says; of the rest it says itself.
   Verdict verdict = Verdict::native;
-  std::string evidence;             ///< Why that verdict: "avx512_bf16", "onednn: brg:avx512_core_amx".
+  std::string evidence;             ///< Why that verdict: "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32".
   std::size_t workspace_bytes = 0;  ///< 64-byte aligned scratch handed to every run; its content does not last.
   std::vector<Packing> packing;     ///< The layout it wants for each input; may be shorter than inputs (rest: plain).
 };
@@ -114,6 +116,9 @@ struct OperationKernels {
   std::span<const Implementation> implementations;
 };
 
+/// Rates that differ by less say nothing about which kernel is faster at another shape.
+constexpr double measured_alike = 0.95;
+
 /// A device's kernels. An operation that the table lacks has none there.
 struct Backend {
   const char* name;    ///< "cpu", "reference", "cuda"
@@ -126,7 +131,9 @@ const Backend& reference_backend();
 const Backend& cpu_backend();
 const Backend& cuda_backend();
 
-/// The first implementation that accepts, or every refusal in one sentence.
+/// The first implementation that accepts, or every refusal in one sentence. Where implementations of the call were
+/// measured with its operand dtype (MatmulPeak::rates), the faster one is asked first; the table's order stands within
+/// measured_alike, where nothing was measured, and where a busy machine was. Judges what a matrix product runs in.
 Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts);
 
 }  // namespace assay

@@ -102,7 +102,7 @@ Prepared prepared_attention(const Call& call, const MachineFacts& facts, const P
 Offer offer_attention(const Call& call, const MachineFacts& facts, const Product& product) {
   if (const char* why = unfit_for_attention(call)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 3, facts)) return Declined{why};
-  return judged(prepared_attention(call, facts, product), call, facts, "fused");
+  return described(prepared_attention(call, facts, product), call, "fused");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "kernels/cpu/verdict.h"
+#include "kernels/verdict.h"
 
 namespace assay::cpu {
 namespace {
@@ -58,18 +58,15 @@ const char* unfit_for_product(const Product& product, const Call& call, std::siz
   }
   if (product.multiply == micro::multiply_bf16_tiles) return facts.isa.amx_bf16 ? nullptr : "no amx_bf16 here";
   if (!facts.isa.avx512 || !facts.isa.avx512_bf16) return "no avx512_bf16 here";
-  if (!bf16_instruction_pays(facts)) return "the bf16 instruction was measured slower than f32's";
+  if (!instruction_pays(DType::bf16, facts)) return "the bf16 instruction was measured slower than f32's";
   return nullptr;
 }
 
-Prepared judged(Prepared prepared, const Call& call, const MachineFacts& facts, const char* what) {
+Prepared described(Prepared prepared, const Call& call, const char* what) {
   const DType stored = call.in(0).dtype;
   const bool widened = prepared.operand == DType::f32 && stored != DType::f32;
-  const Judgement judgement = widened ? judge_widened(stored, facts) : judge(prepared.operand, facts);
   prepared.description = fmt::format("{}: {} {}{}", what, prepared.evidence, name(prepared.operand),
                                      widened ? fmt::format(" from {} storage", name(stored)) : "");
-  prepared.verdict = judgement.verdict;
-  prepared.evidence = judgement.evidence;
   return prepared;
 }
 

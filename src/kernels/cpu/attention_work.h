@@ -98,6 +98,6 @@ const char* unfit_for_attention(const Call& call);
 /// Why that product cannot or should not multiply the first `inputs` inputs; null where it can.
 const char* unfit_for_product(const Product& product, const Call& call, std::size_t inputs, const MachineFacts& facts);
 /// Says of a prepared kernel what its products are made of, and what that is worth. `what`: "fused", "scores".
-Prepared judged(Prepared prepared, const Call& call, const MachineFacts& facts, const char* what);
+Prepared described(Prepared prepared, const Call& call, const char* what);
 
 }  // namespace assay::cpu

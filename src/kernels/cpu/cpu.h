@@ -6,9 +6,6 @@
 namespace assay::cpu {
 
 // linear.cc
-/// As MatmulPeak::kernel names our tiles where they were measured to be the fastest.
-constexpr const char* bf16_tiles_name = "amx bf16 tiles";
-Offer linear_bf16_tiles_if_fastest(const Call& call, const MachineFacts& facts);
 Offer linear_onednn_tiles(const Call& call, const MachineFacts& facts);
 Offer linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer linear_bf16(const Call& call, const MachineFacts& facts);

@@ -20,13 +20,7 @@ Offer linear_bf16_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
   if (!facts.isa.amx_bf16) return Declined{"no AMX-BF16 here"};
   if (linear.x != DType::bf16 || linear.weight != DType::bf16) return Declined{"x and weight are not bf16"};
-  return prepare_matmul(linear, facts, codes::bf16_tiles(), judge(DType::bf16, facts));
-}
-
-Offer linear_bf16_tiles_if_fastest(const Call& call, const MachineFacts& facts) {
-  const MatmulPeak* peak = facts.peak(DType::bf16);
-  if (peak == nullptr || peak->kernel != bf16_tiles_name) return Declined{"it was not measured to be the fastest"};
-  return linear_bf16_tiles(call, facts);
+  return prepare_matmul(linear, facts, codes::bf16_tiles());
 }
 
 Offer linear_onednn_tiles(const Call& call, const MachineFacts& facts) {
@@ -40,8 +34,7 @@ Offer linear_bf16(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
   if (!facts.isa.avx512_bf16 || !facts.isa.avx512) return Declined{"no AVX512-BF16 here"};
   if (linear.x != DType::bf16 || linear.weight != DType::bf16) return Declined{"x and weight are not bf16"};
-  if (!bf16_instruction_pays(facts)) return Declined{"its dot products were measured slower than f32"};
-  return prepare_matmul(linear, facts, codes::bf16_dot_products(), judge(DType::bf16, facts));
+  return prepare_matmul(linear, facts, codes::bf16_dot_products());
 }
 
 Offer linear_f16_chunks(const Call& call, const MachineFacts& facts) {
@@ -49,7 +42,7 @@ Offer linear_f16_chunks(const Call& call, const MachineFacts& facts) {
   if (linear.accumulator != DType::f16) return Declined{"its f16 sums were not asked for"};
   if (!facts.isa.avx512_fp16 || !facts.isa.avx512) return Declined{"no AVX512-FP16 here"};
   if (linear.x != DType::f16 || linear.weight != DType::f16) return Declined{"x and weight are not f16"};
-  return prepare_matmul(linear, facts, codes::f16_chunks(linear.in, linear.chunk), judge(DType::f16, facts));
+  return prepare_matmul(linear, facts, codes::f16_chunks(linear.in, linear.chunk));
 }
 
 Offer linear_f32(const Call& call, const MachineFacts& facts) {
@@ -57,7 +50,7 @@ Offer linear_f32(const Call& call, const MachineFacts& facts) {
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (!is_float(linear.x) || linear.weight != DType::f32) return Declined{"x is no float or the weight is not f32"};
   const MatmulCode code = facts.isa.avx512 ? codes::f32() : codes::f32_avx2();
-  return prepare_matmul(linear, facts, code, judge(DType::f32, facts));
+  return prepare_matmul(linear, facts, code);
 }
 
 Offer linear_widened(const Call& call, const MachineFacts& facts) {
@@ -67,7 +60,7 @@ Offer linear_widened(const Call& call, const MachineFacts& facts) {
     return Declined{"the weight is not stored in 16 bits"};
   if (!is_float(linear.x)) return Declined{"x is not a float"};
   const MatmulCode code = facts.isa.avx512 ? codes::f32_from(linear.weight) : codes::f32_from_avx2(linear.weight);
-  return prepare_matmul(linear, facts, code, judge_widened(linear.weight, facts));
+  return prepare_matmul(linear, facts, code);
 }
 
 Offer linear_onednn(const Call& call, const MachineFacts& facts) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/cpu/micro/block.h"
-#include "kernels/cpu/verdict.h"
 #include "kernels/linear.h"
 
 namespace assay::cpu {
@@ -25,8 +24,7 @@ Packing panels_of(DType dtype);
 
 /// A kernel that runs that code for the call, blocked for the caches and divided among the threads by tasks of one
 /// panel and some rows, taken in turn: a thread whose core others use takes fewer. Declines a weight that is not packed
-/// so. The verdict is the caller's.
-Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code,
-                     const Judgement& judgement);
+/// so.
+Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code);
 
 }  // namespace assay::cpu

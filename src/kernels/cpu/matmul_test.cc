@@ -78,7 +78,7 @@ std::vector<float> run_code(const LinearCase& c, const MatmulCode& code) {
   const LinearProblem problem(c);
   const bool quantized = c.weight == DType::s8;
   const LinearCall linear = quantized ? quantized_linear_call(problem.call()) : linear_call(problem.call());
-  return run_with(c, prepare_matmul(linear, read_machine_facts(), code, {}));
+  return run_with(c, prepare_matmul(linear, read_machine_facts(), code));
 }
 
 void expect_close(const LinearCase& c, const std::vector<float>& expected, const std::vector<float>& found, double of) {
@@ -208,7 +208,7 @@ TEST(Choice, FollowsTheInstructionSets) {
   EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx512 f32 from f16,");
   EXPECT_PRED2(starts_with, first_choice(s8, facts), "avx512 vnni");
   EXPECT_EQ(Verdict::native, first_verdict(bf16, facts));
-  EXPECT_EQ(Verdict::widened, first_verdict(f16, facts));
+  EXPECT_EQ(Verdict::emulated, first_verdict(f16, facts)) << "no f16 product among these";
   facts.isa.avx512_bf16 = false;
   EXPECT_PRED2(starts_with, first_choice(bf16, facts), "avx512 f32 from bf16,");
   EXPECT_EQ(Verdict::emulated, first_verdict(bf16, facts));
@@ -219,21 +219,45 @@ TEST(Choice, FollowsTheInstructionSets) {
   EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx2 f32 from f16,");
 }
 
-MatmulPeak measured(DType operand, double instruction_gflops, const char* kernel) {
+/// As probe fills it: `rates` fastest first.
+MatmulPeak measured(DType operand, std::vector<MatmulRate> rates) {
   MatmulPeak peak;
   peak.operand = operand;
-  peak.instruction_gflops = instruction_gflops;
-  peak.kernel = kernel;
+  peak.matmul_gflops = rates.front().gflops;
+  peak.rates = std::move(rates);
   return peak;
+}
+
+MatmulRate rate(DType operand, DType computed, const char* implementation, double gflops) {
+  return {operand, computed, implementation, implementation, Arithmetic::instructions, gflops};
 }
 
 TEST(Choice, LeavesADotProductThatWasMeasuredSlow) {
   MachineFacts facts;
   facts.isa = zen4;
-  facts.peaks = {measured(DType::f32, 442, "f32"), measured(DType::bf16, 220, "f32 from 16-bit storage")};
+  facts.measured_share = 1;
+  facts.peaks = {measured(DType::f32, {rate(DType::f32, DType::f32, "f32", 442)}),
+                 measured(DType::bf16, {rate(DType::bf16, DType::f32, "f32 from 16-bit storage", 400),
+                                        rate(DType::bf16, DType::bf16, "avx512 bf16 dot products", 220)})};
   const LinearCase c = case_of({128, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
   EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 f32 from bf16,");
   EXPECT_EQ(Verdict::widened, first_verdict(c, facts));
+  facts.measured_share = 0.3;
+  EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 bf16 dot products,");
+}
+
+/// What is measured decides between oneDNN and our own, for every dtype.
+TEST(Choice, TakesTheFasterOfOneDnnAndOurs) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  facts.measured_share = 1;
+  const LinearCase c = case_of({128, 768, 768}, DType::f32, DType::f32, DType::f32);
+  facts.peaks = {
+      measured(DType::f32, {rate(DType::f32, DType::f32, "onednn", 500), rate(DType::f32, DType::f32, "f32", 442)})};
+  EXPECT_PRED2(starts_with, first_choice(c, facts), "oneDNN");
+  facts.peaks = {
+      measured(DType::f32, {rate(DType::f32, DType::f32, "onednn", 450), rate(DType::f32, DType::f32, "f32", 442)})};
+  EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 f32,");
 }
 
 TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
@@ -242,7 +266,9 @@ TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
   facts.isa.amx_tile = facts.isa.amx_bf16 = facts.isa.amx_int8 = facts.isa.avx512_fp16 = true;
   const LinearCase c = case_of({128, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
   EXPECT_PRED2(starts_with, first_choice(c, facts), "oneDNN");
-  facts.peaks = {measured(DType::bf16, 6000, bf16_tiles_name)};
+  facts.measured_share = 1;
+  facts.peaks = {measured(DType::bf16, {rate(DType::bf16, DType::bf16, "amx bf16 tiles", 2800),
+                                        rate(DType::bf16, DType::bf16, "onednn tiles", 2500)})};
   EXPECT_PRED2(starts_with, first_choice(c, facts), "amx bf16 tiles,");
 }
 

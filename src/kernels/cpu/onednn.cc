@@ -6,7 +6,6 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "base/error.h"
-#include "kernels/cpu/verdict.h"
 
 namespace assay::cpu {
 namespace {
@@ -178,14 +177,11 @@ Offer prepare_onednn(const LinearCall& call, const MachineFacts& facts, const Pa
     const dnnl::matmul::primitive_desc description = describe(call, layouts(call, packing));
     const std::string code = description.impl_info_str();
     if (code.starts_with("ref")) return Declined{"oneDNN has only its plain loops (" + code + ")"};
-    const Judgement judgement = judge(call.weight, facts);
     Prepared prepared;
     prepared.workspace_bytes = description.scratchpad_desc().get_size();
     prepared.kernel = std::make_unique<OneDnnMatmul>(call, description);
     prepared.description = "oneDNN " + code + ", " + to_string(packing) + " weights";
     prepared.operand = call.weight;
-    prepared.verdict = judgement.verdict;
-    prepared.evidence = "onednn: " + code + "; " + judgement.evidence;
     prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);
     prepared.packing.back() = packing;
     return prepared;

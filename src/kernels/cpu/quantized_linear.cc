@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/matmul_codes.h"
+#include "kernels/verdict.h"
 
 namespace assay::cpu {
 namespace {
@@ -22,29 +23,29 @@ Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.amx_int8) return Declined{"no AMX-INT8 here"};
   if (const char* why = unfit_for_s32(linear)) return Declined{why};
-  return prepare_matmul(linear, facts, codes::s8_tiles(), judge(DType::s8, facts));
+  return prepare_matmul(linear, facts, codes::s8_tiles());
 }
 
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx512_vnni || !facts.isa.avx512) return Declined{"no AVX512-VNNI here"};
   if (const char* why = unfit_for_s32(linear)) return Declined{why};
-  return prepare_matmul(linear, facts, codes::vnni(), judge(DType::s8, facts));
+  return prepare_matmul(linear, facts, codes::vnni());
 }
 
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.amx_bf16) return Declined{"no AMX-BF16 here"};
   if (linear.x != DType::bf16) return Declined{"x is not bf16"};
-  return prepare_matmul(linear, facts, codes::bf16_tiles_from_s8(), judge(DType::bf16, facts));
+  return prepare_matmul(linear, facts, codes::bf16_tiles_from_s8());
 }
 
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx512_bf16 || !facts.isa.avx512) return Declined{"no AVX512-BF16 here"};
   if (linear.x != DType::bf16) return Declined{"x is not bf16"};
-  if (!bf16_instruction_pays(facts)) return Declined{"its dot products were measured slower than f32"};
-  return prepare_matmul(linear, facts, codes::bf16_dot_products_from_s8(), judge(DType::bf16, facts));
+  if (!instruction_pays(DType::bf16, facts)) return Declined{"its dot products were measured slower than f32"};
+  return prepare_matmul(linear, facts, codes::bf16_dot_products_from_s8());
 }
 
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts) {
@@ -52,7 +53,7 @@ Offer quantized_linear_f32(const Call& call, const MachineFacts& facts) {
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (linear.has_x_scale) return Declined{"products of s8 in f32 are not int8 arithmetic"};
   const MatmulCode code = facts.isa.avx512 ? codes::f32_from(DType::s8) : codes::f32_from_avx2(DType::s8);
-  return prepare_matmul(linear, facts, code, judge(DType::f32, facts));
+  return prepare_matmul(linear, facts, code);
 }
 
 }  // namespace assay::cpu

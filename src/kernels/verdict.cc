@@ -1,0 +1,135 @@
+#include "kernels/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+/// Below it a dtype costs speed for what it saves in memory.
+constexpr double native_ratio = 0.9;
+
+double f32_gflops(const MachineFacts& facts) {
+  const MatmulPeak* f32 = facts.peak(DType::f32);
+  return f32 != nullptr ? f32->matmul_gflops : 0;
+}
+
+/// The fastest measured rate for which `wanted` holds; null where there is none.
+template <typename Wanted>
+const MatmulRate* fastest(DType operand, const MachineFacts& facts, Wanted&& wanted) {
+  const MatmulPeak* peak = facts.peak(operand);
+  if (peak == nullptr) return nullptr;
+  const auto found = std::find_if(peak->rates.begin(), peak->rates.end(), wanted);
+  return found == peak->rates.end() ? nullptr : &*found;
+}
+
+/// "380 GFLOP/s, 1.90x fp32".
+std::string rate_words(const MatmulRate& rate, const MachineFacts& facts) {
+  const double f32 = f32_gflops(facts);
+  if (f32 <= 0) return fmt::format("{:.0f} GFLOP/s", rate.gflops);
+  return fmt::format("{:.0f} GFLOP/s, {:.2f}x fp32", rate.gflops, rate.gflops / f32);
+}
+
+/// What is known of the kernel's speed.
+struct Speed {
+  double ratio = 0;  ///< To f32's best matmul; 0: not known.
+  std::string words;
+};
+
+Speed speed_of(const Products& products, const MachineFacts& facts) {
+  const double f32 = f32_gflops(facts);
+  const auto ratio = [&](const MatmulRate& rate) { return f32 > 0 ? rate.gflops / f32 : 0; };
+  const auto is_own = [&](const MatmulRate& rate) { return rate.implementation == products.implementation; };
+  if (const MatmulRate* own = fastest(products.asked, facts, is_own)) {
+    return {ratio(*own), "matmul measured at " + rate_words(*own, facts)};
+  }
+  const auto is_alike = [&](const MatmulRate& rate) { return rate.computed == products.computed; };
+  const MatmulRate* best = fastest(products.asked, facts, is_alike);
+  if (best == nullptr) return {0, "not measured"};
+  return {ratio(*best),
+          fmt::format("best matmul measured in this dtype: {} by {}", rate_words(*best, facts), best->implementation)};
+}
+
+ProductVerdict judge_without_instruction(const Products& products, const MachineFacts& facts) {
+  const std::string where = facts.cap.empty() ? "on this processor" : fmt::format("under the cap '{}'", facts.cap);
+  const char* how = products.arithmetic == Arithmetic::scalar_loops ? "plain loops"
+                    : products.computed == products.asked           ? "other instructions"
+                                                                    : name(products.computed);
+  return {Verdict::emulated, fmt::format("no {} product instruction {}; computed in {}: {}", name(products.asked),
+                                         where, how, speed_of(products, facts).words)};
+}
+
+ProductVerdict judge_loops(const Products& products, const char* set) {
+  const bool keeps_dtype = products.computed == products.asked || products.asked == DType::f32;
+  return {keeps_dtype ? Verdict::slow : Verdict::emulated,
+          fmt::format("plain loops in {}; {} is not used", name(products.computed), set)};
+}
+
+/// Another dtype multiplies although the instruction is there.
+ProductVerdict judge_widened(const Products& products, const char* set, const MachineFacts& facts) {
+  const auto is_native = [&](const MatmulRate& rate) {
+    return rate.computed == products.asked && rate.arithmetic == Arithmetic::instructions;
+  };
+  const MatmulRate* native = fastest(products.asked, facts, is_native);
+  const std::string left =
+      native != nullptr ? "its matmul was measured at " + rate_words(*native, facts) : "no matmul of ours uses it";
+  return {Verdict::widened, fmt::format("{}: {}; computed in {}: {}", set, left, name(products.computed),
+                                        speed_of(products, facts).words)};
+}
+
+}  // namespace
+
+const char* instruction_set(DType operand, const InstructionSets& isa) {
+  switch (operand) {
+    case DType::f32:
+      return isa.avx512 ? "avx512" : isa.avx2 ? "avx2" : "sse";
+    case DType::bf16:
+      return isa.amx_bf16 ? "amx_bf16" : isa.avx512_bf16 ? "avx512_bf16" : nullptr;
+    case DType::f16:
+      return isa.avx512_fp16 ? "avx512_fp16" : nullptr;
+    case DType::s8:
+      return isa.amx_int8 ? "amx_int8" : isa.avx512_vnni ? "avx512_vnni" : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+ProductVerdict judge(const Products& products, const MachineFacts& facts) {
+  const char* set = instruction_set(products.asked, facts.isa);
+  if (set == nullptr) return judge_without_instruction(products, facts);
+  if (products.arithmetic == Arithmetic::scalar_loops) return judge_loops(products, set);
+  if (products.computed != products.asked) return judge_widened(products, set, facts);
+  const Speed speed = speed_of(products, facts);
+  const bool is_slow = products.asked != DType::f32 && speed.ratio > 0 && speed.ratio < native_ratio;
+  return {is_slow ? Verdict::slow : Verdict::native, fmt::format("{}; {}", set, speed.words)};
+}
+
+ProductVerdict judge_dtype(DType operand, const MachineFacts& facts) {
+  const MatmulPeak* peak = facts.peak(operand);
+  if (peak == nullptr || peak->rates.empty()) {
+    return {Verdict::unsupported, fmt::format("no kernel multiplies {}", name(operand))};
+  }
+  const MatmulRate& best = peak->rates.front();
+  return judge({operand, best.computed, best.arithmetic, best.implementation}, facts);
+}
+
+bool instruction_pays(DType operand, const MachineFacts& facts) {
+  if (instruction_set(operand, facts.isa) == nullptr) return false;
+  const auto is_native = [&](const MatmulRate& rate) { return rate.computed == operand; };
+  const auto is_widened = [&](const MatmulRate& rate) { return rate.computed == DType::f32; };
+  const MatmulRate* native = fastest(operand, facts, is_native);
+  const MatmulRate* widened = fastest(operand, facts, is_widened);
+  return native == nullptr || widened == nullptr || native->gflops >= widened->gflops;
+}
+
+bool is_product(const Call& call) {
+  return call.operation->autocast == Autocast::low_precision || call.operation == &op::quantized_linear;
+}
+
+DType asked_operand(const Call& call) {
+  if (call.operation == &op::quantized_linear) return call.in(1).present ? DType::s8 : call.in(0).dtype;
+  return call.operation == &op::linear ? call.in(1).dtype : call.in(0).dtype;
+}
+
+}  // namespace assay

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+
+#include "hardware/facts.h"
+#include "kernels/kernel.h"
+
+namespace assay {
+
+/// What was asked of a matrix product and what a kernel makes of it.
+struct Products {
+  DType asked = DType::f32;     ///< Operand dtype that the precision asks for.
+  DType computed = DType::f32;  ///< What the kernel multiplies.
+  Arithmetic arithmetic = Arithmetic::instructions;
+  std::string implementation;  ///< Of the kernel, as MatmulRate names it.
+};
+
+struct ProductVerdict {
+  Verdict verdict = Verdict::unsupported;
+  std::string evidence;  ///< One sentence with the figures.
+};
+
+/// The one verdict on a product, for the ledger and for probe alike:
+///
+///   native       the dtype's instruction exists and multiplies, at 0.9x fp32's best matmul or more where measured
+///   slow         it multiplies, slower than that; or f32 in plain loops
+///   widened      it exists, but f32 from narrower storage multiplies, which was measured faster
+///   emulated     no such instruction: another dtype, or other instructions, stand in
+///   unsupported  no kernel (judge_dtype only)
+///
+/// The rate is that of the kernel that ran; where it was not measured by itself (attention), the best of its dtype is
+/// named as such. Pure.
+ProductVerdict judge(const Products& products, const MachineFacts& facts);
+/// The same for the fastest kernel that was measured with such operands; what probe says of a dtype.
+ProductVerdict judge_dtype(DType operand, const MachineFacts& facts);
+
+/// The instruction set that multiplies the dtype here ("avx512_bf16"); null where none does.
+const char* instruction_set(DType operand, const InstructionSets& isa);
+/// Whether products in the dtype's own instruction are worth it: as measured against f32 from the same storage, else
+/// yes where there is one.
+bool instruction_pays(DType operand, const MachineFacts& facts);
+
+/// Whether the call multiplies matrices.
+bool is_product(const Call& call);
+/// The operand dtype that such a call asks for: s8 where x is quantised, what x has for weight-only 8 bits, else the
+/// dtype of the weight or of the first operand.
+DType asked_operand(const Call& call);
+
+}  // namespace assay

@@ -1,0 +1,124 @@
+#include "kernels/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+MatmulRate rate(DType operand, DType computed, const char* implementation, double gflops) {
+  return {operand, computed, implementation, std::string(implementation) + ", panels", Arithmetic::instructions,
+          gflops};
+}
+
+/// A machine of which was measured what these rates say; of each operand the fastest comes first.
+MachineFacts machine(const InstructionSets& isa, const std::vector<MatmulRate>& rates) {
+  MachineFacts facts;
+  facts.isa = isa;
+  facts.measured_share = 1;
+  for (const MatmulRate& one : rates) {
+    auto peak = std::find_if(facts.peaks.begin(), facts.peaks.end(),
+                             [&](const MatmulPeak& known) { return known.operand == one.operand; });
+    if (peak == facts.peaks.end()) {
+      peak = facts.peaks.insert(facts.peaks.end(), MatmulPeak{});
+      peak->operand = one.operand;
+      peak->matmul_gflops = one.gflops;
+    }
+    peak->rates.push_back(one);
+  }
+  return facts;
+}
+
+constexpr InstructionSets amx = {.avx2 = true,
+                                 .avx512 = true,
+                                 .avx512_vnni = true,
+                                 .avx512_bf16 = true,
+                                 .avx512_fp16 = true,
+                                 .amx_tile = true,
+                                 .amx_bf16 = true,
+                                 .amx_int8 = true};
+constexpr InstructionSets zen4 = {.avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
+constexpr InstructionSets avx2 = {.avx2 = true};
+constexpr DType f32 = DType::f32;
+constexpr DType f16 = DType::f16;
+constexpr DType bf16 = DType::bf16;
+constexpr DType s8 = DType::s8;
+
+struct Row {
+  const char* machine;
+  MachineFacts facts;
+  DType operand;
+  Verdict verdict;
+  const char* evidence;  // Words that must stand in the sentence.
+};
+
+// The figures of the AMX machine and of its sibling without are measured ones.
+TEST(Verdict, FollowsTheEvidence) {
+  const MatmulRate fp32 = rate(f32, f32, "f32", 350);
+  const Row rows[] = {
+      {"AMX", machine(amx, {fp32}), f32, Verdict::native, "avx512; matmul measured at 350 GFLOP/s, 1.00x fp32"},
+      {"AMX", machine(amx, {fp32, rate(bf16, bf16, "tiles", 2450)}), bf16, Verdict::native, "7.00x fp32"},
+      {"AMX", machine(amx, {fp32, rate(s8, s8, "tiles", 5600)}), s8, Verdict::native, "16.00x fp32"},
+      {"AMX", machine(amx, {fp32, rate(f16, f32, "f32 from 16-bit storage", 340)}), f16, Verdict::widened,
+       "avx512_fp16: no matmul of ours uses it; computed in f32"},
+      {"no AMX", machine(zen4, {fp32, rate(bf16, f32, "wide", 330), rate(bf16, bf16, "dot", 168)}), bf16,
+       Verdict::widened, "its matmul was measured at 168 GFLOP/s, 0.48x fp32; computed in f32: matmul measured at 330"},
+      {"slow", machine(zen4, {fp32, rate(bf16, bf16, "dot", 168), rate(bf16, f32, "wide", 100)}), bf16, Verdict::slow,
+       "0.48x fp32"},
+      {"Zen 4", machine(zen4, {fp32, rate(f16, f32, "wide", 340)}), f16, Verdict::emulated,
+       "no f16 product instruction on this processor; computed in f32: matmul measured at 340"},
+      {"AVX2", machine(avx2, {fp32, rate(s8, s8, "pairs", 100)}), s8, Verdict::emulated,
+       "computed in other instructions"},
+      {"AVX2", machine(avx2, {fp32}), s8, Verdict::unsupported, "no kernel multiplies s8"},
+      {"at the bound", machine(zen4, {fp32, rate(bf16, bf16, "dot", 315)}), bf16, Verdict::native, "0.90x"},
+      {"under it", machine(zen4, {fp32, rate(bf16, bf16, "dot", 311)}), bf16, Verdict::slow, "0.89x"},
+  };
+  for (const Row& row : rows) {
+    const ProductVerdict judgement = judge_dtype(row.operand, row.facts);
+    EXPECT_EQ(judgement.verdict, row.verdict) << row.machine << " " << name(row.operand) << ": " << judgement.evidence;
+    EXPECT_NE(judgement.evidence.find(row.evidence), std::string::npos) << row.machine << ": " << judgement.evidence;
+  }
+}
+
+TEST(Verdict, ACapIsNamed) {
+  MachineFacts facts = machine(avx2, {rate(f32, f32, "f32", 95), rate(bf16, f32, "wide", 90)});
+  facts.cap = "avx2";
+  EXPECT_NE(judge_dtype(bf16, facts).evidence.find("under the cap 'avx2'"), std::string::npos);
+}
+
+TEST(Verdict, CitesTheKernelThatRanElseTheBestAndSaysSo) {
+  const MachineFacts facts =
+      machine(zen4, {rate(f32, f32, "f32", 200), rate(bf16, bf16, "onednn", 420), rate(bf16, bf16, "dot", 380)});
+  const auto evidence = [&](const char* implementation) {
+    return judge({bf16, bf16, Arithmetic::instructions, implementation}, facts).evidence;
+  };
+  EXPECT_EQ(evidence("dot"), "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32");
+  EXPECT_EQ(evidence("attention"),
+            "avx512_bf16; best matmul measured in this dtype: 420 GFLOP/s, 2.10x fp32 by onednn");
+}
+
+TEST(Verdict, WithoutAMeasurementTheInstructionSetDecides) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  EXPECT_EQ(judge({bf16, bf16, Arithmetic::instructions, "dot"}, facts).verdict, Verdict::native);
+  EXPECT_EQ(judge({f16, f32, Arithmetic::instructions, "wide"}, facts).verdict, Verdict::emulated);
+  EXPECT_TRUE(instruction_pays(bf16, facts));
+  EXPECT_FALSE(instruction_pays(f16, facts));
+}
+
+TEST(Verdict, PlainLoopsAreSlowOrEmulatedNeverNative) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  const auto verdict = [&](DType asked, DType computed) {
+    return judge({asked, computed, Arithmetic::scalar_loops, "reference loops"}, facts).verdict;
+  };
+  EXPECT_EQ(verdict(f32, DType::f64), Verdict::slow);
+  EXPECT_EQ(verdict(s8, s8), Verdict::slow);
+  EXPECT_EQ(verdict(bf16, DType::f64), Verdict::emulated);
+  facts.isa = avx2;
+  EXPECT_EQ(verdict(s8, s8), Verdict::emulated) << "as probe says of a machine without VNNI";
+}
+
+}  // namespace
+}  // namespace assay
