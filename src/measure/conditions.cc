@@ -11,51 +11,42 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "hardware/system_files.h"
+#include "hardware/topology.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> read_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (std::getline(file, line)) return line;
-  return std::nullopt;
-}
-
-std::optional<double> read_number(const fs::path& path) {
-  std::ifstream file(path);
-  double value = 0;
-  if (file >> value) return value;
-  return std::nullopt;
-}
-
-/// Entries of a folder; none where it is absent.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) entries.push_back(entry.path());
-  return entries;
-}
-
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-/// First line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice, in ticks; the guest
-/// times are part of user and nice already (proc(5)).
-void read_stat(const fs::path& root, Counters& counters) {
-  const auto line = read_line(root / "proc/stat");
-  if (!line || !line->starts_with("cpu ")) return;
-  std::istringstream text(line->substr(4));
+/// A line of /proc/stat behind its name: user nice system idle iowait irq softirq steal guest guest_nice, in ticks; the
+/// guest times are part of user and nice already (proc(5)).
+void add_stat_line(const std::string& figures, Counters& counters) {
+  std::istringstream text(figures);
   std::array<double, 8> ticks{};
   for (double& value : ticks) text >> value;
   const double tick_s = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   const auto [user, nice, system, idle, waiting, irq, softirq, stolen] = ticks;
-  counters.busy_s = (user + nice + system + irq + softirq) * tick_s;
-  counters.stolen_s = stolen * tick_s;
-  counters.total_s = (user + nice + system + idle + waiting + irq + softirq + stolen) * tick_s;
+  counters.busy_s += (user + nice + system + irq + softirq) * tick_s;
+  counters.stolen_s += stolen * tick_s;
+  counters.total_s += (user + nice + system + idle + waiting + irq + softirq + stolen) * tick_s;
+}
+
+/// The processors that this process may run on; in a container /proc/stat lists the whole machine's.
+void read_stat(const fs::path& root, Counters& counters) {
+  const std::vector<int> cpus = allowed_cpus(root);
+  std::istringstream lines(read_text(root / "proc/stat").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    const auto blank = line.find(' ');
+    if (!line.starts_with("cpu") || blank == std::string::npos || blank == 3) continue;
+    const auto cpu = parse_number(line.substr(3, blank - 3));
+    const bool is_allowed = cpu && std::find(cpus.begin(), cpus.end(), static_cast<int>(*cpu)) != cpus.end();
+    if (is_allowed) add_stat_line(line.substr(blank), counters);
+  }
 }
 
 std::optional<double> mean_of_cpuinfo(const fs::path& root) {
@@ -79,15 +70,17 @@ bool is_processor_sensor(const std::string& name) {
   return false;
 }
 
-void take_hottest(std::optional<double>& hottest, std::optional<double> millidegrees) {
-  if (millidegrees) hottest = std::max(hottest.value_or(*millidegrees / 1e3), *millidegrees / 1e3);
+void take_hottest(std::optional<double>& hottest, std::optional<std::int64_t> millidegrees) {
+  if (!millidegrees) return;
+  const double degrees = static_cast<double>(*millidegrees) / 1e3;
+  hottest = std::max(hottest.value_or(degrees), degrees);
 }
 
 std::optional<double> hottest_of_hwmon(const fs::path& root) {
   std::optional<double> hottest;
-  for (const fs::path& device : entries_of(root / "sys/class/hwmon")) {
-    if (!is_processor_sensor(read_line(device / "name").value_or(""))) continue;
-    for (const fs::path& file : entries_of(device)) {
+  for (const fs::path& device : list_folder(root / "sys/class/hwmon")) {
+    if (!is_processor_sensor(read_text(device / "name").value_or(""))) continue;
+    for (const fs::path& file : list_folder(device)) {
       const std::string name = file.filename().string();
       if (name.starts_with("temp") && name.ends_with("_input")) take_hottest(hottest, read_number(file));
     }
@@ -97,8 +90,8 @@ std::optional<double> hottest_of_hwmon(const fs::path& root) {
 
 std::optional<double> hottest_of_zones(const fs::path& root) {
   std::optional<double> hottest;
-  for (const fs::path& zone : entries_of(root / "sys/class/thermal")) {
-    if (is_processor_sensor(read_line(zone / "type").value_or(""))) take_hottest(hottest, read_number(zone / "temp"));
+  for (const fs::path& zone : list_folder(root / "sys/class/thermal")) {
+    if (is_processor_sensor(read_text(zone / "type").value_or(""))) take_hottest(hottest, read_number(zone / "temp"));
   }
   return hottest;
 }
@@ -120,10 +113,10 @@ Counters read_counters(const fs::path& root) {
 std::optional<double> read_frequency_mhz(const fs::path& root) {
   double sum_khz = 0;
   int count = 0;
-  for (const fs::path& cpu : entries_of(root / "sys/devices/system/cpu")) {
+  for (const fs::path& cpu : list_folder(root / "sys/devices/system/cpu")) {
     const auto khz = read_number(cpu / "cpufreq/scaling_cur_freq");
     if (!khz) continue;
-    sum_khz += *khz;
+    sum_khz += static_cast<double>(*khz);
     ++count;
   }
   if (count > 0) return sum_khz / count / 1e3;
@@ -145,9 +138,9 @@ void Conditions::add(const Counters& before, const Counters& after) {
   major_page_faults += after.major_page_faults - before.major_page_faults;
 }
 
-std::optional<double> Conditions::foreign_load() const {
-  if (total_s < least_counted_s) return std::nullopt;
-  return std::clamp((busy_s - own_s) / total_s, 0.0, 1.0);
+std::optional<double> Conditions::foreign_load(int threads) const {
+  if (total_s < least_counted_s || window_s <= 0) return std::nullopt;
+  return std::clamp((busy_s - own_s) / (window_s * std::max(threads, 1)), 0.0, 1.0);
 }
 
 std::optional<double> Conditions::stolen_share() const {

@@ -7,21 +7,21 @@
 
 namespace assay {
 
-/// Counters of the machine and of this process at one moment; only differences mean anything.
+/// Counters of the processors that this process may run on and of itself at one moment; only differences mean anything.
 struct Counters {
-  double at_s = 0;               ///< Monotonic clock.
-  double busy_s = 0;             ///< Processor seconds that were not idle, all processors: user, nice, system, irq.
-  double stolen_s = 0;           ///< Processor seconds that the hypervisor gave to others.
-  double total_s = 0;            ///< Processor seconds that went by, all processors.
-  double own_s = 0;              ///< Processor seconds of this process, user and system.
-  std::int64_t page_faults = 0;  ///< Of this process; all kinds.
+  double at_s = 0;                     ///< Monotonic clock.
+  double busy_s = 0;                   ///< Processor seconds that were not idle: user, nice, system, irq.
+  double stolen_s = 0;                 ///< Processor seconds that the hypervisor gave to others.
+  double total_s = 0;                  ///< Processor seconds that went by.
+  double own_s = 0;                    ///< Processor seconds of this process, user and system.
+  std::int64_t page_faults = 0;        ///< Of this process; all kinds.
   std::int64_t major_page_faults = 0;  ///< Those that read from a disk.
 };
 
 /// /proc/stat under `root` and getrusage. Where /proc/stat is unreadable its figures stay 0, and so does total_s.
 Counters read_counters(const std::filesystem::path& root = "/");
 
-/// Mean over the processors, MHz: cpufreq, else /proc/cpuinfo (which virtual machines often fill with a nominal
+/// Mean over all processors, MHz: cpufreq, else /proc/cpuinfo (which virtual machines often fill with a nominal
 /// figure).
 std::optional<double> read_frequency_mhz(const std::filesystem::path& root = "/");
 /// The hottest processor sensor, degrees Celsius: hwmon (coretemp, k10temp, zenpower), else thermal zones of
@@ -47,9 +47,12 @@ struct Conditions {
 
   void add(const Counters& before, const Counters& after);
 
-  /// Share (0 to 1) of all processor time that others used. Counted in clock ticks of 10 ms: a single short window
-  /// says nothing, the sum over many does. Absent where /proc/stat was unreadable or less than least_counted_s went by.
-  std::optional<double> foreign_load() const;
+  /// What others used of the processors that this process may run on, over the time of the `threads` that it used (of
+  /// as many cores as it may use at once, if those are fewer); 0 to 1. Where there are more cores than threads, others
+  /// may have kept to the rest; their caches, memory and clock are shared all the same. Counted in clock ticks of 10
+  /// ms: a single short window says nothing, the sum over many does. Absent where /proc/stat was unreadable or less
+  /// than least_counted_s went by.
+  std::optional<double> foreign_load(int threads) const;
   /// Share of all processor time that the hypervisor withheld while something here wanted to run.
   std::optional<double> stolen_share() const;
 };

@@ -35,20 +35,27 @@ using ConditionsTree = RecordedTree;
 using EnergyTree = RecordedTree;
 using MemoryTree = RecordedTree;
 
-// Two processors over 10 s: 6 s user, 1 s irq and softirq, 3 s stolen, 10 s idle; ticks of 10 ms.
+// Two processors of three over 10 s: 6 s user, 1 s irq and softirq, 3 s stolen, 10 s idle; ticks of 10 ms.
 TEST_F(ConditionsTree, LoadOfOthersIsWhatIsBusyAndNotOurs) {
   const auto own_before = read_counters(root_).own_s;
-  write("proc/stat", "cpu  1000 0 500 8000 100 0 0 50 0 0\ncpu0 1 2 3\n");
+  write("proc/self/status", "Cpus_allowed_list:\t0,2\n");
+  write("proc/stat",
+        "cpu  9000 0 500 8000 100 0 0 50 0 0\ncpu0 500 0 250 4000 50 0 0 25 0 0\n"
+        "cpu1 8000 0 0 0 0 0 0 0 0 0\ncpu2 500 0 250 4000 50 0 0 25 0 0\n");
   Counters before = read_counters(root_);
-  write("proc/stat", "cpu  1500 100 500 9000 100 60 40 350 0 0\ncpu0 1 2 3\n");
+  write("proc/stat",
+        "cpu  9500 100 500 9000 100 60 40 350 0 0\ncpu0 750 50 250 4500 50 30 20 175 0 0\n"
+        "cpu1 9000 0 0 0 0 0 0 0 0 0\ncpu2 750 50 250 4500 50 30 20 175 0 0\n");
   Counters after = read_counters(root_);
   EXPECT_GE(before.own_s, own_before);
+  after.at_s = before.at_s + 10;
   before.own_s = 20;
   after.own_s = 24;
   Conditions conditions;
   conditions.add(before, after);
   EXPECT_DOUBLE_EQ(conditions.total_s, 20);
-  EXPECT_NEAR(*conditions.foreign_load(), 3.0 / 20, 1e-12);
+  EXPECT_NEAR(*conditions.foreign_load(2), 3.0 / 20, 1e-12);
+  EXPECT_NEAR(*conditions.foreign_load(1), 3.0 / 10, 1e-12) << "of the one thread's time";
   EXPECT_NEAR(*conditions.stolen_share(), 3.0 / 20, 1e-12);
 }
 
@@ -57,17 +64,18 @@ TEST_F(ConditionsTree, SaysNothingOfLoadFromAFewTicks) {
   Counters after;
   after.total_s = 0.49;
   after.busy_s = 0.2;
+  after.at_s = 0.245;
   Conditions conditions;
   conditions.add(before, after);
-  EXPECT_FALSE(conditions.foreign_load().has_value());
+  EXPECT_FALSE(conditions.foreign_load(2).has_value());
   conditions.add(before, after);
-  EXPECT_TRUE(conditions.foreign_load().has_value());
+  EXPECT_TRUE(conditions.foreign_load(2).has_value());
 }
 
 TEST_F(ConditionsTree, SaysNothingOfLoadWithoutCounters) {
   Conditions conditions;
   conditions.add(read_counters(root_), read_counters(root_));
-  EXPECT_FALSE(conditions.foreign_load().has_value());
+  EXPECT_FALSE(conditions.foreign_load(2).has_value());
   EXPECT_FALSE(conditions.stolen_share().has_value());
 }
 
@@ -133,6 +141,27 @@ TEST_F(EnergyTree, RaplAddsPackagesAndMemoryAndLeavesOutWhatOverlaps) {
   zone("intel-rapl:0:0", "core", "900000");
   zone("intel-rapl:0:1", "dram", "2250000");
   EXPECT_NEAR(source.meter->read_j() - begin_j, 2.75, 1e-9);
+}
+
+TEST_F(EnergyTree, TheLimitIsTheHighestConstraintOfEveryPackage) {
+  for (const char* zone : {"intel-rapl:0", "intel-rapl:1"}) {
+    const fs::path folder = fs::path("sys/class/powercap") / zone;
+    write(folder / "name", "package-0\n");
+    write(folder / "energy_uj", "1\n");
+    write(folder / "max_energy_range_uj", "1000\n");
+  }
+  EXPECT_FALSE(find_energy_meter(root_).meter->facts().limit_w.has_value());
+  write("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "125000000\n");
+  write("sys/class/powercap/intel-rapl:0/constraint_1_power_limit_uw", "150000000\n");
+  EXPECT_FALSE(find_energy_meter(root_).meter->facts().limit_w.has_value()) << "the other package says none";
+  write("sys/class/powercap/intel-rapl:1/constraint_0_power_limit_uw", "100000000\n");
+  EXPECT_DOUBLE_EQ(*find_energy_meter(root_).meter->facts().limit_w, 250);
+}
+
+TEST(Energy, AWindowIsLongEnoughForUpdatesAndSteps) {
+  const EnergyMeterFacts meter{"m", "s", 0.01, 1e-3, {}};
+  EXPECT_DOUBLE_EQ(shortest_window_s(meter, 100), 0.02);
+  EXPECT_DOUBLE_EQ(shortest_window_s(meter, 2), 0.1);
 }
 
 TEST_F(EnergyTree, RaplCountsThroughAWrap) {

@@ -38,13 +38,14 @@ std::optional<T> read_value(const fs::path& path) {
 /// 3B, 15.10). Typical step: 61 uJ (2^-14 J); the file does not say, so the step of the file, 1 uJ, would flatter it.
 class Rapl : public EnergyMeter {
  public:
-  explicit Rapl(std::vector<Zone> zones) : zones_(std::move(zones)) {
+  Rapl(std::vector<Zone> zones, std::optional<double> limit_w) : zones_(std::move(zones)) {
     std::vector<std::string> names;
     for (const Zone& zone : zones_) names.push_back(zone.name);
     facts_ = {.name = "RAPL",
               .scope = fmt::format("{}", fmt::join(names, ", ")),
               .resolution_j = 0x1p-14 * static_cast<double>(zones_.size()),
-              .update_period_s = 1e-3};
+              .update_period_s = 1e-3,
+              .limit_w = limit_w};
   }
 
   const EnergyMeterFacts& facts() const override { return facts_; }
@@ -68,6 +69,28 @@ class Rapl : public EnergyMeter {
   std::vector<Zone> zones_;
   EnergyMeterFacts facts_;
 };
+
+/// The highest of a package's constraints (long and short term), watts.
+std::optional<double> package_limit_w(const fs::path& zone) {
+  std::optional<double> highest_uw;
+  for (const char* constraint : {"constraint_0", "constraint_1", "constraint_2"}) {
+    const auto limit_uw = read_value<double>(zone / (std::string(constraint) + "_power_limit_uw"));
+    if (limit_uw && *limit_uw > 0) highest_uw = std::max(highest_uw.value_or(0), *limit_uw);
+  }
+  if (!highest_uw) return std::nullopt;
+  return *highest_uw * 1e-6;
+}
+
+/// Of all counted zones; absent where one of them says none.
+std::optional<double> limit_w(const std::vector<Zone>& zones) {
+  double sum_w = 0;
+  for (const Zone& zone : zones) {
+    const auto of_zone_w = package_limit_w(zone.counter.parent_path());
+    if (!of_zone_w) return std::nullopt;
+    sum_w += *of_zone_w;
+  }
+  return sum_w;
+}
 
 bool is_counted(const std::string& zone_name) {
   return zone_name.starts_with("package") || zone_name == "dram";
@@ -97,9 +120,15 @@ EnergySource find_energy_meter(const fs::path& root) {
     }
   }
   if (zones.empty()) return {nullptr, refusal};
-  auto meter = std::make_unique<Rapl>(std::move(zones));
+  const std::optional<double> limit = limit_w(zones);
+  auto meter = std::make_unique<Rapl>(std::move(zones), limit);
   std::string status = fmt::format("{}: {}", meter->facts().name, meter->facts().scope);
   return {std::move(meter), std::move(status)};
+}
+
+double shortest_window_s(const EnergyMeterFacts& meter, double power_w) {
+  const double for_steps_s = power_w > 0 ? meter.resolution_j / power_w : 0;
+  return fewest_resolutions * std::max(meter.update_period_s, for_steps_s);
 }
 
 double sleep_s(double seconds) {

@@ -3,16 +3,18 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace assay {
 
 /// What a meter is. Its figures are readings of that source, never estimates.
 struct EnergyMeterFacts {
-  std::string name;            ///< "RAPL".
-  std::string scope;           ///< What the joules cover: "package-0, dram".
-  double resolution_j = 0;     ///< Smallest step of the counter.
-  double update_period_s = 0;  ///< How often the source renews it.
+  std::string name;               ///< "RAPL".
+  std::string scope;              ///< What the joules cover: "package-0, dram".
+  double resolution_j = 0;        ///< Smallest step of the counter.
+  double update_period_s = 0;     ///< How often the source renews it.
+  std::optional<double> limit_w;  ///< What the packages may draw at most, where every one of them says it.
 };
 
 /// A counter of joules.
@@ -24,6 +26,10 @@ class EnergyMeter {
   /// wraps is seen wrapping. Throws a lacking error that names the source where it stopped answering.
   virtual double read_j() = 0;
 };
+
+/// The shortest window that such a meter can tell: fewest_resolutions of its updates, and of its steps where the power
+/// is at least `power_w`.
+double shortest_window_s(const EnergyMeterFacts& meter, double power_w);
 
 /// The meter of this machine, or none and why not.
 struct EnergySource {

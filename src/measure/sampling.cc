@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/random.h"
 
 namespace assay {
@@ -119,12 +120,14 @@ class Sampler {
     const Subject& subject = subjects_[i];
     Series& series = series_[i];
     if (warm_run_s(i) < lead_in_below_s) subject.run();
-    const double energy_before_j = options_.meter ? options_.meter->read_j() : 0;
+    const std::optional<double> energy_before_j = read_energy_j();
     const Counters before = read_counters(options_.root);
     const double at_s = options_.clock.now_s();
     const double window_s = timed_s(subject, series.repetitions);
     const Counters after = read_counters(options_.root);
-    if (options_.meter) add_energy(series, options_.meter->read_j() - energy_before_j, window_s);
+    add_energy(series, energy_before_j, window_s);
+    series.timed_s += window_s;
+    series.timed_runs += series.repetitions;
     series.result_sum += subject.read_result();
     series.conditions.add(before, after);
     series.at_s.push_back(at_s - rounds_begin_s_);
@@ -132,9 +135,22 @@ class Sampler {
     read_slow_conditions(i);
   }
 
-  void add_energy(Series& series, double window_j, double window_s) const {
+  /// A meter that stops answering ends the metering, not the run: times stay good.
+  std::optional<double> read_energy_j() {
+    if (options_.meter == nullptr || !energy_fault_.empty()) return std::nullopt;
+    try {
+      return options_.meter->read_j();
+    } catch (const Error& e) {
+      energy_fault_ = e.what();
+      return std::nullopt;
+    }
+  }
+
+  void add_energy(Series& series, std::optional<double> before_j, double window_s) {
+    const std::optional<double> after_j = read_energy_j();
+    if (!before_j || !after_j) return;
     if (!series.energy) series.energy.emplace();
-    series.energy->add(options_.meter->facts(), window_j, window_s);
+    series.energy->add(options_.meter->facts(), *after_j - *before_j, window_s);
   }
 
   /// Frequency and temperature cost many file reads: after the first window, then at this interval.
@@ -181,6 +197,10 @@ class Sampler {
   }
 
   void settle(StoppedBy cause) {
+    for (Series& series : series_) {
+      series.energy_fault = energy_fault_;
+      if (!energy_fault_.empty()) series.energy.reset();
+    }
     for (const std::size_t i : sampled_) {
       const bool by_width = cause == StoppedBy::budget && is_narrow(series_[i]);
       series_[i].stopped_by = by_width ? StoppedBy::width : cause;
@@ -195,6 +215,7 @@ class Sampler {
   std::vector<double> slow_reading_s_;  ///< When each subject's frequency was last read.
   std::optional<double> begin_s_;       ///< After the first runs.
   double rounds_begin_s_ = 0;
+  std::string energy_fault_;
   int rounds_ = 0;
   int next_look_ = static_cast<int>(fewest_rounds);
 };

@@ -74,7 +74,10 @@ struct Series {
   std::vector<double> at_s;         ///< When each window began, from the start of the first round.
   double result_sum = 0;            ///< Sum of what read_result gave.
   Conditions conditions;            ///< Over its timed windows.
-  std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter.
+  std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.
+  std::string energy_fault;         ///< Why the meter stopped answering; empty: it did not.
+  double timed_s = 0;               ///< All timed windows together.
+  std::int64_t timed_runs = 0;      ///< Runs in them.
   StoppedBy stopped_by = StoppedBy::interrupted;
 
   /// Joules for one repetition, gross; absent without a meter or a window.

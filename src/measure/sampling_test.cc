@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "base/random.h"
 
 namespace assay {
@@ -57,6 +58,43 @@ TEST(Sampling, StopsAtTheBudgetWhereTheIntervalStaysWide) {
   EXPECT_EQ(series[1].stopped_by, StoppedBy::width);
   EXPECT_EQ(series[0].raw_ms.size(), series[1].raw_ms.size());
   EXPECT_GE(series[0].raw_ms.size(), 10u);
+}
+
+/// A meter that answers so many times.
+class MortalMeter : public EnergyMeter {
+ public:
+  explicit MortalMeter(int answers) : answers_(answers) {}
+  const EnergyMeterFacts& facts() const override { return facts_; }
+  double read_j() override {
+    if (answers_-- <= 0) fail_lacking("counter: stopped answering");
+    return joules_ += 1;
+  }
+
+ private:
+  EnergyMeterFacts facts_ = {.name = "m", .scope = "s", .resolution_j = 1e-3, .update_period_s = 1e-3, .limit_w = {}};
+  int answers_;
+  double joules_ = 0;
+};
+
+TEST(Sampling, AMeterThatStopsAnsweringCostsNoSample) {
+  FakeTime time;
+  const Subject subjects[] = {time.taking("a", [] { return 1.0; }), time.taking("b", [] { return 1.0; })};
+  SamplingOptions options = options_on(time);
+  options.rounds = 12;
+  MortalMeter mortal(7);
+  options.meter = &mortal;
+  for (const Series& one : sample(subjects, options)) {
+    EXPECT_EQ(one.raw_ms.size(), 12u);
+    EXPECT_FALSE(one.energy_j().has_value());
+    EXPECT_EQ(one.energy_fault, "counter: stopped answering");
+  }
+  MortalMeter sound(1000);
+  options.meter = &sound;
+  for (const Series& one : sample(subjects, options)) {
+    EXPECT_TRUE(one.energy_j().has_value());
+    EXPECT_EQ(one.timed_runs, 12);
+    EXPECT_NEAR(one.timed_s, 12, 1e-9);
+  }
 }
 
 TEST(Sampling, TakesExactlyTheRoundsAsked) {
