@@ -70,7 +70,7 @@ struct Runner {
 
   std::vector<double> losses(const QualitySet& set) const {
     Instance* const instances[] = {instance};
-    return evaluate(instances, set, options)[0].nll;
+    return evaluate(instances, set, options).qualities[0].nll;
   }
 };
 

@@ -26,7 +26,7 @@ Quality fp32_quality(const Model& model, const BenchRequest& request) {
   const MachineFacts facts = read_machine_facts();
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   Instance* const instances[] = {instance.get()};
-  return evaluate(instances, *quality_data(model, request).set, {})[0];
+  return evaluate(instances, *quality_data(model, request).set, {}).qualities[0];
 }
 
 /// The negative log-likelihoods of SmolLM2's first 1,024 ids, summed over each window. The reference took its

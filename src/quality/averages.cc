@@ -74,10 +74,10 @@ Average average(const PositionLosses& losses, const AverageOptions& options) {
     }
     all.total += batch.total;
     all.counted += batch.counted;
-    if (batch.counted > 0) batch_means.push_back(batch.mean());
+    if (batch.counted > 0) batch_means.push_back(*batch.mean());
   }
   result.scored = all.counted;
-  result.nll = options.averaging == Averaging::tokens         ? all.mean()
+  result.nll = options.averaging == Averaging::tokens         ? all.mean().value_or(0)
                : options.averaging == Averaging::batch_losses ? mean(batch_means)
                                                               : log_mean_exp(batch_means);
   return result;

@@ -27,11 +27,63 @@ double log_choose(std::int64_t n, std::int64_t k) {
          std::lgamma(static_cast<double>(n - k + 1));
 }
 
+/// The 97.5 % quantile of Student's t, from the normal one's (Abramowitz & Stegun 1972, 26.7.5): within 1 % from three
+/// degrees of freedom on.
+double t_quantile(double degrees) {
+  constexpr double z = 1.959963984540054;
+  constexpr double z3 = z * z * z;
+  constexpr double z5 = z3 * z * z;
+  constexpr double z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
+}
+
+void compare_losses(const Quality& baseline, const Quality& mine, QualityChange& c) {
+  if (mine.nll.empty()) return;
+  const auto n = static_cast<double>(mine.nll.size());
+  std::vector<double> sums;  // Of the differences in each window.
+  std::size_t next = 0;
+  for (const std::int32_t scored : mine.windows) {
+    double sum = 0;
+    for (std::int32_t i = 0; i < scored; ++i, ++next) sum += mine.nll[next] - baseline.nll[next];
+    sums.push_back(sum);
+  }
+  c.delta_nll = std::accumulate(sums.begin(), sums.end(), 0.0) / n;
+  const auto windows = static_cast<double>(sums.size());
+  if (windows < fewest_windows) return;
+  double squares = 0;
+  for (std::size_t w = 0; w < sums.size(); ++w) squares += std::pow(sums[w] - c.delta_nll * mine.windows[w], 2);
+  c.delta_nll_se = std::sqrt(squares * windows / (windows - 1)) / n;
+  const double half_width = t_quantile(windows - 1) * *c.delta_nll_se;
+  c.delta_nll_interval = {c.delta_nll - half_width, c.delta_nll + half_width};
+}
+
+void compare_answers(const Quality& baseline, const Quality& mine, QualityChange& c) {
+  if (mine.correct.empty()) return;
+  std::int64_t better = 0;
+  std::int64_t worse = 0;
+  for (std::size_t i = 0; i < mine.correct.size(); ++i) {
+    better += mine.correct[i] > baseline.correct[i] ? 1 : 0;
+    worse += mine.correct[i] < baseline.correct[i] ? 1 : 0;
+  }
+  c.accuracy_change = static_cast<double>(better - worse) / static_cast<double>(mine.correct.size());
+  c.mcnemar_p = mcnemar_exact(better, worse);
+  const double n = static_cast<double>(mine.correct.size()) + 2;
+  const auto difference = static_cast<double>(better - worse);
+  const auto changed = static_cast<double>(better + worse) + 1;
+  const double half_width = 1.959963984540054 * std::sqrt(changed - difference * difference / n) / n;
+  c.accuracy_interval = {difference / n - half_width, difference / n + half_width};
+}
+
+/// The 999th of 1,000 values is the first that may be called a 99.9th percentile.
+constexpr std::size_t fewest_for_p999 = 1000;
+
 }  // namespace
 
 QualityFigures figures(const Quality& quality) {
   QualityFigures f;
   f.scored = static_cast<std::int64_t>(quality.nll.size());
+  f.windows = static_cast<std::int64_t>(quality.windows.size());
   f.mean_nll = mean(quality.nll);
   f.perplexity = std::exp(f.mean_nll);
   f.correct = std::count(quality.correct.begin(), quality.correct.end(), 1);
@@ -50,29 +102,16 @@ double mcnemar_exact(std::int64_t better, std::int64_t worse) {
 }
 
 QualityChange compare(const Quality& baseline, const Quality& mine) {
-  ASSAY_ASSERT(baseline.nll.size() == mine.nll.size());
+  ASSAY_ASSERT(baseline.nll.size() == mine.nll.size() && baseline.windows == mine.windows);
   QualityChange c;
-  const auto n = static_cast<double>(mine.nll.size());
-  std::vector<double> differences(mine.nll.size());
-  std::int64_t better = 0;
-  std::int64_t worse = 0;
-  for (std::size_t i = 0; i < mine.nll.size(); ++i) {
-    differences[i] = mine.nll[i] - baseline.nll[i];
-    better += mine.correct[i] > baseline.correct[i] ? 1 : 0;
-    worse += mine.correct[i] < baseline.correct[i] ? 1 : 0;
-  }
-  c.delta_nll = mean(differences);
-  double squares = 0;
-  for (const double d : differences) squares += (d - c.delta_nll) * (d - c.delta_nll);
-  if (n > 1) c.delta_nll_se = std::sqrt(squares / (n - 1) / n);
-  if (n > 0) c.accuracy_change = static_cast<double>(better - worse) / n;
-  c.mcnemar_p = mcnemar_exact(better, worse);
+  compare_losses(baseline, mine, c);
+  compare_answers(baseline, mine, c);
   const auto rows = static_cast<double>(mine.kl.size());
   if (rows > 0) {
     c.kl_mean = std::accumulate(mine.kl.begin(), mine.kl.end(), 0.0) / rows;
     c.top1_agreement = static_cast<double>(mine.agreeing) / rows;
   }
-  c.kl_p999 = nearest_rank(mine.kl, 0.999);
+  if (mine.kl.size() >= fewest_for_p999) c.kl_p999 = nearest_rank(mine.kl, 0.999);
   if (mine.largest_logit > 0) c.largest_difference = mine.largest_difference / mine.largest_logit;
   return c;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "quality/evaluate.h"
@@ -9,22 +10,37 @@ namespace assay {
 
 /// Figures of one instance on a set.
 struct QualityFigures {
-  std::int64_t scored = 0;  ///< Rows that counted.
-  double mean_nll = 0;      ///< Nats; log-perplexity.
-  double perplexity = 0;    ///< exp(mean_nll)
+  std::int64_t scored = 0;   ///< Rows that counted.
+  std::int64_t windows = 0;  ///< Rows of batches that hold them.
+  double mean_nll = 0;       ///< Nats; log-perplexity.
+  double perplexity = 0;     ///< exp(mean_nll)
   std::int64_t correct = 0;
   double accuracy = 0;
 };
 QualityFigures figures(const Quality& quality);
 
+struct ChangeInterval {
+  double low = 0;
+  double high = 0;
+};
+
+/// Fewest windows that tell how much windows vary.
+constexpr std::int64_t fewest_windows = 4;
+
 /// Figures of one instance against the baseline, row by row.
 struct QualityChange {
-  double delta_nll = 0;     ///< Mean of the differences in nats.
-  double delta_nll_se = 0;  ///< Standard error of that mean: deviation of the differences over sqrt(n).
+  double delta_nll = 0;  ///< Mean of the differences in nats.
+  /// Standard error of that mean with windows as clusters: neighbouring ids are not independent. Of the ratio of sums
+  /// over windows (Cochran 1977, 6.4). Absent below fewest_windows.
+  std::optional<double> delta_nll_se;
+  std::optional<ChangeInterval> delta_nll_interval;  ///< 95 %, by Student's t with windows - 1 degrees of freedom.
   double accuracy_change = 0;
+  /// 95 %, of the difference of two matched proportions, adjusted by half a row to each kind of change (Agresti & Min
+  /// 2005): where nothing changed among few rows it is still wide.
+  ChangeInterval accuracy_interval;
   double mcnemar_p = 1;  ///< Exact two-sided McNemar test on the rows that changed.
   double kl_mean = 0;
-  double kl_p999 = 0;  ///< 99.9th percentile (nearest rank).
+  std::optional<double> kl_p999;  ///< 99.9th percentile (nearest rank); absent below 1,000 rows.
   double top1_agreement = 0;
   double largest_difference = 0;  ///< Of logits, over the largest magnitude of the baseline's.
 };

@@ -62,18 +62,55 @@ TEST(Figures, OfNothingAreZeroRowsNotANumber) {
   EXPECT_EQ(f.mean_nll, 0);
 }
 
-TEST(Compare, StandardErrorIsThatOfTheDifferencesRowByRow) {
+TEST(Compare, TheLossIsPairedAndItsErrorClusteredByWindow) {
   Quality baseline;
   baseline.nll = {1, 5, 2, 8};
   baseline.correct = {1, 0, 1, 0};
+  baseline.windows = {1, 1, 1, 1};
   Quality mine;
   mine.nll = {1.5, 5.5, 2.25, 8.75};  // differences 0.5, 0.5, 0.25, 0.75: mean 0.5, deviation sqrt(0.125 / 3)
   mine.correct = {1, 1, 1, 1};
+  mine.windows = {1, 1, 1, 1};
   const QualityChange change = compare(baseline, mine);
   EXPECT_DOUBLE_EQ(change.delta_nll, 0.5);
-  EXPECT_DOUBLE_EQ(change.delta_nll_se, std::sqrt(0.125 / 3) / 2);
+  EXPECT_DOUBLE_EQ(*change.delta_nll_se, std::sqrt(0.125 / 3) / 2) << "windows of one id: as if independent";
+  EXPECT_NEAR(change.delta_nll_interval->high, 0.5 + 3.182 * *change.delta_nll_se, 0.01 * *change.delta_nll_se * 3.2);
   EXPECT_EQ(change.accuracy_change, 0.5);
   EXPECT_EQ(change.mcnemar_p, 0.5);
+}
+
+/// A window's ids that all change alike are one observation, however many they are.
+TEST(Compare, IdsThatChangeTogetherCountOnce) {
+  Quality baseline;
+  Quality mine;
+  constexpr double shifts[] = {0.1, -0.2, 0.3, 0.2, -0.1};
+  for (const double shift : shifts) {
+    for (int i = 0; i < 100; ++i) {
+      baseline.nll.push_back(3);
+      mine.nll.push_back(3 + shift);
+    }
+    baseline.windows.push_back(100);
+  }
+  mine.windows = baseline.windows;
+  const QualityChange change = compare(baseline, mine);
+  double squares = 0;
+  for (const double shift : shifts) squares += (shift - 0.06) * (shift - 0.06);
+  EXPECT_NEAR(change.delta_nll, 0.06, 1e-12);
+  EXPECT_NEAR(*change.delta_nll_se, std::sqrt(squares / 4 / 5), 1e-12);
+  mine.windows = baseline.windows = {200, 200, 100};
+  EXPECT_FALSE(compare(baseline, mine).delta_nll_interval.has_value()) << "three windows tell nothing of windows";
+}
+
+TEST(Compare, FewRowsWithoutAChangeLeaveRoomForOne) {
+  Quality ten;
+  ten.correct.assign(10, 1);
+  EXPECT_GT(compare(ten, ten).accuracy_interval.high, 0.1);
+  Quality thousand;
+  thousand.correct.assign(1000, 1);
+  EXPECT_LT(compare(thousand, thousand).accuracy_interval.high, 0.003);
+  Quality worse = thousand;
+  for (std::size_t i = 0; i < 30; ++i) worse.correct[i] = 0;
+  EXPECT_LT(compare(thousand, worse).accuracy_interval.high, -0.015);
 }
 
 TEST(Compare, EqualRunsChangeNothing) {
@@ -84,10 +121,10 @@ TEST(Compare, EqualRunsChangeNothing) {
   baseline.agreeing = 3;
   const QualityChange change = compare(baseline, baseline);
   EXPECT_EQ(change.delta_nll, 0);
-  EXPECT_EQ(change.delta_nll_se, 0);
+  EXPECT_FALSE(change.delta_nll_se.has_value()) << "no windows";
   EXPECT_EQ(change.mcnemar_p, 1);
   EXPECT_EQ(change.kl_mean, 0);
-  EXPECT_EQ(change.kl_p999, 0);
+  EXPECT_FALSE(change.kl_p999.has_value());
   EXPECT_EQ(change.top1_agreement, 1);
   EXPECT_EQ(change.largest_difference, 0);
 }
@@ -96,21 +133,20 @@ TEST(Compare, OneRowHasNoStandardErrorAndNoneHasNoFigures) {
   Quality one;
   one.nll = {2};
   one.correct = {1};
-  EXPECT_EQ(compare(one, one).delta_nll_se, 0);
+  EXPECT_FALSE(compare(one, one).delta_nll_se.has_value());
   EXPECT_EQ(compare({}, {}).mcnemar_p, 1);
-  EXPECT_EQ(compare({}, {}).kl_p999, 0);
+  EXPECT_FALSE(compare({}, {}).kl_p999.has_value());
 }
 
 /// The 99.9th percentile of 1 .. n.
-double p999_of(int n) {
+std::optional<double> p999_of(int n) {
   Quality mine;
   for (int i = n; i >= 1; --i) mine.kl.push_back(static_cast<float>(i));
   return compare({}, mine).kl_p999;
 }
 
 TEST(Compare, PercentileIsTheNearestRank) {
-  EXPECT_EQ(p999_of(1), 1);
-  EXPECT_EQ(p999_of(999), 999);     // 998.001 of 999 values: the 999th
+  EXPECT_FALSE(p999_of(999).has_value()) << "it would be their largest";
   EXPECT_EQ(p999_of(1000), 999);    // exactly 999
   EXPECT_EQ(p999_of(1001), 1000);   // 999.999
   EXPECT_EQ(p999_of(10000), 9990);  // exactly 9,990

@@ -101,7 +101,24 @@ ScoredBatch score(OutputView logits, const QualityBatch& batch, const ScoredBatc
   return mine;
 }
 
+std::int64_t real_tokens(const QualityBatch& batch) {
+  if (batch.mask.empty()) return batch.extent.batch * batch.extent.seq;
+  return std::count_if(batch.mask.begin(), batch.mask.end(), [](std::uint8_t real) { return real != 0; });
+}
+
+/// Targets of one row of the batch that count: tokens of a window, or the one label of a classifier.
+void add_windows(const QualityBatch& batch, Quality& quality) {
+  const auto length = batch.targets.size() / static_cast<std::size_t>(batch.extent.batch);
+  for (std::size_t begin = 0; begin < batch.targets.size(); begin += length) {
+    const auto first = batch.targets.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last = first + static_cast<std::ptrdiff_t>(length);
+    const auto scored = length - static_cast<std::size_t>(std::count(first, last, ignored_label));
+    if (scored > 0) quality.windows.push_back(static_cast<std::int32_t>(scored));
+  }
+}
+
 void add_targets(const ScoredBatch& scored, const QualityBatch& batch, Quality& quality) {
+  if (!batch.targets.empty()) add_windows(batch, quality);
   for (std::size_t row = 0; row < batch.targets.size(); ++row) {
     if (batch.targets[row] == ignored_label) continue;
     quality.nll.push_back(scored.scores[row].log_sum - scored.target_logits[row]);
@@ -123,9 +140,11 @@ void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const 
 
 }  // namespace
 
-std::vector<Quality> evaluate(std::span<Instance* const> instances, const QualitySet& set,
-                              const EvaluateOptions& options) {
-  std::vector<Quality> qualities(instances.size());
+Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options) {
+  Evaluation evaluation;
+  std::vector<Quality>& qualities = evaluation.qualities;
+  qualities.resize(instances.size());
+  for (const QualityBatch& batch : set.batches) evaluation.tokens_of_set += real_tokens(batch);
   std::vector<CurrentPlan> plans;
   for (Instance* instance : instances) plans.emplace_back(*instance);
   for (std::size_t b = 0; b < set.batches.size(); ++b) {
@@ -139,8 +158,9 @@ std::vector<Quality> evaluate(std::span<Instance* const> instances, const Qualit
       add_divergence(mine, baseline ? *baseline : mine, batch, qualities[i]);
       if (!baseline) baseline = std::move(mine);
     }
+    evaluation.tokens += real_tokens(batch);
   }
-  return qualities;
+  return evaluation;
 }
 
 }  // namespace assay

@@ -24,17 +24,23 @@ struct QualityBatch {
   std::vector<std::int32_t> targets;
 };
 
+/// How much of a text a set holds.
+enum class Taken : std::uint8_t { all, beginning };
+
 /// Data cut into batches by a named protocol.
 struct QualitySet {
   std::string data;      ///< "test.txt, first 8,192 tokens"
   std::string protocol;  ///< "window 128", "stride 512/256", "padded-lines 128", "one sentence a row, padded to 64"
   std::vector<QualityBatch> batches;
+  std::int64_t tokens = 0;  ///< Of a text: ids that were taken, overlaps counted once.
+  Taken taken = Taken::all;
 };
 
 /// What one instance did on every row of a set; rows in the set's order, so that two instances compare row by row.
 struct Quality {
   std::vector<double> nll;            ///< Negative log-likelihood of the target, nats; rows that count.
   std::vector<std::uint8_t> correct;  ///< Target is the arg max; rows that count.
+  std::vector<std::int32_t> windows;  ///< How many rows count in each row of a batch that has any, in their order.
   std::vector<float> kl;              ///< KL(baseline || this) of every real row, nats.
   std::int64_t agreeing = 0;          ///< Real rows with the baseline's arg max.
   double largest_difference = 0;      ///< Of any logit from the baseline's.
@@ -48,10 +54,17 @@ struct EvaluateOptions {
   std::function<void(double share_done)> progress;
 };
 
+/// What became of a whole set.
+struct Evaluation {
+  std::vector<Quality> qualities;  ///< One an instance, all over the same batches.
+  std::int64_t tokens = 0;         ///< Real ones that were run, the same for every instance.
+  std::int64_t tokens_of_set = 0;  ///< More than `tokens` after an interrupt.
+  bool is_whole() const { return tokens == tokens_of_set; }
+};
+
 /// Runs every instance on every batch, the first one being the baseline of the others. The instances' program gives
 /// `logits` for all positions; their ids are inside the vocabulary and targets inside the classes. Memory beside the
 /// weights: a plan of each instance at the set's shape.
-std::vector<Quality> evaluate(std::span<Instance* const> instances, const QualitySet& set,
-                              const EvaluateOptions& options);
+Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options);
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,11 @@ constexpr std::int32_t ignored_label = -100;
 struct Loss {
   double total = 0;
   std::int64_t counted = 0;
-  double mean() const { return counted == 0 ? 0 : total / static_cast<double>(counted); }
+  /// Absent where nothing counts: a mean of nothing is not 0.
+  std::optional<double> mean() const {
+    if (counted == 0) return std::nullopt;
+    return total / static_cast<double>(counted);
+  }
 };
 
 /// -log softmax(logits)[label] of one row, in f64 from the f32 logits; label inside the row.

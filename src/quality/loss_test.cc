@@ -46,14 +46,14 @@ TEST(CrossEntropy, SkipsIgnoredLabels) {
   const Loss loss = cross_entropy(logits.view(), labels);
   EXPECT_EQ(loss.counted, 2);
   EXPECT_NEAR(loss.total, std::log(2.0) + std::log(4.0), 1e-7);
-  EXPECT_NEAR(loss.mean(), std::log(8.0) / 2, 1e-7);
+  EXPECT_NEAR(*loss.mean(), std::log(8.0) / 2, 1e-7);
 }
 
 TEST(CrossEntropy, OfNothingIsZero) {
   const Tensor logits = tensor_of({1, 2}, {1, 2});
   const std::int32_t labels[] = {ignored_label};
   EXPECT_EQ(cross_entropy(logits.view(), labels).counted, 0);
-  EXPECT_EQ(cross_entropy(logits.view(), labels).mean(), 0);
+  EXPECT_FALSE(cross_entropy(logits.view(), labels).mean().has_value());
 }
 
 TEST(CrossEntropy, RefusesALabelOutsideTheClasses) {

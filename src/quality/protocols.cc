@@ -86,7 +86,12 @@ QualitySet windows(std::span<const std::int32_t> ids, const ProtocolOptions& opt
   if (overlapping && (options.stride < 1 || options.stride >= options.window)) {
     fail_user("stride {}: must be between 1 and the window {} less one", options.stride, options.window);
   }
-  if (options.most_tokens > 0) ids = ids.first(std::min(ids.size(), static_cast<std::size_t>(options.most_tokens)));
+  QualitySet set;
+  if (options.most_tokens > 0 && ids.size() > static_cast<std::size_t>(options.most_tokens)) {
+    ids = ids.first(static_cast<std::size_t>(options.most_tokens));
+    set.taken = Taken::beginning;
+  }
+  set.tokens = static_cast<std::int64_t>(ids.size());
   const auto window = static_cast<std::size_t>(options.window);
   const std::size_t step = overlapping ? static_cast<std::size_t>(options.stride) : window;
   std::vector<Row> rows;
@@ -97,7 +102,6 @@ QualitySet windows(std::span<const std::int32_t> ids, const ProtocolOptions& opt
     if (first_scored < part.size()) rows.push_back(next_token_row(part, overlapping ? first_scored : 1));
     if (begin + window >= ids.size()) break;
   }
-  QualitySet set;
   set.protocol = overlapping ? fmt::format("stride {}/{}", options.window, options.stride)
                              : fmt::format("window {}", options.window);
   set.batches = batch_equal(rows, options.batch);
@@ -108,12 +112,15 @@ QualitySet padded_lines(std::string_view text, const Tokenizer& tokenizer, std::
                         const ProtocolOptions& options) {
   QualitySet set;
   set.protocol = fmt::format("padded-lines {}", options.window);
-  std::int64_t tokens = 0;
   for (const std::string_view line : lines_of(text)) {
     std::vector<std::int32_t> ids = tokenizer.encode(line);
     ids.resize(std::min(ids.size(), static_cast<std::size_t>(options.window)));
-    if (options.most_tokens > 0 && tokens + static_cast<std::int64_t>(ids.size()) > options.most_tokens) break;
-    tokens += static_cast<std::int64_t>(ids.size());
+    const auto length = static_cast<std::int64_t>(ids.size());
+    if (options.most_tokens > 0 && set.tokens + length > options.most_tokens) {
+      set.taken = Taken::beginning;
+      break;
+    }
+    set.tokens += length;
     if (set.batches.empty() || set.batches.back().extent.batch == options.batch)
       set.batches.push_back({{0, options.window}, {}, {}, {}});
     append_padded(set.batches.back(), ids, padding);
