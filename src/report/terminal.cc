@@ -21,7 +21,7 @@ constexpr const char* red = "31";
 
 /// Longer precision names (with overrides) get a line of their own.
 constexpr std::size_t widest_precision = 12;
-constexpr std::size_t narrowest_cut = 8;
+constexpr std::size_t narrowest_cut = 8;  // "emulated" whole
 
 std::string line_of_title(const char* title, std::size_t which) {
   const std::string text = title;
@@ -76,7 +76,6 @@ class Writer {
       }
       widths_.push_back(width);
     }
-    widths_.front() = std::max<std::size_t>(widths_.front(), widest_precision);
     gap_ = total_width() <= options_.width ? 2 : 1;
     shrink();
   }

@@ -39,7 +39,8 @@ OrderedJson value_json(const LedgerRow& row) {
           {"stored", name(row.stored)},
           {"verdict", name(row.verdict)},
           {"evidence", row.evidence},
-          {"device", row.device}};
+          {"device", row.device},
+          {"flops", row.flops}};
 }
 template <typename T>
 OrderedJson value_json(const std::optional<T>& value) {
@@ -101,6 +102,7 @@ void read(const Json& json, LedgerRow& row) {
   row.verdict = verdict_of(json.at("verdict"));
   json.at("evidence").get_to(row.evidence);
   json.at("device").get_to(row.device);
+  json.at("flops").get_to(row.flops);
 }
 template <typename T>
 void read(const Json& json, std::optional<T>& value) {
@@ -144,6 +146,14 @@ std::string value_text(const std::vector<T>& values) {
 }
 
 }  // namespace
+
+OrderedJson to_json(const LedgerRow& row) {
+  return value_json(row);
+}
+
+OrderedJson to_json(const LedgerInput& input) {
+  return value_json(input);
+}
 
 OrderedJson to_json(const Record& record) {
   OrderedJson json = OrderedJson::object();

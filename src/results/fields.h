@@ -27,6 +27,8 @@ struct Field {
 /// Every field, in the order in which they are written.
 std::span<const Field> record_fields();
 
+OrderedJson to_json(const LedgerRow& row);
+OrderedJson to_json(const LedgerInput& input);
 /// All fields; absent values are null. Numbers that JSON cannot hold (infinite, NaN) are null too.
 OrderedJson to_json(const Record& record);
 /// The way back. Throws a user error naming `source` and the field that is missing or of another type.

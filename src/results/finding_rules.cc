@@ -31,17 +31,18 @@ std::string why_not_faster(const Cell& cell, const Record& row) {
 }
 
 Judgement says_slower(const Cell& cell, const Record& row) {
-  if (is_baseline(cell, row) || !cell.baseline || !row.speedup || row.speedup_high.value_or(*row.speedup) >= 1)
-    return {};
-  return {
-      fmt::format("{} is slower than {} here, {} against {} ({} as fast): {}.", row.precision, cell.baseline->precision,
-                  milliseconds(row), milliseconds(*cell.baseline), times(*row.speedup), why_not_faster(cell, row)),
-      {}};
+  if (is_baseline(cell, row) || !cell.baseline || !row.speedup || row.speedup_high.value_or(1) >= 1) return {};
+  return {fmt::format("{} is slower than {} here, {} against {} ms ({} as fast): {}.", row.precision,
+                      cell.baseline->precision, milliseconds(row),
+                      format_significant(row.baseline_median_ms.value_or(*cell.baseline->median_ms)),
+                      times(*row.speedup), why_not_faster(cell, row)),
+          {}};
 }
 
 Judgement says_mixed_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (!precision || precision->rule != Activations::autocast_lists || !row.model_bytes || !cell.baseline) return {};
+  if (is_overridden(row)) return {};
   std::string text =
       fmt::format("{} stores {}, as {} does: its weights stay {} and are cast for the matmuls", row.precision,
                   megabytes(static_cast<double>(*row.model_bytes)), cell.baseline->precision, name(precision->weights));
@@ -76,19 +77,19 @@ Judgement says_below_matmul(const Cell& cell, const Record& row) {
 Judgement says_widened(const Cell&, const Record& row) {
   const LedgerRow* dominant = dominant_row(row);
   const Precision* precision = precision_row(row);
-  if (!dominant || !precision || dominant->operand == precision->operand) return {};
+  if (!dominant || !precision || is_overridden(row) || dominant->operand == precision->operand) return {};
   return {fmt::format("{} multiplies in {}, not in {}: {} ({}).", row.precision, name(dominant->operand),
                       name(precision->operand), name(dominant->verdict), dominant->evidence),
           {}};
 }
 
 Judgement says_quality(const Cell& cell, const Record& row) {
-  const auto equal = is_quality_equal(row);
-  if (is_baseline(cell, row) || !equal || *equal) return {};
+  if (is_baseline(cell, row) || !is_quality_changed(row).value_or(false)) return {};
   if (row.delta_log_perplexity) {
-    return {fmt::format("{} changes log-perplexity by {:+.4f} +- {:.4f} nat (perplexity {}): more than noise.",
-                        row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_se,
-                        format_significant(row.perplexity.value_or(0), 4)),
+    return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}] (perplexity {}): more than "
+                        "noise.",
+                        row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_low,
+                        *row.delta_log_perplexity_high, format_significant(row.perplexity.value_or(0), 4)),
             {}};
   }
   return {fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.precision,
@@ -117,8 +118,10 @@ const Record* best_of(const std::vector<const Record*>& rows, Less&& less) {
   return best == rows.end() ? nullptr : *best;
 }
 
+/// Medians compare within a group only; beyond it each row's speed-up over its own baseline does.
 bool is_faster(const Record* a, const Record* b) {
-  return a->median_ms.value_or(INFINITY) < b->median_ms.value_or(INFINITY);
+  if (were_interleaved(*a, *b)) return a->median_ms.value_or(INFINITY) < b->median_ms.value_or(INFINITY);
+  return a->speedup.value_or(0) > b->speedup.value_or(0);
 }
 
 std::string speed_of(const Record& row) {
@@ -129,27 +132,54 @@ std::string for_latency(const Cell& cell) {
   const Record* fastest = best_of(cell.measured, is_faster);
   std::string text = fmt::format("for latency {} ({})", fastest->precision, speed_of(*fastest));
   for (const Record* row : cell.measured) {
-    if (row != fastest && row->ci_low_ms && fastest->ci_low_ms && is_tie(*row, *fastest)) {
+    if (row == fastest) continue;
+    if (!were_interleaved(*row, *fastest)) {
+      text += fmt::format(", compared with {} by speed-ups since the two were not timed interleaved", row->precision);
+    } else if (row->ci_low_ms && fastest->ci_low_ms && is_tie(*row, *fastest)) {
       text += fmt::format(", with {} not told apart from it", row->precision);
     }
   }
   return text;
 }
 
-std::string for_quality(const Cell& cell) {
-  std::vector<const Record*> equal;
+std::vector<const Record*> rows_that_are(const Cell& cell, Equivalence wanted) {
+  std::vector<const Record*> rows;
   for (const Record* row : cell.measured) {
-    if (is_quality_equal(*row).value_or(false)) equal.push_back(row);
+    if (!is_baseline(cell, *row) && quality_equivalence(*row) == wanted) rows.push_back(row);
   }
+  return rows;
+}
+
+std::string for_quality(const Cell& cell) {
+  if (!cell.baseline) return "";
+  const bool any = std::any_of(cell.measured.begin(), cell.measured.end(),
+                               [](const Record* row) { return quality_equivalence(*row).has_value(); });
+  if (!any) return "for quality no advice (no scores against the baseline)";
+  std::vector<const Record*> equal = rows_that_are(cell, Equivalence::equal);
+  equal.push_back(cell.baseline);
   const Record* fastest = best_of(equal, is_faster);
-  if (!fastest && !cell.baseline) return "";
-  if (!fastest) {
-    const bool any = std::any_of(cell.measured.begin(), cell.measured.end(),
-                                 [](const Record* row) { return is_quality_equal(*row).has_value(); });
-    return any ? fmt::format("for quality {}, which no other equals within noise", cell.baseline->precision)
-               : "for quality no advice (no scores against the baseline)";
-  }
-  return fmt::format("for speed at {}'s quality {} ({})", fastest->baseline, fastest->precision, speed_of(*fastest));
+  return fmt::format("for speed at {}'s quality {} ({})", cell.baseline->precision, fastest->precision,
+                     speed_of(*fastest));
+}
+
+Judgement says_quality_unknown(const Cell& cell, const Record&) {
+  const std::vector<const Record*> unknown = rows_that_are(cell, Equivalence::cannot_tell);
+  if (unknown.empty() || !cell.baseline) return {};
+  std::string names;
+  for (const Record* row : unknown) names += (names.empty() ? "" : ", ") + row->precision;
+  return {
+      fmt::format("Whether the quality of {} equals {}'s cannot be told from {}: the 95 % interval of the change is "
+                  "not within {} nat or {} point of none, nor outside.",
+                  names, cell.baseline->precision, scored_words(*unknown.front()), log_perplexity_margin,
+                  100 * accuracy_margin),
+      {}};
+}
+
+Judgement says_doubtful(const Cell& cell, const Record&) {
+  if (cell.doubtful.empty()) return {};
+  std::string names;
+  for (const Record* row : cell.doubtful) names += (names.empty() ? "" : ", ") + row->precision;
+  return {fmt::format("Nothing is concluded from {}: grade D.", names), {}};
 }
 
 std::string for_size(const Cell& cell) {
@@ -177,7 +207,8 @@ constexpr auto finding = RuleKind::finding;
 
 constexpr Rule findings[] = {
     {"advice", finding, ' ', RuleScope::cell, "median_ms; quality fields; model_bytes",
-     "The fastest precision, the fastest one whose quality equals the baseline's within noise, and the smallest.",
+     "The fastest precision, the fastest one whose quality equals the baseline's (the interval of its change lies "
+     "within 0.01 nat or 1 point), and the smallest.",
      says_advice},
     {"slower", finding, ' ', RuleScope::row, "speedup, speedup_high, ledger, matmul peaks",
      "A precision is slower than the baseline (the whole interval below 1), and why.", says_slower},
@@ -188,8 +219,11 @@ constexpr Rule findings[] = {
      "The matmuls multiply in another dtype than the precision's.", says_widened},
     {"mixed_size", finding, ' ', RuleScope::row, "model_bytes", "Why a mixed precision has the baseline's size.",
      says_mixed_size},
-    {"quality_changed", finding, ' ', RuleScope::row, "delta_log_perplexity and its error, or mcnemar_p",
-     "Quality changed by more than two standard errors, or McNemar's p is at most 0.05.", says_quality},
+    {"quality_changed", finding, ' ', RuleScope::row, "the interval of delta_log_perplexity, or mcnemar_p",
+     "The interval of the change leaves 0 out, or McNemar's p is at most 0.05.", says_quality},
+    {"quality_unknown", finding, ' ', RuleScope::cell, "the interval of delta_log_perplexity or of accuracy_change",
+     "The interval of the change lies neither within the margin nor outside of it.", says_quality_unknown},
+    {"grade_d", finding, ' ', RuleScope::cell, "trust", "Rows of grade D are left out of all findings.", says_doubtful},
     {"first_call", finding, ' ', RuleScope::cell, "first_ms, median_ms",
      "A first run took more than three times the median.", says_first_call},
 };

@@ -14,17 +14,18 @@ Judgement says_duration(const Cell&, const Record& row) {
 }
 
 Judgement says_instruction_peak(const Cell&, const Record& row) {
-  if (!row.gflops || row.instruction_peak_gflops.value_or(0) <= 0) return {};
-  if (*row.gflops <= tolerance * *row.instruction_peak_gflops) return {};
-  return {fmt::format("{} GFLOP/s is {} the rate that its instructions reach without memory ({} GFLOP/s)",
-                      format_significant(*row.gflops), times(*row.gflops / *row.instruction_peak_gflops),
-                      format_significant(*row.instruction_peak_gflops)),
+  if (are_peaks_busy(row) || !row.instruction_ms || row.median_ms.value_or(0) <= 0) return {};
+  if (*row.instruction_ms <= tolerance * *row.median_ms) return {};
+  return {fmt::format("{} is {} the rate that its instructions reach without memory: they alone take {} ms for its "
+                      "matrix products",
+                      milliseconds(row), times(*row.instruction_ms / *row.median_ms),
+                      format_significant(*row.instruction_ms)),
           {}};
 }
 
 Judgement says_bandwidth(const Cell&, const Record& row) {
   if (!row.weight_bytes_read || !row.cache_bytes || !row.median_ms) return {};
-  if (row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
+  if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
   // What the caches can hold from one pass to the next need not come from memory; the rest must.
   const double from_memory = std::max(0.0, *row.weight_bytes_read - *row.cache_bytes);
   const double rate = from_memory / (*row.median_ms * 1e-3);
@@ -43,7 +44,7 @@ Judgement says_power(const Cell&, const Record& row) {
 
 Judgement says_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
-  if (!cell.baseline || !precision || size_of(precision->weights) != 2) return {};
+  if (!cell.baseline || !precision || is_overridden(row) || size_of(precision->weights) != 2) return {};
   if (!row.model_bytes || !cell.baseline->model_bytes || *row.model_bytes <= *cell.baseline->model_bytes) return {};
   const Precision* base = precision_row(*cell.baseline);
   if (!base || size_of(base->weights) != 4) return {};
@@ -57,13 +58,15 @@ constexpr auto row = RuleScope::row;
 
 constexpr Rule gates[] = {
     {"negative_duration", gate, 'D', row, "raw_ms", "A sample lasts no time, or less.", says_duration},
-    {"instruction_peak", gate, 'D', row, "gflops, instruction_peak_gflops",
-     "Achieved rate above 1.05x the rate of the operand dtype's instruction from registers.", says_instruction_peak},
+    {"instruction_peak", gate, 'D', row, "median_ms, instruction_ms, peaks_measured_share",
+     "Faster than 1.05x what each matrix product's operands reach in an instruction from registers, row by row of the "
+     "ledger.",
+     says_instruction_peak},
     {"bandwidth", gate, 'D', row, "weight_bytes_read, cache_bytes, bandwidth_bytes_per_s, median_ms",
      "Weights beyond the last-level cache read at above 1.05x the measured bandwidth.", says_bandwidth},
     {"power_limit", gate, 'D', row, "power_w, power_limit_w", "Power above the limit of the board.", says_power},
     {"size_16_bit", gate, 'D', row, "model_bytes of the row and of the baseline",
-     "A 16-bit model larger than its 32-bit one.", says_size},
+     "A 16-bit model larger than its 32-bit one; not asked of overrides by role.", says_size},
 };
 
 }  // namespace

@@ -20,7 +20,14 @@ inline LedgerRow made_up_row(const std::string& precision, DType operand, Verdic
           .stored = DType::f32,
           .verdict = verdict,
           .evidence = "matmul measured at 6.5x fp32",
-          .device = "cpu"};
+          .device = "cpu",
+          .flops = 3.4e10 / 3};
+}
+
+/// What the three rows of the ledger take at the record's peaks.
+inline void set_peak_times(Record& record) {
+  record.instruction_ms = *record.flops / *record.instruction_peak_gflops * 1e-6;
+  record.matmul_ms = *record.flops / *record.matmul_peak_gflops * 1e-6;
 }
 
 /// A sound row: 40 quiet samples around `median_ms`, graded A.
@@ -49,12 +56,17 @@ inline Record made_up_record(const std::string& precision, double median_ms, DTy
   record.ci_high_ms = 1.005 * median_ms;
   record.asked_width = 0.02;
   record.stopped_by = "width";
+  record.timed_runs = 40;
+  record.timed_s = 0.04 * median_ms;
+  record.group = 1;
   record.flops = 3.4e10;
   record.moved_bytes = 6e8;
   record.weight_bytes_read = 5.38e8;
   record.instruction_peak_gflops = 420;
   record.matmul_peak_gflops = 377;
   record.baseline_matmul_peak_gflops = 377;
+  set_peak_times(record);
+  record.peaks_measured_share = 0.99;
   record.peak_gflops = 377;
   record.peak_kind = "best matmul, f32 operands";
   record.bandwidth_bytes_per_s = 2e10;
@@ -68,6 +80,7 @@ inline Record made_up_record(const std::string& precision, double median_ms, DTy
   record.perplexity = 18.21;
   record.log_perplexity = 2.902;
   record.scored = 8192;
+  record.scored_windows = 64;
   record.foreign_load = 0.004;
   record.stolen_share = 0.0;
   record.frequency_before_mhz = 2600;
@@ -86,8 +99,11 @@ inline Record compared(Record record, double speedup, double delta, double delta
   record.speedup = speedup;
   record.speedup_low = 0.98 * speedup;
   record.speedup_high = 1.02 * speedup;
+  record.baseline_median_ms = 150;
   record.delta_log_perplexity = delta;
   record.delta_log_perplexity_se = delta_se;
+  record.delta_log_perplexity_low = delta - 2 * delta_se;
+  record.delta_log_perplexity_high = delta + 2 * delta_se;
   record.kl_mean = 1.2e-5;
   record.kl_p999 = 3e-4;
   record.top1_agreement = 0.9983;
@@ -101,6 +117,7 @@ inline Record in_16_bits(Record record, DType operand, double matmul_ratio) {
   record.matmul_peak_gflops = matmul_ratio * 377;
   record.peak_gflops = record.matmul_peak_gflops;
   record.peak_kind = std::string("best matmul, ") + name(operand) + " operands";
+  set_peak_times(record);
   derive(record);
   return record;
 }
@@ -115,6 +132,7 @@ inline std::vector<Record> made_up_cell() {
   Record int8 = in_16_bits(compared(made_up_record("int8", 30, DType::s8), 5, 0.012, 0.002), DType::s8, 14);
   int8.model_bytes = 137'000'000;
   int8.instruction_peak_gflops = 12000;
+  set_peak_times(int8);
   int8.perplexity = 18.43;
   Record fp32 = compared(made_up_record("fp32", 150), 1, 0, 0);
   std::vector<Record> cell = {fp32, mixed, bf16, int8};

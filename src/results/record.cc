@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <tuple>
@@ -11,17 +12,11 @@ namespace {
 
 constexpr std::array status_names = {"ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted"};
 
-std::vector<const LedgerRow*> rows_where(const Record& record, bool (*wanted)(const LedgerRow&)) {
+std::vector<const LedgerRow*> working_rows(const Record& record) {
   std::vector<const LedgerRow*> rows;
   for (const LedgerRow& row : record.ledger) {
-    if (wanted(row)) rows.push_back(&row);
+    if (multiplies(row)) rows.push_back(&row);
   }
-  return rows;
-}
-
-std::vector<const LedgerRow*> working_rows(const Record& record) {
-  std::vector<const LedgerRow*> rows = rows_where(record, is_linear);
-  if (rows.empty()) rows = rows_where(record, multiplies);
   if (!rows.empty()) return rows;
   for (const LedgerRow& row : record.ledger) rows.push_back(&row);
   return rows;
@@ -45,29 +40,34 @@ bool is_linear(const LedgerRow& row) {
 }
 
 bool multiplies(const LedgerRow& row) {
-  return is_linear(row) || row.operation == "attention" || row.operation == "attention_scores" ||
-         row.operation == "attention_context";
+  constexpr std::array products = {
+      "attention",          "attention_scores",      "attention_context",     "attention_context_transposed",
+      "attention_gradient", "linear_input_gradient", "linear_weight_gradient"};
+  return is_linear(row) || std::find(products.begin(), products.end(), row.operation) != products.end();
 }
 
 void derive(Record& record) {
+  if (record.timed_runs && record.timed_s.value_or(0) > 0) {
+    record.samples_per_s = static_cast<double>(record.batch * *record.timed_runs) / *record.timed_s;
+    record.tokens_per_s = *record.samples_per_s * static_cast<double>(record.seq);
+  }
+  if (record.energy_j && record.samples_per_s) record.power_w = *record.energy_j * *record.samples_per_s;
   if (!record.median_ms || *record.median_ms <= 0) return;
   const double median_s = *record.median_ms * 1e-3;
-  record.samples_per_s = static_cast<double>(record.batch) / median_s;
-  record.tokens_per_s = *record.samples_per_s * static_cast<double>(record.seq);
   if (record.flops) record.gflops = *record.flops / median_s * 1e-9;
   if (record.gflops && record.peak_gflops.value_or(0) > 0) record.peak_share = *record.gflops / *record.peak_gflops;
   if (record.moved_bytes) record.bytes_per_s = *record.moved_bytes / median_s;
-  if (record.energy_j) record.power_w = *record.energy_j * *record.samples_per_s;
 }
 
 const LedgerRow* dominant_row(const Record& record) {
-  std::map<std::tuple<DType, DType, Verdict>, int> counts;
+  std::map<std::tuple<DType, DType, Verdict>, double> work;
   const LedgerRow* best = nullptr;
-  int most = 0;
+  double most = 0;
   for (const LedgerRow* row : working_rows(record)) {
-    const int count = ++counts[{row->operand, row->accumulator, row->verdict}];
-    if (count <= most) continue;
-    most = count;
+    // An operation that counts no FLOPs still ran.
+    const double flops = work[{row->operand, row->accumulator, row->verdict}] += std::max(row->flops, 1.0);
+    if (flops <= most) continue;
+    most = flops;
     best = row;
   }
   return best;

@@ -43,6 +43,7 @@ struct Record {
   std::int64_t seed = 0;
   std::string machine;
   std::string build;
+  std::optional<std::int64_t> group;
 
   // Outcome.
   Status status = Status::ok;
@@ -66,6 +67,9 @@ struct Record {
   std::optional<double> ci_high_ms;
   std::optional<double> asked_width;
   std::optional<std::string> stopped_by;
+  std::optional<std::int64_t> timed_runs;
+  std::optional<double> timed_s;
+  std::optional<double> baseline_median_ms;
   std::optional<double> speedup;
   std::optional<double> speedup_low;
   std::optional<double> speedup_high;
@@ -86,6 +90,9 @@ struct Record {
   std::optional<double> instruction_peak_gflops;
   std::optional<double> matmul_peak_gflops;
   std::optional<double> baseline_matmul_peak_gflops;
+  std::optional<double> instruction_ms;
+  std::optional<double> matmul_ms;
+  std::optional<double> peaks_measured_share;
   std::optional<double> bandwidth_bytes_per_s;
   std::optional<double> cache_bytes;
   std::optional<double> power_limit_w;
@@ -113,10 +120,15 @@ struct Record {
   std::optional<double> log_perplexity;
   std::optional<double> delta_log_perplexity;
   std::optional<double> delta_log_perplexity_se;
+  std::optional<double> delta_log_perplexity_low;
+  std::optional<double> delta_log_perplexity_high;
+  std::optional<std::int64_t> scored_windows;
   std::optional<double> accuracy;
   std::optional<std::int64_t> correct;
   std::optional<std::int64_t> scored;
   std::optional<double> accuracy_change;
+  std::optional<double> accuracy_change_low;
+  std::optional<double> accuracy_change_high;
   std::optional<double> mcnemar_p;
   std::optional<double> kl_mean;
   std::optional<double> kl_p999;
@@ -143,8 +155,8 @@ struct Record {
   std::vector<LedgerRow> ledger;
 };
 
-/// Fills samples_per_s, tokens_per_s, gflops, peak_share, bytes_per_s, power_w from the median and the plan's figures;
-/// what lacks its ingredients stays absent.
+/// Fills gflops, peak_share and bytes_per_s from the median and the plan's figures, samples_per_s, tokens_per_s and
+/// power_w from the totals over all windows; what lacks its ingredients stays absent.
 void derive(Record& record);
 
 /// A product with a weight.
@@ -152,8 +164,8 @@ bool is_linear(const LedgerRow& row);
 /// A matrix product of any kind: with a weight, or inside attention.
 bool multiplies(const LedgerRow& row);
 
-/// The ledger rows of the operations that do most of the work (linear, else matmul and attention, else all), as the
-/// group that most of them share. Null for an empty ledger.
+/// Of the ledger rows that multiply matrices (of all, where none does), one of the group with the same operand,
+/// accumulator and verdict that does the most FLOPs. Null for an empty ledger.
 const LedgerRow* dominant_row(const Record& record);
 /// "bf16/f32 native": operand, accumulator and verdict of dominant_row; empty for an empty ledger.
 std::string what_ran(const Record& record);

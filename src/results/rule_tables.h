@@ -19,9 +19,31 @@ std::span<const Rule> expectation_rules();
 
 /// The row of the precision table behind "bf16[softmax=f32]"; null for a name that is not in it (a peer).
 const Precision* precision_row(const Record& record);
-/// Whether quality equals the baseline's within noise: change of log-perplexity within two standard errors, or
-/// McNemar's p above 0.05. Absent where neither was measured.
-std::optional<bool> is_quality_equal(const Record& record);
+/// "bf16[head=f32]": what its row says of sizes and operands no longer holds for all of it.
+bool is_overridden(const Record& record);
+
+/// How far quality may change and still count as equal: a hundredth of a nat is 1 % of perplexity.
+constexpr double log_perplexity_margin = 0.01;
+constexpr double accuracy_margin = 0.01;
+/// An equivalence test (Schuirmann 1987) by the 95 % interval of the change from the baseline.
+enum class Equivalence : std::uint8_t {
+  equal,       ///< The whole interval lies within the margin.
+  different,   ///< The whole interval lies outside of it.
+  cannot_tell  ///< Neither, or too few windows for an interval. Finding no difference is not this.
+};
+/// Absent where no change was measured.
+std::optional<Equivalence> quality_equivalence(const Record& record);
+/// "8,192 tokens in 64 windows", "10 rows".
+std::string scored_words(const Record& record);
+/// Whether the change is told apart from none at 95 %. Absent where no change was measured, or no interval of it.
+std::optional<bool> is_quality_changed(const Record& record);
+
+/// The row's baseline where that was found impossible, else null.
+const Record* impossible_baseline(const Cell& cell, const Record& row);
+/// Whether the peaks were measured while others had more than half of the time: then they bound nothing.
+bool are_peaks_busy(const Record& record);
+/// Whether two rows were timed interleaved, so that their times compare.
+bool were_interleaved(const Record& a, const Record& b);
 /// Rate of the row's matmul over the baseline's; absent where not both were measured.
 std::optional<double> matmul_ratio(const Record& record);
 /// Whether two measured rows' intervals of the median overlap, or one has none.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -36,6 +37,38 @@ std::vector<Cell> cells_of(const std::vector<Record>& records) {
     if (record.precision == record.baseline) cell->baseline = &record;
   }
   return cells;
+}
+
+/// Calls `change` with every record that has samples and its cell.
+void for_samples(std::vector<Record>& records, void (*change)(const Cell& cell, Record& record)) {
+  for (const Cell& cell : cells_of(records)) {
+    for (Record& record : records) {
+      if (record.samples > 0 && key_of(record) == key_of(*cell.records.front())) change(cell, record);
+    }
+  }
+}
+
+/// The cell as findings see it: rows of grade D prove nothing.
+Cell without_doubtful(const Cell& cell) {
+  const auto is_doubtful = [](const Record* row) { return row->trust == "D"; };
+  Cell trusted = cell;
+  std::copy_if(cell.measured.begin(), cell.measured.end(), std::back_inserter(trusted.doubtful), is_doubtful);
+  std::erase_if(trusted.measured, is_doubtful);
+  if (trusted.baseline && is_doubtful(trusted.baseline)) trusted.baseline = nullptr;
+  return trusted;
+}
+
+/// What compares with a baseline whose figures are wrong is wrong too.
+void withhold_comparison(const Cell& cell, Record& record) {
+  if (impossible_baseline(cell, record) == nullptr) return;
+  for (const auto member :
+       {&Record::speedup, &Record::speedup_low, &Record::speedup_high, &Record::baseline_median_ms,
+        &Record::delta_log_perplexity, &Record::delta_log_perplexity_se, &Record::delta_log_perplexity_low,
+        &Record::delta_log_perplexity_high, &Record::accuracy_change, &Record::accuracy_change_low,
+        &Record::accuracy_change_high, &Record::mcnemar_p, &Record::kl_mean, &Record::kl_p999, &Record::top1_agreement,
+        &Record::max_logit_difference}) {
+    (record.*member).reset();
+  }
 }
 
 void apply_gate(const Cell& cell, Record& record) {
@@ -88,7 +121,10 @@ Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
 
 void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings) {
   std::vector<const Record*> rows = cell.measured;
-  if (rule.scope == RuleScope::cell && !rows.empty()) rows = {cell.baseline ? cell.baseline : rows.front()};
+  if (rule.scope == RuleScope::cell) {
+    if (rows.empty()) rows = cell.doubtful;
+    if (!rows.empty()) rows = {cell.baseline ? cell.baseline : rows.front()};
+  }
   for (const Record* row : rows) {
     Judgement judgement = rule.judge(cell, *row);
     if (!judgement.text.empty()) findings.push_back(finding_of(rule, *row, std::move(judgement)));
@@ -114,6 +150,14 @@ std::span<const Rule> rules() {
   return all;
 }
 
+const Record* impossible_baseline(const Cell& cell, const Record& row) {
+  if (row.precision == row.baseline) return nullptr;
+  for (const Record* other : cell.records) {
+    if (other->precision == row.baseline && other->status == Status::impossible) return other;
+  }
+  return nullptr;
+}
+
 const Precision* precision_row(const Record& record) {
   const std::string base = record.precision.substr(0, record.precision.find('['));
   for (const Precision& row : precision_table()) {
@@ -122,12 +166,40 @@ const Precision* precision_row(const Record& record) {
   return nullptr;
 }
 
-std::optional<bool> is_quality_equal(const Record& record) {
-  if (record.delta_log_perplexity && record.delta_log_perplexity_se) {
-    return std::abs(*record.delta_log_perplexity) <= 2 * *record.delta_log_perplexity_se;
-  }
-  if (record.mcnemar_p) return *record.mcnemar_p > 0.05;
+bool is_overridden(const Record& record) {
+  return record.precision.find('[') != std::string::npos;
+}
+
+std::optional<Equivalence> quality_equivalence(const Record& record) {
+  const bool perplexity = record.delta_log_perplexity.has_value();
+  if (!perplexity && !record.accuracy_change) return std::nullopt;
+  const auto low = perplexity ? record.delta_log_perplexity_low : record.accuracy_change_low;
+  const auto high = perplexity ? record.delta_log_perplexity_high : record.accuracy_change_high;
+  const double margin = perplexity ? log_perplexity_margin : accuracy_margin;
+  if (!low || !high) return Equivalence::cannot_tell;
+  if (*low >= -margin && *high <= margin) return Equivalence::equal;
+  return *low > margin || *high < -margin ? Equivalence::different : Equivalence::cannot_tell;
+}
+
+std::string scored_words(const Record& record) {
+  const std::string scored = format_count(record.scored.value_or(0));
+  if (!record.delta_log_perplexity) return scored + " rows";
+  return fmt::format("{} tokens in {} windows", scored, format_count(record.scored_windows.value_or(0)));
+}
+
+std::optional<bool> is_quality_changed(const Record& record) {
+  if (record.delta_log_perplexity_low && record.delta_log_perplexity_high)
+    return *record.delta_log_perplexity_low > 0 || *record.delta_log_perplexity_high < 0;
+  if (record.mcnemar_p) return *record.mcnemar_p <= 0.05;
   return std::nullopt;
+}
+
+bool are_peaks_busy(const Record& record) {
+  return record.peaks_measured_share.value_or(1) < 0.5;
+}
+
+bool were_interleaved(const Record& a, const Record& b) {
+  return a.group == b.group;
 }
 
 std::optional<double> matmul_ratio(const Record& record) {
@@ -137,22 +209,21 @@ std::optional<double> matmul_ratio(const Record& record) {
 
 bool is_tie(const Record& a, const Record& b) {
   if (!a.ci_low_ms || !a.ci_high_ms || !b.ci_low_ms || !b.ci_high_ms) return true;
+  if (!were_interleaved(a, b)) return true;
   return *a.ci_low_ms <= *b.ci_high_ms && *b.ci_low_ms <= *a.ci_high_ms;
 }
 
 std::vector<Finding> judge(std::vector<Record>& records) {
-  // Gate and trust change the records that the cells point at; the cells see it, but for who counts as measured.
-  for (const Cell& cell : cells_of(records)) {
-    for (Record& record : records) {
-      const bool is_of_cell = key_of(record) == key_of(*cell.records.front());
-      if (!is_of_cell || record.samples == 0) continue;
-      if (record.status == Status::ok) apply_gate(cell, record);
-      apply_trust(cell, record);
-    }
-  }
+  // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
+  for_samples(records, [](const Cell& cell, Record& record) {
+    if (record.status == Status::ok) apply_gate(cell, record);
+  });
+  for_samples(records, withhold_comparison);
+  for_samples(records, apply_trust);
   std::vector<Finding> findings;
   for (const Cell& cell : cells_of(records)) {
-    for (const Rule& rule : finding_rules()) collect(rule, cell, findings);
+    const Cell trusted = without_doubtful(cell);
+    for (const Rule& rule : finding_rules()) collect(rule, trusted, findings);
     for (const Rule& rule : expectation_rules()) collect(rule, cell, findings);
   }
   drop_repeated(findings);

@@ -15,6 +15,7 @@ struct Cell {
   std::vector<const Record*> records;
   std::vector<const Record*> measured;  ///< Those with status ok.
   const Record* baseline = nullptr;     ///< Measured, or null.
+  std::vector<const Record*> doubtful;  ///< Measured, but of grade D: findings leave them out of `measured`.
 };
 
 /// What a rule does with what it sees.
@@ -41,8 +42,8 @@ struct Rule {
   RuleScope scope;
   const char* evidence;  ///< Fields without which it says nothing.
   const char* states;    ///< The rule in words, for the documents.
-  /// Of scope `row`: the row; of scope `cell`: the baseline, or the first measured row without one. Gate and trust
-  /// rules see rows that have samples, the others those with status ok.
+  /// Of scope `row`: the row; of scope `cell`: the baseline, or the first measured (else doubtful) row without one.
+  /// Gate and trust rules see rows that have samples, the others those with status ok.
   Judgement (*judge)(const Cell& cell, const Record& row);
 };
 

@@ -47,6 +47,7 @@ OrderedJson ledger_row() {
   properties["verdict"] = enumeration(verdict, static_cast<int>(Verdict::unsupported) + 1);
   properties["evidence"] = of_type("string");
   properties["device"] = of_type("string");
+  properties["flops"] = of_type("number");
   return object_of(std::move(properties));
 }
 

@@ -10,12 +10,27 @@ namespace {
 constexpr double suspect_over_matmul = 1.1;
 
 Judgement says_suspect(const Cell&, const Record& row) {
-  if (!row.gflops || row.matmul_peak_gflops.value_or(0) <= 0) return {};
-  if (*row.gflops <= suspect_over_matmul * *row.matmul_peak_gflops) return {};
+  if (are_peaks_busy(row) || !row.matmul_ms || row.median_ms.value_or(0) <= 0) return {};
+  if (*row.matmul_ms <= suspect_over_matmul * *row.median_ms) return {};
+  return {fmt::format("{} is {} the rate of the best matmuls measured, which take {} ms for its products: suspect",
+                      milliseconds(row), times(*row.matmul_ms / *row.median_ms), format_significant(*row.matmul_ms)),
+          {}};
+}
+
+Judgement says_busy_peaks(const Cell&, const Record& row) {
+  if (!are_peaks_busy(row)) return {};
   return {
-      fmt::format("{} GFLOP/s is {} the best matmul measured ({} GFLOP/s): suspect", format_significant(*row.gflops),
-                  times(*row.gflops / *row.matmul_peak_gflops), format_significant(*row.matmul_peak_gflops)),
+      fmt::format("the peaks were measured while others had the processors (it got {} of its time): no gate by them",
+                  percent(*row.peaks_measured_share)),
       {}};
+}
+
+Judgement says_baseline_impossible(const Cell& cell, const Record& row) {
+  const Record* baseline = impossible_baseline(cell, row);
+  if (baseline == nullptr) return {};
+  return {fmt::format("speed-up, divergence and changes are left out: {} is impossible ({})", baseline->precision,
+                      baseline->reason.value_or("")),
+          {}};
 }
 
 Judgement says_few(const Cell&, const Record& row) {
@@ -40,30 +55,39 @@ Judgement says_not_as_narrow(const Cell&, const Record& row) {
           {}};
 }
 
-Judgement says_load(double share, double above, double up_to) {
-  if (share <= above || share > up_to) return {};
-  return {fmt::format("others used {} of the processors meanwhile", percent(share)), {}};
+Judgement says_load(const std::optional<double>& share, double above, double up_to) {
+  if (!share || *share <= above || *share > up_to) return {};
+  return {fmt::format("others used {} of the processors meanwhile", percent(*share)), {}};
+}
+
+Judgement says_load_unknown(const Cell&, const Record& row) {
+  if (row.foreign_load) return {};
+  return {"what others used of the processors is not known", {}};
 }
 
 Judgement says_some_load(const Cell&, const Record& row) {
-  return says_load(row.foreign_load.value_or(0), 0.05, 0.2);
+  return says_load(row.foreign_load, 0.05, 0.2);
 }
 Judgement says_much_load(const Cell&, const Record& row) {
-  return says_load(row.foreign_load.value_or(0), 0.2, 0.5);
+  return says_load(row.foreign_load, 0.2, 0.5);
 }
 Judgement says_too_much_load(const Cell&, const Record& row) {
-  return says_load(row.foreign_load.value_or(0), 0.5, 1);
+  return says_load(row.foreign_load, 0.5, 1);
 }
 
-Judgement says_stolen(double share, double above, double up_to) {
-  if (share <= above || share > up_to) return {};
-  return {fmt::format("the hypervisor withheld {} of the processor time", percent(share)), {}};
+Judgement says_stolen(const std::optional<double>& share, double above, double up_to) {
+  if (!share || *share <= above || *share > up_to) return {};
+  return {fmt::format("the hypervisor withheld {} of the processor time", percent(*share)), {}};
+}
+Judgement says_stolen_unknown(const Cell&, const Record& row) {
+  if (row.stolen_share) return {};
+  return {"what the hypervisor withheld is not known", {}};
 }
 Judgement says_some_stolen(const Cell&, const Record& row) {
-  return says_stolen(row.stolen_share.value_or(0), 0.01, 0.05);
+  return says_stolen(row.stolen_share, 0.01, 0.05);
 }
 Judgement says_much_stolen(const Cell&, const Record& row) {
-  return says_stolen(row.stolen_share.value_or(0), 0.05, 1);
+  return says_stolen(row.stolen_share, 0.05, 1);
 }
 
 Judgement says_frequency(const Cell&, const Record& row) {
@@ -131,8 +155,12 @@ constexpr auto trust = RuleKind::trust;
 constexpr auto row = RuleScope::row;
 
 constexpr Rule trusts[] = {
-    {"suspect_rate", trust, 'C', row, "gflops, matmul_peak_gflops",
-     "Achieved rate above 1.1x the best matmul measured with the same operands.", says_suspect},
+    {"suspect_rate", trust, 'C', row, "median_ms, matmul_ms, peaks_measured_share",
+     "Faster than 1.1x the best matmuls measured with the same operands, row by row of the ledger.", says_suspect},
+    {"busy_peaks", trust, 'B', row, "peaks_measured_share",
+     "The peaks were measured on a busy machine: they gate nothing.", says_busy_peaks},
+    {"baseline_impossible", trust, 'B', row, "status of the baseline",
+     "The baseline is impossible: nothing is compared with it.", says_baseline_impossible},
     {"no_interval", trust, 'D', row, "ci_low_ms, ci_high_ms", "Too few samples for an interval of the median.",
      says_few},
     {"wide_interval", trust, 'C', row, "ci_low_ms, ci_high_ms", "Interval of the median wider than 10 %.", says_wide},
@@ -141,8 +169,11 @@ constexpr Rule trusts[] = {
     {"busy", trust, 'B', row, "foreign_load", "Others used more than 5 % of the processors.", says_some_load},
     {"very_busy", trust, 'C', row, "foreign_load", "Others used more than 20 %.", says_much_load},
     {"overrun", trust, 'D', row, "foreign_load", "Others used more than 50 %.", says_too_much_load},
+    {"load_unknown", trust, 'B', row, "foreign_load", "What others used is not known.", says_load_unknown},
     {"stolen", trust, 'B', row, "stolen_share", "The hypervisor withheld more than 1 % of the time.", says_some_stolen},
     {"much_stolen", trust, 'C', row, "stolen_share", "It withheld more than 5 %.", says_much_stolen},
+    {"stolen_unknown", trust, 'B', row, "stolen_share", "What the hypervisor withheld is not known.",
+     says_stolen_unknown},
     {"clock_moved", trust, 'B', row, "frequency_before_mhz, frequency_after_mhz",
      "The processors' clock changed by more than 5 %.", says_frequency},
     {"not_steady", trust, 'B', row, "steady", "The warm-up ended by time and not by its rule.", says_unsteady},

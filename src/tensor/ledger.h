@@ -31,6 +31,7 @@ struct LedgerRow {
   Verdict verdict = Verdict::native;
   std::string evidence;  ///< "avx512_bf16; matmul measured at 1.9x fp32".
   std::string device = "cpu";
+  double flops = 0;  ///< Of one run, not masked away.
 };
 
 /// An input of the program and where it lies: ids, masks, labels.
