@@ -2,6 +2,8 @@
 #include <map>
 
 #include "cli_fixture.h"
+#include "hardware/cpu_features.h"
+#include "hardware/isa_cap.h"
 
 namespace assay {
 namespace {
@@ -38,6 +40,77 @@ TEST_F(CliRun, WhatCannotRunIsARowWithItsReason) {
       EXPECT_NE(record.at("reason").get<std::string>().find(one.reason), std::string::npos) << record.at("reason");
     }
   }
+}
+
+TEST_F(CliRun, AnEmulatedRowNamesItsReason) {
+  const Outcome outcome = bench({"--max-isa", "avx2", "--precision", "bf16", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json record = records_of("out.json").at(1);
+  EXPECT_EQ(record.at("status"), "emulated");
+  const std::string reason = record.at("reason").get<std::string>();
+  EXPECT_TRUE(reason.starts_with("bf16 computes ")) << reason;
+  EXPECT_NE(reason.find("no bf16 product instruction under the cap 'avx2'"), std::string::npos) << reason;
+  EXPECT_EQ(record.at("energy_status"), "not run");
+  EXPECT_EQ(bench({"--max-isa", "avx2", "--precision", "bf16", "--emulated", "--json", "out.json"}).exit_code, 0);
+  EXPECT_EQ(records_of("out.json").at(1).at("status"), "ok");
+}
+
+TEST_F(CliRun, WhatIsAskedTwiceRunsOnce) {
+  const Outcome outcome =
+      bench({"model", "--precision", "fp32,fp32", "--batch", "1,1", "--seq", "8,8", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(records_of("out.json").size(), 1U);
+}
+
+TEST_F(CliRun, OneSeedIsRecorded) {
+  ASSERT_EQ(bench({"--precision", "fp32", "--seed", "7", "--json", "out.json"}).exit_code, 0);
+  EXPECT_EQ(records_of("out.json").at(0).at("seed"), 7);
+}
+
+TEST_F(CliRun, FlopsAreTheModelsWhateverPrecisionAndFusion) {
+  ASSERT_EQ(bench({"--precision", "fp32,bf16,int8,mixed-bf16", "--emulated", "--json", "on.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--precision", "fp32", "--fusion", "off", "--json", "off.json"}).exit_code, 0);
+  const Json flops = records_of("off.json").at(0).at("flops");
+  EXPECT_GT(flops.get<double>(), 0);
+  for (const Json& record : records_of("on.json")) EXPECT_EQ(record.at("flops"), flops) << record.at("precision");
+}
+
+TEST_F(CliRun, TheFirstRunIsToldOncePerPackedModel) {
+  Arguments arguments = {"bench", "model", "--rounds", "1", "--seconds", "0.05", "--seq", "8,16", "--quality", "none"};
+  arguments.insert(arguments.end(), {"--precision", "fp32", "--json", "out.json"});
+  ASSERT_EQ(run(arguments).exit_code, 0);
+  const Json records = records_of("out.json");
+  EXPECT_TRUE(records.at(0).at("first_ms").is_number());
+  EXPECT_TRUE(records.at(1).at("first_ms").is_null()) << "its weights had been packed";
+}
+
+TEST_F(CliRun, TextIsNoDataForAPreset) {
+  write_text(folder_.path() / "README.md", "some text");
+  expect_failure({"bench", "cs336-small", "--data", "README.md", "--rounds", "1"}, 2,
+                 "README.md: cs336-small is a preset");
+}
+
+TEST_F(CliRun, ALossThatNothingCountsTowardsIsRefused) {
+  write_text(folder_.path() / "one.json", R"({"input_ids": [[5]]})");
+  expect_failure({"dump", "model", "--tokens", "one.json", "--what", "loss", "--out", "out.safetensors"}, 2,
+                 "one.json: the batch of 1 x 1 tokens has no label that counts");
+}
+
+TEST_F(CliRun, ExplainPrintsEachPass) {
+  const Outcome outcome = run({"explain", "model", "--seq", "8", "--precision", "bf16", "--passes"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* pass : {"after build", "after assign_dtypes", "after fuse"})
+    EXPECT_NE(outcome.out.find(pass), std::string::npos) << pass;
+  const Outcome json = run({"explain", "model", "--seq", "8", "--precision", "int8", "--passes", "--json"});
+  EXPECT_EQ(parse_json(json.out, "explain").at("passes").size(), 3U);
+  EXPECT_NE(json.out.find("int8: activations are "), std::string::npos);
+}
+
+TEST_F(CliRun, HelpNamesTheWordsOfAChoice) {
+  const std::string help = run({"bench", "--help"}).out;
+  for (const char* words : {"all|last", "every-call|once", "off|on", "auto|none", "padded-lines|stride|window"})
+    EXPECT_NE(help.find(words), std::string::npos) << words << "\n" << help;
+  EXPECT_EQ(help.find("ENUM"), std::string::npos) << help;
 }
 
 TEST_F(CliRun, ACellThatDoesNotFitIsARow) {
@@ -79,6 +152,12 @@ TEST_F(CliRun, AnInterruptWhileScoringKeepsWhatIsMeasured) {
   const Json record = records_of("out.json").at(0);
   EXPECT_EQ(record.at("status"), "ok");
   EXPECT_EQ(record.at("samples"), 20);
+  const std::string quality = record.at("quality_status").get<std::string>();
+  EXPECT_TRUE(quality.starts_with("interrupted ")) << quality;
+  if (record.at("scored").is_number()) {
+    EXPECT_NE(quality.find("of 2,560,000 tokens"), std::string::npos) << quality;
+    EXPECT_LT(record.at("scored"), 40'000 * 63);
+  }
 }
 
 TEST_F(CliRun, IsolatedRowsTellTheirResidentMemory) {
@@ -107,20 +186,25 @@ double difference(const Safetensors& a, const Safetensors& b) {
   return apart / largest;
 }
 
-TEST_F(CliRun, EveryCapComputesTheSame) {
+class CliCap : public Cli, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CliCap, ComputesTheSame) {
+  const InstructionSets machine = detect_instruction_sets();
+  const InstructionSets allowed = find_isa_cap(GetParam()).allowed;
+  if (to_string(machine & allowed) != to_string(allowed)) GTEST_SKIP() << "this machine has less than " << GetParam();
   ASSERT_EQ(run({"dump", "model", "--tokens", "tokens.json", "--out", "reference", "--device", "reference"}).exit_code,
             0);
   const Safetensors reference = open_safetensors(folder_.path() / "reference");
-  for (const char* cap : {"baseline", "avx2", "avx512", "vnni", "bf16", "fp16", "amx"}) {
-    for (const auto& [precision, tolerance] :
-         std::map<std::string, double>{{"fp32", 2e-5}, {"bf16", 5e-2}, {"fp16", 1e-2}, {"int8", 1e-1}}) {
-      const Outcome outcome = dump({"--max-isa", cap, "--precision", precision});
-      ASSERT_EQ(outcome.exit_code, 0) << cap << " " << precision << ": " << outcome.err;
-      EXPECT_LT(difference(reference, open_safetensors(folder_.path() / "out.safetensors")), tolerance)
-          << cap << " " << precision;
-    }
+  for (const auto& [precision, tolerance] :
+       std::map<std::string, double>{{"fp32", 2e-5}, {"bf16", 5e-2}, {"fp16", 1e-2}, {"int8", 1e-1}}) {
+    const Outcome outcome = dump({"--max-isa", GetParam(), "--precision", precision});
+    ASSERT_EQ(outcome.exit_code, 0) << precision << ": " << outcome.err;
+    EXPECT_LT(difference(reference, open_safetensors(folder_.path() / "out.safetensors")), tolerance) << precision;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Caps, CliCap, testing::Values("baseline", "avx2", "avx512", "vnni", "bf16", "fp16", "amx"),
+                         [](const auto& cap) { return std::string(cap.param); });
 
 /// What the kernels of every linear say of themselves.
 std::string kernels(const Json& explained) {

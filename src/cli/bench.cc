@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <map>
 
 #include "base/error.h"
@@ -54,11 +57,11 @@ void add_grid_options(CLI::App& command, Options& options) {
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--seconds", request.seconds, "budget for each precision of a cell (default 5)")
-      ->check(CLI::Range(0.01, 1e6));
+      ->check(between(0.01, 1e6));
   command.add_option("--rounds", request.rounds, "exactly so many rounds instead of the stopping rule")
       ->check(CLI::Range(1, 1000000));
   command.add_option("--width", request.width, "asked width of the median's 95 % interval (default 0.02)")
-      ->check(CLI::Range(1e-4, 1.0));
+      ->check(between(1e-4, 1.0));
   command.add_flag_callback(
       "--emulated", [&request] { request.emulated = Emulated::included; }, "measure emulated precisions too");
   command.add_flag_callback(
@@ -76,16 +79,17 @@ void add_quality_options(CLI::App& command, Options& options) {
                                                            {"none", QualityMode::none}};
   static const std::map<std::string, Protocol> protocols = {
       {"window", Protocol::window}, {"stride", Protocol::stride}, {"padded-lines", Protocol::padded_lines}};
-  command.add_option("--quality", request.quality, "auto or none")->transform(CLI::CheckedTransformer(modes));
+  add_choice(command, "--quality", request.quality, modes, "score the data, or do not");
   command.add_option("--data", request.data,
                      "text, labelled .tsv, or a folder of .npy arrays (default: the bundled handbook)");
-  command.add_option("--protocol", request.protocol.protocol, "window, stride or padded-lines")
-      ->transform(CLI::CheckedTransformer(protocols));
+  add_choice(command, "--protocol", request.protocol.protocol, protocols, "how text is cut (default window)");
   command.add_option("--window", request.protocol.window, "ids a window (default 128)")->check(CLI::Range(2, 1 << 20));
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")
       ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--tokens", request.protocol.most_tokens,
-                     "ids of the text that are scored, from its start (default 8192; 0: all)");
+  command
+      .add_option("--tokens", request.protocol.most_tokens,
+                  "ids of the text that are scored, from its start (default 8192; 0: all)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   command.add_option("--quality-batch", request.protocol.batch, "rows scored at a time (default 8)")
       ->check(CLI::Range(1, 4096));
   command.add_flag_callback(
@@ -115,14 +119,22 @@ MachineFacts probe_machine(const MachineOptions& machine, Progress& progress) {
   return facts;
 }
 
+/// All of it reaches whoever reads stdout, or it is an error.
+void print(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) fail_lacking("stdout: {}", std::strerror(errno));
+}
+
 void print_study(const PerplexityStudy& study) {
-  fmt::print("{}\n", tables(study));
-  for (const std::string& sentence : explain(study)) fmt::print("{}\n", wrap(sentence, 120, 2));
+  std::string text = tables(study) + "\n";
+  for (const std::string& sentence : explain(study)) text += wrap(sentence, 120, 2) + "\n";
+  print(text);
 }
 
 int run(Options& options) {
   check_files(options);
   std::signal(SIGINT, interrupt);
+  std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
   Progress progress;
   BenchCallbacks callbacks;
   callbacks.progress = [&](const std::string& what, double seconds_left) { progress.show(what, seconds_left); };
@@ -133,15 +145,15 @@ int run(Options& options) {
   if (options.question == Question::why_this_perplexity) {
     const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
     progress.finish();
-    print_study(study);
     write_files(options, to_document(study));
+    print_study(study);
   } else {
     const Document document = bench(options.request, facts, callbacks);
     progress.finish();
     TerminalOptions terminal;
     terminal.colour = colour_for(STDOUT_FILENO);
-    fmt::print("{}", terminal_report(document, terminal));
-    write_files(options, document);
+    write_files(options, document);  // First: a reader of stdout may be gone.
+    print(terminal_report(document, terminal));
   }
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }

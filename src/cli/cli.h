@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,24 @@ struct MachineOptions {
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// Reads the facts (with what probe has measured, where its cache has it) and sets the threads.
 MachineFacts facts_for(const MachineOptions& options);
+
+/// An option whose value is one of the words of `choices`; its help says "once|every-call".
+template <typename T>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, const std::map<std::string, T>& choices,
+                        const std::string& help) {
+  std::string words;
+  for (const auto& [word, meaning] : choices) words += (words.empty() ? "" : "|") + word;
+  const auto known = [choices, words](std::string& text) -> std::string {
+    const auto found = choices.find(text);
+    if (found == choices.end()) return text + ": " + words + " are known";
+    text = std::to_string(static_cast<long long>(found->second));
+    return {};
+  };
+  return command.add_option(name, value, help)->transform(CLI::Validator(known, ""))->option_text(words);
+}
+
+/// Bounds of a number that is no NaN: `CLI::Range` lets NaN through.
+CLI::Validator between(double least, double most);
 
 /// `--device`, `--with`, `--fusion`.
 void add_engine_options(CLI::App& command, EngineOptions& options);

@@ -1,5 +1,7 @@
 #include "experiments/dump.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "cli/cli.h"
 
@@ -28,7 +30,8 @@ void add_dump(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       check_writable(options->request.out);
-      dump(options->request, facts_for(options->machine));
+      for (const std::string& sentence : dump(options->request, facts_for(options->machine)))
+        fmt::print(stderr, "{}\n", sentence);
       return 0;
     };
   });

@@ -22,6 +22,9 @@ void add_explain(CLI::App& program, Action& action) {
   command.add_option("--batch", options->request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seq", options->request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
   command.add_flag("--json", options->json, "print JSON");
+  command.add_flag_callback(
+      "--passes", [options] { options->request.passes = ShownPasses::all; },
+      "print what each pass made of the program");
   add_engine_options(command, options->request.engine);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);

@@ -1,15 +1,28 @@
+#include <fmt/format.h>
+
 #include <map>
 
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "experiments/probe_cache.h"
 #include "hardware/machine.h"
+#include "hardware/topology.h"
 
 namespace assay {
 
+CLI::Validator between(double least, double most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    double value = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    if (is_number && value >= least && value <= most) return {};
+    return fmt::format("{}: must be between {} and {}", text, least, most);
+  };
+  return {check, ""};
+}
+
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--threads", options.threads, "threads that kernels use (default: one a core)")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, usable_cores("/")));
   command.add_option("--max-isa", options.max_isa, "cap on the instruction set: avx2, avx512, vnni, bf16, fp16, amx");
 }
 
@@ -28,17 +41,14 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   command.add_option("--with", options.overrides,
                      "dtypes by role in the precision's place: norm=f16,softmax=f16,head=f32");
   static const std::map<std::string, Casts> casts = {{"once", Casts::once}, {"every-call", Casts::every_call}};
-  command.add_option("--casts", options.casts, "mixed-*: cast weights once, or at every call as autocast does")
-      ->transform(CLI::CheckedTransformer(casts));
+  add_choice(command, "--casts", options.casts, casts, "mixed-*: cast weights once, or at every call as autocast does");
   static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};
-  command.add_option("--fusion", options.fusion, "on, or off (what others call eager)")
-      ->transform(CLI::CheckedTransformer(fusion));
+  add_choice(command, "--fusion", options.fusion, fusion, "on, or off (what others call eager)");
 }
 
 void add_logits_option(CLI::App& command, EngineOptions& options) {
   static const std::map<std::string, LogitRows> rows = {{"all", LogitRows::all}, {"last", LogitRows::last}};
-  command.add_option("--logits", options.program.logits, "all positions, or the last")
-      ->transform(CLI::CheckedTransformer(rows));
+  add_choice(command, "--logits", options.program.logits, rows, "all positions, or the last");
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
@@ -46,7 +56,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       "--allow-unused", [&] { options.checkpoint.unused = Unused::allowed; }, "let unknown tensors pass");
   command.add_flag_callback(
       "--allow-nonfinite", [&] { options.checkpoint.nonfinite = Nonfinite::allowed; }, "let NaN weights pass");
-  command.add_option("--seed", options.seed, "of random weights");
+  command.add_option("--seed", options.seed, "of random weights, inputs and the order of rounds (default 1)");
 }
 
 }  // namespace assay

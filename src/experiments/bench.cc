@@ -74,42 +74,105 @@ Entry open_entry(const std::string& name, const BenchRequest& request, const Ben
   return entry;
 }
 
-void bench_entry(const Entry& entry, const BenchRequest& request, const MachineFacts& facts,
-                 const BenchCallbacks& callbacks, std::vector<Record>& records) {
-  const Model& model = entry.model;
-  const Record blank = blank_record(model, request, facts);
-  std::vector<Record> mine;
-  for (const auto& together : group_precisions(model, request, contenders(request), facts)) {
-    BenchGroup group(model, request, facts, callbacks);
-    group.open(together, blank);
-    std::vector<Record> measured;
-    for (const std::int64_t batch : request.batches) {
-      for (const std::int64_t seq : request.seqs) {
-        if (!stopped(callbacks)) group.measure({batch, seq}, measured);
-      }
+/// Cells that come after the one at hand, times their budget: what the progress line adds.
+class Remaining {
+ public:
+  Remaining(const BenchRequest& request, std::size_t models)
+      : cell_s_(request.seconds),
+        cells_(
+            static_cast<double>(models * request.batches.size() * request.seqs.size() * contenders(request).size())) {}
+  /// Seconds after a cell of so many precisions has begun.
+  double after_cell(std::size_t precisions) {
+    cells_ -= static_cast<double>(precisions);
+    return std::max(cells_, 0.0) * cell_s_;
+  }
+
+ private:
+  double cell_s_;
+  double cells_;
+};
+
+/// What one run holds beside its request.
+struct Run {
+  const BenchRequest& request;
+  const MachineFacts& facts;
+  const BenchCallbacks& callbacks;
+  Power power;
+  Remaining remaining;
+};
+
+void say_without_speedup(const Run& run, const std::vector<Contender>& together) {
+  const bool alone = run.request.baseline == Baseline::added && together.front() != Contender{"fp32", ""};
+  if (!alone || !run.callbacks.say) return;
+  run.callbacks.say(fmt::format("{}: fp32 does not fit into memory beside it: no speed-up and no divergence",
+                                together.front().precision));
+}
+
+std::vector<Record> bench_group(const Entry& entry, const GroupContext& context, Run& run,
+                                const std::vector<Contender>& together) {
+  BenchGroup group(entry.model, run.facts, context);
+  group.open(together, blank_record(entry.model, run.request, run.facts));
+  std::vector<Record> measured;
+  for (const std::int64_t batch : run.request.batches) {
+    for (const std::int64_t seq : run.request.seqs) {
+      const double later_s = run.remaining.after_cell(together.size());
+      if (!stopped(run.callbacks)) group.measure({batch, seq}, later_s, measured);
     }
-    if (!stopped(callbacks)) group.score(entry.data, measured);
-    if (request.isolate == Isolate::yes) group.isolate(measured);
-    append_without_repeats(mine, std::move(measured));
+  }
+  if (!stopped(run.callbacks)) group.score(entry.data, measured);
+  if (run.request.isolate == Isolate::yes) group.isolate(measured);
+  return measured;
+}
+
+void bench_entry(const Entry& entry, Run& run, std::vector<Record>& records) {
+  std::vector<Record> mine;
+  std::int64_t number = 0;
+  for (const auto& together : group_precisions(entry.model, run.request, contenders(run.request), run.facts)) {
+    if (++number > 1) say_without_speedup(run, together);
+    const GroupContext context{run.request, run.callbacks, run.power, number};
+    append_without_repeats(mine, bench_group(entry, context, run, together));
   }
   // Groups ran one after another; rows are read cell by cell.
   std::stable_sort(mine.begin(), mine.end(), [](const Record& a, const Record& b) {
     return std::pair(a.batch, a.seq) < std::pair(b.batch, b.seq);
   });
-  for (Record& record : mine) records.push_back(std::move(record));
+  // Hashing reads the whole checkpoint: before the first run it would have paged it in.
+  const std::string weights = entry.model.random_weights() ? "random" : "sha256:" + weights_identity(entry.model);
+  for (Record& record : mine) {
+    record.weights = weights;
+    close_record(run.request, record);
+    records.push_back(std::move(record));
+  }
+}
+
+/// The request without what it asks for twice.
+BenchRequest without_repeats(BenchRequest request) {
+  const auto drop = [](auto& list) {
+    auto kept = list.begin();
+    for (auto it = list.begin(); it != list.end(); ++it) {
+      if (std::find(list.begin(), kept, *it) == kept) *kept++ = *it;
+    }
+    list.erase(kept, list.end());
+  };
+  drop(request.models);
+  drop(request.batches);
+  drop(request.seqs);
+  return request;
 }
 
 }  // namespace
 
-Document bench(const BenchRequest& request, const FactsSource& facts_source, const BenchCallbacks& callbacks) {
+Document bench(const BenchRequest& asked, const FactsSource& facts_source, const BenchCallbacks& callbacks) {
+  const BenchRequest request = without_repeats(asked);
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const MachineFacts facts = facts_source();
+  Run run{request, facts, callbacks, find_power(request.root), Remaining(request, entries.size())};
   Document document;
   document.machine = machine_json(facts);
   for (const Entry& entry : entries) {
-    if (!stopped(callbacks)) bench_entry(entry, request, facts, callbacks, document.records);
+    if (!stopped(callbacks)) bench_entry(entry, run, document.records);
   }
   document.findings = judge(document.records);
   return document;

@@ -35,8 +35,8 @@ struct BenchRequest {
   Isolate isolate = Isolate::no;
   Baseline baseline = Baseline::added;
   EngineOptions engine;
-  ModelOptions model_options;
-  std::uint64_t seed = 1;
+  ModelOptions model_options;        ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
+  std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
 };
 
 /// Where the facts come from; asked for once the request has been found sound, since measuring them takes seconds.

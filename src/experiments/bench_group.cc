@@ -3,33 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "experiments/bench_record.h"
 #include "experiments/isolate.h"
-#include "measure/sampling.h"
+#include "experiments/random_ids.h"
 #include "quality/compare.h"
 
 namespace assay {
 namespace {
 
-std::vector<std::int32_t> random_ids(const Model& model, Extent extent, std::uint64_t seed) {
-  Random random(seed, 2);
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(extent.batch * extent.seq));
-  for (std::int32_t& id : ids)
-    id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.config.vocab_size)));
-  return ids;
-}
-
-/// The first linear that computes in another dtype than it was asked to, if any.
-const LedgerRow* emulated_row(const Ledger& ledger) {
-  for (const LedgerRow& row : ledger.rows) {
-    if (is_linear(row) && row.verdict == Verdict::emulated) return &row;
+/// The emulated operation that does most of the work, if any; of a ledger that the caller holds.
+const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
+  const LedgerRow* most = nullptr;
+  for (const LedgerRow& row : ledger) {
+    if (row.verdict == Verdict::emulated && (most == nullptr || row.flops > most->flops)) most = &row;
   }
-  return nullptr;
+  return most;
 }
 
 Subject subject(const std::string& name, Plan& plan) {
@@ -44,18 +35,32 @@ Subject subject(const std::string& name, Plan& plan) {
 
 }  // namespace
 
-BenchGroup::BenchGroup(const Model& model, const BenchRequest& request, MachineFacts facts,
-                       const BenchCallbacks& callbacks)
+Power find_power(const std::filesystem::path& root) {
+  constexpr double idle_s = 1;
+  Power power{find_energy_meter(root), std::nullopt};
+  if (!power.source.meter) return power;
+  try {
+    power.idle_w = idle_power_w(*power.source.meter, idle_s);
+  } catch (const Error& e) {
+    power.source = {nullptr, fmt::format("no meter: {}", e.what())};
+  }
+  return power;
+}
+
+BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context)
     : model_(model),
-      request_(request),
+      request_(context.request),
+      callbacks_(context.callbacks),
+      power_(context.power),
+      number_(context.number),
       facts_(std::move(facts)),
-      available_bytes_(facts_.available_bytes),
-      callbacks_(callbacks) {}
+      available_bytes_(facts_.available_bytes) {}
 
 void BenchGroup::open(const std::vector<Contender>& contenders, const Record& blank) {
   for (const Contender& contender : contenders) {
     Member member{contender, blank, nullptr};
     member.blank.precision = contender.precision;
+    member.blank.group = number_;
     try {
       EngineOptions engine = request_.engine;
       engine.overrides = contender.overrides;
@@ -85,12 +90,13 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
     const double before_s = now_s();
     auto plan = std::make_unique<Plan>(*member.instance, PlanOptions{extent, false, {"logits"}});
     record.prepare_ms = (now_s() - before_s) * 1e3;
+    record.flops = model_flops(model_, request_.engine.program, extent);
     describe_plan(*plan, *member.instance, facts_, record);
-    const LedgerRow* emulated = emulated_row(plan->ledger());
+    const LedgerRow* emulated = emulated_row(record.ledger);
     if (emulated == nullptr || request_.emulated == Emulated::included) return plan;
     record.status = Status::emulated;
-    record.reason = fmt::format("{} computes in {} here ({}); --emulated measures it", record.precision,
-                                name(emulated->operand), emulated->evidence);
+    record.reason = fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.precision,
+                                emulated->operation, name(emulated->operand), emulated->evidence);
   } catch (const OutOfMemory& e) {
     record.status = Status::oom;
     record.reason = e.what();
@@ -102,11 +108,9 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
   return nullptr;
 }
 
-void BenchGroup::measure(Extent extent, std::vector<Record>& records) {
+BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& records) {
+  Cell cell;
   std::vector<std::int32_t> ids;  // Made when a plan has been found to fit.
-  std::vector<std::unique_ptr<Plan>> plans;
-  std::vector<std::size_t> places;
-  std::vector<Subject> subjects;
   std::int64_t arenas = 0;
   for (Member& member : members_) {
     Record record = member.blank;
@@ -118,52 +122,62 @@ void BenchGroup::measure(Extent extent, std::vector<Record>& records) {
     auto plan = make_plan(member, extent, record);
     records.push_back(std::move(record));
     if (!plan) continue;
-    if (ids.empty()) ids = random_ids(model_, extent, request_.seed);
+    if (ids.empty()) ids = random_ids(model_, extent, {request_.model_options.seed, IdsFor::timing});
     plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
-    subjects.push_back(subject(member.blank.precision, *plan));
-    places.push_back(records.size() - 1);
-    plans.push_back(std::move(plan));
+    cell.subjects.push_back(subject(member.blank.precision, *plan));
+    cell.places.push_back(records.size() - 1);
+    cell.plans.push_back(std::move(plan));
   }
   account(nullptr, 0);
+  return cell;
+}
 
-  EnergySource energy = find_energy_meter();
+SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) const {
   SamplingOptions options;
   options.seconds = request_.seconds;
   options.width = request_.width;
   options.rounds = request_.rounds;
-  options.seed = request_.seed;
-  options.meter = energy.meter.get();
+  options.seed = request_.model_options.seed;
+  options.root = request_.root;
+  options.meter = power_.source.meter.get();
+  if (options.meter) options.least_window_s = shortest_window_s(options.meter->facts(), power_.idle_w.value_or(0));
   options.interrupted = callbacks_.interrupted;
   options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
-  options.progress = [&](const SamplingProgress& p) {
+  options.progress = [this, extent, later_s](const SamplingProgress& p) {
     if (!callbacks_.progress) return;
     callbacks_.progress(fmt::format("{} {} x {}: {} {}", model_.name, extent.batch, extent.seq, p.phase, p.subject),
-                        p.seconds_left);
+                        p.seconds_left + later_s);
   };
-  const std::vector<Series> series = sample(subjects, options);
+  return options;
+}
+
+void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& records) {
+  const Cell cell = plan_cell(extent, records);
+  const std::vector<Series> series = sample(cell.subjects, sampling_options(extent, later_s));
+  if (series.empty()) return;
+  if (!series[0].energy_fault.empty()) power_ = {{nullptr, "no meter: " + series[0].energy_fault}, std::nullopt};
   for (std::size_t i = 0; i < series.size(); ++i) {
-    record_series(series[i], series[0], energy.status, request_, records[places[i]]);
+    Record& record = records[cell.places[i]];
+    record_series(series[i], {series[0], power_, request_}, record);
+  }
+  for (Member& member : members_) {
+    for (const std::size_t place : cell.places) {
+      Record& record = records[place];
+      if (record.precision != member.blank.precision) continue;
+      if (member.is_packed) record.first_ms.reset();  // An earlier shape has packed the weights.
+      member.is_packed = true;
+    }
   }
 }
 
-void BenchGroup::score(const QualityData& data, std::vector<Record>& records) const {
-  std::vector<Instance*> instances;
-  std::vector<std::string> names;
-  for (const Member& member : members_) {
-    const bool ran = std::any_of(records.begin(), records.end(), [&](const Record& record) {
-      return record.precision == member.blank.precision && record.model == model_.name && record.status == Status::ok;
-    });
-    if (!member.instance || !ran) continue;
-    instances.push_back(member.instance.get());
-    names.push_back(member.blank.precision);
-  }
-  if (!data.set || instances.empty() || request_.engine.program.logits == LogitRows::last) {
-    for (Record& record : records) {
-      if (record.model == model_.name) record.quality_status = data.set ? "last position only" : data.status;
-    }
-    return;
-  }
+/// Empty where there is something to score.
+std::string BenchGroup::why_not_scored(const QualityData& data) const {
+  if (!data.set) return data.status;
+  return request_.engine.program.logits == LogitRows::last ? "last position only" : "";
+}
+
+Evaluation BenchGroup::evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const {
   EvaluateOptions options;
   options.interrupted = callbacks_.interrupted;
   const double begin_s = now_s();
@@ -172,12 +186,42 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
     const double left_s = share > 0 ? (now_s() - begin_s) * (1 - share) / share : 0;
     callbacks_.progress(fmt::format("{}: quality on {}", model_.name, data.set->data), left_s);
   };
-  const std::vector<Quality> qualities = evaluate(instances, *data.set, options);
-  for (std::size_t i = 0; i < instances.size(); ++i) {
-    for (Record& record : records) {
-      if (record.model == model_.name && record.precision == names[i])
-        record_quality(model_, data, names[0] == "fp32" ? &qualities[0] : nullptr, qualities[i], record);
+  return evaluate(instances, *data.set, options);
+}
+
+void BenchGroup::score(const QualityData& data, std::vector<Record>& records) const {
+  std::vector<Instance*> instances;
+  std::vector<std::string> names;
+  for (const Member& member : members_) {
+    const bool ran = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+      return record.precision == member.blank.precision && record.status == Status::ok;
+    });
+    if (!member.instance || !ran) continue;
+    instances.push_back(member.instance.get());
+    names.push_back(member.blank.precision);
+  }
+  std::string failure = why_not_scored(data);
+  Evaluation evaluation;
+  if (failure.empty() && !instances.empty()) {
+    try {
+      evaluation = evaluate_all(instances, data);
+    } catch (const OutOfMemory& e) {
+      failure = fmt::format("oom: {}", e.what());
+    } catch (const Error& e) {
+      if (e.code() != ExitCode::lacking) throw;
+      failure = fmt::format("unsupported: {}", e.what());
     }
+  }
+  for (Record& record : records) {
+    const auto found = std::find(names.begin(), names.end(), record.precision);
+    if (found == names.end() || record.status != Status::ok) continue;
+    if (!failure.empty()) {
+      record.quality_status = failure;
+      continue;
+    }
+    const Quality* baseline = names[0] == record.baseline ? &evaluation.qualities[0] : nullptr;
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    record_quality(model_, data, {evaluation, baseline, evaluation.qualities[index]}, record);
   }
 }
 
@@ -222,7 +266,7 @@ std::vector<std::vector<Contender>> group_precisions(const Model& model, const B
   for (const Contender& contender : contenders) {
     const std::int64_t bytes = weights_bytes(contender);
     if (groups.empty() || used + bytes > limit) {
-      const bool repeat = !groups.empty() && baseline <= limit;
+      const bool repeat = !groups.empty() && baseline + bytes <= limit;
       groups.push_back(repeat ? std::vector<Contender>{contenders.front()} : std::vector<Contender>{});
       used = repeat ? baseline : 0;
     }

@@ -6,6 +6,7 @@
 
 #include "experiments/bench.h"
 #include "experiments/quality_data.h"
+#include "measure/sampling.h"
 #include "results/record.h"
 
 namespace assay {
@@ -17,17 +18,35 @@ struct Contender {
   friend bool operator==(const Contender&, const Contender&) = default;
 };
 
+/// The meter of a run and what the machine draws while nothing runs.
+struct Power {
+  EnergySource source;
+  std::optional<double> idle_w;  ///< Absent without a meter.
+};
+/// Looks for a meter and measures the idle baseline for about a second where there is one.
+Power find_power(const std::filesystem::path& root);
+
+/// What a group takes part in.
+struct GroupContext {
+  const BenchRequest& request;
+  const BenchCallbacks& callbacks;
+  Power& power;
+  std::int64_t number = 1;  ///< Of the group, from 1.
+};
+
 /// One model in the precisions that fit into memory together, from instances to records. `blank` carries what all
 /// records share.
 class BenchGroup {
  public:
-  BenchGroup(const Model& model, const BenchRequest& request, MachineFacts facts, const BenchCallbacks& callbacks);
+  BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context);
 
   /// Makes the instances. A precision that cannot be had keeps its reason and becomes a row in every cell.
   void open(const std::vector<Contender>& contenders, const Record& blank);
-  /// Times all instances at that shape, interleaved. Appends one record a precision.
-  void measure(Extent extent, std::vector<Record>& records);
-  /// Scores all instances and writes the figures into this group's records among `records`.
+  /// Times all instances at that shape, interleaved. Appends one record a precision. `later_s`: what the cells after
+  /// this one will take, for the progress line.
+  void measure(Extent extent, double later_s, std::vector<Record>& records);
+  /// Scores all instances and writes the figures into this group's records among `records`. What memory or kernels
+  /// lack for it becomes their quality_status: what was timed stays.
   void score(const QualityData& data, std::vector<Record>& records) const;
   /// Frees the instances, then measures the resident memory of each of this group's rows in a process of its own.
   void isolate(std::vector<Record>& records);
@@ -37,20 +56,33 @@ class BenchGroup {
     Contender contender;
     Record blank;
     std::unique_ptr<Instance> instance;  ///< Null where the precision cannot be had: see blank.status.
+    bool is_packed = false;              ///< A plan has packed its weights already.
+  };
+  /// Plans of one cell, and the records that they stand for.
+  struct Cell {
+    std::vector<std::unique_ptr<Plan>> plans;
+    std::vector<std::size_t> places;
+    std::vector<Subject> subjects;
   };
   std::unique_ptr<Plan> make_plan(Member& member, Extent extent, Record& record);
+  Cell plan_cell(Extent extent, std::vector<Record>& records);
+  SamplingOptions sampling_options(Extent extent, double later_s) const;
+  std::string why_not_scored(const QualityData& data) const;
+  Evaluation evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const;
   void account(const Instance* own, std::int64_t arenas);
 
   const Model& model_;
   const BenchRequest& request_;
+  const BenchCallbacks& callbacks_;
+  Power& power_;
+  std::int64_t number_;
   MachineFacts facts_;
   std::int64_t available_bytes_;
-  const BenchCallbacks& callbacks_;
   std::vector<Member> members_;
 };
 
 /// Precisions in groups whose weights fit into memory at the same time, each beginning with the baseline where that
-/// fits at all.
+/// fits beside the next precision; else that one runs alone, without a speed-up.
 std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
                                                      const std::vector<Contender>& contenders,
                                                      const MachineFacts& facts);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "base/units.h"
 #include "measure/statistics.h"
+#include "model/architecture.h"
+#include "program/operation.h"
 
 namespace assay {
 namespace {
@@ -25,23 +28,43 @@ double weight_bytes(const Plan& plan, const Program& program) {
   return total;
 }
 
-void record_peaks(const MachineFacts& facts, Record& record) {
-  const LedgerRow* dominant = dominant_row(record);
-  if (dominant == nullptr) return;
-  if (const MatmulPeak* peak = facts.peak(dominant->operand)) {
-    if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
-    if (peak->matmul_gflops > 0) {
-      record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
-      record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));
-    }
+/// Multiplications and additions of a step's matrix products; none for other operations.
+double product_flops(const Step& step, const Node& node, const Program& program, Extent extent) {
+  if (!multiplies(step.ledger)) return 0;
+  // A fused attention counts its softmax too.
+  return node.operation == &op::attention ? 2 * op::attention_scores.flops(program, node, extent) : step.flops;
+}
+
+/// What the products take where each runs at its operand's rate; rows whose operand has no rate take no time. Absent
+/// where none has.
+std::optional<double> least_ms(const Plan& plan, const Program& program, const MachineFacts& facts,
+                               double MatmulPeak::*rate) {
+  double total_ms = 0;
+  for (const Step& step : plan.steps()) {
+    const MatmulPeak* peak = facts.peak(step.ledger.operand);
+    if (peak == nullptr || peak->*rate <= 0) continue;
+    total_ms += product_flops(step, program.nodes[step.node], program, plan.options().extent) / (peak->*rate) * 1e-6;
   }
+  if (total_ms == 0) return std::nullopt;
+  return total_ms;
+}
+
+void record_peaks(const MachineFacts& facts, Record& record) {
+  if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
+  double cache = 0;
+  for (const Cache& level : facts.caches) cache = std::max(cache, static_cast<double>(level.bytes) * level.instances);
+  if (cache > 0) record.cache_bytes = cache;
+  if (!facts.peaks.empty()) record.peaks_measured_share = facts.measured_share;
   if (const MatmulPeak* peak = facts.peak(DType::f32); peak != nullptr && peak->matmul_gflops > 0) {
     record.baseline_matmul_peak_gflops = peak->matmul_gflops;
   }
-  if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
-  double cache = 0;
-  for (const Cache& level : facts.caches) cache = std::max(cache, static_cast<double>(level.bytes));
-  if (cache > 0) record.cache_bytes = cache;
+  const LedgerRow* dominant = dominant_row(record);
+  const MatmulPeak* peak = dominant != nullptr ? facts.peak(dominant->operand) : nullptr;
+  if (peak == nullptr) return;
+  if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
+  if (peak->matmul_gflops <= 0) return;
+  record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
+  record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));
 }
 
 void record_statistics(const Series& series, Record& record) {
@@ -59,7 +82,7 @@ void record_statistics(const Series& series, Record& record) {
 }
 
 void record_conditions(const Conditions& conditions, Record& record) {
-  record.foreign_load = conditions.foreign_load();
+  record.foreign_load = conditions.foreign_load(static_cast<int>(record.threads));
   record.stolen_share = conditions.stolen_share();
   record.frequency_before_mhz = conditions.frequency_before_mhz;
   record.frequency_after_mhz = conditions.frequency_after_mhz;
@@ -73,6 +96,7 @@ void record_figures(const Model& model, const Quality& mine, Record& record) {
   if (mine.nll.empty()) return;
   const QualityFigures f = figures(mine);
   record.scored = f.scored;
+  record.scored_windows = f.windows;
   record.log_perplexity = f.mean_nll;
   if (model.config.task == Task::language_model) {
     record.perplexity = f.perplexity;
@@ -91,10 +115,49 @@ void record_change(const Model& model, const QualityChange& change, Record& reco
   if (model.config.task == Task::language_model) {
     record.delta_log_perplexity = change.delta_nll;
     record.delta_log_perplexity_se = change.delta_nll_se;
+    if (change.delta_nll_interval) {
+      record.delta_log_perplexity_low = change.delta_nll_interval->low;
+      record.delta_log_perplexity_high = change.delta_nll_interval->high;
+    }
   } else {
     record.accuracy_change = change.accuracy_change;
+    record.accuracy_change_low = change.accuracy_interval.low;
+    record.accuracy_change_high = change.accuracy_interval.high;
     record.mcnemar_p = change.mcnemar_p;
   }
+}
+
+void record_speedup(const Series& series, const SeriesContext& context, Record& record) {
+  if (context.baseline.name != record.baseline) return;
+  if (const auto summary = summarise(context.baseline.raw_ms)) record.baseline_median_ms = summary->median;
+  const auto ratio = paired_ratio(context.baseline.raw_ms, series.raw_ms, context.request.model_options.seed);
+  if (!ratio) return;
+  record.speedup = ratio->value;
+  if (!ratio->interval) return;
+  record.speedup_low = ratio->interval->low;
+  record.speedup_high = ratio->interval->high;
+}
+
+void record_energy(const Series& series, const Power& power, Record& record) {
+  record.energy_status = power.source.status;
+  const auto run_j = series.energy_j();
+  if (!run_j || series.timed_runs == 0) return;
+  const auto batch = static_cast<double>(record.batch);
+  record.energy_j = *run_j / batch;
+  record.energy_short_share = static_cast<double>(series.energy->short_windows) / series.energy->windows;
+  if (power.source.meter) record.power_limit_w = power.source.meter->facts().limit_w;
+  if (!power.idle_w) return;
+  const double run_s = series.timed_s / static_cast<double>(series.timed_runs);
+  record.idle_power_w = power.idle_w;
+  record.energy_net_j = (*run_j - *power.idle_w * run_s) / batch;
+}
+
+void record_outcome(const Series& series, Record& record) {
+  if (!series.raw_ms.empty()) return;
+  const bool slow = series.stopped_by == StoppedBy::too_slow;
+  record.status = slow ? Status::too_slow : Status::interrupted;
+  record.reason =
+      slow ? fmt::format("the first run took {:.1f} s", *series.first_ms / 1e3) : "interrupted before it had samples";
 }
 
 }  // namespace
@@ -102,7 +165,6 @@ void record_change(const Model& model, const QualityChange& change, Record& reco
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts) {
   Record record;
   record.model = model.name;
-  record.weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
   record.parameters = model.weights.parameters();
   record.stored_dtype = model.weights.stored_dtypes();
   record.baseline = "fp32";
@@ -111,15 +173,25 @@ Record blank_record(const Model& model, const BenchRequest& request, const Machi
   record.logits = request.engine.program.logits == LogitRows::last ? "last" : "all";
   record.fusion = request.engine.fusion == Fusion::on ? "on" : "off";
   record.casts = request.engine.casts == Casts::once ? "once" : "every-call";
-  record.seed = static_cast<std::int64_t>(request.seed);
+  record.seed = static_cast<std::int64_t>(request.model_options.seed);
   record.machine =
       fmt::format("{}, {} cores{}", facts.processor, facts.cores, facts.cap.empty() ? "" : ", capped at " + facts.cap);
   record.build = "assay " ASSAY_VERSION ", " ASSAY_COMPILER;
   return record;
 }
 
+double model_flops(const Model& model, const ProgramOptions& options, Extent extent) {
+  const Program program = build_program(model.config, options);
+  double total = 0;
+  for (const Node& node : program.nodes) {
+    const bool multiplies = node.operation == &op::linear || node.operation == &op::attention_scores ||
+                            node.operation == &op::attention_context;
+    if (multiplies) total += flops(program, node, extent);
+  }
+  return total;
+}
+
 void describe_plan(const Plan& plan, const Instance& instance, const MachineFacts& facts, Record& record) {
-  record.flops = plan.flops();
   record.moved_bytes = plan.bytes();
   record.weight_bytes_read = weight_bytes(plan, instance.program());
   record.model_bytes = instance.model_bytes();
@@ -130,46 +202,54 @@ void describe_plan(const Plan& plan, const Instance& instance, const MachineFact
   record.inputs = ledger.inputs;
   record.ledger = ledger.rows;
   record_peaks(facts, record);
+  record.instruction_ms = least_ms(plan, instance.program(), facts, &MatmulPeak::instruction_gflops);
+  record.matmul_ms = least_ms(plan, instance.program(), facts, &MatmulPeak::matmul_gflops);
 }
 
-void record_series(const Series& series, const Series& baseline, const std::string& energy_status,
-                   const BenchRequest& request, Record& record) {
+void record_series(const Series& series, const SeriesContext& context, Record& record) {
   record.samples = static_cast<std::int64_t>(series.raw_ms.size());
   record.raw_ms = series.raw_ms;
   record.repetitions = series.repetitions;
   if (series.first_ms) record.first_ms = *series.first_ms + record.prepare_ms.value_or(0);
   record.warm_up_ms = series.warm_up_ms;
   record.steady = series.steady;
-  record.asked_width = request.width;
+  record.asked_width = context.request.width;
   record.stopped_by = name(series.stopped_by);
+  if (series.timed_runs > 0) {
+    record.timed_runs = series.timed_runs;
+    record.timed_s = series.timed_s;
+  }
   record_statistics(series, record);
   record_conditions(series.conditions, record);
-  if (const auto ratio = paired_ratio(baseline.raw_ms, series.raw_ms, request.seed); ratio && baseline.name == "fp32") {
-    record.speedup = ratio->value;
-    if (ratio->interval) {
-      record.speedup_low = ratio->interval->low;
-      record.speedup_high = ratio->interval->high;
-    }
-  }
-  record.energy_status = energy_status;
-  if (const auto joules = series.energy_j()) record.energy_j = *joules / static_cast<double>(record.batch);
-  if (series.raw_ms.empty()) {
-    record.status = series.stopped_by == StoppedBy::too_slow ? Status::too_slow : Status::interrupted;
-    record.reason = series.stopped_by == StoppedBy::too_slow
-                        ? fmt::format("the first run took {:.1f} s", *series.first_ms / 1e3)
-                        : "interrupted before it had samples";
-  }
+  record_speedup(series, context, record);
+  record_energy(series, context.power, record);
+  record_outcome(series, record);
   derive(record);
 }
 
-void record_quality(const Model& model, const QualityData& data, const Quality* baseline, const Quality& mine,
-                    Record& record) {
-  record.quality_status = data.status;
+void record_quality(const Model& model, const QualityData& data, const QualityOutcome& outcome, Record& record) {
+  const Evaluation& evaluation = outcome.evaluation;
   record.quality_data = data.set->data;
   record.protocol = data.set->protocol;
-  record.logits_hash = fmt::format("{:016x}", mine.logits_hash);
-  record_figures(model, mine, record);
-  if (baseline != nullptr) record_change(model, compare(*baseline, mine), record);
+  record.quality_status = data.status;
+  if (!evaluation.is_whole()) {
+    record.quality_status = fmt::format("interrupted after {} of {} tokens", format_count(evaluation.tokens),
+                                        format_count(evaluation.tokens_of_set));
+  }
+  if (evaluation.tokens == 0) return;
+  if (data.status == "scored" && outcome.mine.nll.empty()) {
+    record.quality_status = fmt::format("nothing to score: no token of {} has a next one", data.set->data);
+  }
+  record.logits_hash = fmt::format("{:016x}", outcome.mine.logits_hash);
+  record_figures(model, outcome.mine, record);
+  if (outcome.baseline != nullptr) record_change(model, compare(*outcome.baseline, outcome.mine), record);
+}
+
+void close_record(const BenchRequest& request, Record& record) {
+  if (record.samples == 0) record.energy_status = "not run";
+  if (request.quality == QualityMode::none || record.quality_status != Record{}.quality_status) return;
+  record.quality_status = record.status == Status::ok ? "interrupted before anything was scored"
+                                                      : fmt::format("not run: {}", name(record.status));
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "experiments/bench.h"
+#include "experiments/bench_group.h"
 #include "experiments/quality_data.h"
 #include "measure/sampling.h"
 #include "quality/compare.h"
@@ -12,13 +13,28 @@ namespace assay {
 
 /// What every record of one model shares.
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts);
-/// What is known before anything runs: FLOPs, bytes, memory, ledger, this machine's peaks.
+/// Multiplications and additions of the model's matrix products in one pass, attention's included, masked parts not:
+/// of the primitive operations, whatever a precision or fusion makes of them.
+double model_flops(const Model& model, const ProgramOptions& options, Extent extent);
+/// What is known before anything runs, besides `flops`: bytes, memory, ledger, this machine's peaks.
 void describe_plan(const Plan& plan, const Instance& instance, const MachineFacts& facts, Record& record);
+/// What a series is read beside.
+struct SeriesContext {
+  const Series& baseline;  ///< Of the same group; no baseline where it is not named so.
+  const Power& power;
+  const BenchRequest& request;
+};
 /// Latency, energy, conditions and speed-up over the baseline's series, round by round.
-void record_series(const Series& series, const Series& baseline, const std::string& energy_status,
-                   const BenchRequest& request, Record& record);
-/// Quality figures and the change from the baseline's, where there is one (else null).
-void record_quality(const Model& model, const QualityData& data, const Quality* baseline, const Quality& mine,
-                    Record& record);
+void record_series(const Series& series, const SeriesContext& context, Record& record);
+
+struct QualityOutcome {
+  const Evaluation& evaluation;
+  const Quality* baseline;  ///< Null where there is none to compare with.
+  const Quality& mine;
+};
+/// Quality figures and the change from the baseline's.
+void record_quality(const Model& model, const QualityData& data, const QualityOutcome& outcome, Record& record);
+/// Says of rows that were not scored or not metered why: they did not run, or the run was interrupted.
+void close_record(const BenchRequest& request, Record& record);
 
 }  // namespace assay

@@ -26,23 +26,33 @@ std::vector<std::string> output_names(const Program& program) {
   return names;
 }
 
+double mean_of(const Loss& loss, const TokenBatch& batch, const std::string& file) {
+  const std::optional<double> mean = loss.mean();
+  if (!mean) {
+    fail_user("{}: the batch of {} x {} tokens has no label that counts: its loss does not exist", file, batch.batch,
+              batch.seq);
+  }
+  return *mean;
+}
+
 /// Mean cross-entropy as the model's task defines it.
 double loss_of(const Model& model, const Tensor& logits, const TokenBatch& batch, const std::string& file) {
   if (model.config.task == Task::language_model) {
     const bool given = !batch.labels.empty();
     if (given && batch.labels.size() != batch.input_ids.size()) fail_user("{}: 'labels' need one label a token", file);
-    return next_token_loss(logits.view(), given ? batch.labels : default_labels(batch.input_ids, batch.attention_mask))
-        .mean();
+    const Loss loss =
+        next_token_loss(logits.view(), given ? batch.labels : default_labels(batch.input_ids, batch.attention_mask));
+    return mean_of(loss, batch, file);
   }
   if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
   if (batch.labels.size() != static_cast<std::size_t>(batch.batch))
     fail_user("{}: 'labels' need one label a row", file);
-  return cross_entropy(logits.view(), batch.labels).mean();
+  return mean_of(cross_entropy(logits.view(), batch.labels), batch, file);
 }
 
 }  // namespace
 
-void dump(const DumpRequest& request, const MachineFacts& facts) {
+std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& facts) {
   check_request(request);
   const Model model = open_model(request.model, request.model_options);
   const TokenBatch batch = load_token_json(request.tokens);
@@ -71,6 +81,9 @@ void dump(const DumpRequest& request, const MachineFacts& facts) {
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < names.size(); ++i) named.push_back({names[i], tensors[i].view()});
   write_safetensors(request.out, named);
+  if (!facts.peaks.empty()) return {};
+  const std::string settled = settled_words(*instance, facts);
+  return settled.empty() ? std::vector<std::string>{} : std::vector<std::string>{settled};
 }
 
 }  // namespace assay

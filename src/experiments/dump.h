@@ -20,7 +20,8 @@ struct DumpRequest {
 
 /// Runs the model once on the tokens and writes what it computed as f32 tensors into a safetensors file: `logits`,
 /// `loss` (a scalar: mean cross-entropy over counted tokens), `hidden.0` .. `hidden.L`. Throws what its parts throw;
-/// the file is there whole or not at all.
-void dump(const DumpRequest& request, const MachineFacts& facts);
+/// the file is there whole or not at all. A loss of which no label counts is a user error. Returns sentences to be
+/// said: what a precision was settled to on a machine that was not probed.
+std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& facts);
 
 }  // namespace assay

@@ -28,18 +28,47 @@ std::optional<DType> native_16bit(const MachineFacts& facts) {
   return std::nullopt;
 }
 
-Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
+std::string settled_words(const Instance& instance, const MachineFacts& facts) {
+  const Precision& row = instance.precision().row;
+  if (find_precision(row.name).rule != Activations::native_16bit) return "";
+  const char* known = facts.peaks.empty()
+                          ? "by the instruction set: not probed ('assay probe' measures, and may choose another)"
+                          : "as this machine was probed";
+  return fmt::format("{}: activations are {}, {}", instance.precision().name(), name(row.activations), known);
+}
+
+namespace {
+
+PrecisionChoice choose(const std::string& precision, const EngineOptions& options, const MachineFacts& facts) {
+  PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
+  choice.casts = options.casts;
+  return choice;
+}
+
+std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
   if (precision.row.cuda_only && options.device != "cuda") {
     fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
   }
-  const Program program = assign_dtypes(build_program(model.config, options.program), precision);
-  return options.fusion == Fusion::on ? fuse(program) : program;
+  std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
+  passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision)});
+  if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
+  return passes;
+}
+
+}  // namespace
+
+std::vector<Pass> passes_of(const Model& model, const std::string& precision, const EngineOptions& options,
+                            const MachineFacts& facts) {
+  return run_passes(model, choose(precision, options, facts), options);
+}
+
+Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
+  return std::move(run_passes(model, precision, options).back().program);
 }
 
 std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
                                         const MachineFacts& facts) {
-  PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
-  choice.casts = options.casts;
+  const PrecisionChoice choice = choose(precision, options, facts);
   return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
                                     find_backend(options.device), facts);
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/kernel.h"
 #include "model/model.h"
@@ -30,9 +31,22 @@ const Backend& find_backend(const std::string& device);
 /// they exist, else the instruction set.
 std::optional<DType> native_16bit(const MachineFacts& facts);
 
+/// For a precision whose activations follow the machine (int8): what they became and how that is known, "int8: ///
+/// activations are bf16, by the instruction set: this machine was not probed". Empty for any other.
+std::string settled_words(const Instance& instance, const MachineFacts& facts);
+
 /// The model's Program through all passes, in that precision. Throws Error(lacking) for a precision that this device
 /// cannot have.
 Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options);
+
+/// What one pass made of the program.
+struct Pass {
+  std::string name;  ///< "build", "assign_dtypes", "fuse"
+  Program program;
+};
+/// All of them, in their order.
+std::vector<Pass> passes_of(const Model& model, const std::string& precision, const EngineOptions& options,
+                            const MachineFacts& facts);
 
 /// The model in one precision, without plans yet. `model` and `facts` must outlive it.
 std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,

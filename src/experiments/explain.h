@@ -7,10 +7,14 @@
 
 namespace assay {
 
+/// Programs that are printed: what each pass made, or what the last one left.
+enum class ShownPasses : std::uint8_t { last, all };
+
 struct ExplainRequest {
   std::string model;
   std::string precision = "fp32";
   Extent extent{1, 128};
+  ShownPasses passes = ShownPasses::last;
   EngineOptions engine;
   ModelOptions model_options;
 };

@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/handle.h"
 #include "base/json.h"
-#include "base/random.h"
 #include "experiments/probe.h"
+#include "experiments/random_ids.h"
 #include "hub/command.h"
 #include "measure/memory.h"
 
@@ -71,11 +71,7 @@ std::int64_t measure_resident(const ResidentRequest& request, const MachineFacts
   check_extent(model, request.extent);
   const auto instance = make_instance(model, request.precision, request.engine, facts);
   Plan plan(*instance, {request.extent, false, {"logits"}});
-  Random random(1, 2);
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(request.extent.batch * request.extent.seq));
-  const auto vocabulary = static_cast<std::uint64_t>(model.config.vocab_size);
-  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.below(vocabulary));
-  plan.set_inputs(ids, {});
+  plan.set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
   plan.run();
   const std::optional<ResidentMemory> memory = read_resident_memory();
   if (!memory) fail_lacking("/proc/self/status: does not say the resident memory");

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/random.h"
 #include "base/units.h"
+#include "experiments/random_ids.h"
 #include "quality/loss.h"
 #include "text/bundled.h"
 #include "text/tokenizer.h"
@@ -16,14 +16,11 @@ namespace assay {
 namespace {
 
 /// Divergence from fp32 counts whatever the weights; four rows of 128 ids are 512 distributions.
-QualityData random_ids(const Model& model, std::uint64_t seed) {
+QualityData made_up_ids(const Model& model, std::uint64_t seed) {
   constexpr std::int64_t rows = 4;
   QualityBatch batch;
   batch.extent = {rows, std::min<std::int64_t>(128, model.config.context)};
-  Random random(seed, 1);
-  for (std::int64_t i = 0; i < rows * batch.extent.seq; ++i) {
-    batch.ids.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.config.vocab_size))));
-  }
+  batch.ids = random_ids(model, batch.extent, {seed, IdsFor::quality});
   QualitySet set;
   set.data = "random ids";
   set.protocol = fmt::format("window {}", batch.extent.seq);
@@ -67,8 +64,9 @@ QualityData from_text(const Model& model, const std::string& text, const std::st
   }
   if (!language_model) drop_targets(*data.set);
   data.status = language_model ? "scored" : "no labels";
-  data.set->data =
-      options.most_tokens > 0 ? fmt::format("{}, first {} tokens", name, format_count(options.most_tokens)) : name;
+  data.set->data = data.set->taken == Taken::all
+                       ? fmt::format("{}, {} tokens", name, format_count(data.set->tokens))
+                       : fmt::format("{}, first {} tokens", name, format_count(data.set->tokens));
   return data;
 }
 
@@ -98,7 +96,12 @@ QualityData load(const Model& model, const BenchRequest& request) {
   if (!request.data.empty() && !std::filesystem::exists(request.data))
     fail_user("{}: no such file or folder", request.data.string());
   if (!request.data.empty() && std::filesystem::is_directory(request.data)) return from_folder(model, request);
-  if (model.random_weights()) return random_ids(model, request.seed);
+  if (model.random_weights() && !request.data.empty()) {
+    fail_user(
+        "{}: {} is a preset without a tokenizer; leave --data out for random ids, or give a folder of .npy arrays",
+        request.data.string(), model.name);
+  }
+  if (model.random_weights()) return made_up_ids(model, request.model_options.seed);
   if (request.data.extension() == ".tsv") return from_labelled(model, request);
   if (request.data.empty()) return from_text(model, std::string(bundled_text()), "bundled handbook", request);
   return from_text(model, read_file(request.data), request.data.filename().string(), request);

@@ -1,0 +1,183 @@
+#include "experiments/bench.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "experiments/bench_group.h"
+#include "hardware/machine.h"
+#include "hardware/recorded_tree.h"
+#include "results/record.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* model_folder = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
+
+MachineFacts facts_without_peaks() {
+  return read_machine_facts();
+}
+
+BenchRequest small_request() {
+  BenchRequest request;
+  request.models = {model_folder};
+  request.precisions = {"fp32"};
+  request.seqs = {8};
+  request.rounds = 8;
+  request.seconds = 0.05;
+  request.quality = QualityMode::none;
+  return request;
+}
+
+/// A powercap tree with one package whose counter runs at so many watts while the object lives.
+class RunningPackage {
+ public:
+  explicit RunningPackage(double watts) {
+    tree_.write(zone + "name", "package-0\n");
+    tree_.write(zone + "max_energy_range_uj", "1000000000000\n");
+    tree_.write(zone + "constraint_0_power_limit_uw", "10000000\n");
+    write_counter(0);
+    counter_ = std::thread([this, watts] {
+      const double begin_s = now_s();
+      while (!stop_) {
+        write_counter(watts * (now_s() - begin_s) * 1e6);
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      }
+    });
+  }
+  RunningPackage(const RunningPackage&) = delete;
+  RunningPackage& operator=(const RunningPackage&) = delete;
+  ~RunningPackage() {
+    stop_ = true;
+    counter_.join();
+  }
+  const std::filesystem::path& root() const { return tree_.root(); }
+
+ private:
+  void write_counter(double uj) const {
+    write_file_atomically(tree_.root() / (zone + "energy_uj"), fmt::format("{:.0f}\n", uj));
+  }
+
+  const std::string zone = "sys/class/powercap/intel-rapl:0/";
+  RecordedTree tree_;
+  std::atomic<bool> stop_ = false;
+  std::thread counter_;
+};
+
+TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {
+  const RunningPackage package(50);
+  BenchRequest request = small_request();
+  request.root = package.root();
+  const Document document = bench(request, facts_without_peaks, {});
+  const Record& record = document.records.at(0);
+  EXPECT_EQ(record.energy_status, "RAPL: package-0");
+  ASSERT_TRUE(record.energy_j && record.energy_net_j && record.idle_power_w && record.power_w);
+  EXPECT_GT(*record.idle_power_w, 0);
+  EXPECT_GE(*record.repetitions, 2) << "windows are made long enough for the meter";
+  EXPECT_NEAR(*record.energy_net_j,
+              *record.energy_j - *record.idle_power_w * *record.timed_s / static_cast<double>(*record.timed_runs),
+              1e-9);
+  ASSERT_TRUE(record.energy_short_share.has_value());
+  EXPECT_EQ(record.power_limit_w, 10);
+  EXPECT_EQ(record.status, Status::impossible) << "50 W where the package is limited to 10";
+}
+
+TEST(Bench, WithoutAMeterNothingIsMadeUp) {
+  const RecordedTree empty;
+  BenchRequest request = small_request();
+  request.root = empty.root();
+  const Record record = bench(request, facts_without_peaks, {}).records.at(0);
+  EXPECT_TRUE(record.energy_status.starts_with("no meter: ")) << record.energy_status;
+  EXPECT_FALSE(record.energy_j || record.energy_net_j || record.idle_power_w || record.power_w);
+}
+
+TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
+  BenchRequest request = small_request();
+  request.quality = QualityMode::automatic;
+  request.protocol.window = 16;
+  request.protocol.batch = 1 << 20;
+  request.protocol.most_tokens = 4096;
+  const auto facts = [] {
+    MachineFacts machine = read_machine_facts();
+    machine.available_bytes = 8'000'000;
+    return machine;
+  };
+  const Record record = bench(request, facts, {}).records.at(0);
+  EXPECT_EQ(record.status, Status::ok);
+  EXPECT_EQ(record.samples, 8);
+  EXPECT_TRUE(record.quality_status.starts_with("oom: memory: ")) << record.quality_status;
+}
+
+TEST(Bench, AnInterruptBeforeScoringIsSaid) {
+  BenchRequest request = small_request();
+  request.quality = QualityMode::automatic;
+  std::atomic<bool> interrupted = false;
+  BenchCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  callbacks.progress = [&](const std::string& what, double) {
+    if (what.find("sampling") != std::string::npos) interrupted = true;
+  };
+  const Record record = bench(request, facts_without_peaks, callbacks).records.at(0);
+  EXPECT_EQ(record.quality_status,
+            record.status == Status::ok ? "interrupted before anything was scored" : "not run: interrupted");
+}
+
+TEST(Bench, TimeLeftCoversTheGrid) {
+  BenchRequest request = small_request();
+  request.rounds = 0;
+  request.seconds = 0.2;
+  request.seqs = {4, 8, 12};
+  double most_s = 0;
+  BenchCallbacks callbacks;
+  callbacks.progress = [&](const std::string&, double left_s) { most_s = std::max(most_s, left_s); };
+  bench(request, facts_without_peaks, callbacks);
+  EXPECT_GT(most_s, 2 * request.seconds) << "two more cells follow the first";
+}
+
+/// Weights of the model as fp32 and as bf16 need them.
+TEST(Groups, RepeatTheBaselineOnlyWhereItFitsBesideTheNext) {
+  const Model model = open_model(model_folder, {});
+  BenchRequest request = small_request();
+  MachineFacts facts = read_machine_facts();
+  const std::int64_t fp32 = make_instance(model, "fp32", request.engine, facts)->missing_bytes({1, 1});
+  const std::vector<Contender> asked = {{"fp32", ""}, {"mixed-bf16", ""}, {"bf16", ""}};
+  const auto groups_within = [&](double times_fp32) {
+    facts.available_bytes = static_cast<std::int64_t>(times_fp32 * static_cast<double>(fp32) / 0.75);
+    return group_precisions(model, request, asked, facts);
+  };
+  EXPECT_EQ(groups_within(10).size(), 1u);
+  const auto apart = groups_within(1.2);
+  ASSERT_EQ(apart.size(), 3u);
+  EXPECT_EQ(apart[1], (std::vector<Contender>{{"mixed-bf16", ""}})) << "fp32 beside it would not fit";
+  const auto paired = groups_within(2.6);
+  ASSERT_EQ(paired.size(), 2u);
+  EXPECT_EQ(paired[1].front(), (Contender{"fp32", ""}));
+}
+
+TEST(Groups, RowsKnowTheirGroupAndItsBaseline) {
+  BenchRequest request = small_request();
+  request.precisions = {"fp32", "mixed-bf16", "bf16"};
+  request.emulated = Emulated::included;
+  const Model model = open_model(model_folder, {});
+  const std::int64_t fp32 = make_instance(model, "fp32", request.engine, read_machine_facts())->missing_bytes({1, 1});
+  const auto facts = [&] {
+    MachineFacts machine = read_machine_facts();
+    machine.available_bytes = static_cast<std::int64_t>(2.6 * static_cast<double>(fp32) / 0.75);
+    return machine;
+  };
+  const std::vector<Record> records = bench(request, facts, {}).records;
+  ASSERT_EQ(records.size(), 3u) << "a repeated baseline is one row";
+  EXPECT_EQ(records[0].group, 1);
+  EXPECT_EQ(records[2].group, 2);
+  if (records[2].status == Status::ok) {
+    EXPECT_TRUE(records[2].baseline_median_ms.has_value());
+    EXPECT_TRUE(records[2].speedup.has_value());
+  }
+}
+
+}  // namespace
+}  // namespace assay
