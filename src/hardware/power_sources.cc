@@ -31,13 +31,11 @@ PowerSource try_source(const std::string& name, const fs::path& file, const std:
 
 std::vector<PowerSource> find_rapl(const fs::path& root) {
   std::vector<PowerSource> found;
-  for (const fs::path& zone : list_folder(root / "sys/class/powercap")) {
-    if (!zone.filename().string().starts_with("intel-rapl:")) continue;  // AMD's domains carry this name too.
-    const std::string domain = read_text(zone / "name").value_or(zone.filename().string());
-    const auto range = read_number(zone / "max_energy_range_uj");
-    const std::string covers =
-        fmt::format("energy counter of {}{}", domain, range ? fmt::format(", wraps at {:.0f} J", *range * 1e-6) : "");
-    found.push_back(try_source("rapl " + domain, zone / "energy_uj", covers));
+  for (const RaplZone& zone : find_rapl_zones(root)) {
+    const std::string wraps =
+        zone.range_uj ? fmt::format(", wraps at {:.0f} J", static_cast<double>(*zone.range_uj) * 1e-6) : "";
+    found.push_back(
+        try_source("rapl " + zone.domain, zone.counter(), fmt::format("energy counter of {}{}", zone.domain, wraps)));
   }
   return found;
 }
@@ -90,6 +88,16 @@ void append_or_say(std::vector<PowerSource>& all, std::vector<PowerSource> found
 }
 
 }  // namespace
+
+std::vector<RaplZone> find_rapl_zones(const fs::path& root) {
+  std::vector<RaplZone> zones;
+  for (const fs::path& folder : list_folder(root / "sys/class/powercap")) {
+    const std::string file = folder.filename().string();
+    if (!file.starts_with("intel-rapl:")) continue;
+    zones.push_back({folder, read_text(folder / "name").value_or(file), read_number(folder / "max_energy_range_uj")});
+  }
+  return zones;
+}
 
 std::vector<PowerSource> find_power_sources(const fs::path& root) {
   std::error_code error;

@@ -32,6 +32,14 @@ double measured_gflops(const Implementation& implementation, const MatmulPeak& p
   return 0;
 }
 
+/// Rates are those of the two linear operations by whole operands and constant weights; attention, weight-only 8 bits
+/// and f16 sums have none, though their kernels may bear the same names.
+bool is_measured(const Call& call) {
+  const bool is_packed = call.operation == &op::linear && call.in(1).constant;
+  return (is_packed && call.attributes.accumulator == DType::f32) ||
+         (call.operation == &op::quantized_linear && call.in(1).present);
+}
+
 /// Measured ones by their rates, then the others; the table's order within measured_alike.
 std::vector<const Implementation*> by_rate(std::vector<const Implementation*> left, const MatmulPeak& peak) {
   std::vector<const Implementation*> order;
@@ -53,17 +61,15 @@ std::vector<const Implementation*> candidates(const Backend& backend, const Call
     if (kernels.operation != call.operation) continue;
     for (const Implementation& implementation : kernels.implementations) all.push_back(&implementation);
   }
-  // Rates are those of the two linear operations by whole operands; weight-only 8 bits and f16 sums have none.
-  const bool is_measured = (call.operation == &op::linear && call.attributes.accumulator == DType::f32) ||
-                           (call.operation == &op::quantized_linear && call.in(1).present);
-  const MatmulPeak* peak = is_measured ? facts.peak(asked_operand(call)) : nullptr;
+  const MatmulPeak* peak = is_measured(call) ? facts.peak(asked_operand(call)) : nullptr;
   return peak != nullptr && !facts.was_busy() ? by_rate(std::move(all), *peak) : all;
 }
 
 Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {
   if (!is_product(call)) return prepared;
+  const char* measured_as = is_measured(call) ? implementation.name : "";
   const ProductVerdict judgement =
-      judge({asked_operand(call), prepared.operand, prepared.arithmetic, implementation.name}, facts);
+      judge({asked_operand(call), prepared.operand, prepared.arithmetic, measured_as}, facts);
   prepared.verdict = judgement.verdict;
   prepared.evidence = judgement.evidence;
   return prepared;

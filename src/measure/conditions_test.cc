@@ -177,7 +177,7 @@ TEST_F(EnergyTree, RaplCountsThroughAWrap) {
 }
 
 TEST(EnergySum, MarksWindowsBelowTwentyResolutions) {
-  const EnergyMeterFacts meter{"m", "s", 0.001, 0.01};
+  const EnergyMeterFacts meter{"m", "s", 0.001, 0.01, {}};
   EnergySum sum;
   sum.add(meter, 0.019, 1.0);  // too few joules
   sum.add(meter, 1.0, 0.19);   // too few updates

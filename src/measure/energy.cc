@@ -4,13 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "hardware/power_sources.h"
+#include "hardware/system_files.h"
 
 namespace assay {
 namespace {
@@ -22,17 +23,9 @@ struct Zone {
   fs::path counter;  ///< energy_uj
   std::string name;
   double range_uj = 0;  ///< The counter starts again at 0 beyond this.
-  double last_uj = 0;
+  std::int64_t last_uj = 0;
   double sum_uj = 0;
 };
-
-template <typename T>
-std::optional<T> read_value(const fs::path& path) {
-  std::ifstream file(path);
-  T value{};
-  if (file >> value) return value;
-  return std::nullopt;
-}
 
 /// RAPL as Linux shows it: counters in microjoules that the processor renews about every millisecond (Intel SDM vol.
 /// 3B, 15.10). Typical step: 61 uJ (2^-14 J); the file does not say, so the step of the file, 1 uJ, would flatter it.
@@ -58,9 +51,9 @@ class Rapl : public EnergyMeter {
 
  private:
   static double read_uj(Zone& zone) {
-    const std::optional<double> now_uj = read_value<double>(zone.counter);
+    const std::optional<std::int64_t> now_uj = read_number(zone.counter);
     if (!now_uj) fail_lacking("{}: the energy counter stopped answering", zone.counter.string());
-    const double step_uj = *now_uj - zone.last_uj;
+    const auto step_uj = static_cast<double>(*now_uj - zone.last_uj);
     zone.sum_uj += step_uj >= 0 ? step_uj : step_uj + zone.range_uj;
     zone.last_uj = *now_uj;
     return zone.sum_uj;
@@ -74,8 +67,8 @@ class Rapl : public EnergyMeter {
 std::optional<double> package_limit_w(const fs::path& zone) {
   std::optional<double> highest_uw;
   for (const char* constraint : {"constraint_0", "constraint_1", "constraint_2"}) {
-    const auto limit_uw = read_value<double>(zone / (std::string(constraint) + "_power_limit_uw"));
-    if (limit_uw && *limit_uw > 0) highest_uw = std::max(highest_uw.value_or(0), *limit_uw);
+    const auto limit_uw = read_number(zone / (std::string(constraint) + "_power_limit_uw"));
+    if (limit_uw && *limit_uw > 0) highest_uw = std::max(highest_uw.value_or(0), static_cast<double>(*limit_uw));
   }
   if (!highest_uw) return std::nullopt;
   return *highest_uw * 1e-6;
@@ -101,22 +94,16 @@ bool is_counted(const std::string& zone_name) {
 EnergySource find_energy_meter(const fs::path& root) {
   const fs::path folder = root / "sys/class/powercap";
   std::error_code error;
-  std::vector<fs::path> entries;
-  for (const auto& entry : fs::directory_iterator(folder, error)) entries.push_back(entry.path());
-  if (error) return {nullptr, fmt::format("no meter: {} is absent", folder.string())};
-  std::sort(entries.begin(), entries.end());
-
+  if (!fs::is_directory(folder, error)) return {nullptr, fmt::format("no meter: {} is absent", folder.string())};
   std::vector<Zone> zones;
   std::string refusal = fmt::format("no meter: {} names no processor package", folder.string());
-  for (const fs::path& entry : entries) {
-    const auto zone_name = read_value<std::string>(entry / "name");
-    if (!zone_name || !is_counted(*zone_name)) continue;
-    const auto now_uj = read_value<double>(entry / "energy_uj");
-    const auto range_uj = read_value<double>(entry / "max_energy_range_uj");
-    if (now_uj && range_uj) {
-      zones.push_back({entry / "energy_uj", *zone_name, *range_uj, *now_uj, 0});
+  for (const RaplZone& found : find_rapl_zones(root)) {
+    if (!is_counted(found.domain)) continue;
+    const auto now_uj = read_number(found.counter());
+    if (now_uj && found.range_uj) {
+      zones.push_back({found.counter(), found.domain, static_cast<double>(*found.range_uj), *now_uj, 0});
     } else {
-      refusal = fmt::format("no meter: {} may not be read by this user", (entry / "energy_uj").string());
+      refusal = fmt::format("no meter: {} may not be read by this user", found.counter().string());
     }
   }
   if (zones.empty()) return {nullptr, refusal};

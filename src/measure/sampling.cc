@@ -122,7 +122,6 @@ class Sampler {
     if (warm_run_s(i) < lead_in_below_s) subject.run();
     const std::optional<double> energy_before_j = read_energy_j();
     const Counters before = read_counters(options_.root);
-    const double at_s = options_.clock.now_s();
     const double window_s = timed_s(subject, series.repetitions);
     const Counters after = read_counters(options_.root);
     add_energy(series, energy_before_j, window_s);
@@ -130,7 +129,6 @@ class Sampler {
     series.timed_runs += series.repetitions;
     series.result_sum += subject.read_result();
     series.conditions.add(before, after);
-    series.at_s.push_back(at_s - rounds_begin_s_);
     series.raw_ms.push_back(window_s * 1e3 / series.repetitions);
     read_slow_conditions(i);
   }

@@ -116,17 +116,4 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline, std::span<co
   return ratio;
 }
 
-std::optional<Ratio> ratio_of_medians(std::span<const double> baseline, std::span<const double> subject,
-                                      std::uint64_t seed) {
-  const std::size_t rounds = std::min(baseline.size(), subject.size());
-  if (rounds == 0) return std::nullopt;
-  Ratio ratio{.value = median(baseline.first(rounds)) / median(subject.first(rounds)), .interval = std::nullopt};
-  if (rounds >= fewest_for_interval) {
-    ratio.interval = bootstrap_interval(rounds, seed, [&](const auto& drawn) {
-      return median_of_drawn(baseline, drawn) / median_of_drawn(subject, drawn);
-    });
-  }
-  return ratio;
-}
-
 }  // namespace assay

@@ -72,8 +72,4 @@ constexpr int bootstrap_resamples = 2000;
 std::optional<Ratio> paired_ratio(std::span<const double> baseline, std::span<const double> subject,
                                   std::uint64_t seed);
 
-/// median(baseline) / median(subject) with the same bootstrap, which draws whole rounds so that the pairing is kept.
-std::optional<Ratio> ratio_of_medians(std::span<const double> baseline, std::span<const double> subject,
-                                      std::uint64_t seed);
-
 }  // namespace assay

@@ -133,11 +133,5 @@ TEST(PairedRatio, IsReproducibleBySeedAndAbsentWithoutARound) {
   EXPECT_FALSE(paired_ratio(std::span(a).first(5), b, 3)->interval.has_value());
 }
 
-TEST(RatioOfMedians, IsTheQuotientOfTheMediansOfTheSharedRounds) {
-  const std::vector<double> baseline = {4, 8, 6, 100};
-  const std::vector<double> subject = {2, 3, 4};
-  EXPECT_DOUBLE_EQ(ratio_of_medians(baseline, subject, 1)->value, 2);
-}
-
 }  // namespace
 }  // namespace assay

@@ -72,7 +72,8 @@ class Writer {
       std::size_t width =
           std::max(display_width(line_of_title(column.title, 0)), display_width(line_of_title(column.title, 1)));
       for (const Record& record : document_.records) {
-        if (record.status == Status::ok) width = std::max(width, display_width(cell_text(column, record)));
+        const bool is_name = &column == &table_columns().front();
+        if (record.status == Status::ok || is_name) width = std::max(width, display_width(cell_text(column, record)));
       }
       widths_.push_back(width);
     }
