@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "experiments/bench_group.h"
+#include "formats/npy.h"
 #include "hardware/machine.h"
 #include "hardware/recorded_tree.h"
 #include "results/record.h"
@@ -31,6 +32,13 @@ BenchRequest small_request() {
   request.seconds = 0.05;
   request.quality = QualityMode::none;
   return request;
+}
+
+/// So many rows of 24 ids.
+void write_rows(const std::filesystem::path& folder, std::int64_t rows) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
+  write_npy(folder / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
 }
 
 /// A powercap tree with one package whose counter runs at so many watts while the object lives.
@@ -97,10 +105,11 @@ TEST(Bench, WithoutAMeterNothingIsMadeUp) {
 
 TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
   BenchRequest request = small_request();
+  const RecordedTree data;
+  write_rows(data.root(), 512);
   request.quality = QualityMode::automatic;
-  request.protocol.window = 16;
+  request.data = data.root();
   request.protocol.batch = 1 << 20;
-  request.protocol.most_tokens = 4096;
   const auto facts = [] {
     MachineFacts machine = read_machine_facts();
     machine.available_bytes = 8'000'000;
@@ -114,7 +123,10 @@ TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
 
 TEST(Bench, AnInterruptBeforeScoringIsSaid) {
   BenchRequest request = small_request();
+  const RecordedTree data;
+  write_rows(data.root(), 4);
   request.quality = QualityMode::automatic;
+  request.data = data.root();
   std::atomic<bool> interrupted = false;
   BenchCallbacks callbacks;
   callbacks.interrupted = &interrupted;
@@ -138,35 +150,34 @@ TEST(Bench, TimeLeftCoversTheGrid) {
   EXPECT_GT(most_s, 2 * request.seconds) << "two more cells follow the first";
 }
 
-/// Weights of the model as fp32 and as bf16 need them.
 TEST(Groups, RepeatTheBaselineOnlyWhereItFitsBesideTheNext) {
   const Model model = open_model(model_folder, {});
   BenchRequest request = small_request();
   MachineFacts facts = read_machine_facts();
   const std::int64_t fp32 = make_instance(model, "fp32", request.engine, facts)->missing_bytes({1, 1});
-  const std::vector<Contender> asked = {{"fp32", ""}, {"mixed-bf16", ""}, {"bf16", ""}};
+  const std::vector<Contender> asked = {{"fp32", ""}, {"bf16", ""}, {"fp16", ""}};
   const auto groups_within = [&](double times_fp32) {
     facts.available_bytes = static_cast<std::int64_t>(times_fp32 * static_cast<double>(fp32) / 0.75);
     return group_precisions(model, request, asked, facts);
   };
   EXPECT_EQ(groups_within(10).size(), 1u);
   const auto apart = groups_within(1.2);
-  ASSERT_EQ(apart.size(), 3u);
-  EXPECT_EQ(apart[1], (std::vector<Contender>{{"mixed-bf16", ""}})) << "fp32 beside it would not fit";
-  const auto paired = groups_within(2.6);
+  ASSERT_EQ(apart.size(), 2u);
+  EXPECT_EQ(apart[1], (std::vector<Contender>{{"bf16", ""}, {"fp16", ""}})) << "fp32 beside them would not fit";
+  const auto paired = groups_within(1.8);
   ASSERT_EQ(paired.size(), 2u);
   EXPECT_EQ(paired[1].front(), (Contender{"fp32", ""}));
 }
 
 TEST(Groups, RowsKnowTheirGroupAndItsBaseline) {
   BenchRequest request = small_request();
-  request.precisions = {"fp32", "mixed-bf16", "bf16"};
+  request.precisions = {"fp32", "bf16", "fp16"};
   request.emulated = Emulated::included;
   const Model model = open_model(model_folder, {});
   const std::int64_t fp32 = make_instance(model, "fp32", request.engine, read_machine_facts())->missing_bytes({1, 1});
   const auto facts = [&] {
     MachineFacts machine = read_machine_facts();
-    machine.available_bytes = static_cast<std::int64_t>(2.6 * static_cast<double>(fp32) / 0.75);
+    machine.available_bytes = static_cast<std::int64_t>(1.8 * static_cast<double>(fp32) / 0.75);
     return machine;
   };
   const std::vector<Record> records = bench(request, facts, {}).records;
