@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
+#include "kernels/cpu/attention_softmax-inl.h"
 #include "kernels/cpu/attention_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,24 +20,12 @@ struct PackedHead {
 
 void pack_head(const AttentionWork& work, const AttentionItem& item, PackedHead& packed, std::byte* scratch) {
   if (packed.batch == item.batch && packed.kv_head == item.kv_head) return;
-  const std::uint8_t* mask = work.mask == nullptr ? nullptr : work.mask + item.batch * work.seq;
-  if (packed.batch != item.batch) packed.keys = real_keys(mask, work.seq);
-  if (packed.batch != item.batch && packed.keys.holes) {
-    auto* bias = reinterpret_cast<float*>(scratch + work.scratch.bias);
-    for (std::int64_t key = 0; key < round_up(work.seq, panel); ++key)
-      bias[key] = key < work.seq && mask[key] != 0 ? 0 : -std::numeric_limits<float>::infinity();
-  }
+  if (packed.batch != item.batch) packed.keys = load_mask(work, item.batch, scratch);
   const std::int64_t column = item.kv_head * work.attributes.head_dim;
   pack_keys(work, work.k, item.batch * work.seq, column, packed.keys, scratch);
   pack_values(work, work.v, item.batch * work.seq, column, packed.keys, scratch);
   packed.batch = item.batch;
   packed.kv_head = item.kv_head;
-}
-
-/// The keys that query `query` may see.
-RealKeys visible(const AttentionWork& work, const RealKeys& keys, std::int64_t query) {
-  if (!work.attributes.causal) return keys;
-  return {keys.begin, std::clamp(query + 1, keys.begin, keys.end), keys.holes};
 }
 
 void attend(const AttentionWork& work, const AttentionItem& item, const RealKeys& all, std::byte* scratch) {
@@ -100,7 +89,7 @@ Prepared prepared_attention(const Call& call, const MachineFacts& facts, const P
 }
 
 Offer offer_attention(const Call& call, const MachineFacts& facts, const Product& product) {
-  if (const char* why = unfit_for_attention(call)) return Declined{why};
+  if (const char* why = unfit_for_attention(call, 3)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 3, facts)) return Declined{why};
   return described(prepared_attention(call, facts, product), call, "fused");
 }

@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 #include "kernels/cpu/attention_tiles-inl.h"
+#include "kernels/cpu/vector_math-inl.h"
 
 // Attention's three steps on their own, for runs without fusion.
 

@@ -6,11 +6,10 @@
 #define ASSAY_KERNELS_CPU_ATTENTION_TILES_INL_H_
 #endif
 
-#include <limits>
 #include <utility>
 
 #include "kernels/cpu/attention_work.h"
-#include "kernels/cpu/vector_math-inl.h"
+#include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -23,14 +22,18 @@ HWY_INLINE void multiply_add(V32& left, V32& right, float a, V32 b_left, V32 b_r
   right = hn::MulAdd(factor, b_right, right);
 }
 
-/// c (rows, 2 vectors) = a times two vectors' columns of a panel.
+HWY_INLINE V32 first_sum(const micro::Block& block, const float* c) {
+  return block.sums == micro::Sums::start ? hn::Zero(f32_lanes) : hn::LoadU(f32_lanes, c);
+}
+
+/// c (rows, 2 vectors) = a times two vectors' columns of a panel, or that is added to c.
 template <std::size_t... row>
 HWY_INLINE void multiply_columns(const micro::Block& block, std::int64_t column, std::index_sequence<row...>) {
   const float* a[] = {reinterpret_cast<const float*>(block.a + static_cast<std::int64_t>(row) * block.a_stride)...};
   const float* b = reinterpret_cast<const float*>(block.panel) + column;
   auto* c = reinterpret_cast<float*>(block.c) + column;
-  V32 left[] = {((void)row, hn::Zero(f32_lanes))...};
-  V32 right[] = {((void)row, hn::Zero(f32_lanes))...};
+  V32 left[] = {first_sum(block, c + static_cast<std::int64_t>(row) * panel)...};
+  V32 right[] = {first_sum(block, c + static_cast<std::int64_t>(row) * panel + lane_count())...};
   for (std::int64_t k = 0; k < block.groups; ++k) {
     const V32 b_left = hn::LoadU(f32_lanes, b + k * panel);
     const V32 b_right = hn::LoadU(f32_lanes, b + k * panel + lane_count());
@@ -86,21 +89,21 @@ HWY_INLINE void load_row(const Product& product, Source from, std::int64_t width
   for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(lanes.get(from, i), sink, i); });
 }
 
-/// 32 rows of `groups` 4-byte groups turned into a panel: (groups, 32 rows).
-HWY_INLINE void transpose_into_panel(const float* rows, std::int64_t groups, float* out) {
+/// `count` rows of `groups` 4-byte groups turned into (groups, count); count is a multiple of 4. 32 rows give a panel.
+HWY_INLINE void transpose_groups(const float* rows, std::int64_t count, std::int64_t groups, float* out) {
   const std::int64_t step = lane_count();
   HWY_ALIGN float quads[4 * HWY_MAX_BYTES / sizeof(float)];
   const std::int64_t vectors_end = groups / step * step;
-  for (std::int64_t row = 0; row < panel; row += 4) {
+  for (std::int64_t row = 0; row < count; row += 4) {
     const float* from = rows + row * groups;
     for (std::int64_t g = 0; g < vectors_end; g += step) {
       hn::StoreInterleaved4(hn::LoadU(f32_lanes, from + g), hn::LoadU(f32_lanes, from + groups + g),
                             hn::LoadU(f32_lanes, from + 2 * groups + g), hn::LoadU(f32_lanes, from + 3 * groups + g),
                             f32_lanes, quads);
-      for (std::int64_t i = 0; i < step; ++i) std::memcpy(out + (g + i) * panel + row, quads + 4 * i, 16);
+      for (std::int64_t i = 0; i < step; ++i) std::memcpy(out + (g + i) * count + row, quads + 4 * i, 16);
     }
     for (std::int64_t g = vectors_end; g < groups; ++g) {
-      for (std::int64_t i = 0; i < 4; ++i) std::memcpy(out + g * panel + row + i, from + i * groups + g, 4);
+      for (std::int64_t i = 0; i < 4; ++i) std::memcpy(out + g * count + row + i, from + i * groups + g, 4);
     }
   }
 }
@@ -119,8 +122,8 @@ inline void pack_keys(const AttentionWork& work, const SourceRows& k, std::int64
       else
         std::memset(row, 0, static_cast<std::size_t>(row_bytes));
     }
-    transpose_into_panel(reinterpret_cast<const float*>(rows), groups,
-                         reinterpret_cast<float*>(scratch + work.scratch.keys + first * row_bytes));
+    transpose_groups(reinterpret_cast<const float*>(rows), panel, groups,
+                     reinterpret_cast<float*>(scratch + work.scratch.keys + first * row_bytes));
   }
 }
 
@@ -188,43 +191,6 @@ inline void multiply_keys(const AttentionWork& work, std::int64_t rows, const Re
                    rows);
     c += query_block * panel * 4;
   }
-}
-
-/// e^(scale (s - max)) of one query over the panels that hold `keys`, into `out` in the product's dtype; 0 outside
-/// [keys.begin, last) and where the bias says so. Returns 1 / their sum, or 0 where the query sees no key.
-HWY_INLINE float softmax_row(const AttentionWork& work, float* scores, const RealKeys& keys, std::int64_t last,
-                             const float* bias, Sink out) {
-  constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-  const std::int64_t base = keys.begin / panel * panel;
-  const std::int64_t panel_step = query_block * panel;
-  const auto at = [&](std::int64_t key) { return scores + (key - base) / panel * panel_step + key % panel; };
-  const std::int64_t end = round_up(keys.end, panel);
-  for (std::int64_t key = base; key < keys.begin; ++key) *at(key) = minus_infinity;
-  for (std::int64_t key = std::max(last, keys.begin); key < end; ++key) *at(key) = minus_infinity;
-  V32 most = hn::Set(f32_lanes, minus_infinity);
-  for (std::int64_t key = base; key < end; key += lane_count()) {
-    V32 score = hn::LoadU(f32_lanes, at(key));
-    if (bias != nullptr) {
-      score = hn::Add(score, hn::LoadU(f32_lanes, bias + key));
-      hn::StoreU(score, f32_lanes, at(key));
-    }
-    most = hn::Max(most, score);
-  }
-  const float largest = max_of(most);
-  if (largest == minus_infinity) {
-    for (std::int64_t key = base; key < end; key += lane_count()) store(hn::Zero(f32_lanes), out, key - base);
-    return 0;
-  }
-  const float factor = static_cast<float>(work.attributes.scale) * coefficients::log2_e;
-  const V32 factors = hn::Set(f32_lanes, factor);
-  const V32 shift = hn::Set(f32_lanes, largest * factor);
-  V32 sum = hn::Zero(f32_lanes);
-  for (std::int64_t key = base; key < end; key += lane_count()) {
-    const V32 p = exp2(hn::MulSub(hn::LoadU(f32_lanes, at(key)), factors, shift));
-    sum = hn::Add(sum, p);
-    store(p, out, key - base);
-  }
-  return 1.0F / sum_of(sum);
 }
 
 /// Bytes of a row of probabilities.

@@ -44,9 +44,9 @@ Product f32_products(const MachineFacts& facts) {
   return {micro::multiply_f32, DType::f32, micro::vector_rows};
 }
 
-const char* unfit_for_attention(const Call& call) {
+const char* unfit_for_attention(const Call& call, std::size_t mask) {
   if (const char* why = unfit_for_vectors(call)) return why;
-  if (call.in(3).present && call.in(3).dtype != DType::u8) return "the mask is not u8";
+  if (call.in(mask).present && call.in(mask).dtype != DType::u8) return "the mask is not u8";
   if (call.attributes.scale <= 0) return "the scale is not positive";
   return nullptr;
 }

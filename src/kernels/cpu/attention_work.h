@@ -94,7 +94,8 @@ struct AttentionItem {
 Product f32_products(const MachineFacts& facts);
 constexpr Product bf16_dot_products = {micro::multiply_bf16, DType::bf16, micro::vector_rows};
 constexpr Product bf16_tiles = {micro::multiply_bf16_tiles, DType::bf16};
-const char* unfit_for_attention(const Call& call);
+/// `mask`: the place of the mask among the inputs.
+const char* unfit_for_attention(const Call& call, std::size_t mask);
 /// Why that product cannot or should not multiply the first `inputs` inputs; null where it can.
 const char* unfit_for_product(const Product& product, const Call& call, std::size_t inputs, const MachineFacts& facts);
 /// Says of a prepared kernel what its products are made of, and what that is worth. `what`: "fused", "scores".

@@ -81,8 +81,18 @@ constexpr Implementation rms_norm_gradient[] = {reference_loops<reference::rms_n
 constexpr Implementation activation_gradient[] = {reference_loops<reference::activation_gradient>};
 constexpr Implementation gate_gradient[] = {reference_loops<reference::gate_gradient>};
 constexpr Implementation softmax_gradient[] = {reference_loops<reference::softmax_gradient>};
-constexpr Implementation attention_context_transposed[] = {reference_loops<reference::attention_context_transposed>};
-constexpr Implementation attention_gradient[] = {reference_loops<reference::attention_gradient>};
+constexpr Implementation attention_context_transposed[] = {
+    {"bf16 tiles", attention_context_transposed_bf16_tiles},
+    {"bf16 dot products", attention_context_transposed_bf16_dot},
+    {"f32", attention_context_transposed_f32},
+    reference_loops<reference::attention_context_transposed>,
+};
+constexpr Implementation attention_gradient[] = {
+    {"bf16 tiles", attention_gradient_bf16_tiles},
+    {"bf16 dot products", attention_gradient_bf16_dot},
+    {"f32", attention_gradient_f32},
+    reference_loops<reference::attention_gradient>,
+};
 constexpr Implementation embedding_gradient[] = {reference_loops<reference::embedding_gradient>};
 constexpr Implementation add_rows_gradient[] = {reference_loops<reference::add_rows_gradient>};
 constexpr Implementation select_row_gradient[] = {reference_loops<reference::select_row_gradient>};

@@ -60,6 +60,14 @@ Offer attention_context_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer attention_context_bf16_dot(const Call& call, const MachineFacts& facts);
 Offer attention_context_f32(const Call& call, const MachineFacts& facts);
 
+// attention_gradient.cc
+Offer attention_gradient_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer attention_gradient_bf16_dot(const Call& call, const MachineFacts& facts);
+Offer attention_gradient_f32(const Call& call, const MachineFacts& facts);
+Offer attention_context_transposed_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer attention_context_transposed_bf16_dot(const Call& call, const MachineFacts& facts);
+Offer attention_context_transposed_f32(const Call& call, const MachineFacts& facts);
+
 // select.cc
 Offer select_row_vectors(const Call& call, const MachineFacts& facts);
 Offer mean_pool_vectors(const Call& call, const MachineFacts& facts);

@@ -1,0 +1,100 @@
+// Included once for each instruction set, by each file that Highway compiles for several.
+#if defined(ASSAY_KERNELS_CPU_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ASSAY_KERNELS_CPU_ATTENTION_SOFTMAX_INL_H_
+#undef ASSAY_KERNELS_CPU_ATTENTION_SOFTMAX_INL_H_
+#else
+#define ASSAY_KERNELS_CPU_ATTENTION_SOFTMAX_INL_H_
+#endif
+
+#include <limits>
+
+#include "kernels/cpu/attention_work.h"
+#include "kernels/cpu/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+
+// ---- Which keys a query sees, and its softmax over them.
+
+/// Which keys of a batch are real; their bias, where there are holes between them, goes to the scratch.
+inline RealKeys load_mask(const AttentionWork& work, std::int64_t batch, std::byte* scratch) {
+  const std::uint8_t* mask = work.mask == nullptr ? nullptr : work.mask + batch * work.seq;
+  const RealKeys keys = real_keys(mask, work.seq);
+  auto* bias = reinterpret_cast<float*>(scratch + work.scratch.bias);
+  for (std::int64_t key = 0; keys.holes && key < round_up(work.seq, panel); ++key)
+    bias[key] = key < work.seq && mask[key] != 0 ? 0 : -std::numeric_limits<float>::infinity();
+  return keys;
+}
+
+/// The keys that query `query` may see.
+HWY_INLINE RealKeys visible(const AttentionWork& work, const RealKeys& keys, std::int64_t query) {
+  if (!work.attributes.causal) return keys;
+  return {keys.begin, std::clamp(query + 1, keys.begin, keys.end), keys.holes};
+}
+
+/// One query's scores: key `key` stands at [at(key)], in vectors from `base` to `end`.
+struct ScoreRow {
+  float* scores;
+  std::int64_t base;  ///< of the first panel
+  std::int64_t end;   ///< of the last
+
+  HWY_INLINE float* at(std::int64_t key) const {
+    return scores + (key - base) / panel * (query_block * panel) + key % panel;
+  }
+};
+HWY_INLINE ScoreRow score_row(float* scores, const RealKeys& keys) {
+  return {scores, keys.begin / panel * panel, round_up(keys.end, panel)};
+}
+
+/// -infinity outside [keys.begin, last) and where the bias says so. Returns the largest score.
+HWY_INLINE float hide_keys(const ScoreRow& row, const RealKeys& keys, std::int64_t last, const float* bias) {
+  constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+  for (std::int64_t key = row.base; key < keys.begin; ++key) *row.at(key) = minus_infinity;
+  for (std::int64_t key = std::max(last, keys.begin); key < row.end; ++key) *row.at(key) = minus_infinity;
+  V32 most = hn::Set(f32_lanes, minus_infinity);
+  for (std::int64_t key = row.base; key < row.end; key += lane_count()) {
+    V32 score = hn::LoadU(f32_lanes, row.at(key));
+    if (bias != nullptr) {
+      score = hn::Add(score, hn::LoadU(f32_lanes, bias + key));
+      hn::StoreU(score, f32_lanes, row.at(key));
+    }
+    most = hn::Max(most, score);
+  }
+  return max_of(most);
+}
+
+/// use(key, p) with p = e^(scale (s - largest)) of each vector of keys; zeros where `largest` is -infinity.
+template <typename Use>
+HWY_INLINE void exponentials(const AttentionWork& work, const ScoreRow& row, float largest, Use&& use) {
+  const bool blind = largest == -std::numeric_limits<float>::infinity();
+  const V32 most = hn::Set(f32_lanes, blind ? 0 : largest);
+  const V32 factors = hn::Set(f32_lanes, static_cast<float>(work.attributes.scale) * coefficients::log2_e);
+  // The difference first: the largest becomes 1 exactly, and a query that sees one key has no gradient but 0.
+  for (std::int64_t key = row.base; key < row.end; key += lane_count())
+    use(key, exp2(hn::Mul(hn::Sub(hn::LoadU(f32_lanes, row.at(key)), most), factors)));
+}
+
+/// 1 / sum, or 0 for a query that sees no key.
+HWY_INLINE float share_of(V32 sums) {
+  const float sum = sum_of(sums);
+  return sum == 0 ? 0 : 1.0F / sum;
+}
+
+/// e^(scale (s - max)) of one query over the panels that hold `keys`, into `out` in the product's dtype; 0 outside
+/// [keys.begin, last) and where the bias says so. Returns 1 / their sum, or 0 where the query sees no key.
+HWY_INLINE float softmax_row(const AttentionWork& work, float* scores, const RealKeys& keys, std::int64_t last,
+                             const float* bias, Sink out) {
+  const ScoreRow row = score_row(scores, keys);
+  const float largest = hide_keys(row, keys, last, bias);
+  V32 sums = hn::Zero(f32_lanes);
+  exponentials(work, row, largest, [&](std::int64_t key, V32 p) HWY_ATTR {
+    sums = hn::Add(sums, p);
+    store(p, out, key - row.base);
+  });
+  return share_of(sums);
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ASSAY_KERNELS_CPU_ATTENTION_SOFTMAX_INL_H_
