@@ -70,17 +70,21 @@ constexpr Implementation quantize_weight[] = {{"vectors", quantize_weight_vector
                                               reference_loops<reference::quantize_weight>};
 constexpr Implementation concat_rows[] = {{"vectors", concat_rows_vectors}, reference_loops<reference::concat_rows>};
 
-constexpr Implementation gate[] = {reference_loops<reference::gate>};
-constexpr Implementation dropout[] = {reference_loops<reference::dropout>};
-constexpr Implementation cross_entropy[] = {reference_loops<reference::cross_entropy>};
+constexpr Implementation gate[] = {{"vectors", gate_vectors}, reference_loops<reference::gate>};
+constexpr Implementation dropout[] = {{"vectors", dropout_vectors}, reference_loops<reference::dropout>};
+constexpr Implementation cross_entropy[] = {{"vectors", cross_entropy_vectors},
+                                            reference_loops<reference::cross_entropy>};
 constexpr Implementation linear_input_gradient[] = {reference_loops<reference::linear_input_gradient>};
 constexpr Implementation linear_weight_gradient[] = {reference_loops<reference::linear_weight_gradient>};
 constexpr Implementation sum_rows[] = {reference_loops<reference::sum_rows>};
 constexpr Implementation layer_norm_gradient[] = {reference_loops<reference::layer_norm_gradient>};
 constexpr Implementation rms_norm_gradient[] = {reference_loops<reference::rms_norm_gradient>};
-constexpr Implementation activation_gradient[] = {reference_loops<reference::activation_gradient>};
-constexpr Implementation gate_gradient[] = {reference_loops<reference::gate_gradient>};
-constexpr Implementation softmax_gradient[] = {reference_loops<reference::softmax_gradient>};
+constexpr Implementation activation_gradient[] = {{"vectors", activation_gradient_vectors},
+                                                  reference_loops<reference::activation_gradient>};
+constexpr Implementation gate_gradient[] = {{"vectors", gate_gradient_vectors},
+                                            reference_loops<reference::gate_gradient>};
+constexpr Implementation softmax_gradient[] = {{"vectors", softmax_gradient_vectors},
+                                               reference_loops<reference::softmax_gradient>};
 constexpr Implementation attention_context_transposed[] = {
     {"bf16 tiles", attention_context_transposed_bf16_tiles},
     {"bf16 dot products", attention_context_transposed_bf16_dot},
@@ -93,15 +97,21 @@ constexpr Implementation attention_gradient[] = {
     {"f32", attention_gradient_f32},
     reference_loops<reference::attention_gradient>,
 };
-constexpr Implementation embedding_gradient[] = {reference_loops<reference::embedding_gradient>};
-constexpr Implementation add_rows_gradient[] = {reference_loops<reference::add_rows_gradient>};
-constexpr Implementation select_row_gradient[] = {reference_loops<reference::select_row_gradient>};
-constexpr Implementation mean_pool_gradient[] = {reference_loops<reference::mean_pool_gradient>};
-constexpr Implementation concat_columns[] = {reference_loops<reference::concat_columns>};
-constexpr Implementation cross_entropy_gradient[] = {reference_loops<reference::cross_entropy_gradient>};
-constexpr Implementation l2_norm[] = {reference_loops<reference::l2_norm>};
-constexpr Implementation adamw[] = {reference_loops<reference::adamw>};
-constexpr Implementation sgd[] = {reference_loops<reference::sgd>};
+constexpr Implementation embedding_gradient[] = {{"vectors", embedding_gradient_vectors},
+                                                 reference_loops<reference::embedding_gradient>};
+constexpr Implementation add_rows_gradient[] = {{"vectors", add_rows_gradient_vectors},
+                                                reference_loops<reference::add_rows_gradient>};
+constexpr Implementation select_row_gradient[] = {{"vectors", select_row_gradient_vectors},
+                                                  reference_loops<reference::select_row_gradient>};
+constexpr Implementation mean_pool_gradient[] = {{"vectors", mean_pool_gradient_vectors},
+                                                 reference_loops<reference::mean_pool_gradient>};
+constexpr Implementation concat_columns[] = {{"vectors", concat_columns_vectors},
+                                             reference_loops<reference::concat_columns>};
+constexpr Implementation cross_entropy_gradient[] = {{"vectors", cross_entropy_gradient_vectors},
+                                                     reference_loops<reference::cross_entropy_gradient>};
+constexpr Implementation l2_norm[] = {{"vectors", l2_norm_vectors}, reference_loops<reference::l2_norm>};
+constexpr Implementation adamw[] = {{"vectors", adamw_vectors}, reference_loops<reference::adamw>};
+constexpr Implementation sgd[] = {{"vectors", sgd_vectors}, reference_loops<reference::sgd>};
 
 constexpr OperationKernels table[] = {
     {&op::embedding, embedding},

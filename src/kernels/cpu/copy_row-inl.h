@@ -20,6 +20,10 @@ HWY_INLINE void copy_row(Source x, Sink y, std::int64_t width) {
   for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(lanes.get(x, i), y, i); });
 }
 
+HWY_INLINE void zero_row(Sink y, std::int64_t width) {
+  std::memset(y.data, 0, static_cast<std::size_t>(width) * size_of(y.dtype));
+}
+
 }  // namespace assay::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

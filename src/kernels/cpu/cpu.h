@@ -78,4 +78,33 @@ Offer cast_vectors(const Call& call, const MachineFacts& facts);
 Offer quantize_rows_vectors(const Call& call, const MachineFacts& facts);
 Offer quantize_weight_vectors(const Call& call, const MachineFacts& facts);
 
+// activation_gradient.cc
+Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer gate_vectors(const Call& call, const MachineFacts& facts);
+Offer gate_gradient_vectors(const Call& call, const MachineFacts& facts);
+
+// cross_entropy.cc
+Offer cross_entropy_vectors(const Call& call, const MachineFacts& facts);
+Offer cross_entropy_gradient_vectors(const Call& call, const MachineFacts& facts);
+
+// softmax_gradient.cc
+Offer softmax_gradient_vectors(const Call& call, const MachineFacts& facts);
+
+// embedding_gradient.cc
+Offer embedding_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer add_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
+
+// select_gradient.cc
+Offer select_row_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer mean_pool_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer concat_columns_vectors(const Call& call, const MachineFacts& facts);
+
+// dropout.cc
+Offer dropout_vectors(const Call& call, const MachineFacts& facts);
+
+// optimizer.cc
+Offer l2_norm_vectors(const Call& call, const MachineFacts& facts);
+Offer adamw_vectors(const Call& call, const MachineFacts& facts);
+Offer sgd_vectors(const Call& call, const MachineFacts& facts);
+
 }  // namespace assay::cpu

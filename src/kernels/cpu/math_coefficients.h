@@ -9,6 +9,7 @@ constexpr float log2_e = 1.44269504F;
 constexpr float ln2_high = 0.693359375F;  ///< 9 bits: products with exponents are exact
 constexpr float ln2_low = -2.12194440e-4F;
 constexpr float sqrt_half = 0.707106781F;
+constexpr float one_over_sqrt_2_pi = 0.398942280F;
 constexpr float two_sqrt_2_over_pi = 1.59576912F;
 
 /// 2^x on [-0.5, 0.5]; 1.9e-9 relative.

@@ -68,7 +68,7 @@ RowWork first_input_rows(const Call& call) {
 
 RowWork with_scratch_row(const Call& call) {
   RowWork work = first_input_rows(call);
-  work.scratch = (work.elements + 15) / 16 * 16;
+  work.scratch = whole_lines(work.elements);
   return work;
 }
 
@@ -94,18 +94,49 @@ Offer row_offer(const Call& call, const MachineFacts& facts, const RowWork& work
   return row_prepared(call, facts, work, choose);
 }
 
+namespace {
+
+void run_parts(const Call& call, const RowWork& work, RowKernel rows, const Memory& memory) {
+  auto* scratch = reinterpret_cast<float*>(memory.workspace);
+  for_parts(work.rows, work.elements, call.threads, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    rows(call, memory, begin, end, scratch + part * work.scratch);
+  });
+}
+
+std::int64_t scratch_floats(const Call& call, const RowWork& work) {
+  return work.scratch * std::max(call.threads, 1);
+}
+
+}  // namespace
+
 Prepared row_prepared(const Call& call, const MachineFacts& facts, const RowWork& work, RowKernel (*choose)()) {
   const char* target = choose_vector_target(facts);
   const RowKernel rows = choose();
-  const auto run = [call, work, rows](const Memory& memory) {
+  const auto run = [call, work, rows](const Memory& memory) { run_parts(call, work, rows, memory); };
+  Prepared prepared = vector_kernel(make_kernel(run), target);
+  prepared.workspace_bytes = static_cast<std::size_t>(scratch_floats(call, work)) * sizeof(float);
+  return prepared;
+}
+
+Prepared summing_prepared(const Call& call, const MachineFacts& facts, const RowWork& work, SummingKernel (*choose)()) {
+  const char* target = choose_vector_target(facts);
+  const SummingKernel kernel = choose();
+  const auto run = [call, work, kernel](const Memory& memory) {
     auto* scratch = reinterpret_cast<float*>(memory.workspace);
-    for_parts(work.rows, work.elements, call.threads, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-      rows(call, memory, begin, end, scratch + part * work.scratch);
-    });
+    std::fill_n(scratch, scratch_floats(call, work), 0.0F);
+    run_parts(call, work, kernel.sum, memory);
+    kernel.finish(call, memory, 0, std::max(call.threads, 1), scratch);
   };
   Prepared prepared = vector_kernel(make_kernel(run), target);
-  prepared.workspace_bytes = static_cast<std::size_t>(work.scratch * std::max(call.threads, 1)) * sizeof(float);
+  prepared.workspace_bytes = static_cast<std::size_t>(scratch_floats(call, work)) * sizeof(float);
   return prepared;
+}
+
+double sum_of_doubles(const float* sums, std::int64_t parts) {
+  double sum = 0;
+  for (std::int64_t part = 0; part < parts; ++part)
+    sum += *reinterpret_cast<const double*>(sums + part * floats_of_a_double);
+  return sum;
 }
 
 Prepared vector_kernel(std::unique_ptr<Kernel> kernel, const char* target) {

@@ -58,6 +58,9 @@ void for_parts(std::int64_t rows, std::int64_t elements_per_row, int threads, Bo
 /// f32, f16 or bf16: what vector kernels load and store.
 bool is_vector_float(DType dtype);
 
+/// Elements that are handled at a time where rows do not matter, and that random numbers are made for on the stack.
+constexpr std::int64_t chunk_elements = 1024;
+
 /// Rows [begin, end) of a call, computed in vectors of one instruction set. `scratch` is the part's own.
 using RowKernel = void (*)(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end,
                            float* scratch);
@@ -90,6 +93,25 @@ Prepared row_prepared(const Call& call, const MachineFacts& facts, const RowWork
 Prepared moving(const Call& call, Prepared prepared);
 /// Offers the row kernel that `choose` gives once the instruction set is chosen, or declines what is unfit for vectors.
 Offer row_offer(const Call& call, const MachineFacts& facts, const RowWork& work, RowKernel (*choose)());
+
+/// A row kernel whose parts leave sums in their scratch, which is zero at first, and what then becomes of them:
+/// `finish` is handed the number of parts as `end` and the scratch of all, RowWork::scratch floats apart.
+struct SummingKernel {
+  RowKernel sum;
+  RowKernel finish;
+};
+Prepared summing_prepared(const Call& call, const MachineFacts& facts, const RowWork& work, SummingKernel (*choose)());
+
+constexpr std::int64_t floats_a_line = 16;
+/// The next multiple of floats_a_line: what keeps the scratch of parts on lines of their own.
+constexpr std::int64_t whole_lines(std::int64_t floats) {
+  return (floats + floats_a_line - 1) / floats_a_line * floats_a_line;
+}
+
+/// Scratch of a part that sums one f64: a cache line of its own.
+constexpr std::int64_t floats_of_a_double = whole_lines(2);
+/// The sum of the f64 that each part left at the start of such scratch.
+double sum_of_doubles(const float* sums, std::int64_t parts);
 
 /// A kernel that computes in f32 vectors of that instruction set.
 Prepared vector_kernel(std::unique_ptr<Kernel> kernel, const char* target);

@@ -102,6 +102,7 @@ struct Whole {
   HWY_INLINE V32 get(Source source, std::int64_t i) const { return load(source, i); }
   HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { store(value, sink, i); }
   HWY_INLINE V32 zero_beyond(V32 value) const { return value; }
+  HWY_INLINE V32 beyond(V32, V32 value) const { return value; }
 };
 struct Part {
   std::int64_t count;
@@ -110,6 +111,10 @@ struct Part {
   /// Lanes past the row's end must not reach a sum.
   HWY_INLINE V32 zero_beyond(V32 value) const {
     return hn::IfThenElseZero(hn::FirstN(f32_lanes, static_cast<std::size_t>(count)), value);
+  }
+  /// `other` past the row's end: what a maximum so far keeps there.
+  HWY_INLINE V32 beyond(V32 other, V32 value) const {
+    return hn::IfThenElse(hn::FirstN(f32_lanes, static_cast<std::size_t>(count)), value, other);
   }
 };
 
@@ -127,6 +132,10 @@ HWY_INLINE Source source_of(const float* data) {
 }
 HWY_INLINE Sink sink_of(float* data) {
   return {reinterpret_cast<std::byte*>(data), DType::f32};
+}
+
+HWY_INLINE float element_of(Source source, std::int64_t i) {
+  return hn::GetLane(load_first(source, i, 1));
 }
 
 HWY_INLINE float sum_of(V32 value) {

@@ -6,6 +6,8 @@
 #define ASSAY_KERNELS_CPU_VECTOR_MATH_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "kernels/cpu/math_coefficients.h"
 #include "kernels/cpu/vector-inl.h"
 #include "program/program.h"
@@ -80,41 +82,90 @@ HWY_INLINE V32 sigmoid(V32 x) {
   return hn::Div(constant(1.0F), hn::Add(constant(1.0F), exp(hn::Neg(x))));
 }
 
+/// f(x), and f'(x) in `slope`, from the same exponential; of relu at 0: 0.
 template <Activation activation>
-HWY_INLINE V32 activated(V32 x) {
-  if constexpr (activation == Activation::relu) return hn::Max(hn::Zero(f32_lanes), x);
-  if constexpr (activation == Activation::tanh) return tanh(x);
-  if constexpr (activation == Activation::silu) return hn::Mul(x, sigmoid(x));
+HWY_INLINE V32 activated_with_slope(V32 x, V32& slope) {
+  const V32 one = constant(1.0F);
+  if constexpr (activation == Activation::relu) {
+    slope = hn::IfThenZeroElse(hn::Le(x, hn::Zero(f32_lanes)), one);
+    return hn::Max(hn::Zero(f32_lanes), x);
+  }
+  if constexpr (activation == Activation::tanh) {
+    const V32 value = tanh(x);
+    slope = hn::NegMulAdd(value, value, one);
+    return value;
+  }
+  if constexpr (activation == Activation::silu) {
+    const V32 share = sigmoid(x);
+    const V32 value = hn::Mul(x, share);
+    slope = hn::MulAdd(value, hn::Sub(one, share), share);
+    return value;
+  }
   if constexpr (activation == Activation::gelu_erf) {
     const V32 half = hn::Mul(x, constant(0.5F));
-    return hn::MulAdd(half, erf(hn::Mul(x, constant(coefficients::sqrt_half))), half);
+    const V32 error = erf(hn::Mul(x, constant(coefficients::sqrt_half)));
+    const V32 density = hn::Mul(exp(hn::Neg(hn::Mul(half, x))), constant(coefficients::one_over_sqrt_2_pi));
+    slope = hn::MulAdd(x, density, hn::MulAdd(error, constant(0.5F), constant(0.5F)));
+    return hn::MulAdd(half, error, half);
   }
   if constexpr (activation == Activation::gelu_tanh) {
     // (1 + tanh u) / 2 is the sigmoid of 2u: one exponential, and no cancellation on the left.
     const V32 cubed = hn::Mul(hn::Mul(x, x), x);
     const V32 twice_u = hn::Mul(hn::MulAdd(cubed, constant(0.044715F), x), constant(coefficients::two_sqrt_2_over_pi));
-    return hn::Mul(x, sigmoid(twice_u));
+    const V32 share = sigmoid(twice_u);
+    // Beyond 64 the sigmoid is 0 or 1, and x^3 must not make 0 * infinity of its slope.
+    const V32 inside = hn::Min(constant(64.0F), hn::Max(constant(-64.0F), x));
+    const V32 rise = hn::MulAdd(hn::Mul(inside, inside), constant(3 * 0.044715F * coefficients::two_sqrt_2_over_pi),
+                                constant(coefficients::two_sqrt_2_over_pi));
+    slope = hn::MulAdd(hn::Mul(hn::Mul(inside, share), hn::Sub(one, share)), rise, share);
+    return hn::Mul(x, share);
   }
+  slope = one;
   return x;
 }
 
-/// use(f) with f(x) the activation: the choice is made once, outside the loops.
+/// f(x) alone: what only the slope needs is not computed.
+template <Activation activation>
+HWY_INLINE V32 activated(V32 x) {
+  V32 slope = hn::Zero(f32_lanes);
+  return activated_with_slope<activation>(x, slope);
+}
+
+template <Activation activation>
+using Kind = std::integral_constant<Activation, activation>;
+
+/// use(Kind<activation>{}): the choice is made once, outside the loops.
 template <typename Use>
-HWY_INLINE void with_activation(Activation activation, Use&& use) {
+HWY_INLINE void with_kind(Activation activation, Use&& use) {
   switch (activation) {
     case Activation::none:
-      return use([](V32 x) HWY_ATTR { return x; });
+      return use(Kind<Activation::none>{});
     case Activation::relu:
-      return use([](V32 x) HWY_ATTR { return activated<Activation::relu>(x); });
+      return use(Kind<Activation::relu>{});
     case Activation::gelu_erf:
-      return use([](V32 x) HWY_ATTR { return activated<Activation::gelu_erf>(x); });
+      return use(Kind<Activation::gelu_erf>{});
     case Activation::gelu_tanh:
-      return use([](V32 x) HWY_ATTR { return activated<Activation::gelu_tanh>(x); });
+      return use(Kind<Activation::gelu_tanh>{});
     case Activation::silu:
-      return use([](V32 x) HWY_ATTR { return activated<Activation::silu>(x); });
+      return use(Kind<Activation::silu>{});
     case Activation::tanh:
-      return use([](V32 x) HWY_ATTR { return activated<Activation::tanh>(x); });
+      return use(Kind<Activation::tanh>{});
   }
+}
+
+/// use(f) with f(x) the activation.
+template <typename Use>
+HWY_INLINE void with_activation(Activation activation, Use&& use) {
+  with_kind(activation,
+            [&](auto kind) HWY_ATTR { use([](V32 x) HWY_ATTR { return activated<decltype(kind)::value>(x); }); });
+}
+
+/// use(f) with f(x, slope) the activation and its slope.
+template <typename Use>
+HWY_INLINE void with_slope(Activation activation, Use&& use) {
+  with_kind(activation, [&](auto kind) HWY_ATTR {
+    use([](V32 x, V32& slope) HWY_ATTR { return activated_with_slope<decltype(kind)::value>(x, slope); });
+  });
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE
