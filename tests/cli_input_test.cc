@@ -54,6 +54,7 @@ TEST_F(CliInput, OptionsAreChecked) {
       {{"--nosuch"}, "--nosuch"},
       {{"--threads", "0"}, "--threads"},
       {{"--threads", "99999999999"}, "threads"},
+      {{"--threads", "4096"}, "threads"},
       {{"--max-isa", "mmx"}, "mmx"},
       {{"--fusion", "maybe"}, "--fusion"},
       {{"--seed", "x"}, "--seed"},
@@ -72,6 +73,9 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"explain", "model", "--batch", "-1"}, 2, "--batch");
   expect_failure({"bench", "model", "--seq", "8,65"}, 2, "context of 64");
   expect_failure({"bench", "model", "--seq", "8,x"}, 2, "--seq");
+  expect_failure({"bench", "model", "--tokens=-5"}, 2, "--tokens");
+  expect_failure({"bench", "model", "--width", "nan"}, 2, "--width: nan: must be between");
+  expect_failure({"bench", "model", "--seconds", "nan"}, 2, "--seconds: nan: must be between");
   expect_failure({"dump", "model", "--tokens", "tokens.json", "--out", "o", "--what", "nosuch"}, 2, "nosuch");
   expect_failure({"dump", "model"}, 2, "--");
   expect_failure({}, 2, "subcommand");

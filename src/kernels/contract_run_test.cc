@@ -151,16 +151,27 @@ std::vector<double> widened(Buffer& buffer, DType dtype) {
   return values;
 }
 
+/// The largest magnitude of each row; of the whole tensor where rows are too narrow for theirs to stand for the size of
+/// what was added up: a row of one sum may be next to nothing by cancellation.
+std::vector<double> largest_of_rows(const Argument& argument, const std::vector<double>& values) {
+  constexpr std::int64_t narrowest = 8;
+  std::vector<double> largest(static_cast<std::size_t>(argument.rows()), 0.0);
+  for (std::int64_t row = 0; row < argument.rows(); ++row) {
+    for (std::int64_t i = 0; i < argument.width(); ++i) {
+      double& most = largest[static_cast<std::size_t>(row)];
+      most = std::max(most, std::abs(values[static_cast<std::size_t>(row * argument.row_stride + i)]));
+    }
+  }
+  if (argument.width() >= narrowest || largest.empty()) return largest;
+  return std::vector<double>(largest.size(), *std::max_element(largest.begin(), largest.end()));
+}
+
 std::string compare(const Argument& argument, Buffer& expected, Buffer& found, double allowed) {
   const std::vector<double> right = widened(expected, argument.dtype);
   const std::vector<double> result = widened(found, argument.dtype);
-  double largest = 0;
+  const std::vector<double> largest = largest_of_rows(argument, right);
   for (std::int64_t row = 0; row < argument.rows(); ++row) {
-    for (std::int64_t i = 0; i < argument.width(); ++i)
-      largest = std::max(largest, std::abs(right[static_cast<std::size_t>(row * argument.row_stride + i)]));
-  }
-  const double bound = is_float(argument.dtype) ? allowed * largest : 1;
-  for (std::int64_t row = 0; row < argument.rows(); ++row) {
+    const double bound = is_float(argument.dtype) ? allowed * largest[static_cast<std::size_t>(row)] : 1;
     for (std::int64_t i = 0; i < argument.width(); ++i) {
       const auto at = static_cast<std::size_t>(row * argument.row_stride + i);
       if (std::abs(right[at] - result[at]) <= bound && std::isfinite(result[at])) continue;

@@ -10,10 +10,10 @@ namespace assay {
 
 /// What a meter is. Its figures are readings of that source, never estimates.
 struct EnergyMeterFacts {
-  std::string name;               ///< "RAPL".
-  std::string scope;              ///< What the joules cover: "package-0, dram".
-  double resolution_j = 0;        ///< Smallest step of the counter.
-  double update_period_s = 0;     ///< How often the source renews it.
+  std::string name;                 ///< "RAPL".
+  std::string scope;                ///< What the joules cover: "package-0, dram".
+  double resolution_j = 0;          ///< Smallest step of the counter.
+  double update_period_s = 0;       ///< How often the source renews it.
   std::optional<double> limit_w{};  ///< What the packages may draw at most, where every one of them says it.
 };
 
