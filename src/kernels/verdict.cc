@@ -129,7 +129,9 @@ bool is_product(const Call& call) {
 
 DType asked_operand(const Call& call) {
   if (call.operation == &op::quantized_linear) return call.in(1).present ? DType::s8 : call.in(0).dtype;
-  return call.operation == &op::linear ? call.in(1).dtype : call.in(0).dtype;
+  if (call.operation != &op::linear) return call.in(0).dtype;
+  const DType weight = call.in(1).dtype;
+  return size_of(call.attributes.operand) < size_of(weight) ? call.attributes.operand : weight;
 }
 
 }  // namespace assay

@@ -43,7 +43,7 @@ bool instruction_pays(DType operand, const MachineFacts& facts);
 /// Whether the call multiplies matrices.
 bool is_product(const Call& call);
 /// The operand dtype that such a call asks for: s8 where x is quantised, what x has for weight-only 8 bits, else the
-/// dtype of the weight or of the first operand.
+/// dtype of the weight (or what it is rounded to) or of the first operand.
 DType asked_operand(const Call& call);
 
 }  // namespace assay

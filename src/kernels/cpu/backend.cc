@@ -22,6 +22,9 @@ constexpr Implementation linear[] = {
     {"avx512 fp16", linear_f16_chunks},
     {"f32", linear_f32},
     {"f32 from 16-bit storage", linear_widened},
+    {"amx bf16 tiles, packed as it runs", trained_linear_tiles},
+    {"avx512 bf16 dot products, packed as it runs", trained_linear_bf16},
+    {"f32, packed as it runs", trained_linear_f32},
     {"onednn", linear_onednn},
     reference_loops<reference::linear>,
 };
@@ -74,9 +77,19 @@ constexpr Implementation gate[] = {{"vectors", gate_vectors}, reference_loops<re
 constexpr Implementation dropout[] = {{"vectors", dropout_vectors}, reference_loops<reference::dropout>};
 constexpr Implementation cross_entropy[] = {{"vectors", cross_entropy_vectors},
                                             reference_loops<reference::cross_entropy>};
-constexpr Implementation linear_input_gradient[] = {reference_loops<reference::linear_input_gradient>};
-constexpr Implementation linear_weight_gradient[] = {reference_loops<reference::linear_weight_gradient>};
-constexpr Implementation sum_rows[] = {reference_loops<reference::sum_rows>};
+constexpr Implementation linear_input_gradient[] = {
+    {"amx bf16 tiles, packed as it runs", trained_linear_tiles},
+    {"avx512 bf16 dot products, packed as it runs", trained_linear_bf16},
+    {"f32, packed as it runs", trained_linear_f32},
+    reference_loops<reference::linear_input_gradient>,
+};
+constexpr Implementation linear_weight_gradient[] = {
+    {"amx bf16 tiles, packed as it runs", trained_linear_tiles},
+    {"avx512 bf16 dot products, packed as it runs", trained_linear_bf16},
+    {"f32, packed as it runs", trained_linear_f32},
+    reference_loops<reference::linear_weight_gradient>,
+};
+constexpr Implementation sum_rows[] = {{"vectors", sum_rows_vectors}, reference_loops<reference::sum_rows>};
 constexpr Implementation layer_norm_gradient[] = {reference_loops<reference::layer_norm_gradient>};
 constexpr Implementation rms_norm_gradient[] = {reference_loops<reference::rms_norm_gradient>};
 constexpr Implementation activation_gradient[] = {{"vectors", activation_gradient_vectors},

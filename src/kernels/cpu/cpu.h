@@ -14,6 +14,14 @@ Offer linear_f32(const Call& call, const MachineFacts& facts);
 Offer linear_widened(const Call& call, const MachineFacts& facts);
 Offer linear_onednn(const Call& call, const MachineFacts& facts);
 
+// trained_linear.cc: linear with a weight that changes, and both gradients
+Offer trained_linear_tiles(const Call& call, const MachineFacts& facts);
+Offer trained_linear_bf16(const Call& call, const MachineFacts& facts);
+Offer trained_linear_f32(const Call& call, const MachineFacts& facts);
+
+// sum_rows.cc
+Offer sum_rows_vectors(const Call& call, const MachineFacts& facts);
+
 // quantized_linear.cc
 Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);

@@ -31,7 +31,7 @@ HWY_INLINE Column column_at(const Epilogue& epilogue, Lanes lanes, std::int64_t 
                                                     : hn::ShiftLeft<7>(hn::LoadU(s32_lanes, epilogue.column_sums + i));
   return {.offset = x128,
           .w_scale = epilogue.w_scale == nullptr ? constant(1) : lanes.get(source_of(epilogue.w_scale), i),
-          .bias = epilogue.bias == nullptr ? constant(0) : lanes.get(source_of(epilogue.bias), i)};
+          .bias = epilogue.bias.data == nullptr ? constant(0) : lanes.get(epilogue.bias, i)};
 }
 
 HWY_INLINE V32 sum_at(const std::byte* sums, const Column&, std::int64_t at, float) {
@@ -54,7 +54,8 @@ HWY_INLINE void finish_columns(const Epilogue& epilogue, const std::byte* sums, 
     for (std::int64_t j = 0; j < count; ++j) {
       const std::int64_t i = first + j * step;
       const V32 scaled = hn::Mul(sum_at(sums, columns[j], row * panel_width + i, Sum{}), x_scale);
-      lanes.put(activation(hn::MulAdd(scaled, columns[j].w_scale, columns[j].bias)), epilogue.y[row], i);
+      const V32 y = activation(hn::MulAdd(scaled, columns[j].w_scale, columns[j].bias));
+      lanes.put(epilogue.onto.data == nullptr ? y : hn::Add(y, lanes.get(epilogue.onto[row], i)), epilogue.y[row], i);
     }
   }
 }

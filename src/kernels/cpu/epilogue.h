@@ -7,22 +7,24 @@ namespace assay::cpu {
 
 /// What happens to the sums of a matrix product on their way out, 32 outputs at a time:
 ///
-///   y = f((sums - 128 * column_sums) * x_scale * w_scale + bias)
+///   y = f((sums - 128 * column_sums) * x_scale * w_scale + bias) + onto
 ///
-/// Scales and sums that are null are left out; pointers stand at the first output of the panel.
+/// Scales, sums and rows that are null are left out; pointers stand at the first output of the panel.
 struct Epilogue {
   DType sums = DType::f32;                    ///< f32 or s32
   const std::int32_t* column_sums = nullptr;  ///< s32 sums of x + 128: what the 128 has added, by output
   const float* x_scale = nullptr;             ///< by row; stands at the first row
   const float* w_scale = nullptr;
-  const float* bias = nullptr;
+  Source bias;
   Activation activation = Activation::none;
-  SinkRows y;  ///< Stands at the first row and output.
+  SourceRows onto;  ///< Stands at the first row and output, as y does; it may be y.
+  SinkRows y;
 
   /// The same, `rows` rows further on.
   Epilogue from_row(std::int64_t rows) const {
     Epilogue later = *this;
     if (later.x_scale != nullptr) later.x_scale += rows;
+    if (later.onto.data != nullptr) later.onto.data += rows * later.onto.stride_bytes;
     later.y.data += rows * later.y.stride_bytes;
     return later;
   }

@@ -1,36 +1,16 @@
 #include "kernels/cpu/matmul.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
+#include "kernels/cpu/blocking.h"
 #include "kernels/cpu/epilogue.h"
 
 namespace assay::cpu {
 namespace {
 
-constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t sum_row_bytes = micro::panel_width * 4;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return ceil_div(value, unit) * unit;
-}
-std::int64_t bytes_of(DType dtype) {
-  return static_cast<std::int64_t>(size_of(dtype));
-}
-
-/// body(thread, threads) on each of them; on the calling thread alone where one suffices.
-template <typename Body>
-void on_threads(int threads, const Body& body) {
-  if (threads <= 1) return body(0, 1);
-#pragma omp parallel num_threads(threads)
-  body(omp_get_thread_num(), omp_get_num_threads());
-}
 
 void wait_for_all(int threads) {
   if (threads <= 1) return;
@@ -132,12 +112,6 @@ std::int64_t chunk_of(const LinearCall& call, const MatmulCode& code) {
   return std::min(code.chunk, round_up(ceil_div(in, ceil_div(in, code.chunk)), 64));
 }
 
-int useful_threads(const LinearCall& call, const Tasks& tasks) {
-  constexpr std::int64_t products_worth_a_thread = 100 * 1000;  // some microseconds: what starting one costs
-  const std::int64_t worth = ceil_div(call.rows * call.in * call.out, products_worth_a_thread);
-  return static_cast<int>(std::clamp<std::int64_t>(std::min(worth, tasks.count()), 1, std::max(call.threads, 1)));
-}
-
 class Matmul final : public Kernel {
  public:
   Matmul(const LinearCall& call, const MatmulCode& code)
@@ -146,11 +120,11 @@ class Matmul final : public Kernel {
         rows_(row_layout(call, code)),
         chunk_(chunk_of(call, code)),
         tasks_(divide(call, code, chunk_)),
-        threads_(useful_threads(call, tasks_)),
+        threads_(useful_threads(call.rows * call.in * call.out, tasks_.count(), call.threads)),
         finish_(choose_finish()) {}
 
   std::size_t workspace_bytes() const {
-    return static_cast<std::size_t>(bias_offset() + bias_bytes() + threads_ * (sums_bytes() + wide_bytes()));
+    return static_cast<std::size_t>(rows_bytes() + threads_ * (sums_bytes() + wide_bytes()));
   }
 
   void run(const Memory& memory) const override {
@@ -158,8 +132,8 @@ class Matmul final : public Kernel {
     const LinearMemory tensors = linear_memory(call_, memory);
     std::atomic<std::int64_t> next = 0;
     on_threads(threads_, [&](int thread, int threads) {
-      if (rows_.copied || bias_bytes() != 0) {
-        prepare_inputs(tensors, thread, threads);
+      if (rows_.copied) {
+        copy_rows(tensors, thread, threads);
         wait_for_all(threads);
       }
       const std::int64_t count = tasks_.count();
@@ -168,11 +142,8 @@ class Matmul final : public Kernel {
   }
 
  private:
-  // The workspace: rows of x, the bias in f32, then each thread's sums and widened panels.
-  std::int64_t bias_offset() const { return rows_.copied ? round_up(call_.rows * rows_.stride, line_bytes) : 0; }
-  std::int64_t bias_bytes() const {
-    return call_.has_bias && call_.bias != DType::f32 ? round_up(call_.out * 4, line_bytes) : 0;
-  }
+  // The workspace: rows of x, then each thread's sums and widened panels.
+  std::int64_t rows_bytes() const { return rows_.copied ? round_up(call_.rows * rows_.stride, line_bytes) : 0; }
   std::int64_t panel_sums_bytes() const {
     return (one_chunk() ? std::min<std::int64_t>(code_.block_rows, tasks_.task_rows) : tasks_.task_rows) *
            sum_row_bytes;
@@ -184,15 +155,10 @@ class Matmul final : public Kernel {
                : ceil_div(chunk_, code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
   }
   std::byte* scratch(const LinearMemory& tensors, int thread) const {
-    return tensors.workspace + bias_offset() + bias_bytes() + thread * (sums_bytes() + wide_bytes());
+    return tensors.workspace + rows_bytes() + thread * (sums_bytes() + wide_bytes());
   }
 
-  void prepare_inputs(const LinearMemory& tensors, int thread, int threads) const {
-    if (thread == 0 && bias_bytes() != 0) {
-      convert(call_.bias, tensors.bias, DType::f32, tensors.workspace + bias_offset(),
-              static_cast<std::size_t>(call_.out));
-    }
-    if (!rows_.copied) return;
+  void copy_rows(const LinearMemory& tensors, int thread, int threads) const {
     const std::int64_t end = call_.rows * (thread + 1) / threads;
     for (std::int64_t row = call_.rows * thread / threads; row < end; ++row) {
       copy_row(call_, code_, tensors.x + row * call_.x_stride * bytes_of(call_.x),
@@ -268,8 +234,6 @@ class Matmul final : public Kernel {
   }
 
   Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {
-    const bool converted = bias_bytes() != 0;
-    const std::byte* const bias = converted ? tensors.workspace + bias_offset() : tensors.bias;
     Epilogue epilogue;
     epilogue.sums = code_.sums;
     if (code_.operand == DType::u8) {  // what s8 + 128 adds to each sum
@@ -278,7 +242,7 @@ class Matmul final : public Kernel {
     }
     if (call_.has_x_scale) epilogue.x_scale = tensors.x_scale + row;
     if (call_.has_w_scale) epilogue.w_scale = tensors.w_scale + n;
-    if (call_.has_bias) epilogue.bias = reinterpret_cast<const float*>(bias) + n;
+    if (call_.has_bias) epilogue.bias = shifted({tensors.bias, call_.bias}, n);
     epilogue.activation = call_.activation;
     const std::int64_t size = bytes_of(call_.y);
     epilogue.y = {tensors.y + (row * call_.y_stride + n) * size, call_.y, call_.y_stride * size};

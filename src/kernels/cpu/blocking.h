@@ -1,0 +1,40 @@
+#pragma once
+
+#include <omp.h>
+
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+/// What the blocked matrix products share.
+namespace assay::cpu {
+
+constexpr std::int64_t line_bytes = 64;
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+inline std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return ceil_div(value, unit) * unit;
+}
+inline std::int64_t bytes_of(DType dtype) {
+  return static_cast<std::int64_t>(size_of(dtype));
+}
+
+/// body(thread, threads) on each of them; on the calling thread alone where one suffices.
+template <typename Body>
+void on_threads(int threads, const Body& body) {
+  if (threads <= 1) return body(0, 1);
+#pragma omp parallel num_threads(threads)
+  body(omp_get_thread_num(), omp_get_num_threads());
+}
+
+/// Threads worth starting for that many multiply-adds in that many tasks.
+inline int useful_threads(std::int64_t products, std::int64_t tasks, int threads) {
+  constexpr std::int64_t products_worth_a_thread = 100 * 1000;  // some microseconds: what starting one costs
+  const std::int64_t worth = ceil_div(products, products_worth_a_thread);
+  const std::int64_t useful = worth < tasks ? worth : tasks;
+  return static_cast<int>(useful < 1 || threads < 1 ? 1 : useful < threads ? useful : threads);
+}
+
+}  // namespace assay::cpu

@@ -1,0 +1,227 @@
+#include "kernels/cpu/product.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "kernels/cpu/blocking.h"
+#include "kernels/cpu/epilogue.h"
+
+namespace assay::cpu {
+namespace {
+
+constexpr std::int64_t item_bytes = 4;  ///< Of a group of K.
+constexpr std::int64_t sum_row_bytes = micro::panel_width * item_bytes;
+
+/// How the product is cut: into tasks of `panels` panels and `rows` rows; each passes through K in chunks of `groups`
+/// groups, and through its rows in strips that are packed together.
+struct Cut {
+  std::int64_t groups = 0;
+  std::int64_t strip = 0;
+  std::int64_t panels = 1;
+  std::int64_t panel_tasks = 1;
+  std::int64_t rows = 0;
+  std::int64_t row_tasks = 1;
+  std::int64_t count() const { return panel_tasks * row_tasks; }
+};
+
+/// What packing an item costs, counted in multiply-adds of one vector. Measured on Zen 4: reading against the order of
+/// the packed block takes a transposition. Tiles multiply so fast that everything else counts for more.
+struct PackingCost {
+  double a = 0;
+  double b = 0;
+};
+
+PackingCost packing_cost(const Product& product, const MatmulCode& code) {
+  constexpr double straight = 0.15;
+  constexpr double transposed = 0.45;
+  const double scale = code.block_rows > micro::vector_rows ? 8 : 1;
+  const bool a_transposed = product.a.order == Factor::Order::k_strided;
+  const bool b_transposed = product.b.order == Factor::Order::k_contiguous;
+  return {scale * (a_transposed ? transposed : straight), scale * (b_transposed ? transposed : straight)};
+}
+
+/// Time of the whole product under that cut, where 1 is multiplying alone on all threads. Half a task is lost at the
+/// end, when a thread has nothing left to take.
+double cost(const Cut& cut, const PackingCost& packing, int threads) {
+  constexpr double vectors = micro::panel_width / 16.0;
+  const double packing_a = packing.a / (vectors * static_cast<double>(cut.panels));
+  const double packing_b = packing.b * 16 / static_cast<double>(cut.rows);
+  const double rounds = static_cast<double>(ceil_div(cut.count(), threads) * threads);
+  const double idle = threads > 1 ? 0.5 * threads / static_cast<double>(cut.count()) : 0;
+  return (1 + packing_a + packing_b) * (rounds / static_cast<double>(cut.count()) + idle);
+}
+
+/// Equal parts of K that a panel's share of the first cache and the packers can take.
+std::int64_t chunk_groups(const Product& product, const MatmulCode& code) {
+  constexpr std::int64_t most = 512;
+  const std::int64_t groups = std::max<std::int64_t>(ceil_div(product.depth, code.group), 1);
+  const std::int64_t fit = std::min(most, code.chunk / code.group);
+  return round_up(ceil_div(groups, ceil_div(groups, fit)), 16);
+}
+
+/// The cheapest cut whose packed panels fit half of the second cache and whose sums, where they outlive a chunk, fit
+/// the other half.
+Cut choose_cut(const Product& product, const MatmulCode& code) {
+  constexpr std::int64_t cache_share = 512 * 1024;
+  constexpr std::int64_t strip_rows = 48;  // whole lines of a are read where its rows run along memory
+  const PackingCost packing = packing_cost(product, code);
+  Cut cut;
+  cut.groups = chunk_groups(product, code);
+  cut.strip = std::max<std::int64_t>(strip_rows, code.block_rows);
+  const std::int64_t panels = ceil_div(product.columns, micro::panel_width);
+  const std::int64_t strips = ceil_div(product.rows, cut.strip);
+  const bool sums_last = ceil_div(product.depth, code.group) > cut.groups;
+  Cut best;
+  for (cut.panels = 1; cut.panels * cut.groups * sum_row_bytes <= cache_share && cut.panels <= panels; ++cut.panels) {
+    cut.panel_tasks = ceil_div(panels, cut.panels);
+    for (std::int64_t task_strips = 1; task_strips <= strips; ++task_strips) {
+      cut.rows = task_strips * cut.strip;
+      cut.row_tasks = ceil_div(product.rows, cut.rows);
+      if (sums_last && task_strips > 1 && cut.panels * cut.rows * sum_row_bytes > cache_share) break;
+      if (best.rows == 0 || cost(cut, packing, product.threads) < cost(best, packing, product.threads)) best = cut;
+    }
+  }
+  return best;
+}
+
+class PackedProduct final : public Kernel {
+ public:
+  PackedProduct(const Product& product, const MatmulCode& code, ProductMemory (*memory)(const Memory&))
+      : product_(product),
+        code_(code),
+        cut_(choose_cut(product, code)),
+        threads_(useful_threads(product.rows * product.columns * product.depth, cut_.count(), product.threads)),
+        memory_(memory),
+        pack_panel_(choose_pack_panel()),
+        pack_rows_(choose_pack_rows()),
+        finish_(choose_finish()) {}
+
+  std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_ * thread_bytes()); }
+
+  void run(const Memory& memory) const override {
+    if (product_.rows == 0 || product_.columns == 0) return;
+    const ProductMemory tensors = memory_(memory);
+    std::atomic<std::int64_t> next = 0;
+    on_threads(threads_, [&](int thread, int) {
+      const std::int64_t count = cut_.count();
+      for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
+    });
+  }
+
+ private:
+  struct Task {
+    const ProductMemory& tensors;
+    std::byte* panels;
+    std::byte* rows;
+    std::byte* sums;
+    std::int64_t first_panel;
+    std::int64_t panel_count;
+    std::int64_t first_row;
+    std::int64_t end_row;
+  };
+
+  // A thread's workspace: packed panels, a packed strip of rows, sums.
+  std::int64_t panel_bytes() const { return cut_.groups * sum_row_bytes; }
+  /// One line more than the items: rows that lie a multiple of 4 KiB apart fall into one set of the first cache.
+  std::int64_t row_bytes() const { return cut_.groups * item_bytes + line_bytes; }
+  bool one_chunk() const { return cut_.groups * code_.group >= product_.depth; }
+  std::int64_t panel_sums_bytes() const { return (one_chunk() ? code_.block_rows : cut_.rows) * sum_row_bytes; }
+  std::int64_t thread_bytes() const {
+    return cut_.panels * (panel_bytes() + panel_sums_bytes()) + cut_.strip * row_bytes();
+  }
+
+  void run_task(const ProductMemory& tensors, std::int64_t index, int thread) const {
+    const std::int64_t first_panel = index % cut_.panel_tasks * cut_.panels;
+    const std::int64_t first_row = index / cut_.panel_tasks * cut_.rows;
+    const std::int64_t panels = ceil_div(product_.columns, micro::panel_width);
+    std::byte* const scratch = tensors.workspace + thread * thread_bytes();
+    const Task task = {.tensors = tensors,
+                       .panels = scratch,
+                       .rows = scratch + cut_.panels * (panel_bytes() + panel_sums_bytes()),
+                       .sums = scratch + cut_.panels * panel_bytes(),
+                       .first_panel = first_panel,
+                       .panel_count = std::min(cut_.panels, panels - first_panel),
+                       .first_row = first_row,
+                       .end_row = std::min(first_row + cut_.rows, product_.rows)};
+    const std::int64_t chunk = cut_.groups * code_.group;
+    for (std::int64_t k = 0; k < std::max<std::int64_t>(product_.depth, 1); k += chunk) run_chunk(task, k);
+  }
+
+  void run_chunk(const Task& task, std::int64_t k) const {
+    const std::int64_t k_count = std::min(cut_.groups * code_.group, product_.depth - k);
+    Factor b = product_.b;
+    b.data = task.tensors.b;
+    for (std::int64_t panel = 0; panel < task.panel_count; ++panel) {
+      const std::int64_t first = (task.first_panel + panel) * micro::panel_width;
+      const Stretch stretch = {first, columns_from(first), k, k_count};
+      pack_panel_(b, stretch, {task.panels + panel * panel_bytes(), code_.operand, 0});
+    }
+    Factor a = product_.a;
+    a.data = task.tensors.a;
+    for (std::int64_t row = task.first_row; row < task.end_row; row += cut_.strip) {
+      const Stretch stretch = {row, std::min(cut_.strip, task.end_row - row), k, k_count};
+      pack_rows_(a, stretch, {task.rows, code_.operand, row_bytes()});
+      for (std::int64_t done = 0; done < stretch.count; done += code_.block_rows) multiply_block(task, stretch, done);
+    }
+  }
+
+  std::int64_t columns_from(std::int64_t column) const {
+    return std::min<std::int64_t>(micro::panel_width, product_.columns - column);
+  }
+
+  /// Rows of the strip from `done` on, which stay in the first cache, times all panels of the task.
+  void multiply_block(const Task& task, const Stretch& strip, std::int64_t done) const {
+    const std::int64_t rows = std::min<std::int64_t>(code_.block_rows, strip.count - done);
+    const std::int64_t row = strip.first + done;
+    const bool last = strip.k + strip.k_count >= product_.depth;
+    micro::Block block;
+    block.a = task.rows + done * row_bytes();
+    block.a_stride = row_bytes();
+    block.groups = std::max<std::int64_t>(ceil_div(strip.k_count, code_.group), 1);
+    block.sums = strip.k == 0 ? micro::Sums::start : micro::Sums::go_on;
+    for (std::int64_t panel = 0; panel < task.panel_count; ++panel) {
+      block.panel = task.panels + panel * panel_bytes();
+      block.c = task.sums + panel * panel_sums_bytes() + (one_chunk() ? 0 : row - task.first_row) * sum_row_bytes;
+      code_.multiply(block, static_cast<int>(rows));
+      const std::int64_t column = (task.first_panel + panel) * micro::panel_width;
+      if (last) finish_(epilogue_at(task.tensors, row, column), block.c, rows, columns_from(column));
+    }
+  }
+
+  Epilogue epilogue_at(const ProductMemory& tensors, std::int64_t row, std::int64_t column) const {
+    Epilogue epilogue;
+    if (tensors.bias != nullptr) epilogue.bias = shifted({tensors.bias, product_.bias}, column);
+    epilogue.y = product_.y;
+    epilogue.y.data = tensors.y + row * epilogue.y.stride_bytes + column * bytes_of(epilogue.y.dtype);
+    if (tensors.onto == nullptr) return epilogue;
+    epilogue.onto = product_.onto;
+    epilogue.onto.data = tensors.onto + row * epilogue.onto.stride_bytes + column * bytes_of(epilogue.onto.dtype);
+    return epilogue;
+  }
+
+  Product product_;
+  MatmulCode code_;
+  Cut cut_;
+  int threads_;
+  ProductMemory (*memory_)(const Memory&);
+  PackPanel pack_panel_;
+  PackRows pack_rows_;
+  Finish finish_;
+};
+
+}  // namespace
+
+Prepared prepare_product(const Product& product, const MachineFacts& facts, const MatmulCode& code,
+                         ProductMemory (*memory)(const Memory& memory)) {
+  choose_vector_target(facts);
+  auto kernel = std::make_unique<PackedProduct>(product, code, memory);
+  Prepared prepared;
+  prepared.workspace_bytes = kernel->workspace_bytes();
+  prepared.kernel = std::move(kernel);
+  prepared.description = std::string(code.description) + ", both factors packed as it runs";
+  prepared.operand = code.operand;
+  prepared.accumulator = code.accumulator;
+  return prepared;
+}
+
+}  // namespace assay::cpu

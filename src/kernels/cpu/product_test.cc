@@ -1,0 +1,146 @@
+#include "kernels/cpu/product.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "hardware/machine.h"
+#include "kernels/cpu/matmul_codes.h"
+#include "kernels/cpu/micro/simulated_tiles.h"
+#include "tensor/tensor.h"
+
+namespace assay::cpu {
+namespace {
+
+using Order = Factor::Order;
+
+struct ProductCase {
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t depth;
+  Order a;
+  Order b;
+};
+
+/// Small integers: products and sums are exact in every dtype, whatever their order.
+Tensor integers(Shape shape, DType dtype, std::uint64_t stream) {
+  Tensor wide(DType::f32, std::move(shape));
+  Random random(3, stream);
+  for (std::int64_t i = 0; i < wide.count(); ++i) wide.as<float>()[i] = static_cast<float>(random.below(7)) - 3;
+  return converted(wide.view(), dtype);
+}
+
+Factor factor(const Tensor& tensor, Order order) {
+  return {.data = tensor.data(),
+          .dtype = tensor.dtype(),
+          .rounded = tensor.dtype(),
+          .stride_bytes = tensor.shape()[1] * static_cast<std::int64_t>(size_of(tensor.dtype())),
+          .order = order};
+}
+
+float value(const Tensor& f32, Order order, std::int64_t outer, std::int64_t k) {
+  const std::int64_t width = f32.shape()[1];
+  return f32.as<float>()[order == Order::k_contiguous ? outer * width + k : k * width + outer];
+}
+
+Shape shape_of(Order order, std::int64_t outer, std::int64_t depth) {
+  return order == Order::k_contiguous ? Shape{outer, depth} : Shape{depth, outer};
+}
+
+ProductMemory places(const Memory& memory) {
+  return {memory.in<std::byte>(0),  memory.in<std::byte>(1),  nullptr,
+          memory.out<std::byte>(0), memory.out<std::byte>(0), memory.workspace};
+}
+
+/// y = a b + y, with y in place, against plain loops; equal to the last bit.
+void expect_exact(const ProductCase& c, const MatmulCode& code) {
+  const Tensor a = integers(shape_of(c.a, c.rows, c.depth), code.operand, 0);
+  const Tensor b = integers(shape_of(c.b, c.columns, c.depth), code.operand, 1);
+  Tensor y = integers({c.rows, c.columns}, DType::f32, 2);
+  const Tensor before = integers({c.rows, c.columns}, DType::f32, 2);
+  const Product product = {.rows = c.rows,
+                           .columns = c.columns,
+                           .depth = c.depth,
+                           .a = factor(a, c.a),
+                           .b = factor(b, c.b),
+                           .bias = DType::f32,
+                           .onto = {nullptr, DType::f32, c.columns * 4},
+                           .y = {nullptr, DType::f32, c.columns * 4},
+                           .threads = 2};
+  const Prepared prepared = prepare_product(product, read_machine_facts(), code, places);
+  const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
+  const std::byte* const inputs[] = {a.data(), b.data()};
+  std::byte* const outputs[] = {y.data()};
+  prepared.kernel->run({.inputs = inputs, .outputs = outputs, .workspace = workspace.get()});
+  const Tensor wide_a = converted(a.view(), DType::f32);
+  const Tensor wide_b = converted(b.view(), DType::f32);
+  for (std::int64_t row = 0; row < c.rows; ++row) {
+    for (std::int64_t column = 0; column < c.columns; ++column) {
+      float sum = before.as<float>()[row * c.columns + column];
+      for (std::int64_t k = 0; k < c.depth; ++k) sum += value(wide_a, c.a, row, k) * value(wide_b, c.b, column, k);
+      ASSERT_EQ(sum, y.as<float>()[row * c.columns + column])
+          << row << ", " << column << " of " << c.rows << " x " << c.columns << " x " << c.depth;
+    }
+  }
+}
+
+void expect_all_exact(const MatmulCode& code) {
+  for (const Order a : {Order::k_contiguous, Order::k_strided}) {
+    for (const Order b : {Order::k_contiguous, Order::k_strided}) {
+      expect_exact({1, 1, 1, a, b}, code);
+      expect_exact({13, 33, 7, a, b}, code);
+      expect_exact({50, 70, 1031, a, b}, code);
+      expect_exact({300, 40, 64, a, b}, code);
+      expect_exact({5, 9, 0, a, b}, code);
+    }
+  }
+}
+
+template <typename Tiles>
+void multiply_simulated(const micro::Block& block, int rows) {
+  Tiles tiles;
+  micro::multiply_with_tiles(tiles, block, rows);
+}
+
+TEST(Product, IsExactInF32) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
+  expect_all_exact(codes::f32_avx2());
+  if (facts.isa.avx512) expect_all_exact(codes::f32());
+}
+
+TEST(Product, IsExactInBf16DotProducts) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.avx512_bf16 || !facts.isa.avx512) GTEST_SKIP() << "no AVX512-BF16 here";
+  expect_all_exact(codes::bf16_dot_products());
+}
+
+TEST(Product, IsExactInBf16Tiles) {
+  MatmulCode code = codes::bf16_tiles();
+  code.multiply = multiply_simulated<micro::SimulatedBf16Tiles>;
+  expect_all_exact(code);
+}
+
+/// A packed copy of a vocabulary's head would take 150 MB.
+TEST(Product, NeedsLittleMemoryWhateverItsShape) {
+  const MachineFacts facts = read_machine_facts();
+  for (const Order order : {Order::k_contiguous, Order::k_strided}) {
+    const Factor wide = {
+        .data = nullptr, .dtype = DType::f32, .rounded = DType::f32, .stride_bytes = 0, .order = order};
+    for (const auto& [rows, columns, depth] :
+         {std::tuple{4096, 50257, 768}, std::tuple{50257, 768, 4096}, std::tuple{4096, 768, 50257}}) {
+      const Product product = {.rows = rows,
+                               .columns = columns,
+                               .depth = depth,
+                               .a = wide,
+                               .b = wide,
+                               .bias = DType::f32,
+                               .onto = {},
+                               .y = {nullptr, DType::f32, 0},
+                               .threads = 2};
+      EXPECT_LE(prepare_product(product, facts, codes::f32(), places).workspace_bytes, 4U << 20U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::cpu
