@@ -90,8 +90,10 @@ constexpr Implementation linear_weight_gradient[] = {
     reference_loops<reference::linear_weight_gradient>,
 };
 constexpr Implementation sum_rows[] = {{"vectors", sum_rows_vectors}, reference_loops<reference::sum_rows>};
-constexpr Implementation layer_norm_gradient[] = {reference_loops<reference::layer_norm_gradient>};
-constexpr Implementation rms_norm_gradient[] = {reference_loops<reference::rms_norm_gradient>};
+constexpr Implementation layer_norm_gradient[] = {{"vectors", layer_norm_gradient_vectors},
+                                                  reference_loops<reference::layer_norm_gradient>};
+constexpr Implementation rms_norm_gradient[] = {{"vectors", rms_norm_gradient_vectors},
+                                                reference_loops<reference::rms_norm_gradient>};
 constexpr Implementation activation_gradient[] = {{"vectors", activation_gradient_vectors},
                                                   reference_loops<reference::activation_gradient>};
 constexpr Implementation gate_gradient[] = {{"vectors", gate_gradient_vectors},

@@ -115,4 +115,8 @@ Offer l2_norm_vectors(const Call& call, const MachineFacts& facts);
 Offer adamw_vectors(const Call& call, const MachineFacts& facts);
 Offer sgd_vectors(const Call& call, const MachineFacts& facts);
 
+// norm_gradient.cc
+Offer layer_norm_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer rms_norm_gradient_vectors(const Call& call, const MachineFacts& facts);
+
 }  // namespace assay::cpu
