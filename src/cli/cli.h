@@ -58,5 +58,6 @@ void add_probe(CLI::App& program, Action& action);
 void add_pull(CLI::App& program, Action& action);
 void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
 void add_tokenize(CLI::App& program, Action& action);
+void add_train(CLI::App& program, Action& action);
 
 }  // namespace assay

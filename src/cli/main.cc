@@ -32,6 +32,7 @@ int parse_and_run(int argc, char** argv) {
   add_models(program, action);
   add_pull(program, action);
   add_tokenize(program, action);
+  add_train(program, action);
   add_accumulate(program, action);
   add_resident(program, action);
   try {

@@ -8,9 +8,8 @@
 #include "model/checkpoint.h"
 
 namespace assay {
-namespace {
+namespace {}  // namespace
 
-/// Prefix that a checkpoint may put before the names of the bare model.
 const char* family_prefix(Family family) {
   switch (family) {
     case Family::gpt2:
@@ -27,6 +26,8 @@ const char* family_prefix(Family family) {
   return "";
 }
 
+namespace {
+
 bool ends_with(const std::string& text, const std::string& ending) {
   return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
@@ -40,7 +41,8 @@ std::string canonical(const std::string& name, Family family) {
   return result;
 }
 
-/// GPT-2's Conv1D stores [in, out].
+}  // namespace
+
 bool is_conv1d(const std::string& name, Family family) {
   if (family != Family::gpt2) return false;
   for (const char* layer : {".attn.c_attn.weight", ".attn.c_proj.weight", ".mlp.c_fc.weight", ".mlp.c_proj.weight"}) {
@@ -49,7 +51,6 @@ bool is_conv1d(const std::string& name, Family family) {
   return false;
 }
 
-/// (rows, columns) -> (columns, rows), in squares that fit the first-level cache.
 Tensor transposed(const TensorView& from) {
   const std::int64_t rows = from.shape[0];
   const std::int64_t columns = from.shape[1];
@@ -67,6 +68,8 @@ Tensor transposed(const TensorView& from) {
   return result;
 }
 
+namespace {
+
 WeightData as_f32(const TensorView& view) {
   if (view.dtype == DType::f32) return {view, {}};
   WeightData data{{}, converted(view, DType::f32)};
@@ -82,6 +85,7 @@ Weight make_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor&
   weight.stored = tensor.stored;
   const bool conv1d = is_conv1d(weight.name, family) && tensor.shape.size() == 2;
   if (conv1d) std::swap(weight.shape[0], weight.shape[1]);
+  weight.stored_transposed = conv1d;
   weight.load = [file, &tensor, conv1d] {
     WeightData data = as_f32(tensor.view());
     if (!conv1d) return data;

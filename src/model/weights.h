@@ -22,6 +22,7 @@ struct Weight {
   std::string checkpoint_name;  ///< "transformer.h.0.attn.c_attn.weight"
   Shape shape;
   std::string stored;  ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
+  bool stored_transposed = false;    ///< The checkpoint holds it as [in, out].
   std::function<WeightData()> load;  ///< Reads, transposes, de-quantises; f32.
   std::function<void()> release;     ///< The mapped pages will not be read again soon; may be empty.
 };

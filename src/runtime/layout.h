@@ -11,7 +11,7 @@
 namespace assay {
 
 struct PlanOptions {
-  Extent extent;
+  Extent extent = {};
   bool masked = false;  ///< An attention mask will be given; without one every position is real.
   std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
   State* state = nullptr;                         ///< Where programs with state have it; outlives the plan.

@@ -1,0 +1,36 @@
+#include "training/step.h"
+
+#include "base/error.h"
+#include "base/random.h"
+#include "training/data.h"
+
+namespace assay {
+namespace {
+
+std::uint64_t part_seed(std::uint64_t seed, std::int64_t step, std::int64_t part) {
+  const auto bits = philox(seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part));
+  return static_cast<std::uint64_t>(bits[1]) << 32 | bits[0];
+}
+
+}  // namespace
+
+StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t step, const StepOptions& options) {
+  const std::int64_t counted = counted_labels(batch);
+  if (counted == 0) fail_user("step {}: no label of its batch counts", step);
+  StepResult result;
+  if (options.parts > 1) trainer.clear_gradients();
+  std::int64_t part = 0;
+  for (const TrainingBatch& rows : split(batch, options.parts)) {
+    const double share = static_cast<double>(counted_labels(rows)) / static_cast<double>(counted);
+    const std::uint64_t seed = part_seed(options.seed, step, part++);
+    if (share == 0) continue;
+    trainer.set_batch(rows);
+    trainer.set_seed(seed);
+    result.loss += share * trainer.forward();
+    trainer.backward(share);
+  }
+  result.update = trainer.update(step);
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "training/trainer.h"
+
+namespace assay {
+
+struct StepOptions {
+  std::int64_t parts = 1;  ///< Backward passes a step's rows are worked in; above 1 the trainer adds gradients.
+  std::uint64_t seed = 0;
+};
+
+struct StepResult {
+  double loss = 0;  ///< Mean over the labels that count, before the update.
+  UpdateResult update;
+};
+
+/// One step of training on the batch. With several parts the gradient is that of the whole batch, each part weighted by
+/// its share of the labels that count. Dropout and rounding draw from (seed, step, part). A batch in which no label
+/// counts is a user error.
+StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t step, const StepOptions& options);
+
+}  // namespace assay
