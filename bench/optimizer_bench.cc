@@ -70,8 +70,8 @@ std::int64_t bytes_moved(const Call& call) {
   return bytes;
 }
 
-void run(benchmark::State& state, const Operation& operation, DType dtype, const MachineFacts& facts) {
-  Problem problem = make_problem(operation, dtype, facts.threads);
+void run(benchmark::State& state, const Operation* operation, DType dtype, const MachineFacts& facts) {
+  Problem problem = make_problem(*operation, dtype, facts.threads);
   const Offer offer = prepare(cpu_backend(), problem.call, facts);
   const auto& prepared = std::get<Prepared>(offer);
   std::vector<const std::byte*> inputs;
@@ -79,7 +79,7 @@ void run(benchmark::State& state, const Operation& operation, DType dtype, const
   float norm = 0;
   std::vector<std::byte*> outputs;
   for (const std::size_t input : problem.over) outputs.push_back(problem.inputs[input].data());
-  if (&operation == &op::l2_norm) outputs = {reinterpret_cast<std::byte*>(&norm)};
+  if (operation == &op::l2_norm) outputs = {reinterpret_cast<std::byte*>(&norm)};
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
   for (auto _ : state) prepared.kernel->run({inputs, outputs, workspace.get()});
   benchmark::DoNotOptimize(norm);
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   for (const Operation* operation : {&op::l2_norm, &op::add, &op::adamw, &op::sgd}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const std::string label = fmt::format("{}/{}", operation->name, name(dtype));
-      benchmark::RegisterBenchmark(label.c_str(), run, *operation, dtype, facts)->UseRealTime();
+      benchmark::RegisterBenchmark(label.c_str(), run, operation, dtype, facts)->UseRealTime();
     }
   }
   benchmark::RunSpecifiedBenchmarks();
