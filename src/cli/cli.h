@@ -59,5 +59,6 @@ void add_pull(CLI::App& program, Action& action);
 void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
 void add_tokenize(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
+void add_train_benchmark(CLI::App& program, Action& action);  ///< `train`, where --benchmark is given.
 
 }  // namespace assay

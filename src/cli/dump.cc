@@ -22,7 +22,7 @@ void add_dump(CLI::App& program, Action& action) {
                   "JSON: {\"input_ids\": [[..]], \"attention_mask\": ..?, \"labels\": ..?}")
       ->required();
   command.add_option("--precision", options->request.precision, "one precision (default fp32)");
-  command.add_option("--what", options->request.what, "logits, loss, hidden")->delimiter(',');
+  command.add_option("--what", options->request.what, "logits, loss, hidden, grads")->delimiter(',');
   command.add_option("--out", options->request.out, "safetensors file to write, f32")->required();
   add_engine_options(command, options->request.engine);
   add_model_options(command, options->request.model_options);

@@ -1,10 +1,12 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -17,6 +19,11 @@ int complain(ExitCode code, const std::string& message) {
   constexpr std::size_t longest = 2000;
   std::fprintf(stderr, "assay: %s\n", printable(message, longest).c_str());
   return static_cast<int>(code);
+}
+
+/// Known before parsing: training and its benchmark share a name and little else.
+bool is_given(int argc, char** argv, std::string_view flag) {
+  return std::any_of(argv, argv + argc, [&](const char* argument) { return flag == argument; });
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -32,9 +39,9 @@ int parse_and_run(int argc, char** argv) {
   add_models(program, action);
   add_pull(program, action);
   add_tokenize(program, action);
-  add_train(program, action);
   add_accumulate(program, action);
   add_resident(program, action);
+  is_given(argc, argv, "--benchmark") ? add_train_benchmark(program, action) : add_train(program, action);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& e) {

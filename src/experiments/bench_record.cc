@@ -49,24 +49,6 @@ std::optional<double> least_ms(const Plan& plan, const Program& program, const M
   return total_ms;
 }
 
-void record_peaks(const MachineFacts& facts, Record& record) {
-  if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
-  double cache = 0;
-  for (const Cache& level : facts.caches) cache = std::max(cache, static_cast<double>(level.bytes) * level.instances);
-  if (cache > 0) record.cache_bytes = cache;
-  if (!facts.peaks.empty()) record.peaks_measured_share = facts.measured_share;
-  if (const MatmulPeak* peak = facts.peak(DType::f32); peak != nullptr && peak->matmul_gflops > 0) {
-    record.baseline_matmul_peak_gflops = peak->matmul_gflops;
-  }
-  const LedgerRow* dominant = dominant_row(record);
-  const MatmulPeak* peak = dominant != nullptr ? facts.peak(dominant->operand) : nullptr;
-  if (peak == nullptr) return;
-  if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
-  if (peak->matmul_gflops <= 0) return;
-  record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
-  record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));
-}
-
 void record_statistics(const Series& series, Record& record) {
   const std::optional<Summary> summary = summarise(series.raw_ms);
   if (!summary) return;
@@ -161,6 +143,24 @@ void record_outcome(const Series& series, Record& record) {
 }
 
 }  // namespace
+
+void record_peaks(const MachineFacts& facts, Record& record) {
+  if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
+  double cache = 0;
+  for (const Cache& level : facts.caches) cache = std::max(cache, static_cast<double>(level.bytes) * level.instances);
+  if (cache > 0) record.cache_bytes = cache;
+  if (!facts.peaks.empty()) record.peaks_measured_share = facts.measured_share;
+  if (const MatmulPeak* peak = facts.peak(DType::f32); peak != nullptr && peak->matmul_gflops > 0) {
+    record.baseline_matmul_peak_gflops = peak->matmul_gflops;
+  }
+  const LedgerRow* dominant = dominant_row(record);
+  const MatmulPeak* peak = dominant != nullptr ? facts.peak(dominant->operand) : nullptr;
+  if (peak == nullptr) return;
+  if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
+  if (peak->matmul_gflops <= 0) return;
+  record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
+  record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));
+}
 
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts) {
   Record record;

@@ -13,6 +13,8 @@ namespace assay {
 
 /// What every record of one model shares.
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts);
+/// This machine's bandwidth, caches and matmul rates.
+void record_peaks(const MachineFacts& facts, Record& record);
 /// Multiplications and additions of the model's matrix products in one pass, attention's included, masked parts not:
 /// of the primitive operations, whatever a precision or fusion makes of them.
 double model_flops(const Model& model, const ProgramOptions& options, Extent extent);

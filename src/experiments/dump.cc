@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "experiments/dump_gradients.h"
 #include "formats/safetensors.h"
 #include "quality/loss.h"
 
@@ -15,8 +16,8 @@ bool wants(const DumpRequest& request, const char* what) {
 
 void check_request(const DumpRequest& request) {
   for (const std::string& what : request.what) {
-    if (what != "logits" && what != "loss" && what != "hidden")
-      fail_user("--what {}: logits, loss and hidden are known", what);
+    if (what != "logits" && what != "loss" && what != "hidden" && what != "grads")
+      fail_user("--what {}: logits, loss, hidden and grads are known", what);
   }
 }
 
@@ -77,6 +78,12 @@ std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& fa
     names.emplace_back("loss");
     tensors.emplace_back(DType::f32, Shape{});
     *tensors.back().as<float>() = static_cast<float>(loss_of(model, logits, batch, request.tokens.string()));
+  }
+  if (wants(request, "grads")) {
+    for (auto& [name, gradient] : gradients(request, model, batch, facts)) {
+      names.push_back(name);
+      tensors.push_back(std::move(gradient));
+    }
   }
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < names.size(); ++i) named.push_back({names[i], tensors[i].view()});

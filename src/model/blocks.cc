@@ -32,7 +32,9 @@ void Blocks::output(ValueId logits) {
 
 ValueId Blocks::token_embedding(const std::string& weight) {
   const ValueId table = builder_.weight(weight, {dim(config_.vocab_size), dim(config_.d_model)});
-  return builder_.add(op::embedding, {ids_, table});
+  Attributes attributes;
+  attributes.padding_id = config_.padding_id.value_or(-1);
+  return builder_.add(op::embedding, {ids_, table}, attributes);
 }
 
 ValueId Blocks::add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row) {

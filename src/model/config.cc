@@ -75,6 +75,21 @@ class Reader {
   const std::string& file_;
 };
 
+/// BERT and DistilBERT pad with token 0 where nothing is said, Llama with none; GPT-2's table takes no notice.
+std::optional<std::int64_t> padding_id(const Reader& in, Family family) {
+  const bool encoder = family == Family::bert || family == Family::distilbert;
+  if (!encoder && family != Family::llama) return std::nullopt;
+  if (!in.json().contains("pad_token_id")) return encoder ? std::optional<std::int64_t>(0) : std::nullopt;
+  const Json& value = in.json().at("pad_token_id");
+  if (value.is_null()) return std::nullopt;
+  const std::int64_t vocabulary = in.count("vocab_size");
+  // PyTorch counts a negative one from the end of the table; -1 is what old files say for "none".
+  if (value.is_number_integer() && value == -1) return std::nullopt;
+  if (!value.is_number_integer() || value < 0 || value >= vocabulary)
+    fail_user("{}: 'pad_token_id' is no id below the vocabulary of {}", in.file(), vocabulary);
+  return value.get<std::int64_t>();
+}
+
 Activation parse_activation(const Reader& in, const char* key, const std::string& fallback) {
   const std::string text = in.text_or(key, fallback);
   if (text == "gelu") return Activation::gelu_erf;
@@ -253,6 +268,7 @@ const char* name(Task task) {
 ModelConfig parse_config(const Json& json, const std::string& file) {
   const Reader in(json, file);
   ModelConfig config = by_type(in);
+  config.padding_id = padding_id(in, config.family);
   config.initializer_range = in.real_or("initializer_range", 0.02);
   if (config.head_dim == 0 && config.d_model % config.heads != 0) {
     fail_user("{}: {} heads do not divide the width {}", file, config.heads, config.d_model);

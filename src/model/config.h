@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/json_fwd.h"
@@ -33,6 +34,8 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;
   bool tied_head = true;
+  /// The token whose embedding receives no gradient from where it stands (PyTorch's padding_idx): absent, none.
+  std::optional<std::int64_t> padding_id = std::nullopt;
   double initializer_range = 0.02;  ///< Standard deviation of random weights.
 };
 

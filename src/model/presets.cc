@@ -30,6 +30,7 @@ ModelConfig bert(Family family, Task task, std::int64_t layers) {
   c.d_ff = 3072;
   c.token_types = family == Family::bert ? 2 : 0;
   c.norm_epsilon = 1e-12;
+  c.padding_id = 0;
   return c;
 }
 

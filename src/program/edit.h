@@ -65,14 +65,16 @@ class Edit {
     // A fused operation may stand before a constant that one of its parts used: constants go first, and behind the
     // others those that stack them.
     const auto constants_end =
-        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return makes_constant(node); });
+        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return needs_nothing(node); });
     std::stable_partition(nodes.begin(), constants_end,
                           [](const Node& node) { return node.operation != &op::concat_rows; });
     program_.nodes = std::move(nodes);
   }
 
  private:
-  bool makes_constant(const Node& node) const {
+  /// Makes a constant, or casts a parameter.
+  bool needs_nothing(const Node& node) const {
+    if (node.operation == &op::cast && program_.value(node.inputs[0]).source == Source::state) return true;
     return std::all_of(node.outputs.begin(), node.outputs.end(),
                        [&](ValueId id) { return id != no_value && program_.value(id).constant; });
   }

@@ -98,6 +98,7 @@ struct Attributes {
   DType operand = DType::f32;      ///< linear and its input gradient: a wider W is rounded to it first
   bool inverse = false;            ///< rope: turns backwards
   std::int64_t rows = 0;           ///< embedding_gradient, add_rows_gradient: rows of the table
+  std::int64_t padding_id = -1;    ///< embedding and its gradient: the id that gives its row none; -1: every id does
   double rate = 0;                 ///< dropout: the share that becomes zero
   std::int64_t stream = 0;         ///< dropout, optimizers: tells their random numbers from others' of the same seed
   double beta1 = 0;                ///< adamw; sgd: momentum

@@ -74,6 +74,23 @@ struct Record {
   std::optional<double> speedup_low;
   std::optional<double> speedup_high;
 
+  // Training: what a sample is, and its phases, each timed by itself.
+  std::string mode = "inference";
+  std::string recompute = "none";
+  std::optional<std::int64_t> warmup_steps;
+  std::optional<double> forward_ms;
+  std::optional<double> mean_forward_ms;
+  std::optional<double> std_forward_ms;
+  std::optional<double> backward_ms;
+  std::optional<double> mean_backward_ms;
+  std::optional<double> std_backward_ms;
+  std::optional<double> optimizer_ms;
+  std::optional<double> mean_optimizer_ms;
+  std::optional<double> std_optimizer_ms;
+  std::optional<double> step_ms;
+  std::optional<double> mean_step_ms;
+  std::optional<double> std_step_ms;
+
   // Rates; filled by derive().
   std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;

@@ -15,7 +15,7 @@ namespace assay {
 
 /// What one forward and backward work on.
 struct TrainingBatch {
-  Extent extent;
+  Extent extent = {};
   std::vector<std::int32_t> input_ids;       ///< (B, T)
   std::vector<std::uint8_t> attention_mask;  ///< (B, T), or empty: all real
   std::vector<std::int32_t> labels;          ///< (B, T): what each position is to predict; classification: (B)

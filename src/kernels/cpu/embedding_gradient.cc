@@ -46,6 +46,10 @@ void add_embedding_columns(const Call& call, const Memory& memory, std::int64_t 
   float* sums = scratch + whole_lines(2 * tokens) + first;
   for (std::int64_t t = 0; t < tokens;) {
     const std::uint64_t id = sorted[t] >> 32;
+    if (static_cast<std::int64_t>(id) == call.attributes.padding_id) {
+      ++t;
+      continue;
+    }
     std::fill_n(sums, width, 0.0F);
     for (; t < tokens && sorted[t] >> 32 == id; ++t)
       add_token(dy[static_cast<std::int64_t>(sorted[t] & 0xffffffffU)], first, width, sums);

@@ -28,7 +28,10 @@ void embedding_gradient(const Call& call, const Memory& memory) {
     std::vector<double> sums(static_cast<std::size_t>(call.out(0).rows()));
     for (std::int64_t i = begin; i < end; ++i) {
       std::fill(sums.begin(), sums.end(), 0.0);
-      for (std::int64_t token = 0; token < tokens; ++token) sums[static_cast<std::size_t>(ids(token))] += dy(token, i);
+      for (std::int64_t token = 0; token < tokens; ++token) {
+        const auto id = static_cast<std::int64_t>(ids(token));
+        if (id != call.attributes.padding_id) sums[static_cast<std::size_t>(id)] += dy(token, i);
+      }
       for (std::int64_t row = 0; row < call.out(0).rows(); ++row) {
         const double sum = sums[static_cast<std::size_t>(row)];
         if (sum != 0) result.set(row, i, table(row, i) + sum);

@@ -27,7 +27,7 @@ std::vector<SymbolicShape> table_shape(const Program& program, const Node& node)
 
 void gradient(GradientBuilder& g, const Node& node) {
   ASSAY_ASSERT(!has_input(node, 2));
-  Attributes attributes;
+  Attributes attributes = node.attributes;
   attributes.rows = g.rows_of(node.inputs[1]);
   give_result(g, node, 1, op::embedding_gradient, {node.inputs[0], g.of_output(0)}, attributes);
 }
@@ -44,8 +44,8 @@ const Operation op::embedding = {
     .gradient = gradient,
 };
 
-// dtable[v] = the sum of dy[b, t] where ids[b, t] = v, + onto[v]    ids: s32 (B, T), dy: (B, T, d), onto, dtable: (V,
-// d)
+// dtable[v] = the sum of dy[b, t] where ids[b, t] = v (none for v = padding_id), + onto[v]    ids: s32 (B, T), dy: (B,
+// T, d), onto, dtable: (V, d)
 const Operation op::embedding_gradient = {
     .name = "embedding_gradient",
     .autocast = Autocast::widest,

@@ -11,20 +11,23 @@ std::vector<SymbolicShape> sum_and_norm(const Program& program, const Node& node
   return {shape, shape};
 }
 
-void rms_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, ValueId x, std::size_t gain_place) {
-  const std::vector<ValueId> made = g.add(op::rms_norm_gradient, {dy, g.saved(x), g.saved(node.inputs[gain_place])},
-                                          node.attributes, {x, like_wanted(g, node, gain_place)});
+/// dx (+ onto) and dgain of a norm of `x` whose gain is input `gain_place`; dx goes to every input before that.
+void rms_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, ValueId x, ValueId onto) {
+  const std::size_t gain_place = node.operation == &op::rms_norm ? 1 : 2;
+  const std::vector<ValueId> made =
+      g.add(op::rms_norm_gradient, {dy, g.saved(x), g.saved(node.inputs[gain_place]), onto}, node.attributes,
+            {x, like_wanted(g, node, gain_place)});
   for (std::size_t place = 0; place < gain_place; ++place) g.give(place, made[0]);
   g.give(gain_place, made[1]);
 }
 
 void gradient(GradientBuilder& g, const Node& node) {
-  rms_norm_gradients(g, node, g.of_output(0), node.inputs[0], 1);
+  rms_norm_gradients(g, node, g.of_output(0), node.inputs[0], no_value);
 }
 
-/// The sum passes its own gradient on to both.
+/// The sum's own gradient joins the norm's and goes to both.
 void sum_gradient(GradientBuilder& g, const Node& node) {
-  if (g.of_output(1) != no_value) rms_norm_gradients(g, node, g.of_output(1), node.outputs[0], 2);
+  if (g.of_output(1) != no_value) return rms_norm_gradients(g, node, g.of_output(1), node.outputs[0], g.of_output(0));
   for (const std::size_t place : {0, 1}) g.give(place, g.of_output(0));
 }
 

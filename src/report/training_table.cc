@@ -1,0 +1,142 @@
+#include "report/training_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/units.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* absent = "-";
+
+std::string ms(const std::optional<double>& value) {
+  return value ? format_significant(*value) : absent;
+}
+
+/// "464 ± 3".
+std::string with_deviation(const std::optional<double>& mean, const std::optional<double>& deviation) {
+  if (!mean) return absent;
+  return deviation ? fmt::format("{} ± {}", format_significant(*mean), format_significant(*deviation)) : ms(mean);
+}
+
+std::string interval(const Record& r) {
+  if (!r.step_ms) return absent;
+  if (!r.ci_low_ms || !r.ci_high_ms) return ms(r.step_ms);
+  return fmt::format("{} [{}, {}]", ms(r.step_ms), ms(r.ci_low_ms), ms(r.ci_high_ms));
+}
+
+std::string speedup(const Record& r) {
+  return r.speedup ? fmt::format("{:.2f}x", *r.speedup) : absent;
+}
+
+std::string gigabytes(const std::optional<std::int64_t>& bytes) {
+  return bytes ? fmt::format("{:.2f}", static_cast<double>(*bytes) / 1e9) : absent;
+}
+
+struct TrainingColumn {
+  const char* title;
+  std::string (*cell)(const Record& record);
+};
+
+constexpr TrainingColumn columns[] = {
+    {"seq", [](const Record& r) { return std::to_string(r.seq); }},
+    {"precision", [](const Record& r) { return r.fusion == "on" ? r.precision : r.precision + " unfused"; }},
+    {"warm-up", [](const Record& r) { return std::to_string(r.warmup_steps.value_or(0)); }},
+    {"forward", [](const Record& r) { return with_deviation(r.mean_forward_ms, r.std_forward_ms); }},
+    {"backward", [](const Record& r) { return with_deviation(r.mean_backward_ms, r.std_backward_ms); }},
+    {"update", [](const Record& r) { return with_deviation(r.mean_optimizer_ms, r.std_optimizer_ms); }},
+    {"step: median [95 %]", interval},
+    {"speed-up", speedup},
+    {"tokens/s", [](const Record& r) { return r.tokens_per_s ? format_significant(*r.tokens_per_s) : absent; }},
+    {"of peak", [](const Record& r) { return r.peak_share ? fmt::format("{:.0f} %", *r.peak_share * 100) : absent; }},
+    {"peak GB", [](const Record& r) { return gigabytes(r.peak_bytes); }},
+};
+constexpr std::size_t named_columns = 3;  ///< Those that a row without a measurement has too.
+
+using Row = std::vector<std::string>;
+
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const TrainingColumn& column : columns) widths.push_back(display_width(column.title));
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  return widths;
+}
+
+std::string line(const Row& row, const std::vector<std::size_t>& widths) {
+  std::string text;
+  for (std::size_t i = 0; i < row.size(); ++i) text += pad_left(row[i], widths[i]) + (i + 1 < row.size() ? "  " : "");
+  return text + "\n";
+}
+
+bool one_table(const Record& a, const Record& b) {
+  return a.model == b.model && a.batch == b.batch && a.mode == b.mode;
+}
+
+std::string table(std::span<const Record> records) {
+  std::vector<Row> rows;
+  for (const Record& record : records) {
+    Row& row = rows.emplace_back();
+    const bool measured = record.step_ms.has_value();
+    for (std::size_t i = 0; i < (measured ? std::size(columns) : named_columns); ++i)
+      row.push_back(columns[i].cell(record));
+  }
+  const std::vector<std::size_t> widths = widths_of(rows);
+  Row titles;
+  for (const TrainingColumn& column : columns) titles.emplace_back(column.title);
+  std::string text = line(titles, widths);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string shown = line(rows[i], widths);
+    if (rows[i].size() == named_columns) {
+      shown.pop_back();
+      shown += fmt::format("  {}: {}\n", name(records[i].status), records[i].reason.value_or("no reason was given"));
+    }
+    text += shown;
+  }
+  return text;
+}
+
+std::string plain(const std::optional<double>& value) {
+  return value ? fmt::format("{:.3f}", *value) : "";
+}
+
+}  // namespace
+
+std::string training_report(const Document& document) {
+  std::string text;
+  const std::span<const Record> records = document.records;
+  for (std::size_t first = 0; first < records.size();) {
+    std::size_t end = first;
+    while (end < records.size() && one_table(records[first], records[end])) ++end;
+    const Record& r = records[first];
+    text += fmt::format("{} ({} parameters), batch {}, {}, recompute {}, {}, {} threads; times in ms, mean ± std\n\n",
+                        r.model, format_count(r.parameters), r.batch, r.mode, r.recompute, r.device, r.threads);
+    text += table(records.subspan(first, end - first)) + "\n";
+    first = end;
+  }
+  for (const Finding& finding : document.findings)
+    text += wrap(fmt::format("{} {}: {}", finding.model, finding.precision, finding.text), 120, 2) + "\n";
+  return text;
+}
+
+std::string training_markdown(std::span<const Record> records) {
+  std::string text =
+      "| model | context_length | fwd_avg | fwd_std | bwd_avg | bwd_std | opt_avg | opt_std | total_avg | total_std | "
+      "status | dtype | device | batch_size | fusion | warmup |\n"
+      "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: | :-- | :-- | :-- | --: | :-- | --: |\n";
+  for (const Record& r : records) {
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", r.model,
+                        r.seq, plain(r.mean_forward_ms), plain(r.std_forward_ms), plain(r.mean_backward_ms),
+                        plain(r.std_backward_ms), plain(r.mean_optimizer_ms), plain(r.std_optimizer_ms),
+                        plain(r.mean_step_ms), plain(r.std_step_ms), name(r.status), r.precision, r.device, r.batch,
+                        r.fusion, r.warmup_steps.value_or(0));
+  }
+  return text;
+}
+
+}  // namespace assay

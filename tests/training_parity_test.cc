@@ -1,0 +1,232 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "experiments/dump_gradients.h"
+#include "experiments/engine.h"
+#include "formats/safetensors.h"
+#include "hardware/machine.h"
+
+// Gradients and optimizer steps of small random models against PyTorch's (tools/generate_training_fixtures.py).
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path fixtures = fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/models";
+
+const MachineFacts& facts() {
+  static const MachineFacts read = read_machine_facts({.max_isa = "", .threads = 2});
+  return read;
+}
+
+/// One way to differentiate.
+struct Setting {
+  const char* device = "cpu";
+  Fusion fusion = Fusion::on;
+  Recompute recompute = Recompute::none;
+  const char* precision = "fp32";
+};
+
+struct Case {
+  Model model;
+  TrainingBatch batch;
+};
+
+Case open_case(const std::string& model, const std::string& part) {
+  const fs::path tokens = fixtures / model / "cases" / (part + ".json");
+  Case one{open_model((fixtures / model).string(), {}), {}};
+  one.batch = training_batch(one.model, load_token_json(tokens), tokens.string());
+  return one;
+}
+
+TrainingOptions options_of(const Setting& setting, StepParts parts) {
+  TrainingOptions options;
+  options.precision = choose_precision(setting.precision, "", DType::bf16);
+  options.fusion = setting.fusion;
+  options.recompute = setting.recompute;
+  options.parts = parts;
+  return options;
+}
+
+/// Gradients under the parameters' names in the checkpoint, in f32, shaped as there.
+std::map<std::string, Tensor> gradients_of(const Case& one, const Setting& setting) {
+  const TrainingOptions options = options_of(setting, StepParts::forward_backward);
+  Trainer trainer(one.model.config, one.model.weights, options, find_backend(setting.device), facts());
+  trainer.loss_scale().restore({.scale = 64});  // small enough for these large gradients in f16
+  trainer.set_batch(one.batch);
+  trainer.forward();
+  trainer.backward();
+  std::map<std::string, Tensor> found;
+  for (const auto& [name, weight] : one.model.weights.by_name) {
+    Tensor wide = converted(trainer.state().find("grad." + name)->view(), DType::f32);
+    const double scale = trainer.loss_scale().scale();
+    for (std::int64_t i = 0; i < wide.count(); ++i) wide.as<float>()[i] /= static_cast<float>(scale);
+    found["grad." + weight.checkpoint_name] = weight.stored_transposed ? transposed(wide.view()) : std::move(wide);
+  }
+  return found;
+}
+
+double largest(const TensorView& tensor) {
+  double magnitude = 0;
+  for (std::int64_t i = 0; i < tensor.count(); ++i)
+    magnitude = std::max(magnitude, std::abs(static_cast<double>(tensor.as<float>()[i])));
+  return magnitude;
+}
+
+double largest_difference(const TensorView& a, const TensorView& b) {
+  EXPECT_EQ(a.shape, b.shape);
+  double difference = 0;
+  for (std::int64_t i = 0; i < a.count() && a.shape == b.shape; ++i)
+    difference = std::max(difference, std::abs(static_cast<double>(a.as<float>()[i]) - b.as<float>()[i]));
+  return difference;
+}
+
+class TrainingParity : public testing::TestWithParam<const char*> {};
+
+constexpr Setting settings[] = {{"cpu", Fusion::on},
+                                {"cpu", Fusion::off},
+                                {"reference", Fusion::on},
+                                {"cpu", Fusion::on, Recompute::block},
+                                {"cpu", Fusion::off, Recompute::block},
+                                {"cpu", Fusion::off, Recompute::attention}};
+
+TEST_P(TrainingParity, Fp32GradientsAgreeWithPyTorch) {
+  for (const char* part : {"plain", "right"}) {
+    const Case one = open_case(GetParam(), part);
+    const Safetensors expected =
+        open_safetensors(fixtures / GetParam() / "cases" / (std::string(part) + ".grads.safetensors"));
+    double model_largest = 0;
+    for (const StoredTensor& tensor : expected.tensors) model_largest = std::max(model_largest, largest(tensor.view()));
+    for (const Setting& setting : settings) {
+      SCOPED_TRACE(fmt::format("{} {} on {}, fusion {}, recompute {}", GetParam(), part, setting.device,
+                               setting.fusion == Fusion::on ? "on" : "off", name(setting.recompute)));
+      const std::map<std::string, Tensor> found = gradients_of(one, setting);
+      EXPECT_EQ(found.size(), expected.tensors.size());
+      for (const StoredTensor& tensor : expected.tensors) {
+        ASSERT_EQ(found.count(tensor.name), 1U) << tensor.name;
+        // Key biases have no gradient in exact arithmetic: rounding is all there is of it.
+        const double allowed = std::max(2e-4 * largest(tensor.view()), 2e-6 * model_largest);
+        EXPECT_LE(largest_difference(tensor.view(), found.at(tensor.name).view()), allowed) << tensor.name;
+      }
+    }
+  }
+}
+
+/// sqrt(sum of squares of the differences over sum of squares), over all parameters.
+double relative_error(const Safetensors& expected, const std::map<std::string, Tensor>& found) {
+  double error = 0;
+  double total = 0;
+  for (const StoredTensor& tensor : expected.tensors) {
+    const float* right = tensor.view().as<float>();
+    const auto* got = found.at(tensor.name).as<float>();
+    for (std::int64_t i = 0; i < tensor.view().count(); ++i) {
+      error += std::pow(static_cast<double>(right[i]) - got[i], 2);
+      total += std::pow(static_cast<double>(right[i]), 2);
+    }
+  }
+  return std::sqrt(error / total);
+}
+
+TEST_P(TrainingParity, SixteenBitGradientsAreNoisyAndNothingElse) {
+  struct Allowed {
+    const char* precision;
+    double error;
+  };
+  const Case one = open_case(GetParam(), "plain");
+  const Safetensors expected = open_safetensors(fixtures / GetParam() / "cases/plain.grads.safetensors");
+  for (const Allowed& allowed : {Allowed{"mixed-bf16", 0.05}, Allowed{"bf16", 0.2}, Allowed{"mixed-fp16", 0.01}}) {
+    for (const Fusion fusion : {Fusion::on, Fusion::off}) {
+      const double error =
+          relative_error(expected, gradients_of(one, {"cpu", fusion, Recompute::none, allowed.precision}));
+      EXPECT_LE(error, allowed.error) << allowed.precision;
+      EXPECT_GT(error, 1e-5) << allowed.precision << " ran in f32";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, TrainingParity,
+                         testing::Values("gpt2", "gpt2-untied", "bert-classifier", "distilbert-classifier",
+                                         "llama-tied", "llama-untied", "cs336"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(AdamWSteps, AgreeWithPyTorchAfterFive) {
+  const Case one = open_case("cs336", "plain");
+  const Safetensors expected = open_safetensors(fixtures / "cs336/cases/plain.adamw.safetensors");
+  Trainer trainer(one.model.config, one.model.weights, options_of({}, StepParts::whole), cpu_backend(), facts());
+  trainer.set_batch(one.batch);
+  for (std::int64_t step = 0; step < 5; ++step) {
+    const double loss = trainer.forward();
+    EXPECT_NEAR(loss, expected.find("losses")->view().as<float>()[step], 1e-5 * loss) << step;
+    trainer.backward();
+    trainer.update(step);
+  }
+  for (const auto& [name, weight] : one.model.weights.by_name) {
+    const TensorView right = expected.find(name)->view();
+    const auto* got = trainer.state().find(name)->as<float>();
+    std::int64_t further = 0;
+    for (std::int64_t i = 0; i < right.count(); ++i) {
+      const double difference = std::abs(static_cast<double>(right.as<float>()[i]) - got[i]);
+      EXPECT_LE(difference, 2e-3) << name;
+      further += difference > 2e-5 ? 1 : 0;
+    }
+    EXPECT_LE(further, right.count() / 10000) << name;
+  }
+}
+
+/// Rows [begin, end) of the batch.
+TrainingBatch rows_of(const TrainingBatch& batch, std::int64_t begin, std::int64_t end) {
+  const auto cut = [&](const std::vector<std::int32_t>& values) {
+    return std::vector<std::int32_t>(values.begin() + begin * batch.extent.seq,
+                                     values.begin() + end * batch.extent.seq);
+  };
+  return {{end - begin, batch.extent.seq}, cut(batch.input_ids), {}, cut(batch.labels)};
+}
+
+TEST(Accumulation, OfTwoHalvesIsTheGradientOfTheWhole) {
+  for (const char* model : {"cs336", "gpt2"}) {
+    const Case one = open_case(model, "plain");
+    const std::map<std::string, Tensor> whole = gradients_of(one, {});
+    TrainingOptions options = options_of({}, StepParts::forward_backward);
+    options.gradients = Gradients::added;
+    Trainer trainer(one.model.config, one.model.weights, options, cpu_backend(), facts());
+    trainer.clear_gradients();
+    for (const std::int64_t row : {0, 1}) {
+      trainer.set_batch(rows_of(one.batch, row, row + 1));
+      trainer.forward();
+      trainer.backward(0.5);
+    }
+    for (const auto& [name, weight] : one.model.weights.by_name) {
+      const TensorView right = whole.at("grad." + weight.checkpoint_name).view();
+      Tensor got = converted(trainer.state().find("grad." + name)->view(), DType::f32);
+      if (weight.stored_transposed) got = transposed(got.view());
+      EXPECT_LE(largest_difference(right, got.view()), 1e-5 * largest(right)) << model << " " << name;
+    }
+  }
+}
+
+TEST(LossScaling, SkipsAStepWhoseGradientsOverflowAndHalvesTheScale) {
+  const Case one = open_case("cs336", "plain");
+  Trainer trainer(one.model.config, one.model.weights, options_of({.precision = "mixed-fp16"}, StepParts::whole),
+                  cpu_backend(), facts());
+  trainer.loss_scale().restore({.scale = 0x1p40});
+  trainer.set_batch(one.batch);
+  trainer.forward();
+  trainer.backward();
+  const float before = *trainer.state().find("lm_head.weight")->as<float>();
+  const UpdateResult result = trainer.update(0);
+  EXPECT_TRUE(result.skipped);
+  EXPECT_EQ(trainer.loss_scale().progress().skipped, 1);
+  EXPECT_EQ(trainer.loss_scale().scale(), 0x1p39);
+  EXPECT_EQ(*trainer.state().find("lm_head.weight")->as<float>(), before);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Adds to tests/fixtures/models what PyTorch's autograd and AdamW give for the models that are there.
+
+Run it in the environment of generate_model_fixtures.py, after that:
+
+    python3 tools/generate_training_fixtures.py tests/fixtures/models
+
+cases/NAME.grads.safetensors: grad.<parameter> of the case's mean loss, f32, named and shaped as in the checkpoint. Only
+for cases without left padding, where the loss of a language model does not read a padded position. cs336 has also
+cases/plain.adamw.safetensors: the parameters after five steps of torch.optim.AdamW (lr 1e-3, the rest as it comes) on
+that one batch, and `losses` (5), each taken before its update.
+"""
+import argparse
+import json
+import pathlib
+
+import torch
+from generate_model_fixtures import Cs336, language_loss
+from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
+from transformers import BertForSequenceClassification, DistilBertForSequenceClassification, GPT2LMHeadModel, LlamaForCausalLM
+
+KINDS = {
+    "GPT2LMHeadModel": GPT2LMHeadModel,
+    "LlamaForCausalLM": LlamaForCausalLM,
+    "BertForSequenceClassification": BertForSequenceClassification,
+    "DistilBertForSequenceClassification": DistilBertForSequenceClassification,
+}
+
+
+def open_model(folder):
+    """The model with f32 weights as stored and its forward; (None, None) where it has no loss."""
+    config = json.loads((folder / "config.json").read_text())
+    if config["model_type"] == "cs336":
+        model = Cs336(config)
+        model.load_state_dict(load_file(folder / "model.safetensors"))
+        return model.eval(), lambda tokens: model(tokens["input_ids"], tokens["attention_mask"])
+    kind = KINDS.get(config.get("architectures", [""])[0])
+    if kind is None:
+        return None, None
+    model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+    def run(tokens):
+        ids, mask = tokens["input_ids"], tokens["attention_mask"]
+        arguments = {"input_ids": ids, "attention_mask": mask}
+        if kind in (GPT2LMHeadModel, LlamaForCausalLM):
+            arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)
+        return model(**arguments).logits
+
+    return model, run
+
+
+def tokens_of(file):
+    tokens = {key: torch.tensor(value) for key, value in json.loads(file.read_text()).items()}
+    tokens.setdefault("attention_mask", torch.ones_like(tokens["input_ids"]))
+    return tokens
+
+
+def loss_of(logits, tokens):
+    return language_loss(logits, tokens) if logits.dim() == 3 else F.cross_entropy(logits, tokens["labels"])
+
+
+def write_gradients(folder, model, run, stored):
+    for case in ("plain", "right"):
+        tokens = tokens_of(folder / "cases" / f"{case}.json")
+        model.zero_grad()
+        loss_of(run(tokens), tokens).backward()
+        named = {name: parameter for name, parameter in model.named_parameters() if parameter.grad is not None}
+        tensors = {f"grad.{as_stored(name, stored)}": parameter.grad.contiguous() for name, parameter in named.items()}
+        save_file(tensors, folder / "cases" / f"{case}.grads.safetensors")
+
+
+def as_stored(name, stored):
+    """A parameter's name in the file, which may lack the family's prefix."""
+    if name in stored:
+        return name
+    short = name.split(".", 1)[1]
+    assert short in stored, name
+    return short
+
+
+def write_steps(folder, model, run):
+    tokens = tokens_of(folder / "cases" / "plain.json")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss = loss_of(run(tokens), tokens)
+        losses.append(loss.item())
+        loss.backward()
+        optimizer.step()
+    tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    save_file({"losses": torch.tensor(losses), **tensors}, folder / "cases" / "plain.adamw.safetensors")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    torch.set_num_threads(1)
+    for folder in sorted(path for path in parser.parse_args().folder.iterdir() if path.is_dir()):
+        model, run = open_model(folder)
+        if model is None:
+            continue
+        stored = {name for file in folder.glob("*.safetensors") for name in load_file(file)}
+        write_gradients(folder, model, run, stored)
+        if folder.name == "cs336":
+            write_steps(folder, model, run)
+        print(folder.name)
+
+
+main()
