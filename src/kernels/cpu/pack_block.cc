@@ -31,13 +31,18 @@ HWY_INLINE void write(const Vector& value, std::byte* data) {
   std::memcpy(data, &value, sizeof(value));
 }
 
-/// x in y's dtype, rounded to `rounded` on the way. The width of a panel comes so often that a call to memcpy costs.
+/// Stretches are short and many: a call to memcpy for each would cost more than the copy.
+HWY_INLINE void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  constexpr std::int64_t block = 32;
+  std::int64_t i = 0;
+  for (; i + block <= bytes; i += block) std::memcpy(to + i, from + i, block);
+  if (i < bytes) std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
+}
+
+/// x in y's dtype, rounded to `rounded` on the way.
 HWY_INLINE void copy_rounded(Source x, DType rounded, Sink y, std::int64_t width) {
-  if (rounded == x.dtype || rounded == y.dtype) {
-    if (x.dtype != y.dtype || width != micro::panel_width) return copy_row(x, y, width);
-    std::memcpy(y.data, x.data, x.dtype == DType::f32 ? micro::panel_width * 4 : micro::panel_width * 2);
-    return;
-  }
+  if (x.dtype == y.dtype && rounded == x.dtype) return copy_bytes(x.data, y.data, width * bytes_of(x.dtype));
+  if (rounded == x.dtype || rounded == y.dtype) return copy_row(x, y, width);
   constexpr std::int64_t piece = 64;
   alignas(64) std::byte narrow[piece * 4];
   for (std::int64_t i = 0; i < width; i += piece) {
@@ -66,12 +71,21 @@ HWY_INLINE void interleave(const std::byte* even, const std::byte* odd, std::byt
   }
 }
 
+/// Rows of memory that lie a page or more apart are fetched by no hardware of itself.
+HWY_INLINE void prefetch(const Factor& factor, std::int64_t row, const Stretch& stretch) {
+  const std::byte* const line = factor.data + row * factor.stride_bytes;
+  const std::byte* const end = line + (stretch.first + stretch.count) * bytes_of(factor.dtype);
+  for (const std::byte* at = line + stretch.first * bytes_of(factor.dtype); at < end; at += 64) __builtin_prefetch(at);
+}
+
 /// Group `group` of a stretch whose K is strided: an item for each of the outer values, zeros up to `padded` (a
 /// multiple of 8).
 HWY_INLINE void fetch_group(const Factor& factor, const Stretch& stretch, std::int64_t group, const Packed& to,
                             std::int64_t padded) {
+  constexpr std::int64_t rows_ahead = 8;
   const auto row = [&](std::int64_t k, std::byte* data) HWY_ATTR {
     const bool inside = k < stretch.k_count;
+    if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
     fetch(factor, stretch.k + (inside ? k : 0), stretch.first, inside ? stretch.count : 0, {data, to.operand}, padded);
   };
   if (to.operand == DType::f32) return row(group, to.data);
@@ -141,11 +155,29 @@ void transpose_rows(const Factor& factor, const Stretch& stretch, const Packed& 
   }
 }
 
-void pack_panel(const Factor& factor, const Stretch& stretch, const Packed& packed) {
-  if (factor.order == Factor::Order::k_contiguous) return transpose_panel(factor, stretch, packed);
+/// The part of a stretch that one panel holds.
+HWY_INLINE Stretch part_of(const Stretch& stretch, std::int64_t panel) {
+  const std::int64_t done = panel * micro::panel_width;
+  return {stretch.first + done, std::min<std::int64_t>(micro::panel_width, stretch.count - done), stretch.k,
+          stretch.k_count};
+}
+
+/// Where K is strided, what all panels need of one row of memory is read together.
+void pack_panels(const Factor& factor, const Stretch& stretch, const Packed& packed) {
+  const std::int64_t panels = whole(stretch.count, micro::panel_width) / micro::panel_width;
+  const auto panel_at = [&](std::int64_t panel, std::int64_t group) HWY_ATTR {
+    return Packed{packed.data + panel * packed.row_bytes + group * panel_row_bytes, packed.operand, 0};
+  };
+  if (factor.order == Factor::Order::k_contiguous) {
+    for (std::int64_t panel = 0; panel < panels; ++panel)
+      transpose_panel(factor, part_of(stretch, panel), panel_at(panel, 0));
+    return;
+  }
   const std::int64_t groups = groups_of(stretch, packed.operand);
-  for (std::int64_t group = 0; group < groups; ++group)
-    fetch_group(factor, stretch, group, {packed.data + group * panel_row_bytes, packed.operand}, micro::panel_width);
+  for (std::int64_t group = 0; group < groups; ++group) {
+    for (std::int64_t panel = 0; panel < panels; ++panel)
+      fetch_group(factor, part_of(stretch, panel), group, panel_at(panel, group), micro::panel_width);
+  }
 }
 
 void pack_rows(const Factor& factor, const Stretch& stretch, const Packed& packed) {
@@ -161,11 +193,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace assay::cpu {
 
-HWY_EXPORT(pack_panel);
+HWY_EXPORT(pack_panels);
 HWY_EXPORT(pack_rows);
 
-PackPanel choose_pack_panel() {
-  return &HWY_DYNAMIC_DISPATCH(pack_panel);
+PackPanels choose_pack_panels() {
+  return &HWY_DYNAMIC_DISPATCH(pack_panels);
 }
 
 PackRows choose_pack_rows() {

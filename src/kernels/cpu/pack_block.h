@@ -30,20 +30,20 @@ struct Stretch {
 struct Packed {
   std::byte* data = nullptr;
   DType operand = DType::f32;
-  std::int64_t row_bytes = 0;  ///< Of pack_rows: between rows.
+  std::int64_t row_bytes = 0;  ///< Between rows, or between panels.
 };
 
-/// The most groups of K, and the most rows, that one stretch may have.
+/// The most groups of K that one stretch may have, and the most rows.
 constexpr std::int64_t most_packed_groups = 1024;
 constexpr std::int64_t most_packed_rows = 256;
 
-/// Writes groups of K one behind the other, 32 items each: a panel. Columns behind `count` are zero.
-using PackPanel = void (*)(const Factor& factor, const Stretch& stretch, const Packed& packed);
+/// Writes panels, row_bytes apart: groups of K one behind the other, 32 items each. Columns behind `count` are zero.
+using PackPanels = void (*)(const Factor& factor, const Stretch& stretch, const Packed& packed);
 /// Writes rows of items, row_bytes apart. Room is needed for a multiple of 4 of both rows and groups.
 using PackRows = void (*)(const Factor& factor, const Stretch& stretch, const Packed& packed);
 
 /// For the instruction set that choose_vector_target has chosen.
-PackPanel choose_pack_panel();
+PackPanels choose_pack_panels();
 PackRows choose_pack_rows();
 
 }  // namespace assay::cpu

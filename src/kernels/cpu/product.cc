@@ -51,18 +51,18 @@ double cost(const Cut& cut, const PackingCost& packing, int threads) {
   return (1 + packing_a + packing_b) * (rounds / static_cast<double>(cut.count()) + idle);
 }
 
-/// Equal parts of K that a panel's share of the first cache and the packers can take.
+/// Equal parts of K: a dozen rows of one and the panel that passes by share the caches.
 std::int64_t chunk_groups(const Product& product, const MatmulCode& code) {
-  constexpr std::int64_t most = 512;
+  constexpr std::int64_t most = 768;
   const std::int64_t groups = std::max<std::int64_t>(ceil_div(product.depth, code.group), 1);
   const std::int64_t fit = std::min(most, code.chunk / code.group);
   return round_up(ceil_div(groups, ceil_div(groups, fit)), 16);
 }
 
-/// The cheapest cut whose packed panels fit half of the second cache and whose sums, where they outlive a chunk, fit
-/// the other half.
+/// The cheapest cut whose packed panels fit the second cache, and whose sums, where they outlive a chunk, are no
+/// larger.
 Cut choose_cut(const Product& product, const MatmulCode& code) {
-  constexpr std::int64_t cache_share = 512 * 1024;
+  constexpr std::int64_t cache_share = 768 * 1024;
   constexpr std::int64_t strip_rows = 48;  // whole lines of a are read where its rows run along memory
   const PackingCost packing = packing_cost(product, code);
   Cut cut;
@@ -92,7 +92,7 @@ class PackedProduct final : public Kernel {
         cut_(choose_cut(product, code)),
         threads_(useful_threads(product.rows * product.columns * product.depth, cut_.count(), product.threads)),
         memory_(memory),
-        pack_panel_(choose_pack_panel()),
+        pack_panels_(choose_pack_panels()),
         pack_rows_(choose_pack_rows()),
         finish_(choose_finish()) {}
 
@@ -151,11 +151,9 @@ class PackedProduct final : public Kernel {
     const std::int64_t k_count = std::min(cut_.groups * code_.group, product_.depth - k);
     Factor b = product_.b;
     b.data = task.tensors.b;
-    for (std::int64_t panel = 0; panel < task.panel_count; ++panel) {
-      const std::int64_t first = (task.first_panel + panel) * micro::panel_width;
-      const Stretch stretch = {first, columns_from(first), k, k_count};
-      pack_panel_(b, stretch, {task.panels + panel * panel_bytes(), code_.operand, 0});
-    }
+    const std::int64_t column = task.first_panel * micro::panel_width;
+    const std::int64_t columns = std::min(task.panel_count * micro::panel_width, product_.columns - column);
+    pack_panels_(b, {column, columns, k, k_count}, {task.panels, code_.operand, panel_bytes()});
     Factor a = product_.a;
     a.data = task.tensors.a;
     for (std::int64_t row = task.first_row; row < task.end_row; row += cut_.strip) {
@@ -204,7 +202,7 @@ class PackedProduct final : public Kernel {
   Cut cut_;
   int threads_;
   ProductMemory (*memory_)(const Memory&);
-  PackPanel pack_panel_;
+  PackPanels pack_panels_;
   PackRows pack_rows_;
   Finish finish_;
 };
