@@ -3,35 +3,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <map>
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/threads.h"
 #include "cli/cli.h"
-#include "cli/progress.h"
+#include "cli/measuring.h"
 #include "experiments/default_model.h"
 #include "experiments/explain_perplexity.h"
-#include "experiments/probe.h"
 #include "report/formats.h"
 #include "report/terminal.h"
 #include "report/text.h"
 
 namespace assay {
 namespace {
-
-std::atomic<bool> interrupted = false;
-
-/// The first Ctrl-C ends measuring in good order; the second ends the program as usual.
-void interrupt(int) {
-  interrupted = true;
-  std::signal(SIGINT, SIG_DFL);
-}
 
 /// What is asked about the models.
 enum class Question : std::uint8_t { which_precision, why_this_perplexity };
@@ -40,9 +23,7 @@ struct Options {
   BenchRequest request;
   Question question = Question::which_precision;
   MachineOptions machine;
-  std::filesystem::path json;
-  std::filesystem::path csv;
-  std::filesystem::path markdown;
+  OutputFiles files;
 };
 
 void add_grid_options(CLI::App& command, Options& options) {
@@ -97,32 +78,9 @@ void add_quality_options(CLI::App& command, Options& options) {
       "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
 }
 
-void check_files(const Options& options) {
-  for (const std::filesystem::path& file : {options.json, options.csv, options.markdown}) {
-    if (!file.empty()) check_writable(file);
-  }
-}
-
-void write_files(const Options& options, const Document& document) {
-  if (!options.json.empty()) write_file_atomically(options.json, json_report(document));
-  if (!options.csv.empty()) write_file_atomically(options.csv, csv_report(document.records));
-  if (!options.markdown.empty()) write_file_atomically(options.markdown, markdown_report(document));
-}
-
-MachineFacts probe_machine(const MachineOptions& machine, Progress& progress) {
-  progress.show("probing this machine", 0);
-  ProbeOptions probing;
-  probing.machine.threads = machine.threads;
-  probing.machine.max_isa = machine.max_isa;
-  MachineFacts facts = probe(probing);
-  set_threads(facts.threads);
-  return facts;
-}
-
-/// All of it reaches whoever reads stdout, or it is an error.
-void print(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) fail_lacking("stdout: {}", std::strerror(errno));
+OutputTexts texts_of(const Document& document) {
+  return {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
+          [&] { return markdown_report(document); }};
 }
 
 void print_study(const PerplexityStudy& study) {
@@ -132,30 +90,26 @@ void print_study(const PerplexityStudy& study) {
 }
 
 int run(Options& options) {
-  check_files(options);
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
-  Progress progress;
-  BenchCallbacks callbacks;
-  callbacks.progress = [&](const std::string& what, double seconds_left) { progress.show(what, seconds_left); };
-  callbacks.say = [&](const std::string& sentence) { progress.say(sentence); };
-  callbacks.interrupted = &interrupted;
+  check_files(options.files);
+  Measuring measuring;
+  const BenchCallbacks callbacks = measuring.callbacks();
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
-  const auto facts = [&] { return probe_machine(options.machine, progress); };
+  const auto facts = [&] { return measuring.probe_machine(options.machine); };
   if (options.question == Question::why_this_perplexity) {
     const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
-    progress.finish();
-    write_files(options, to_document(study));
+    measuring.finish();
+    const Document document = to_document(study);
+    write_files(options.files, texts_of(document));
     print_study(study);
   } else {
     const Document document = bench(options.request, facts, callbacks);
-    progress.finish();
+    measuring.finish();
     TerminalOptions terminal;
     terminal.colour = colour_for(STDOUT_FILENO);
-    write_files(options, document);  // First: a reader of stdout may be gone.
+    write_files(options.files, texts_of(document));  // First: a reader of stdout may be gone.
     print(terminal_report(document, terminal));
   }
-  return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+  return measuring.exit_code();
 }
 
 }  // namespace
@@ -168,9 +122,7 @@ void add_bench(CLI::App& program, Action& action) {
   command.footer("example: assay bench gpt2 --precision fp32,bf16,int8 --batch 1,8 --seq 128 --json out.json");
   add_grid_options(command, *options);
   add_quality_options(command, *options);
-  command.add_option("--json", options->json, "write all records");
-  command.add_option("--csv", options->csv, "write all fields, a line a record");
-  command.add_option("--markdown", options->markdown, "write tables");
+  add_output_options(command, options->files);
   add_engine_options(command, options->request.engine);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);

@@ -50,6 +50,8 @@ void add_model_options(CLI::App& command, ModelOptions& options);
 
 // One file a subcommand: adds it to the program and sets `action` when it was the one given.
 void add_accumulate(CLI::App& program, Action& action);
+void add_attention(CLI::App& program, Action& action);
+void add_autocast(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_dump(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);

@@ -33,7 +33,7 @@ Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), optio
 /// Before a weight is read or a buffer allocated.
 void Plan::refuse_what_does_not_fit() const {
   const std::int64_t state_bytes =
-      options_.state == nullptr ? 0 : missing_state_bytes(instance_.program(), *options_.state);
+      options_.state == nullptr ? 0 : missing_state_bytes(instance_.program(), *options_.state, options_.extent);
   const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_ + state_bytes;
   const std::int64_t available = instance_.facts().available_bytes - instance_.resident_bytes() -
                                  (options_.state == nullptr ? 0 : options_.state->bytes());

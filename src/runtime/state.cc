@@ -32,12 +32,12 @@ std::int64_t State::bytes() const {
   return total;
 }
 
-std::int64_t missing_state_bytes(const Program& program, const State& state) {
+std::int64_t missing_state_bytes(const Program& program, const State& state, Extent extent) {
   std::int64_t total = 0;
   for (std::size_t id = 0; id < program.values.size(); ++id) {
     const Value& value = program.values[id];
     if (value.source == Source::state && state.find(value.name) == nullptr)
-      total += storage_bytes(program, static_cast<ValueId>(id), {});
+      total += storage_bytes(program, static_cast<ValueId>(id), extent);
   }
   return total;
 }

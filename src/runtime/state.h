@@ -24,7 +24,7 @@ class State {
   std::map<std::string, Tensor> tensors_;
 };
 
-/// Bytes of the program's state that `state` does not hold yet.
-std::int64_t missing_state_bytes(const Program& program, const State& state);
+/// Bytes of the program's state at that extent that `state` does not hold yet.
+std::int64_t missing_state_bytes(const Program& program, const State& state, Extent extent);
 
 }  // namespace assay

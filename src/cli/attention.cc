@@ -1,0 +1,62 @@
+#include "experiments/attention.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/measuring.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  AttentionRequest request;
+  MachineOptions machine;
+  OutputFiles files;
+};
+
+int run(const Options& options) {
+  check_files(options.files);
+  Measuring measuring;
+  const AttentionResult result =
+      attention(options.request, [&] { return measuring.probe_machine(options.machine); }, measuring.callbacks());
+  measuring.finish();
+  write_files(options.files,
+              {[&] { return attention_json(result).dump(2) + "\n"; }, [&] { return attention_csv(result); },
+               [&] { return attention_markdown(options.request, result); }});
+  std::string text = attention_table(options.request, result) + "\n";
+  for (const std::string& note : attention_notes(result)) text += wrap("- " + note, 120, 2) + "\n";
+  print(text);
+  return measuring.exit_code();
+}
+
+}  // namespace
+
+void add_attention(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  AttentionRequest& request = options->request;
+  CLI::App& command = *program.add_subcommand(
+      "attention", "Measure attention alone, naive and fused: forward, memory before the backward, backward");
+  command.footer("example: assay attention --batch 8 --head-dim 16,64 --seq 256,1024,4096 --causal");
+  command.add_option("--batch", request.batch, "rows (default 8)")->check(CLI::Range(1, 1 << 12));
+  command.add_option("--heads", request.heads, "heads (default 1)")->check(CLI::Range(1, 1 << 8));
+  command.add_option("--head-dim", request.head_dims, "comma-separated (default 16,32,64,128)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 12));
+  command.add_option("--seq", request.seqs, "tokens, comma-separated (default 256,1024,4096,8192,16384)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 17));
+  command.add_option("--precision", request.precisions, "comma-separated (default fp32)")->delimiter(',');
+  command.add_flag("--causal", request.causal, "position t sees positions 0..t");
+  command.add_option("--repetitions", request.repetitions, "steps a cell, where the budget suffices (default 100)")
+      ->check(CLI::Range(1, 1000000));
+  command.add_option("--seconds", request.seconds, "budget a cell (default 5)")->check(between(0.01, 1e6));
+  command.add_option("--device", request.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
+  command.add_option("--seed", request.seed, "of q, k, v, dy and the order of rounds (default 1)");
+  add_output_options(command, options->files);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay

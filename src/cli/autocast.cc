@@ -1,0 +1,46 @@
+#include "experiments/autocast.h"
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/measuring.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+std::string whole_text(const AutocastResult& result) {
+  std::string text = autocast_text(result) + "\n";
+  for (const std::string& note : sensitivity_notes(result.sensitivity)) text += wrap("- " + note, 120, 2) + "\n";
+  return text;
+}
+
+}  // namespace
+
+void add_autocast(CLI::App& program, Action& action) {
+  struct Options {
+    AutocastRequest request;
+    MachineOptions machine;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  AutocastRequest& request = options->request;
+  CLI::App& command = *program.add_subcommand(
+      "autocast", "Show the dtype of every value of a mixed-precision training step, and why norms keep f32");
+  command.footer("example: assay autocast gpt2 --precision mixed-bf16");
+  command.add_option("model", request.model, "toy (default), or folder, .gguf file, cached model or preset");
+  command.add_option("--precision", request.precisions, "mixed-fp16, mixed-bf16 or both (default)")->delimiter(',');
+  command.add_option("--seconds", request.seconds, "budget of each norm's timing (default 1)")
+      ->check(between(0.01, 1e6));
+  command.add_flag("--json", options->json, "print JSON");
+  add_model_options(command, request.model_options);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] {
+    action = [options] {
+      const AutocastResult result = autocast(options->request, [&] { return facts_for(options->machine); });
+      print(options->json ? autocast_json(result).dump(2) + "\n" : whole_text(result));
+      return 0;
+    };
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,81 @@
+#include "cli/measuring.h"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "experiments/probe.h"
+
+namespace assay {
+namespace {
+
+std::atomic<bool> interrupted = false;
+
+/// The first Ctrl-C ends measuring in good order; the second ends the program as usual.
+void interrupt(int) {
+  interrupted = true;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+void write(const std::filesystem::path& file, const std::function<std::string()>& text) {
+  if (!file.empty()) write_file_atomically(file, text());
+}
+
+}  // namespace
+
+void add_output_options(CLI::App& command, OutputFiles& files) {
+  command.add_option("--json", files.json, "write all records");
+  command.add_option("--csv", files.csv, "write all fields, a line a record");
+  command.add_option("--markdown", files.markdown, "write tables");
+}
+
+void check_files(const OutputFiles& files) {
+  for (const std::filesystem::path& file : {files.json, files.csv, files.markdown}) {
+    if (!file.empty()) check_writable(file);
+  }
+}
+
+void write_files(const OutputFiles& files, const OutputTexts& texts) {
+  write(files.json, texts.json);
+  write(files.csv, texts.csv);
+  write(files.markdown, texts.markdown);
+}
+
+void print(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) fail_lacking("stdout: {}", std::strerror(errno));
+}
+
+Measuring::Measuring() {
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
+}
+
+MachineFacts Measuring::probe_machine(const MachineOptions& machine) {
+  progress_.show("probing this machine", 0);
+  ProbeOptions probing;
+  probing.machine.threads = machine.threads;
+  probing.machine.max_isa = machine.max_isa;
+  MachineFacts facts = probe(probing);
+  set_threads(facts.threads);
+  return facts;
+}
+
+BenchCallbacks Measuring::callbacks() {
+  BenchCallbacks callbacks;
+  callbacks.progress = [this](const std::string& what, double seconds_left) { progress_.show(what, seconds_left); };
+  callbacks.say = [this](const std::string& sentence) { progress_.say(sentence); };
+  callbacks.interrupted = &interrupted;
+  return callbacks;
+}
+
+int Measuring::exit_code() const {
+  return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+}
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "experiments/bench.h"
+
+namespace assay {
+
+/// Where a command that measures writes, besides stdout; empty: nowhere.
+struct OutputFiles {
+  std::filesystem::path json;
+  std::filesystem::path csv;
+  std::filesystem::path markdown;
+};
+/// `--json`, `--csv`, `--markdown`.
+void add_output_options(CLI::App& command, OutputFiles& files);
+/// Throws a user error for a file that could not be written.
+void check_files(const OutputFiles& files);
+
+/// Makes a file's text when it is asked for.
+struct OutputTexts {
+  std::function<std::string()> json;
+  std::function<std::string()> csv;
+  std::function<std::string()> markdown;
+};
+void write_files(const OutputFiles& files, const OutputTexts& texts);
+
+/// To stdout: all of it reaches whoever reads, or it is an error.
+void print(const std::string& text);
+
+/// What commands that measure share: a line of progress, and Ctrl-C that ends measuring in good order. One at a time.
+class Measuring {
+ public:
+  Measuring();
+  /// Facts of this machine with its rates, which are measured where no cache has them; sets the threads.
+  MachineFacts probe_machine(const MachineOptions& machine);
+  BenchCallbacks callbacks();
+  /// The work succeeded: clears the progress, and prints what waited.
+  void finish() { progress_.finish(); }
+  int exit_code() const;
+
+ private:
+  Progress progress_;
+};
+
+}  // namespace assay

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/attention_step.h"
+#include "experiments/bench.h"
+#include "measure/statistics.h"
+#include "program/program.h"
+#include "results/record.h"
+
+namespace assay {
+
+struct AttentionRequest {
+  std::int64_t batch = 8;
+  std::int64_t heads = 1;
+  std::vector<std::int64_t> head_dims = {16, 32, 64, 128};
+  std::vector<std::int64_t> seqs = {256, 1024, 4096, 8192, 16384};
+  std::vector<std::string> precisions = {"fp32"};
+  bool causal = false;
+  int repetitions = 100;  ///< Steps that are sampled, where the budget suffices.
+  double seconds = 5;     ///< Budget a cell (one method in one precision at one shape).
+  std::uint64_t seed = 1;
+  std::string device = "cpu";
+};
+
+struct AttentionCell {
+  AttentionShape shape;
+  Extent extent;
+  std::string precision;
+  Status status = Status::ok;
+  std::string reason;  ///< Behind a status other than ok.
+  AttentionMemory memory;
+  std::optional<std::int64_t> available_bytes;  ///< oom: what there was for peak_bytes.
+  double forward_flops = 0;                     ///< Masked work not counted; softmax counts five an element.
+  double backward_flops = 0;
+  std::optional<Summary> forward;  ///< ms; of the phase timed by itself.
+  std::optional<Summary> backward;
+  Record forward_record;  ///< Samples, conditions and ledger of the phase, as `bench` writes them.
+  Record backward_record;
+};
+
+struct AttentionResult {
+  std::vector<AttentionCell> cells;  ///< By precision, head_dim, seq, method.
+  MachineFacts facts;
+};
+
+/// Measures every cell, the two methods of a shape interleaved. What would not fit is an `oom` row with what it needs
+/// and what there is, before anything is allocated; a cell of which one step would take longer than the budget, at the
+/// rate of the largest smaller cell that was measured, is `too_slow`. After an interrupt: what was measured so far.
+/// Throws user errors for shapes and precisions that cannot be.
+AttentionResult attention(const AttentionRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks);
+
+/// The power p of the least-squares line log y = p log x + c. Absent below two different x.
+std::optional<double> fitted_exponent(const std::vector<std::pair<double, double>>& points);
+
+/// At most 120 columns.
+std::string attention_table(const AttentionRequest& request, const AttentionResult& result);
+/// What the figures say, a sentence each: how memory grows with T, what removes it, time against FLOPs.
+std::vector<std::string> attention_notes(const AttentionResult& result);
+/// {"schema", "machine", "cells", "records", "notes"}.
+OrderedJson attention_json(const AttentionResult& result);
+/// A header line and a line a cell; the fields of "cells".
+std::string attention_csv(const AttentionResult& result);
+std::string attention_markdown(const AttentionRequest& request, const AttentionResult& result);
+
+}  // namespace assay
