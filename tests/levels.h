@@ -22,7 +22,7 @@ inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
     {"measure", {"hardware"}},
     {"results", {"tensor"}},
     {"quality", {"runtime", "text", "model", "program", "tensor"}},
-    {"training", {"runtime", "text", "model", "program", "tensor"}},
+    {"training", {"runtime", "text", "model", "program", "formats", "tensor"}},
     {"report", {"results", "tensor"}},
     {"experiments",
      {"quality", "training", "results", "measure", "runtime", "kernels", "model", "text", "program", "formats",
