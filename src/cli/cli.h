@@ -53,6 +53,7 @@ void add_accumulate(CLI::App& program, Action& action);
 void add_attention(CLI::App& program, Action& action);
 void add_autocast(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
+void add_compare_training(CLI::App& program, Action& action);
 void add_dump(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);

@@ -35,6 +35,7 @@ int parse_and_run(int argc, char** argv) {
   add_bench(program, action);
   add_probe(program, action);
   add_explain(program, action);
+  add_compare_training(program, action);
   add_dump(program, action);
   add_models(program, action);
   add_pull(program, action);

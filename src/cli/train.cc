@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/train_options.h"
 
 namespace assay {
 namespace {
@@ -22,69 +23,6 @@ struct Options {
   bool json = false;
   std::filesystem::path json_file;  ///< Empty with `json`: stdout.
 };
-
-void add_data_options(CLI::App& command, Options& options) {
-  TrainRequest& request = options.request;
-  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
-  command.add_option("--precision", request.precision, "one precision (default fp32)");
-  command.add_option("--data", request.data, "text; or labelled .tsv for a classifier");
-  command.add_option("--tokens", request.tokens, "JSON with input_ids: train on that one batch");
-  command.add_option("--eval", request.eval, "labelled .tsv, scored after every epoch");
-  command.add_flag_callback(
-      "--bytes", [&request] { request.reading = Reading::bytes; }, "the bytes of the text are its ids");
-  command.add_option("--labels", request.labels, "put a fresh head of so many classes on an encoder")
-      ->check(CLI::Range(2, 1 << 20));
-  command.add_option("--steps", request.steps, "steps in all, those of a resumed training included")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command.add_option("--epochs", request.epochs, "classifiers: passes over the sentences (default 3)")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--batch", request.batch, "rows a step (default 8)")->check(CLI::Range(1, 1 << 20));
-  command.add_option("--seq", request.seq, "tokens a row of text (default 128)")->check(CLI::Range(1, 1 << 20));
-  command.add_option("--accumulate", request.accumulate, "work a step's rows in so many parts (default 1)")
-      ->check(CLI::Range(1, 1 << 20));
-}
-
-void add_optimizer_options(CLI::App& command, TrainRequest& request) {
-  OptimizerOptions& optimizer = request.training.optimizer;
-  static const std::map<std::string, OptimizerKind> kinds = {{"adamw", OptimizerKind::adamw},
-                                                             {"sgd", OptimizerKind::sgd}};
-  static const std::map<std::string, AdamW> variants = {{"pytorch", AdamW::pytorch}, {"cs336", AdamW::cs336}};
-  add_choice(command, "--optimizer", optimizer.kind, kinds, "default adamw");
-  command.add_option("--lr", optimizer.learning_rate, "learning rate (default 0.001)")->check(between(0, 1e6));
-  command.add_option("--beta1", optimizer.beta1, "default 0.9; sgd: momentum")->check(between(0, 0.999999999));
-  command.add_option("--beta2", optimizer.beta2, "default 0.999")->check(between(0, 0.999999999));
-  command.add_option("--eps", optimizer.epsilon, "default 1e-8")->check(between(0, 1));
-  command.add_option("--weight-decay", optimizer.weight_decay, "of every parameter (default 0.01)")
-      ->check(between(0, 1e6));
-  add_choice(command, "--adamw", optimizer.variant, variants, "whose order of operations");
-  command.add_flag_callback(
-      "--stochastic-rounding", [&optimizer] { optimizer.rounding = Rounding::stochastic; },
-      "of updates of 16-bit weights");
-  command.add_option("--clip", optimizer.clip_norm, "largest norm of the gradient (default: none)")
-      ->check(between(0, 1e30));
-}
-
-void add_schedule_options(CLI::App& command, TrainRequest& request) {
-  using Shape = Schedule::Shape;
-  Schedule& schedule = request.training.optimizer.schedule;
-  static const std::map<std::string, Shape> shapes = {
-      {"constant", Shape::constant}, {"linear", Shape::linear}, {"cosine", Shape::cosine}};
-  add_choice(command, "--schedule", schedule.shape, shapes, "after the warm-up (default constant)");
-  CLI::Option* steps = command.add_option("--warmup-steps", schedule.warmup_steps, "linear warm-up (default 0)")
-                           ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  command.add_option("--warmup-share", request.warmup_share, "the same as a share of all steps")
-      ->check(between(0, 1))
-      ->excludes(steps);
-  command.add_option("--min-lr-share", schedule.final_share, "share of the rate at the end (default 0)")
-      ->check(between(0, 1));
-}
-
-void add_step_options(CLI::App& command, TrainRequest& request) {
-  static const std::map<std::string, Recompute> kept = {
-      {"none", Recompute::none}, {"block", Recompute::block}, {"attention", Recompute::attention}};
-  add_choice(command, "--recompute", request.training.recompute, kept, "compute again instead of keeping");
-  command.add_option("--dropout", request.training.dropout, "rate (default 0)")->check(between(0, 0.999));
-}
 
 void add_output_options(CLI::App& command, Options& options) {
   TrainRequest& request = options.request;
@@ -170,13 +108,75 @@ int run(const Options& options) {
 
 }  // namespace
 
+void add_data_options(CLI::App& command, TrainRequest& request) {
+  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
+  command.add_option("--data", request.data, "text; or labelled .tsv for a classifier");
+  command.add_option("--tokens", request.tokens, "JSON with input_ids: train on that one batch");
+  command.add_option("--eval", request.eval, "labelled .tsv, scored after every epoch");
+  command.add_flag_callback(
+      "--bytes", [&request] { request.reading = Reading::bytes; }, "the bytes of the text are its ids");
+  command.add_option("--labels", request.labels, "put a fresh head of so many classes on an encoder")
+      ->check(CLI::Range(2, 1 << 20));
+  command.add_option("--steps", request.steps, "steps in all, those of a resumed training included")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command.add_option("--epochs", request.epochs, "classifiers: passes over the sentences (default 3)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--batch", request.batch, "rows a step (default 8)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--seq", request.seq, "tokens a row of text (default 128)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--accumulate", request.accumulate, "work a step's rows in so many parts (default 1)")
+      ->check(CLI::Range(1, 1 << 20));
+}
+
+void add_optimizer_options(CLI::App& command, TrainRequest& request) {
+  OptimizerOptions& optimizer = request.training.optimizer;
+  static const std::map<std::string, OptimizerKind> kinds = {{"adamw", OptimizerKind::adamw},
+                                                             {"sgd", OptimizerKind::sgd}};
+  static const std::map<std::string, AdamW> variants = {{"pytorch", AdamW::pytorch}, {"cs336", AdamW::cs336}};
+  add_choice(command, "--optimizer", optimizer.kind, kinds, "default adamw");
+  command.add_option("--lr", optimizer.learning_rate, "learning rate (default 0.001)")->check(between(0, 1e6));
+  command.add_option("--beta1", optimizer.beta1, "default 0.9; sgd: momentum")->check(between(0, 0.999999999));
+  command.add_option("--beta2", optimizer.beta2, "default 0.999")->check(between(0, 0.999999999));
+  command.add_option("--eps", optimizer.epsilon, "default 1e-8")->check(between(0, 1));
+  command.add_option("--weight-decay", optimizer.weight_decay, "of every parameter (default 0.01)")
+      ->check(between(0, 1e6));
+  add_choice(command, "--adamw", optimizer.variant, variants, "whose order of operations");
+  command.add_flag_callback(
+      "--stochastic-rounding", [&optimizer] { optimizer.rounding = Rounding::stochastic; },
+      "of updates of 16-bit weights");
+  command.add_option("--clip", optimizer.clip_norm, "largest norm of the gradient (default: none)")
+      ->check(between(0, 1e30));
+}
+
+void add_schedule_options(CLI::App& command, TrainRequest& request) {
+  using Shape = Schedule::Shape;
+  Schedule& schedule = request.training.optimizer.schedule;
+  static const std::map<std::string, Shape> shapes = {
+      {"constant", Shape::constant}, {"linear", Shape::linear}, {"cosine", Shape::cosine}};
+  add_choice(command, "--schedule", schedule.shape, shapes, "after the warm-up (default constant)");
+  CLI::Option* steps = command.add_option("--warmup-steps", schedule.warmup_steps, "linear warm-up (default 0)")
+                           ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  command.add_option("--warmup-share", request.warmup_share, "the same as a share of all steps")
+      ->check(between(0, 1))
+      ->excludes(steps);
+  command.add_option("--min-lr-share", schedule.final_share, "share of the rate at the end (default 0)")
+      ->check(between(0, 1));
+}
+
+void add_step_options(CLI::App& command, TrainRequest& request) {
+  static const std::map<std::string, Recompute> kept = {
+      {"none", Recompute::none}, {"block", Recompute::block}, {"attention", Recompute::attention}};
+  add_choice(command, "--recompute", request.training.recompute, kept, "compute again instead of keeping");
+  command.add_option("--dropout", request.training.dropout, "rate (default 0)")->check(between(0, 0.999));
+}
+
 void add_train(CLI::App& program, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = *program.add_subcommand("train", "Train a language model or fine-tune a classifier, and keep it");
   command.footer(
       "examples: assay train gpt2 --data book.txt --steps 1000 --precision mixed-bf16 --out run1\n"
       "          assay train minilm-l6 --labels 2 --data train.tsv --eval dev.tsv --lr 6e-5 --batch 32 --out run2");
-  add_data_options(command, *options);
+  add_data_options(command, options->request);
+  command.add_option("--precision", options->request.precision, "one precision (default fp32)");
   add_optimizer_options(command, options->request);
   add_schedule_options(command, options->request);
   add_step_options(command, options->request);

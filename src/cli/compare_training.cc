@@ -1,0 +1,80 @@
+#include "experiments/compare_training.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/train_options.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  CompareTrainingRequest request;
+  MachineOptions machine;
+  std::filesystem::path json;
+  std::filesystem::path csv;
+  std::filesystem::path svg;
+};
+
+void add_comparison_options(CLI::App& command, Options& options) {
+  command.add_option("--precision", options.request.precisions, "comma-separated; the first is compared with")
+      ->delimiter(',')
+      ->required();
+  command.add_option("--seeds", options.request.seeds, "trainings a precision (default 1)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
+  command.add_option("--target-loss", options.request.target_loss,
+                     "time to reach it is shown (default: the worst final loss)");
+  command.add_option("--json", options.json, "file to write");
+  command.add_option("--csv", options.csv, "file to write");
+  command.add_option("--svg", options.svg, "chart to write");
+}
+
+int run(const Options& options) {
+  for (const std::filesystem::path& file : {options.json, options.csv, options.svg}) {
+    if (!file.empty()) check_writable(file);
+  }
+  for (const std::string& precision : options.request.precisions) find_precision(precision);
+  const std::atomic<bool>& interrupted = watch_interrupts();
+  Progress progress;
+  TrainCallbacks callbacks;
+  callbacks.step = [&](const TrainStatus& status) {
+    progress.show(fmt::format("step {} of {}: loss {:.4f}", status.steps, status.total, status.last.loss),
+                  status.seconds_left);
+  };
+  callbacks.interrupted = &interrupted;
+  const TrainingComparison comparison = compare_training(options.request, facts_for(options.machine), callbacks);
+  progress.finish();
+  if (!options.json.empty()) write_file_atomically(options.json, to_json(comparison).dump(2) + "\n");
+  if (!options.csv.empty()) write_file_atomically(options.csv, to_csv(comparison));
+  if (!options.svg.empty()) write_file_atomically(options.svg, to_svg(comparison));
+  fmt::print("{}", to_text(comparison));
+  return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+}
+
+}  // namespace
+
+void add_compare_training(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("compare-training",
+                                              "Train in several precisions from the same start, and compare losses");
+  command.footer(
+      "example: assay compare-training cs336-small --precision fp32,mixed-bf16,bf16 --data book.txt --bytes --steps "
+      "100");
+  TrainRequest& training = options->request.training;
+  add_data_options(command, training);
+  add_comparison_options(command, *options);
+  add_optimizer_options(command, training);
+  add_schedule_options(command, training);
+  add_step_options(command, training);
+  add_engine_options(command, training.engine);
+  add_model_options(command, training.model_options);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay

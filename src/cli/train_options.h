@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cli/cli.h"
+#include "experiments/train.h"
+
+namespace assay {
+
+// Options that training and comparing trainings share; in train.cc.
+
+/// Model, data, steps, batch and length.
+void add_data_options(CLI::App& command, TrainRequest& request);
+void add_optimizer_options(CLI::App& command, TrainRequest& request);
+void add_schedule_options(CLI::App& command, TrainRequest& request);
+/// Recomputation and dropout.
+void add_step_options(CLI::App& command, TrainRequest& request);
+
+}  // namespace assay

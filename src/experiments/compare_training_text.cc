@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "experiments/compare_training.h"
+
+namespace assay {
+namespace {
+
+/// The curve in `width` blocks of eight heights between the lowest and the highest loss of all; NaN is "x".
+std::string sparkline(const std::vector<double>& values, double low, double high, std::size_t width) {
+  constexpr const char* heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string line;
+  const std::size_t cells = std::min(width, values.size());
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const double value = values[cell * values.size() / cells];
+    if (!std::isfinite(value)) {
+      line += "x";
+      continue;
+    }
+    const double share = high > low ? (value - low) / (high - low) : 0;
+    line += heights[static_cast<std::size_t>(std::clamp(share * 7.999, 0.0, 7.0))];
+  }
+  return line;
+}
+
+struct Range {
+  double low = INFINITY;
+  double high = -INFINITY;
+};
+
+Range range_of(const TrainingComparison& comparison) {
+  Range range;
+  for (const PrecisionCurves& one : comparison.precisions) {
+    for (const TrainingCurve& curve : one.curves) {
+      for (const double loss : curve.loss) {
+        if (!std::isfinite(loss)) continue;
+        range.low = std::min(range.low, loss);
+        range.high = std::max(range.high, loss);
+      }
+    }
+  }
+  return range;
+}
+
+std::string row(const PrecisionCurves& one, const Range& range) {
+  if (one.curves.empty()) return fmt::format("{:<12}  {}\n", one.precision, one.failure);
+  const TrainingCurve& first = one.curves.front();
+  const std::string difference =
+      one.difference ? fmt::format("{:+.4f}{}", *one.difference,
+                                   one.difference_se ? fmt::format(" ± {:.4f}", *one.difference_se) : "")
+                     : "-";
+  return fmt::format("{:<12}  {:>8.4f}  {:>17}  {:>8}  {:>7}  {:>9}  {:>9}  {}\n", one.precision, one.final_loss,
+                     difference, one.seconds_to_target ? fmt::format("{:.1f} s", *one.seconds_to_target) : "never",
+                     first.skipped, fmt::format("{:.2f} %", 100 * first.lost_share.back()),
+                     first.first_nonfinite ? std::to_string(*first.first_nonfinite) : "none",
+                     sparkline(first.loss, range.low, range.high, 24));
+}
+
+OrderedJson numbers(const std::vector<double>& values) {
+  OrderedJson list = OrderedJson::array();
+  for (const double value : values) list.push_back(std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr));
+  return list;
+}
+
+template <typename T>
+OrderedJson maybe(const std::optional<T>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+OrderedJson curve_json(const TrainingCurve& curve) {
+  return {{"seed", curve.seed},
+          {"loss", numbers(curve.loss)},
+          {"gradient_norm", numbers(curve.gradient_norm)},
+          {"loss_scale", numbers(curve.loss_scale)},
+          {"lost_share", numbers(curve.lost_share)},
+          {"at_s", numbers(curve.at_s)},
+          {"at_j", numbers(curve.at_j)},
+          {"skipped", curve.skipped},
+          {"first_nonfinite", maybe(curve.first_nonfinite)}};
+}
+
+}  // namespace
+
+std::string to_text(const TrainingComparison& comparison) {
+  const Range range = range_of(comparison);
+  std::string text = fmt::format(
+      "{}, {}, {} steps; the same batches in the same order from the same weights\n\n"
+      "precision     final     less the first    to {:<7.3f}  skipped  lost now  not finite  loss\n",
+      comparison.model, comparison.data, comparison.steps, comparison.target_loss);
+  for (const PrecisionCurves& one : comparison.precisions) text += row(one, range);
+  text += fmt::format(
+      "\nfinal: mean loss of the last tenth of the steps. less the first: difference to {} on the same batches, with "
+      "its "
+      "standard error\nover blocks of five steps. to {:.3f}: time until the mean of ten losses is there. lost now: "
+      "parameters whose last update was not\nzero and rounded to nothing. not finite: first step with an infinite or "
+      "NaN "
+      "loss or gradient. Energy: {}.\n",
+      comparison.precisions.front().precision, comparison.target_loss, comparison.energy_status);
+  return text;
+}
+
+OrderedJson to_json(const TrainingComparison& comparison) {
+  OrderedJson precisions = OrderedJson::array();
+  for (const PrecisionCurves& one : comparison.precisions) {
+    OrderedJson curves = OrderedJson::array();
+    for (const TrainingCurve& curve : one.curves) curves.push_back(curve_json(curve));
+    precisions.push_back({{"precision", one.precision},
+                          {"failure", one.failure},
+                          {"final_loss", one.curves.empty() ? OrderedJson(nullptr) : OrderedJson(one.final_loss)},
+                          {"difference", maybe(one.difference)},
+                          {"difference_se", maybe(one.difference_se)},
+                          {"seconds_to_target", maybe(one.seconds_to_target)},
+                          {"joules_to_target", maybe(one.joules_to_target)},
+                          {"curves", curves}});
+  }
+  return {{"schema", "assay-training-comparison-1"},
+          {"model", comparison.model},
+          {"data", comparison.data},
+          {"steps", comparison.steps},
+          {"target_loss", comparison.target_loss},
+          {"energy_status", comparison.energy_status},
+          {"precisions", precisions}};
+}
+
+std::string to_csv(const TrainingComparison& comparison) {
+  std::string text = "step";
+  for (const PrecisionCurves& one : comparison.precisions)
+    text += fmt::format(",{0}_loss,{0}_gradient_norm,{0}_loss_scale,{0}_lost_share", one.precision);
+  for (std::int64_t step = 0; step < comparison.steps; ++step) {
+    text += fmt::format("\r\n{}", step);
+    const auto at = static_cast<std::size_t>(step);
+    for (const PrecisionCurves& one : comparison.precisions) {
+      if (one.curves.empty() || at >= one.curves.front().loss.size()) {
+        text += ",,,,";
+        continue;
+      }
+      const TrainingCurve& c = one.curves.front();
+      text += fmt::format(",{},{},{},{}", c.loss[at], c.gradient_norm[at], c.loss_scale[at], c.lost_share[at]);
+    }
+  }
+  return text + "\r\n";
+}
+
+std::string to_svg(const TrainingComparison& comparison) {
+  constexpr double width = 720;
+  constexpr double height = 360;
+  constexpr double margin = 48;
+  constexpr const char* colours[] = {"#1b6ca8", "#c0392b", "#2e7d32", "#8e44ad", "#b7791f", "#455a64"};
+  const Range range = range_of(comparison);
+  const double spread = range.high > range.low ? range.high - range.low : 1;
+  const double steps = std::max<double>(static_cast<double>(comparison.steps) - 1, 1);
+  std::string body;
+  for (std::size_t i = 0; i < comparison.precisions.size(); ++i) {
+    const PrecisionCurves& one = comparison.precisions[i];
+    const char* colour = colours[i % std::size(colours)];
+    std::string points;
+    for (std::size_t step = 0; !one.curves.empty() && step < one.curves.front().loss.size(); ++step) {
+      const double loss = one.curves.front().loss[step];
+      if (!std::isfinite(loss)) break;
+      points += fmt::format("{:.1f},{:.1f} ", margin + static_cast<double>(step) / steps * (width - 2 * margin),
+                            margin + (range.high - loss) / spread * (height - 2 * margin));
+    }
+    body += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"{}\"/>\n", colour, points);
+    body += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\" text-anchor=\"end\">{}</text>\n", width - margin,
+                        margin + 16 * static_cast<double>(i), colour, one.precision);
+  }
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+      "<text x=\"{2}\" y=\"24\">loss over {3} steps</text>\n<text x=\"4\" y=\"{2}\">{4:.3f}</text>\n"
+      "<text x=\"4\" y=\"{5}\">{6:.3f}</text>\n{7}</svg>\n",
+      width, height, margin, comparison.steps, range.high, height - margin, range.low, body);
+}
+
+}  // namespace assay
