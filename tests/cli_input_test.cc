@@ -71,6 +71,13 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"explain", "model", "--seq", "0"}, 2, "--seq");
   expect_failure({"explain", "model", "--seq", "65"}, 2, "context of 64");
   expect_failure({"explain", "model", "--batch", "-1"}, 2, "--batch");
+  expect_failure({"memory", "model", "--seq", "8,65"}, 2, "context of 64");
+  expect_failure({"memory", "model", "--mode", "walk"}, 2, "--mode");
+  expect_failure({"memory", "model", "--mode", "train", "--recompute", "half"}, 2, "half");
+  expect_failure({"memory", "model", "--mode", "train", "--precision", "int8", "--seq", "8"}, 2, "int8");
+  expect_failure({"profile", "model", "--precision", "fp33", "--seq", "8"}, 2, "fp33");
+  expect_failure({"profile", "model", "--seq", "65"}, 2, "context of 64");
+  expect_failure({"profile", "model", "--seq", "8", "--trace", "no/such/folder/t.json"}, 2, "no/such/folder");
   expect_failure({"bench", "model", "--seq", "8,65"}, 2, "context of 64");
   expect_failure({"bench", "model", "--seq", "8,x"}, 2, "--seq");
   expect_failure({"bench", "model", "--tokens=-5"}, 2, "--tokens");

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "experiments/engine.h"
+#include "experiments/training_step.h"
 #include "hardware/facts.h"
 
 namespace assay {
@@ -43,6 +43,8 @@ CLI::Validator between(double least, double most);
 
 /// `--device`, `--with`, `--fusion`.
 void add_engine_options(CLI::App& command, EngineOptions& options);
+/// `--mode infer|train`.
+void add_mode_option(CLI::App& command, RunMode& mode);
 /// `--logits`.
 void add_logits_option(CLI::App& command, EngineOptions& options);
 /// `--allow-unused`, `--allow-nonfinite`, `--seed`.
@@ -56,8 +58,10 @@ void add_bench(CLI::App& program, Action& action);
 void add_compare_training(CLI::App& program, Action& action);
 void add_dump(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
+void add_memory(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);
 void add_probe(CLI::App& program, Action& action);
+void add_profile(CLI::App& program, Action& action);
 void add_pull(CLI::App& program, Action& action);
 void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
 void add_tokenize(CLI::App& program, Action& action);

@@ -46,6 +46,11 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   add_choice(command, "--fusion", options.fusion, fusion, "on, or off (what others call eager)");
 }
 
+void add_mode_option(CLI::App& command, RunMode& mode) {
+  static const std::map<std::string, RunMode> modes = {{"infer", RunMode::infer}, {"train", RunMode::train}};
+  add_choice(command, "--mode", mode, modes, "a forward pass (default), or a training step with AdamW");
+}
+
 void add_logits_option(CLI::App& command, EngineOptions& options) {
   static const std::map<std::string, LogitRows> rows = {{"all", LogitRows::all}, {"last", LogitRows::last}};
   add_choice(command, "--logits", options.program.logits, rows, "all positions, or the last");

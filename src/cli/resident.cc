@@ -23,6 +23,10 @@ void add_resident(CLI::App& program, Action& action) {
   command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--machine", options->measured, "what probe measured, as its --json prints it");
+  add_mode_option(command, request.mode);
+  static const std::map<std::string, Recompute> recomputes = {
+      {"none", Recompute::none}, {"attention", Recompute::attention}, {"block", Recompute::block}};
+  add_choice(command, "--recompute", request.recompute, recomputes, "training: what the backward computes again");
   add_logits_option(command, request.engine);
   add_engine_options(command, request.engine);
   add_model_options(command, request.model_options);
@@ -34,7 +38,8 @@ void add_resident(CLI::App& program, Action& action) {
         facts.peaks.clear();
         load_measurements(facts, options->measured);
       }
-      fmt::print("{}\n", Json{{"resident_bytes", measure_resident(options->request, facts)}}.dump());
+      const ResidentBytes bytes = measure_resident(options->request, facts);
+      fmt::print("{}\n", Json{{"resident_bytes", bytes.peak}, {"program_bytes", bytes.program}}.dump());
       return 0;
     };
   });

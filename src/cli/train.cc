@@ -148,10 +148,10 @@ void add_optimizer_options(CLI::App& command, TrainRequest& request) {
 }
 
 void add_schedule_options(CLI::App& command, TrainRequest& request) {
-  using Shape = Schedule::Shape;
   Schedule& schedule = request.training.optimizer.schedule;
-  static const std::map<std::string, Shape> shapes = {
-      {"constant", Shape::constant}, {"linear", Shape::linear}, {"cosine", Shape::cosine}};
+  static const std::map<std::string, Schedule::Shape> shapes = {{"constant", Schedule::Shape::constant},
+                                                                {"linear", Schedule::Shape::linear},
+                                                                {"cosine", Schedule::Shape::cosine}};
   add_choice(command, "--schedule", schedule.shape, shapes, "after the warm-up (default constant)");
   CLI::Option* steps = command.add_option("--warmup-steps", schedule.warmup_steps, "linear warm-up (default 0)")
                            ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));

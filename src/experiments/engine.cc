@@ -37,13 +37,14 @@ std::string settled_words(const Instance& instance, const MachineFacts& facts) {
   return fmt::format("{}: activations are {}, {}", instance.precision().name(), name(row.activations), known);
 }
 
-namespace {
-
-PrecisionChoice choose(const std::string& precision, const EngineOptions& options, const MachineFacts& facts) {
+PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options,
+                                 const MachineFacts& facts) {
   PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
   choice.casts = options.casts;
   return choice;
 }
+
+namespace {
 
 std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
   if (precision.row.cuda_only && options.device != "cuda") {
@@ -59,7 +60,7 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
 
 std::vector<Pass> passes_of(const Model& model, const std::string& precision, const EngineOptions& options,
                             const MachineFacts& facts) {
-  return run_passes(model, choose(precision, options, facts), options);
+  return run_passes(model, precision_choice(precision, options, facts), options);
 }
 
 Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
@@ -68,7 +69,7 @@ Program prepared_program(const Model& model, const PrecisionChoice& precision, c
 
 std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
                                         const MachineFacts& facts) {
-  const PrecisionChoice choice = choose(precision, options, facts);
+  const PrecisionChoice choice = precision_choice(precision, options, facts);
   return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
                                     find_backend(options.device), facts);
 }

@@ -39,14 +39,15 @@ std::string last_line(std::string text) {
 ResidentAnswer read_answer(const CommandResult& result) {
   const std::string line = last_line(result.output);
   if (result.exit_code == 128 + SIGKILL)
-    return {std::nullopt, "the process was killed; memory ran out, or somebody did"};
+    return {std::nullopt, 0, "the process was killed; memory ran out, or somebody did"};
   if (result.exit_code > 128)
-    return {std::nullopt, fmt::format("the process ended by signal {}", result.exit_code - 128)};
-  if (result.exit_code != 0) return {std::nullopt, line.empty() ? "the process could not start" : line};
+    return {std::nullopt, 0, fmt::format("the process ended by signal {}", result.exit_code - 128)};
+  if (result.exit_code != 0) return {std::nullopt, 0, line.empty() ? "the process could not start" : line};
   try {
-    return {parse_json(line, "resident").at("resident_bytes").get<std::int64_t>(), {}};
+    const Json json = parse_json(line, "resident");
+    return {json.at("resident_bytes").get<std::int64_t>(), json.at("program_bytes").get<std::int64_t>(), {}};
   } catch (const std::exception& e) {
-    return {std::nullopt, fmt::format("the process said something else: {}", e.what())};
+    return {std::nullopt, 0, fmt::format("the process said something else: {}", e.what())};
   }
 }
 
@@ -64,24 +65,50 @@ CommandResult run_held(const Command& command) {
   return {128 + SIGINT, ""};
 }
 
-}  // namespace
+ResidentMemory resident_memory() {
+  const std::optional<ResidentMemory> memory = read_resident_memory();
+  if (!memory) fail_lacking("/proc/self/status: does not say the resident memory");
+  return *memory;
+}
 
-std::int64_t measure_resident(const ResidentRequest& request, const MachineFacts& facts) {
-  const Model model = open_model(request.model, request.model_options);
-  check_extent(model, request.extent);
+void run_forward(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const auto instance = make_instance(model, request.precision, request.engine, facts);
   Plan plan(*instance, {request.extent, false, {"logits"}});
   plan.set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
   plan.run();
-  const std::optional<ResidentMemory> memory = read_resident_memory();
-  if (!memory) fail_lacking("/proc/self/status: does not say the resident memory");
-  return memory->peak_bytes;
+}
+
+void run_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
+  const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
+  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute),
+                  find_backend(request.engine.device), facts);
+  trainer.set_batch(random_batch(model, request.extent, request.model_options.seed));
+  trainer.set_seed(request.model_options.seed);
+  trainer.forward();
+  trainer.backward();
+  trainer.update(0);
+}
+
+}  // namespace
+
+ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts) {
+  const std::int64_t program_bytes = resident_memory().bytes;
+  const Model model = open_model(request.model, request.model_options);
+  check_extent(model, request.extent);
+  if (request.mode == RunMode::infer) {
+    run_forward(model, request, facts);
+  } else {
+    run_step(model, request, facts);
+  }
+  return {resident_memory().peak_bytes, program_bytes};
 }
 
 std::vector<std::string> resident_arguments(const ResidentRequest& request) {
   std::vector<std::string> words = {"--precision", request.precision,
                                     "--batch",     std::to_string(request.extent.batch),
                                     "--seq",       std::to_string(request.extent.seq),
+                                    "--mode",      name(request.mode),
+                                    "--recompute", name(request.recompute),
                                     "--device",    request.engine.device,
                                     "--fusion",    request.engine.fusion == Fusion::on ? "on" : "off",
                                     "--casts",     request.engine.casts == Casts::once ? "once" : "every-call",

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "experiments/engine.h"
+#include "experiments/training_step.h"
 
 namespace assay {
 
@@ -15,16 +15,23 @@ struct ResidentRequest {
   std::string precision;
   Extent extent{1, 128};
   EngineOptions engine;
-  ModelOptions model_options;
+  ModelOptions model_options = {};
+  RunMode mode = RunMode::infer;
+  Recompute recompute = Recompute::none;  ///< Training.
 };
 
-/// Makes the instance and its plan, runs it once on random ids, and gives this process's peak resident bytes since it
-/// started: program, libraries, weights, arena. Throws what its parts throw; Error(lacking) where the system does not
-/// tell.
-std::int64_t measure_resident(const ResidentRequest& request, const MachineFacts& facts);
+struct ResidentBytes {
+  std::int64_t peak = 0;     ///< Since the process started: program, libraries, weights, arena.
+  std::int64_t program = 0;  ///< Before the model was opened: program and libraries.
+};
+
+/// Makes the instance and its plan, runs it once on random ids (in training a whole step), and gives this process's
+/// resident bytes. Throws what its parts throw; Error(lacking) where the system does not tell.
+ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts);
 
 struct ResidentAnswer {
-  std::optional<std::int64_t> bytes;
+  std::optional<std::int64_t> bytes;  ///< The peak.
+  std::int64_t program_bytes = 0;
   std::string fault;  ///< A sentence where `bytes` is absent.
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "runtime/call.h"
 
 namespace assay {
 namespace {
@@ -11,19 +12,6 @@ namespace {
 constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
 }  // namespace
-
-Argument describe(const Program& program, ValueId id, Extent extent) {
-  if (id == no_value) return {};
-  const Value& value = program.value(id);
-  Argument argument;
-  argument.present = true;
-  argument.constant = value.constant;
-  argument.dtype = value.dtype;
-  argument.shape = concrete(value.shape, extent);
-  argument.row_stride = argument.width();
-  argument.packing.dtype = value.dtype;
-  return argument;
-}
 
 Instance::Instance(Program program, PrecisionChoice precision, const Weights& weights, const Backend& backend,
                    const MachineFacts& facts)

@@ -73,7 +73,4 @@ class Instance {
   std::vector<Tensor> master_weights_;  ///< mixed-*: the f32 parameters beside their 16-bit copies.
 };
 
-/// What a kernel is told about a value at that extent.
-Argument describe(const Program& program, ValueId value, Extent extent);
-
 }  // namespace assay

@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "runtime/call.h"
 
 namespace assay {
-namespace {
-
-bool reads_a_table(const Node& node) {
-  return node.operation == &op::embedding || node.operation == &op::add_rows;
-}
-
-}  // namespace
-
 Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), options_(std::move(options)) {
   if (options_.extent.batch < 1 || options_.extent.seq < 1)
     fail_user("batch and sequence length: at least 1 is needed");
@@ -45,44 +37,18 @@ void Plan::refuse_what_does_not_fit() const {
 }
 
 void Plan::prepare_steps() {
-  const Program& program = instance_.program();
-  // The largest constants come first, since a weight is there twice or more while it is packed. A table comes behind
-  // the linear that shares its weight, and is read in whatever layout that has chosen.
-  const auto constant_bytes = [&](const Node& node) {
-    std::int64_t total = 0;
-    for (const ValueId id : node.inputs) {
-      if (id != no_value && program.value(id).constant) total += storage_bytes(program, id, options_.extent);
-    }
-    return total;
-  };
-  std::vector<std::tuple<std::int64_t, bool, std::size_t>> order;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const Node& node = program.nodes[steps_[i].node];
-    order.emplace_back(-constant_bytes(node), reads_a_table(node), i);
-  }
-  std::sort(order.begin(), order.end());
-  for (const auto& [bytes, table, step] : order) prepare_step(step);
+  for (const std::size_t step : preparation_order(instance_.program(), layout_, options_.extent)) prepare_step(step);
 }
 
 /// What the kernel of a node is told.
 Call Plan::call_for(const Node& node) const {
-  const Program& program = instance_.program();
-  Call call{node.operation, node.attributes, {}, {}, instance_.facts().threads};
-  for (const ValueId id : node.inputs) {
-    Argument argument = is_absent_mask(id) ? Argument{} : describe(program, id, options_.extent);
-    if (argument.present && !argument.constant && !is_state(id)) argument.row_stride = placement(id).row_stride;
-    if (const Packing* packing = argument.constant ? instance_.held_packing(id) : nullptr) argument.packing = *packing;
-    call.inputs.push_back(std::move(argument));
-  }
-  for (const ValueId id : node.outputs) {
-    const bool wanted = id != no_value && placement(id).offset >= 0;
-    call.outputs.push_back(wanted ? describe(program, id, options_.extent) : Argument{});
-  }
-  return call;
+  return assay::call_for({instance_.program(), layout_, options_, instance_.facts().threads,
+                          [this](ValueId id) { return instance_.held_packing(id); }},
+                         node);
 }
 
 bool Plan::is_absent_mask(ValueId id) const {
-  return id != no_value && !options_.masked && instance_.program().value(id).name == "attention_mask";
+  return assay::is_absent_mask(instance_.program(), options_, id);
 }
 
 void Plan::prepare_step(std::size_t index) {

@@ -48,6 +48,7 @@ class Plan {
   /// A copy of an output as dense f32.
   Tensor output_f32(const std::string& name) const;
 
+  const Program& program() const { return instance_.program(); }
   const PlanOptions& options() const { return options_; }
   const std::vector<Step>& steps() const { return steps_; }
   const Placement& placement(ValueId value) const { return layout_.values[static_cast<std::size_t>(value)]; }
@@ -67,7 +68,6 @@ class Plan {
   LedgerRow ledger_row(const Node& node, const Call& call, const Prepared& prepared) const;
   void bind();
   std::byte* address(ValueId value) const;
-  bool is_state(ValueId id) const { return id != no_value && instance_.program().value(id).source == Source::state; }
 
   Instance& instance_;
   PlanOptions options_;

@@ -1,0 +1,65 @@
+#include "experiments/memory.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  MemoryRequest request;
+  std::vector<std::string> recomputes;
+  MachineOptions machine;
+  std::filesystem::path json;
+  std::filesystem::path svg;
+};
+
+int run(Options& options) {
+  for (const std::filesystem::path& file : {options.json, options.svg}) {
+    if (!file.empty()) check_writable(file);
+  }
+  for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
+  const MachineFacts facts = facts_for(options.machine);
+  Progress progress;
+  const MemoryStudy study =
+      memory_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
+  progress.clear();
+  if (!options.json.empty()) write_file_atomically(options.json, memory_json(study).dump(2) + "\n");
+  if (!options.svg.empty()) write_file_atomically(options.svg, memory_svg(study));
+  fmt::print("{}", memory_text(study));
+  return 0;
+}
+
+}  // namespace
+
+void add_memory(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  MemoryRequest& request = options->request;
+  CLI::App& command =
+      *program.add_subcommand("memory", "Say what a model's run or training step needs, before it runs");
+  command.footer("example: assay memory cs336-small --mode train --batch 4 --seq 128,256,512 --recompute none,block");
+  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
+  command.add_option("--precision", request.precisions, "precisions, or all of them (default)")->delimiter(',');
+  command.add_option("--seq", request.seqs, "tokens a row (default 128)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--batch", request.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
+  add_mode_option(command, request.mode);
+  command.add_option("--recompute", options->recomputes, "training: none, attention, block (default: all three)")
+      ->delimiter(',');
+  command.add_flag_callback(
+      "--measure", [&request] { request.measure = Measure::yes; },
+      "run what fits, each in a process of its own, and say how well the prediction agrees");
+  command.add_option("--json", options->json, "write everything, timelines included");
+  command.add_option("--svg", options->svg, "draw live bytes over the steps");
+  add_engine_options(command, request.engine);
+  add_model_options(command, request.model_options);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay

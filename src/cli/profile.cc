@@ -1,0 +1,79 @@
+#include "experiments/profile.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/threads.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "experiments/probe.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  ProfileRequest request;
+  MachineOptions machine;
+  std::filesystem::path json;
+  std::filesystem::path trace;
+  std::filesystem::path flame;
+};
+
+/// What was asked for exists, before anything is measured.
+void check(const Options& options) {
+  for (const std::filesystem::path& file : {options.json, options.trace, options.flame}) {
+    if (!file.empty()) check_writable(file);
+  }
+  find_backend(options.request.engine.device);
+  find_precision(options.request.precision);
+  if (!options.request.against.empty()) find_precision(options.request.against);
+  check_extent(open_model(options.request.model, options.request.model_options), options.request.extent);
+}
+
+int run(const Options& options) {
+  check(options);
+  Progress progress;
+  progress.show("probing this machine", 0);
+  ProbeOptions probing;
+  probing.machine.threads = options.machine.threads;
+  probing.machine.max_isa = options.machine.max_isa;
+  const MachineFacts facts = probe(probing);
+  set_threads(facts.threads);
+  const ProfileStudy study =
+      profile_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
+  progress.clear();
+  if (!options.json.empty()) write_file_atomically(options.json, profile_json(study).dump(2) + "\n");
+  if (!options.trace.empty()) write_file_atomically(options.trace, trace_json(study).dump() + "\n");
+  if (!options.flame.empty()) write_file_atomically(options.flame, flame_svg(study));
+  fmt::print("{}\n", profile_text(study));
+  for (const std::string& paragraph : profile_paragraphs(study)) fmt::print("{}\n", wrap("- " + paragraph, 120, 2));
+  return 0;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  ProfileRequest& request = options->request;
+  CLI::App& command = *program.add_subcommand("profile", "Time every operation of a run or of a training step");
+  command.footer("example: assay profile gpt2 --precision bf16 --against fp32 --trace trace.json");
+  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
+  command.add_option("--precision", request.precision, "one precision (default fp32)");
+  command.add_option("--against", request.against, "a second precision: what became faster, and why not the whole");
+  add_mode_option(command, request.mode);
+  command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--seconds", request.seconds, "budget a precision (default 5)")->check(between(0.01, 1e6));
+  command.add_option("--rounds", request.rounds, "exactly so many rounds")->check(CLI::Range(1, 1000000));
+  command.add_option("--trace", options->trace, "write Chrome trace events: opens in Perfetto");
+  command.add_option("--flame", options->flame, "draw the time by phase, layer and operation (SVG)");
+  command.add_option("--json", options->json, "write every table and step");
+  add_engine_options(command, request.engine);
+  add_model_options(command, request.model_options);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay

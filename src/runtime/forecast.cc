@@ -1,0 +1,158 @@
+#include "runtime/forecast.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace assay {
+namespace {
+
+/// What lies in memory while constants are made one after another, as Instance makes them.
+class Loading {
+ public:
+  Loading(const Program& program, std::int64_t held_bytes) : program_(program), now_(held_bytes), most_(held_bytes) {
+    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+      for (const ValueId id : program.nodes[i].outputs) producer_[id] = i;
+    }
+  }
+
+  void hold(ValueId id, const Packing& packing, std::int64_t bytes) {
+    make(id);
+    if (packing.kind == Packing::Kind::plain) drop(id);  // It becomes the constant itself.
+    grow(bytes);
+  }
+  void release_intermediates() {
+    while (!intermediates_.empty()) drop(intermediates_.begin()->first);
+  }
+  std::int64_t most_bytes() const { return most_; }
+
+ private:
+  void grow(std::int64_t bytes) {
+    now_ += bytes;
+    most_ = std::max(most_, now_);
+  }
+
+  void make(ValueId id) {
+    if (intermediates_.count(id) != 0) return;
+    if (program_.value(id).source == Source::weight) return keep(id);
+    const Node& node = program_.nodes[producer_.at(id)];
+    for (const ValueId in : node.inputs) {
+      if (in != no_value) make(in);
+    }
+    for (const ValueId out : node.outputs) keep(out);
+    for (const ValueId in : node.inputs) drop(in);
+  }
+
+  void keep(ValueId id) {
+    const std::int64_t bytes = id == no_value ? 0 : storage_bytes(program_, id, {1, 1});
+    intermediates_[id] = bytes;
+    grow(bytes);
+  }
+
+  void drop(ValueId id) {
+    const auto found = intermediates_.find(id);
+    if (found == intermediates_.end()) return;
+    now_ -= found->second;
+    intermediates_.erase(found);
+  }
+
+  const Program& program_;
+  std::map<ValueId, std::size_t> producer_;
+  std::map<ValueId, std::int64_t> intermediates_;
+  std::int64_t now_;
+  std::int64_t most_;
+};
+
+class Forecaster {
+ public:
+  Forecaster(const Program& program, const ForecastInputs& inputs, const PlanOptions& options)
+      : program_(program), inputs_(inputs), options_(options) {
+    made_.layout = lay_out(program, options);
+    made_.workspace_bytes.resize(made_.layout.nodes.size());
+  }
+
+  Forecast make() {
+    keep_master_weights();
+    Loading loading(program_, made_.master_bytes);
+    for (const std::size_t place : preparation_order(program_, made_.layout, options_.extent)) {
+      prepare_step(place, loading);
+      loading.release_intermediates();
+    }
+    made_.loading_bytes = loading.most_bytes();
+    return std::move(made_);
+  }
+
+ private:
+  void keep_master_weights() {
+    if (inputs_.precision.row.rule != Activations::autocast_lists) return;
+    for (std::size_t id = 0; id < program_.values.size(); ++id) {
+      if (program_.values[id].source == Source::weight)
+        made_.master_bytes += storage_bytes(program_, static_cast<ValueId>(id), {1, 1});
+    }
+  }
+
+  const Packing* held(ValueId id) const {
+    const auto found = held_.lower_bound({id, std::string()});
+    return found != held_.end() && found->first.first == id ? &found->second : nullptr;
+  }
+
+  void prepare_step(std::size_t place, Loading& loading) {
+    const Node& node = program_.nodes[made_.layout.nodes[place]];
+    const CallContext context{program_, made_.layout, options_, inputs_.facts.threads,
+                              [this](ValueId id) { return held(id); }};
+    const Call call = call_for(context, node);
+    Offer offer = prepare(inputs_.backend, call, inputs_.facts);
+    if (const auto* declined = std::get_if<Declined>(&offer)) {
+      fail_lacking("{} ({}): {}", node.path, node.operation->name, declined->why);
+    }
+    const Prepared& prepared = std::get<Prepared>(offer);
+    made_.workspace_bytes[place] = static_cast<std::int64_t>(prepared.workspace_bytes);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (call.inputs[i].constant) hold(node.inputs[i], packing_for(prepared, i, call.inputs[i].dtype), loading);
+    }
+  }
+
+  static Packing packing_for(const Prepared& prepared, std::size_t input, DType dtype) {
+    const bool packed = input < prepared.packing.size() && prepared.packing[input].kind != Packing::Kind::plain;
+    Packing plain;
+    plain.dtype = dtype;
+    return packed ? prepared.packing[input] : plain;
+  }
+
+  void hold(ValueId id, const Packing& packing, Loading& loading) {
+    if (!held_.emplace(std::pair(id, to_string(packing)), packing).second) return;
+    std::int64_t bytes = storage_bytes(program_, id, {1, 1});
+    if (packing.kind != Packing::Kind::plain) {
+      const Shape shape = concrete(program_.value(id).shape, {1, 1});
+      bytes = static_cast<std::int64_t>(packed_bytes(packing, shape[0], shape[1]));
+    }
+    loading.hold(id, packing, bytes);
+    made_.constants.push_back({id, packing, bytes});
+  }
+
+  const Program& program_;
+  const ForecastInputs& inputs_;
+  const PlanOptions& options_;
+  std::map<std::pair<ValueId, std::string>, Packing> held_;
+  Forecast made_;
+};
+
+}  // namespace
+
+std::int64_t Forecast::most_workspace_bytes() const {
+  return workspace_bytes.empty() ? 0 : *std::max_element(workspace_bytes.begin(), workspace_bytes.end());
+}
+
+std::int64_t Forecast::constant_bytes() const {
+  std::int64_t total = master_bytes;
+  for (const ForecastConstant& constant : constants) total += constant.bytes;
+  return total;
+}
+
+Forecast forecast(const Program& program, const ForecastInputs& inputs, const PlanOptions& options) {
+  return Forecaster(program, inputs, options).make();
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+#include "runtime/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/testing.h"
+
+namespace assay {
+namespace {
+
+/// Forecast and plan of the small model in that precision on the cpu backend.
+void expect_equal(const char* precision) {
+  SCOPED_TRACE(precision);
+  const SmallModel model;
+  Instance instance = model.instance(precision, "", cpu_backend());
+  const PlanOptions options{.extent = {2, 9}};
+  const Forecast seen =
+      forecast(instance.program(), {instance.precision(), model.weights, instance.backend(), model.facts}, options);
+  const Plan plan(instance, options);
+  EXPECT_EQ(seen.constant_bytes(), instance.resident_bytes());
+  EXPECT_EQ(seen.layout.bytes + seen.most_workspace_bytes(), plan.arena_bytes());
+  EXPECT_EQ(seen.layout.nodes.size(), plan.steps().size());
+  EXPECT_GE(seen.loading_bytes, seen.constant_bytes());
+}
+
+TEST(Forecast, EqualsWhatAPlanThenHolds) {
+  for (const char* precision : {"fp32", "bf16", "fp16", "mixed-bf16", "int8", "int8-weights"}) expect_equal(precision);
+}
+
+}  // namespace
+}  // namespace assay
