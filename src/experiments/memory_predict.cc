@@ -134,7 +134,8 @@ void count_saved(const Part& part, MemoryCell& cell) {
     add(operations[root.producer->operation->name], root.producer->operation->name, root);
     cell.saved_bytes += root.placement->bytes;
   }
-  cell.saved_by_operation = sorted(operations);
+  // Only one of a training's plans saves anything.
+  if (!operations.empty()) cell.saved_by_operation = sorted(operations);
 }
 
 void consider(Allocation& largest, Allocation candidate) {
