@@ -2,30 +2,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "experiments/dump_gradients.h"
 #include "quality/loss.h"
 #include "quality/protocols.h"
 #include "text/tokenizer.h"
 
 namespace assay {
 namespace {
-
-/// Labels of a language model, where none are given, are the ids.
-TrainingBatch training_batch(const Model& model, const TokenBatch& tokens, const std::string& file) {
-  const bool language_model = model.config.task == Task::language_model;
-  const std::int64_t classes = language_model ? model.config.vocab_size : model.config.labels;
-  std::vector<std::int32_t> labels = tokens.labels;
-  if (language_model && labels.empty()) labels = default_labels(tokens.input_ids, tokens.attention_mask);
-  const std::int64_t wanted = tokens.batch * (language_model ? tokens.seq : 1);
-  if (static_cast<std::int64_t>(labels.size()) != wanted)
-    fail_user("{}: 'labels' need one label a {}", file, language_model ? "token" : "row");
-  for (const std::int32_t label : labels) {
-    if (label != ignored_label && (label < 0 || label >= classes))
-      fail_user("{}: label {} is not among the {} classes of {}", file, label, classes, model.name);
-  }
-  const Extent extent = {tokens.batch, tokens.seq};
-  if (language_model) labels = shifted_labels(labels, extent);
-  return {extent, tokens.input_ids, tokens.attention_mask, std::move(labels)};
-}
 
 TrainingData from_tokens(const TrainRequest& request, const Model& model) {
   const TokenBatch batch = load_token_json(request.tokens);

@@ -125,6 +125,8 @@ Json config_json(const ModelConfig& config) {
   Json json = of_family(config);
   json["vocab_size"] = config.vocab_size;
   json["initializer_range"] = config.initializer_range;
+  if (config.family != Family::cs336)
+    json["pad_token_id"] = config.padding_id ? Json(*config.padding_id) : Json(nullptr);
   return json;
 }
 

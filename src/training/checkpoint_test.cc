@@ -66,7 +66,7 @@ class Checkpoint : public testing::Test {
 };
 
 TEST_F(Checkpoint, SixStepsAreThreeAndThreeMoreToTheBit) {
-  for (const std::string precision : {"fp32", "mixed-bf16", "mixed-fp16"}) {
+  for (const std::string precision : {"fp32", "bf16", "mixed-bf16", "mixed-fp16"}) {
     Training whole(precision);
     whole.run(6);
     save_training(folder_.path() / "whole", whole.model, *whole.trainer, whole.progress);

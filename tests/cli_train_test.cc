@@ -1,0 +1,85 @@
+#include "cli_fixture.h"
+
+namespace assay {
+namespace {
+
+class CliTrain : public Cli {
+ protected:
+  Arguments on_tokens(const Arguments& more) const {
+    Arguments arguments = {"train", "model", "--tokens", "tokens.json", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  Json losses(const Arguments& more) const {
+    const Outcome outcome = run(on_tokens(more));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return parse_json(outcome.out, "stdout").at("losses");
+  }
+  std::string file(const char* name) const { return read_file(folder_.path() / name); }
+};
+
+TEST_F(CliTrain, OneBatchIsLearnt) {
+  const Json all = losses({"--steps", "8", "--lr", "0.01"});
+  ASSERT_EQ(all.size(), 8U);
+  EXPECT_LT(all[7].get<double>(), all[0].get<double>());
+}
+
+TEST_F(CliTrain, PartsOfAStepAreTheStep) {
+  write_text(folder_.path() / "tokens.json", R"({"input_ids": [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]})");
+  const Json whole = losses({"--steps", "4"});
+  const Json parts = losses({"--steps", "4", "--accumulate", "2"});
+  for (std::size_t step = 0; step < 4; ++step)
+    EXPECT_NEAR(whole[step].get<double>(), parts[step].get<double>(), 1e-5) << step;
+}
+
+TEST_F(CliTrain, AResumedTrainingIsTheSameToTheBit) {
+  const Json whole = losses({"--steps", "6", "--out", "six"});
+  losses({"--steps", "3", "--out", "three"});
+  EXPECT_EQ(losses({"--steps", "6", "--out", "three", "--resume"}), whole);
+  EXPECT_EQ(file("three/model.safetensors"), file("six/model.safetensors"));
+  EXPECT_EQ(file("three/optimizer.safetensors"), file("six/optimizer.safetensors"));
+}
+
+TEST_F(CliTrain, WhatWasTrainedRuns) {
+  losses({"--steps", "2", "--out", "trained"});
+  const Outcome outcome = run({"dump", "trained", "--tokens", "tokens.json", "--out", "out.safetensors"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(CliTrain, BytesOfATextNeedAsManyIds) {
+  write_text(folder_.path() / "text.txt", std::string(100, 'a'));
+  expect_failure({"train", "model", "--data", "text.txt", "--bytes", "--seq", "8", "--steps", "1"}, 2,
+                 "bytes need 256");
+}
+
+TEST_F(CliTrain, BadInputIsOneLine) {
+  const auto fails = [&](const Arguments& more, const std::string& part) {
+    Arguments arguments = {"train", "model"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_failure(arguments, 2, part);
+  };
+  write_text(folder_.path() / "empty.txt", "");
+  fs::create_directory(folder_.path() / "other");
+  write_text(folder_.path() / "other" / "notes.txt", "mine");
+  fails({"--steps", "1"}, "--data TEXT or --tokens");
+  fails({"--data", "empty.txt", "--steps", "1", "--seq", "16"}, "empty.txt: is empty");
+  fails({"--data", "absent.txt", "--steps", "1", "--seq", "16"}, "absent.txt");
+  fails({"--tokens", "tokens.json"}, "--steps N is needed");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--precision", "int8"}, "int8");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--out", "other"}, "no training of ours");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--out", "absent/out"}, "cannot be written");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--resume"}, "needs --out");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--resume", "--out", "none"}, "holds no training");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--labels", "2"}, "language model");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--lr", "nan"}, "--lr");
+  losses({"--steps", "1", "--out", "kept"});
+  fails({"--tokens", "tokens.json", "--steps", "2", "--out", "kept", "--resume", "--lr", "0.5"}, "--lr 0.001, not 0.5");
+}
+
+TEST_F(CliTrain, LabelsOutOfRangeAreRefused) {
+  write_text(folder_.path() / "tokens.json", R"({"input_ids": [[1, 2, 3]], "labels": [[1, 2, 64]]})");
+  expect_failure(on_tokens({"--steps", "1"}), 2, "label 64");
+}
+
+}  // namespace
+}  // namespace assay
