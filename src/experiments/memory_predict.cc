@@ -111,6 +111,7 @@ std::string block_of(const std::string& path) {
 
 std::vector<NamedBytes> sorted(const std::map<std::string, NamedBytes>& sums) {
   std::vector<NamedBytes> list;
+  list.reserve(sums.size());
   for (const auto& [name, sum] : sums) list.push_back(sum);
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return list;

@@ -128,6 +128,7 @@ PhaseTimes medians(const std::vector<PhaseTimes>& rounds) {
   PhaseTimes result{};
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
     std::vector<double> values;
+    values.reserve(rounds.size());
     for (const PhaseTimes& round : rounds) values.push_back(round[phase]);
     result[phase] = median(values);
   }

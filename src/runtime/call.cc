@@ -64,6 +64,7 @@ std::vector<std::size_t> preparation_order(const Program& program, const Layout&
   }
   std::sort(keys.begin(), keys.end());
   std::vector<std::size_t> order;
+  order.reserve(keys.size());
   for (const auto& [bytes, table, place] : keys) order.push_back(place);
   return order;
 }

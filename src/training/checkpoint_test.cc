@@ -33,6 +33,7 @@ struct Training {
   explicit Training(const std::string& precision) : facts(plain_facts()), options(training_options(precision)) {
     trainer = std::make_unique<Trainer>(model.config, model.weights, options, reference_backend(), facts);
     std::vector<std::int32_t> ids;
+    ids.reserve(400);
     for (std::int32_t i = 0; i < 400; ++i) ids.push_back(i * i % 97);
     data = random_windows(ids, {2, 12}, 1, "text");
     progress.options = {{"--lr", 1e-3}, {"--precision", precision}};
