@@ -173,6 +173,7 @@ std::optional<double> fitted_exponent(const std::vector<std::pair<double, double
 std::vector<std::string> attention_notes(const AttentionResult& result) {
   std::vector<std::string> notes;
   const std::vector<Lines> all_lines = lines_of(result);
+  notes.reserve(all_lines.size() + 3);
   for (const Lines& lines_of_one : all_lines) notes.push_back(note_on_growth(lines_of_one));
   notes.push_back(note_on_removal(result));
   for (const Lines& lines_of_one : all_lines) notes.push_back(note_on_time(lines_of_one));
