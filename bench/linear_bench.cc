@@ -14,6 +14,7 @@
 #include "hardware/machine.h"
 #include "kernels/cpu/linear_testing.h"
 #include "kernels/kernel.h"
+#include "threads_option.h"
 
 namespace assay {
 namespace {
@@ -66,15 +67,6 @@ void add_benchmarks(const LinearCase& c, const MachineFacts& facts) {
       if (c.threads > 1) registered->UseRealTime();
     }
   }
-}
-
-/// N of --threads=N; 0, which stands for all cores, without it.
-int wanted_threads(int argc, char** argv) {
-  constexpr std::string_view option = "--threads=";
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]).starts_with(option)) return std::atoi(argv[i] + option.size());
-  }
-  return 0;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/threads.h"
 #include "hardware/machine.h"
 #include "kernels/kernel.h"
+#include "threads_option.h"
 
 namespace assay {
 namespace {
@@ -126,15 +127,6 @@ void add_benchmarks(Way way, const Shapes& s, const Dtypes& d, const MachineFact
       if (call.threads > 1) registered->UseRealTime();
     }
   }
-}
-
-/// N of --threads=N; 0, which stands for all cores, without it.
-int wanted_threads(int argc, char** argv) {
-  constexpr std::string_view option = "--threads=";
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]).starts_with(option)) return std::atoi(argv[i] + option.size());
-  }
-  return 0;
 }
 
 }  // namespace

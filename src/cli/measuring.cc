@@ -1,6 +1,5 @@
 #include "cli/measuring.h"
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -9,18 +8,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/threads.h"
+#include "cli/interrupt.h"
 #include "experiments/probe.h"
 
 namespace assay {
 namespace {
-
-std::atomic<bool> interrupted = false;
-
-/// The first Ctrl-C ends measuring in good order; the second ends the program as usual.
-void interrupt(int) {
-  interrupted = true;
-  std::signal(SIGINT, SIG_DFL);
-}
 
 void write(const std::filesystem::path& file, const std::function<std::string()>& text) {
   if (!file.empty()) write_file_atomically(file, text());
@@ -51,8 +43,7 @@ void print(const std::string& text) {
   if (!written || std::fflush(stdout) != 0) fail_lacking("stdout: {}", std::strerror(errno));
 }
 
-Measuring::Measuring() {
-  std::signal(SIGINT, interrupt);
+Measuring::Measuring() : interrupted_(watch_interrupts()) {
   std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
 }
 
@@ -70,12 +61,12 @@ BenchCallbacks Measuring::callbacks() {
   BenchCallbacks callbacks;
   callbacks.progress = [this](const std::string& what, double seconds_left) { progress_.show(what, seconds_left); };
   callbacks.say = [this](const std::string& sentence) { progress_.say(sentence); };
-  callbacks.interrupted = &interrupted;
+  callbacks.interrupted = &interrupted_;
   return callbacks;
 }
 
 int Measuring::exit_code() const {
-  return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+  return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::ok);
 }
 
 }  // namespace assay

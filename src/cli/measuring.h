@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -44,6 +45,7 @@ class Measuring {
   int exit_code() const;
 
  private:
+  const std::atomic<bool>& interrupted_;
   Progress progress_;
 };
 

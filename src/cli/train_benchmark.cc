@@ -1,17 +1,7 @@
 #include "experiments/train_benchmark.h"
 
-#include <atomic>
-#include <filesystem>
-
-#include <fmt/format.h>
-
-#include "base/error.h"
-#include "base/file.h"
-#include "base/threads.h"
 #include "cli/cli.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "experiments/probe.h"
+#include "cli/measuring.h"
 #include "report/formats.h"
 #include "report/training_table.h"
 
@@ -21,9 +11,7 @@ namespace {
 struct Options {
   TrainBenchmarkRequest request;
   MachineOptions machine;
-  std::filesystem::path json;
-  std::filesystem::path csv;
-  std::filesystem::path markdown;
+  OutputFiles files;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -66,37 +54,16 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
   add_model_options(command, request.model_options);
 }
 
-MachineFacts probe_machine(const MachineOptions& machine, Progress& progress) {
-  progress.show("probing this machine", 0);
-  ProbeOptions probing;
-  probing.machine.threads = machine.threads;
-  probing.machine.max_isa = machine.max_isa;
-  MachineFacts facts = probe(probing);
-  set_threads(facts.threads);
-  return facts;
-}
-
-void write_files(const Options& options, const Document& document) {
-  if (!options.json.empty()) write_file_atomically(options.json, json_report(document));
-  if (!options.csv.empty()) write_file_atomically(options.csv, csv_report(document.records));
-  if (!options.markdown.empty()) write_file_atomically(options.markdown, training_markdown(document.records));
-}
-
-int run(Options& options) {
-  for (const std::filesystem::path& file : {options.json, options.csv, options.markdown}) {
-    if (!file.empty()) check_writable(file);
-  }
-  const std::atomic<bool>& interrupted = watch_interrupts();
-  Progress progress;
-  BenchCallbacks callbacks;
-  callbacks.progress = [&](const std::string& what, double seconds_left) { progress.show(what, seconds_left); };
-  callbacks.interrupted = &interrupted;
+int run(const Options& options) {
+  check_files(options.files);
+  Measuring measuring;
   const Document document =
-      train_benchmark(options.request, [&] { return probe_machine(options.machine, progress); }, callbacks);
-  progress.finish();
-  write_files(options, document);
-  fmt::print("{}", training_report(document));
-  return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+      train_benchmark(options.request, [&] { return measuring.probe_machine(options.machine); }, measuring.callbacks());
+  measuring.finish();
+  write_files(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
+                              [&] { return training_markdown(document.records); }});
+  print(training_report(document));
+  return measuring.exit_code();
 }
 
 }  // namespace
@@ -108,9 +75,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
       "example: assay train --benchmark cs336-small --precision fp32,mixed-bf16 --batch 4 --seq 128,256 --warmup 5");
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
   add_grid_options(command, options->request);
-  command.add_option("--json", options->json, "file to write");
-  command.add_option("--csv", options->csv, "file to write");
-  command.add_option("--markdown", options->markdown, "file to write");
+  add_output_options(command, options->files);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {

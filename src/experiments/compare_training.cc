@@ -109,6 +109,14 @@ void reach_target(PrecisionCurves& mine, double target) {
   if (!mine.curves.front().at_j.empty()) mine.joules_to_target = joules / count;
 }
 
+/// Why nothing is trained in it here; empty where it can be.
+std::string why_not(const std::string& precision, const std::string& device) {
+  const Precision& row = find_precision(precision);
+  if (!row.gradients) return "a precision for inference";
+  if (row.cuda_only && device != "cuda") return "exists on CUDA devices only";
+  return "";
+}
+
 void summarise(TrainingComparison& comparison, const std::optional<double>& asked_target) {
   double worst = -INFINITY;
   for (PrecisionCurves& one : comparison.precisions) {
@@ -136,6 +144,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   for (const std::string& precision : request.precisions) {
     PrecisionCurves& curves = comparison.precisions.emplace_back();
     curves.precision = precision;
+    curves.failure = why_not(precision, request.training.engine.device);
     for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed) {
       TrainRequest training = request.training;
       training.precision = precision;
@@ -156,9 +165,16 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
         continue;
       }
       recorder.curve.seed = training.model_options.seed;
-      if (!recorder.curve.loss.empty()) curves.curves.push_back(std::move(recorder.curve));
+      if (recorder.curve.loss.empty()) {
+        curves.failure = "interrupted";
+      } else {
+        curves.curves.push_back(std::move(recorder.curve));
+      }
     }
   }
+  const auto trained = [](const PrecisionCurves& one) { return !one.curves.empty(); };
+  if (std::ranges::none_of(comparison.precisions, trained))
+    fail_lacking("{}: nothing was trained: {}", comparison.model, comparison.precisions.front().failure);
   summarise(comparison, request.target_loss);
   return comparison;
 }
