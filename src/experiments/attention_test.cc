@@ -172,12 +172,12 @@ TEST(Attention, NotesSayHowMemoryGrowsAndWhatRemovesIt) {
 TEST(Attention, ARequestThatCannotBeIsRefusedInWords) {
   AttentionRequest request = small_request();
   request.precisions = {"int8"};
-  EXPECT_NE(user_fault([&] { attention(request, facts, {}); }).find("int8"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention(request, facts, {}); }).find("int8"), std::string::npos);
   request.precisions = {"fp31"};
-  EXPECT_NE(user_fault([&] { attention(request, facts, {}); }).find("fp31"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention(request, facts, {}); }).find("fp31"), std::string::npos);
   request = small_request();
   request.seqs = {0};
-  EXPECT_NE(user_fault([&] { attention(request, facts, {}); }).find("--seq 0"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention(request, facts, {}); }).find("--seq 0"), std::string::npos);
 }
 
 }  // namespace

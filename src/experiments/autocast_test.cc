@@ -100,10 +100,10 @@ TEST(Autocast, AModelIsToldAsOneLayerWithCounts) {
 TEST(Autocast, WhatIsNoAutocastIsRefused) {
   AutocastRequest request;
   request.precisions = {"bf16"};
-  EXPECT_NE(user_fault([&] { autocast(request, facts); }).find("bf16"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { autocast(request, facts); }).find("bf16"), std::string::npos);
   request.precisions = {"mixed-fp16"};
   request.model = "nosuch-model";
-  EXPECT_NE(user_fault([&] { autocast(request, facts); }).find("nosuch-model"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { autocast(request, facts); }).find("nosuch-model"), std::string::npos);
 }
 
 }  // namespace

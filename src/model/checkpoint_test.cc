@@ -42,10 +42,10 @@ class CheckpointFolder : public testing::Test {
   }
 
   std::string fault(const CheckpointOptions& options = {}) const {
-    return user_fault([&] { opened(options); });
+    return user_error_of([&] { opened(options); });
   }
 
-  ModelFolder folder_;
+  TemporaryFolder folder_;
   ModelConfig config_;
   std::map<std::string, Tensor> tensors_;
 };
@@ -93,7 +93,7 @@ TEST_F(CheckpointFolder, WeightsThatAreNotFiniteAreRefusedUnlessAllowed) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     tensors_.at("layers.0.ln1.weight").as<float>()[2] = bad;
     const Model model = opened();
-    const std::string message = user_fault([&] { model.weights.at("layers.0.ln1.weight").load(); });
+    const std::string message = user_error_of([&] { model.weights.at("layers.0.ln1.weight").load(); });
     EXPECT_NE(message.find("layers.0.ln1.weight"), std::string::npos) << message;
     opened({.nonfinite = Nonfinite::allowed}).weights.at("layers.0.ln1.weight").load();
   }

@@ -28,7 +28,7 @@ ModelConfig parsed(const Json& json) {
 }
 
 std::string fault_of(const Json& json) {
-  return user_fault([&] { parsed(json); });
+  return user_error_of([&] { parsed(json); });
 }
 
 TEST(Config, Gpt2sDefaultsAreTheFamilys) {

@@ -54,7 +54,7 @@ TEST(FreshHead, ALanguageModelTakesNone) {
   Model model;
   model.name = "gpt2";
   model.config = small_gpt2();
-  EXPECT_NE(user_fault([&] { with_fresh_head(model, {}); }).find("language model"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { with_fresh_head(model, {}); }).find("language model"), std::string::npos);
 }
 
 }  // namespace

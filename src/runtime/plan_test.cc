@@ -97,7 +97,7 @@ TEST(Plan, FlopsAreThoseOfTheProgramCountedByHand) {
 TEST(Plan, AnUnknownOutputIsAUsersMistake) {
   const SmallModel model;
   Instance instance = model.instance("fp32");
-  EXPECT_NE(user_fault([&] { Plan(instance, {.extent = {1, 2}, .outputs = {"hidden.7"}}); }).find("hidden.7"),
+  EXPECT_NE(user_error_of([&] { Plan(instance, {.extent = {1, 2}, .outputs = {"hidden.7"}}); }).find("hidden.7"),
             std::string::npos);
 }
 

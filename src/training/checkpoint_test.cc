@@ -62,7 +62,7 @@ struct Training {
 
 class Checkpoint : public testing::Test {
  protected:
-  ModelFolder folder_;
+  TemporaryFolder folder_;
   fs::path out_ = folder_.path() / "run";
 };
 
@@ -105,16 +105,16 @@ TEST_F(Checkpoint, OtherOptionsAreRefusedByName) {
   Training training("fp32");
   save_training(out_, training.model, *training.trainer, training.progress);
   training.progress.options["--lr"] = 1e-2;
-  EXPECT_NE(user_fault([&] { training.resume(out_); }).find("--lr 0.001, not 0.01"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { training.resume(out_); }).find("--lr 0.001, not 0.01"), std::string::npos);
 }
 
 TEST_F(Checkpoint, ADamagedOneIsRefused) {
   Training training("fp32");
   save_training(out_, training.model, *training.trainer, training.progress);
   fs::resize_file(out_ / "optimizer.safetensors", 1000);
-  EXPECT_NE(user_fault([&] { training.resume(out_); }).find("optimizer.safetensors"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { training.resume(out_); }).find("optimizer.safetensors"), std::string::npos);
   std::ofstream(out_ / "training.json") << "{}";
-  EXPECT_NE(user_fault([&] { training.resume(out_); }).find("training.json"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { training.resume(out_); }).find("training.json"), std::string::npos);
 }
 
 TEST_F(Checkpoint, OnlyAFolderOfOursOrAnEmptyOneIsWrittenTo) {
@@ -122,9 +122,10 @@ TEST_F(Checkpoint, OnlyAFolderOfOursOrAnEmptyOneIsWrittenTo) {
   fs::create_directory(out_);
   check_training_folder(out_);
   std::ofstream(out_ / "thesis.txt") << "years of work";
-  EXPECT_NE(user_fault([&] { check_training_folder(out_); }).find("no training of ours"), std::string::npos);
-  EXPECT_NE(user_fault([&] { check_training_folder(out_ / "thesis.txt"); }).find("is a file"), std::string::npos);
-  EXPECT_NE(user_fault([&] { check_training_folder(out_ / "a" / "b"); }).find("cannot be written"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { check_training_folder(out_); }).find("no training of ours"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { check_training_folder(out_ / "thesis.txt"); }).find("is a file"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { check_training_folder(out_ / "a" / "b"); }).find("cannot be written"),
+            std::string::npos);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1) << "nothing stays";
 }
 

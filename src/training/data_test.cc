@@ -52,8 +52,9 @@ TEST(RandomWindows, TheFirstAndTheLastIdAreReached) {
 }
 
 TEST(RandomWindows, ATextShorterThanAWindowIsRefused) {
-  EXPECT_NE(user_fault([] { random_windows(counting(8), {1, 8}, 1, "short.txt"); }).find("short.txt: holds 8 tokens"),
-            std::string::npos);
+  EXPECT_NE(
+      user_error_of([] { random_windows(counting(8), {1, 8}, 1, "short.txt"); }).find("short.txt: holds 8 tokens"),
+      std::string::npos);
 }
 
 TEST(LabelledBatches, AnEpochHasEverySentenceOnce) {

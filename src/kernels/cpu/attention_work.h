@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cpu/blocking.h"
 #include "kernels/cpu/micro/block.h"
 #include "kernels/cpu/rows.h"
 
@@ -14,10 +15,6 @@ namespace assay::cpu {
 constexpr std::int64_t query_block = 32;
 constexpr std::int64_t panel = micro::panel_width;
 constexpr std::int64_t group_bytes = 4;  ///< Of K in a panel: one f32 or two bf16.
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 /// How the products of a call are made.
 struct Product {

@@ -11,10 +11,10 @@ namespace assay::cpu {
 
 constexpr std::int64_t line_bytes = 64;
 
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
-inline std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return ceil_div(value, unit) * unit;
 }
 inline std::int64_t bytes_of(DType dtype) {
