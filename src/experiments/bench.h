@@ -29,7 +29,7 @@ struct BenchRequest {
   ProtocolOptions protocol;
   double seconds = 5;   ///< Budget a cell.
   int rounds = 0;       ///< Exactly so many rounds; 0: by the stopping rule.
-  double width = 0.02;  ///< Asked width of the median's interval.
+  double width = 0.02;  ///< Asked width of the median's interval; 0: none is asked.
   QualityMode quality = QualityMode::automatic;
   Emulated emulated = Emulated::left_out;
   Isolate isolate = Isolate::no;

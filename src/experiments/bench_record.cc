@@ -29,21 +29,23 @@ double weight_bytes(const Plan& plan, const Program& program) {
 }
 
 /// Multiplications and additions of a step's matrix products; none for other operations.
-double product_flops(const Step& step, const Node& node, const Program& program, Extent extent) {
+double product_flops(const Step& step, const Program& program, Extent extent) {
   if (!multiplies(step.ledger)) return 0;
-  // A fused attention counts its softmax too.
-  return node.operation == &op::attention ? 2 * op::attention_scores.flops(program, node, extent) : step.flops;
+  // Fused attention counts its softmax too: of its products there are two, of its gradient's five.
+  const Node& node = program.nodes[step.node];
+  if (node.operation == &op::attention) return 2 * op::attention_scores.flops(program, node, extent);
+  if (node.operation == &op::attention_gradient) return 5 * op::attention_scores.flops(program, node, extent);
+  return step.flops;
 }
 
-/// What the products take where each runs at its operand's rate; rows whose operand has no rate take no time. Absent
-/// where none has.
-std::optional<double> least_ms(const Plan& plan, const Program& program, const MachineFacts& facts,
+std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase,
                                double MatmulPeak::*rate) {
+  const Program& program = plan.program();
   double total_ms = 0;
   for (const Step& step : plan.steps()) {
     const MatmulPeak* peak = facts.peak(step.ledger.operand);
-    if (peak == nullptr || peak->*rate <= 0) continue;
-    total_ms += product_flops(step, program.nodes[step.node], program, plan.options().extent) / (peak->*rate) * 1e-6;
+    if (peak == nullptr || peak->*rate <= 0 || (phase && program.nodes[step.node].phase != *phase)) continue;
+    total_ms += product_flops(step, program, plan.options().extent) / (peak->*rate) * 1e-6;
   }
   if (total_ms == 0) return std::nullopt;
   return total_ms;
@@ -162,6 +164,11 @@ void record_peaks(const MachineFacts& facts, Record& record) {
   record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));
 }
 
+LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase) {
+  return {least_ms(plan, facts, phase, &MatmulPeak::instruction_gflops),
+          least_ms(plan, facts, phase, &MatmulPeak::matmul_gflops)};
+}
+
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts) {
   Record record;
   record.model = model.name;
@@ -202,8 +209,9 @@ void describe_plan(const Plan& plan, const Instance& instance, const MachineFact
   record.inputs = ledger.inputs;
   record.ledger = ledger.rows;
   record_peaks(facts, record);
-  record.instruction_ms = least_ms(plan, instance.program(), facts, &MatmulPeak::instruction_gflops);
-  record.matmul_ms = least_ms(plan, instance.program(), facts, &MatmulPeak::matmul_gflops);
+  const LeastTimes least = least_times(plan, facts);
+  record.instruction_ms = least.instruction_ms;
+  record.matmul_ms = least.matmul_ms;
 }
 
 void record_series(const Series& series, const SeriesContext& context, Record& record) {
@@ -213,7 +221,7 @@ void record_series(const Series& series, const SeriesContext& context, Record& r
   if (series.first_ms) record.first_ms = *series.first_ms + record.prepare_ms.value_or(0);
   record.warm_up_ms = series.warm_up_ms;
   record.steady = series.steady;
-  record.asked_width = context.request.width;
+  if (context.request.width > 0) record.asked_width = context.request.width;
   record.stopped_by = name(series.stopped_by);
   if (series.timed_runs > 0) {
     record.timed_runs = series.timed_runs;

@@ -15,6 +15,14 @@ namespace assay {
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts);
 /// This machine's bandwidth, caches and matmul rates.
 void record_peaks(const MachineFacts& facts, Record& record);
+/// What a plan's matrix products take where each runs at its operand's rate; products whose operand has no rate take
+/// no time. Absent where none has.
+struct LeastTimes {
+  std::optional<double> instruction_ms;
+  std::optional<double> matmul_ms;
+};
+/// Of one phase, or of all.
+LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase = std::nullopt);
 /// Multiplications and additions of the model's matrix products in one pass, attention's included, masked parts not:
 /// of the primitive operations, whatever a precision or fusion makes of them.
 double model_flops(const Model& model, const ProgramOptions& options, Extent extent);

@@ -3,12 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <thread>
-
-#include "base/clock.h"
-#include "base/file.h"
 #include "experiments/bench_group.h"
+#include "experiments/energy_testing.h"
 #include "formats/npy.h"
 #include "hardware/machine.h"
 #include "hardware/recorded_tree.h"
@@ -40,41 +36,6 @@ void write_rows(const std::filesystem::path& folder, std::int64_t rows) {
   for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
   write_npy(folder / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
 }
-
-/// A powercap tree with one package whose counter runs at so many watts while the object lives.
-class RunningPackage {
- public:
-  explicit RunningPackage(double watts) {
-    tree_.write(zone + "name", "package-0\n");
-    tree_.write(zone + "max_energy_range_uj", "1000000000000\n");
-    tree_.write(zone + "constraint_0_power_limit_uw", "10000000\n");
-    write_counter(0);
-    counter_ = std::thread([this, watts] {
-      const double begin_s = now_s();
-      while (!stop_) {
-        write_counter(watts * (now_s() - begin_s) * 1e6);
-        std::this_thread::sleep_for(std::chrono::microseconds(500));
-      }
-    });
-  }
-  RunningPackage(const RunningPackage&) = delete;
-  RunningPackage& operator=(const RunningPackage&) = delete;
-  ~RunningPackage() {
-    stop_ = true;
-    counter_.join();
-  }
-  const std::filesystem::path& root() const { return tree_.root(); }
-
- private:
-  void write_counter(double uj) const {
-    write_file_atomically(tree_.root() / (zone + "energy_uj"), fmt::format("{:.0f}\n", uj));
-  }
-
-  const std::string zone = "sys/class/powercap/intel-rapl:0/";
-  RecordedTree tree_;
-  std::atomic<bool> stop_ = false;
-  std::thread counter_;
-};
 
 TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {
   const RunningPackage package(50);

@@ -48,13 +48,13 @@ class CurveRecorder {
   void add(const TrainStatus& status) {
     const UpdateResult& update = status.last.update;
     curve.loss.push_back(status.last.loss);
-    curve.gradient_norm.push_back(update.gradient_norm);
+    curve.gradient_norm.push_back(update.gradient_norm.value_or(0));
     curve.loss_scale.push_back(update.loss_scale);
     curve.lost_share.push_back(static_cast<double>(update.lost) / static_cast<double>(parameters_));
     curve.at_s.push_back(now_s() - start_s_);
     if (meter_ != nullptr) curve.at_j.push_back(meter_->read_j() - start_j_);
     curve.skipped = status.skipped;
-    const bool finite = std::isfinite(status.last.loss) && std::isfinite(update.gradient_norm);
+    const bool finite = std::isfinite(status.last.loss) && std::isfinite(curve.gradient_norm.back());
     if (!finite && !curve.first_nonfinite) curve.first_nonfinite = status.steps - 1;
   }
 
@@ -149,6 +149,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
       TrainRequest training = request.training;
       training.precision = precision;
       training.training.count_lost_updates = true;
+      training.training.norms = GradientNorms::always;
       training.model_options.seed += static_cast<std::uint64_t>(seed);
       CurveRecorder recorder(parameters, energy.meter.get());
       TrainCallbacks recording = callbacks;

@@ -253,9 +253,11 @@ MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, 
   }
   const TrainingPrograms programs =
       training_programs(model.config, whole_step(precision, request.engine, blank.recompute));
-  return account({part(programs.step, blank.extent, {"loss"}), part(programs.norms, {}, output_names(programs.norms)),
-                  part(programs.update, {}, output_names(programs.update))},
-                 blank);
+  std::vector<Part> parts = {part(programs.step, blank.extent, {"loss"})};
+  for (const Program* segment : {&programs.norms, &programs.update}) {
+    if (!segment->nodes.empty()) parts.push_back(part(*segment, {}, output_names(*segment)));
+  }
+  return account(parts, blank);
 }
 
 }  // namespace assay

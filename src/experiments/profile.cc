@@ -51,7 +51,9 @@ Workload training_workload(const Model& model, const ProfileRequest& request, co
   w.trainer->set_batch(random_batch(model, request.extent, request.model_options.seed));
   w.trainer->set_seed(request.model_options.seed);
   warm_up(*w.trainer);
-  w.plans = {w.trainer->step_plan(), w.trainer->norm_plan(), w.trainer->update_plan()};
+  for (Plan* plan : {w.trainer->step_plan(), w.trainer->norm_plan(), w.trainer->update_plan()}) {
+    if (plan != nullptr) w.plans.push_back(plan);
+  }
   return w;
 }
 

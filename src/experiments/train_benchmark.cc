@@ -1,133 +1,17 @@
 #include "experiments/train_benchmark.h"
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 
 #include "base/error.h"
-#include "experiments/bench_record.h"
 #include "experiments/probe.h"
 #include "experiments/train_cell.h"
+#include "experiments/train_record.h"
 #include "measure/statistics.h"
 #include "results/rules.h"
 
 namespace assay {
 namespace {
-
-/// The steps behind a warm-up.
-std::vector<double> timed(const std::vector<double>& all, std::int64_t warmup) {
-  const auto skipped = std::min(static_cast<std::size_t>(warmup), all.size());
-  return {all.begin() + static_cast<std::ptrdiff_t>(skipped), all.end()};
-}
-
-struct PhaseFields {
-  std::optional<double> Record::*median;
-  std::optional<double> Record::*mean;
-  std::optional<double> Record::*deviation;
-};
-
-void record_phase(const std::vector<double>& samples, const PhaseFields& fields, Record& record) {
-  const std::optional<Summary> summary = summarise(samples);
-  if (!summary) return;
-  record.*fields.median = summary->median;
-  record.*fields.mean = summary->mean;
-  record.*fields.deviation = summary->standard_deviation;
-}
-
-/// The latency fields of a step are those of bench: a step is what is sampled.
-void record_steps(const std::vector<double>& steps, Record& record) {
-  const std::optional<Summary> summary = summarise(steps);
-  record.samples = static_cast<std::int64_t>(steps.size());
-  record.raw_ms = steps;
-  if (!summary) return;
-  record.median_ms = summary->median;
-  record.p10_ms = summary->p10;
-  record.p90_ms = summary->p90;
-  record.mean_ms = summary->mean;
-  record.std_ms = summary->standard_deviation;
-  if (summary->interval) {
-    record.ci_low_ms = summary->interval->low;
-    record.ci_high_ms = summary->interval->high;
-  }
-  record.repetitions = 1;
-  record.stopped_by = "rounds";
-  record.timed_runs = record.samples;
-  double total_ms = 0;
-  for (const double one : steps) total_ms += one;
-  record.timed_s = total_ms * 1e-3;
-}
-
-void record_speedup(const std::vector<double>& baseline, const std::vector<double>& mine, std::uint64_t seed,
-                    Record& record) {
-  const std::optional<Ratio> ratio = paired_ratio(baseline, mine, seed);
-  if (!ratio) return;
-  record.speedup = ratio->value;
-  if (ratio->interval) {
-    record.speedup_low = ratio->interval->low;
-    record.speedup_high = ratio->interval->high;
-  }
-}
-
-/// What the plans know. A backward costs twice its forward's products: one for each factor's gradient.
-void record_plans(const TrainCell& cell, const Variant& variant, Record& record) {
-  ProgramOptions program;
-  const double forward = model_flops(cell.model, program, cell.extent);
-  record.flops = variant.options.parts == StepParts::forward ? forward : 3 * forward;
-  record.peak_bytes = variant.needed_bytes;
-  if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return;
-  const Plan& plan = *variant.trainer->step_plan();
-  record.arena_bytes = plan.arena_bytes();
-  record.peak_bytes = variant.trainer->state().bytes() + plan.arena_bytes();
-  const Ledger ledger = plan.ledger();
-  record.inputs = ledger.inputs;
-  record.ledger = ledger.rows;
-  if (const Plan* update = variant.trainer->update_plan()) {
-    for (const LedgerRow& row : update->ledger().rows) record.ledger.push_back(row);
-  }
-  record_peaks(cell.facts, record);
-}
-
-Record blank(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
-  BenchRequest request;
-  request.engine.device = cell.request.device;
-  request.engine.fusion = variant.fusion;
-  request.model_options = cell.request.model_options;
-  Record record = blank_record(cell.model, request, cell.facts);
-  record.precision = variant.options.precision.name();
-  record.batch = cell.extent.batch;
-  record.seq = cell.extent.seq;
-  record.mode = name(variant.options.parts);
-  record.recompute = name(variant.options.recompute);
-  record.warmup_steps = warmup;
-  record.status = variant.status;
-  record.quality_status = "not asked";
-  if (!variant.reason.empty()) record.reason = variant.reason;
-  return record;
-}
-
-Record record_of(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
-  Record record = blank(cell, variant, warmup);
-  record_plans(cell, variant, record);
-  const StepTimes& times = variant.times;
-  if (variant.status != Status::ok && variant.status != Status::interrupted) return record;
-  record.prepare_ms = times.prepare_ms;
-  if (!times.step_ms.empty()) record.first_ms = times.prepare_ms + times.step_ms.front();
-  record.warm_up_ms = {times.step_ms.begin(),
-                       times.step_ms.begin() + std::min<std::ptrdiff_t>(warmup, std::ssize(times.step_ms))};
-  record_phase(timed(times.forward_ms, warmup),
-               {&Record::forward_ms, &Record::mean_forward_ms, &Record::std_forward_ms}, record);
-  record_phase(timed(times.backward_ms, warmup),
-               {&Record::backward_ms, &Record::mean_backward_ms, &Record::std_backward_ms}, record);
-  record_phase(timed(times.optimizer_ms, warmup),
-               {&Record::optimizer_ms, &Record::mean_optimizer_ms, &Record::std_optimizer_ms}, record);
-  const std::vector<double> steps = timed(times.step_ms, warmup);
-  record_phase(steps, {&Record::step_ms, &Record::mean_step_ms, &Record::std_step_ms}, record);
-  record_steps(steps, record);
-  const Variant& baseline = cell.variants.front();
-  if (baseline.precision == "fp32" && baseline.status == Status::ok)
-    record_speedup(timed(baseline.times.step_ms, warmup), steps, cell.request.model_options.seed, record);
-  derive(record);
-  return record;
-}
 
 std::string series(const std::vector<double>& values) {
   std::string text;
@@ -135,35 +19,78 @@ std::string series(const std::vector<double>& values) {
   return text;
 }
 
-/// What the first steps pay for, in words with their figures.
-Finding explain_warmup(const TrainCell& cell, const Variant& variant) {
-  const StepTimes& times = variant.times;
-  const double steady = median(times.step_ms);
+Finding about(const TrainCell& cell, const char* rule, const std::string& precision, std::string text) {
   Finding finding;
-  finding.rule = "warm-up";
+  finding.rule = rule;
   finding.model = cell.model.name;
   finding.batch = cell.extent.batch;
   finding.seq = cell.extent.seq;
-  finding.precision = variant.options.precision.name();
-  finding.text = fmt::format(
-      "steps in ms: {}. Before the first, {:.0f} ms went into weights, kernel choice and the plan. The first took "
-      "{:.2f}x the median and met {:.0f} page faults (first touch of gradients, moments and activations), the second "
-      "{:.2f}x "
-      "and {:.0f}.",
-      series(times.step_ms), times.prepare_ms, times.step_ms[0] / steady, times.page_faults[0],
-      times.step_ms[1] / steady, times.page_faults[1]);
+  finding.precision = precision;
+  finding.text = std::move(text);
   return finding;
+}
+
+std::string name_of(const Variant& variant) {
+  return variant.options.precision.name() + (variant.fusion == Fusion::off ? " unfused" : "");
+}
+
+/// What the first steps pay for, in words with their figures.
+std::string warmup_words(const Variant& variant) {
+  const std::vector<StepSample>& steps = variant.steps;
+  const std::vector<double> ms = steps_ms(variant, 0);
+  const double usual_ms = median(ms);
+  const auto faults = [&](std::size_t i) { return steps[i].after.page_faults - steps[i].before.page_faults; };
+  return fmt::format(
+      "{}: steps in ms: {}. Before the first, {:.0f} ms went into weights, kernel choice and the plan. The first took "
+      "{:.2f}x the median and met {} page faults (first touch of gradients, moments and activations), the second "
+      "{:.2f}x and {}.",
+      name_of(variant), series(ms), variant.prepare_ms, ms[0] / usual_ms, faults(0), ms[1] / usual_ms, faults(1));
+}
+
+/// What fusion changes, step by step: the same precision's variant without it over the one with it.
+std::string fusion_words(const TrainCell& cell, const Variant& fused, std::int64_t warmup) {
+  const auto other = std::find_if(cell.variants.begin(), cell.variants.end(), [&](const Variant& variant) {
+    return variant.precision == fused.precision && variant.fusion == Fusion::off && variant.group == fused.group;
+  });
+  if (fused.fusion == Fusion::off || other == cell.variants.end()) return "";
+  const auto ratio = paired_ratio(steps_ms(*other, warmup), steps_ms(fused, warmup), cell.request.model_options.seed);
+  if (!ratio) return "";
+  std::string text =
+      fmt::format("Fusion makes a step in {} {:.2f}x as fast", fused.options.precision.name(), ratio->value);
+  if (ratio->interval) text += fmt::format(", 95 % [{:.2f}x, {:.2f}x]", ratio->interval->low, ratio->interval->high);
+  return text + ".";
+}
+
+void add_findings(const TrainCell& cell, std::vector<Finding>& findings) {
+  const bool study = cell.request.warmups.size() > 1;
+  for (const Variant& variant : cell.variants) {
+    if (variant.status != Status::ok) continue;
+    const std::string precision = variant.options.precision.name();
+    if (study && variant.steps.size() > 2) findings.push_back(about(cell, "warm-up", precision, warmup_words(variant)));
+    const std::string fusion = fusion_words(cell, variant, most_warmup(cell.request));
+    if (!fusion.empty()) findings.push_back(about(cell, "fusion", precision, fusion));
+  }
 }
 
 void add_cell(TrainCell& cell, Document& document) {
   cell.variants = make_variants(cell);
   run_cell(cell);
-  const bool study = cell.request.warmups.size() > 1;
   for (const Variant& variant : cell.variants) {
     for (const std::int64_t warmup : cell.request.warmups) document.records.push_back(record_of(cell, variant, warmup));
-    if (study && variant.status == Status::ok && variant.times.step_ms.size() > 2)
-      document.findings.push_back(explain_warmup(cell, variant));
   }
+  add_findings(cell, document.findings);
+}
+
+/// Every record is judged; sentences are those of the longest warm-up, the same steps otherwise being told of again.
+void judge_all(const TrainBenchmarkRequest& request, Document& document) {
+  std::vector<Finding> kept = judge(document.records);
+  const auto shorter = [&](const Record& record) { return record.warmup_steps != most_warmup(request); };
+  if (std::any_of(document.records.begin(), document.records.end(), shorter)) {
+    std::vector<Record> longest;
+    std::remove_copy_if(document.records.begin(), document.records.end(), std::back_inserter(longest), shorter);
+    kept = judge(longest);
+  }
+  document.findings.insert(document.findings.begin(), kept.begin(), kept.end());
 }
 
 bool is_interrupted(const BenchCallbacks& callbacks) {
@@ -185,6 +112,10 @@ const char* name(StepParts parts) {
   return names[static_cast<std::size_t>(parts)];
 }
 
+std::int64_t most_warmup(const TrainBenchmarkRequest& request) {
+  return *std::max_element(request.warmups.begin(), request.warmups.end());
+}
+
 Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& source,
                          const BenchCallbacks& callbacks) {
   check(request);
@@ -194,6 +125,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
     for (const std::int64_t seq : request.seqs) check_extent(model, {request.batches.front(), seq});
   }
   const MachineFacts facts = source();
+  Power power = find_power(request.root);
   Document document;
   document.machine = machine_json(facts);
   for (const Model& model : models) {
@@ -201,7 +133,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
     for (const std::int64_t batch : request.batches) {
       for (const std::int64_t seq : request.seqs) {
         if (is_interrupted(callbacks)) break;
-        TrainCell cell = {model, {batch, seq}, request, facts, callbacks, {}};
+        TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}};
         add_cell(cell, document);
       }
     }
@@ -209,6 +141,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
     const std::string weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
     for (std::size_t i = first; i < document.records.size(); ++i) document.records[i].weights = weights;
   }
+  judge_all(request, document);
   return document;
 }
 

@@ -24,11 +24,15 @@ struct TrainBenchmarkRequest {
   std::string device = "cpu";
   std::string overrides;
   ModelOptions model_options;
+  std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
 };
+/// The longest of its warm-ups.
+std::int64_t most_warmup(const TrainBenchmarkRequest& request);
 
 /// Times forward, backward and update of training steps on random tokens, each phase by its own clock readings inside
 /// one step. The variants of one (model, batch, sequence) run interleaved, a step each in random order, where memory
 /// holds all of them; else one after the other. What does not fit is a row, predicted before anything is allocated.
+/// Every record is judged.
 Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& facts,
                          const BenchCallbacks& callbacks);
 

@@ -1,7 +1,5 @@
 #include "experiments/train_cell.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "experiments/training_step.h"
 
 namespace assay {
 namespace {
@@ -38,51 +37,35 @@ void predict(const TrainCell& cell, Variant& variant) {
                                format_bytes(static_cast<double>(available)));
 }
 
-/// Random tokens: what is timed does not depend on them.
-TrainingBatch random_batch(const TrainCell& cell) {
-  Random random(cell.request.model_options.seed, 0x7a);
-  TrainingBatch batch;
-  batch.extent = cell.extent;
-  const std::int64_t count = cell.extent.batch * cell.extent.seq;
-  for (std::int64_t i = 0; i < count; ++i)
-    batch.input_ids.push_back(
-        static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(cell.model.config.vocab_size))));
-  if (cell.model.config.task == Task::language_model) {
-    batch.labels = shifted_labels(batch.input_ids, batch.extent);
-  } else {
-    for (std::int64_t i = 0; i < cell.extent.batch; ++i)
-      batch.labels.push_back(
-          static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(cell.model.config.labels))));
+/// A meter that stops answering ends the metering of all variants; times stay good.
+Reading read(const TrainCell& cell) {
+  Reading reading{now_s(), 0};
+  EnergySource& source = cell.power.source;
+  if (!source.meter) return reading;
+  try {
+    reading.joules = source.meter->read_j();
+  } catch (const Error& error) {
+    cell.power = {{nullptr, fmt::format("no meter: {}", error.what())}, std::nullopt};
   }
-  return batch;
+  return reading;
 }
 
-double faults_so_far() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_minflt + usage.ru_majflt);
-}
-
-double ms_between(double begin_s, double end_s) {
-  return (end_s - begin_s) * 1e3;
-}
-
-void run_step(Variant& variant) {
-  StepTimes& times = variant.times;
-  const double faults = faults_so_far();
-  const double begin = now_s();
+/// The meter is read inside the step: some ten microseconds a phase, where there is one.
+void run_step(const TrainCell& cell, Variant& variant) {
+  const StepParts parts = variant.options.parts;
+  const auto number = static_cast<std::int64_t>(variant.steps.size());
+  StepSample& sample = variant.steps.emplace_back();
+  sample.before = read_counters(cell.request.root);
+  sample.readings[0] = read(cell);
   variant.trainer->forward();
-  const double forward = now_s();
-  if (variant.options.parts != StepParts::forward) variant.trainer->backward();
-  const double backward = now_s();
-  if (variant.options.parts == StepParts::whole)
-    variant.trainer->update(static_cast<std::int64_t>(times.step_ms.size()));
-  const double end = now_s();
-  times.forward_ms.push_back(ms_between(begin, forward));
-  if (variant.options.parts != StepParts::forward) times.backward_ms.push_back(ms_between(forward, backward));
-  if (variant.options.parts == StepParts::whole) times.optimizer_ms.push_back(ms_between(backward, end));
-  times.step_ms.push_back(ms_between(begin, end));
-  times.page_faults.push_back(faults_so_far() - faults);
+  sample.readings[1] = read(cell);
+  if (parts != StepParts::forward) variant.trainer->backward();
+  sample.readings[2] = parts == StepParts::forward ? sample.readings[1] : read(cell);
+  if (parts == StepParts::whole) variant.trainer->update(number);
+  sample.readings[3] = parts == StepParts::whole ? read(cell) : sample.readings[2];
+  sample.after = read_counters(cell.request.root);
+  sample.frequency_mhz = read_frequency_mhz(cell.request.root);
+  sample.temperature_c = read_temperature_c(cell.request.root);
 }
 
 void prepare(const TrainCell& cell, Variant& variant) {
@@ -90,23 +73,19 @@ void prepare(const TrainCell& cell, Variant& variant) {
   try {
     variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
                                                 find_backend(cell.request.device), cell.facts);
-    variant.trainer->set_batch(random_batch(cell));
+    variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
   } catch (const OutOfMemory& error) {
     variant.status = Status::oom;
     variant.reason = error.what();
     variant.trainer.reset();
   }
-  variant.times.prepare_ms = ms_between(begin, now_s());
-}
-
-std::int64_t most_warmup(const TrainBenchmarkRequest& request) {
-  return *std::max_element(request.warmups.begin(), request.warmups.end());
+  variant.prepare_ms = (now_s() - begin) * 1e3;
 }
 
 /// The first step tells what the others will take.
 void refuse_what_is_slow(const TrainCell& cell, Variant& variant) {
   const auto count = static_cast<double>(most_warmup(cell.request) + cell.request.steps);
-  const double expected_s = variant.times.step_ms.front() * 1e-3 * count;
+  const double expected_s = variant.steps.front().step_ms() * 1e-3 * count;
   if (expected_s <= cell.request.seconds) return;
   variant.status = Status::too_slow;
   variant.reason = fmt::format("{:.0f} steps would take {:.0f} s, allowed are {:.0f} (--seconds)", count, expected_s,
@@ -127,9 +106,9 @@ void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
     double round_s = 0;
     for (Variant* variant : together) {
       if (variant->trainer == nullptr || is_interrupted(cell)) continue;
-      run_step(*variant);
+      run_step(cell, *variant);
       if (round == 0) refuse_what_is_slow(cell, *variant);
-      round_s += variant->times.step_ms.back() * 1e-3;
+      round_s += variant->steps.back().step_ms() * 1e-3;
     }
     if (cell.callbacks.progress) {
       cell.callbacks.progress(fmt::format("{} {} x {}", cell.model.name, cell.extent.batch, cell.extent.seq),
@@ -179,7 +158,10 @@ void run_cell(TrainCell& cell) {
     const std::size_t end = fit ? all.size() : first + 1;
     const std::vector<Variant*> group(all.begin() + static_cast<std::ptrdiff_t>(first),
                                       all.begin() + static_cast<std::ptrdiff_t>(end));
-    for (Variant* variant : group) prepare(cell, *variant);
+    for (Variant* variant : group) {
+      variant->group = static_cast<std::int64_t>(first) + 1;
+      prepare(cell, *variant);
+    }
     run_rounds(cell, group);
     if (!fit) group.front()->trainer.reset();
   }

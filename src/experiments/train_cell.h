@@ -1,24 +1,40 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "experiments/bench_group.h"
 #include "experiments/train_benchmark.h"
+#include "measure/conditions.h"
 #include "model/model.h"
 #include "training/trainer.h"
 
 namespace assay {
 
-/// Times of one variant's steps in ms, in order, the warm-up included.
-struct StepTimes {
-  double prepare_ms = 0;  ///< Weights, state and plan.
-  std::vector<double> forward_ms;
-  std::vector<double> backward_ms;
-  std::vector<double> optimizer_ms;
-  std::vector<double> step_ms;  ///< By its own two readings, not by a sum.
-  std::vector<double> page_faults;
+/// Clock and meter between two phases.
+struct Reading {
+  double at_s = 0;
+  double joules = 0;  ///< 0 without a meter.
+};
+
+/// Forward, backward, update.
+constexpr std::size_t step_phases = 3;
+
+/// What was read of one step. A phase that the options leave out ends when it begins.
+struct StepSample {
+  std::array<Reading, step_phases + 1> readings;  ///< Before the step, and after each phase.
+  Counters before;
+  Counters after;
+  std::optional<double> frequency_mhz;  ///< After it.
+  std::optional<double> temperature_c;
+
+  double phase_ms(std::size_t phase) const { return (readings[phase + 1].at_s - readings[phase].at_s) * 1e3; }
+  double phase_j(std::size_t phase) const { return readings[phase + 1].joules - readings[phase].joules; }
+  double step_ms() const { return (readings.back().at_s - readings.front().at_s) * 1e3; }
+  double step_j() const { return readings.back().joules - readings.front().joules; }
 };
 
 /// One way to train one model at one shape.
@@ -30,7 +46,9 @@ struct Variant {
   Status status = Status::ok;
   std::string reason;
   std::unique_ptr<Trainer> trainer;
-  StepTimes times;
+  double prepare_ms = 0;          ///< Weights, state and plan.
+  std::vector<StepSample> steps;  ///< In order, the warm-up included.
+  std::int64_t group = 0;         ///< Variants that ran interleaved share it.
 };
 
 /// The variants of one model at one shape, and what is run.
@@ -40,6 +58,7 @@ struct TrainCell {
   const TrainBenchmarkRequest& request;
   const MachineFacts& facts;
   const BenchCallbacks& callbacks;
+  Power& power;
   std::vector<Variant> variants;
 };
 

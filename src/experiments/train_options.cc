@@ -19,18 +19,6 @@ const char* word(Schedule::Shape shape) {
   return "?";
 }
 
-const char* word(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::none:
-      return "none";
-    case Recompute::attention:
-      return "attention";
-    case Recompute::block:
-      return "block";
-  }
-  return "?";
-}
-
 Json of_optimizer(const OptimizerOptions& o) {
   return {{"--optimizer", o.kind == OptimizerKind::adamw ? "adamw" : "sgd"},
           {"--lr", o.learning_rate},
@@ -75,7 +63,7 @@ Json recorded_options(const TrainRequest& request, const TrainingOptions& option
   json["--precision"] = options.precision.name();
   json["--device"] = request.engine.device;
   json["--fusion"] = options.fusion == Fusion::on ? "on" : "off";
-  json["--recompute"] = word(options.recompute);
+  json["--recompute"] = name(options.recompute);
   json["--dropout"] = options.dropout;
   json["--accumulate"] = request.accumulate;
   json["--labels"] = request.labels;

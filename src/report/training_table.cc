@@ -45,15 +45,16 @@ struct TrainingColumn {
 constexpr TrainingColumn columns[] = {
     {"seq", [](const Record& r) { return std::to_string(r.seq); }},
     {"precision", [](const Record& r) { return r.fusion == "on" ? r.precision : r.precision + " unfused"; }},
-    {"warm-up", [](const Record& r) { return std::to_string(r.warmup_steps.value_or(0)); }},
+    {"warm", [](const Record& r) { return std::to_string(r.warmup_steps.value_or(0)); }},
     {"forward", [](const Record& r) { return with_deviation(r.mean_forward_ms, r.std_forward_ms); }},
     {"backward", [](const Record& r) { return with_deviation(r.mean_backward_ms, r.std_backward_ms); }},
     {"update", [](const Record& r) { return with_deviation(r.mean_optimizer_ms, r.std_optimizer_ms); }},
     {"step: median [95 %]", interval},
     {"speed-up", speedup},
     {"tokens/s", [](const Record& r) { return r.tokens_per_s ? format_significant(*r.tokens_per_s) : absent; }},
-    {"of peak", [](const Record& r) { return r.peak_share ? fmt::format("{:.0f} %", *r.peak_share * 100) : absent; }},
-    {"peak GB", [](const Record& r) { return gigabytes(r.peak_bytes); }},
+    {"peak", [](const Record& r) { return r.peak_share ? fmt::format("{:.0f} %", *r.peak_share * 100) : absent; }},
+    {"GB", [](const Record& r) { return gigabytes(r.peak_bytes); }},
+    {"trust", [](const Record& r) { return r.trust.value_or(absent); }},
 };
 constexpr std::size_t named_columns = 3;  ///< Those that a row without a measurement has too.
 
@@ -72,6 +73,59 @@ std::string line(const Row& row, const std::vector<std::size_t>& widths) {
   std::string text;
   for (std::size_t i = 0; i < row.size(); ++i) text += pad_left(row[i], widths[i]) + (i + 1 < row.size() ? "  " : "");
   return text + "\n";
+}
+
+/// "mixed-bf16 unfused, 4 x 128, warm-up 5".
+std::string row_name(const Record& r) {
+  return fmt::format("{}{}, {} x {}, warm-up {}", r.precision, r.fusion == "on" ? "" : " unfused", r.batch, r.seq,
+                     r.warmup_steps.value_or(0));
+}
+
+std::string indented(const std::string& text) {
+  return "  " + wrap(text, 118, 4) + "\n";
+}
+
+/// "J a step: 0.51 forward, 1.10 backward, 0.20 update"; a phase that the meter cannot tell is left out.
+std::string energy_line(const Record& r) {
+  if (!r.energy_j) return "";
+  const auto batch = static_cast<double>(r.batch);
+  std::string text = fmt::format("{}: {} J a step", row_name(r), format_significant(*r.energy_j * batch));
+  if (r.energy_net_j) text += fmt::format(", {} above idle", format_significant(*r.energy_net_j * batch));
+  const std::pair<const char*, std::optional<double>> phases[] = {
+      {"forward", r.forward_energy_j}, {"backward", r.backward_energy_j}, {"update", r.optimizer_energy_j}};
+  for (const auto& [phase, energy_j] : phases) {
+    if (energy_j) text += fmt::format(", {} {}", phase, format_significant(*energy_j * batch));
+  }
+  if (r.energy_short_share.value_or(0) > 0)
+    text += fmt::format("; {:.0f} % of the steps are too short for the meter", 100 * *r.energy_short_share);
+  return indented(text);
+}
+
+std::string energy_notes(std::span<const Record> records) {
+  std::string text;
+  for (const Record& record : records) {
+    if (record.samples > 0 && text.empty()) text = indented(record.energy_status);
+  }
+  for (const Record& record : records) text += energy_line(record);
+  return text.empty() ? "" : "Energy\n" + text + "\n";
+}
+
+std::string trust_notes(std::span<const Record> records) {
+  std::string text;
+  for (const Record& record : records) {
+    if (!record.trust || *record.trust == "A") continue;
+    for (const std::string& reason : record.trust_reasons)
+      text += indented(fmt::format("{}: {}", row_name(record), reason));
+  }
+  return text.empty() ? "" : "Trust below A\n" + text + "\n";
+}
+
+std::string sentences(const Document& document, RuleKind kind, const char* title) {
+  std::string text;
+  for (const Finding& finding : document.findings) {
+    if (finding.kind == kind) text += indented(finding.text);
+  }
+  return text.empty() ? "" : fmt::format("{}\n{}\n", title, text);
 }
 
 bool one_table(const Record& a, const Record& b) {
@@ -114,13 +168,17 @@ std::string training_report(const Document& document) {
     std::size_t end = first;
     while (end < records.size() && one_table(records[first], records[end])) ++end;
     const Record& r = records[first];
-    text += fmt::format("{} ({} parameters), batch {}, {}, recompute {}, {}, {} threads; times in ms, mean ± std\n\n",
-                        r.model, format_count(r.parameters), r.batch, r.mode, r.recompute, r.device, r.threads);
+    text += fmt::format(
+        "{} ({} parameters), batch {}, {}, recompute {}, {}, {} threads\ntimes in ms, mean ± std; peak: share of the "
+        "best matmul measured here; GB: predicted peak of memory\n\n",
+        r.model, format_count(r.parameters), r.batch, r.mode, r.recompute, r.device, r.threads);
     text += table(records.subspan(first, end - first)) + "\n";
     first = end;
   }
-  for (const Finding& finding : document.findings)
-    text += wrap(fmt::format("{} {}: {}", finding.model, finding.precision, finding.text), 120, 2) + "\n";
+  text += energy_notes(records) + trust_notes(records);
+  text += sentences(document, RuleKind::finding, "Findings");
+  text += sentences(document, RuleKind::expectation, "Expectations");
+  text.pop_back();
   return text;
 }
 

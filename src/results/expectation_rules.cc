@@ -65,8 +65,9 @@ Judgement expects_size(const Cell& cell, const Record& row) {
 constexpr double matrix_unit_ratio = 1.5;
 
 Judgement order_sentence(const Record& base, const Record& mixed, const Record& pure) {
-  const std::string what = fmt::format("latency {} {} > {} {} > {} {}", base.precision, milliseconds(base),
-                                       mixed.precision, milliseconds(mixed), pure.precision, milliseconds(pure));
+  const std::string what =
+      fmt::format("{} {} {} > {} {} > {} {}", is_training(base) ? "time" : "latency", base.precision,
+                  milliseconds(base), mixed.precision, milliseconds(mixed), pure.precision, milliseconds(pure));
   const bool base_slowest = *base.median_ms > *mixed.median_ms;
   if (base_slowest && *mixed.median_ms > *pure.median_ms) return expected(what);
   if (!base_slowest) {
@@ -74,6 +75,10 @@ Judgement order_sentence(const Record& base, const Record& mixed, const Record& 
                       fmt::format("the casts of {} cost more than its matmuls save at this shape", mixed.precision));
   }
   const char* apart = is_tie(mixed, pure) ? "the two are not told apart; " : "";
+  if (is_training(mixed)) {
+    return unexpected(what, fmt::format("{}casting its weights anew each step costs {} less than it was expected to",
+                                        apart, mixed.precision));
+  }
   const char* casts =
       mixed.casts == "once" ? "both run the same matmuls on packed 16-bit weights" : "casting is cheap here";
   return unexpected(what, fmt::format("{}{}, and {} casts nothing around its norms and sums, which are f32 already",

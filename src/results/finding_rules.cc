@@ -107,7 +107,7 @@ Judgement says_first_call(const Cell& cell, const Record&) {
   }
   if (!worst) return {};
   return {fmt::format(
-              "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the latency.",
+              "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the figures.",
               worst->precision, format_significant(*worst->first_ms), times(most)),
           {}};
 }
@@ -130,7 +130,8 @@ std::string speed_of(const Record& row) {
 
 std::string for_latency(const Cell& cell) {
   const Record* fastest = best_of(cell.measured, is_faster);
-  std::string text = fmt::format("for latency {} ({})", fastest->precision, speed_of(*fastest));
+  const char* aim = is_training(*fastest) ? "for time" : "for latency";
+  std::string text = fmt::format("{} {} ({})", aim, fastest->precision, speed_of(*fastest));
   for (const Record* row : cell.measured) {
     if (row == fastest) continue;
     if (!were_interleaved(*row, *fastest)) {
@@ -151,7 +152,7 @@ std::vector<const Record*> rows_that_are(const Cell& cell, Equivalence wanted) {
 }
 
 std::string for_quality(const Cell& cell) {
-  if (!cell.baseline) return "";
+  if (!cell.baseline || is_training(*cell.baseline)) return "";
   const bool any = std::any_of(cell.measured.begin(), cell.measured.end(),
                                [](const Record* row) { return quality_equivalence(*row).has_value(); });
   if (!any) return "for quality no advice (no scores against the baseline)";
@@ -182,16 +183,25 @@ Judgement says_doubtful(const Cell& cell, const Record&) {
   return {fmt::format("Nothing is concluded from {}: grade D.", names), {}};
 }
 
-std::string for_size(const Cell& cell) {
+/// The row with the fewest bytes, the faster one where two have as many; null where none says.
+const Record* smallest_by(const Cell& cell, std::optional<std::int64_t> Record::*bytes) {
   std::vector<const Record*> sized;
   for (const Record* row : cell.measured) {
-    if (row->model_bytes) sized.push_back(row);
+    if (row->*bytes) sized.push_back(row);
   }
-  const Record* smallest = best_of(sized, [](const Record* a, const Record* b) {
-    return *a->model_bytes < *b->model_bytes || (*a->model_bytes == *b->model_bytes && is_faster(a, b));
+  return best_of(sized, [&](const Record* a, const Record* b) {
+    return *(a->*bytes) < *(b->*bytes) || (*(a->*bytes) == *(b->*bytes) && is_faster(a, b));
   });
+}
+
+/// A model is kept in its stored size, and trained in the peak of a step.
+std::string for_size(const Cell& cell) {
+  const bool training = is_training(*cell.measured.front());
+  const auto bytes = training ? &Record::peak_bytes : &Record::model_bytes;
+  const Record* smallest = smallest_by(cell, bytes);
   if (!smallest) return "";
-  return fmt::format("for size {} ({})", smallest->precision, megabytes(static_cast<double>(*smallest->model_bytes)));
+  return fmt::format("for {} {} ({})", training ? "memory" : "size", smallest->precision,
+                     megabytes(static_cast<double>(*(smallest->*bytes))));
 }
 
 Judgement says_advice(const Cell& cell, const Record& first) {
@@ -208,7 +218,7 @@ constexpr auto finding = RuleKind::finding;
 constexpr Rule findings[] = {
     {"advice", finding, ' ', RuleScope::cell, "median_ms; quality fields; model_bytes",
      "The fastest precision, the fastest one whose quality equals the baseline's (the interval of its change lies "
-     "within 0.01 nat or 1 point), and the smallest.",
+     "within 0.01 nat or 1 point), and the smallest; in training the fastest and the one with the lowest peak.",
      says_advice},
     {"slower", finding, ' ', RuleScope::row, "speedup, speedup_high, ledger, matmul peaks",
      "A precision is slower than the baseline (the whole interval below 1), and why.", says_slower},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "results/rule_tables.h"
 
@@ -35,6 +36,41 @@ Judgement says_bandwidth(const Cell&, const Record& row) {
           {}};
 }
 
+/// One phase of a training step against its matrix products.
+Judgement phase_sentence(const char* phase, std::optional<double> phase_ms, std::optional<double> least_ms) {
+  if (!least_ms || phase_ms.value_or(0) <= 0 || *least_ms <= tolerance * *phase_ms) return {};
+  return {fmt::format("its {} of {} ms is {} the rate that the instructions of its matrix products reach", phase,
+                      format_significant(*phase_ms), times(*least_ms / *phase_ms)),
+          {}};
+}
+
+Judgement says_phase_peak(const Cell&, const Record& row) {
+  if (are_peaks_busy(row)) return {};
+  const Judgement forward = phase_sentence("forward", row.forward_ms, row.forward_instruction_ms);
+  return forward.text.empty() ? phase_sentence("backward", row.backward_ms, row.backward_instruction_ms) : forward;
+}
+
+/// Means add up where medians need not; phases and step are readings of one clock.
+Judgement says_phases(const Cell&, const Record& row) {
+  if (!row.mean_forward_ms || row.mean_step_ms.value_or(0) <= 0) return {};
+  const double sum_ms = *row.mean_forward_ms + row.mean_backward_ms.value_or(0) + row.mean_optimizer_ms.value_or(0);
+  if (std::abs(sum_ms / *row.mean_step_ms - 1) <= 0.01) return {};
+  return {fmt::format("its phases take {} ms together, its step {} ms", format_significant(sum_ms, 4),
+                      format_significant(*row.mean_step_ms, 4)),
+          {}};
+}
+
+Judgement says_update_bandwidth(const Cell&, const Record& row) {
+  if (!row.optimizer_bytes_read || !row.cache_bytes || row.optimizer_ms.value_or(0) <= 0) return {};
+  if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
+  const double from_memory = std::max(0.0, *row.optimizer_bytes_read - *row.cache_bytes);
+  const double rate = from_memory / (*row.optimizer_ms * 1e-3);
+  if (rate <= tolerance * *row.bandwidth_bytes_per_s) return {};
+  return {fmt::format("its update would have read parameters, gradients and moments at {}/s; {}/s was measured here",
+                      format_bytes(rate), format_bytes(*row.bandwidth_bytes_per_s)),
+          {}};
+}
+
 Judgement says_power(const Cell&, const Record& row) {
   if (!row.power_w || !row.power_limit_w || *row.power_w <= *row.power_limit_w) return {};
   return {fmt::format("{} W is above the limit of {} W", format_significant(*row.power_w),
@@ -64,6 +100,14 @@ constexpr Rule gates[] = {
      says_instruction_peak},
     {"bandwidth", gate, 'D', row, "weight_bytes_read, cache_bytes, bandwidth_bytes_per_s, median_ms",
      "Weights beyond the last-level cache read at above 1.05x the measured bandwidth.", says_bandwidth},
+    {"phase_peak", gate, 'D', row,
+     "forward_ms, forward_instruction_ms, backward_ms, backward_instruction_ms, peaks_measured_share",
+     "The same of a training step's forward or backward.", says_phase_peak},
+    {"phase_sum", gate, 'D', row, "mean_forward_ms, mean_backward_ms, mean_optimizer_ms, mean_step_ms",
+     "The phases of a training step do not add up to it, within 1 %.", says_phases},
+    {"update_bandwidth", gate, 'D', row, "optimizer_bytes_read, cache_bytes, bandwidth_bytes_per_s, optimizer_ms",
+     "An update that reads what it must, beyond the caches, at above 1.05x the measured bandwidth.",
+     says_update_bandwidth},
     {"power_limit", gate, 'D', row, "power_w, power_limit_w", "Power above the limit of the board.", says_power},
     {"size_16_bit", gate, 'D', row, "model_bytes of the row and of the baseline",
      "A 16-bit model larger than its 32-bit one; not asked of overrides by role.", says_size},

@@ -90,6 +90,9 @@ struct Record {
   std::optional<double> step_ms;
   std::optional<double> mean_step_ms;
   std::optional<double> std_step_ms;
+  std::optional<double> forward_instruction_ms;
+  std::optional<double> backward_instruction_ms;
+  std::optional<double> optimizer_bytes_read;
 
   // Rates; filled by derive().
   std::optional<double> samples_per_s;
@@ -124,6 +127,9 @@ struct Record {
   // Energy.
   std::optional<double> energy_j;
   std::optional<double> energy_net_j;
+  std::optional<double> forward_energy_j;
+  std::optional<double> backward_energy_j;
+  std::optional<double> optimizer_energy_j;
   std::optional<double> power_w;
   std::optional<double> idle_power_w;
   std::optional<double> energy_short_share;

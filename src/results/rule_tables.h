@@ -46,6 +46,8 @@ bool are_peaks_busy(const Record& record);
 bool were_interleaved(const Record& a, const Record& b);
 /// Rate of the row's matmul over the baseline's; absent where not both were measured.
 std::optional<double> matmul_ratio(const Record& record);
+/// Whether a sample is a step of training or a part of one.
+bool is_training(const Record& record);
 /// Whether two measured rows' intervals of the median overlap, or one has none.
 bool is_tie(const Record& a, const Record& b);
 

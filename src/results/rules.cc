@@ -21,7 +21,7 @@ std::vector<Rule> all_rules() {
 
 auto key_of(const Record& record) {
   return std::tie(record.model, record.weights, record.device, record.batch, record.seq, record.threads, record.logits,
-                  record.fusion, record.casts);
+                  record.fusion, record.casts, record.mode, record.recompute, record.warmup_steps);
 }
 
 /// Cells in the order in which their first rows stand.
@@ -205,6 +205,10 @@ bool were_interleaved(const Record& a, const Record& b) {
 std::optional<double> matmul_ratio(const Record& record) {
   if (record.matmul_peak_gflops.value_or(0) <= 0 || record.baseline_matmul_peak_gflops.value_or(0) <= 0) return {};
   return *record.matmul_peak_gflops / *record.baseline_matmul_peak_gflops;
+}
+
+bool is_training(const Record& record) {
+  return record.mode != Record{}.mode;
 }
 
 bool is_tie(const Record& a, const Record& b) {

@@ -97,6 +97,28 @@ TEST(Gate, WhatPhysicsForbidsIsImpossibleAndGradedD) {
          r.power_limit_w = 125;
        },
        "130 W is above the limit of 125 W"},
+      {[](Record& r) {
+         r.forward_ms = 50;
+         r.forward_instruction_ms = 60;
+       },
+       "its forward of 50.0 ms is 1.20x the rate"},
+      {[](Record& r) {
+         r.backward_ms = 100;
+         r.backward_instruction_ms = 110;
+       },
+       "its backward of 100 ms is 1.10x the rate"},
+      {[](Record& r) {
+         r.mean_step_ms = 150;
+         r.mean_forward_ms = 50;
+         r.mean_backward_ms = -2.7;
+         r.mean_optimizer_ms = 100;
+       },
+       "its phases take 147.3 ms together, its step 150.0 ms"},
+      {[](Record& r) {
+         r.optimizer_ms = 50;
+         r.optimizer_bytes_read = 0.05 * 2e10 * 1.06 + 3.2e7;
+       },
+       "parameters, gradients and moments"},
   };
   for (const auto& one : cases) {
     const Record record = judged(one.change);
@@ -185,6 +207,11 @@ TEST(Trust, EachFactCapsTheGrade) {
        "B", "between 1.70x and 2.30x"},
       {[](Record& r) { r.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
       {[](Record& r) { r.stopped_by = "interrupted"; }, "C", "interrupted"},
+      {[](Record& r) {
+         r.warmup_steps = 1;
+         r.raw_ms.front() = 1.9 * *r.median_ms;
+       },
+       "B", "the first step after a warm-up of 1 took 1.90x the median"},
   };
   std::size_t rules_of_trust = 0;
   for (const Rule& rule : rules()) rules_of_trust += rule.kind == RuleKind::trust ? 1 : 0;
@@ -211,6 +238,31 @@ TEST(Findings, AdviceNamesTheBestForEachAim) {
   EXPECT_TRUE(says(text, "for latency int8 (30.0 ms, 5.00x)"));
   EXPECT_TRUE(says(text, "for speed at fp32's quality bf16 (40.0 ms, 3.75x)"));
   EXPECT_TRUE(says(text, "for size int8 (137 MB)"));
+}
+
+TEST(Findings, AdviceForTrainingIsOfTimeAndMemory) {
+  std::vector<Record> records = made_up_cell();
+  records.pop_back();
+  for (Record& record : records) {
+    record.mode = "step";
+    record.peak_bytes = 4 * *record.model_bytes;
+  }
+  const std::string advice = sentence(records, "advice");
+  EXPECT_TRUE(says(advice, "for time bf16 (40.0 ms, 3.75x)"));
+  EXPECT_TRUE(says(advice, "for memory bf16 (1076 MB)"));
+  EXPECT_EQ(advice.find("quality"), std::string::npos) << "nothing was scored";
+}
+
+TEST(Findings, RowsOfAnotherModeOrWarmUpAreNotCompared) {
+  const auto with = [](const std::function<void(Record&)>& change) {
+    std::vector<Record> records = {made_up_record("fp32", 150), compared(made_up_record("bf16", 300), 0.5, 0, 0)};
+    change(records[1]);
+    return sentence(records, "slower", "bf16");
+  };
+  EXPECT_TRUE(says(with([](Record&) {}), "bf16 is slower than fp32"));
+  EXPECT_EQ(with([](Record& r) { r.mode = "forward"; }), "");
+  EXPECT_EQ(with([](Record& r) { r.recompute = "block"; }), "");
+  EXPECT_EQ(with([](Record& r) { r.warmup_steps = 2; }), "");
 }
 
 TEST(Findings, NoDifferenceFoundIsNotEquality) {

@@ -103,6 +103,13 @@ Judgement says_unsteady(const Cell&, const Record& row) {
   return {"the warm-up had not become steady when its time was used up", {}};
 }
 
+Judgement says_short_warm_up(const Cell&, const Record& row) {
+  if (!row.warmup_steps || row.raw_ms.empty() || row.median_ms.value_or(0) <= 0) return {};
+  const double first = row.raw_ms.front() / *row.median_ms;
+  if (first <= 1.2) return {};
+  return {fmt::format("the first step after a warm-up of {} took {} the median", *row.warmup_steps, times(first)), {}};
+}
+
 Judgement says_tail(const Cell&, const Record& row) {
   if (!row.p90_ms || !row.p10_ms || !row.median_ms || *row.p90_ms - *row.p10_ms <= 0.3 * *row.median_ms) return {};
   return {fmt::format("the middle 80 % of the samples span {} to {} ms", format_significant(*row.p10_ms),
@@ -177,6 +184,9 @@ constexpr Rule trusts[] = {
     {"clock_moved", trust, 'B', row, "frequency_before_mhz, frequency_after_mhz",
      "The processors' clock changed by more than 5 %.", says_frequency},
     {"not_steady", trust, 'B', row, "steady", "The warm-up ended by time and not by its rule.", says_unsteady},
+    {"short_warm_up", trust, 'B', row, "warmup_steps, raw_ms, median_ms",
+     "The first step that counts took more than 1.2x the median: the warm-up asked for may be too short.",
+     says_short_warm_up},
     {"spread", trust, 'B', row, "p10_ms, p90_ms, median_ms",
      "90th and 10th percentile lie further apart than 30 % of the median.", says_tail},
     {"drift", trust, 'B', row, "raw_ms", "Medians of the two halves of the samples differ by more than 5 %.",

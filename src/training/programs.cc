@@ -88,6 +88,15 @@ Program update_program(const Program& step, const TrainingOptions& options) {
 
 }  // namespace
 
+bool scales_loss(const Precision& row) {
+  return row.operand == DType::f16 && row.master_weights;
+}
+
+bool takes_norms(const TrainingOptions& options) {
+  return options.norms == GradientNorms::always || options.optimizer.clip_norm > 0 ||
+         scales_loss(options.precision.row);
+}
+
 bool is_parameter(const Value& value) {
   return value.source == Source::state && !value.name.starts_with(gradient_prefix);
 }
@@ -97,7 +106,7 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
   TrainingPrograms programs;
   programs.step = step_program(config, options);
   if (options.parts != StepParts::whole) return programs;
-  programs.norms = norm_program(programs.step);
+  if (takes_norms(options)) programs.norms = norm_program(programs.step);
   programs.update = update_program(programs.step, options);
   return programs;
 }

@@ -10,6 +10,12 @@
 
 namespace assay {
 
+/// When the norm of the gradients is taken: it reads all of them once more, a fifth of what an update takes.
+enum class GradientNorms : std::uint8_t {
+  where_needed,  ///< By clipping, and by a dynamic loss scale, which has to know whether they are finite.
+  always
+};
+
 /// How far a step goes: what is not asked for is neither computed nor held.
 enum class StepParts : std::uint8_t { forward, forward_backward, whole };
 
@@ -21,6 +27,7 @@ struct TrainingOptions {
   Gradients gradients = Gradients::written;
   double dropout = 0;
   OptimizerOptions optimizer;
+  GradientNorms norms = GradientNorms::where_needed;
   bool count_lost_updates = false;
 };
 
@@ -29,7 +36,7 @@ struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.
   Program step;
-  /// Outputs norm.<parameter>, f32 (1): the norm of its gradient.
+  /// Outputs norm.<parameter>, f32 (1): the norm of its gradient. Empty where no norms are taken.
   Program norms;
   /// Inputs hyper f32 (4) and seed s32 (2) as op::adamw has them; writes the parameters and their moments. With
   /// count_lost_updates outputs lost.<parameter>, s32 (1).
@@ -38,6 +45,11 @@ struct TrainingPrograms {
 
 /// Throws a user error for a precision or model in which nothing can be trained.
 TrainingPrograms training_programs(const ModelConfig& config, const TrainingOptions& options);
+
+/// Whether the precision trains with a loss scale that adapts itself: f16 products over f32 weights.
+bool scales_loss(const Precision& row);
+/// Whether a step with these options takes the norm of its gradients.
+bool takes_norms(const TrainingOptions& options);
 
 /// Whether the value is a parameter of a step program: state, and no gradient.
 bool is_parameter(const Value& value);

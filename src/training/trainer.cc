@@ -18,8 +18,7 @@ std::vector<std::string> output_names(const Program& program) {
 }
 
 LossScale::Mode scaling_of(const Precision& row) {
-  const bool scaled = row.operand == DType::f16 && row.master_weights;
-  return scaled ? LossScale::Mode::dynamic : LossScale::Mode::fixed_at_one;
+  return scales_loss(row) ? LossScale::Mode::dynamic : LossScale::Mode::fixed_at_one;
 }
 
 void set_scalar(Plan& plan, const std::string& name, float value) {
@@ -60,11 +59,14 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
   step_ = instance(programs_.step);
   load_parameters(weights);
   if (options.parts != StepParts::whole) return;
-  norms_ = instance(programs_.norms);
+  const auto plan = [&](Instance& segment, const Program& program) {
+    return std::make_unique<Plan>(segment, PlanOptions{.outputs = output_names(program), .state = &state_});
+  };
   update_ = instance(programs_.update);
-  norm_plan_ = std::make_unique<Plan>(*norms_, PlanOptions{.outputs = output_names(programs_.norms), .state = &state_});
-  update_plan_ =
-      std::make_unique<Plan>(*update_, PlanOptions{.outputs = output_names(programs_.update), .state = &state_});
+  update_plan_ = plan(*update_, programs_.update);
+  if (!takes_norms(options)) return;
+  norms_ = instance(programs_.norms);
+  norm_plan_ = plan(*norms_, programs_.norms);
 }
 
 void Trainer::refuse_what_does_not_fit(const MachineFacts& facts) const {
@@ -126,7 +128,8 @@ void Trainer::clear_gradients() {
   }
 }
 
-double Trainer::gradient_norm() {
+std::optional<double> Trainer::gradient_norm() {
+  if (norm_plan_ == nullptr) return std::nullopt;
   norm_plan_->run();
   double squares = 0;
   for (const std::string& name : norm_plan_->options().outputs) {
@@ -142,12 +145,12 @@ UpdateResult Trainer::update(std::int64_t step) {
   result.gradient_norm = gradient_norm();
   result.loss_scale = loss_scale_.scale();
   result.learning_rate = optimizer.learning_rate * rate_share(optimizer.schedule, step);
-  result.skipped = !loss_scale_.accept(std::isfinite(result.gradient_norm));
+  result.skipped = !loss_scale_.accept(std::isfinite(result.gradient_norm.value_or(0)));
   if (result.skipped) return result;
   const auto t = static_cast<double>(++updates_);
   // As torch.nn.utils.clip_grad_norm_: the norm is made a little larger, and nothing is scaled up.
   const double clip =
-      optimizer.clip_norm > 0 ? std::min(1.0, optimizer.clip_norm / (result.gradient_norm + 1e-6)) : 1.0;
+      optimizer.clip_norm > 0 ? std::min(1.0, optimizer.clip_norm / (*result.gradient_norm + 1e-6)) : 1.0;
   const float hyper[] = {static_cast<float>(result.learning_rate), static_cast<float>(1 - std::pow(optimizer.beta1, t)),
                          static_cast<float>(1 - std::pow(optimizer.beta2, t)),
                          static_cast<float>(clip / result.loss_scale)};

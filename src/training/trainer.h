@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,9 +27,11 @@ std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, E
 
 /// What an update did.
 struct UpdateResult {
-  double gradient_norm = 0;  ///< Over all parameters, before clipping, without the loss scale; may be infinite or NaN.
-  double loss_scale = 1;     ///< With which the gradients were made.
-  bool skipped = false;      ///< Gradients were not finite and the loss scale is dynamic.
+  /// Over all parameters, before clipping, without the loss scale; may be infinite or NaN. Absent where the options
+  /// take none.
+  std::optional<double> gradient_norm;
+  double loss_scale = 1;  ///< With which the gradients were made.
+  bool skipped = false;   ///< Gradients were not finite and the loss scale is dynamic.
   double learning_rate = 0;
   std::int64_t lost = 0;  ///< Elements whose update was not zero and rounded to nothing; counted where asked for.
 };
@@ -51,7 +54,7 @@ class Trainer {
   void backward(double share = 1);
   /// Writes zeros over all gradients: with Gradients::added, before a step's first batch.
   void clear_gradients();
-  /// Norms, then the update. `step` counts from 0.
+  /// Norms where they are taken, then the update. `step` counts from 0.
   UpdateResult update(std::int64_t step);
 
   State& state() { return state_; }
@@ -61,7 +64,8 @@ class Trainer {
   /// Updates that were not skipped: what AdamW's corrections count.
   std::int64_t updates() const { return updates_; }
   void set_updates(std::int64_t updates) { updates_ = updates; }
-  /// Plans of the three segments; the first is that of the last batch. Null where the options leave a segment out.
+  /// Plans of the three segments; the first is that of the last batch. Null where the options leave a segment
+  /// out.
   Plan* step_plan() { return plan_; }
   Plan* norm_plan() { return norm_plan_.get(); }
   Plan* update_plan() { return update_plan_.get(); }
@@ -70,7 +74,7 @@ class Trainer {
   using PlanKey = std::pair<std::pair<std::int64_t, std::int64_t>, bool>;  ///< ((B, T), masked)
   void load_parameters(const Weights& weights);
   void refuse_what_does_not_fit(const MachineFacts& facts) const;
-  double gradient_norm();
+  std::optional<double> gradient_norm();
 
   TrainingOptions options_;
   TrainingPrograms programs_;

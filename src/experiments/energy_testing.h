@@ -1,0 +1,55 @@
+#pragma once
+
+// For tests only.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "hardware/recorded_tree.h"
+
+namespace assay {
+
+/// A powercap tree with one package whose counter runs at so many watts while the object lives.
+class RunningPackage {
+ public:
+  explicit RunningPackage(double watts) {
+    tree_.write(zone + "name", "package-0\n");
+    tree_.write(zone + "max_energy_range_uj", "1000000000000\n");
+    tree_.write(zone + "constraint_0_power_limit_uw", "10000000\n");
+    write_counter(0);
+    counter_ = std::thread([this, watts] {
+      const double begin_s = now_s();
+      while (!stop_) {
+        write_counter(watts * (now_s() - begin_s) * 1e6);
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      }
+    });
+  }
+  RunningPackage(const RunningPackage&) = delete;
+  RunningPackage& operator=(const RunningPackage&) = delete;
+  ~RunningPackage() {
+    stop_ = true;
+    counter_.join();
+  }
+  const RecordedTree& tree() const { return tree_; }
+  const std::filesystem::path& root() const { return tree_.root(); }
+
+ private:
+  void write_counter(double uj) const {
+    write_file_atomically(tree_.root() / (zone + "energy_uj"), fmt::format("{:.0f}\n", uj));
+  }
+
+  const std::string zone = "sys/class/powercap/intel-rapl:0/";
+  RecordedTree tree_;
+  std::atomic<bool> stop_ = false;
+  std::thread counter_;
+};
+
+}  // namespace assay
