@@ -22,8 +22,15 @@ class RecordedTree {
 
   const std::filesystem::path& root() const { return root_; }
   void write(const std::string& path, const std::string& text) const {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
+    const std::filesystem::path file = root_ / path;
+    if (!std::filesystem::exists(file)) {
+      std::filesystem::create_directories(file.parent_path());
+      std::ofstream(file) << text;
+      return;
+    }
+    // In place: some file systems wait for the disk where a file is cut to nothing first.
+    std::fstream(file, std::ios::in | std::ios::out) << text;
+    std::filesystem::resize_file(file, text.size());
   }
 
  private:

@@ -1,121 +1,64 @@
 #include "measure/energy.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "hardware/power_sources.h"
-#include "hardware/system_files.h"
+#include "base/units.h"
+#include "measure/statistics.h"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
+/// Two sound meters of one part differ by their calibration; 10 % is more than makers of either admit.
+constexpr double calibration = 0.1;
+/// Times between changes that are looked at; their median forgives a delayed look or two.
+constexpr std::size_t changes_watched = 8;
 
-/// One counter of the kernel's powercap tree, unwrapped.
-struct Zone {
-  fs::path counter;  ///< energy_uj
-  std::string name;
-  double range_uj = 0;  ///< The counter starts again at 0 beyond this.
-  std::int64_t last_uj = 0;
-  double sum_uj = 0;
-};
-
-/// RAPL as Linux shows it: counters in microjoules that the processor renews about every millisecond (Intel SDM vol.
-/// 3B, 15.10). Typical step: 61 uJ (2^-14 J); the file does not say, so the step of the file, 1 uJ, would flatter it.
-class Rapl : public EnergyMeter {
- public:
-  Rapl(std::vector<Zone> zones, std::optional<double> limit_w) : zones_(std::move(zones)) {
-    std::vector<std::string> names;
-    for (const Zone& zone : zones_) names.push_back(zone.name);
-    facts_ = {.name = "RAPL",
-              .scope = fmt::format("{}", fmt::join(names, ", ")),
-              .resolution_j = 0x1p-14 * static_cast<double>(zones_.size()),
-              .update_period_s = 1e-3,
-              .limit_w = limit_w};
-  }
-
-  const EnergyMeterFacts& facts() const override { return facts_; }
-
-  double read_j() override {
-    double sum_uj = 0;
-    for (Zone& zone : zones_) sum_uj += read_uj(zone);
-    return sum_uj * 1e-6;
-  }
-
- private:
-  static double read_uj(Zone& zone) {
-    const std::optional<std::int64_t> now_uj = read_number(zone.counter);
-    if (!now_uj) fail_lacking("{}: the energy counter stopped answering", zone.counter.string());
-    const auto step_uj = static_cast<double>(*now_uj - zone.last_uj);
-    zone.sum_uj += step_uj >= 0 ? step_uj : step_uj + zone.range_uj;
-    zone.last_uj = *now_uj;
-    return zone.sum_uj;
-  }
-
-  std::vector<Zone> zones_;
-  EnergyMeterFacts facts_;
-};
-
-/// The highest of a package's constraints (long and short term), watts.
-std::optional<double> package_limit_w(const fs::path& zone) {
-  std::optional<double> highest_uw;
-  for (const char* constraint : {"constraint_0", "constraint_1", "constraint_2"}) {
-    const auto limit_uw = read_number(zone / (std::string(constraint) + "_power_limit_uw"));
-    if (limit_uw && *limit_uw > 0) highest_uw = std::max(highest_uw.value_or(0), static_cast<double>(*limit_uw));
-  }
-  if (!highest_uw) return std::nullopt;
-  return *highest_uw * 1e-6;
+int rank(EnergyReach reach) {
+  constexpr std::array ranks = {-1, 0, 1, 2, -1, 3, 4};
+  return ranks[static_cast<std::size_t>(reach)];
 }
 
-/// Of all counted zones; absent where one of them says none.
-std::optional<double> limit_w(const std::vector<Zone>& zones) {
-  double sum_w = 0;
-  for (const Zone& zone : zones) {
-    const auto of_zone_w = package_limit_w(zone.counter.parent_path());
-    if (!of_zone_w) return std::nullopt;
-    sum_w += *of_zone_w;
-  }
-  return sum_w;
-}
-
-bool is_counted(const std::string& zone_name) {
-  return zone_name.starts_with("package") || zone_name == "dram";
+std::string reading(const EnergyMeterFacts& meter, const EnergySum& sum) {
+  return fmt::format("{} ({}) read {} J ± {}", meter.name, meter.scope, format_significant(sum.joules),
+                     format_significant(sum.uncertainty_j));
 }
 
 }  // namespace
 
-EnergySource find_energy_meter(const fs::path& root) {
-  const fs::path folder = root / "sys/class/powercap";
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) return {nullptr, fmt::format("no meter: {} is absent", folder.string())};
-  std::vector<Zone> zones;
-  std::string refusal = fmt::format("no meter: {} names no processor package", folder.string());
-  for (const RaplZone& found : find_rapl_zones(root)) {
-    if (!is_counted(found.domain)) continue;
-    const auto now_uj = read_number(found.counter());
-    if (now_uj && found.range_uj) {
-      zones.push_back({found.counter(), found.domain, static_cast<double>(*found.range_uj), *now_uj, 0});
-    } else {
-      refusal = fmt::format("no meter: {} may not be read by this user", found.counter().string());
-    }
-  }
-  if (zones.empty()) return {nullptr, refusal};
-  const std::optional<double> limit = limit_w(zones);
-  auto meter = std::make_unique<Rapl>(std::move(zones), limit);
-  std::string status = fmt::format("{}: {}", meter->facts().name, meter->facts().scope);
-  return {std::move(meter), std::move(status)};
+const char* name(EnergyReach reach) {
+  constexpr std::array names = {"other", "cores", "packages", "processor", "GPU", "platform", "machine"};
+  return names[static_cast<std::size_t>(reach)];
+}
+
+bool is_within(EnergyReach inner, EnergyReach outer) {
+  if (outer == EnergyReach::machine) return true;
+  return rank(inner) >= 0 && rank(outer) >= 0 && rank(inner) <= rank(outer);
 }
 
 double shortest_window_s(const EnergyMeterFacts& meter, double power_w) {
   const double for_steps_s = power_w > 0 ? meter.resolution_j / power_w : 0;
   return fewest_resolutions * std::max(meter.update_period_s, for_steps_s);
+}
+
+double window_for_s(const EnergyMeterFacts& meter, double power_w, double uncertainty) {
+  const double of_step = power_w > 0 ? meter.power_step_w / power_w : 0;
+  if (of_step >= uncertainty) return std::numeric_limits<double>::infinity();
+  const double for_steps_s = power_w > 0 ? meter.resolution_j / power_w : 0;
+  return (for_steps_s + meter.update_period_s) / (uncertainty - of_step);
+}
+
+double window_uncertainty_j(const EnergyMeterFacts& meter, double window_j, double window_s) {
+  const double power_w = window_s > 0 ? window_j / window_s : 0;
+  return meter.resolution_j + meter.update_period_s * power_w + meter.power_step_w * window_s;
 }
 
 double sleep_s(double seconds) {
@@ -124,19 +67,63 @@ double sleep_s(double seconds) {
   return now_s() - begin_s;
 }
 
+MeterTime real_meter_time() {
+  return {now_s, sleep_s};
+}
+
+void measure_update_period(EnergyMeter& meter, const MeterTime& time, double most_s) {
+  const double begin_s = time.now_s();
+  std::vector<double> periods_s;
+  std::optional<double> changed_s;  // The first change only says where the next period begins.
+  double last_j = meter.read_j();
+  while (periods_s.size() < changes_watched && time.now_s() - begin_s < most_s) {
+    time.wait_s(std::clamp((time.now_s() - begin_s) / 50, 1e-4, 5e-3));  // Finer where it may be fast.
+    const double now_j = meter.read_j();
+    const double now_s = time.now_s();
+    if (now_j <= last_j) continue;
+    if (changed_s) periods_s.push_back(now_s - *changed_s);
+    changed_s = now_s;
+    last_j = now_j;
+  }
+  if (!changed_s)
+    fail_lacking("{}: {} stood still for {} s", meter.facts().name, meter.facts().source, format_significant(most_s));
+  meter.set_update_period(periods_s.empty() ? time.now_s() - begin_s : median(periods_s));
+}
+
 double idle_power_w(EnergyMeter& meter, double seconds, const std::function<double(double)>& wait) {
   const double begin_j = meter.read_j();
   const double waited_s = wait(seconds);
   return (meter.read_j() - begin_j) / waited_s;
 }
 
-void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double window_s) {
+void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double window_s, double missed_j) {
   joules += window_j;
   seconds += window_s;
+  uncertainty_j += window_uncertainty_j(meter, window_j, window_s) + missed_j;
   ++windows;
   const bool is_short =
       window_j < fewest_resolutions * meter.resolution_j || window_s < fewest_resolutions * meter.update_period_s;
   if (is_short) ++short_windows;
+}
+
+bool EnergySum::stood_still(const EnergyMeterFacts& meter) const {
+  return joules <= 0 && seconds > 2 * meter.update_period_s * std::max(windows, 1);
+}
+
+std::optional<std::string> meters_disagree(const EnergyMeterFacts& a, const EnergySum& sum_a, const EnergyMeterFacts& b,
+                                           const EnergySum& sum_b) {
+  const double slack_j = sum_a.uncertainty_j + sum_b.uncertainty_j;
+  const double above_j = sum_a.joules - sum_b.joules;
+  const double calibrated_j = slack_j + calibration * std::max(sum_a.joules, sum_b.joules);
+  const bool same = a.reach == b.reach && a.reach != EnergyReach::other && a.scope == b.scope;
+  if (same && std::abs(above_j) > calibrated_j)
+    return fmt::format("{}, and {}: the same part", reading(a, sum_a), reading(b, sum_b));
+  if (same || a.reach == b.reach) return std::nullopt;
+  const bool a_in_b = is_within(a.reach, b.reach);
+  if (!a_in_b && !is_within(b.reach, a.reach)) return std::nullopt;
+  if ((a_in_b ? above_j : -above_j) <= calibrated_j) return std::nullopt;
+  return a_in_b ? fmt::format("{}, but {}: more than the whole", reading(a, sum_a), reading(b, sum_b))
+                : fmt::format("{}, but {}: more than the whole", reading(b, sum_b), reading(a, sum_a));
 }
 
 }  // namespace assay

@@ -1,20 +1,33 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace assay {
 
+/// What part of the machine a meter's joules cover, as far as two meters can be compared by it.
+enum class EnergyReach : std::uint8_t { other, core, package, processor, gpu, platform, machine };
+const char* name(EnergyReach reach);
+/// Whether all that `inner` counts is in `outer` too: cores in packages, packages in processor (packages and their
+/// memory) and platform, everything in the machine.
+bool is_within(EnergyReach inner, EnergyReach outer);
+
 /// What a meter is. Its figures are readings of that source, never estimates.
 struct EnergyMeterFacts {
-  std::string name;                 ///< "RAPL".
-  std::string scope;                ///< What the joules cover: "package-0, dram".
-  double resolution_j = 0;          ///< Smallest step of the counter.
-  double update_period_s = 0;       ///< How often the source renews it.
-  std::optional<double> limit_w{};  ///< What the packages may draw at most, where every one of them says it.
+  std::string name;                        ///< "RAPL".
+  std::string scope;                       ///< What the joules cover: "package-0, dram".
+  double resolution_j = 0;                 ///< Smallest step of the counter; 0 for a power that is integrated.
+  double update_period_s = 0;              ///< How often the source renews it; see measure_update_period().
+  std::optional<double> limit_w{};         ///< What the packages may draw at most, where every one of them says it.
+  std::string source{};                    ///< What is read: a file, a command, an address.
+  std::string unit{};                      ///< Of the source: "uJ", "uW, integrated".
+  double power_step_w = 0;                 ///< Smallest step of a power that is integrated; 0 for a counter.
+  EnergyReach reach = EnergyReach::other;  ///< For cross-checks.
 };
 
 /// A counter of joules.
@@ -25,24 +38,58 @@ class EnergyMeter {
   /// Joules since some moment in the past; never falls. To be read at least once a minute, so that a counter that
   /// wraps is seen wrapping. Throws a lacking error that names the source where it stopped answering.
   virtual double read_j() = 0;
+  /// Bound on what looking at a power only now and then has missed so far, joules; its growth over a window belongs to
+  /// that window's uncertainty. 0 for a counter.
+  virtual double missed_j() const { return 0; }
+  /// Takes over what was measured. A meter that knows better ignores it.
+  virtual void set_update_period(double /*seconds*/) {}
 };
 
 /// The shortest window that such a meter can tell: fewest_resolutions of its updates, and of its steps where the power
 /// is at least `power_w`.
 double shortest_window_s(const EnergyMeterFacts& meter, double power_w);
 
-/// The meter of this machine, or none and why not.
+/// The shortest window whose reading is within `uncertainty` (a share) at that power; infinite where the step of the
+/// power alone is more.
+double window_for_s(const EnergyMeterFacts& meter, double power_w, double uncertainty);
+
+/// How far a reading over one window may be from what the source counted: both ends may be one update late, the counter
+/// stands on a step, a power on one of its steps. A bound, not a deviation. The calibration of the source itself is not
+/// in it: no program can see that, but two meters can (see meters_disagree).
+double window_uncertainty_j(const EnergyMeterFacts& meter, double window_j, double window_s);
+
+/// The meter of this machine, or none and why not; and the other meters there are.
 struct EnergySource {
   std::unique_ptr<EnergyMeter> meter;
   std::string status;  ///< "RAPL: package-0", or "no meter: /sys/class/powercap is absent".
+  std::vector<std::unique_ptr<EnergyMeter>> others{};
 };
 
 /// Looks for RAPL under `root`/sys/class/powercap (packages and their memory; the power planes inside a package and
-/// the platform domain overlap with these and are left out).
+/// the platform domain overlap with these and are left out). find_meters() in measure/meters.h knows all meters.
 EnergySource find_energy_meter(const std::filesystem::path& root = "/");
 
 /// Sleeps about so many seconds and returns how many it were.
 double sleep_s(double seconds);
+
+/// Who looks at a power that is integrated.
+enum class Polling : std::uint8_t {
+  by_thread,  ///< A thread of the meter's own, once an update period.
+  by_caller   ///< Only read_j().
+};
+
+/// Time as meters see it; simulated in tests.
+struct MeterTime {
+  std::function<double()> now_s;
+  std::function<double(double)> wait_s;  ///< Waits about so many seconds, returns how many it were.
+  Polling polling = Polling::by_thread;
+};
+MeterTime real_meter_time();
+
+/// Watches the meter until its figure has changed some times and tells it the median time between changes. Throws a
+/// lacking error that names the meter where its figure stands still for `most_s`.
+void measure_update_period(EnergyMeter& meter, const MeterTime& time = real_meter_time(), double most_s = 3);
+
 /// Mean power while this process does nothing, the baseline of net energy: `wait` is sleep_s but in tests.
 double idle_power_w(EnergyMeter& meter, double seconds, const std::function<double(double)>& wait = sleep_s);
 
@@ -54,10 +101,20 @@ constexpr double fewest_resolutions = 20;
 struct EnergySum {
   double joules = 0;
   double seconds = 0;
+  double uncertainty_j = 0;  ///< Of `joules`, a bound: the windows' added up.
   int windows = 0;
   int short_windows = 0;  ///< Of these, the ones below fewest_resolutions.
+  std::int64_t runs = 0;  ///< In all windows; filled by who knows.
 
-  void add(const EnergyMeterFacts& meter, double window_j, double window_s);
+  /// `missed_j`: what EnergyMeter::missed_j() grew by.
+  void add(const EnergyMeterFacts& meter, double window_j, double window_s, double missed_j = 0);
+  /// Whether the source never moved though it had more than enough time.
+  bool stood_still(const EnergyMeterFacts& meter) const;
 };
+
+/// A sentence where two meters cannot both be right: the same reach and more than their uncertainties and a tenth
+/// apart, or a part that used more than its whole. Absent where they agree, or where neither covers the other.
+std::optional<std::string> meters_disagree(const EnergyMeterFacts& a, const EnergySum& sum_a, const EnergyMeterFacts& b,
+                                           const EnergySum& sum_b);
 
 }  // namespace assay
