@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/targets.h"
 // clang-format off
