@@ -46,6 +46,22 @@ TEST_F(CliTrain, WhatWasTrainedRuns) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+/// The losses go on where they were, in `bench` it is a checkpoint like any other.
+TEST_F(CliTrain, WhatWasTrainedIsTimedAndHasTheLossItWasTrainedTo) {
+  const Json going_on = losses({"--steps", "3"});
+  losses({"--steps", "2", "--out", "trained"});
+  const Outcome next = run({"train", "trained", "--tokens", "tokens.json", "--steps", "1", "--json"});
+  ASSERT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_NEAR(parse_json(next.out, "stdout").at("losses")[0].get<double>(), going_on[2].get<double>(), 1e-6);
+  const Outcome timed = run({"bench", "trained", "--precision", "fp32", "--seq", "4", "--rounds", "3", "--quality",
+                             "none", "--json", "bench.json"});
+  ASSERT_EQ(timed.exit_code, 0) << timed.err;
+  const Json record = parse_json(file("bench.json"), "bench.json").at("records")[0];
+  EXPECT_EQ(record.at("status"), "ok");
+  EXPECT_TRUE(record.at("weights").get<std::string>().starts_with("sha256:")) << record.at("weights");
+  EXPECT_EQ(record.at("samples"), 3);
+}
+
 TEST_F(CliTrain, BytesOfATextNeedAsManyIds) {
   write_text(folder_.path() / "text.txt", std::string(100, 'a'));
   expect_failure({"train", "model", "--data", "text.txt", "--bytes", "--seq", "8", "--steps", "1"}, 2,

@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/train_options.h"
+#include "report/text.h"
 
 namespace assay {
 namespace {
@@ -28,7 +29,7 @@ void add_comparison_options(CLI::App& command, Options& options) {
   command.add_option("--seeds", options.request.seeds, "trainings a precision (default 1)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
   command.add_option("--target-loss", options.request.target_loss,
-                     "time to reach it is shown (default: the worst final loss)");
+                     "time to reach it is shown (default: the worst final loss of those that learn)");
   command.add_option("--json", options.json, "file to write");
   command.add_option("--csv", options.csv, "file to write");
   command.add_option("--svg", options.svg, "chart to write");
@@ -52,7 +53,8 @@ int run(const Options& options) {
   if (!options.json.empty()) write_file_atomically(options.json, to_json(comparison).dump(2) + "\n");
   if (!options.csv.empty()) write_file_atomically(options.csv, to_csv(comparison));
   if (!options.svg.empty()) write_file_atomically(options.svg, to_svg(comparison));
-  fmt::print("{}", to_text(comparison));
+  fmt::print("{}\n", to_text(comparison));
+  for (const std::string& note : comparison_notes(comparison)) fmt::print("{}\n", wrap(note, 120, 2));
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }
 

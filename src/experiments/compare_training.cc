@@ -117,6 +117,16 @@ std::string why_not(const std::string& precision, const std::string& device) {
   return "";
 }
 
+double fall(const PrecisionCurves& one) {
+  return one.curves.front().loss.front() - one.final_loss;
+}
+
+bool has_learned(const PrecisionCurves& mine, const PrecisionCurves& first) {
+  constexpr double enough = 0.5;
+  if (&mine == &first || first.curves.empty()) return fall(mine) > 0;
+  return fall(mine) > 0 && fall(mine) >= enough * fall(first);
+}
+
 void summarise(TrainingComparison& comparison, const std::optional<double>& asked_target) {
   double worst = -INFINITY;
   for (PrecisionCurves& one : comparison.precisions) {
@@ -124,10 +134,11 @@ void summarise(TrainingComparison& comparison, const std::optional<double>& aske
     std::vector<double> finals;
     for (const TrainingCurve& curve : one.curves) finals.push_back(final_loss(curve));
     one.final_loss = mean(finals);
-    if (std::isfinite(one.final_loss)) worst = std::max(worst, one.final_loss);
+    one.learned = has_learned(one, comparison.precisions.front());
+    if (one.learned) worst = std::max(worst, one.final_loss);
     if (&one != &comparison.precisions.front()) compare(one, comparison.precisions.front());
   }
-  comparison.target_loss = asked_target.value_or(worst);
+  comparison.target_loss = asked_target.value_or(std::isfinite(worst) ? worst : 0);
   for (PrecisionCurves& one : comparison.precisions) reach_target(one, comparison.target_loss);
 }
 

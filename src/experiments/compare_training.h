@@ -13,7 +13,7 @@ struct CompareTrainingRequest {
   TrainRequest training;                ///< Its precision and seed are set in turn; nothing of it is saved.
   std::vector<std::string> precisions;  ///< The first is what the others are compared with.
   std::int64_t seeds = 1;               ///< Trainings a precision: seeds s, s + 1, ...
-  std::optional<double> target_loss;    ///< Absent: the worst of the precisions' final losses.
+  std::optional<double> target_loss;    ///< Absent: the worst final loss of the precisions that learned.
 };
 
 /// One training: a value a step.
@@ -35,6 +35,7 @@ struct PrecisionCurves {
   std::string failure;  ///< Why there are none: does not fit, cannot be trained.
   std::vector<TrainingCurve> curves;
   double final_loss = 0;  ///< Mean over seeds of the last tenth of the steps.
+  bool learned = false;   ///< The loss fell at least half as far as the first precision's.
   /// Final loss less the first precision's, step by step on the same batches, and its standard error: over blocks of
   /// steps of every seed, since neighbouring steps are not independent.
   std::optional<double> difference;
@@ -57,8 +58,10 @@ struct TrainingComparison {
 TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
                                     const TrainCallbacks& callbacks);
 
-/// A table with a sparkline of each loss curve, and sentences.
+/// A table with a sparkline of each loss curve.
 std::string to_text(const TrainingComparison& comparison);
+/// Precisions that fail, those that lose updates in rounding, and what the columns are; a sentence or more each.
+std::vector<std::string> comparison_notes(const TrainingComparison& comparison);
 OrderedJson to_json(const TrainingComparison& comparison);
 /// A line a step: step, then loss, gradient norm, loss scale and lost share of every precision's first seed.
 std::string to_csv(const TrainingComparison& comparison);

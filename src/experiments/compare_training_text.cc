@@ -10,15 +10,20 @@
 namespace assay {
 namespace {
 
-/// The curve in `width` blocks of eight heights between the lowest and the highest loss of all; NaN is "x".
+/// The curve in `width` blocks of eight heights between two losses; "^" is above, "x" not finite.
 std::string sparkline(const std::vector<double>& values, double low, double high, std::size_t width) {
   constexpr const char* heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr double slack = 0.05;  // Rounding alone puts the first loss a little above another's.
   std::string line;
   const std::size_t cells = std::min(width, values.size());
   for (std::size_t cell = 0; cell < cells; ++cell) {
     const double value = values[cell * values.size() / cells];
     if (!std::isfinite(value)) {
       line += "x";
+      continue;
+    }
+    if (value > high + slack * (high - low)) {
+      line += "^";
       continue;
     }
     const double share = high > low ? (value - low) / (high - low) : 0;
@@ -32,6 +37,7 @@ struct Range {
   double high = -INFINITY;
 };
 
+/// From the lowest loss of all to the highest of the first precision: one that diverges leaves the others readable.
 Range range_of(const TrainingComparison& comparison) {
   Range range;
   for (const PrecisionCurves& one : comparison.precisions) {
@@ -39,7 +45,8 @@ Range range_of(const TrainingComparison& comparison) {
       for (const double loss : curve.loss) {
         if (!std::isfinite(loss)) continue;
         range.low = std::min(range.low, loss);
-        range.high = std::max(range.high, loss);
+        if (&one == &comparison.precisions.front() || !std::isfinite(range.high))
+          range.high = std::max(range.high, loss);
       }
     }
   }
@@ -60,6 +67,31 @@ std::string row(const PrecisionCurves& one, const Range& range) {
                      sparkline(first.loss, range.low, range.high, 24));
 }
 
+double most(const std::vector<double>& values) {
+  return *std::max_element(values.begin(), values.end(), [](double a, double b) { return !(b <= a); });
+}
+
+std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& first) {
+  const TrainingCurve& curve = one.curves.front();
+  if (curve.first_nonfinite && curve.skipped == 0)
+    return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.precision,
+                       *curve.first_nonfinite);
+  return fmt::format("{} fails: its loss goes from {:.3f} to {:.3f}, {:.3f} at most, where {}'s goes to {:.3f}.",
+                     one.precision, curve.loss.front(), one.final_loss, most(curve.loss), first.precision,
+                     first.final_loss);
+}
+
+std::string legend(const TrainingComparison& comparison) {
+  return fmt::format(
+      "final: mean loss of the last tenth of the steps. less the first: difference to {0} on the same batches, with "
+      "its "
+      "standard error over blocks of five steps. to {1:.3f}: time until the mean of ten losses is there. lost now: "
+      "parameters whose last update was not zero and rounded to nothing. not finite: first step with an infinite or "
+      "NaN "
+      "loss or gradient. ^: above every loss of {0}. Energy: {2}.",
+      comparison.precisions.front().precision, comparison.target_loss, comparison.energy_status);
+}
+
 OrderedJson numbers(const std::vector<double>& values) {
   OrderedJson list = OrderedJson::array();
   for (const double value : values) list.push_back(std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr));
@@ -69,6 +101,10 @@ OrderedJson numbers(const std::vector<double>& values) {
 template <typename T>
 OrderedJson maybe(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+std::string polyline(const char* colour, const std::string& points) {
+  return fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"{}\"/>\n", colour, points);
 }
 
 OrderedJson curve_json(const TrainingCurve& curve) {
@@ -92,15 +128,27 @@ std::string to_text(const TrainingComparison& comparison) {
       "precision     final     less the first    to {:<7.3f}  skipped  lost now  not finite  loss\n",
       comparison.model, comparison.data, comparison.steps, comparison.target_loss);
   for (const PrecisionCurves& one : comparison.precisions) text += row(one, range);
-  text += fmt::format(
-      "\nfinal: mean loss of the last tenth of the steps. less the first: difference to {} on the same batches, with "
-      "its "
-      "standard error\nover blocks of five steps. to {:.3f}: time until the mean of ten losses is there. lost now: "
-      "parameters whose last update was not\nzero and rounded to nothing. not finite: first step with an infinite or "
-      "NaN "
-      "loss or gradient. Energy: {}.\n",
-      comparison.precisions.front().precision, comparison.target_loss, comparison.energy_status);
   return text;
+}
+
+std::vector<std::string> comparison_notes(const TrainingComparison& comparison) {
+  std::vector<std::string> notes;
+  constexpr double least_told = 0.01;  // nat
+  const std::string& first = comparison.precisions.front().precision;
+  for (const PrecisionCurves& one : comparison.precisions) {
+    if (one.curves.empty()) continue;
+    const TrainingCurve& curve = one.curves.front();
+    const bool is_above = one.difference && one.difference_se && *one.difference > 2 * *one.difference_se;
+    if (!one.learned) {
+      notes.push_back(failing_words(one, comparison.precisions.front()));
+    } else if (is_above && curve.lost_share.back() > 0.1 && *one.difference > least_told) {
+      notes.push_back(
+          fmt::format("{} loses {:.0f} % of its updates to rounding in the last step and ends {:.3f} above {}.",
+                      one.precision, 100 * curve.lost_share.back(), *one.difference, first));
+    }
+  }
+  notes.push_back(legend(comparison));
+  return notes;
 }
 
 OrderedJson to_json(const TrainingComparison& comparison) {
@@ -160,11 +208,15 @@ std::string to_svg(const TrainingComparison& comparison) {
     std::string points;
     for (std::size_t step = 0; !one.curves.empty() && step < one.curves.front().loss.size(); ++step) {
       const double loss = one.curves.front().loss[step];
-      if (!std::isfinite(loss)) break;
+      if (!std::isfinite(loss) || loss > range.high) {
+        if (!points.empty()) body += polyline(colour, points);
+        points.clear();
+        continue;
+      }
       points += fmt::format("{:.1f},{:.1f} ", margin + static_cast<double>(step) / steps * (width - 2 * margin),
                             margin + (range.high - loss) / spread * (height - 2 * margin));
     }
-    body += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"{}\"/>\n", colour, points);
+    body += polyline(colour, points);
     body += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\" text-anchor=\"end\">{}</text>\n", width - margin,
                         margin + 16 * static_cast<double>(i), colour, one.precision);
   }

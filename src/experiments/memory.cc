@@ -101,6 +101,13 @@ double MeasuredPeak::agreement(std::int64_t predicted_bytes) const {
   return static_cast<double>(predicted_bytes) / static_cast<double>(resident_bytes - program_bytes);
 }
 
+std::int64_t MemoryCell::floor_bytes() const {
+  std::int64_t total = saved_bytes;
+  for (const Held kind : {Held::weights, Held::gradients, Held::optimizer})
+    total += held[static_cast<std::size_t>(kind)];
+  return total;
+}
+
 std::int64_t MemoryCell::persistent_bytes() const {
   std::int64_t total = 0;
   for (const Held kind : {Held::weights, Held::packed, Held::gradients, Held::optimizer})

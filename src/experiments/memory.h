@@ -97,6 +97,8 @@ struct MemoryCell {
   std::int64_t peak_bytes() const { return total_bytes > loading_bytes ? total_bytes : loading_bytes; }
   /// What stays for the whole step: weights, copies, gradients, optimizer.
   std::int64_t persistent_bytes() const;
+  /// What no layout goes below: weights, gradients, optimizer, and what the forward leaves for the backward.
+  std::int64_t floor_bytes() const;
 };
 
 struct MemoryStudy {

@@ -81,6 +81,19 @@ TEST(Memory, RecomputingBlocksSavesLessAndNeverCostsPeak) {
   EXPECT_LT(block.total_bytes, plain.total_bytes);
 }
 
+TEST(Memory, ThePeakOfAStepIsWithinATenthOfItsFloor) {
+  MemoryRequest request = training("cs336-small");
+  request.precisions = {"fp32", "bf16", "mixed-bf16", "mixed-fp16"};
+  request.batch = 4;
+  request.seqs = {128, 512};
+  request.recomputes = {Recompute::none};
+  for (const MemoryCell& cell : study(request).cells) {
+    EXPECT_LE(static_cast<double>(cell.peak_bytes()), 1.1 * static_cast<double>(cell.floor_bytes()))
+        << cell.precision << " " << cell.extent.seq << " " << name(cell.recompute);
+    EXPECT_GE(cell.peak_bytes(), cell.floor_bytes());
+  }
+}
+
 TEST(Memory, WithoutFusionTheAttentionMatricesAreSavedUnlessTheyAreComputedAgain) {
   MemoryRequest request = training("cs336-small");
   request.engine.fusion = Fusion::off;

@@ -134,6 +134,19 @@ std::string recompute_text(const MemoryStudy& study) {
   return text.empty() ? text : "\n" + text;
 }
 
+/// The peaks of training over what they cannot go below.
+std::string floor_text(const MemoryStudy& study) {
+  std::string text;
+  for (const MemoryCell& cell : study.cells) {
+    if (study.mode == RunMode::infer || cell.fits == Fits::unsupported) continue;
+    text += fmt::format("{} {} {}: peak {:.3f}x the floor, {} (weights, gradients, optimizer, saved for backward)\n",
+                        cell.precision, shape_text(cell), name(cell.recompute),
+                        static_cast<double>(cell.peak_bytes()) / static_cast<double>(cell.floor_bytes()),
+                        bytes_text(cell.floor_bytes()));
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 /// The longest sequence in the first precision as it is, and with whatever is computed again.
 bool is_detailed(const MemoryStudy& study, const MemoryCell& cell) {
   const auto& first = study.cells.front();
@@ -186,6 +199,7 @@ OrderedJson cell_json(const MemoryCell& cell) {
   json["loading_bytes"] = cell.loading_bytes;
   json["peak_bytes"] = cell.peak_bytes();
   json["arena_bytes"] = cell.arena_bytes;
+  json["floor_bytes"] = cell.floor_bytes();
   json["saved_for_backward_bytes"] = cell.saved_bytes;
   json["saved_by_block"] = named_json(cell.saved_by_block);
   json["saved_by_operation"] = named_json(cell.saved_by_operation);
@@ -205,7 +219,7 @@ std::string memory_text(const MemoryStudy& study) {
       fmt::format("# Memory of {} ({} parameters), {}; {} are available\n", study.model, format_count(study.parameters),
                   study.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW",
                   format_bytes(static_cast<double>(study.available_bytes)));
-  text += table_text(study) + recompute_text(study);
+  text += table_text(study) + recompute_text(study) + floor_text(study);
   for (const MemoryCell& cell : study.cells) {
     if (is_detailed(study, cell)) text += details_text(cell);
   }

@@ -13,18 +13,24 @@ std::string share_text(double floor_ms, double share) {
   return floor_ms > 0 ? fmt::format("{:.0f} %", 100 * share) : "-";
 }
 
+/// "compute", below the title "bound by".
+std::string bound_by(const ProfileRow& row) {
+  const std::string words = verdict(row);
+  return words.substr(0, words.find("-bound"));
+}
+
 std::string row_text(const ProfileRow& row, double total_ms) {
   const std::string times = row.paths > 1 ? fmt::format("{} in {}", row.calls, row.paths) : std::to_string(row.calls);
-  return fmt::format("{:<36.36}{:>11}{:>9}{:>7.1f}{:>9.3f}{:>9.2f}{:>8.1f}{:>6}{:>7.1f}{:>6}{:>7.1f}  {}\n", row.name,
+  return fmt::format("{:<34.34}{:>10}{:>9}{:>6.1f}{:>9.3f}{:>8.1f}{:>8.1f}{:>6}{:>7.1f}{:>6}{:>7.1f}  {}\n", row.name,
                      times, format_significant(row.ms), 100 * row.ms / total_ms, row.flops / 1e9, row.bytes / 1e6,
                      row.gflops(), share_text(row.compute_floor_ms, row.compute_share()), row.gbs(),
                      share_text(row.memory_floor_ms, row.memory_share()), row.bytes > 0 ? row.flops / row.bytes : 0.0,
-                     verdict(row));
+                     bound_by(row));
 }
 
 std::string table_text(const char* title, const std::vector<ProfileRow>& rows, double total_ms) {
   constexpr std::size_t most = 30;
-  std::string text = fmt::format("\n{:<36}{:>11}{:>9}{:>7}{:>9}{:>9}{:>8}{:>6}{:>7}{:>6}{:>7}  {}\n", title, "calls",
+  std::string text = fmt::format("\n{:<34}{:>10}{:>9}{:>6}{:>9}{:>8}{:>8}{:>6}{:>7}{:>6}{:>7}  {}\n", title, "calls",
                                  "ms", "%", "GFLOP", "MB", "GFLOP/s", "peak", "GB/s", "peak", "FLOP/B", "bound by");
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) text += row_text(rows[i], total_ms);
   if (rows.size() > most) text += fmt::format("... and {} more\n", rows.size() - most);
@@ -83,7 +89,9 @@ std::string amdahl_text(const ProfileStudy& study) {
   }
   return text +
          fmt::format(
-             "{:<12}{:>13}{:>19}{:>21}{:>10}{:>14}{:>12.4f}  = time of {} over time of {}\n", "sum", "", "",
+             "{:<12}{:>13}{:>19}{:>21}{:>10}{:>14}{:>12.4f}\nThe sum of the parts is the time of {} over that of "
+             "{}.\n",
+             "sum", "", "",
              format_significant(study.against->steps_ms()) + " -> " + format_significant(study.profile.steps_ms()),
              fmt::format("{:.2f}x", 1 / sum), "100.0 %", sum, after, before);
 }

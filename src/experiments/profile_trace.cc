@@ -13,6 +13,7 @@ namespace {
 struct Open {
   std::string name;
   double begin_us = 0;
+  std::size_t place = 0;  ///< Of its event, which stands before those inside it, as viewers want it.
 };
 
 OrderedJson event(const std::string& name, const char* category, double begin_us, double end_us) {
@@ -31,7 +32,11 @@ class TraceWriter {
     std::size_t common = 0;
     while (common < std::min(open_.size(), ranges) && open_[common].name == now[common]) ++common;
     close(common);
-    while (open_.size() < ranges) open_.push_back({now[open_.size()], begin_us});
+    while (open_.size() < ranges) {
+      const std::string& range = now[open_.size()];
+      open_.push_back({range, begin_us, events_.size()});
+      events_.push_back(event(range, name(step.phase), begin_us, begin_us));
+    }
     OrderedJson kernel = event(now.back(), name(step.phase), begin_us, end_us);
     kernel["args"] = {{"path", step.path},
                       {"operation", step.operation},
@@ -39,19 +44,17 @@ class TraceWriter {
                       {"flops", step.flops},
                       {"bytes", step.bytes}};
     events_.push_back(std::move(kernel));
-    category_ = name(step.phase);
     last_us_ = end_us;
   }
 
   void close(std::size_t remaining) {
     for (; open_.size() > remaining; open_.pop_back())
-      events_.push_back(event(open_.back().name, category_, open_.back().begin_us, last_us_));
+      events_[open_.back().place]["dur"] = last_us_ - open_.back().begin_us;
   }
 
  private:
   OrderedJson events_ = OrderedJson::array();
   std::vector<Open> open_;
-  const char* category_ = "";
   double last_us_ = 0;
 };
 
