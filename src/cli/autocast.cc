@@ -1,5 +1,7 @@
 #include "experiments/autocast.h"
 
+#include <map>
+
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
@@ -29,6 +31,9 @@ void add_autocast(CLI::App& program, Action& action) {
   command.footer("example: assay autocast gpt2 --precision mixed-bf16");
   command.add_option("model", request.model, "toy (default), or folder, .gguf file, cached model or preset");
   command.add_option("--precision", request.precisions, "mixed-fp16, mixed-bf16 or both (default)")->delimiter(',');
+  static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};
+  add_choice(command, "--fusion", request.fusion, fusion,
+             "off: operation by operation, as eager autocast runs (default); on: the fused step that train runs");
   command.add_option("--seconds", request.seconds, "budget of each norm's timing (default 1)")
       ->check(between(0.01, 1e6));
   command.add_flag("--json", options->json, "print JSON");

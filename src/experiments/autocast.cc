@@ -132,11 +132,11 @@ double largest_magnitude(const Tensor& tensor) {
   return largest;
 }
 
-Program model_step(const ModelConfig& config, const PrecisionChoice& precision) {
+Program model_step(const ModelConfig& config, const PrecisionChoice& precision, Fusion fusion) {
   TrainingOptions options;
   options.precision = precision;
   options.parts = StepParts::forward_backward;
-  options.fusion = Fusion::off;
+  options.fusion = fusion;
   return training_programs(config, options).step;
 }
 
@@ -170,14 +170,15 @@ std::vector<DtypeRow> dtype_rows(const Program& step) {
   return rows.take();
 }
 
-Program toy_step(const PrecisionChoice& precision) {
-  return differentiate(assign_training_dtypes(toy_forward(), precision), {});
+Program toy_step(const PrecisionChoice& precision, Fusion fusion) {
+  const Program forward = assign_training_dtypes(toy_forward(), precision);
+  if (fusion == Fusion::off) return differentiate(forward, {});
+  return fuse_gradients(differentiate(fuse(forward, Purpose::training), {}));
 }
 
-ToyRun run_toy(const PrecisionChoice& precision, const MachineFacts& facts, std::uint64_t seed) {
+ToyRun run_toy(const Program& step, const PrecisionChoice& precision, const MachineFacts& facts, std::uint64_t seed) {
   const Weights no_weights;
-  Instance instance(toy_step(precision), precision, no_weights, cpu_backend(), facts);
-  const Program& step = instance.program();
+  Instance instance(step, precision, no_weights, cpu_backend(), facts);
   State state;
   PlanOptions options;
   options.extent = toy_extent;
@@ -217,15 +218,16 @@ AutocastResult autocast(const AutocastRequest& request, const FactsSource& facts
   if (precisions.empty()) fail_user("--precision: one of mixed-fp16 and mixed-bf16 is needed");
   const std::string timed = toy ? "gpt2" : request.model;
   const Model model = open_model(timed, request.model_options);
+  const MachineFacts machine = facts();
   AutocastResult result;
   result.model = request.model;
   for (const PrecisionChoice& precision : precisions) {
-    const Program step = toy ? toy_step(precision) : model_step(model.config, precision);
-    result.tables.push_back({precision.name(), dtype_rows(step), std::nullopt});
+    const Program step =
+        toy ? toy_step(precision, request.fusion) : model_step(model.config, precision, request.fusion);
+    AutocastTable table{precision.name(), request.fusion, dtype_rows(step), std::nullopt};
+    if (toy) table.run = run_toy(step, precision, machine, request.model_options.seed);
+    result.tables.push_back(std::move(table));
   }
-  const MachineFacts machine = facts();
-  for (std::size_t i = 0; toy && i < precisions.size(); ++i)
-    result.tables[i].run = run_toy(precisions[i], machine, request.model_options.seed);
   result.lists = autocast_lists();
   result.sensitivity = norm_sensitivity(request.model_options.seed);
   result.costs = norm_costs(model.name, model.config, machine, request.seconds);

@@ -17,6 +17,8 @@ struct AutocastRequest {
   std::string model = "toy";  ///< "toy", or a model by any of its names.
   std::vector<std::string> precisions = {"mixed-fp16", "mixed-bf16"};
   ModelOptions model_options;
+  /// off: each operation by itself, as PyTorch's eager autocast runs them; on: the step that `train` runs.
+  Fusion fusion = Fusion::off;
   double seconds = 1;  ///< Budget of each norm's timing.
 };
 
@@ -48,9 +50,9 @@ std::vector<DtypeRow> dtype_rows(const Program& step);
 
 /// Linear(16, 10) - ReLU - LayerNorm(10) - Linear(10, 4) - cross-entropy, the linears without biases, as a training
 /// step in that precision: paths fc1, relu, ln, fc2, loss. Inputs x f32 (B, 16), labels s32 (B), loss_scale f32 (1).
-Program toy_step(const PrecisionChoice& precision);
+Program toy_step(const PrecisionChoice& precision, Fusion fusion);
 
-/// What a run of the toy gave, on 8 rows of made-up numbers.
+/// What a run of a step of the toy gave, on 8 rows of made-up numbers.
 struct ToyRun {
   struct Figure {
     std::string name;
@@ -59,10 +61,11 @@ struct ToyRun {
   double loss = 0;
   std::vector<Figure> figures;  ///< Logits and every gradient.
 };
-ToyRun run_toy(const PrecisionChoice& precision, const MachineFacts& facts, std::uint64_t seed);
+ToyRun run_toy(const Program& step, const PrecisionChoice& precision, const MachineFacts& facts, std::uint64_t seed);
 
 struct AutocastTable {
   std::string precision;
+  Fusion fusion = Fusion::off;
   std::vector<DtypeRow> rows;
   std::optional<ToyRun> run;  ///< Of the toy.
 };

@@ -30,7 +30,7 @@ DType dtype_of(const std::vector<DtypeRow>& rows, ValueKind kind, const std::str
 TEST(Autocast, TheToyHasTheDtypesThatTheListsSay) {
   for (const auto& [precision, narrow] : {std::pair{"mixed-fp16", DType::f16}, {"mixed-bf16", DType::bf16}}) {
     SCOPED_TRACE(precision);
-    const auto rows = dtype_rows(toy_step(choose_precision(precision, "", std::nullopt)));
+    const auto rows = dtype_rows(toy_step(choose_precision(precision, "", std::nullopt), Fusion::off));
     EXPECT_EQ(dtype_of(rows, ValueKind::activation, "fc1"), narrow);
     EXPECT_EQ(dtype_of(rows, ValueKind::activation, "relu"), narrow);
     EXPECT_EQ(dtype_of(rows, ValueKind::activation, "ln"), DType::f32);
@@ -51,7 +51,9 @@ TEST(Autocast, TheToyHasTheDtypesThatTheListsSay) {
 TEST(Autocast, TheToyRuns) {
   for (const char* precision : {"mixed-fp16", "mixed-bf16"}) {
     SCOPED_TRACE(precision);
-    const ToyRun run = run_toy(choose_precision(precision, "", std::nullopt), facts(), 1);
+    const PrecisionChoice choice = choose_precision(precision, "", std::nullopt);
+    const ToyRun run = run_toy(toy_step(choice, Fusion::off), choice, facts(), 1);
+    EXPECT_NEAR(run_toy(toy_step(choice, Fusion::on), choice, facts(), 1).loss, run.loss, 1e-3) << "fused";
     EXPECT_GT(run.loss, 0);
     EXPECT_LT(run.loss, 20);
     EXPECT_EQ(run.figures.size(), 5U) << "logits and four gradients";

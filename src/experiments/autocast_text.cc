@@ -124,8 +124,8 @@ OrderedJson costs_json(const NormCosts& costs) {
 
 std::string autocast_text(const AutocastResult& result) {
   std::string text = fmt::format(
-      "# {}: the dtype of every value of a training step, read from the Program after its passes (nothing fused)\n",
-      result.model);
+      "# {}: the dtype of every value of a training step, read from the Program after its passes ({})\n", result.model,
+      result.tables.front().fusion == Fusion::on ? "fused, as train runs it" : "nothing fused");
   for (const AutocastTable& table : result.tables) text += table_text(table);
   text += lists_text(result.lists);
   text += "\n# Why norms keep f32\n" + sensitivity_text(result.sensitivity);
@@ -138,6 +138,7 @@ OrderedJson autocast_json(const AutocastResult& result) {
     OrderedJson rows = OrderedJson::array();
     for (const DtypeRow& row : table.rows) rows.push_back(row_json(row));
     tables.push_back({{"precision", table.precision},
+                      {"fusion", table.fusion == Fusion::on ? "on" : "off"},
                       {"values", std::move(rows)},
                       {"run", table.run ? run_json(*table.run) : OrderedJson(nullptr)}});
   }
