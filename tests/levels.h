@@ -20,7 +20,7 @@ inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
     {"kernels", {"program", "hardware", "tensor"}},
     {"runtime", {"kernels", "model", "program", "hardware", "tensor"}},
     {"measure", {"hardware"}},
-    {"results", {"tensor"}},
+    {"results", {"formats", "tensor"}},
     {"quality", {"runtime", "text", "model", "program", "tensor"}},
     {"training", {"runtime", "text", "model", "program", "formats", "tensor"}},
     {"report", {"results", "tensor"}},

@@ -35,6 +35,7 @@ int parse_and_run(int argc, char** argv) {
   add_bench(program, action);
   add_probe(program, action);
   add_explain(program, action);
+  add_check(program, action);
   add_compare_training(program, action);
   add_dump(program, action);
   add_models(program, action);
@@ -43,6 +44,7 @@ int parse_and_run(int argc, char** argv) {
   add_accumulate(program, action);
   add_attention(program, action);
   add_autocast(program, action);
+  add_findings(program, action);
   add_memory(program, action);
   add_profile(program, action);
   add_resident(program, action);

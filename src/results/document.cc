@@ -6,9 +6,11 @@
 namespace assay {
 
 OrderedJson to_json(const Finding& finding) {
-  OrderedJson json = {{"rule", finding.rule},   {"kind", name(finding.kind)}, {"model", finding.model},
-                      {"batch", finding.batch}, {"seq", finding.seq},         {"precision", nullptr},
-                      {"met", nullptr},         {"text", finding.text}};
+  OrderedJson json = {{"rule", finding.rule},   {"kind", name(finding.kind)},
+                      {"model", finding.model}, {"batch", finding.batch},
+                      {"seq", finding.seq},     {"precision", nullptr},
+                      {"met", nullptr},         {"severity", name(finding.severity)},
+                      {"text", finding.text}};
   if (!finding.precision.empty()) json["precision"] = finding.precision;
   if (finding.met) json["met"] = *finding.met;
   return json;

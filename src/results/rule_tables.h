@@ -15,7 +15,10 @@ namespace assay {
 std::span<const Rule> gate_rules();
 std::span<const Rule> trust_rules();
 std::span<const Rule> finding_rules();
+std::span<const Rule> suspicion_rules();  ///< Findings that rows of grade D are looked at for too.
+std::span<const Rule> energy_rules();     ///< Likewise, of energy.
 std::span<const Rule> expectation_rules();
+std::span<const Rule> published_rules();  ///< What only printed figures need.
 
 /// The row of the precision table behind "bf16[softmax=f32]"; null for a name that is not in it (a peer).
 const Precision* precision_row(const Record& record);
@@ -48,6 +51,8 @@ bool were_interleaved(const Record& a, const Record& b);
 std::optional<double> matmul_ratio(const Record& record);
 /// Whether a sample is a step of training or a part of one.
 bool is_training(const Record& record);
+/// Median of at least one value.
+double median_of(std::vector<double> values);
 /// Whether two measured rows' intervals of the median overlap, or one has none.
 bool is_tie(const Record& a, const Record& b);
 

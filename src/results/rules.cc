@@ -13,7 +13,8 @@ namespace {
 
 std::vector<Rule> all_rules() {
   std::vector<Rule> all;
-  for (const auto part : {gate_rules(), trust_rules(), finding_rules(), expectation_rules()}) {
+  for (const auto part : {gate_rules(), trust_rules(), finding_rules(), suspicion_rules(), energy_rules(),
+                          expectation_rules(), published_rules()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -40,7 +41,8 @@ std::vector<Cell> cells_of(const std::vector<Record>& records) {
 }
 
 /// Calls `change` with every record that has samples and its cell.
-void for_samples(std::vector<Record>& records, void (*change)(const Cell& cell, Record& record)) {
+template <typename Change>
+void for_samples(std::vector<Record>& records, Change&& change) {
   for (const Cell& cell : cells_of(records)) {
     for (Record& record : records) {
       if (record.samples > 0 && key_of(record) == key_of(*cell.records.front())) change(cell, record);
@@ -71,12 +73,31 @@ void withhold_comparison(const Cell& cell, Record& record) {
   }
 }
 
-void apply_gate(const Cell& cell, Record& record) {
+Severity severity_of(const Rule& rule, const Judgement& judgement) {
+  const bool is_calm = rule.kind == RuleKind::expectation && judgement.met != false;
+  return is_calm ? Severity::info : judgement.severity.value_or(rule.severity);
+}
+
+Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
+  return {.rule = rule.id,
+          .kind = rule.kind,
+          .model = row.model,
+          .batch = row.batch,
+          .seq = row.seq,
+          .precision = rule.scope == RuleScope::row ? row.precision : "",
+          .met = judgement.met,
+          .text = std::move(judgement.text),
+          .severity = severity_of(rule, judgement)};
+}
+
+void apply_gate(const Cell& cell, Record& record, std::vector<Finding>& findings) {
   for (const Rule& rule : gate_rules()) {
+    if (!rule.judge) continue;
     const Judgement judgement = rule.judge(cell, record);
     if (judgement.text.empty()) continue;
     record.status = Status::impossible;
     record.reason = judgement.text;
+    findings.push_back(finding_of(rule, record, judgement));
     return;
   }
 }
@@ -91,7 +112,7 @@ std::string ground_of_trust(const Record& record) {
   return ground;
 }
 
-void apply_trust(const Cell& cell, Record& record) {
+void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& findings) {
   char grade = 'A';
   record.trust_reasons.clear();
   if (record.status == Status::impossible) {
@@ -103,23 +124,14 @@ void apply_trust(const Cell& cell, Record& record) {
     if (judgement.text.empty()) continue;
     grade = std::max(grade, rule.grade);
     record.trust_reasons.push_back(fmt::format("{} at best: {}", rule.grade, judgement.text));
+    findings.push_back(finding_of(rule, record, judgement));
   }
   if (grade == 'A') record.trust_reasons.push_back(ground_of_trust(record));
   record.trust = std::string(1, grade);
 }
 
-Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
-  return {.rule = rule.id,
-          .kind = rule.kind,
-          .model = row.model,
-          .batch = row.batch,
-          .seq = row.seq,
-          .precision = rule.scope == RuleScope::row ? row.precision : "",
-          .met = judgement.met,
-          .text = std::move(judgement.text)};
-}
-
 void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings) {
+  if (!rule.judge) return;
   std::vector<const Record*> rows = cell.measured;
   if (rule.scope == RuleScope::cell) {
     if (rows.empty()) rows = cell.doubtful;
@@ -143,6 +155,11 @@ void drop_repeated(std::vector<Finding>& findings) {
 const char* name(RuleKind kind) {
   constexpr const char* names[] = {"gate", "trust", "finding", "expectation"};
   return names[static_cast<std::size_t>(kind)];
+}
+
+const char* name(Severity severity) {
+  constexpr const char* names[] = {"info", "low", "medium", "high"};
+  return names[static_cast<std::size_t>(severity)];
 }
 
 std::span<const Rule> rules() {
@@ -211,25 +228,39 @@ bool is_training(const Record& record) {
   return record.mode != Record{}.mode;
 }
 
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 bool is_tie(const Record& a, const Record& b) {
   if (!a.ci_low_ms || !a.ci_high_ms || !b.ci_low_ms || !b.ci_high_ms) return true;
   if (!were_interleaved(a, b)) return true;
   return *a.ci_low_ms <= *b.ci_high_ms && *b.ci_low_ms <= *a.ci_high_ms;
 }
 
-std::vector<Finding> judge(std::vector<Record>& records) {
+std::vector<Finding> judge_in_full(std::vector<Record>& records) {
+  std::vector<Finding> findings;
   // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
-  for_samples(records, [](const Cell& cell, Record& record) {
-    if (record.status == Status::ok) apply_gate(cell, record);
+  for_samples(records, [&](const Cell& cell, Record& record) {
+    if (record.status == Status::ok) apply_gate(cell, record, findings);
   });
   for_samples(records, withhold_comparison);
-  for_samples(records, apply_trust);
-  std::vector<Finding> findings;
+  for_samples(records, [&](const Cell& cell, Record& record) { apply_trust(cell, record, findings); });
   for (const Cell& cell : cells_of(records)) {
     const Cell trusted = without_doubtful(cell);
     for (const Rule& rule : finding_rules()) collect(rule, trusted, findings);
-    for (const Rule& rule : expectation_rules()) collect(rule, cell, findings);
+    for (const auto part : {suspicion_rules(), energy_rules(), expectation_rules()}) {
+      for (const Rule& rule : part) collect(rule, cell, findings);
+    }
   }
+  return findings;
+}
+
+std::vector<Finding> judge(std::vector<Record>& records) {
+  std::vector<Finding> findings = judge_in_full(records);
+  std::erase_if(findings, [](const Finding& finding) { return finding.kind == RuleKind::trust; });
   drop_repeated(findings);
   return findings;
 }

@@ -27,13 +27,26 @@ enum class RuleKind : std::uint8_t {
 };
 const char* name(RuleKind kind);
 
+/// How much a finding takes from the figures it is about.
+enum class Severity : std::uint8_t {
+  info,    ///< Worth knowing.
+  low,     ///< A limit of what can be concluded.
+  medium,  ///< The figure may be off; look into it before quoting it.
+  high     ///< The figure is wrong, or not what its name says.
+};
+const char* name(Severity severity);
+
 /// What a rule has to say of one row, or of the cell. Empty text: nothing.
 struct Judgement {
   std::string text;
-  std::optional<bool> met;  ///< Of an expectation.
+  std::optional<bool> met;                ///< Of an expectation.
+  std::optional<Severity> severity = {};  ///< Where it is not the rule's.
 };
 
-enum class RuleScope : std::uint8_t { row, cell };
+struct PublishedTable;
+class Complaints;
+
+enum class RuleScope : std::uint8_t { row, cell, table };
 
 struct Rule {
   const char* id;
@@ -43,8 +56,12 @@ struct Rule {
   const char* evidence;  ///< Fields without which it says nothing.
   const char* states;    ///< The rule in words, for the documents.
   /// Of scope `row`: the row; of scope `cell`: the baseline, or the first measured (else doubtful) row without one.
-  /// Gate and trust rules see rows that have samples, the others those with status ok.
+  /// Gate and trust rules see rows that have samples, the others those with status ok. Null: of published tables only.
   Judgement (*judge)(const Cell& cell, const Record& row);
+  Severity severity;   ///< Of what it finds, where the judgement does not say otherwise.
+  const char* remedy;  ///< What to do about it.
+  /// What it has to say of somebody else's table, from printed figures alone. Null: it needs raw data.
+  void (*check)(const PublishedTable& table, Complaints& say) = nullptr;
 };
 
 /// Every rule, in the order in which sentences are printed.
@@ -60,10 +77,13 @@ struct Finding {
   std::string precision;  ///< Empty: about the whole cell.
   std::optional<bool> met;
   std::string text;
+  Severity severity = Severity::info;
 };
 
 /// Applies every rule: sets status and reason of impossible rows, trust and trust_reasons of measured ones, and returns
-/// findings and expectations. A sentence that holds for several shapes of a model is said once.
+/// what gates, findings and expectations say. A sentence that holds for several shapes of a model is said once.
 std::vector<Finding> judge(std::vector<Record>& records);
+/// The same with what the rules of trust say among it, every repetition kept.
+std::vector<Finding> judge_in_full(std::vector<Record>& records);
 
 }  // namespace assay

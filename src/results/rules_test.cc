@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "results/made_up_test.h"
+#include "results/rule_document.h"
 
 namespace assay {
 namespace {
@@ -48,21 +49,23 @@ TEST(Rules, HaveUniqueNamesAndWords) {
     EXPECT_GT(std::string(rule.evidence).size(), 3u) << rule.id;
     const bool has_grade = rule.kind == RuleKind::gate || rule.kind == RuleKind::trust;
     EXPECT_EQ(rule.grade != ' ', has_grade) << rule.id;
+    EXPECT_GT(std::string(rule.remedy).size(), 10u) << rule.id;
+    EXPECT_TRUE(rule.judge || rule.check) << rule.id;
   }
 }
 
 std::string table_of_rules() {
   std::string text = "| rule | kind | grade | what it says | evidence |\n|---|---|---|---|---|\n";
   for (const Rule& rule : rules()) {
+    if (!rule.judge) continue;
     const std::string grade = rule.grade == ' ' ? "" : std::string(1, rule.grade);
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", rule.id, name(rule.kind), grade, rule.states, rule.evidence);
   }
   return text;
 }
 
-// To write it anew after a change of the rules: ASSAY_WRITE_DOCS=1 test_results
-TEST(Rules, AreAllInTheDocuments) {
-  const std::string path = ASSAY_SOURCE_DIR "/docs/measuring.md";
+/// To write it anew after a change of the rules: ASSAY_WRITE_DOCS=1 test_results
+void expect_in_page(const std::string& path, const std::string& rules_table) {
   const std::string begin = "<!-- rules: written by ASSAY_WRITE_DOCS=1 test_results -->\n";
   std::string page = read_file(path);
   const auto from = page.find(begin);
@@ -70,10 +73,15 @@ TEST(Rules, AreAllInTheDocuments) {
   ASSERT_TRUE(from != std::string::npos && to != std::string::npos);
   const auto start = from + begin.size();
   if (std::getenv("ASSAY_WRITE_DOCS") != nullptr) {
-    write_file_atomically(path, page.substr(0, start) + table_of_rules() + page.substr(to));
+    write_file_atomically(path, page.substr(0, start) + rules_table + page.substr(to));
     page = read_file(path);
   }
-  EXPECT_EQ(page.substr(start, page.find("<!-- end of rules -->") - start), table_of_rules());
+  EXPECT_EQ(page.substr(start, page.find("<!-- end of rules -->") - start), rules_table);
+}
+
+TEST(Rules, AreAllInTheDocuments) {
+  expect_in_page(ASSAY_SOURCE_DIR "/docs/measuring.md", table_of_rules());
+  expect_in_page(ASSAY_SOURCE_DIR "/docs/findings.md", rules_markdown());
 }
 
 TEST(Gate, LetsASoundRowThrough) {

@@ -81,6 +81,7 @@ OrderedJson record_schema() {
 
 OrderedJson finding_schema() {
   const auto kind = [](int i) { return name(static_cast<RuleKind>(i)); };
+  const auto severity = [](int i) { return name(static_cast<Severity>(i)); };
   return object_of({{"rule", of_type("string")},
                     {"kind", enumeration(kind, static_cast<int>(RuleKind::expectation) + 1)},
                     {"model", of_type("string")},
@@ -88,6 +89,7 @@ OrderedJson finding_schema() {
                     {"seq", of_type("integer")},
                     {"precision", nullable("string")},
                     {"met", nullable("boolean")},
+                    {"severity", enumeration(severity, static_cast<int>(Severity::high) + 1)},
                     {"text", of_type("string")}});
 }
 

@@ -117,12 +117,6 @@ Judgement says_tail(const Cell&, const Record& row) {
           {}};
 }
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 Judgement says_drift(const Cell&, const Record& row) {
   if (row.raw_ms.size() < 20) return {};
   const auto half = row.raw_ms.begin() + static_cast<std::ptrdiff_t>(row.raw_ms.size() / 2);
@@ -163,39 +157,56 @@ constexpr auto row = RuleScope::row;
 
 constexpr Rule trusts[] = {
     {"suspect_rate", trust, 'C', row, "median_ms, matmul_ms, peaks_measured_share",
-     "Faster than 1.1x the best matmuls measured with the same operands, row by row of the ledger.", says_suspect},
+     "Faster than 1.1x the best matmuls measured with the same operands, row by row of the ledger.", says_suspect,
+     Severity::medium, "Run `assay probe` again on a quiet machine, then measure again."},
     {"busy_peaks", trust, 'B', row, "peaks_measured_share",
-     "The peaks were measured on a busy machine: they gate nothing.", says_busy_peaks},
+     "The peaks were measured on a busy machine: they gate nothing.", says_busy_peaks, Severity::low,
+     "Run `assay probe` again while nothing else runs."},
     {"baseline_impossible", trust, 'B', row, "status of the baseline",
-     "The baseline is impossible: nothing is compared with it.", says_baseline_impossible},
+     "The baseline is impossible: nothing is compared with it.", says_baseline_impossible, Severity::low,
+     "Mend what made the baseline impossible, then compare."},
     {"no_interval", trust, 'D', row, "ci_low_ms, ci_high_ms", "Too few samples for an interval of the median.",
-     says_few},
-    {"wide_interval", trust, 'C', row, "ci_low_ms, ci_high_ms", "Interval of the median wider than 10 %.", says_wide},
+     says_few, Severity::medium, "Measure longer (`--seconds`) or with more rounds (`--rounds`)."},
+    {"wide_interval", trust, 'C', row, "ci_low_ms, ci_high_ms", "Interval of the median wider than 10 %.", says_wide,
+     Severity::medium, "Measure longer, or on a quieter machine."},
     {"width_not_reached", trust, 'B', row, "asked_width, ci_low_ms, ci_high_ms",
-     "Interval wider than asked when sampling ended.", says_not_as_narrow},
-    {"busy", trust, 'B', row, "foreign_load", "Others used more than 5 % of the processors.", says_some_load},
-    {"very_busy", trust, 'C', row, "foreign_load", "Others used more than 20 %.", says_much_load},
-    {"overrun", trust, 'D', row, "foreign_load", "Others used more than 50 %.", says_too_much_load},
-    {"load_unknown", trust, 'B', row, "foreign_load", "What others used is not known.", says_load_unknown},
-    {"stolen", trust, 'B', row, "stolen_share", "The hypervisor withheld more than 1 % of the time.", says_some_stolen},
-    {"much_stolen", trust, 'C', row, "stolen_share", "It withheld more than 5 %.", says_much_stolen},
+     "Interval wider than asked when sampling ended.", says_not_as_narrow, Severity::low,
+     "Raise `--seconds`, or ask for a wider interval (`--width`)."},
+    {"busy", trust, 'B', row, "foreign_load", "Others used more than 5 % of the processors.", says_some_load,
+     Severity::low, "Stop what else runs."},
+    {"very_busy", trust, 'C', row, "foreign_load", "Others used more than 20 %.", says_much_load, Severity::medium,
+     "Stop what else runs; compare ratios of interleaved runs only."},
+    {"overrun", trust, 'D', row, "foreign_load", "Others used more than 50 %.", says_too_much_load, Severity::medium,
+     "Measure again when the machine is free."},
+    {"load_unknown", trust, 'B', row, "foreign_load", "What others used is not known.", says_load_unknown,
+     Severity::low, "Run where /proc/stat can be read."},
+    {"stolen", trust, 'B', row, "stolen_share", "The hypervisor withheld more than 1 % of the time.", says_some_stolen,
+     Severity::low, "Measure on a machine of your own, or compare interleaved ratios only."},
+    {"much_stolen", trust, 'C', row, "stolen_share", "It withheld more than 5 %.", says_much_stolen, Severity::medium,
+     "Measure on a machine of your own."},
     {"stolen_unknown", trust, 'B', row, "stolen_share", "What the hypervisor withheld is not known.",
-     says_stolen_unknown},
+     says_stolen_unknown, Severity::low, "Run where /proc/stat can be read."},
     {"clock_moved", trust, 'B', row, "frequency_before_mhz, frequency_after_mhz",
-     "The processors' clock changed by more than 5 %.", says_frequency},
-    {"not_steady", trust, 'B', row, "steady", "The warm-up ended by time and not by its rule.", says_unsteady},
+     "The processors' clock changed by more than 5 %.", says_frequency, Severity::low,
+     "Fix the clock (performance governor, no boost), or measure longer."},
+    {"not_steady", trust, 'B', row, "steady", "The warm-up ended by time and not by its rule.", says_unsteady,
+     Severity::low, "Raise `--seconds`: a part of it is warm-up."},
     {"short_warm_up", trust, 'B', row, "warmup_steps, raw_ms, median_ms",
      "The first step that counts took more than 1.2x the median: the warm-up asked for may be too short.",
-     says_short_warm_up},
+     says_short_warm_up, Severity::low, "Raise `--warmup`."},
     {"spread", trust, 'B', row, "p10_ms, p90_ms, median_ms",
-     "90th and 10th percentile lie further apart than 30 % of the median.", says_tail},
+     "90th and 10th percentile lie further apart than 30 % of the median.", says_tail, Severity::low,
+     "Look at the raw samples for a second mode; measure on a quieter machine."},
     {"drift", trust, 'B', row, "raw_ms", "Medians of the two halves of the samples differ by more than 5 %.",
-     says_drift},
-    {"disk", trust, 'C', row, "major_page_faults", "Pages were read from a disk within the windows.", says_disk},
+     says_drift, Severity::low, "Warm up longer, and look at temperature and clock."},
+    {"disk", trust, 'C', row, "major_page_faults", "Pages were read from a disk within the windows.", says_disk,
+     Severity::medium, "Give the machine enough memory for the model, or run once more."},
     {"speedup_unsure", trust, 'B', row, "speedup, speedup_low, speedup_high",
-     "Interval of the speed-up wider than 20 %.", says_speedup_wide},
-    {"emulated_operations", trust, 'C', row, "ledger", "An operation was emulated in another dtype.", says_emulated},
-    {"was_interrupted", trust, 'C', row, "stopped_by", "Sampling was interrupted.", says_interrupted},
+     "Interval of the speed-up wider than 20 %.", says_speedup_wide, Severity::low, "Measure longer."},
+    {"emulated_operations", trust, 'C', row, "ledger", "An operation was emulated in another dtype.", says_emulated,
+     Severity::medium, "Use a precision that this machine has instructions for."},
+    {"was_interrupted", trust, 'C', row, "stopped_by", "Sampling was interrupted.", says_interrupted, Severity::medium,
+     "Let it run to its end."},
 };
 
 }  // namespace

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// What a unit measures; the factor beside it leads to the base unit in parentheses.
+enum class Dimension : std::uint8_t {
+  none,
+  time,        ///< (ms)
+  energy,      ///< (J)
+  power,       ///< (W)
+  bytes,       ///< (bytes)
+  rate,        ///< Samples a second.
+  token_rate,  ///< Tokens a second.
+  tops,        ///< 10^12 operations a second.
+  percent,     ///< (share)
+  ratio        ///< "4.6x".
+};
+struct Unit {
+  Dimension dimension = Dimension::none;
+  double factor = 1;
+};
+/// "ms", "s", "µs", "mJ", "W", "MB", "GiB", "samp/s", "tok/s", "%", "x"; none for what is no unit.
+std::optional<Unit> read_unit(std::string_view text);
+
+/// "ms" of the unit that has this dimension and factor; empty for none.
+std::string unit_name(Unit unit);
+
+/// Between what and what a printed figure's value lay before it was rounded: 0.7 is 0.65 to 0.75.
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+Range operator*(Range a, Range b);
+Range operator/(Range a, Range b);  ///< b > 0.
+Range scaled(Range range, double factor);
+/// Whether the two can be one figure, once each is widened by `slack` (0.05: 5 %).
+bool may_equal(Range a, Range b, double slack = 0);
+
+/// A number as a cell prints it.
+struct Figure {
+  double value = 0;
+  Range range;                   ///< By the digits that were printed, or what the cell says: "0.5-0.7".
+  std::optional<double> spread;  ///< Behind ±.
+  Range spread_range;
+  Unit unit;              ///< dimension none: the cell names none.
+  int significant = 0;    ///< Digits printed.
+  bool is_about = false;  ///< "~0.7".
+  std::string text;       ///< As printed.
+  std::string behind;     ///< What follows number and unit: "5.5% faster".
+};
+/// The figure multiplied by its unit's factor, spread and ranges too.
+Figure in_base_unit(Figure figure);
+
+/// A cell without emphasis, links, footnote marks, tags and emoji, its blanks single.
+std::string plain_text(std::string_view cell);
+
+/// The figure that a cell holds, or none for words, "N/A", "OOM", "-", and for bounds ("< 10").
+/// Reads "~0.7ms", "**4.6x**", "370mJ", "0.024990±0.003563", "1,234.5", "3.4 ms (5 % faster)", "1.2e-3", "40-50 mJ".
+std::optional<Figure> read_figure(std::string_view cell);
+
+}  // namespace assay
