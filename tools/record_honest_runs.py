@@ -1,11 +1,11 @@
-"""Compacts documents of `assay bench --json` and `assay train --benchmark --json` into the honest runs that the tests of
-the rules replay.
+"""Compacts documents of `assay bench --json` and `assay train --benchmark --json` into the honest runs that the tests
+of the rules replay.
 
     python3 tools/record_honest_runs.py OUT.json IN.json...
 
 Kept is what rules read: every field that is not null, samples in four digits and at most 40 of them, the ledger by
-groups of equal rows (with their share of the FLOPs). Ledgers, and what all records of a document share, are stored once.
-Names of machines become "recorded".
+groups of equal rows (with their share of the FLOPs). Ledgers, and what all records of a document share, are stored
+once. Names of machines become "recorded".
 """
 
 import json

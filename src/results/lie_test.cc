@@ -47,6 +47,22 @@ const Lie lies[] = {
        c.back().power_w = 260;
        c.back().power_limit_w = 250;
      }},
+    {"phase_peak", "a forward whose clock stops early",
+     [](auto& c) {
+       c.back().forward_ms = 1;
+       c.back().forward_instruction_ms = 5;
+     }},
+    {"phase_sum", "phases that leave a part of the step out",
+     [](auto& c) {
+       c.back().mean_forward_ms = 10;
+       c.back().mean_backward_ms = 20;
+       c.back().mean_step_ms = 40;
+     }},
+    {"update_bandwidth", "an update that touches half of the parameters",
+     [](auto& c) {
+       c.back().optimizer_ms = 1;
+       c.back().optimizer_bytes_read = *c.back().cache_bytes + 2e-3 * *c.back().bandwidth_bytes_per_s;
+     }},
     {"suspect_rate", "a peak that was measured on a throttled machine",
      [](auto& c) {
        c.back().peaks_measured_share = 1;
