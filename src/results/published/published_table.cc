@@ -73,14 +73,11 @@ std::optional<Range> Observation::absolute(Quantity quantity) const {
 
 std::vector<std::vector<const Observation*>> PublishedTable::groups() const {
   std::vector<std::vector<const Observation*>> groups;
+  std::map<std::string_view, std::size_t> places;
   for (const Observation& row : rows) {
-    const auto known = std::find_if(groups.begin(), groups.end(),
-                                    [&](const auto& group) { return group.front()->group == row.group; });
-    if (known != groups.end()) {
-      known->push_back(&row);
-    } else {
-      groups.push_back({&row});
-    }
+    const auto [place, is_new] = places.emplace(row.group, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(&row);
   }
   return groups;
 }
@@ -117,6 +114,9 @@ ColumnMapping parse_mapping(const std::string& text) {
 
 namespace {
 
+/// Rules compare rows with rows; nobody publishes more.
+constexpr std::size_t most_rows = 5000;
+
 void share_prose(const std::vector<TextLine>& prose, std::vector<PublishedTable>& tables) {
   std::size_t owner = 0;
   for (const TextLine& line : prose) {
@@ -131,6 +131,9 @@ std::vector<PublishedTable> read_tables(const TextDocument& document, const std:
                                         const TableContext& context) {
   std::vector<PublishedTable> tables;
   for (const TextTable& text : document.tables) {
+    if (text.rows.size() > most_rows)
+      fail_user("{}: line {}: {} rows are a log and no table; give one of {} rows or fewer", file, text.line,
+                text.rows.size(), most_rows);
     PublishedTable table;
     table.file = file;
     table.number = static_cast<int>(tables.size()) + 1;
