@@ -44,6 +44,7 @@ pid_t start(const std::filesystem::path& folder, const Arguments& arguments, int
   ::dup2(err, STDERR_FILENO);
   ::alarm(most_s);  // Outlives exec.
   ::setenv("TMPDIR", folder.c_str(), 1);
+  ::setenv("XDG_DATA_HOME", (folder / data_home).c_str(), 1);  // Never the store of whoever runs the tests.
   if (::chdir(folder.c_str()) == 0) ::execv(words[0], words.data());
   ::_exit(126);
 }
@@ -92,7 +93,8 @@ Outcome run_assay(const std::filesystem::path& folder, const Arguments& argument
   return outcome;
 }
 
-Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase) {
+Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase,
+                        int signal) {
   const TemporaryFile out(std::tmpfile());
   Terminal terminal;
   const pid_t child = start(folder, arguments, ::fileno(out.get()), terminal.theirs);
@@ -108,7 +110,7 @@ Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& ar
     if (sent || shown.find(phase) == std::string::npos) continue;
     sent = true;
     at = Clock::now();
-    ::kill(child, SIGINT);
+    ::kill(child, signal);
   }
   Outcome outcome = wait_for(child);
   outcome.after_interrupt_s = std::chrono::duration<double>(Clock::now() - at).count();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -20,9 +21,13 @@ struct Outcome {
 
 using Arguments = std::vector<std::string>;
 
+/// Where a run's store is, in the folder in which it runs: `data/assay/results.db`.
+inline constexpr const char* data_home = "data";
+
 /// Runs `assay` with these arguments in that folder, which also holds its temporary files. A run that hangs is ended.
 Outcome run_assay(const std::filesystem::path& folder, const Arguments& arguments);
-/// The same with a terminal for stderr, sending SIGINT as soon as `phase` is shown there.
-Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase);
+/// The same with a terminal for stderr, sending `signal` as soon as `phase` is shown there.
+Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase,
+                        int signal = SIGINT);
 
 }  // namespace assay

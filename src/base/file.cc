@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folders.h"
 #include "base/handle.h"
 
 namespace assay {
@@ -140,11 +141,7 @@ void check_writable(const std::filesystem::path& path) {
 }
 
 std::filesystem::path cache_folder() {
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "assay";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] == '\0') fail_user("HOME: is not set, and neither is XDG_CACHE_HOME");
-  return std::filesystem::path(home) / ".cache" / "assay";
+  return user_folder("XDG_CACHE_HOME", ".cache");
 }
 
 }  // namespace assay

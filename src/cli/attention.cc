@@ -14,11 +14,12 @@ struct Options {
   AttentionRequest request;
   MachineOptions machine;
   OutputFiles files;
+  StoreOptions store;
 };
 
 int run(const Options& options) {
   check_files(options.files);
-  Measuring measuring;
+  Measuring measuring(options.store);
   const AttentionResult result =
       attention(options.request, [&] { return measuring.probe_machine(options.machine); }, measuring.callbacks());
   measuring.finish();
@@ -55,6 +56,7 @@ void add_attention(CLI::App& program, Action& action) {
   command.add_option("--device", request.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
   command.add_option("--seed", request.seed, "of q, k, v, dy and the order of rounds (default 1)");
   add_output_options(command, options->files);
+  add_store_option(command, options->store);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -5,10 +5,12 @@
 
 #include <map>
 
+#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "experiments/default_model.h"
 #include "experiments/explain_perplexity.h"
+#include "experiments/resume.h"
 #include "report/formats.h"
 #include "report/terminal.h"
 #include "report/text.h"
@@ -24,6 +26,7 @@ struct Options {
   Question question = Question::which_precision;
   MachineOptions machine;
   OutputFiles files;
+  StoreOptions store;
 };
 
 void add_grid_options(CLI::App& command, Options& options) {
@@ -91,7 +94,9 @@ void print_study(const PerplexityStudy& study) {
 
 int run(Options& options) {
   check_files(options.files);
-  Measuring measuring;
+  if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
+  options.store.settings = settings_of(options.request);
+  Measuring measuring(options.store);
   const BenchCallbacks callbacks = measuring.callbacks();
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
   const auto facts = [&] { return measuring.probe_machine(options.machine); };
@@ -123,6 +128,9 @@ void add_bench(CLI::App& program, Action& action) {
   add_grid_options(command, *options);
   add_quality_options(command, *options);
   add_output_options(command, options->files);
+  add_store_option(command, options->store);
+  command.add_flag("--resume", options->store.resumes,
+                   "continue the newest run with these settings: cells that it has kept are not measured again");
   add_engine_options(command, options->request.engine);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);

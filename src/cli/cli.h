@@ -14,6 +14,12 @@ namespace assay {
 /// What a subcommand does once its options are read; returns the exit code.
 using Action = std::function<int()>;
 
+/// Exit codes of a command that did its work, beside 0; errors have those of base/error.h.
+enum class DoneCode : int {
+  unsaved = 4,  ///< Measured and printed, but not kept in the store.
+  slower = 9    ///< `compare --fail-if-slower`: slower than allowed, beyond doubt.
+};
+
 /// Options that every command that runs on this machine has.
 struct MachineOptions {
   int threads = 0;
@@ -57,8 +63,12 @@ void add_autocast(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_check(CLI::App& program, Action& action);
 void add_compare_training(CLI::App& program, Action& action);
+void add_compare(CLI::App& program, Action& action);
 void add_dump(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
+void add_export(CLI::App& program, Action& action);
+void add_history(CLI::App& program, Action& action);
+void add_import(CLI::App& program, Action& action);
 void add_findings(CLI::App& program, Action& action);
 void add_memory(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);

@@ -37,6 +37,10 @@ int parse_and_run(int argc, char** argv) {
   add_explain(program, action);
   add_check(program, action);
   add_compare_training(program, action);
+  add_compare(program, action);
+  add_history(program, action);
+  add_export(program, action);
+  add_import(program, action);
   add_dump(program, action);
   add_models(program, action);
   add_pull(program, action);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/threads.h"
 #include "cli/interrupt.h"
 #include "experiments/probe.h"
@@ -43,7 +44,9 @@ void print(const std::string& text) {
   if (!written || std::fflush(stdout) != 0) fail_lacking("stdout: {}", std::strerror(errno));
 }
 
-Measuring::Measuring() : interrupted_(watch_interrupts()) {
+Measuring::Measuring(StoreOptions store)
+    : interrupted_(watch_interrupts()),
+      keeping_(std::move(store), [this](const std::string& sentence) { progress_.say(sentence); }) {
   std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
 }
 
@@ -54,6 +57,7 @@ MachineFacts Measuring::probe_machine(const MachineOptions& machine) {
   probing.machine.max_isa = machine.max_isa;
   MachineFacts facts = probe(probing);
   set_threads(facts.threads);
+  keeping_.begin(machine_json(facts).dump());
   return facts;
 }
 
@@ -61,12 +65,20 @@ BenchCallbacks Measuring::callbacks() {
   BenchCallbacks callbacks;
   callbacks.progress = [this](const std::string& what, double seconds_left) { progress_.show(what, seconds_left); };
   callbacks.say = [this](const std::string& sentence) { progress_.say(sentence); };
+  callbacks.keep = [this](std::span<const Record> records) { keeping_.keep(records); };
+  callbacks.restore = [this] { return keeping_.restore(); };
   callbacks.interrupted = &interrupted_;
   return callbacks;
 }
 
+void Measuring::finish() {
+  if (!interrupted_) keeping_.end();  // What was interrupted can be resumed.
+  progress_.finish();
+}
+
 int Measuring::exit_code() const {
-  return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::ok);
+  if (interrupted_) return static_cast<int>(ExitCode::interrupted);
+  return keeping_.failed() ? static_cast<int>(DoneCode::unsaved) : 0;
 }
 
 }  // namespace assay

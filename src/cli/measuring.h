@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/cli.h"
+#include "cli/keeping.h"
 #include "cli/progress.h"
 #include "experiments/bench.h"
 
@@ -33,20 +34,22 @@ void write_files(const OutputFiles& files, const OutputTexts& texts);
 /// To stdout: all of it reaches whoever reads, or it is an error.
 void print(const std::string& text);
 
-/// What commands that measure share: a line of progress, and Ctrl-C that ends measuring in good order. One at a time.
+/// What commands that measure share: a line of progress, Ctrl-C that ends measuring in good order,
+/// and the store. One at a time.
 class Measuring {
  public:
-  Measuring();
+  explicit Measuring(StoreOptions store);
   /// Facts of this machine with its rates, which are measured where no cache has them; sets the threads.
   MachineFacts probe_machine(const MachineOptions& machine);
   BenchCallbacks callbacks();
   /// The work succeeded: clears the progress, and prints what waited.
-  void finish() { progress_.finish(); }
+  void finish();
   int exit_code() const;
 
  private:
   const std::atomic<bool>& interrupted_;
   Progress progress_;
+  Keeping keeping_;
 };
 
 }  // namespace assay

@@ -12,6 +12,7 @@ struct Options {
   TrainBenchmarkRequest request;
   MachineOptions machine;
   OutputFiles files;
+  StoreOptions store;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -56,7 +57,7 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
 
 int run(const Options& options) {
   check_files(options.files);
-  Measuring measuring;
+  Measuring measuring(options.store);
   const Document document =
       train_benchmark(options.request, [&] { return measuring.probe_machine(options.machine); }, measuring.callbacks());
   measuring.finish();
@@ -76,6 +77,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
   add_grid_options(command, options->request);
   add_output_options(command, options->files);
+  add_store_option(command, options->store);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {

@@ -177,6 +177,13 @@ class AttentionRun {
     }
     const std::vector<PhaseSeries> series = sample_phases(subjects, sampling_options());
     for (std::size_t i = 0; i < series.size(); ++i) record(series[i], *steps[i], *ready[i]);
+    if (!callbacks_.keep) return;
+    std::vector<Record> fresh;
+    for (const Candidate* one : ready) {
+      fresh.push_back(one->cell.forward_record);
+      fresh.push_back(one->cell.backward_record);
+    }
+    callbacks_.keep(fresh);
   }
 
   /// Facts must outlive the instances that are made with them.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "experiments/bench_group.h"
 #include "experiments/bench_record.h"
 #include "experiments/probe.h"
+#include "experiments/resume.h"
 #include "results/rules.h"
 
 namespace assay {
@@ -35,21 +37,32 @@ bool stopped(const BenchCallbacks& callbacks) {
 }
 
 /// A later group repeats the baseline for its own ratios; the first group's rows stand for it.
-void append_without_repeats(std::vector<Record>& all, std::vector<Record> more) {
-  for (Record& record : more) {
+std::vector<Record> without_known(const std::vector<Record>& all, std::span<const Record> more) {
+  std::vector<Record> fresh;
+  for (const Record& record : more) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const Record& other) {
       return other.model == record.model && other.precision == record.precision && other.batch == record.batch &&
              other.seq == record.seq;
     });
-    if (!known) all.push_back(std::move(record));
+    if (!known) fresh.push_back(record);
   }
+  return fresh;
 }
 
 /// A model that was asked for, and what it is scored on.
 struct Entry {
   Model model;
   QualityData data;
+  std::string weights = {};  ///< Absent until they are asked for.
 };
+
+/// Hashing reads the whole checkpoint: before the first run it would have paged it in.
+const std::string& weights_of(Entry& entry) {
+  if (entry.weights.empty()) {
+    entry.weights = entry.model.random_weights() ? "random" : "sha256:" + weights_identity(entry.model);
+  }
+  return entry.weights;
+}
 
 void check_engine(const BenchRequest& request) {
   for (const Contender& contender : contenders(request)) {
@@ -99,7 +112,16 @@ struct Run {
   const BenchCallbacks& callbacks;
   Power power;
   Remaining remaining;
+  KeptCells kept;
 };
+
+KeptCells kept_cells(const BenchCallbacks& callbacks) {
+  return KeptCells(callbacks.restore ? callbacks.restore() : std::vector<Record>{});
+}
+
+bool wants_score(const Record& record) {
+  return !record.restored || record.quality_status == not_yet_scored;
+}
 
 void say_without_speedup(const Run& run, const std::vector<Contender>& together) {
   const bool alone = run.request.baseline == Baseline::added && together.front() != Contender{"fp32", ""};
@@ -108,41 +130,66 @@ void say_without_speedup(const Run& run, const std::vector<Contender>& together)
                                 together.front().precision));
 }
 
-std::vector<Record> bench_group(const Entry& entry, const GroupContext& context, Run& run,
-                                const std::vector<Contender>& together) {
+/// What a cell that has just ended is worth if the program is killed now.
+void keep_cell(Entry& entry, const Run& run, std::vector<Record> records) {
+  if (!run.callbacks.keep) return;
+  for (Record& record : records) {
+    record.weights = weights_of(entry);
+    if (record.status == Status::ok && run.request.quality != QualityMode::none) record.quality_status = not_yet_scored;
+    close_record(run.request, record);
+  }
+  keep_judged(run.callbacks, std::move(records));
+}
+
+/// The rows of a cell that the resumed run has; empty where it must be measured.
+std::vector<Record> kept_cell(Entry& entry, const Run& run, std::vector<Record> blanks) {
+  if (run.kept.empty()) return {};
+  for (Record& blank : blanks) blank.weights = weights_of(entry);
+  return run.kept.cell(blanks);
+}
+
+std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& run,
+                                const std::vector<Contender>& together, const std::vector<Record>& before) {
   BenchGroup group(entry.model, run.facts, context);
   group.open(together, blank_record(entry.model, run.request, run.facts));
   std::vector<Record> measured;
   for (const std::int64_t batch : run.request.batches) {
     for (const std::int64_t seq : run.request.seqs) {
       const double later_s = run.remaining.after_cell(together.size());
-      if (!stopped(run.callbacks)) group.measure({batch, seq}, later_s, measured);
+      if (stopped(run.callbacks)) continue;
+      const std::size_t first = measured.size();
+      const std::vector<Record> kept = kept_cell(entry, run, group.blanks({batch, seq}));
+      measured.insert(measured.end(), kept.begin(), kept.end());
+      if (!kept.empty()) continue;
+      group.measure({batch, seq}, later_s, measured);
+      keep_cell(entry, run, without_known(before, std::span(measured).subspan(first)));
     }
   }
-  if (!stopped(run.callbacks)) group.score(entry.data, measured);
+  const bool scores = std::any_of(measured.begin(), measured.end(), wants_score);
+  if (scores && !stopped(run.callbacks)) group.score(entry.data, measured);
   if (run.request.isolate == Isolate::yes) group.isolate(measured);
   return measured;
 }
 
-void bench_entry(const Entry& entry, Run& run, std::vector<Record>& records) {
+void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
   std::vector<Record> mine;
   std::int64_t number = 0;
   for (const auto& together : group_precisions(entry.model, run.request, contenders(run.request), run.facts)) {
     if (++number > 1) say_without_speedup(run, together);
     const GroupContext context{run.request, run.callbacks, run.power, number};
-    append_without_repeats(mine, bench_group(entry, context, run, together));
+    const std::vector<Record> fresh = without_known(mine, bench_group(entry, context, run, together, mine));
+    mine.insert(mine.end(), fresh.begin(), fresh.end());
   }
   // Groups ran one after another; rows are read cell by cell.
   std::stable_sort(mine.begin(), mine.end(), [](const Record& a, const Record& b) {
     return std::pair(a.batch, a.seq) < std::pair(b.batch, b.seq);
   });
-  // Hashing reads the whole checkpoint: before the first run it would have paged it in.
-  const std::string weights = entry.model.random_weights() ? "random" : "sha256:" + weights_identity(entry.model);
   for (Record& record : mine) {
-    record.weights = weights;
+    record.weights = weights_of(entry);
     close_record(run.request, record);
-    records.push_back(std::move(record));
   }
+  keep_judged(run.callbacks, mine);
+  records.insert(records.end(), mine.begin(), mine.end());
 }
 
 /// The request without what it asks for twice.
@@ -168,10 +215,11 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const MachineFacts facts = facts_source();
-  Run run{request, facts, callbacks, find_power(request.root), Remaining(request, entries.size())};
+  Run run{
+      request, facts, callbacks, find_power(request.root), Remaining(request, entries.size()), kept_cells(callbacks)};
   Document document;
   document.machine = machine_json(facts);
-  for (const Entry& entry : entries) {
+  for (Entry& entry : entries) {
     if (!stopped(callbacks)) bench_entry(entry, run, document.records);
   }
   document.findings = judge(document.records);

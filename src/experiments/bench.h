@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ using FactsSource = std::function<MachineFacts()>;
 struct BenchCallbacks {
   std::function<void(const std::string& what, double seconds_left)> progress;
   std::function<void(const std::string& sentence)> say;
+  /// Records as soon as they stand: of each cell when it ends, then again with what came later (quality).
+  std::function<void(std::span<const Record>)> keep;
+  /// What a run that is resumed has kept before; asked for once, before anything is measured.
+  std::function<std::vector<Record>()> restore;
   const std::atomic<bool>* interrupted = nullptr;
 };
 

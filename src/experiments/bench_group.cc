@@ -75,6 +75,16 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Record& bl
   }
 }
 
+std::vector<Record> BenchGroup::blanks(Extent extent) const {
+  std::vector<Record> all;
+  for (const Member& member : members_) {
+    all.push_back(member.blank);
+    all.back().batch = extent.batch;
+    all.back().seq = extent.seq;
+  }
+  return all;
+}
+
 /// Memory that one more plan may use: what was free at the start, less what the others hold.
 void BenchGroup::account(const Instance* own, std::int64_t arenas) {
   facts_.available_bytes = available_bytes_ - arenas;
@@ -112,10 +122,10 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
   Cell cell;
   std::vector<std::int32_t> ids;  // Made when a plan has been found to fit.
   std::int64_t arenas = 0;
-  for (Member& member : members_) {
-    Record record = member.blank;
-    record.batch = extent.batch;
-    record.seq = extent.seq;
+  const std::vector<Record> rows = blanks(extent);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Member& member = members_[i];
+    Record record = rows[i];
     account(member.instance.get(), arenas);
     if (callbacks_.progress)
       callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.precision), 0);
@@ -231,7 +241,7 @@ void BenchGroup::isolate(std::vector<Record>& records) {
     const auto member = std::find_if(members_.begin(), members_.end(),
                                      [&](const Member& one) { return one.blank.precision == record.precision; });
     const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
-    if (stopped || member == members_.end() || record.status != Status::ok) continue;
+    if (stopped || member == members_.end() || record.status != Status::ok || record.resident_bytes) continue;
     if (callbacks_.progress)
       callbacks_.progress(fmt::format("{} {}: resident memory", record.model, record.precision), 0);
     ResidentRequest request{

@@ -42,6 +42,8 @@ class BenchGroup {
 
   /// Makes the instances. A precision that cannot be had keeps its reason and becomes a row in every cell.
   void open(const std::vector<Contender>& contenders, const Record& blank);
+  /// A record for each precision at that shape, with nothing but what is known before it runs.
+  std::vector<Record> blanks(Extent extent) const;
   /// Times all instances at that shape, interleaved. Appends one record a precision. `later_s`: what the cells after
   /// this one will take, for the progress line.
   void measure(Extent extent, double later_s, std::vector<Record>& records);

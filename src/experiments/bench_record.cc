@@ -9,6 +9,7 @@
 #include "measure/statistics.h"
 #include "model/architecture.h"
 #include "program/operation.h"
+#include "results/rules.h"
 
 namespace assay {
 namespace {
@@ -258,6 +259,12 @@ void close_record(const BenchRequest& request, Record& record) {
   if (request.quality == QualityMode::none || record.quality_status != Record{}.quality_status) return;
   record.quality_status = record.status == Status::ok ? "interrupted before anything was scored"
                                                       : fmt::format("not run: {}", name(record.status));
+}
+
+void keep_judged(const BenchCallbacks& callbacks, std::vector<Record> records) {
+  if (!callbacks.keep || records.empty()) return;
+  judge(records);
+  callbacks.keep(records);
 }
 
 }  // namespace assay

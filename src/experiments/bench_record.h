@@ -47,4 +47,7 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
 /// Says of rows that were not scored or not metered why: they did not run, or the run was interrupted.
 void close_record(const BenchRequest& request, Record& record);
 
+/// Hands over records that stand, judged as they will be in the end: rules look at one cell at a time.
+void keep_judged(const BenchCallbacks& callbacks, std::vector<Record> records);
+
 }  // namespace assay

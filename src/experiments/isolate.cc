@@ -17,25 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void remove_folder(const fs::path* folder) {
-  std::error_code ignored;
-  fs::remove_all(*folder, ignored);
-  delete folder;
-}
-using TemporaryFolder = Handle<const fs::path*, remove_folder>;
-
-TemporaryFolder make_folder() {
-  std::string name = (fs::temp_directory_path() / "assay-resident-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) fail_lacking("{}: cannot be made", name);
-  return TemporaryFolder(new fs::path(name));
-}
-
-/// The last line of what the child printed.
-std::string last_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.find_last_of('\n') + 1);
-}
-
 ResidentAnswer read_answer(const CommandResult& result) {
   const std::string line = last_line(result.output);
   if (result.exit_code == 128 + SIGKILL)
@@ -49,20 +30,6 @@ ResidentAnswer read_answer(const CommandResult& result) {
   } catch (const std::exception& e) {
     return {std::nullopt, 0, fmt::format("the process said something else: {}", e.what())};
   }
-}
-
-/// Runs it with SIGINT held: an interrupt ends the child first, then comes again when our own handling is back.
-CommandResult run_held(const Command& command) {
-  try {
-    const InterruptScope scope = catch_interrupts();
-    CommandResult result = run_command(command);
-    throw_if_interrupted(command.words[0]);
-    return result;
-  } catch (const Error& e) {
-    if (e.code() != ExitCode::interrupted) throw;
-  }
-  std::raise(SIGINT);
-  return {128 + SIGINT, ""};
 }
 
 ResidentMemory resident_memory() {
@@ -90,6 +57,36 @@ void run_step(const Model& model, const ResidentRequest& request, const MachineF
 }
 
 }  // namespace
+
+void remove_folder(const fs::path* folder) {
+  std::error_code ignored;
+  fs::remove_all(*folder, ignored);
+  delete folder;
+}
+
+ScratchFolder make_folder(const std::string& name) {
+  std::string path = (fs::temp_directory_path() / (name + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr) fail_lacking("{}: cannot be made", path);
+  return ScratchFolder(new fs::path(path));
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+CommandResult run_held(const Command& command) {
+  try {
+    const InterruptScope scope = catch_interrupts();
+    CommandResult result = run_command(command);
+    throw_if_interrupted(command.words[0]);
+    return result;
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::interrupted) throw;
+  }
+  std::raise(SIGINT);
+  return {128 + SIGINT, ""};
+}
 
 ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts) {
   const std::int64_t program_bytes = resident_memory().bytes;
@@ -123,7 +120,7 @@ std::vector<std::string> resident_arguments(const ResidentRequest& request) {
 }
 
 ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts, const fs::path& program) {
-  const TemporaryFolder folder = make_folder();
+  const ScratchFolder folder = make_folder("assay-resident");
   const fs::path measured = *folder.get() / "machine.json";
   write_file_atomically(measured, machine_json(facts).dump());
   Command command{{program.string(), "resident", "--machine", measured.string()}, *folder.get()};

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "experiments/bench_record.h"
 #include "experiments/probe.h"
 #include "experiments/train_cell.h"
 #include "experiments/train_record.h"
@@ -129,17 +130,20 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
   Document document;
   document.machine = machine_json(facts);
   for (const Model& model : models) {
-    const std::size_t first = document.records.size();
+    std::string weights;
     for (const std::int64_t batch : request.batches) {
       for (const std::int64_t seq : request.seqs) {
         if (is_interrupted(callbacks)) break;
+        const std::size_t first = document.records.size();
         TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}};
         add_cell(cell, document);
+        // Hashing reads the whole checkpoint: before the first step it would have paged it in.
+        if (weights.empty()) weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
+        const auto fresh = std::span(document.records).subspan(first);
+        for (Record& record : fresh) record.weights = weights;
+        keep_judged(callbacks, {fresh.begin(), fresh.end()});
       }
     }
-    // Hashing reads the whole checkpoint: before the first step it would have paged it in.
-    const std::string weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
-    for (std::size_t i = first; i < document.records.size(); ++i) document.records[i].weights = weights;
   }
   judge_all(request, document);
   return document;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -139,10 +140,12 @@ void throw_if_interrupted(const std::string& what) {
 CommandResult run_command(const Command& command) {
   const std::filesystem::path log = command.folder / "command.log";
   write_file_atomically(log, "");
+  const double begin_s = now_s();
   const pid_t process = spawn(command, log.string());
   if (process == 0) return {127, ""};
   const int exit_code = wait_for(process);
-  return {exit_code, tail_of(log)};
+  const double wall_s = now_s() - begin_s;
+  return {exit_code, tail_of(log), wall_s};
 }
 
 }  // namespace assay

@@ -25,6 +25,7 @@ struct Command {
 struct CommandResult {
   int exit_code = 0;   ///< 127 where the program was not found or could not start; 128 + signal where one ended it.
   std::string output;  ///< The last 16 kB of stdout and stderr together.
+  double wall_s = 0;   ///< From its start to its end.
 };
 
 /// Runs it to its end, in a process group of its own, its input empty. Throws a user error where the log cannot be

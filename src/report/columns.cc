@@ -103,7 +103,7 @@ std::string ran(const Record& record) {
 }
 
 constexpr Column columns[] = {
-    {"\nprecision", Align::left, Cut::if_needed, [](const Record& r) { return r.precision; }},
+    {"\nprecision", Align::left, Cut::if_needed, shown_precision},
     {"latency ms\n± 95 %", Align::right, Cut::never, latency},
     {"speed-up\n[95 %]", Align::left, Cut::never, speedup},
     {"tokens\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.tokens_per_s); }},
@@ -124,6 +124,10 @@ auto model_key(const Record& r) {
 }
 
 }  // namespace
+
+std::string shown_precision(const Record& record) {
+  return record.precision + (record.restored ? "*" : "");
+}
 
 std::span<const Column> table_columns() {
   return columns;

@@ -31,4 +31,7 @@ std::string model_title(const Record& record);
 enum class Together : std::uint8_t { same_cell, same_model, apart };
 Together relation(const Record& a, const Record& b);
 
+/// The precision's name, with a star where a resumed run took the row from the store.
+std::string shown_precision(const Record& record);
+
 }  // namespace assay

@@ -125,14 +125,16 @@ class Writer {
 
   void write_row(const Record& record) {
     if (record.status != Status::ok) {
-      const std::string name_part = pad_right(record.precision, widths_.front()) + "  ";
+      const std::string name_part = pad_right(shown_precision(record), widths_.front()) + "  ";
       const std::string status =
           fmt::format("{}: {}", name(record.status), record.reason.value_or("no reason was given"));
       const std::string text = wrap(name_part + status, options_.width, display_width(name_part));
       out_ += paint(text, record.status == Status::impossible ? red : nullptr) + "\n";
       return;
     }
-    if (display_width(record.precision) > widest_precision) add_line(cut(record.precision, options_.width));
+    if (display_width(shown_precision(record)) > widest_precision) {
+      add_line(cut(shown_precision(record), options_.width));
+    }
     std::string line;
     for (std::size_t i = 0; i < widths_.size(); ++i) {
       const std::string cell = padded(i, cell_text(table_columns()[i], record));
@@ -173,6 +175,8 @@ class Writer {
     item(
         "latency: median of a whole forward pass, ± half its 95 % interval; speed-up: against the baseline, round by "
         "round");
+    const auto restored = [](const Record& r) { return r.restored ? r.restored->substr(0, 16) + " UTC" : ""; };
+    note_each("*: taken from the store, where it was kept at", restored);
     note_each("of peak", [](const Record& r) {
       return r.peak_kind ? fmt::format("{}: {:.0f} GFLOP/s", *r.peak_kind, r.peak_gflops.value_or(0)) : "";
     });

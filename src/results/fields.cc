@@ -1,5 +1,9 @@
 #include "results/fields.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+
 namespace assay {
 namespace {
 
@@ -26,6 +30,7 @@ constexpr Field fields[] = {
     ASSAY_FIELD(machine, "", "Processor and cores in words."),
     ASSAY_FIELD(build, "", "Version of assay and how it was built."),
     ASSAY_FIELD(group, "", "Precisions that were timed interleaved share it; from 1. Speed-ups hold within a group."),
+    ASSAY_FIELD(restored, "", "Where a resumed run took the row from the store: when it was saved (UTC)."),
     ASSAY_FIELD(status, "", "ok, or why there is no number: see `reason`."),
     ASSAY_FIELD(reason, "", "Sentence behind a status other than ok."),
     ASSAY_FIELD(samples, "", "Timed windows, one a round."),
@@ -158,6 +163,12 @@ constexpr Field fields[] = {
 
 std::span<const Field> record_fields() {
   return fields;
+}
+
+const Field& record_field(std::string_view name) {
+  const auto found = std::find_if(std::begin(fields), std::end(fields), [&](const Field& f) { return name == f.name; });
+  ASSAY_ASSERT(found != std::end(fields));
+  return *found;
 }
 
 }  // namespace assay

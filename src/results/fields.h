@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "base/json_fwd.h"
@@ -26,6 +27,8 @@ struct Field {
 
 /// Every field, in the order in which they are written.
 std::span<const Field> record_fields();
+/// The one of that name. Asserts that there is one.
+const Field& record_field(std::string_view name);
 
 OrderedJson to_json(const LedgerRow& row);
 OrderedJson to_json(const LedgerInput& input);

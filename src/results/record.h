@@ -44,6 +44,7 @@ struct Record {
   std::string machine;
   std::string build;
   std::optional<std::int64_t> group;
+  std::optional<std::string> restored;
 
   // Outcome.
   Status status = Status::ok;

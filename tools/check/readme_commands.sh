@@ -5,6 +5,9 @@
 set -uo pipefail
 cd "$1" || exit 1
 passed=0 failed=0 skipped=0
+XDG_DATA_HOME=$(mktemp -d)   # never the store of whoever runs this
+export XDG_DATA_HOME
+trap 'rm -rf "$XDG_DATA_HOME"' EXIT
 
 commands() {
   awk '/^```sh$/ {inside = 1; next} /^```/ {inside = 0} inside && !/^ *(#|$)/' README.md |

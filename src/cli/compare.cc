@@ -1,0 +1,80 @@
+#include "experiments/compare.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/keeping.h"
+#include "cli/measuring.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::vector<std::string> sides;
+  std::vector<std::string> commands;
+  std::int64_t rounds = 10;
+  CompareOptions compare;
+  StoreOptions store;
+  bool prints_json = false;
+};
+
+/// "3%" or "0.03" as a share.
+double share_of(const std::string& text, const char* option) {
+  const bool is_percent = text.ends_with('%');
+  double value = 0;
+  const std::string number = is_percent ? text.substr(0, text.size() - 1) : text;
+  if (!CLI::detail::lexical_cast(number, value) || !(value >= 0 && value < 1000)) {
+    fail_user("{} {}: not a share such as 3% or 0.03", option, text);
+  }
+  return is_percent ? value / 100 : value;
+}
+
+ComparisonReport compare(const Options& options) {
+  if (options.commands.empty() == options.sides.empty()) {
+    fail_user("compare: two runs or files are needed, or --interleave with two commands");
+  }
+  if (!options.commands.empty()) {
+    return compare_commands({options.commands[0], options.commands[1], options.rounds}, options.compare);
+  }
+  if (options.sides.size() != 2) fail_user("compare: two runs or files are needed");
+  const std::filesystem::path store = store_file(options.store);
+  return compare_sides(read_side(options.sides[0], store), read_side(options.sides[1], store), options.compare);
+}
+
+int run(const Options& options) {
+  const ComparisonReport report = compare(options);
+  print(options.prints_json ? comparison_json(report, options.compare).dump(2) + "\n"
+                            : comparison_text(report, options.compare));
+  return report.fails() ? static_cast<int>(DoneCode::slower) : 0;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("compare", "Say which of two runs, files or commands is faster");
+  command.footer(
+      "examples: assay compare 12 15 --fail-if-slower 3%\n"
+      "          assay compare old.json new.json\n"
+      "          assay compare --interleave './old bench gpt2 --store none' './new bench gpt2 --store none'");
+  command.add_option("sides", options->sides, "numbers of runs (assay history) or --json files, A then B")
+      ->expected(0, 2);
+  command.add_option("--interleave", options->commands, "two commands, run by turns: A B B A ...")->expected(2);
+  command.add_option("--rounds", options->rounds, "of --interleave (default 10)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+  command.add_option_function<std::string>(
+      "--margin", [options](const std::string& text) { options->compare.margin = share_of(text, "--margin"); },
+      "differences that count as none (default 3%)");
+  command.add_option_function<std::string>(
+      "--fail-if-slower",
+      [options](const std::string& text) { options->compare.allowed = share_of(text, "--fail-if-slower"); },
+      "exit with 9 where B is slower by more than that, beyond doubt");
+  command.add_option("--seed", options->compare.seed, "of the bootstrap (default 1)");
+  add_read_store_option(command, options->store);
+  command.add_flag("--json", options->prints_json, "print JSON");
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay

@@ -1,0 +1,113 @@
+#include "report/history.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/keeping.h"
+#include "cli/measuring.h"
+#include "results/exchange.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  StoreOptions store;
+  Filter filter;
+  std::string status;
+  std::filesystem::path json;
+  std::filesystem::path csv;
+  std::string file;
+  bool prints_json = false;
+};
+
+void add_filter_options(CLI::App& command, Options& options) {
+  Filter& filter = options.filter;
+  command.add_option("--run", filter.run, "number of a run");
+  command.add_option("--model", filter.model, "as it was asked for");
+  command.add_option("--precision", filter.precision, "with its overrides, as the table shows it");
+  command.add_option("--device", filter.device, "cpu, cuda, mps or reference");
+  command.add_option("--since", filter.since, "a day or an instant in UTC: 2026-11-21, 2026-11-21T18:00");
+  command.add_option("--status", options.status, "ok, oom, unsupported, ...");
+  command.add_option("--limit", filter.newest, "at most so many records, the newest")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  add_read_store_option(command, options.store);
+}
+
+std::vector<StoredRecord> find(const Store& store, Options& options) {
+  if (!options.status.empty()) {
+    options.filter.status = parse_status(options.status);
+    if (!options.filter.status) fail_user("--status {}: is not known", options.status);
+  }
+  return store.find(options.filter);
+}
+
+std::string exchange_text(const Store& store, const std::vector<StoredRecord>& records) {
+  return exchange_json(records, store.runs_of(records)).dump(2, ' ', false, OrderedJson::error_handler_t::replace) +
+         "\n";
+}
+
+int history(Options& options) {
+  const Store store(store_file(options.store), Access::read);
+  const std::vector<StoredRecord> records = find(store, options);
+  print(options.prints_json ? exchange_text(store, records) : history_table(records, store.runs_of(records)));
+  return 0;
+}
+
+int export_records(Options& options) {
+  if (options.json.empty() && options.csv.empty()) fail_user("export: --json FILE or --csv FILE is needed");
+  const Store store(store_file(options.store), Access::read);
+  const std::vector<StoredRecord> records = find(store, options);
+  if (!options.json.empty()) write_file_atomically(options.json, exchange_text(store, records));
+  if (!options.csv.empty()) write_file_atomically(options.csv, history_csv(records));
+  print(fmt::format("{} records\n", records.size()));
+  return 0;
+}
+
+int import_records(const Options& options) {
+  const std::vector<ExchangedRun> runs = read_exchange(options.file);
+  Store store(store_file(options.store), Access::write);
+  std::size_t taken = 0;
+  std::size_t seen = 0;
+  for (const ExchangedRun& one : runs) {
+    seen += one.records.size();
+    taken += store.merge(one.run, one.records);
+  }
+  print(fmt::format("{} records of {} runs read, {} were new\n", seen, runs.size(), taken));
+  return 0;
+}
+
+}  // namespace
+
+void add_history(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("history", "List what was measured before");
+  command.footer("example: assay history --model gpt2 --precision bf16 --since 2026-11-01 --limit 20");
+  add_filter_options(command, *options);
+  command.add_flag("--json", options->prints_json, "print JSON, raw samples included");
+  command.callback([options, &action] { action = [options] { return history(*options); }; });
+}
+
+void add_export(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("export", "Write what was measured before to a file");
+  command.footer("example: assay export --csv results.csv --model gpt2");
+  command.add_option("--json", options->json, "file to write: runs and records, for assay import and compare");
+  command.add_option("--csv", options->csv, "file to write: a line a record, one type a column");
+  add_filter_options(command, *options);
+  command.callback([options, &action] { action = [options] { return export_records(*options); }; });
+}
+
+void add_import(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("import", "Take over the records of another store or file");
+  command.footer("example: assay import laptop.db");
+  command.add_option("file", options->file, "a store, what assay export wrote, or a --json file")->required();
+  command.add_option("--store", options->store.file,
+                     "database to write (default: results.db in $XDG_DATA_HOME/assay, else ~/.local/share/assay)");
+  command.callback([options, &action] { action = [options] { return import_records(*options); }; });
+}
+
+}  // namespace assay

@@ -1,0 +1,106 @@
+#include "cli/keeping.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* this_program = "/proc/self/exe";
+
+/// A word as a shell takes it.
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+void add_store_option(CLI::App& command, StoreOptions& options) {
+  command.add_option("--store", options.file,
+                     "database that keeps the records, or none (default: results.db in $XDG_DATA_HOME/assay, else "
+                     "~/.local/share/assay)");
+}
+
+void add_read_store_option(CLI::App& command, StoreOptions& options) {
+  command.add_option("--store", options.file,
+                     "database to read (default: results.db in $XDG_DATA_HOME/assay, else ~/.local/share/assay)");
+}
+
+std::filesystem::path store_file(const StoreOptions& options) {
+  return options.file.empty() ? default_store_file() : std::filesystem::path(options.file);
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text;
+  for (std::string word; std::getline(file, word, '\0');) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+Keeping::Keeping(StoreOptions options, std::function<void(const std::string&)> say)
+    : options_(std::move(options)), say_(std::move(say)) {}
+
+template <typename Work>
+void Keeping::attempt(Work&& work) {
+  if (failed_ || options_.file == "none") return;
+  try {
+    work();
+  } catch (const Error& e) {
+    if (e.code() == ExitCode::defect) throw;
+    failed_ = true;
+    say_(fmt::format("{}: these results are printed, but not kept", e.what()));
+  }
+}
+
+void Keeping::begin(const std::string& machine) {
+  attempt([&] {
+    store_.emplace(store_file(options_), Access::write);
+    choose_run({command_line(), sha256_file(this_program), machine, options_.settings});
+  });
+}
+
+void Keeping::choose_run(const RunFacts& facts) {
+  if (!options_.resumes) {
+    run_ = store_->begin_run(facts);
+    return;
+  }
+  const std::optional<StoredRun> known = store_->newest_run(facts.program, facts.settings);
+  run_ = known ? known->id : store_->begin_run(facts);
+  say_(known ? fmt::format("resumes run {} of {}", known->id, known->started)
+             : "there is no run of this program with these settings to resume: begins one");
+}
+
+std::vector<Record> Keeping::restore() {
+  std::vector<Record> records;
+  attempt([&] {
+    if (!options_.resumes) return;
+    Filter filter;
+    filter.run = run_;
+    for (StoredRecord& stored : store_->find(filter)) {
+      stored.record.restored = stored.record.restored.value_or(stored.saved);
+      records.push_back(std::move(stored.record));
+    }
+  });
+  return records;
+}
+
+void Keeping::keep(std::span<const Record> records) {
+  attempt([&] { store_->save(run_, records); });
+}
+
+void Keeping::end() {
+  attempt([&] {
+    if (store_) store_->end_run(run_);
+  });
+}
+
+}  // namespace assay

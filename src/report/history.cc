@@ -1,0 +1,114 @@
+#include "report/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "report/text.h"
+#include "results/fields.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t widest = 120;
+
+/// A column of the table; all but the last are as wide as their widest cell.
+struct HistoryColumn {
+  const char* title;
+  std::string (*cell)(const StoredRecord&);
+};
+
+std::string outcome(const StoredRecord& stored) {
+  const Record& record = stored.record;
+  if (record.status != Status::ok) return fmt::format("{}: {}", name(record.status), record.reason.value_or(""));
+  std::string text = record.median_ms ? format_significant(*record.median_ms) + " ms" : "no samples";
+  if (record.median_ms && record.ci_low_ms && record.ci_high_ms) {
+    text += fmt::format(" ±{:.1f}%", 50 * (*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms);
+  }
+  if (record.speedup) text += fmt::format(", {:.2f}x", *record.speedup);
+  text += ", " + record.trust.value_or("not graded");
+  if (record.perplexity) text += fmt::format(", perplexity {}", format_significant(*record.perplexity, 4));
+  if (record.accuracy) text += fmt::format(", accuracy {:.1f} %", 100 * *record.accuracy);
+  return text;
+}
+
+constexpr HistoryColumn columns[] = {
+    {"record", [](const StoredRecord& s) { return std::to_string(s.id); }},
+    {"run", [](const StoredRecord& s) { return std::to_string(s.run); }},
+    {"saved (UTC)", [](const StoredRecord& s) { return s.saved.substr(0, 16); }},
+    {"model", [](const StoredRecord& s) { return cut(s.record.model, 24); }},
+    {"precision", [](const StoredRecord& s) { return cut(s.record.precision, 16); }},
+    {"device", [](const StoredRecord& s) { return s.record.device; }},
+    {"mode", [](const StoredRecord& s) { return s.record.mode; }},
+    {"shape", [](const StoredRecord& s) { return fmt::format("{} x {}", s.record.batch, s.record.seq); }},
+    {"result", outcome},
+};
+
+std::vector<std::size_t> column_widths(std::span<const StoredRecord> records) {
+  std::vector<std::size_t> widths;
+  for (const HistoryColumn& column : columns) {
+    std::size_t width = display_width(column.title);
+    for (const StoredRecord& record : records) width = std::max(width, display_width(column.cell(record)));
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+template <typename CellOf>
+std::string line(const std::vector<std::size_t>& widths, CellOf&& cell_of) {
+  std::string text;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    text += (i ? "  " : "") + pad_right(cell_of(columns[i]), widths[i]);
+  }
+  text = cut(text, std::max(widest, std::size_t{1}));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+/// A value as CSV wants it: numbers and truth bare, texts quoted where they must be.
+std::string csv_value(const OrderedJson& value) {
+  if (value.is_null()) return "";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string history_table(std::span<const StoredRecord> records, std::span<const StoredRun> runs) {
+  if (records.empty()) return "no record is like that\n";
+  const std::vector<std::size_t> widths = column_widths(records);
+  std::string text = line(widths, [](const HistoryColumn& column) { return std::string(column.title); });
+  for (const StoredRecord& record : records) {
+    text += line(widths, [&](const HistoryColumn& column) { return column.cell(record); });
+  }
+  text += "\n";
+  for (const StoredRun& run : runs) {
+    text += "  " +
+            wrap(fmt::format("run {}, {}{}: {}", run.id, run.started.substr(0, 19),
+                             run.ended ? "" : " (was ended before it was done, or still runs)", run.command),
+                 widest - 2, 4) +
+            "\n";
+  }
+  return text;
+}
+
+std::string history_csv(std::span<const StoredRecord> records) {
+  std::string text = "record,run,saved";
+  for (const Field& field : record_fields()) text += fmt::format(",{}", field.name);
+  text += "\r\n";
+  for (const StoredRecord& stored : records) {
+    text += fmt::format("{},{},{}", stored.id, stored.run, stored.saved);
+    const OrderedJson fields = to_json(stored.record);
+    for (const auto& [name, value] : fields.items()) text += "," + csv_value(value);
+    text += "\r\n";
+  }
+  return text;
+}
+
+}  // namespace assay

@@ -1,0 +1,129 @@
+#include "results/exchange.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "results/document.h"
+#include "results/fields.h"
+
+namespace assay {
+namespace {
+
+/// A run's texts by name: the one list for both ways.
+struct RunField {
+  const char* name;
+  std::string StoredRun::*member;
+};
+constexpr RunField run_fields[] = {{"uid", &StoredRun::uid},         {"started", &StoredRun::started},
+                                   {"command", &StoredRun::command}, {"program", &StoredRun::program},
+                                   {"machine", &StoredRun::machine}, {"settings", &StoredRun::settings}};
+
+OrderedJson run_json(const StoredRun& run) {
+  OrderedJson json;
+  for (const RunField& field : run_fields) json[field.name] = run.*field.member;
+  json["ended"] = run.ended ? OrderedJson(*run.ended) : OrderedJson(nullptr);
+  return json;
+}
+
+StoredRun run_from(const Json& json) {
+  StoredRun run;
+  for (const RunField& field : run_fields) run.*field.member = json.at(field.name).get<std::string>();
+  if (!json.at("ended").is_null()) run.ended = json.at("ended").get<std::string>();
+  return run;
+}
+
+std::vector<ExchangedRun> runs_of_store(const std::filesystem::path& file) {
+  const Store store(file, Access::read);
+  std::map<std::int64_t, std::vector<StoredRecord>> by_run;
+  const std::vector<StoredRecord> records = store.find({});
+  for (const StoredRecord& record : records) by_run[record.run].push_back(record);
+  std::vector<ExchangedRun> all;
+  for (StoredRun& run : store.runs_of(records)) all.push_back({run, std::move(by_run[run.id])});
+  return all;
+}
+
+std::vector<ExchangedRun> runs_of_export(const Json& document, const std::string& file) {
+  std::vector<ExchangedRun> all;
+  std::map<std::string, std::size_t> places;
+  for (const Json& run : document.at("runs")) {
+    all.push_back({run_from(run), {}});
+    places[all.back().run.uid] = all.size() - 1;
+  }
+  for (const Json& record : document.at("records")) {
+    ExchangedRun& home = all.at(places.at(record.at("run").get<std::string>()));
+    home.records.push_back({0, 0, record.at("saved").get<std::string>(), record_of_any_version(record, file)});
+  }
+  return all;
+}
+
+/// ISO 8601, UTC, as the store writes times.
+std::string file_time(const std::filesystem::path& file) {
+  const auto time = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(file));
+  const std::time_t seconds =
+      std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.000Z", fmt::gmtime(seconds));
+}
+
+/// When it was measured is not in it: its times are those of the file.
+std::vector<ExchangedRun> runs_of_document(const Json& document, const std::string& text, const std::string& file) {
+  const std::string time = file_time(file);
+  ExchangedRun one;
+  one.run.uid = sha256_hex(std::as_bytes(std::span(text))).substr(0, 32);
+  one.run.started = time;
+  one.run.ended = time;
+  one.run.command = "(imported) " + file;
+  one.run.machine = document.at("machine").dump();
+  for (const Json& record : document.at("records")) {
+    one.records.push_back({0, 0, time, record_of_any_version(record, file)});
+  }
+  return {one};
+}
+
+bool is_database(const std::filesystem::path& file) {
+  if (!std::filesystem::is_regular_file(file)) fail_user("{}: there is no such file", file.string());
+  const MappedFile mapped(file);
+  const auto bytes = mapped.bytes().first(std::min<std::size_t>(mapped.bytes().size(), 15));
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == "SQLite format 3";
+}
+
+}  // namespace
+
+OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const StoredRun> runs) {
+  OrderedJson json = {
+      {"schema", exchange_schema_name}, {"runs", OrderedJson::array()}, {"records", OrderedJson::array()}};
+  std::map<std::int64_t, std::string> uids;
+  for (const StoredRun& run : runs) {
+    json["runs"].push_back(run_json(run));
+    uids[run.id] = run.uid;
+  }
+  for (const StoredRecord& stored : records) {
+    OrderedJson record = {{"run", uids.at(stored.run)}, {"saved", stored.saved}};
+    record.update(to_json(stored.record));
+    json["records"].push_back(std::move(record));
+  }
+  return json;
+}
+
+std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file) {
+  if (is_database(file)) return runs_of_store(file);
+  const std::string text = read_file(file);
+  const Json document = parse_json(text, file.string());
+  try {
+    const std::string schema = document.at("schema").get<std::string>();
+    if (schema == exchange_schema_name) return runs_of_export(document, file.string());
+    if (schema == document_schema_name) return runs_of_document(document, text, file.string());
+  } catch (const Json::exception&) {  // Said below.
+  } catch (const std::out_of_range&) {
+  }
+  fail_user("{}: neither a store nor what --json or assay export writes", file.string());
+}
+
+}  // namespace assay

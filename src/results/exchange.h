@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "results/store.h"
+
+namespace assay {
+
+/// Names the form in which stores are exchanged.
+constexpr const char* exchange_schema_name = "assay-store-1";
+
+/// {"schema": "assay-store-1", "runs": [...], "records": [...]}: a record's fields are those of `--json`, with `run`
+/// (its uid) and `saved` before them.
+OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const StoredRun> runs);
+
+struct ExchangedRun {
+  StoredRun run;
+  std::vector<StoredRecord> records;
+};
+/// Another store, what exchange_json gave, or the document of a command that measures: that names no run, so its
+/// content is hashed for a uid. Throws a user error that names the file.
+std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file);
+
+}  // namespace assay

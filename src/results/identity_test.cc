@@ -1,0 +1,96 @@
+#include "results/identity.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "results/made_up_test.h"
+#include "results/store.h"
+
+namespace assay {
+namespace {
+
+TEST(Identity, WhatWasMeasuredAndHowItCameOutDoNotCount) {
+  const Record a = made_up_record("bf16", 40);
+  Record b = made_up_record("bf16", 50);
+  b.status = Status::interrupted;
+  b.group = 7;
+  b.trust = "D";
+  EXPECT_EQ(identity_key(a), identity_key(b));
+  EXPECT_EQ(subject_key(a), subject_key(b));
+}
+
+TEST(Identity, EverySettingCounts) {
+  const std::vector<std::function<void(Record&)>> changes = {
+      [](Record& r) { r.weights = "sha256:fedcba"; },
+      [](Record& r) { r.precision = "int8"; },
+      [](Record& r) { r.device = "cuda"; },
+      [](Record& r) { r.batch = 2; },
+      [](Record& r) { r.seq = 12; },
+      [](Record& r) { r.threads = 1; },
+      [](Record& r) { r.logits = "last"; },
+      [](Record& r) { r.fusion = "off"; },
+      [](Record& r) { r.casts = "every-call"; },
+      [](Record& r) { r.seed = 2; },
+      [](Record& r) { r.mode = "step"; },
+      [](Record& r) { r.recompute = "block"; },
+      [](Record& r) { r.warmup_steps = 3; },
+  };
+  const Record plain = made_up_record("bf16", 40);
+  for (const auto& change : changes) {
+    Record changed = plain;
+    change(changed);
+    EXPECT_NE(subject_key(plain), subject_key(changed)) << identity_difference(plain, changed, Aspect::subject);
+    EXPECT_NE(identity_key(plain), identity_key(changed));
+  }
+}
+
+TEST(Identity, AnotherMachineOrBuildIsTheSameSubjectButAnotherMeasurement) {
+  const Record plain = made_up_record("bf16", 40);
+  Record moved = plain;
+  moved.machine = "another processor, 8 cores";
+  EXPECT_EQ(subject_key(plain), subject_key(moved));
+  EXPECT_NE(identity_key(plain), identity_key(moved));
+  EXPECT_EQ(identity_difference(plain, moved, Aspect::subject), "");
+  EXPECT_EQ(identity_difference(plain, moved, Aspect::place), "machine  and another processor, 8 cores");
+}
+
+TEST(Identity, AHashedCheckpointIsTheSameUnderAnyName) {
+  Record plain = made_up_record("bf16", 40);
+  Record renamed = plain;
+  renamed.model = "/somewhere/else";
+  EXPECT_EQ(identity_key(plain), identity_key(renamed));
+  plain.weights = renamed.weights = "random";
+  EXPECT_NE(identity_key(plain), identity_key(renamed)) << "random weights are known by the model's name alone";
+}
+
+TEST(Identity, ValuesCannotRunIntoEachOther) {
+  Record a = made_up_record("bf16", 40);
+  Record b = a;
+  a.machine = "x\nbuild=1:y";
+  a.build = "";
+  b.machine = "x";
+  b.build = "y";
+  EXPECT_NE(identity_key(a), identity_key(b));
+}
+
+TEST(Identity, IsSaidInWords) {
+  Record record = made_up_record("bf16", 40);
+  EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128");
+  record.fusion = "off";
+  EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, fusion off");
+}
+
+// Stores keep keys that were made from this list. Whoever changes it raises store_version and adds a step to
+// src/results/store_layout.cc that makes the keys anew.
+TEST(Identity, BelongsToAVersionOfTheStore) {
+  std::string names;
+  for (const IdentityField& field : identity_fields()) names += std::string(field.name) + " ";
+  EXPECT_EQ(names,
+            "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
+            "warmup_steps machine build ");
+  EXPECT_EQ(store_version, 2);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "results/record.h"
+#include "results/sqlite.h"
+
+namespace assay {
+
+/// One start of the program that measured.
+struct RunFacts {
+  std::string command;        ///< As a shell takes it.
+  std::string program;        ///< SHA-256 of the executable: versions alone do not tell two builds apart.
+  std::string machine;        ///< What `assay probe --json` prints.
+  std::string settings = {};  ///< All that was asked beside the grid: runs that agree in it may continue each other.
+};
+
+struct StoredRun {
+  std::int64_t id = 0;
+  std::string uid;  ///< Unique in the world: what importing goes by.
+  std::string started;
+  std::optional<std::string> ended;  ///< Absent where it was killed, or still runs.
+  std::string command;
+  std::string program;
+  std::string machine;  ///< JSON.
+  std::string settings;
+};
+
+struct StoredRecord {
+  std::int64_t id = 0;
+  std::int64_t run = 0;
+  std::string saved;  ///< ISO 8601, UTC.
+  Record record;
+};
+
+/// What is looked for; what is absent matches all.
+struct Filter {
+  std::optional<std::int64_t> run = {};
+  std::optional<std::string> model = {};
+  std::optional<std::string> precision = {};
+  std::optional<std::string> device = {};
+  std::optional<Status> status = {};
+  std::optional<std::string> since = {};    ///< A day or an instant, as `saved` begins.
+  std::optional<std::int64_t> newest = {};  ///< At most so many, the latest.
+};
+
+/// Records that last: an SQLite file, which several processes may write at the same time and which any of them may be
+/// killed in. Layout: docs/results.md. What is wrong with the file is a user error of one line, whenever it comes out.
+class Store {
+ public:
+  /// `write` makes what is missing; both bring an older layout up to date. Throws a user error for a file that is not a
+  /// store, or one of a newer layout.
+  Store(const std::filesystem::path& file, Access access);
+
+  std::int64_t begin_run(const RunFacts& facts);
+  void end_run(std::int64_t run);
+  /// When it returns, the records are in the file, whatever happens to this process or to the machine. A record that
+  /// the run holds already, by its identity, is replaced and keeps its number. Returns the numbers.
+  std::vector<std::int64_t> save(std::int64_t run, std::span<const Record> records);
+
+  /// The newest run of that program with those settings.
+  std::optional<StoredRun> newest_run(const std::string& program, const std::string& settings) const;
+  /// Takes over another store's run with its records: what is here already, by the run's uid and the record's identity,
+  /// stays unless the other was saved later. Returns how many records came or were renewed.
+  std::size_t merge(const StoredRun& run, std::span<const StoredRecord> records);
+
+  /// In the order in which they were first saved.
+  std::vector<StoredRecord> find(const Filter& filter) const;
+  /// The runs of these records, in order.
+  std::vector<StoredRun> runs_of(std::span<const StoredRecord> records) const;
+  std::optional<StoredRun> run(std::int64_t id) const;
+  const std::filesystem::path& file() const { return database_.file(); }
+
+ private:
+  Database database_;
+};
+
+/// A record as some version wrote it: fields that this one has and that one had not are as in a blank one, fields that
+/// this one has not are left out. Throws a user error naming `source`.
+Record record_of_any_version(const Json& stored, const std::string& source);
+
+/// $XDG_DATA_HOME/assay/results.db, else ~/.local/share/assay/results.db.
+std::filesystem::path default_store_file();
+
+/// The version of the layout that this program writes.
+constexpr std::int64_t store_version = 2;
+/// Brings an empty file or an older layout to store_version; throws a user error for what is neither.
+void prepare_layout(const Database& database);
+
+/// Columns beside the record's JSON, for finding it: fields of the record, with their SQL types.
+struct StoreColumn {
+  const char* field;
+  const char* type;
+};
+std::span<const StoreColumn> store_columns();
+
+}  // namespace assay
