@@ -62,13 +62,14 @@ void Keeping::attempt(Work&& work) {
 }
 
 void Keeping::begin(const std::string& machine) {
-  attempt([&] {
-    store_.emplace(store_file(options_), Access::write);
-    choose_run({command_line(), sha256_file(this_program), machine, options_.settings});
-  });
+  machine_ = machine;
 }
 
-void Keeping::choose_run(const RunFacts& facts) {
+/// Not before there is something to keep: a run that a mistake ends leaves nothing behind.
+void Keeping::open() {
+  if (store_) return;
+  store_.emplace(store_file(options_), Access::write);
+  const RunFacts facts{command_line(), sha256_file(this_program), machine_, options_.settings};
   if (!options_.resumes) {
     run_ = store_->begin_run(facts);
     return;
@@ -83,6 +84,7 @@ std::vector<Record> Keeping::restore() {
   std::vector<Record> records;
   attempt([&] {
     if (!options_.resumes) return;
+    open();
     Filter filter;
     filter.run = run_;
     for (StoredRecord& stored : store_->find(filter)) {
@@ -94,7 +96,10 @@ std::vector<Record> Keeping::restore() {
 }
 
 void Keeping::keep(std::span<const Record> records) {
-  attempt([&] { store_->save(run_, records); });
+  attempt([&] {
+    open();
+    store_->save(run_, records);
+  });
 }
 
 void Keeping::end() {

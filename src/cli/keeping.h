@@ -40,12 +40,13 @@ class Keeping {
   bool failed() const { return failed_; }
 
  private:
-  void choose_run(const RunFacts& facts);
+  void open();
   template <typename Work>
   void attempt(Work&& work);
 
   StoreOptions options_;
   std::function<void(const std::string&)> say_;
+  std::string machine_;
   std::optional<Store> store_;
   std::int64_t run_ = 0;
   bool failed_ = false;
