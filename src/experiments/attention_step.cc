@@ -111,6 +111,7 @@ AttentionMemory attention_memory(const Program& program, Extent extent) {
 AttentionStep::AttentionStep(const Program& program, const PrecisionChoice& precision, const Backend& backend,
                              const MachineFacts& facts, Extent extent)
     : instance_(program, precision, no_weights_, backend, facts),
+      state_(backend.memory()),
       plan_(std::make_unique<Plan>(instance_, options_of(instance_.program(), extent, &state_))) {}
 
 void AttentionStep::fill(std::uint64_t seed) {
@@ -118,6 +119,7 @@ void AttentionStep::fill(std::uint64_t seed) {
     Tensor& tensor = *state_.find(parameters[i]);
     const auto bytes = normal_numbers(tensor.dtype(), static_cast<std::size_t>(tensor.count()), Random(seed, i));
     std::copy(bytes.begin(), bytes.end(), tensor.data());
+    state_.store(parameters[i]);
   }
   const TensorView y = plan_->output("y").tensor;
   const auto dy = normal_numbers(y.dtype, static_cast<std::size_t>(y.count()), Random(seed, std::size(parameters)));

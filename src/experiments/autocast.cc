@@ -107,6 +107,7 @@ void fill_parameters(const Program& step, std::uint64_t seed, State& state) {
       for (float& number : numbers) number = static_cast<float>(scale * random.next_normal());
     }
     convert(DType::f32, numbers.data(), tensor.dtype(), tensor.data(), numbers.size());
+    state.store(value.name);
   }
 }
 

@@ -24,13 +24,7 @@ const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
 }
 
 Subject subject(const std::string& name, Plan& plan) {
-  return {name, [&plan] { plan.run(); },
-          [&plan] {
-            const OutputView logits = plan.output("logits");
-            float first = 0;
-            convert(logits.tensor.dtype, logits.tensor.data, DType::f32, &first, 1);
-            return static_cast<double>(first);
-          }};
+  return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); }};
 }
 
 }  // namespace

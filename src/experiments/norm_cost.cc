@@ -74,6 +74,7 @@ class TimedNorms {
  private:
   void run_norms() const {
     for (const Step* step : norms()) step->kernel->run({step->inputs, step->outputs, step->workspace});
+    plan_->device().wait();
   }
 
   void fill() {
@@ -81,6 +82,7 @@ class TimedNorms {
       Tensor& parameter = *state_.find(name);
       const std::vector<float> ones(static_cast<std::size_t>(tensor.count()), 1.0F);
       convert(DType::f32, ones.data(), parameter.dtype(), parameter.data(), ones.size());
+      state_.store(name);
     }
     Random random(1);
     const Value& x = instance_.program().value(instance_.program().inputs[0].value);

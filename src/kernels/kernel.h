@@ -13,6 +13,7 @@
 #include "kernels/packing.h"
 #include "program/operation.h"
 #include "program/program.h"
+#include "tensor/device.h"
 #include "tensor/ledger.h"
 #include "tensor/tensor.h"
 
@@ -125,6 +126,10 @@ struct Backend {
   const char* device;  ///< "cpu", "cuda"
   std::span<const OperationKernels> table;
   const char* absent = nullptr;  ///< Why this build has no such backend; null where it has.
+  /// Where its kernels' tensors lie. Throws Error(lacking) where this machine has no such device.
+  const Device& (*memory)() = host_device;
+  /// Writes what the device is over the host's facts: its memory, its measured rates. Null: the host's facts hold.
+  void (*describe)(MachineFacts& facts) = nullptr;
 };
 
 const Backend& reference_backend();

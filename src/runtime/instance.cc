@@ -19,6 +19,7 @@ Instance::Instance(Program program, PrecisionChoice precision, const Weights& we
       precision_(std::move(precision)),
       weights_(weights),
       backend_(backend),
+      device_(backend.memory()),
       facts_(facts) {
   producer_.resize(program_.values.size(), nowhere);
   for (std::size_t index = 0; index < program_.nodes.size(); ++index) {
@@ -77,7 +78,7 @@ void Instance::compute(const Node& node) {
     const TensorView view = result.view();
     intermediates_[id] = {view, std::move(result), nullptr};
   }
-  Offer offer = prepare(backend_, call, facts_);
+  Offer offer = prepare(device_.is_host() ? backend_ : cpu_backend(), call, facts_);
   if (const auto* declined = std::get_if<Declined>(&offer))
     fail_lacking("{} {}: {}", node.path, node.operation->name, declined->why);
   const Prepared& prepared = std::get<Prepared>(offer);
@@ -93,6 +94,15 @@ void Instance::drop(ValueId id) {
   const Weight* mapped = found->second.mapped;
   if (mapped != nullptr && mapped->release) mapped->release();
   intermediates_.erase(found);
+}
+
+/// Where the backend's kernels find it.
+void Instance::place(HeldConstant& held) const {
+  held.data = held.memory.data();
+  if (device_.is_host()) return;
+  held.on_device = upload_to(device_, held.memory.data(), held.bytes);
+  held.data = held.on_device.get();
+  held.memory = Tensor();
 }
 
 const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
@@ -114,7 +124,7 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
     held.memory = Tensor(DType::u8, {static_cast<std::int64_t>(held.bytes)});
     pack(weight, packing, held.memory.data());
   }
-  held.data = held.memory.data();
+  place(held);
   return held_.emplace(key, std::pair(packing, std::move(held))).first->second.second;
 }
 

@@ -15,13 +15,15 @@ namespace assay {
 
 /// Where a constant lies, in one packing.
 struct HeldConstant {
-  Tensor memory;  ///< Empty where `data` points into the mapped checkpoint.
+  Tensor memory;          ///< On the host; empty where the backend's memory is a device's.
+  DeviceBytes on_device;  ///< Else here.
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 
 /// A program in one precision on one backend with its weights. Constants are computed and packed when the first plan
-/// asks for them, and shared by all plans: packing never depends on B or T.
+/// asks for them, and shared by all plans: packing never depends on B or T. A device's constants are computed on the
+/// host, by the cpu backend, and uploaded.
 class Instance {
  public:
   /// `program` has been through the passes. The references must outlive the instance.
@@ -32,6 +34,7 @@ class Instance {
   const PrecisionChoice& precision() const { return precision_; }
   const Backend& backend() const { return backend_; }
   const MachineFacts& facts() const { return facts_; }
+  const Device& device() const { return device_; }
 
   /// The constant in that packing, made at the first call. Throws what loading or preparing throws.
   const HeldConstant& hold(ValueId value, const Packing& packing);
@@ -58,6 +61,7 @@ class Instance {
   const TensorView& plain(ValueId value);
   void compute(const Node& node);
   void drop(ValueId value);
+  void place(HeldConstant& held) const;
   void load_weight(ValueId value);
   bool keeps_master_weights() const;
   void keep_master_weights();
@@ -66,6 +70,7 @@ class Instance {
   PrecisionChoice precision_;
   const Weights& weights_;
   const Backend& backend_;
+  const Device& device_;
   const MachineFacts& facts_;
   std::vector<std::size_t> producer_;  ///< Node that makes each value.
   std::map<ValueId, Intermediate> intermediates_;

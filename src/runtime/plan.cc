@@ -1,7 +1,6 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -107,7 +106,7 @@ void Plan::bind() {
                     format_bytes(static_cast<double>(arena_bytes_)), format_bytes(static_cast<double>(available))),
         static_cast<double>(arena_bytes_), static_cast<double>(available));
   }
-  arena_ = allocate_aligned(static_cast<std::size_t>(arena_bytes_));
+  arena_ = allocate_on(device(), static_cast<std::size_t>(arena_bytes_));
   const Program& program = instance_.program();
   for (Step& step : steps_) {
     const Node& node = program.nodes[step.node];
@@ -127,7 +126,7 @@ std::byte* Plan::address(ValueId id) const {
   if (where.state == no_value) return arena_.get() + where.offset;
   const Value& value = instance_.program().value(where.state);
   ASSAY_ASSERT(options_.state != nullptr);
-  return options_.state->at(value.name, value.dtype, concrete(value.shape, options_.extent)).data() + where.offset;
+  return options_.state->memory(value.name, value.dtype, concrete(value.shape, options_.extent)) + where.offset;
 }
 
 void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask) {
@@ -136,8 +135,9 @@ void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::ui
   ASSAY_ASSERT(ids.size() == count && mask.size() == (options_.masked ? count : 0));
   for (const NamedValue& in : program.inputs) {
     std::byte* to = address(in.value);
-    if (in.name == "input_ids") std::memcpy(to, ids.data(), ids.size_bytes());
-    if (in.name == "attention_mask" && options_.masked) std::memcpy(to, mask.data(), mask.size_bytes());
+    if (in.name == "input_ids") device().upload(to, std::as_bytes(ids).data(), ids.size_bytes());
+    if (in.name == "attention_mask" && options_.masked)
+      device().upload(to, std::as_bytes(mask).data(), mask.size_bytes());
   }
 }
 
@@ -146,7 +146,7 @@ void Plan::set_input(const std::string& name, std::span<const std::byte> bytes) 
   for (const NamedValue& in : program.inputs) {
     if (in.name != name) continue;
     ASSAY_ASSERT(static_cast<std::int64_t>(bytes.size()) == storage_bytes(program, in.value, options_.extent));
-    std::memcpy(address(in.value), bytes.data(), bytes.size());
+    device().upload(address(in.value), bytes.data(), bytes.size());
   }
 }
 
@@ -155,9 +155,15 @@ void Plan::run(Phase phase) {
     if (instance_.program().nodes[step.node].phase == phase)
       step.kernel->run({step.inputs, step.outputs, step.workspace});
   }
+  device().wait();
 }
 
 void Plan::run() {
+  enqueue();
+  device().wait();
+}
+
+void Plan::enqueue() {
   for (const Step& step : steps_) step.kernel->run({step.inputs, step.outputs, step.workspace});
 }
 
@@ -166,7 +172,35 @@ OutputView Plan::output(const std::string& name) const {
   const ValueId id = program.output(name);
   ASSAY_ASSERT(id != no_value && placement(id).offset >= 0);
   const Value& value = program.value(id);
-  return {{value.dtype, concrete(value.shape, options_.extent), address(id)}, placement(id).row_stride};
+  return {{value.dtype, concrete(value.shape, options_.extent), fetch(id, address(id))}, placement(id).row_stride};
+}
+
+float Plan::first_value(const std::string& name) const {
+  const ValueId id = instance_.program().output(name);
+  ASSAY_ASSERT(id != no_value && placement(id).offset >= 0);
+  const DType dtype = instance_.program().value(id).dtype;
+  double element = 0;  // as wide as any
+  device().download(reinterpret_cast<std::byte*>(&element), address(id), size_of(dtype));
+  float value = 0;
+  convert(dtype, &element, DType::f32, &value, 1);
+  return value;
+}
+
+/// What lies at `from`, where the host can read it.
+const std::byte* Plan::fetch(ValueId id, const std::byte* from) const {
+  if (device().is_host()) return from;
+  const Value& value = instance_.program().value(id);
+  Tensor& copy = fetched_[id];
+  if (copy.data() == nullptr) {
+    Shape shape = concrete(value.shape, options_.extent);
+    shape.back() = placement(id).row_stride;
+    copy = Tensor(value.dtype, shape);
+  }
+  const std::size_t behind = (static_cast<std::size_t>(placement(id).row_stride) -
+                              static_cast<std::size_t>(value.shape.back().at(options_.extent))) *
+                             size_of(value.dtype);  // The last row of a window may be the arena's end.
+  device().download(copy.data(), from, copy.bytes() - behind);
+  return copy.data();
 }
 
 Tensor Plan::output_f32(const std::string& name) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,15 +42,22 @@ class Plan {
   void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
   /// Copies the values of another input; bytes as its dtype and shape say. Nothing where this plan never reads it.
   void set_input(const std::string& name, std::span<const std::byte> bytes);
+  /// Runs all steps and waits for the device.
   void run();
-  /// Runs the steps of one phase; they follow one another in `steps`.
+  /// The same without waiting: a device still works when it returns.
+  void enqueue();
+  /// Runs the steps of one phase and waits; they follow one another in `steps`.
   void run(Phase phase);
+  /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
   OutputView output(const std::string& name) const;
+  /// The first element of an output, which has one.
+  float first_value(const std::string& name) const;
   /// A copy of an output as dense f32.
   Tensor output_f32(const std::string& name) const;
 
   const Program& program() const { return instance_.program(); }
   const PlanOptions& options() const { return options_; }
+  const Device& device() const { return instance_.device(); }
   const std::vector<Step>& steps() const { return steps_; }
   const Placement& placement(ValueId value) const { return layout_.values[static_cast<std::size_t>(value)]; }
   std::int64_t arena_bytes() const { return arena_bytes_; }
@@ -68,12 +76,14 @@ class Plan {
   LedgerRow ledger_row(const Node& node, const Call& call, const Prepared& prepared) const;
   void bind();
   std::byte* address(ValueId value) const;
+  const std::byte* fetch(ValueId value, const std::byte* from) const;
 
   Instance& instance_;
   PlanOptions options_;
   std::vector<Step> steps_;
   Layout layout_;
-  AlignedBytes arena_;
+  DeviceBytes arena_;
+  mutable std::map<ValueId, Tensor> fetched_;  ///< Outputs of a device, on the host.
   std::int64_t arena_bytes_ = 0;
   std::int64_t workspace_bytes_ = 0;
 };

@@ -14,6 +14,7 @@ void run_traced(const Plan& plan, std::span<StepTime> times) {
     const Step& step = plan.steps()[i];
     times[i].begin_s = now_s();
     step.kernel->run({step.inputs, step.outputs, step.workspace});
+    plan.device().wait();
     times[i].end_s = now_s();
   }
 }

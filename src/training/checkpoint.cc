@@ -126,6 +126,14 @@ void restore(const StoredTensor* stored, Tensor& to, const std::string& name, co
   std::memcpy(to.data(), stored->bytes.data(), to.bytes());
 }
 
+/// The bytes are those of the transposed matrix.
+void turn_back(Tensor& parameter) {
+  const Shape turned = {parameter.shape()[1], parameter.shape()[0]};
+  const Tensor wide = converted(TensorView{parameter.dtype(), turned, parameter.data()}, DType::f32);
+  const Tensor back = transposed(wide.view());
+  convert(DType::f32, back.data(), parameter.dtype(), parameter.data(), static_cast<std::size_t>(back.count()));
+}
+
 void restore_parameters(const fs::path& file, const Model& model, Trainer& trainer) {
   const Safetensors stored = open_safetensors(file);
   for (const Value& value : trainer.programs().step.values) {
@@ -133,19 +141,17 @@ void restore_parameters(const fs::path& file, const Model& model, Trainer& train
     const std::string name = checkpoint_name(model, value.name);
     Tensor& parameter = *trainer.state().find(value.name);
     restore(stored.find(name), parameter, name, file);
-    if (!is_conv1d(value.name, model.config.family)) continue;
-    // The bytes are those of the transposed matrix.
-    const Shape turned = {parameter.shape()[1], parameter.shape()[0]};
-    const Tensor wide = converted(TensorView{parameter.dtype(), turned, parameter.data()}, DType::f32);
-    const Tensor back = transposed(wide.view());
-    convert(DType::f32, back.data(), parameter.dtype(), parameter.data(), static_cast<std::size_t>(back.count()));
+    if (is_conv1d(value.name, model.config.family)) turn_back(parameter);
+    trainer.state().store(value.name);
   }
 }
 
 void restore_moments(const fs::path& file, State& state) {
   const Safetensors stored = open_safetensors(file);
   for (const auto& [name, tensor] : state.tensors()) {
-    if (name.starts_with(moment_prefix)) restore(stored.find(name), *state.find(name), name, file);
+    if (!name.starts_with(moment_prefix)) continue;
+    restore(stored.find(name), *state.find(name), name, file);
+    state.store(name);
   }
 }
 

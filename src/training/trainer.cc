@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "base/error.h"
@@ -51,7 +50,10 @@ std::int64_t state_bytes(const TrainingPrograms& programs) {
 
 Trainer::Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options,
                  const Backend& backend, const MachineFacts& facts)
-    : options_(options), programs_(training_programs(config, options)), loss_scale_(scaling_of(options.precision.row)) {
+    : options_(options),
+      programs_(training_programs(config, options)),
+      state_(backend.memory()),
+      loss_scale_(scaling_of(options.precision.row)) {
   refuse_what_does_not_fit(facts);
   const auto instance = [&](const Program& program) {
     return std::make_unique<Instance>(program, options.precision, no_weights_, backend, facts);
@@ -85,6 +87,7 @@ void Trainer::load_parameters(const Weights& weights) {
     const WeightData data = weight.load();
     Tensor& parameter = state_.at(value.name, value.dtype, concrete(value.shape, {}));
     convert(DType::f32, data.view.data, value.dtype, parameter.data(), static_cast<std::size_t>(parameter.count()));
+    state_.store(value.name);
     if (weight.release) weight.release();
   }
 }
@@ -123,8 +126,8 @@ void Trainer::backward(double share) {
 void Trainer::clear_gradients() {
   for (const Value& value : programs_.step.values) {
     if (value.source != Source::state || is_parameter(value)) continue;
-    Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
-    std::memset(gradient.data(), 0, gradient.bytes());
+    state_.memory(value.name, value.dtype, concrete(value.shape, {}));
+    state_.clear(value.name);
   }
 }
 
