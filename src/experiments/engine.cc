@@ -1,6 +1,7 @@
 #include "experiments/engine.h"
 
 #include "base/error.h"
+#include "kernels/verdict.h"
 #include "program/passes.h"
 
 namespace assay {
@@ -11,6 +12,7 @@ const Backend& find_backend(const std::string& device) {
   if (device == "cuda") {
     const Backend& backend = cuda_backend();
     if (backend.absent != nullptr) fail_lacking("cuda: {}; run with --device cpu", backend.absent);
+    backend.memory();  // Throws where there is no driver or no GPU.
     return backend;
   }
   if (device == "mps") fail_lacking("mps: this build has no Metal backend; run with --device cpu");
@@ -21,7 +23,7 @@ std::optional<DType> native_16bit(const MachineFacts& facts) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     if (const MatmulPeak* peak = facts.peak(dtype); peak != nullptr) {
       if (peak->verdict == Verdict::native) return dtype;
-    } else if (dtype == DType::bf16 ? facts.isa.amx_bf16 || facts.isa.avx512_bf16 : facts.isa.avx512_fp16) {
+    } else if (instruction_set(dtype, facts) != nullptr) {
       return dtype;
     }
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hardware/gpu.h"
 #include "tensor/dtype.h"
 #include "tensor/ledger.h"
 
@@ -78,6 +79,7 @@ struct MachineFacts {
   InstructionSets isa;
   std::string cap;  ///< Name of the cap on the instruction set, empty if none: "avx2", "avx512", "no-amx", ...
   std::vector<PowerSource> power_sources;
+  std::optional<GpuFacts> gpu;  ///< Where these are a GPU's facts: its memory and rates then, the host's processor.
 
   double bandwidth_one_core_gbs = 0;  ///< Read bandwidth from memory, GB/s (10^9), measured; 0: not measured.
   double bandwidth_gbs = 0;           ///< The same, all threads.

@@ -52,7 +52,9 @@ Speed speed_of(const Products& products, const MachineFacts& facts) {
 }
 
 ProductVerdict judge_without_instruction(const Products& products, const MachineFacts& facts) {
-  const std::string where = facts.cap.empty() ? "on this processor" : fmt::format("under the cap '{}'", facts.cap);
+  const std::string where = facts.gpu ? fmt::format("at compute capability {}", to_string(facts.gpu->capability))
+                            : facts.cap.empty() ? "on this processor"
+                                                : fmt::format("under the cap '{}'", facts.cap);
   const char* how = products.arithmetic == Arithmetic::scalar_loops ? "plain loops"
                     : products.computed == products.asked           ? "other instructions"
                                                                     : name(products.computed);
@@ -80,7 +82,9 @@ ProductVerdict judge_widened(const Products& products, const char* set, const Ma
 
 }  // namespace
 
-const char* instruction_set(DType operand, const InstructionSets& isa) {
+const char* instruction_set(DType operand, const MachineFacts& facts) {
+  if (facts.gpu) return gpu_products(operand, facts.gpu->capability).instruction;
+  const InstructionSets& isa = facts.isa;
   switch (operand) {
     case DType::f32:
       return isa.avx512 ? "avx512" : isa.avx2 ? "avx2" : "sse";
@@ -96,12 +100,15 @@ const char* instruction_set(DType operand, const InstructionSets& isa) {
 }
 
 ProductVerdict judge(const Products& products, const MachineFacts& facts) {
-  const char* set = instruction_set(products.asked, facts.isa);
+  const char* set = instruction_set(products.asked, facts);
   if (set == nullptr) return judge_without_instruction(products, facts);
   if (products.arithmetic == Arithmetic::scalar_loops) return judge_loops(products, set);
   if (products.computed != products.asked) return judge_widened(products, set, facts);
   const Speed speed = speed_of(products, facts);
-  const bool is_slow = products.asked != DType::f32 && speed.ratio > 0 && speed.ratio < native_ratio;
+  const bool is_crippled =
+      facts.gpu && gpu_products(products.computed, facts.gpu->capability).unit == GpuProducts::Unit::crippled;
+  const bool is_measured_slow = products.asked != DType::f32 && speed.ratio > 0 && speed.ratio < native_ratio;
+  const bool is_slow = is_crippled || is_measured_slow;
   return {is_slow ? Verdict::slow : Verdict::native, fmt::format("{}; {}", set, speed.words)};
 }
 
@@ -115,7 +122,7 @@ ProductVerdict judge_dtype(DType operand, const MachineFacts& facts) {
 }
 
 bool instruction_pays(DType operand, const MachineFacts& facts) {
-  if (instruction_set(operand, facts.isa) == nullptr) return false;
+  if (instruction_set(operand, facts) == nullptr) return false;
   const auto is_native = [&](const MatmulRate& rate) { return rate.computed == operand; };
   const auto is_widened = [&](const MatmulRate& rate) { return rate.computed == DType::f32; };
   const MatmulRate* native = fastest(operand, facts, is_native);

@@ -34,8 +34,8 @@ ProductVerdict judge(const Products& products, const MachineFacts& facts);
 /// The same for the fastest kernel that was measured with such operands; what probe says of a dtype.
 ProductVerdict judge_dtype(DType operand, const MachineFacts& facts);
 
-/// The instruction set that multiplies the dtype here ("avx512_bf16"); null where none does.
-const char* instruction_set(DType operand, const InstructionSets& isa);
+/// The instruction set that multiplies the dtype here ("avx512_bf16"; of a GPU "mma bf16"); null where none does.
+const char* instruction_set(DType operand, const MachineFacts& facts);
 /// Whether products in the dtype's own instruction are worth it: as measured against f32 from the same storage, else
 /// yes where there is one.
 bool instruction_pays(DType operand, const MachineFacts& facts);

@@ -120,5 +120,34 @@ TEST(Verdict, PlainLoopsAreSlowOrEmulatedNeverNative) {
   EXPECT_EQ(verdict(s8, s8), Verdict::emulated) << "as probe says of a machine without VNNI";
 }
 
+MachineFacts facts_of_gpu(ComputeCapability capability) {
+  MachineFacts facts;
+  facts.isa = zen4;  // of the host, which must not count
+  facts.gpu = GpuFacts{.name = "a GPU", .capability = capability};
+  return facts;
+}
+
+TEST(Verdict, OfAGpuItsComputeCapabilityDecides) {
+  const auto verdict = [](ComputeCapability capability, DType dtype) {
+    return judge({dtype, dtype, Arithmetic::instructions, "cublaslt"}, facts_of_gpu(capability)).verdict;
+  };
+  EXPECT_EQ(verdict({7, 0}, bf16), Verdict::emulated) << "whatever a library claims on a V100";
+  EXPECT_EQ(verdict({7, 5}, bf16), Verdict::emulated);
+  EXPECT_EQ(verdict({8, 0}, bf16), Verdict::native);
+  EXPECT_EQ(verdict({6, 1}, f16), Verdict::slow) << "a P40 multiplies f16 at 1/64 of the f32 rate";
+  EXPECT_EQ(verdict({6, 0}, f16), Verdict::native);
+  EXPECT_EQ(verdict({6, 0}, s8), Verdict::emulated);
+  EXPECT_EQ(verdict({6, 1}, s8), Verdict::native);
+  EXPECT_EQ(verdict({8, 6}, DType::e4m3), Verdict::emulated);
+  EXPECT_EQ(verdict({9, 0}, DType::e4m3), Verdict::native);
+  EXPECT_EQ(verdict({9, 0}, DType::tf32), Verdict::native);
+}
+
+TEST(Verdict, OnAGpuProductsWithoutTensorCoresAreSlow) {
+  const MachineFacts facts = facts_of_gpu({9, 0});
+  EXPECT_EQ(judge({f32, f32, Arithmetic::scalar_loops, "cuda, no tensor cores"}, facts).verdict, Verdict::slow);
+  EXPECT_EQ(judge({bf16, f32, Arithmetic::scalar_loops, "cuda, no tensor cores"}, facts).verdict, Verdict::emulated);
+}
+
 }  // namespace
 }  // namespace assay

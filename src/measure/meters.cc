@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "measure/meters/nvml.h"
 
 namespace assay {
 namespace {
@@ -60,6 +61,9 @@ void settle(SystemMeters& system, const MeterTime& time) {
 /// The user's own before the system's.
 SystemMeters find_all(const MeterRequest& request, const MeterTime& time) {
   SystemMeters all = find_system_meters(request.root, time);
+  if (const auto nvml = request.root == "/" ? load_nvml() : std::nullopt) {
+    for (auto& meter : make_nvml_meters(*nvml, 0, time)) all.meters.push_back(std::move(meter));
+  }
   settle(all, time);
   if (!request.url.empty()) all.meters.insert(all.meters.begin(), make_http_meter(request.url));
   if (!request.command.empty())

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/meters/power_meter.h"
+
+namespace assay {
+
+/// NVIDIA's management library, as far as it is used: its C interface, opened when it is asked for. Results: 0 is
+/// success. A test hands in functions of its own.
+struct Nvml {
+  using Device = void*;
+  int (*init)() = nullptr;
+  int (*device_by_index)(unsigned index, Device* device) = nullptr;
+  int (*device_name)(Device device, char* name, unsigned length) = nullptr;
+  int (*total_energy_mj)(Device device,
+                         unsigned long long* millijoules) = nullptr;  ///< Since the driver was loaded; Volta on.
+  int (*power_mw)(Device device, unsigned* milliwatts) = nullptr;
+  int (*power_limit_mw)(Device device, unsigned* milliwatts) = nullptr;
+  int (*throttle_reasons)(Device device, unsigned long long* bits) = nullptr;
+  int (*temperature_c)(Device device, int sensor, unsigned* degrees) = nullptr;
+  int (*clock_mhz)(Device device, int kind, unsigned* megahertz) = nullptr;
+};
+
+/// The library of the installed driver; none where there is no driver.
+std::optional<Nvml> load_nvml();
+
+/// "NVML", a counter, where the GPU has one, and "NVML-power", a power that is integrated, where it tells that: best
+/// first. Whoever reads both sees by how much they disagree. Empty where the library answers nothing.
+std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, unsigned index, const MeterTime& time);
+
+/// How a GPU ran at one moment.
+struct GpuConditions {
+  std::uint64_t throttle_reasons = 0;  ///< Bits of NVML's clocksEventReasons.
+  std::optional<int> temperature_c;
+  std::optional<int> clock_mhz;  ///< Of the multiprocessors.
+};
+GpuConditions read_gpu_conditions(const Nvml& nvml, unsigned index);
+
+/// Whether something beyond idleness and the clocks that were asked for held the clocks down: a power cap, heat, a
+/// power brake. Such a sample does not count.
+bool is_throttled(const GpuConditions& conditions);
+/// "power cap, heat (software)"; empty where nothing holds the clocks down.
+std::string throttle_words(std::uint64_t reasons);
+
+}  // namespace assay
