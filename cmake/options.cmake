@@ -2,6 +2,7 @@
 option(ASSAY_TESTS "build the tests" ON)
 option(ASSAY_FUZZ "build the fuzz programs (clang only)" OFF)
 option(ASSAY_CUDA "build the CUDA backend" OFF)
+set(ASSAY_CUDA_ARCHITECTURES "75;80;86;89;90;100;120" CACHE STRING "compute capabilities to compile for, without the dot")
 set(ASSAY_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize= takes them")
 
 find_program(CCACHE ccache)
@@ -11,12 +12,13 @@ endif()
 
 add_library(assay_settings INTERFACE)
 target_include_directories(assay_settings INTERFACE "${CMAKE_SOURCE_DIR}/src")
-target_compile_options(assay_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+target_compile_options(assay_settings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror>)
 target_link_libraries(assay_settings INTERFACE fmt::fmt nlohmann_json::nlohmann_json OpenMP::OpenMP_CXX Threads::Threads)
 
 # GCC 12 warns about overlapping copies inside std::string's own operator+ (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(assay_settings INTERFACE -Wno-restrict)
+  target_compile_options(assay_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 # GCC 13 and 14 take the library's own copies of one element, inlined, for copies past its end.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)

@@ -20,8 +20,9 @@ struct Options {
 int run(const Options& options) {
   check_files(options.files);
   Measuring measuring(options.store);
-  const AttentionResult result =
-      attention(options.request, [&] { return measuring.probe_machine(options.machine); }, measuring.callbacks());
+  const AttentionResult result = attention(
+      options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
+      measuring.callbacks());
   measuring.finish();
   write_files(options.files,
               {[&] { return attention_json(result).dump(2) + "\n"; }, [&] { return attention_csv(result); },

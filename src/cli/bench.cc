@@ -99,7 +99,7 @@ int run(Options& options) {
   Measuring measuring(options.store);
   const BenchCallbacks callbacks = measuring.callbacks();
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
-  const auto facts = [&] { return measuring.probe_machine(options.machine); };
+  const auto facts = [&] { return measuring.probe_machine(options.machine, options.request.engine.device); };
   if (options.question == Question::why_this_perplexity) {
     const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
     measuring.finish();

@@ -27,7 +27,8 @@ struct MachineOptions {
 };
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// Reads the facts (with what probe has measured, where its cache has it) and sets the threads.
-MachineFacts facts_for(const MachineOptions& options);
+/// `device`: whose facts; the host's where there is no such device.
+MachineFacts facts_for(const MachineOptions& options, const std::string& device = "cpu");
 
 /// An option whose value is one of the words of `choices`; its help says "once|every-call".
 template <typename T>

@@ -48,7 +48,8 @@ int run(const Options& options) {
                   status.seconds_left);
   };
   callbacks.interrupted = &interrupted;
-  const TrainingComparison comparison = compare_training(options.request, facts_for(options.machine), callbacks);
+  const TrainingComparison comparison =
+      compare_training(options.request, facts_for(options.machine, options.request.training.engine.device), callbacks);
   progress.finish();
   if (!options.json.empty()) write_file_atomically(options.json, to_json(comparison).dump(2) + "\n");
   if (!options.csv.empty()) write_file_atomically(options.csv, to_csv(comparison));

@@ -30,7 +30,8 @@ void add_dump(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       check_writable(options->request.out);
-      for (const std::string& sentence : dump(options->request, facts_for(options->machine)))
+      for (const std::string& sentence :
+           dump(options->request, facts_for(options->machine, options->request.engine.device)))
         fmt::print(stderr, "{}\n", sentence);
       return 0;
     };

@@ -30,7 +30,7 @@ void add_explain(CLI::App& program, Action& action) {
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
-      const MachineFacts facts = facts_for(options->machine);
+      const MachineFacts facts = facts_for(options->machine, options->request.engine.device);
       fmt::print("{}", options->json ? explain_json(options->request, facts).dump(2) + "\n"
                                      : explain_text(options->request, facts));
       return 0;

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/interrupt.h"
+#include "experiments/device_facts.h"
 #include "experiments/probe.h"
 
 namespace assay {
@@ -50,13 +51,14 @@ Measuring::Measuring(StoreOptions store)
   std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
 }
 
-MachineFacts Measuring::probe_machine(const MachineOptions& machine) {
+MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::string& device) {
   progress_.show("probing this machine", 0);
   ProbeOptions probing;
   probing.machine.threads = machine.threads;
   probing.machine.max_isa = machine.max_isa;
   MachineFacts facts = probe(probing);
   set_threads(facts.threads);
+  facts = facts_on(device, std::move(facts));
   keeping_.begin(machine_json(facts).dump());
   return facts;
 }

@@ -40,7 +40,7 @@ class Measuring {
  public:
   explicit Measuring(StoreOptions store);
   /// Facts of this machine with its rates, which are measured where no cache has them; sets the threads.
-  MachineFacts probe_machine(const MachineOptions& machine);
+  MachineFacts probe_machine(const MachineOptions& machine, const std::string& device);
   BenchCallbacks callbacks();
   /// The work succeeded: clears the progress, and prints what waited.
   void finish();

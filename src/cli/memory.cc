@@ -23,7 +23,7 @@ int run(Options& options) {
     if (!file.empty()) check_writable(file);
   }
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
-  const MachineFacts facts = facts_for(options.machine);
+  const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
   const MemoryStudy study =
       memory_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });

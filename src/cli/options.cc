@@ -4,6 +4,7 @@
 
 #include "base/threads.h"
 #include "cli/cli.h"
+#include "experiments/device_facts.h"
 #include "experiments/probe_cache.h"
 #include "hardware/machine.h"
 #include "hardware/topology.h"
@@ -26,14 +27,14 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--max-isa", options.max_isa, "cap on the instruction set: avx2, avx512, vnni, bf16, fp16, amx");
 }
 
-MachineFacts facts_for(const MachineOptions& options) {
+MachineFacts facts_for(const MachineOptions& options, const std::string& device) {
   FactsOptions wanted;
   wanted.max_isa = options.max_isa;
   wanted.threads = options.threads;
   MachineFacts facts = read_machine_facts(wanted);
   load_measurements(facts);
   set_threads(facts.threads);
-  return facts;
+  return facts_on(device, std::move(facts));
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {

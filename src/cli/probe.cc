@@ -4,12 +4,15 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "experiments/device_facts.h"
+#include "experiments/engine.h"
 
 namespace assay {
 
 void add_probe(CLI::App& program, Action& action) {
   struct Options {
     MachineOptions machine;
+    std::string device = "cpu";
     bool json = false;
     bool renew = false;
   };
@@ -18,6 +21,7 @@ void add_probe(CLI::App& program, Action& action) {
       *program.add_subcommand("probe", "Say what this machine is and how fast it is in each operand dtype");
   command.footer("example: assay probe --max-isa avx2 --json");
   add_machine_options(command, options->machine);
+  command.add_option("--device", options->device, "cpu, or cuda: the GPU instead of the host");
   command.add_flag("--json", options->json, "print JSON");
   command.add_flag("--renew", options->renew, "measure again instead of reading what was measured before");
   command.callback([options, &action] {
@@ -26,7 +30,8 @@ void add_probe(CLI::App& program, Action& action) {
       probing.machine.max_isa = options->machine.max_isa;
       probing.machine.threads = options->machine.threads;
       probing.cache = options->renew ? ProbeCache::renew : ProbeCache::use;
-      const MachineFacts facts = probe(probing);
+      find_backend(options->device);  // Throws where there is none, before anything is measured.
+      const MachineFacts facts = facts_on(options->device, probe(probing));
       fmt::print("{}", options->json ? machine_json(facts).dump(2) + "\n" : render_probe(facts));
       return 0;
     };

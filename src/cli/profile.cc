@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "experiments/device_facts.h"
 #include "experiments/probe.h"
 #include "report/text.h"
 
@@ -39,7 +40,7 @@ int run(const Options& options) {
   ProbeOptions probing;
   probing.machine.threads = options.machine.threads;
   probing.machine.max_isa = options.machine.max_isa;
-  const MachineFacts facts = probe(probing);
+  const MachineFacts facts = facts_on(options.request.engine.device, probe(probing));
   set_threads(facts.threads);
   const ProfileStudy study =
       profile_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });

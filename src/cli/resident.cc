@@ -33,7 +33,7 @@ void add_resident(CLI::App& program, Action& action) {
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
-      MachineFacts facts = facts_for(options->machine);
+      MachineFacts facts = facts_for(options->machine, options->request.engine.device);
       if (!options->measured.empty()) {
         facts.peaks.clear();
         load_measurements(facts, options->measured);

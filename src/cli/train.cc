@@ -98,7 +98,8 @@ int run(const Options& options) {
   callbacks.epoch = [&](const EpochScore& score) { line(epoch_line(score)); };
   callbacks.say = [&](const std::string& sentence) { progress.say(sentence); };
   callbacks.interrupted = &watch_interrupts();
-  const TrainReport report = train(options.request, facts_for(options.machine), callbacks);
+  const TrainReport report =
+      train(options.request, facts_for(options.machine, options.request.engine.device), callbacks);
   progress.finish();
   if (!options.json_file.empty()) write_file_atomically(options.json_file, losses_json(report.losses));
   print_end(report, options);

@@ -58,8 +58,9 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
 int run(const Options& options) {
   check_files(options.files);
   Measuring measuring(options.store);
-  const Document document =
-      train_benchmark(options.request, [&] { return measuring.probe_machine(options.machine); }, measuring.callbacks());
+  const Document document = train_benchmark(
+      options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
+      measuring.callbacks());
   measuring.finish();
   write_files(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
                               [&] { return training_markdown(document.records); }});

@@ -42,6 +42,7 @@ std::string memory_text(const MachineFacts& facts) {
   std::string text = fmt::format("{}, {} available", format_bytes(static_cast<double>(facts.memory_bytes)),
                                  format_bytes(static_cast<double>(facts.available_bytes)));
   if (facts.bandwidth_gbs <= 0) return text;
+  if (facts.gpu) return text + fmt::format("; moves {:.0f} GB/s", facts.bandwidth_gbs);
   return text + fmt::format("; reads {:.1f} GB/s with one core, {:.1f} GB/s with {} threads",
                             facts.bandwidth_one_core_gbs, facts.bandwidth_gbs, facts.threads);
 }
@@ -118,6 +119,26 @@ OrderedJson power_json(const MachineFacts& facts) {
   return sources;
 }
 
+OrderedJson gpu_json(const MachineFacts& facts) {
+  if (!facts.gpu) return {};
+  const GpuFacts& gpu = *facts.gpu;
+  return {{"name", gpu.name},
+          {"compute_capability", to_string(gpu.capability)},
+          {"multiprocessors", gpu.multiprocessors},
+          {"memory_bytes", gpu.memory_bytes},
+          {"l2_bytes", gpu.l2_bytes},
+          {"clock_mhz", gpu.clock_mhz},
+          {"memory_clock_mhz", gpu.memory_clock_mhz},
+          {"ecc", gpu.ecc},
+          {"driver_api", gpu.driver_api}};
+}
+
+std::string gpu_text(const GpuFacts& gpu) {
+  return fmt::format("{}, compute capability {}, {} multiprocessors at {} MHz at most, {} of L2, ECC {}, CUDA {}.{}",
+                     gpu.name, to_string(gpu.capability), gpu.multiprocessors, gpu.clock_mhz, cache_size(gpu.l2_bytes),
+                     gpu.ecc ? "on" : "off", gpu.driver_api / 1000, gpu.driver_api % 1000 / 10);
+}
+
 OrderedJson measured_or_null(double value) {
   return value > 0 ? OrderedJson(value) : OrderedJson();
 }
@@ -132,6 +153,7 @@ std::string render_probe(const MachineFacts& facts) {
   text +=
       labelled("frequency", facts.frequency_mhz ? fmt::format("{:.0f} MHz now", *facts.frequency_mhz) : "not readable");
   text += labelled("caches", caches_text(facts));
+  if (facts.gpu) text += labelled("gpu", gpu_text(*facts.gpu));
   text += labelled("memory", memory_text(facts));
   text += labelled("system", facts.operating_system + ", " + facts.kernel);
   text += labelled("hypervisor", facts.hypervisor.empty() ? "none seen" : facts.hypervisor);
@@ -159,6 +181,7 @@ OrderedJson machine_json(const MachineFacts& facts) {
           {"frequency_mhz", facts.frequency_mhz ? OrderedJson(*facts.frequency_mhz) : OrderedJson()},
           {"instruction_sets", isa_names(facts.isa)},
           {"cap", facts.cap.empty() ? OrderedJson() : OrderedJson(facts.cap)},
+          {"gpu", gpu_json(facts)},
           {"power_sources", power_json(facts)},
           {"bandwidth_one_core_gbs", measured_or_null(facts.bandwidth_one_core_gbs)},
           {"bandwidth_gbs", measured_or_null(facts.bandwidth_gbs)},

@@ -52,7 +52,9 @@ class CaseRun {
   /// f16 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its accumulator.
   /// s8 outputs may differ by 1.
   /// Nothing may be written outside the output's rows, and every result must be finite.
-  Outcome compare(const Implementation& implementation, const MachineFacts& facts);
+  /// `device`: where the implementation's tensors lie.
+  Outcome compare(const Implementation& implementation, const MachineFacts& facts,
+                  const Device& device = host_device());
 
  private:
   struct State;

@@ -106,13 +106,35 @@ struct Run {
   Prepared prepared;
 };
 
-void execute(const Case& one, std::vector<Buffer>& inputs, Run& run) {
+/// Inputs and outputs where a device's kernel finds them, guards and all; on the host, the buffers themselves.
+class OnDevice {
+ public:
+  explicit OnDevice(const Device& device) : device_(device) {}
+
+  std::byte* place(Buffer& buffer) {
+    if (device_.is_host()) return buffer.data();
+    copies_.push_back(upload_to(device_, buffer.memory.data(), buffer.memory.bytes()));
+    return copies_.back().get() + (buffer.data() - buffer.memory.data());
+  }
+  /// What lies behind `address`, which place(buffer) gave, comes back into the buffer.
+  void fetch(Buffer& buffer, const std::byte* address) const {
+    if (device_.is_host()) return;
+    device_.download(buffer.memory.data(), address - (buffer.data() - buffer.memory.data()), buffer.memory.bytes());
+  }
+
+ private:
+  const Device& device_;
+  std::vector<DeviceBytes> copies_;
+};
+
+void execute(const Case& one, std::vector<Buffer>& inputs, Run& run, const Device& device) {
+  OnDevice on(device);
   const Call& call = one.call;
   std::vector<AlignedBytes> packed(inputs.size());
   std::vector<const std::byte*> in;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Packing packing = i < run.prepared.packing.size() ? run.prepared.packing[i] : Packing{};
-    const std::byte* plain = call.in(i).present ? inputs[i].data() : nullptr;
+    const std::byte* plain = call.in(i).present ? on.place(inputs[i]) : nullptr;
     if (packing.kind == Packing::Kind::panels && call.in(i).packing.kind == Packing::Kind::plain) {
       const std::vector<std::byte> bytes = packed_input(call.in(i), packing, plain);
       packed[i] = allocate_aligned(bytes.size());
@@ -124,10 +146,14 @@ void execute(const Case& one, std::vector<Buffer>& inputs, Run& run) {
   std::vector<std::byte*> out;
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     run.outputs.push_back(make_buffer(call.out(i)));
-    out.push_back(call.out(i).present ? run.outputs.back().data() : nullptr);
+    out.push_back(call.out(i).present ? on.place(run.outputs.back()) : nullptr);
   }
-  const AlignedBytes workspace = allocate_aligned(run.prepared.workspace_bytes);
+  const DeviceBytes workspace = allocate_on(device, run.prepared.workspace_bytes);
   run.prepared.kernel->run({in, out, workspace.get()});
+  device.wait();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] != nullptr) on.fetch(run.outputs[i], out[i]);
+  }
 }
 
 double unit_of(DType dtype) {
@@ -226,7 +252,7 @@ struct CaseRun::State {
 CaseRun::CaseRun(const Case& one) : state_(new State{one, {}, {}}) {}
 CaseRun::~CaseRun() = default;
 
-Outcome CaseRun::compare(const Implementation& implementation, const MachineFacts& facts) {
+Outcome CaseRun::compare(const Implementation& implementation, const MachineFacts& facts, const Device& device) {
   const Case& one = state_->one;
   Offer offer = implementation.prepare(one.call, facts);
   if (auto* declined = std::get_if<Declined>(&offer))
@@ -235,10 +261,10 @@ Outcome CaseRun::compare(const Implementation& implementation, const MachineFact
     for (std::size_t i = 0; i < one.call.inputs.size(); ++i) state_->inputs.push_back(make_input(one, i));
     Offer right = reference_of(*one.call.operation).prepare(one.call, facts);
     state_->expected = Run{.outputs = {}, .prepared = std::move(std::get<Prepared>(right))};
-    execute(one, state_->inputs, *state_->expected);
+    execute(one, state_->inputs, *state_->expected, host_device());
   }
   Run found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
-  execute(one, state_->inputs, found);
+  execute(one, state_->inputs, found, device);
   return {.ran = true, .broken = compare_outputs(one, *state_->expected, found)};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "hardware/machine.h"
+#include "kernels/cuda/on_host.h"
 
 namespace assay::contract {
 namespace {
@@ -23,6 +24,18 @@ MachineFacts facts_under(const char* cap) {
   return facts;
 }
 
+/// Why no GPU's kernels can be run; empty where they can.
+std::string lacks_gpu() {
+  const Backend& backend = cuda_backend();
+  if (backend.absent != nullptr) return backend.absent;
+  try {
+    backend.memory();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 class Contract : public testing::TestWithParam<const Operation*> {};
 
 struct Tally {
@@ -30,35 +43,70 @@ struct Tally {
   int declined = 0;
 };
 
-/// The implementations of an operation, of every backend, but for the reference that each list ends in.
-std::vector<const Implementation*> candidates(const Operation& operation) {
-  std::vector<const Implementation*> found;
-  for (const OperationKernels& kernels : cpu_backend().table) {
-    if (kernels.operation != &operation) continue;
-    for (const Implementation& one : kernels.implementations.first(kernels.implementations.size() - 1))
-      found.push_back(&one);
+/// An implementation where it may run.
+struct Candidate {
+  const Implementation* implementation;
+  std::string who;
+  MachineFacts facts;
+  const Device* device = &host_device();
+};
+
+std::span<const Implementation> implementations(const Backend& backend, const Operation& operation) {
+  for (const OperationKernels& kernels : backend.table) {
+    if (kernels.operation == &operation) return kernels.implementations;
   }
-  return found;
+  return {};
+}
+
+/// The cpu backend's, under every cap, but for the reference that each list ends in.
+void add_cpu_candidates(const Operation& operation, std::vector<Candidate>& candidates) {
+  const std::span<const Implementation> all = implementations(cpu_backend(), operation);
+  for (const char* cap : caps) {
+    for (const Implementation& one : all.first(all.size() - 1))
+      candidates.push_back({&one, fmt::format("{} [{}]", one.name, *cap == '\0' ? "all" : cap), facts_under(cap)});
+  }
+}
+
+/// The GPU's kernels: on the GPU where there is one, and those of ours on the host too.
+void add_cuda_candidates(const Operation& operation, std::vector<Candidate>& candidates) {
+  for (const Implementation& one : implementations(cuda_on_host_backend(), operation))
+    candidates.push_back({&one, fmt::format("{} [on the host]", one.name), facts_under("")});
+  if (!lacks_gpu().empty()) return;
+  MachineFacts facts = facts_under("");
+  cuda_backend().describe(facts);
+  for (const Implementation& one : implementations(cuda_backend(), operation))
+    candidates.push_back({&one, fmt::format("{} [gpu]", one.name), facts, &cuda_backend().memory()});
+}
+
+std::vector<Candidate> candidates_of(const Operation& operation) {
+  std::vector<Candidate> candidates;
+  add_cpu_candidates(operation, candidates);
+  add_cuda_candidates(operation, candidates);
+  return candidates;
 }
 
 TEST_P(Contract, EveryKernelAgreesWithTheReference) {
   const Operation& operation = *GetParam();
   const std::vector<Case> cases = cases_of(operation);
+  const std::vector<Candidate> candidates = candidates_of(operation);
   ASSERT_FALSE(cases.empty()) << operation.name << " has no cases";
   std::map<std::string, Tally> tallies;
   for (const Case& one : cases) {
     CaseRun run(one);
-    for (const char* cap : caps) {
-      for (const Implementation* implementation : candidates(operation)) {
-        const Outcome outcome = run.compare(*implementation, facts_under(cap));
-        const std::string who = fmt::format("{} [{}]", implementation->name, *cap == '\0' ? "all" : cap);
-        EXPECT_EQ(outcome.broken, "") << who << ": " << one.label;
-        ++(outcome.ran ? tallies[who].ran : tallies[who].declined);
-      }
+    for (const Candidate& candidate : candidates) {
+      const Outcome outcome = run.compare(*candidate.implementation, candidate.facts, *candidate.device);
+      EXPECT_EQ(outcome.broken, "") << candidate.who << ": " << one.label;
+      ++(outcome.ran ? tallies[candidate.who].ran : tallies[candidate.who].declined);
     }
   }
   for (const auto& [who, tally] : tallies)
     fmt::print("{}, {}: {} ran, {} declined\n", operation.name, who, tally.ran, tally.declined);
+}
+
+TEST(Gpu, RunsTheContractSuite) {
+  const std::string why = lacks_gpu();
+  if (!why.empty()) GTEST_SKIP() << "the CUDA backend's kernels ran on the host only: " << why;
+  EXPECT_FALSE(cuda_backend().memory().is_host());
 }
 
 std::vector<const Operation*> computed_operations() {
@@ -79,7 +127,7 @@ TEST(Backends, TakeEveryCaseOfEveryOperation) {
   const MachineFacts facts = read_machine_facts();
   for (const Operation* operation : computed_operations()) {
     for (const Case& one : cases_of(*operation)) {
-      for (const Backend* backend : {&reference_backend(), &cpu_backend()}) {
+      for (const Backend* backend : {&reference_backend(), &cpu_backend(), &cuda_on_host_backend()}) {
         const Offer offer = prepare(*backend, one.call, facts);
         ASSERT_TRUE(std::holds_alternative<Prepared>(offer)) << backend->name << ": " << one.label;
       }

@@ -125,6 +125,13 @@ need_onednn() {
   fi
 }
 
+# ---- CUDA, for `cmake --preset cuda` alone ----
+
+need_cuda() {  # the toolkit's wheels; their library folder under the name by which nvcc looks for it, too
+  need_wheels cuda
+  ln -sfn lib "$root/.deps/cuda/nvidia/cu13/lib64"
+}
+
 # ---- what the packages of an older release are too old for ----
 
 readonly oldest_gcc=12 oldest_highway=1.0   # AVX512-FP16; what Debian 12 has

@@ -1,0 +1,45 @@
+# The CUDA backend. Its kernels are compiled for the host in every build, for the tests; for GPUs where ASSAY_CUDA is ON.
+set(cuda_folder "${CMAKE_SOURCE_DIR}/src/kernels/cuda")
+file(GLOB cuda_kernels CONFIGURE_DEPENDS "${cuda_folder}/*.cc")
+list(FILTER cuda_kernels EXCLUDE REGEX "/(absent|on_host|products_on_host|[a-z_]*_test)\\.cc$")
+set(cuda_libraries ${cuda_kernels})  # the host's side of a GPU: no code that runs on it
+list(FILTER cuda_libraries INCLUDE REGEX "/(backend|device|heads_product|products[a-z_]*|cublaslt[a-z_]*)\\.cc$")
+list(REMOVE_ITEM cuda_kernels ${cuda_libraries})
+
+# The toolkit: what tools/setup/cuda.sh put into .deps/, else the machine's own.
+if(ASSAY_CUDA)
+  set(cuda_deps "${CMAKE_SOURCE_DIR}/.deps/cuda/nvidia/cu13")
+  if(EXISTS "${cuda_deps}/bin/nvcc")
+    set(CMAKE_CUDA_COMPILER "${cuda_deps}/bin/nvcc")
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES ${ASSAY_CUDA_ARCHITECTURES})
+  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND "-real")
+  list(GET ASSAY_CUDA_ARCHITECTURES -1 newest)
+  list(APPEND CMAKE_CUDA_ARCHITECTURES "${newest}-virtual")  # what later GPUs compile for themselves
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+  enable_language(CUDA)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")  # CMake 3.25 does not know that nvcc 13 has it
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  find_package(CUDAToolkit 13 REQUIRED)
+  message(STATUS "CUDA ${CUDAToolkit_VERSION}: ${CMAKE_CUDA_COMPILER}, for ${CMAKE_CUDA_ARCHITECTURES}")
+endif()
+
+# The backend, as part of the room `kernels`. cudart is linked statically, and everything else of CUDA is opened when a
+# GPU is used: the program starts where there is no driver.
+function(assay_add_cuda_backend)
+  if(NOT ASSAY_CUDA)
+    target_sources(assay_kernels PRIVATE "${cuda_folder}/absent.cc")
+    return()
+  endif()
+  set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CUDA)
+  set_source_files_properties(${cuda_libraries} PROPERTIES COMPILE_OPTIONS "-isystem;${CUDAToolkit_INCLUDE_DIRS}"
+    COMPILE_DEFINITIONS "ASSAY_ON_GPU;ASSAY_CUDA_LIBRARY_FOLDER=\"${CUDAToolkit_LIBRARY_DIR}\"")
+  target_sources(assay_kernels PRIVATE ${cuda_kernels} ${cuda_libraries})
+  target_compile_options(assay_kernels PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  target_link_libraries(assay_kernels PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
+endfunction()
+
+# The same kernels for the host, in a folder of their own, since a source file has one language in each.
+if(ASSAY_TESTS)
+  add_subdirectory(cmake/cuda_on_host)
+endif()

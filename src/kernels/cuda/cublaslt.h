@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "kernels/kernel.h"
+
+/// Matrix products by cuBLASLt, which is opened when the first one is prepared.
+namespace assay::cuda {
+
+/// A matrix as the library sees it: column-major, `stride` elements from column to column. A row-major (rows, width)
+/// tensor is a (width, rows) matrix here.
+struct Matrix {
+  DType dtype = DType::f32;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t stride = 0;
+  std::int64_t batch_stride = 0;  ///< Elements from one product of a batch to the next.
+};
+
+enum class Turned : std::uint8_t { no, yes };
+
+/// c = f(alpha op(a) op(b) + beta onto + bias)    op: transposed where turned; bias: (c.rows), c's dtype; onto: as c
+struct ProductShape {
+  Matrix a, b, c;
+  Turned a_turned = Turned::no;
+  Turned b_turned = Turned::no;
+  int batches = 1;
+  float alpha = 1;  ///< Of s8 products: 1.
+  float beta = 0;
+  std::int64_t onto_stride = 0;              ///< Where beta is not 0.
+  Activation activation = Activation::none;  ///< none, relu or gelu_tanh
+  bool has_bias = false;
+
+  /// Names it among all others: what a measured choice is kept under.
+  std::string key() const;
+};
+
+/// Where the matrices lie, all on the GPU.
+struct ProductMemory {
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+  std::byte* c = nullptr;
+  const std::byte* onto = nullptr;  ///< Null: c itself.
+  const std::byte* bias = nullptr;
+  std::byte* workspace = nullptr;
+};
+
+/// A product with the algorithm that was measured fastest among those that the library's heuristic proposes.
+class Product {
+ public:
+  /// Says in words where the library has no algorithm for it, or is not to be found.
+  static std::variant<std::shared_ptr<const Product>, Declined> make(const ProductShape& shape);
+  ~Product();
+
+  void run(const ProductMemory& memory) const;
+  std::size_t workspace_bytes() const;
+  /// "algorithm 66, tile 20, stages 15, split-K 1; tensor cores (HMMA), bf16 in, f32 sums; fastest of 8"
+  std::string description() const;
+  bool uses_tensor_cores() const;
+
+ private:
+  struct State;
+  explicit Product(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// What the library adds in for operands of that dtype: s32 for s8, else f32.
+DType accumulator_of(DType operand);
+
+}  // namespace assay::cuda

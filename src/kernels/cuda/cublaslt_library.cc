@@ -1,0 +1,70 @@
+#include "kernels/cuda/cublaslt_library.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay::cuda {
+namespace {
+
+constexpr const char* library_name = "libcublasLt.so.13";
+
+std::vector<std::string> places() {
+  std::vector<std::string> folders;
+  if (const char* asked = std::getenv("ASSAY_CUDA_LIBRARIES")) folders.push_back(std::string(asked) + "/");
+  for (const char* folder : {"", "/usr/local/cuda/lib64/", ASSAY_CUDA_LIBRARY_FOLDER "/"}) folders.push_back(folder);
+  return folders;
+}
+
+void* open_library() {
+  for (const std::string& folder : places()) {
+    if (void* library = dlopen((folder + library_name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  fail_lacking("cuda: {} was not found; set ASSAY_CUDA_LIBRARIES to its folder, or run with --device cpu",
+               library_name);
+}
+
+template <typename Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) fail_lacking("cuda: {} has no {}", library_name, name);
+}
+
+CublasLt load() {
+  void* library = open_library();
+  CublasLt lt;
+  find(library, "cublasLtCreate", lt.create);
+  find(library, "cublasLtMatmul", lt.matmul);
+  find(library, "cublasLtMatmulDescCreate", lt.desc_create);
+  find(library, "cublasLtMatmulDescDestroy", lt.desc_destroy);
+  find(library, "cublasLtMatmulDescSetAttribute", lt.desc_set);
+  find(library, "cublasLtMatrixLayoutCreate", lt.layout_create);
+  find(library, "cublasLtMatrixLayoutDestroy", lt.layout_destroy);
+  find(library, "cublasLtMatrixLayoutSetAttribute", lt.layout_set);
+  find(library, "cublasLtMatmulPreferenceCreate", lt.preference_create);
+  find(library, "cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
+  find(library, "cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
+  find(library, "cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
+  find(library, "cublasLtMatmulAlgoConfigGetAttribute", lt.config_get);
+  find(library, "cublasLtMatmulAlgoCapGetAttribute", lt.cap_get);
+  find(library, "cublasLtGetVersion", lt.version);
+  check(lt.create(&lt.handle), "opening cuBLASLt");
+  return lt;
+}
+
+}  // namespace
+
+const CublasLt& cublaslt() {
+  static const CublasLt library = load();
+  return library;
+}
+
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(ExitCode::defect, fmt::format("cublaslt: {}: status {}", what, static_cast<int>(status)));
+}
+
+}  // namespace assay::cuda

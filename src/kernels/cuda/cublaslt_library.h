@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <string>
+
+namespace assay::cuda {
+
+/// The functions of cuBLASLt that are used, from the library that was found when it was first asked for.
+struct CublasLt {
+  decltype(&::cublasLtCreate) create = nullptr;
+  decltype(&::cublasLtMatmul) matmul = nullptr;
+  decltype(&::cublasLtMatmulDescCreate) desc_create = nullptr;
+  decltype(&::cublasLtMatmulDescDestroy) desc_destroy = nullptr;
+  decltype(&::cublasLtMatmulDescSetAttribute) desc_set = nullptr;
+  decltype(&::cublasLtMatrixLayoutCreate) layout_create = nullptr;
+  decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set = nullptr;
+  decltype(&::cublasLtMatmulPreferenceCreate) preference_create = nullptr;
+  decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) config_get = nullptr;
+  decltype(&::cublasLtMatmulAlgoCapGetAttribute) cap_get = nullptr;
+  decltype(&::cublasLtGetVersion) version = nullptr;
+  cublasLtHandle_t handle = nullptr;
+};
+
+/// Throws Error(lacking) where the library is nowhere. ASSAY_CUDA_LIBRARIES names a folder to look into first; then the
+/// loader's own path, the toolkit's folders, and .deps/cuda of the source tree.
+const CublasLt& cublaslt();
+/// Throws a defect that names the call.
+void check(cublasStatus_t status, const char* what);
+
+}  // namespace assay::cuda

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+/// The one place where GPU and host differ. Every kernel of this folder is a struct whose operator() does one item of
+/// work (ON_DEVICE); nvcc launches it over a grid, and the host's compiler runs the very same code in loops, with teams
+/// of one thread, so that the contract suite can check indices, dtypes and formulas where no GPU is.
+/// ASSAY_ON_GPU: the host's code of a build with CUDA (device.cc, products.cc), which launches nothing itself.
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/gpu.h"
+#define ON_DEVICE __host__ __device__
+#define ASSAY_CUDA_NAMESPACE cuda
+#else
+#define ON_DEVICE
+#ifdef ASSAY_ON_GPU
+#define ASSAY_CUDA_NAMESPACE cuda
+#else
+#define ASSAY_CUDA_NAMESPACE cuda_on_host
+#endif
+#endif
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// Teams that a launch runs at once at most; each may have its own part of the workspace.
+constexpr std::int64_t most_teams = 2048;
+
+/// The threads that work on one row together. Every member of a team calls sum, max and wait alike.
+class Team {
+ public:
+  int rank = 0;            ///< Of this thread, 0 .. size - 1.
+  int size = 1;            ///< Threads in the team.
+  std::int64_t index = 0;  ///< Of the team among those that run at once.
+
+  ON_DEVICE float sum(float value) const { return combine(value, Sum{}); }
+  ON_DEVICE float max(float value) const { return combine(value, Max{}); }
+
+  /// What others of the team wrote before it can be read after it.
+  ON_DEVICE void wait() const {
+#ifdef __CUDA_ARCH__
+    __syncthreads();
+#endif
+  }
+
+ private:
+  struct Sum {
+    ON_DEVICE float operator()(float a, float b) const { return a + b; }
+  };
+  struct Max {
+    ON_DEVICE float operator()(float a, float b) const { return a > b ? a : b; }
+  };
+
+  /// Sizes are multiples of 32. Within warps first, then over their results in order: every run adds alike.
+  template <typename Combine>
+  ON_DEVICE float combine(float value, Combine with) const {
+#ifdef __CUDA_ARCH__
+    __shared__ float of_warps[32];
+    for (int step = 16; step > 0; step /= 2) value = with(value, __shfl_xor_sync(0xffffffffU, value, step));
+    if (size == 32) return value;
+    __syncthreads();
+    if (rank % 32 == 0) of_warps[rank / 32] = value;
+    __syncthreads();
+    float all = of_warps[0];
+    for (int warp = 1; warp < size / 32; ++warp) all = with(all, of_warps[warp]);
+    return all;
+#else
+    (void)with;
+    return value;
+#endif
+  }
+};
+
+#ifdef __CUDACC__
+
+template <typename Body>
+__global__ void run_elements(Body body, std::int64_t count) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) body(i);
+}
+
+template <typename Body>
+__global__ void run_rows(Body body, std::int64_t rows) {
+  Team team;
+  team.rank = static_cast<int>(threadIdx.x);
+  team.size = static_cast<int>(blockDim.x);
+  team.index = blockIdx.x;
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    body(row, team);
+    team.wait();
+  }
+}
+
+/// body(i) for i in 0 .. count - 1, in any order.
+template <typename Body>
+void for_elements(std::int64_t count, const Body& body) {
+  constexpr int threads = 256;
+  constexpr std::int64_t most_blocks = 132 * 32;
+  if (count == 0) return;
+  const std::int64_t blocks = (count + threads - 1) / threads;
+  run_elements<<<static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks), threads, 0, stream()>>>(body,
+                                                                                                             count);
+  check(cudaGetLastError(), "launching a kernel");
+}
+
+/// body(row, team) for every row, with a team as wide as `width` items have use for.
+template <typename Body>
+void for_rows(std::int64_t rows, std::int64_t width, const Body& body) {
+  if (rows == 0) return;
+  int threads = 32;
+  while (threads < 256 && threads < width) threads *= 2;
+  const auto teams = static_cast<unsigned>(rows < most_teams ? rows : most_teams);
+  run_rows<<<teams, threads, 0, stream()>>>(body, rows);
+  check(cudaGetLastError(), "launching a kernel");
+}
+
+#elif !defined(ASSAY_ON_GPU)
+
+template <typename Body>
+void for_elements(std::int64_t count, const Body& body) {
+  for (std::int64_t i = 0; i < count; ++i) body(i);
+}
+
+template <typename Body>
+void for_rows(std::int64_t rows, std::int64_t width, const Body& body) {
+  (void)width;
+  for (std::int64_t row = 0; row < rows; ++row) body(row, Team{});
+}
+
+#endif
+
+/// What `prepare` answers around plain kernels of ours: f32 arithmetic, whatever is stored.
+template <typename Function>
+Prepared offer(const char* description, Function function, std::size_t workspace_bytes = 0) {
+  Prepared prepared;
+  prepared.kernel = make_kernel(std::move(function));
+  prepared.description = description;
+  prepared.evidence = "f32 arithmetic in CUDA cores";
+  prepared.workspace_bytes = workspace_bytes;
+  return prepared;
+}
+
+/// The same for a matrix product that does not use tensor cores.
+template <typename Function>
+Prepared offer_product(const char* description, Function function, std::size_t workspace_bytes = 0) {
+  Prepared prepared = offer(description, std::move(function), workspace_bytes);
+  prepared.arithmetic = Arithmetic::scalar_loops;
+  return prepared;
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE
