@@ -37,10 +37,9 @@ std::vector<StoredRun> runs() {
 
 TEST(History, ListsRecordsAndTheirRuns) {
   const std::string table = history_table(stored(), runs());
-  for (const char* part :
-       {"smollm2-135m", "mixed-bf16", "2026-01-02T03:04", "40.0 ms ±0.5%, 3.75x, not graded",
-        "unsupported: a reason", "run 1, 2026-01-02T03:00:00: assay bench",
-        "run 2, 2026-01-02T03:00:00 (was ended before it was done, or still runs)"}) {
+  for (const char* part : {"smollm2-135m", "mixed-bf16", "2026-01-02T03:04", "40.0 ms ±0.5%, 3.75x, not graded",
+                           "unsupported: a reason", "run 1, 2026-01-02T03:00:00: assay bench",
+                           "run 2, 2026-01-02T03:00:00 (was ended before it was done, or still runs)"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << " in\n" << table;
   }
   std::istringstream lines(table);
