@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/measuring.h"
+#include "cli/report_files.h"
+#include "report/methods.h"
+#include "report/terminal.h"
+
+namespace assay {
+namespace {
+
+enum class Print : std::uint8_t { tables, methods };
+
+struct Options {
+  std::vector<std::string> inputs;
+  ReportFiles files;
+  std::string title;
+  Print print = Print::tables;
+};
+
+Source read_source(const std::string& input) {
+  return {std::filesystem::path(input).filename().string(),
+          document_from_json(parse_json(read_file(input), input), input)};
+}
+
+int run(const Options& options) {
+  check_files(options.files);
+  std::vector<Source> sources;
+  for (const std::string& input : options.inputs) sources.push_back(read_source(input));
+  const std::string title = options.title.empty() ? report_title(sources) : options.title;
+  write_files(options.files, sources, {}, title);
+  if (options.print == Print::methods) {
+    print(methods_text(sources));
+  } else if (options.files.empty()) {
+    for (const Source& source : sources) print(terminal_report(source.document, {}));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand(
+      "report", "Show what was measured: one HTML page, LaTeX, Markdown, CSV, or the methods section of a paper");
+  command.footer(
+      "examples:\n  assay bench gpt2 --precision fp32,bf16 --json run.json && assay report run.json --html run.html\n"
+      "  assay report laptop.json server.json --html both.html   (side by side)\n"
+      "  assay report run.json --methods");
+  command.add_option("inputs", options->inputs, "files that --json wrote; several are compared side by side")
+      ->required();
+  add_report_options(command, options->files);
+  command.add_option("--title", options->title, "heading of the page (default: the models)");
+  command.add_flag_callback(
+      "--methods", [options] { options->print = Print::methods; },
+      "print the paragraphs of methods and disclosure, made from the records");
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay
