@@ -21,21 +21,21 @@ struct Options {
   Print print = Print::tables;
 };
 
-Source read_source(const std::string& input) {
+ReportSource read_source(const std::string& input) {
   return {std::filesystem::path(input).filename().string(),
           document_from_json(parse_json(read_file(input), input), input)};
 }
 
 int run(const Options& options) {
   check_files(options.files);
-  std::vector<Source> sources;
+  std::vector<ReportSource> sources;
   for (const std::string& input : options.inputs) sources.push_back(read_source(input));
   const std::string title = options.title.empty() ? report_title(sources) : options.title;
   write_files(options.files, sources, {}, title);
   if (options.print == Print::methods) {
     print(methods_text(sources));
   } else if (options.files.empty()) {
-    for (const Source& source : sources) print(terminal_report(source.document, {}));
+    for (const ReportSource& source : sources) print(terminal_report(source.document, {}));
   }
   return 0;
 }

@@ -23,12 +23,12 @@ void check_files(const ReportFiles& files) {
   }
 }
 
-void write_files(const ReportFiles& files, std::span<const Source> sources, std::span<const Section> sections,
-                 const std::string& title) {
+void write_files(const ReportFiles& files, std::span<const ReportSource> sources,
+                 std::span<const ReportSection> sections, const std::string& title) {
   PageOptions page;
   page.title = title;
   std::vector<Record> records;
-  for (const Source& source : sources) {
+  for (const ReportSource& source : sources) {
     records.insert(records.end(), source.document.records.begin(), source.document.records.end());
   }
   if (!files.html.empty()) write_file_atomically(files.html, html_report(sources, sections, page));
@@ -37,9 +37,9 @@ void write_files(const ReportFiles& files, std::span<const Source> sources, std:
   if (!files.csv.empty()) write_file_atomically(files.csv, csv_report(records));
 }
 
-std::string report_title(std::span<const Source> sources) {
+std::string report_title(std::span<const ReportSource> sources) {
   std::vector<std::string> models;
-  for (const Source& source : sources) {
+  for (const ReportSource& source : sources) {
     for (const Record& record : source.document.records) {
       if (std::find(models.begin(), models.end(), record.model) == models.end()) models.push_back(record.model);
     }

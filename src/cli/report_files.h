@@ -22,10 +22,10 @@ struct ReportFiles {
 void add_report_options(CLI::App& command, ReportFiles& files);
 /// Throws a user error for a file that could not be written.
 void check_files(const ReportFiles& files);
-void write_files(const ReportFiles& files, std::span<const Source> sources, std::span<const Section> sections,
-                 const std::string& title);
+void write_files(const ReportFiles& files, std::span<const ReportSource> sources,
+                 std::span<const ReportSection> sections, const std::string& title);
 
 /// "smollm2-135m and gpt2: precisions measured".
-std::string report_title(std::span<const Source> sources);
+std::string report_title(std::span<const ReportSource> sources);
 
 }  // namespace assay

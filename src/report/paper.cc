@@ -99,7 +99,7 @@ std::string line_of(const std::vector<std::string>& cells) {
   return line + " \\\\\n";
 }
 
-std::string table_of(const Subject& subject) {
+std::string table_of(const ReportSubject& subject) {
   std::string layout;
   std::vector<std::string> titles;
   for (const Column& column : table_columns()) {
@@ -124,7 +124,7 @@ std::string table_of(const Subject& subject) {
 }
 
 /// Columns share the width where there are few; many are set small and as wide as they need.
-std::string table_of(const TextTable& table) {
+std::string table_of(const ReportTable& table) {
   const std::size_t columns = table.columns.size();
   constexpr std::size_t most_wide = 6;
   std::string layout;
@@ -143,9 +143,9 @@ std::string table_of(const TextTable& table) {
   return text + "\\end{longtable}}\n";
 }
 
-TextTable expectations_of(const Section& section) {
-  TextTable table{"What was expected, and what came", {"expectation", "observed", "came"}, {}};
-  for (const Expected& one : section.expectations) {
+ReportTable expectations_of(const ReportSection& section) {
+  ReportTable table{"What was expected, and what came", {"expectation", "observed", "came"}, {}};
+  for (const ReportExpectation& one : section.expectations) {
     table.rows.push_back(
         {one.expectation, one.observed, one.met ? (*one.met ? "as expected" : "not as expected") : "cannot tell"});
   }
@@ -159,17 +159,17 @@ std::string listing_of(const std::string& listing) {
   return text + "}\n\n";
 }
 
-std::string section_of(const Section& section) {
+std::string section_of(const ReportSection& section) {
   std::string text = fmt::format("\\section{{{}}}\n", latex_text(section.title));
   for (const std::string& paragraph : section.paragraphs) text += latex_text(paragraph) + "\n\n";
-  for (const TextTable& table : section.tables) text += table_of(table);
+  for (const ReportTable& table : section.tables) text += table_of(table);
   for (const std::string& listing : section.listings) text += listing_of(listing);
   return section.expectations.empty() ? text : text + table_of(expectations_of(section));
 }
 
-std::string findings_of(std::span<const Source> sources) {
+std::string findings_of(std::span<const ReportSource> sources) {
   std::string items;
-  for (const Source& source : sources) {
+  for (const ReportSource& source : sources) {
     for (const Finding& finding : source.document.findings) items += "\\item " + latex_text(finding.text) + "\n";
   }
   return items.empty() ? items
@@ -196,7 +196,7 @@ std::string markdown_cell(const std::string& text) {
   return result;
 }
 
-std::string markdown_of(const TextTable& table) {
+std::string markdown_of(const ReportTable& table) {
   std::string text = "\n" + table.caption + "\n\n|";
   for (const std::string& column : table.columns) text += fmt::format(" {} |", markdown_cell(column));
   text += "\n|";
@@ -210,10 +210,10 @@ std::string markdown_of(const TextTable& table) {
   return text;
 }
 
-std::string markdown_of(const Section& section) {
+std::string markdown_of(const ReportSection& section) {
   std::string text = fmt::format("\n# {}\n", section.title);
   for (const std::string& paragraph : section.paragraphs) text += "\n" + paragraph + "\n";
-  for (const TextTable& table : section.tables) text += markdown_of(table);
+  for (const ReportTable& table : section.tables) text += markdown_of(table);
   for (const std::string& listing : section.listings) text += "\n```\n" + listing + "```\n";
   return section.expectations.empty() ? text : text + markdown_of(expectations_of(section));
 }
@@ -239,22 +239,23 @@ std::string latex_text(std::string_view text) {
   return result;
 }
 
-std::string latex_report(std::span<const Source> sources, std::span<const Section> sections, const std::string& title) {
+std::string latex_report(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
+                         const std::string& title) {
   std::string text = fmt::format("{}\\title{{{}}}\n\\date{{}}\n\\maketitle\n", preamble, latex_text(title));
-  for (const Section& section : sections) text += section_of(section);
+  for (const ReportSection& section : sections) text += section_of(section);
   text += "\\section{Results}\n{\\footnotesize\\setlength{\\tabcolsep}{3pt}\n";
-  const std::vector<Subject> all = subjects(sources);
-  for (const Subject& subject : all) text += table_of(subject);
+  const std::vector<ReportSubject> all = subjects(sources);
+  for (const ReportSubject& subject : all) text += table_of(subject);
   text += "}\n" + findings_of(sources) + "\\section{Methods}\n";
   for (const std::string& paragraph : methods_paragraphs(sources)) text += latex_text(paragraph) + "\n\n";
   return text + "\\end{document}\n";
 }
 
-std::string markdown_paper(std::span<const Source> sources, std::span<const Section> sections,
+std::string markdown_paper(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
                            const std::string& title) {
   std::string text = "# " + title + "\n";
-  for (const Section& section : sections) text += markdown_of(section);
-  for (const Source& source : sources) {
+  for (const ReportSection& section : sections) text += markdown_of(section);
+  for (const ReportSource& source : sources) {
     if (sources.size() > 1) text += fmt::format("\n# {}\n", source.label);
     text += "\n" + markdown_report(source.document);
   }

@@ -11,6 +11,18 @@
 
 namespace assay {
 
+/// Sentences of one paragraph; empty ones are left out.
+class Paragraph {
+ public:
+  void say(const std::string& sentence) {
+    if (!sentence.empty()) text_ += (text_.empty() ? "" : " ") + sentence;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 using Records = std::vector<const Record*>;
 
 /// "a", "a and b", "a, b and c".

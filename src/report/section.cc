@@ -35,8 +35,8 @@ bool is_rule(const std::string& line) {
 
 }  // namespace
 
-std::vector<TextTable> markdown_tables(const std::string& markdown) {
-  std::vector<TextTable> tables;
+std::vector<ReportTable> markdown_tables(const std::string& markdown) {
+  std::vector<ReportTable> tables;
   std::istringstream stream(markdown);
   std::string caption;
   bool is_inside = false;

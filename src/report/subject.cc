@@ -29,7 +29,7 @@ Traits traits_of(const Record& r) {
 
 /// What makes two records rows of one comparison: everything that their names say, and the weights and the source.
 struct Key {
-  const Source* source;
+  const ReportSource* source;
   Traits traits;
   std::string weights;
   friend bool operator==(const Key&, const Key&) = default;
@@ -37,7 +37,7 @@ struct Key {
 
 struct Keyed {
   Key key;
-  Subject subject;
+  ReportSubject subject;
 };
 
 bool differs(const std::vector<Keyed>& all, std::size_t trait) {
@@ -68,28 +68,28 @@ std::string title_of(const Record& r) {
 }
 
 /// What a figure holds fixed where several models, machines or devices are compared: the shape and the settings.
-std::string setting_of(const Subject& subject) {
+std::string setting_of(const ReportSubject& subject) {
   const Record& r = *subject.records.front();
   return fmt::format("{} {} {} {} {} {} {}", r.batch, r.seq, r.mode, r.recompute, r.logits, r.fusion,
                      r.warmup_steps.value_or(0));
 }
 
-std::string place_of(const Subject& subject) {
+std::string place_of(const ReportSubject& subject) {
   const Record& r = *subject.records.front();
   return fmt::format("{}\n{}\n{}\n{}", r.model, r.device, r.machine, r.threads);
 }
 
 }  // namespace
 
-const Record* Subject::find(const std::string& precision) const {
+const Record* ReportSubject::find(const std::string& precision) const {
   const auto found = std::find_if(records.begin(), records.end(),
                                   [&](const Record* record) { return record->precision == precision; });
   return found == records.end() ? nullptr : *found;
 }
 
-std::vector<Subject> subjects(std::span<const Source> sources) {
+std::vector<ReportSubject> subjects(std::span<const ReportSource> sources) {
   std::vector<Keyed> all;
-  for (const Source& source : sources) {
+  for (const ReportSource& source : sources) {
     for (const Record& record : source.document.records) {
       const Key key{&source, traits_of(record), record.weights};
       auto known = std::find_if(all.begin(), all.end(), [&](const Keyed& one) { return one.key == key; });
@@ -97,7 +97,7 @@ std::vector<Subject> subjects(std::span<const Source> sources) {
       known->subject.records.push_back(&record);
     }
   }
-  std::vector<Subject> result;
+  std::vector<ReportSubject> result;
   for (Keyed& one : all) {
     one.subject.name = name_of(one, all);
     result.push_back(one.subject);
@@ -105,28 +105,29 @@ std::vector<Subject> subjects(std::span<const Source> sources) {
   return result;
 }
 
-std::vector<std::vector<Subject>> figure_groups(std::span<const Subject> subjects, std::size_t most) {
-  std::vector<std::vector<Subject>> groups;
+std::vector<std::vector<ReportSubject>> figure_groups(std::span<const ReportSubject> subjects, std::size_t most) {
+  std::vector<std::vector<ReportSubject>> groups;
   std::map<std::string, std::size_t> newest;  // The group that is being filled, by what its subjects share.
-  const bool one_place = std::all_of(subjects.begin(), subjects.end(),
-                                     [&](const Subject& one) { return place_of(one) == place_of(subjects.front()); });
-  for (const Subject& subject : subjects) {
+  const bool one_place = std::all_of(subjects.begin(), subjects.end(), [&](const ReportSubject& one) {
+    return place_of(one) == place_of(subjects.front());
+  });
+  for (const ReportSubject& subject : subjects) {
     const std::string shared = one_place || subjects.size() <= most ? "" : setting_of(subject);
     const auto known = newest.find(shared);
     if (known == newest.end() || groups[known->second].size() >= most) {
       newest[shared] = groups.size();
       groups.emplace_back();
     }
-    std::vector<Subject>& group = groups[newest[shared]];
+    std::vector<ReportSubject>& group = groups[newest[shared]];
     group.push_back(subject);
     group.back().series = group.size() - 1;
   }
   return groups;
 }
 
-std::vector<std::string> precisions_of(std::span<const Subject> subjects) {
+std::vector<std::string> precisions_of(std::span<const ReportSubject> subjects) {
   std::vector<std::string> precisions;
-  for (const Subject& subject : subjects) {
+  for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
       if (std::find(precisions.begin(), precisions.end(), record->precision) == precisions.end())
         precisions.push_back(record->precision);

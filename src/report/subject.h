@@ -9,15 +9,15 @@
 namespace assay {
 
 /// Where a document comes from: a file, a run of the store.
-struct Source {
+struct ReportSource {
   std::string label;
   Document document;
 };
 
 /// The records of one model at one shape on one machine, in the order of the document: what a chart compares precisions
 /// of. Points into the sources.
-struct Subject {
-  const Source* source = nullptr;
+struct ReportSubject {
+  const ReportSource* source = nullptr;
   std::string name;   ///< What tells it from the other subjects: "gpt2, 1 x 128"; of a lone one the model and shape.
   std::string title;  ///< All of it in words.
   std::vector<const Record*> records;
@@ -28,13 +28,13 @@ struct Subject {
 };
 
 /// All subjects, in the order in which they first appear.
-std::vector<Subject> subjects(std::span<const Source> sources);
+std::vector<ReportSubject> subjects(std::span<const ReportSource> sources);
 
 /// Subjects that are drawn together, at most `most` in each: one model's shapes where there is one model, else the
 /// models, machines and devices of one shape side by side. `series` is numbered within each group.
-std::vector<std::vector<Subject>> figure_groups(std::span<const Subject> subjects, std::size_t most);
+std::vector<std::vector<ReportSubject>> figure_groups(std::span<const ReportSubject> subjects, std::size_t most);
 
 /// Precisions of these subjects in the order in which they first appear.
-std::vector<std::string> precisions_of(std::span<const Subject> subjects);
+std::vector<std::string> precisions_of(std::span<const ReportSubject> subjects);
 
 }  // namespace assay

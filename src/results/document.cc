@@ -9,6 +9,13 @@
 namespace assay {
 namespace {
 
+Severity severity_of(const std::string& word) {
+  for (int i = 0; i <= static_cast<int>(Severity::high); ++i) {
+    if (word == name(static_cast<Severity>(i))) return static_cast<Severity>(i);
+  }
+  throw std::invalid_argument("unknown severity");
+}
+
 RuleKind kind_of(const std::string& word) {
   for (int i = 0; i <= static_cast<int>(RuleKind::expectation); ++i) {
     if (word == name(static_cast<RuleKind>(i))) return static_cast<RuleKind>(i);
@@ -26,6 +33,7 @@ Finding finding_from_json(const Json& json) {
   if (!json.at("precision").is_null()) json.at("precision").get_to(finding.precision);
   if (!json.at("met").is_null()) finding.met = json.at("met").get<bool>();
   json.at("text").get_to(finding.text);
+  if (json.contains("severity")) finding.severity = severity_of(json["severity"].get_ref<const std::string&>());
   return finding;
 }
 

@@ -17,7 +17,7 @@ constexpr double row_height = 30;
 constexpr double top = 10;
 constexpr double bottom = 40;
 
-std::vector<const Record*> sampled(const Subject& subject) {
+std::vector<const Record*> sampled(const ReportSubject& subject) {
   std::vector<const Record*> rows;
   for (const Record* record : subject.records) {
     if (!record->raw_ms.empty() && record->median_ms && *record->median_ms > 0) rows.push_back(record);
@@ -41,7 +41,7 @@ double percent(const Record& record, double ms) {
 /// Draws all samples of a subject.
 class DistributionChart {
  public:
-  DistributionChart(const Subject& subject, std::size_t most_points)
+  DistributionChart(const ReportSubject& subject, std::size_t most_points)
       : subject_(subject),
         rows_(sampled(subject)),
         most_points_(most_points),
@@ -132,7 +132,7 @@ class DistributionChart {
     drawing_.path(data, "dots");
   }
 
-  const Subject& subject_;
+  const ReportSubject& subject_;
   std::vector<const Record*> rows_;
   std::size_t most_points_;
   double bottom_;
@@ -146,7 +146,7 @@ class DistributionChart {
 
 }  // namespace
 
-std::string distribution_html(const Subject& subject, std::size_t most_points) {
+std::string distribution_html(const ReportSubject& subject, std::size_t most_points) {
   const std::string heading = fmt::format("<figure class=\"card full\"><h4>{}</h4>", markup_text(subject.name));
   if (sampled(subject).empty()) return heading + "<p class=\"none\">no record holds samples</p></figure>\n";
   DistributionChart chart(subject, most_points);

@@ -60,7 +60,7 @@ std::vector<TableCell> row_of(const Group& group) {
           figure(group.ms)};
 }
 
-PageTable ledger_table(const Subject& subject, const Record& record, std::size_t number) {
+PageTable ledger_table(const ReportSubject& subject, const Record& record, std::size_t number) {
   PageTable table{fmt::format("ledger-{}", number),
                   fmt::format("{}, {}: operations that ran alike share a row", record.precision, subject.name),
                   {"operation", "role", "count", "stored", "operand", "accumulator", "verdict", "kernel", "evidence",
@@ -93,7 +93,7 @@ PageTable facts_table(const std::string& id, const std::string& key, const Order
   return table;
 }
 
-std::string machine_html(const Source& source, std::size_t number) {
+std::string machine_html(const ReportSource& source, std::size_t number) {
   std::string list = fmt::format("<h3>{}</h3><dl class=\"facts\">", markup_text(source.label));
   std::string tables;
   for (const auto& [key, value] : source.document.machine.items()) {
@@ -109,10 +109,10 @@ std::string machine_html(const Source& source, std::size_t number) {
 
 }  // namespace
 
-std::string ledger_html(std::span<const Subject> subjects) {
+std::string ledger_html(std::span<const ReportSubject> subjects) {
   std::string text;
   std::size_t number = 0;
-  for (const Subject& subject : subjects) {
+  for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
       if (record->ledger.empty()) continue;
       text += fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n", markup_text(record->precision),
@@ -123,9 +123,9 @@ std::string ledger_html(std::span<const Subject> subjects) {
   return text.empty() ? "<p class=\"none\">no record holds a ledger</p>\n" : text;
 }
 
-std::string machines_html(std::span<const Source> sources) {
+std::string machines_html(std::span<const ReportSource> sources) {
   std::string text;
-  for (const Source& source : sources) {
+  for (const ReportSource& source : sources) {
     text += machine_html(source, static_cast<std::size_t>(&source - sources.data()) + 1);
   }
   return text;

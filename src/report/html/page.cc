@@ -77,8 +77,8 @@ std::string up_to(const Items& items, std::size_t most, Draw&& draw) {
   return text;
 }
 
-std::string panels_part(std::span<const Subject> all, const Detail& detail) {
-  return up_to(figure_groups(all, subjects_together), detail.charts, [](const std::vector<Subject>& group) {
+std::string panels_part(std::span<const ReportSubject> all, const Detail& detail) {
+  return up_to(figure_groups(all, subjects_together), detail.charts, [](const std::vector<ReportSubject>& group) {
     const std::string title = group.size() == 1 ? group.front().title : "Side by side";
     return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(title), panels_html(group));
   });
@@ -88,15 +88,15 @@ std::string cards(const std::string& figures) {
   return "<div class=\"cards\">\n" + figures + "</div>\n";
 }
 
-std::string pareto_part(std::span<const Subject> all, const Detail& detail) {
-  return up_to(all, detail.charts, [&](const Subject& subject) {
+std::string pareto_part(std::span<const ReportSubject> all, const Detail& detail) {
+  return up_to(all, detail.charts, [&](const ReportSubject& subject) {
     return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(subject.name), cards(pareto_html(subject)));
   });
 }
 
-std::string roofline_part(std::span<const Subject> all, const Detail& detail) {
+std::string roofline_part(std::span<const ReportSubject> all, const Detail& detail) {
   std::vector<const Record*> records;
-  for (const Subject& subject : all) {
+  for (const ReportSubject& subject : all) {
     for (const Record* record : subject.records) {
       if (record->status == Status::ok) records.push_back(record);
     }
@@ -105,33 +105,33 @@ std::string roofline_part(std::span<const Subject> all, const Detail& detail) {
   return cards(up_to(records, detail.charts, [](const Record* record) { return roofline_html(*record); }));
 }
 
-std::string timelines_part(std::span<const Subject> all, const Detail& detail) {
+std::string timelines_part(std::span<const ReportSubject> all, const Detail& detail) {
   return cards(up_to(all, detail.charts,
-                     [](const Subject& subject) { return memory_timeline_html(subject) + power_html(subject); }));
+                     [](const ReportSubject& subject) { return memory_timeline_html(subject) + power_html(subject); }));
 }
 
-std::string distribution_part(std::span<const Subject> all, const Detail& detail) {
-  return cards(
-      up_to(all, detail.charts, [&](const Subject& subject) { return distribution_html(subject, detail.points); }));
+std::string distribution_part(std::span<const ReportSubject> all, const Detail& detail) {
+  return cards(up_to(all, detail.charts,
+                     [&](const ReportSubject& subject) { return distribution_html(subject, detail.points); }));
 }
 
-std::string ledger_part(std::span<const Subject> all, const Detail& detail) {
-  std::vector<std::vector<Subject>> ones;
-  for (const Subject& subject : all) ones.push_back({subject});
-  return up_to(ones, detail.ledgers, [](const std::vector<Subject>& one) { return ledger_html(one); });
+std::string ledger_part(std::span<const ReportSubject> all, const Detail& detail) {
+  std::vector<std::vector<ReportSubject>> ones;
+  for (const ReportSubject& subject : all) ones.push_back({subject});
+  return up_to(ones, detail.ledgers, [](const std::vector<ReportSubject>& one) { return ledger_html(one); });
 }
 
-std::string methods_part(std::span<const Source> sources) {
+std::string methods_part(std::span<const ReportSource> sources) {
   std::string text;
   for (const std::string& paragraph : methods_paragraphs(sources)) text += "<p>" + markup_text(paragraph) + "</p>\n";
   return text;
 }
 
-std::string section_html(const Section& section, std::size_t number) {
+std::string section_html(const ReportSection& section, std::size_t number) {
   std::string text;
   for (const std::string& paragraph : section.paragraphs) text += "<p>" + markup_text(paragraph) + "</p>\n";
   std::size_t tables = 0;
-  for (const TextTable& table : section.tables) {
+  for (const ReportTable& table : section.tables) {
     text += table_html(page_table(table, fmt::format("section-{}-{}", number, ++tables)));
   }
   for (const std::string& listing : section.listings) {
@@ -144,8 +144,8 @@ std::string section_html(const Section& section, std::size_t number) {
     text +=
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"listing\"><pre>" + lines + "</pre></div>\n";
   }
-  TextTable expected{"What was expected, and what came", {"expectation", "observed", "came"}, {}};
-  for (const Expected& one : section.expectations) {
+  ReportTable expected{"What was expected, and what came", {"expectation", "observed", "came"}, {}};
+  for (const ReportExpectation& one : section.expectations) {
     expected.rows.push_back(
         {one.expectation, one.observed, one.met ? (*one.met ? "as expected" : "not as expected") : "cannot tell"});
   }
@@ -153,7 +153,8 @@ std::string section_html(const Section& section, std::size_t number) {
   return text;
 }
 
-std::vector<Part> parts_of(std::span<const Source> sources, std::span<const Subject> all, const Detail& detail) {
+std::vector<Part> parts_of(std::span<const ReportSource> sources, std::span<const ReportSubject> all,
+                           const Detail& detail) {
   return {{"panels", "Six panels", panels_part(all, detail)},
           {"table", "Results", results_html(all)},
           {"without", "Left out", left_out_html(all)},
@@ -169,7 +170,7 @@ std::vector<Part> parts_of(std::span<const Source> sources, std::span<const Subj
           {"every-field", "Every field", fields_html(all, detail.fields)}};
 }
 
-std::string body(const std::vector<Part>& parts, std::span<const Section> sections, const PageOptions& options) {
+std::string body(const std::vector<Part>& parts, std::span<const ReportSection> sections, const PageOptions& options) {
   std::string links;
   std::string text;
   std::size_t number = 0;
@@ -178,7 +179,7 @@ std::string body(const std::vector<Part>& parts, std::span<const Section> sectio
     text += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\"><h2 id=\"{}-title\">{}</h2>\n{}</section>\n",
                         id, id, id, markup_text(title), html);
   };
-  for (const Section& section : sections) {
+  for (const ReportSection& section : sections) {
     ++number;
     add(fmt::format("study-{}", number), section.title, section_html(section, number));
   }
@@ -193,9 +194,9 @@ std::string body(const std::vector<Part>& parts, std::span<const Section> sectio
 
 }  // namespace
 
-std::string html_report(std::span<const Source> sources, std::span<const Section> sections,
+std::string html_report(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
                         const PageOptions& options) {
-  const std::vector<Subject> all = subjects(sources);
+  const std::vector<ReportSubject> all = subjects(sources);
   const std::string head = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/markup.h"
+#include "report/html/panel_table.h"
 #include "report/html/plot.h"
 
 namespace assay {
@@ -13,128 +14,11 @@ namespace {
 
 constexpr double chart_width = 380;
 
-/// One figure with its 95 % interval, where it has one.
-struct Point {
-  double value = 0;
-  std::optional<double> low = {};
-  std::optional<double> high = {};
-};
-
-enum class Form : std::uint8_t {
-  bars,    ///< From zero.
-  points,  ///< Where zero is far away and differences are small.
-};
-
-struct Panel {
-  const char* title;
-  const char* unit;    ///< Empty: what the quality is measured by.
-  const char* better;  ///< Which direction is better.
-  const char* bars_mean;
-  Form form;
-  std::optional<Point> (*point)(const Record& record);
-  std::string (*why_none)(const Record& record);
-  std::string (*text)(double value) = plain_number;
-};
-
-/// Two decimals: what an interval from a noisy machine can carry.
-std::string ratio_text(double value) {
-  return value < 9.995 ? fmt::format("{:.2f}", value) : plain_number(value);
-}
-
-/// Differences of quality are small beside it.
-std::string quality_text(double value) {
-  return value < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.3g}", value);
-}
-
-std::optional<Point> latency(const Record& r) {
-  if (!r.median_ms) return std::nullopt;
-  return Point{*r.median_ms, r.ci_low_ms, r.ci_high_ms};
-}
-
-std::optional<Point> speedup(const Record& r) {
-  if (!r.speedup) return std::nullopt;
-  return Point{*r.speedup, r.speedup_low, r.speedup_high};
-}
-
-std::optional<Point> energy(const Record& r) {
-  if (!r.energy_j) return std::nullopt;
-  return Point{*r.energy_j};
-}
-
-std::optional<Point> throughput(const Record& r) {
-  if (!r.tokens_per_s) return std::nullopt;
-  return Point{*r.tokens_per_s};
-}
-
-/// The interval is that of the change from the baseline, on the same data.
-std::optional<Point> quality(const Record& r) {
-  if (r.perplexity) {
-    Point point{*r.perplexity};
-    if (r.delta_log_perplexity && r.delta_log_perplexity_low && r.delta_log_perplexity_high) {
-      point.low = *r.perplexity * std::exp(*r.delta_log_perplexity_low - *r.delta_log_perplexity);
-      point.high = *r.perplexity * std::exp(*r.delta_log_perplexity_high - *r.delta_log_perplexity);
-    }
-    return point;
-  }
-  if (!r.accuracy) return std::nullopt;
-  Point point{100 * *r.accuracy};
-  if (r.accuracy_change && r.accuracy_change_low && r.accuracy_change_high) {
-    point.low = 100 * (*r.accuracy - *r.accuracy_change + *r.accuracy_change_low);
-    point.high = 100 * (*r.accuracy - *r.accuracy_change + *r.accuracy_change_high);
-  }
-  return point;
-}
-
-std::optional<Point> model_size(const Record& r) {
-  if (!r.model_bytes) return std::nullopt;
-  return Point{static_cast<double>(*r.model_bytes) / 1e6};
-}
-
-std::string no_median(const Record& r) {
-  return r.reason.value_or("not measured");
-}
-
-std::string no_speedup(const Record& r) {
-  return r.reason.value_or(fmt::format("{} was not timed beside it", r.baseline));
-}
-
-std::string quality_unit(std::span<const Subject> group) {
-  for (const Subject& subject : group) {
-    for (const Record* record : subject.records) {
-      if (record->perplexity) return "perplexity";
-      if (record->accuracy) return "accuracy, %";
-    }
-  }
-  return "";
-}
-
-const char* quality_better(std::span<const Subject> group) {
-  return quality_unit(group) == "perplexity" ? "lower is better" : "higher is better";
-}
-
-std::string unit_of(const Panel& panel, std::span<const Subject> group) {
-  return *panel.unit ? panel.unit : quality_unit(group);
-}
-
-constexpr Panel panels[] = {
-    {"Latency", "ms", "lower is better", "bars: median; whiskers: its 95 % interval", Form::bars, latency, no_median},
-    {"Speed-up", "x", "higher is better",
-     "bars: median over rounds against the baseline; whiskers: its 95 % interval; line: the baseline", Form::bars,
-     speedup, no_speedup, ratio_text},
-    {"Energy per sample", "J", "lower is better", "bars: gross energy of one sequence", Form::bars, energy,
-     [](const Record& r) { return r.energy_status; }},
-    {"Throughput", "tokens/s", "higher is better", "bars: mean over all windows", Form::bars, throughput, no_median},
-    {"Quality", "", "", "points; whiskers: 95 % interval of the change from the baseline on the same data",
-     Form::points, quality, [](const Record& r) { return r.quality_status; }, quality_text},
-    {"Model size", "MB", "lower is better", "bars: parameters as stored in memory, 10⁶ bytes", Form::bars, model_size,
-     no_median},
-};
-
 /// A row of the chart: one record of one subject.
 struct Mark {
   const Record* record = nullptr;
-  const Subject* subject = nullptr;
-  std::optional<Point> point;
+  const ReportSubject* subject = nullptr;
+  std::optional<FigurePoint> point;
 };
 
 struct PrecisionRows {
@@ -142,18 +26,18 @@ struct PrecisionRows {
   std::vector<Mark> marks;
 };
 
-bool is_wanted(const Panel& panel, const Record& record, const std::string& unit_text) {
+bool is_wanted(const FigurePanel& panel, const Record& record, const std::string& unit_text) {
   if (record.status != Status::ok) return false;
-  if (panel.form == Form::bars) return true;
+  if (panel.form == FigureForm::bars) return true;
   return (unit_text == "perplexity") == record.perplexity.has_value();
 }
 
-std::vector<PrecisionRows> rows_of(const Panel& panel, std::span<const Subject> group) {
+std::vector<PrecisionRows> rows_of(const FigurePanel& panel, std::span<const ReportSubject> group) {
   const std::string unit_text = unit_of(panel, group);
   std::vector<PrecisionRows> rows;
   for (const std::string& precision : precisions_of(group)) {
     PrecisionRows row{precision, {}};
-    for (const Subject& subject : group) {
+    for (const ReportSubject& subject : group) {
       const Record* record = subject.find(precision);
       if (record == nullptr) continue;
       const bool wanted = is_wanted(panel, *record, unit_text);
@@ -193,9 +77,9 @@ Range range_of(const std::vector<PrecisionRows>& rows) {
 }
 
 /// Sentences without repetition, for a panel that has no data.
-std::string reasons_of(const Panel& panel, std::span<const Subject> group) {
+std::string reasons_of(const FigurePanel& panel, std::span<const ReportSubject> group) {
   std::vector<std::string> reasons;
-  for (const Subject& subject : group) {
+  for (const ReportSubject& subject : group) {
     for (const Record* record : subject.records) {
       if (record->status != Status::ok) continue;
       const std::string reason = panel.why_none(*record);
@@ -211,7 +95,7 @@ std::string reasons_of(const Panel& panel, std::span<const Subject> group) {
 /// Draws one panel.
 class PanelChart {
  public:
-  PanelChart(const Panel& panel, std::span<const Subject> group)
+  PanelChart(const FigurePanel& panel, std::span<const ReportSubject> group)
       : panel_(panel), group_(group), rows_(rows_of(panel, group)), drawing_(chart_width, 0) {
     bar_ = group.size() == 1 ? 15 : 11;
     for (const PrecisionRows& row : rows_) gutter_ = std::max(gutter_, text_width(row.precision) + 10);
@@ -234,8 +118,6 @@ class PanelChart {
   }
 
  private:
-  bool has_reference() const { return panel_.point == speedup; }
-
   double row_height(const PrecisionRows& row) const {
     return static_cast<double>(std::max<std::size_t>(row.marks.size(), 1)) * (bar_ + 2) + 6;
   }
@@ -244,7 +126,7 @@ class PanelChart {
     const Range range = range_of(rows_);
     AxisSpan span{0, range.high, gutter_, chart_width - label_room_, 4};
     ScaleKind kind = ScaleKind::linear;
-    if (panel_.form == Form::points) {
+    if (panel_.form == FigureForm::points) {
       const double margin = std::max((range.high - range.low) * 0.15, std::abs(range.high) * 1e-4);
       span.low = range.low - margin;
       span.high = range.high + margin;
@@ -254,7 +136,7 @@ class PanelChart {
         span.high = range.high * 1.2;
       }
     }
-    if (has_reference()) span.high = std::max(span.high, 1.0);
+    if (panel_.reference) span.high = std::max(span.high, *panel_.reference);
     axis_ = make_axis(kind, span);
   }
 
@@ -263,11 +145,11 @@ class PanelChart {
       drawing_.line(axis_.at(tick), top_ - 4, axis_.at(tick), bottom_, "grid");
       drawing_.text(axis_.at(tick), bottom_ + 13, Anchor::middle, plain_number(tick), "tick");
     }
-    if (has_reference()) drawing_.line(axis_.at(1), top_ - 4, axis_.at(1), bottom_, "ref");
+    if (panel_.reference)
+      drawing_.line(axis_.at(*panel_.reference), top_ - 4, axis_.at(*panel_.reference), bottom_, "ref");
     drawing_.line(gutter_, top_ - 4, gutter_, bottom_, "axis");
-    const char* better = panel_.form == Form::points ? quality_better(group_) : panel_.better;
     drawing_.text((gutter_ + chart_width - label_room_) / 2, bottom_ + 28, Anchor::middle,
-                  fmt::format("{} ({})", unit_of(panel_, group_), better));
+                  fmt::format("{} ({})", unit_of(panel_, group_), better_of(panel_, group_)));
   }
 
   void draw_row(const PrecisionRows& row, double y) {
@@ -290,15 +172,15 @@ class PanelChart {
       drawing_.text(gutter_ + 5, y + 4, Anchor::start, word, "mute");
       return;
     }
-    const Point& point = *mark.point;
+    const FigurePoint& point = *mark.point;
     const bool is_baseline = mark.record->precision == mark.record->baseline;
     const double x = axis_.at(point.value);
-    if (panel_.form == Form::bars) {
+    if (panel_.form == FigureForm::bars) {
       const std::string style = fmt::format("s{}{}", mark.subject->series, is_baseline ? " base" : "");
       drawing_.rectangle(gutter_, y - bar_ / 2, std::max(x - gutter_, 0.5), bar_, style);
     }
     if (point.low && point.high) draw_whisker(axis_.at(*point.low), axis_.at(*point.high), y);
-    if (panel_.form == Form::points)
+    if (panel_.form == FigureForm::points)
       drawing_.mark(x, y, mark.subject->series, fmt::format("s{}{}", mark.subject->series, is_baseline ? " base" : ""));
     const double right = std::max(x, point.high ? axis_.at(*point.high) : x);
     drawing_.text(right + 6, y + 4, Anchor::start, panel_.text(point.value), "val");
@@ -326,8 +208,8 @@ class PanelChart {
     }
   }
 
-  const Panel& panel_;
-  std::span<const Subject> group_;
+  const FigurePanel& panel_;
+  std::span<const ReportSubject> group_;
   std::vector<PrecisionRows> rows_;
   Drawing drawing_;
   Axis axis_;
@@ -339,7 +221,7 @@ class PanelChart {
   std::string description_;
 };
 
-std::string panel_html(const Panel& panel, std::span<const Subject> group) {
+std::string panel_html(const FigurePanel& panel, std::span<const ReportSubject> group) {
   const std::string heading = fmt::format("<figure class=\"card\"><h4>{}</h4>", panel.title);
   if (range_of(rows_of(panel, group)).empty) {
     return fmt::format("{}<p class=\"none\">{}</p></figure>\n", heading, markup_text(reasons_of(panel, group)));
@@ -350,10 +232,10 @@ std::string panel_html(const Panel& panel, std::span<const Subject> group) {
 
 }  // namespace
 
-std::string legend_html(std::span<const Subject> group) {
+std::string legend_html(std::span<const ReportSubject> group) {
   if (group.size() < 2) return "";
   std::string text = "<ul class=\"legend\">";
-  for (const Subject& subject : group) {
+  for (const ReportSubject& subject : group) {
     Drawing swatch(14, 14);
     swatch.mark(7, 7, subject.series, fmt::format("s{}", subject.series));
     text += fmt::format("<li>{}{}</li>", swatch.decoration(), markup_text(subject.name));
@@ -361,10 +243,10 @@ std::string legend_html(std::span<const Subject> group) {
   return text + "</ul>\n";
 }
 
-std::string panels_html(std::span<const Subject> group) {
+std::string panels_html(std::span<const ReportSubject> group) {
   std::string text = legend_html(group);
   text += "<div class=\"cards\">\n";
-  for (const Panel& panel : panels) text += panel_html(panel, group);
+  for (const FigurePanel& panel : figure_panels()) text += panel_html(panel, group);
   return text + "</div>\n";
 }
 

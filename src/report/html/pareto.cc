@@ -40,12 +40,12 @@ std::optional<double> gain_of(const Record& record) {
   return std::nullopt;
 }
 
-bool is_perplexity(const Subject& subject) {
+bool is_perplexity(const ReportSubject& subject) {
   return std::any_of(subject.records.begin(), subject.records.end(),
                      [](const Record* record) { return record->perplexity.has_value(); });
 }
 
-std::vector<Tradeoff> tradeoffs_of(const Subject& subject, const Costs& which) {
+std::vector<Tradeoff> tradeoffs_of(const ReportSubject& subject, const Costs& which) {
   std::vector<Tradeoff> all;
   for (const Record* record : subject.records) {
     const std::optional<double> cost = which.cost(*record);
@@ -93,7 +93,7 @@ void draw_front(Drawing& drawing, const std::vector<Tradeoff>& all, const Axis& 
   drawing.path(data, "front");
 }
 
-std::string chart(const Subject& subject, const Costs& which, const std::vector<Tradeoff>& all) {
+std::string chart(const ReportSubject& subject, const Costs& which, const std::vector<Tradeoff>& all) {
   Drawing drawing(width, height);
   const Axis x = cost_axis(all);
   const Axis y = gain_axis(all);
@@ -120,7 +120,7 @@ std::string chart(const Subject& subject, const Costs& which, const std::vector<
   return drawing.markup(fmt::format("{}: {}", which.title, subject.title), description);
 }
 
-std::string why_none(const Subject& subject, const Costs& which) {
+std::string why_none(const ReportSubject& subject, const Costs& which) {
   for (const Record* record : subject.records) {
     if (record->status != Status::ok) continue;
     return gain_of(*record) ? which.why_none(*record) : "quality: " + record->quality_status;
@@ -146,7 +146,7 @@ std::vector<std::size_t> pareto_front(std::span<const Tradeoff> tradeoffs) {
   return front;
 }
 
-std::string pareto_html(const Subject& subject) {
+std::string pareto_html(const ReportSubject& subject) {
   std::string text;
   for (const Costs& which : costs) {
     const std::vector<Tradeoff> all = tradeoffs_of(subject, which);

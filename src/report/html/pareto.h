@@ -19,6 +19,6 @@ struct Tradeoff {
 std::vector<std::size_t> pareto_front(std::span<const Tradeoff> tradeoffs);
 
 /// Two `figure`s: quality against latency, and against energy; or what is missing for them.
-std::string pareto_html(const Subject& subject);
+std::string pareto_html(const ReportSubject& subject);
 
 }  // namespace assay

@@ -49,7 +49,7 @@ TableCell numeric(const std::string& text) {
   return {text, number ? fmt::format("{}", *number) : "", true};
 }
 
-std::vector<TableCell> result_row(const Subject& subject, const Record& record) {
+std::vector<TableCell> result_row(const ReportSubject& subject, const Record& record) {
   std::vector<TableCell> row;
   for (const Column& column : table_columns()) {
     const std::string text = column.cell(record);
@@ -61,8 +61,8 @@ std::vector<TableCell> result_row(const Subject& subject, const Record& record) 
 
 /// Calls `visit(subject, record)` for every record in the order of the subjects.
 template <typename Visit>
-void for_each_record(std::span<const Subject> subjects, Visit&& visit) {
-  for (const Subject& subject : subjects) {
+void for_each_record(std::span<const ReportSubject> subjects, Visit&& visit) {
+  for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) visit(subject, *record);
   }
 }
@@ -105,7 +105,7 @@ std::string table_html(const PageTable& table) {
   return text + "</tbody></table></div>\n";
 }
 
-PageTable page_table(const TextTable& table, const std::string& id) {
+PageTable page_table(const ReportTable& table, const std::string& id) {
   PageTable page{id, table.caption, table.columns, {}};
   for (const auto& row : table.rows) {
     auto& cells = page.rows.emplace_back();
@@ -114,20 +114,20 @@ PageTable page_table(const TextTable& table, const std::string& id) {
   return page;
 }
 
-std::string results_html(std::span<const Subject> subjects) {
+std::string results_html(std::span<const ReportSubject> subjects) {
   PageTable table{"results", "Results: a row for each precision that was measured", {}, {}};
   for (const Column& column : table_columns()) table.columns.push_back(one_line(column.title));
   table.columns.insert(table.columns.begin() + 1, "of");
-  for_each_record(subjects, [&](const Subject& subject, const Record& record) {
+  for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
     if (record.status == Status::ok) table.rows.push_back(result_row(subject, record));
   });
   if (table.rows.empty()) return "<p class=\"none\">nothing was measured</p>\n";
   return table_html(table);
 }
 
-std::string left_out_html(std::span<const Subject> subjects) {
+std::string left_out_html(std::span<const ReportSubject> subjects) {
   PageTable table{"left-out", "Rows without figures, and why", {"precision", "of", "status", "reason"}, {}};
-  for_each_record(subjects, [&](const Subject& subject, const Record& record) {
+  for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
     if (record.status == Status::ok) return;
     table.rows.push_back(
         {{record.precision}, {subject.name}, {name(record.status)}, {record.reason.value_or("no reason was given")}});
@@ -135,9 +135,9 @@ std::string left_out_html(std::span<const Subject> subjects) {
   return table.rows.empty() ? "<p>Every row was measured.</p>\n" : table_html(table);
 }
 
-std::string trust_html(std::span<const Subject> subjects) {
+std::string trust_html(std::span<const ReportSubject> subjects) {
   PageTable table{"trust", "How far each row can be trusted, and why", {"precision", "of", "grade", "reasons"}, {}};
-  for_each_record(subjects, [&](const Subject& subject, const Record& record) {
+  for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
     if (!record.trust) return;
     std::string reasons;
     for (const std::string& reason : record.trust_reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
@@ -146,10 +146,10 @@ std::string trust_html(std::span<const Subject> subjects) {
   return table.rows.empty() ? "<p class=\"none\">no row is graded</p>\n" : table_html(table);
 }
 
-std::string findings_html(std::span<const Source> sources) {
+std::string findings_html(std::span<const ReportSource> sources) {
   std::vector<std::string> found;
   PageTable expected{"expectations", "Expectations", {"rule", "of", "came", "observed"}, {}};
-  for (const Source& source : sources) {
+  for (const ReportSource& source : sources) {
     for (const Finding& finding : source.document.findings) {
       const std::string of =
           fmt::format("{}{}{}", finding.model, finding.precision.empty() ? "" : ", ", finding.precision);
@@ -165,14 +165,14 @@ std::string findings_html(std::span<const Source> sources) {
   return text;
 }
 
-std::string fields_html(std::span<const Subject> subjects, std::size_t most_records) {
+std::string fields_html(std::span<const ReportSubject> subjects, std::size_t most_records) {
   std::size_t count = 0;
-  for (const Subject& subject : subjects) count += subject.records.size();
+  for (const ReportSubject& subject : subjects) count += subject.records.size();
   if (count > most_records) {
     return fmt::format("<p>{} records are too many for one table; the CSV file has every field.</p>\n", count);
   }
   PageTable table{"fields", "Every field that has a short value", {"field", "unit"}, {}};
-  for_each_record(subjects, [&](const Subject& subject, const Record& record) {
+  for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
     table.columns.push_back(subjects.size() > 1 ? fmt::format("{}, {}", record.precision, subject.name)
                                                 : record.precision);
   });
@@ -180,7 +180,7 @@ std::string fields_html(std::span<const Subject> subjects, std::size_t most_reco
   for (const Field& field : record_fields()) {
     if (!is_short(field)) continue;
     std::vector<TableCell> row = {{field.name}, {field.unit}};
-    for_each_record(subjects, [&](const Subject&, const Record& record) {
+    for_each_record(subjects, [&](const ReportSubject&, const Record& record) {
       const std::string text = to_text(field, record);
       row.push_back(leading_number(text) ? numeric(text) : TableCell{text});
     });

@@ -23,21 +23,21 @@ struct PageTable {
 /// A `table` that a script may make sortable, in a region of its own that scrolls where the window is narrow.
 std::string table_html(const PageTable& table);
 /// A table of plain texts; cells that read as numbers are set to the right.
-PageTable page_table(const TextTable& table, const std::string& id);
+PageTable page_table(const ReportTable& table, const std::string& id);
 
 /// The terminal's table of all records, a row a record.
-std::string results_html(std::span<const Subject> subjects);
+std::string results_html(std::span<const ReportSubject> subjects);
 /// Rows without figures, with status and reason; empty where there are none.
-std::string left_out_html(std::span<const Subject> subjects);
+std::string left_out_html(std::span<const ReportSubject> subjects);
 /// Grade and reasons of each measured row.
-std::string trust_html(std::span<const Subject> subjects);
+std::string trust_html(std::span<const ReportSubject> subjects);
 /// Findings and expectations of every source.
-std::string findings_html(std::span<const Source> sources);
+std::string findings_html(std::span<const ReportSource> sources);
 /// For each record what ran: kernels with their operations, dtypes, verdicts, evidence, and their shares.
-std::string ledger_html(std::span<const Subject> subjects);
+std::string ledger_html(std::span<const ReportSubject> subjects);
 /// The facts of each source's machine.
-std::string machines_html(std::span<const Source> sources);
+std::string machines_html(std::span<const ReportSource> sources);
 /// Every field that has a short value, a column a record; a sentence where there are more than `most_records`.
-std::string fields_html(std::span<const Subject> subjects, std::size_t most_records);
+std::string fields_html(std::span<const ReportSubject> subjects, std::size_t most_records);
 
 }  // namespace assay

@@ -7,12 +7,12 @@
 
 namespace assay {
 
-std::string memory_timeline_html(const Subject& subject) {
+std::string memory_timeline_html(const ReportSubject& subject) {
   const std::string heading = fmt::format("<figure class=\"card full\"><h4>Memory: {}</h4>", markup_text(subject.name));
   return heading + "<p class=\"none\">not recorded: these records hold no bytes of single operations</p></figure>\n";
 }
 
-std::string power_html(const Subject& subject) {
+std::string power_html(const ReportSubject& subject) {
   const std::string heading = fmt::format("<figure class=\"card full\"><h4>Power: {}</h4>", markup_text(subject.name));
   std::string rows;
   std::string why = "nothing was measured";
