@@ -156,7 +156,9 @@ std::string findings_html(std::span<const ReportSource> sources) {
       if (finding.kind == RuleKind::expectation) {
         expected.rows.push_back({{finding.rule}, {of}, {met_word(finding.met)}, {finding.text}});
       } else {
-        found.push_back(sources.size() > 1 ? fmt::format("{}: {}", source.label, finding.text) : finding.text);
+        const std::string from = sources.size() > 1 ? source.label + ": " : "";
+        const std::string weight = finding.severity >= Severity::medium ? name(finding.severity) + std::string(": ") : "";
+        found.push_back(from + weight + finding.text);
       }
     }
   }
