@@ -12,11 +12,12 @@ struct Options {
   Study study = Study::inference;
   StudyRequest request;
   ReportFiles files;
+  StoreOptions store;
 };
 
 int run(const Options& options) {
   check_files(options.files);
-  Measuring measuring;
+  Measuring measuring(options.store);
   const StudyResult result = options.study == Study::inference ? study_inference(options.request, measuring)
                                                                : study_language_model(options.request, measuring);
   measuring.finish();
@@ -47,6 +48,7 @@ void add_study(CLI::App& program, Action& action) {
   command.add_flag_callback(
       "--quick", [&request] { request.length = StudyLength::quick; }, "the smallest of everything, under a minute");
   add_report_options(command, options->files);
+  add_store_option(command, options->store);
   add_machine_options(command, request.machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -157,7 +157,8 @@ std::string findings_html(std::span<const ReportSource> sources) {
         expected.rows.push_back({{finding.rule}, {of}, {met_word(finding.met)}, {finding.text}});
       } else {
         const std::string from = sources.size() > 1 ? source.label + ": " : "";
-        const std::string weight = finding.severity >= Severity::medium ? name(finding.severity) + std::string(": ") : "";
+        const std::string weight =
+            finding.severity >= Severity::medium ? name(finding.severity) + std::string(": ") : "";
         found.push_back(from + weight + finding.text);
       }
     }
