@@ -4,7 +4,7 @@
 
 # Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
 # raw memory.
-set(ASSAY_SANITIZED_ROOMS base tensor formats results text program kernels model runtime)
+set(ASSAY_SANITIZED_ROOMS base tensor measure formats results text program kernels model runtime)
 add_custom_target(sanitized_tests)
 add_custom_target(fuzz_programs)
 

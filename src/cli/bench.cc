@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
+#include "cli/meter_options.h"
 #include "experiments/default_model.h"
 #include "experiments/explain_perplexity.h"
 #include "experiments/resume.h"
@@ -127,6 +128,7 @@ void add_bench(CLI::App& program, Action& action) {
   command.footer("example: assay bench gpt2 --precision fp32,bf16,int8 --batch 1,8 --seq 128 --json out.json");
   add_grid_options(command, *options);
   add_quality_options(command, *options);
+  add_meter_options(command, options->request.energy);
   add_output_options(command, options->files);
   add_store_option(command, options->store);
   command.add_flag("--resume", options->store.resumes,

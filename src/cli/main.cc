@@ -49,6 +49,7 @@ int parse_and_run(int argc, char** argv) {
   add_attention(program, action);
   add_autocast(program, action);
   add_findings(program, action);
+  add_measure(program, action);
   add_memory(program, action);
   add_profile(program, action);
   add_report(program, action);

@@ -207,6 +207,12 @@ BenchRequest without_repeats(BenchRequest request) {
   return request;
 }
 
+EnergyRequest energy_of(const BenchRequest& request) {
+  EnergyRequest energy = request.energy;
+  energy.meters.root = request.root;
+  return energy;
+}
+
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const BenchCallbacks& callbacks) {
@@ -216,7 +222,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const MachineFacts facts = facts_source();
   Run run{
-      request, facts, callbacks, find_power(request.root), Remaining(request, entries.size()), kept_cells(callbacks)};
+      request, facts, callbacks, find_power(energy_of(request)), Remaining(request, entries.size()), kept_cells(callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/energy_record.h"
 #include "experiments/engine.h"
 #include "quality/protocols.h"
 #include "results/document.h"
@@ -36,7 +37,8 @@ struct BenchRequest {
   Isolate isolate = Isolate::no;
   Baseline baseline = Baseline::added;
   EngineOptions engine;
-  ModelOptions model_options;        ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
+  ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
+  EnergyRequest energy;
   std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
 };
 

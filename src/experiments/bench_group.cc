@@ -29,18 +29,6 @@ Subject subject(const std::string& name, Plan& plan) {
 
 }  // namespace
 
-Power find_power(const std::filesystem::path& root) {
-  constexpr double idle_s = 1;
-  Power power{find_energy_meter(root), std::nullopt};
-  if (!power.source.meter) return power;
-  try {
-    power.idle_w = idle_power_w(*power.source.meter, idle_s);
-  } catch (const Error& e) {
-    power.source = {nullptr, fmt::format("no meter: {}", e.what())};
-  }
-  return power;
-}
-
 BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context)
     : model_(model),
       request_(context.request),
@@ -144,8 +132,7 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) cons
   options.rounds = request_.rounds;
   options.seed = request_.model_options.seed;
   options.root = request_.root;
-  options.meter = power_.source.meter.get();
-  if (options.meter) options.least_window_s = shortest_window_s(options.meter->facts(), power_.idle_w.value_or(0));
+  meter_windows(request_.energy, power_, options);
   options.interrupted = callbacks_.interrupted;
   options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
   options.progress = [this, extent, later_s](const SamplingProgress& p) {

@@ -18,14 +18,6 @@ struct Contender {
   friend bool operator==(const Contender&, const Contender&) = default;
 };
 
-/// The meter of a run and what the machine draws while nothing runs.
-struct Power {
-  EnergySource source;
-  std::optional<double> idle_w;  ///< Absent without a meter.
-};
-/// Looks for a meter and measures the idle baseline for about a second where there is one.
-Power find_power(const std::filesystem::path& root);
-
 /// What a group takes part in.
 struct GroupContext {
   const BenchRequest& request;

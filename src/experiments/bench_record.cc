@@ -52,20 +52,6 @@ std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std:
   return total_ms;
 }
 
-void record_statistics(const Series& series, Record& record) {
-  const std::optional<Summary> summary = summarise(series.raw_ms);
-  if (!summary) return;
-  record.median_ms = summary->median;
-  record.p10_ms = summary->p10;
-  record.p90_ms = summary->p90;
-  record.p99_ms = summary->p99;
-  record.mean_ms = summary->mean;
-  record.std_ms = summary->standard_deviation;
-  if (!summary->interval) return;
-  record.ci_low_ms = summary->interval->low;
-  record.ci_high_ms = summary->interval->high;
-}
-
 void record_conditions(const Conditions& conditions, Record& record) {
   record.foreign_load = conditions.foreign_load(static_cast<int>(record.threads));
   record.stolen_share = conditions.stolen_share();
@@ -123,20 +109,6 @@ void record_speedup(const Series& series, const SeriesContext& context, Record& 
   record.speedup_high = ratio->interval->high;
 }
 
-void record_energy(const Series& series, const Power& power, Record& record) {
-  record.energy_status = power.source.status;
-  const auto run_j = series.energy_j();
-  if (!run_j || series.timed_runs == 0) return;
-  const auto batch = static_cast<double>(record.batch);
-  record.energy_j = *run_j / batch;
-  record.energy_short_share = static_cast<double>(series.energy->short_windows) / series.energy->windows;
-  if (power.source.meter) record.power_limit_w = power.source.meter->facts().limit_w;
-  if (!power.idle_w) return;
-  const double run_s = series.timed_s / static_cast<double>(series.timed_runs);
-  record.idle_power_w = power.idle_w;
-  record.energy_net_j = (*run_j - *power.idle_w * run_s) / batch;
-}
-
 void record_outcome(const Series& series, Record& record) {
   if (!series.raw_ms.empty()) return;
   const bool slow = series.stopped_by == StoppedBy::too_slow;
@@ -146,6 +118,24 @@ void record_outcome(const Series& series, Record& record) {
 }
 
 }  // namespace
+
+void record_statistics(const std::vector<double>& samples_ms, Record& record) {
+  const std::optional<Summary> summary = summarise(samples_ms);
+  if (!summary) return;
+  record.median_ms = summary->median;
+  record.p10_ms = summary->p10;
+  record.p90_ms = summary->p90;
+  record.p99_ms = summary->p99;
+  record.mean_ms = summary->mean;
+  record.std_ms = summary->standard_deviation;
+  if (!summary->interval) return;
+  record.ci_low_ms = summary->interval->low;
+  record.ci_high_ms = summary->interval->high;
+}
+
+std::string build_words() {
+  return "assay " ASSAY_VERSION ", " ASSAY_COMPILER;
+}
 
 void record_peaks(const MachineFacts& facts, Record& record) {
   if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
@@ -184,7 +174,7 @@ Record blank_record(const Model& model, const BenchRequest& request, const Machi
   record.seed = static_cast<std::int64_t>(request.model_options.seed);
   record.machine =
       fmt::format("{}, {} cores{}", facts.processor, facts.cores, facts.cap.empty() ? "" : ", capped at " + facts.cap);
-  record.build = "assay " ASSAY_VERSION ", " ASSAY_COMPILER;
+  record.build = build_words();
   return record;
 }
 
@@ -228,7 +218,7 @@ void record_series(const Series& series, const SeriesContext& context, Record& r
     record.timed_runs = series.timed_runs;
     record.timed_s = series.timed_s;
   }
-  record_statistics(series, record);
+  record_statistics(series.raw_ms, record);
   record_conditions(series.conditions, record);
   record_speedup(series, context, record);
   record_energy(series, context.power, record);
@@ -255,6 +245,8 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
 }
 
 void close_record(const BenchRequest& request, Record& record) {
+  record_prices(request.energy, record);
+  derive(record);
   if (record.samples == 0) record.energy_status = "not run";
   if (request.quality == QualityMode::none || record.quality_status != Record{}.quality_status) return;
   record.quality_status = record.status == Status::ok ? "interrupted before anything was scored"

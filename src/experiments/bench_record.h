@@ -13,6 +13,10 @@ namespace assay {
 
 /// What every record of one model shares.
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts);
+/// Version of assay and how it was built.
+std::string build_words();
+/// Median, percentiles, mean, deviation and interval.
+void record_statistics(const std::vector<double>& samples_ms, Record& record);
 /// This machine's bandwidth, caches and matmul rates.
 void record_peaks(const MachineFacts& facts, Record& record);
 /// What a plan's matrix products take where each runs at its operand's rate; products whose operand has no rate take

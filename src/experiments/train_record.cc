@@ -82,6 +82,7 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
     if (!cell.power.source.meter) continue;
     if (!series.energy) series.energy.emplace();
     series.energy->add(cell.power.source.meter->facts(), step.step_j(), step.step_ms() * 1e-3);
+    ++series.energy->runs;
   }
   add_conditions(steps, series.conditions);
   series.stopped_by = variant.status == Status::interrupted ? StoppedBy::interrupted : StoppedBy::rounds;

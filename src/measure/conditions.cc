@@ -101,11 +101,13 @@ std::optional<double> hottest_of_zones(const fs::path& root) {
 Counters read_counters(const fs::path& root) {
   Counters counters;
   read_stat(root, counters);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  counters.own_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  counters.page_faults = usage.ru_minflt + usage.ru_majflt;
-  counters.major_page_faults = usage.ru_majflt;
+  for (const auto whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(whose, &usage);
+    counters.own_s += seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    counters.page_faults += usage.ru_minflt + usage.ru_majflt;
+    counters.major_page_faults += usage.ru_majflt;
+  }
   counters.at_s = now_s();
   return counters;
 }

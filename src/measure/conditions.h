@@ -7,7 +7,8 @@
 
 namespace assay {
 
-/// Counters of the processors that this process may run on and of itself at one moment; only differences mean anything.
+/// Counters of the processors that this process may run on and of itself, with its children that have ended, at one
+/// moment; only differences mean anything.
 struct Counters {
   double at_s = 0;                     ///< Monotonic clock.
   double busy_s = 0;                   ///< Processor seconds that were not idle: user, nice, system, irq.

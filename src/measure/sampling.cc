@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "measure/energy_apart.h"
+#include "measure/meter_bank.h"
 
 namespace assay {
 namespace {
@@ -29,7 +31,7 @@ constexpr double seconds_between_slow_readings = 0.5;
 class Sampler {
  public:
   Sampler(std::span<const Subject> subjects, const SamplingOptions& options)
-      : subjects_(subjects), options_(options), random_(options.seed), series_(subjects.size()) {
+      : subjects_(subjects), options_(options), random_(options.seed), series_(subjects.size()), meters_(options) {
     for (std::size_t i = 0; i < subjects.size(); ++i) series_[i].name = subjects[i].name;
     slow_reading_s_.resize(subjects.size(), -seconds_between_slow_readings);
   }
@@ -121,35 +123,19 @@ class Sampler {
     const Subject& subject = subjects_[i];
     Series& series = series_[i];
     if (warm_run_s(i) < lead_in_below_s) subject.run();
-    const std::optional<double> energy_before_j = read_energy_j();
+    const bool is_metered = options_.energy_window_s <= 0;
+    if (is_metered) meters_.begin();
     const Counters before = read_counters(options_.root);
     const double window_s = timed_s(subject, series.repetitions);
     const Counters after = read_counters(options_.root);
-    add_energy(series, energy_before_j, window_s);
+    if (is_interrupted() && options_.interrupted_window == InterruptedWindow::dropped) return;
+    if (is_metered) meters_.end(window_s, series.repetitions, series);
     series.timed_s += window_s;
     series.timed_runs += series.repetitions;
     series.result_sum += subject.read_result();
     series.conditions.add(before, after);
     series.raw_ms.push_back(window_s * 1e3 / series.repetitions);
     read_slow_conditions(i);
-  }
-
-  /// A meter that stops answering ends the metering, not the run: times stay good.
-  std::optional<double> read_energy_j() {
-    if (options_.meter == nullptr || !energy_fault_.empty()) return std::nullopt;
-    try {
-      return options_.meter->read_j();
-    } catch (const Error& e) {
-      energy_fault_ = e.what();
-      return std::nullopt;
-    }
-  }
-
-  void add_energy(Series& series, std::optional<double> before_j, double window_s) {
-    const std::optional<double> after_j = read_energy_j();
-    if (!before_j || !after_j) return;
-    if (!series.energy) series.energy.emplace();
-    series.energy->add(options_.meter->facts(), *after_j - *before_j, window_s);
   }
 
   /// Frequency and temperature cost many file reads: after the first window, then at this interval.
@@ -196,10 +182,7 @@ class Sampler {
   }
 
   void settle(StoppedBy cause) {
-    for (Series& series : series_) {
-      series.energy_fault = energy_fault_;
-      if (!energy_fault_.empty()) series.energy.reset();
-    }
+    for (Series& series : series_) meters_.settle(series);
     for (const std::size_t i : sampled_) {
       const bool by_width = cause == StoppedBy::budget && is_narrow(series_[i]);
       series_[i].stopped_by = by_width ? StoppedBy::width : cause;
@@ -214,7 +197,7 @@ class Sampler {
   std::vector<double> slow_reading_s_;  ///< When each subject's frequency was last read.
   std::optional<double> begin_s_;       ///< After the first runs.
   double rounds_begin_s_ = 0;
-  std::string energy_fault_;
+  MeterBank meters_;
   int rounds_ = 0;
   int next_look_ = static_cast<int>(fewest_rounds);
 };
@@ -251,7 +234,7 @@ Clock monotonic_clock() {
 
 std::optional<double> Series::energy_j() const {
   if (!energy || energy->windows == 0) return std::nullopt;
-  return energy->joules / (static_cast<double>(energy->windows) * repetitions);
+  return energy->joules / static_cast<double>(energy->runs);
 }
 
 bool is_steady(std::span<const double> warm_up_ms) {
@@ -262,7 +245,9 @@ bool is_steady(std::span<const double> warm_up_ms) {
 }
 
 std::vector<Series> sample(std::span<const Subject> subjects, const SamplingOptions& options) {
-  return Sampler(subjects, options).run();
+  std::vector<Series> series = Sampler(subjects, options).run();
+  if (options.energy_window_s > 0) measure_energy_apart(subjects, series, options);
+  return series;
 }
 
 }  // namespace assay

@@ -49,6 +49,10 @@ enum class StoppedBy : std::uint8_t {
 };
 const char* name(StoppedBy cause);
 
+/// Whether the window that an interrupt came in is a sample: it is where its work runs on to its end, and not where the
+/// interrupt ends it.
+enum class InterruptedWindow : std::uint8_t { kept, dropped };
+
 struct SamplingOptions {
   double seconds = 5;   ///< Budget for each subject, warm-up included, first runs not; spent in common.
   double width = 0.02;  ///< Asked: width of the 95 % interval of the median, relative to the median.
@@ -57,6 +61,11 @@ struct SamplingOptions {
   double least_window_s = 0;  ///< A window is made at least this long (for a meter with slow updates).
   double most_first_run_s = std::numeric_limits<double>::infinity();
   EnergyMeter* meter = nullptr;
+  std::vector<EnergyMeter*> other_meters{};  ///< Read around the same windows.
+  double energy_window_s = 0;  ///< Energy is measured apart, in windows so long; 0: in those of the rounds.
+  double cool_down_s = 0;      ///< Of rest before each window apart.
+  std::function<double(double)> rest = sleep_s;
+  InterruptedWindow interrupted_window = InterruptedWindow::kept;
   const std::atomic<bool>* interrupted = nullptr;  ///< Set by a signal handler; ends the loop between two windows.
   std::function<void(const SamplingProgress&)> progress;
   std::filesystem::path root = "/";  ///< Where the conditions are read.
@@ -74,9 +83,10 @@ struct Series {
   double result_sum = 0;            ///< Sum of what read_result gave.
   Conditions conditions;            ///< Over its timed windows.
   std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.
-  std::string energy_fault;         ///< Why the meter stopped answering; empty: it did not.
-  double timed_s = 0;               ///< All timed windows together.
-  std::int64_t timed_runs = 0;      ///< Runs in them.
+  std::string energy_fault;         ///< Why the meter is none: it stopped answering, or stood still; empty: it is one.
+  std::vector<std::optional<EnergySum>> other_energy;  ///< Of the other meters, in their order.
+  double timed_s = 0;                                  ///< All timed windows together.
+  std::int64_t timed_runs = 0;                         ///< Runs in them.
   StoppedBy stopped_by = StoppedBy::interrupted;
 
   /// Joules for one repetition, gross; absent without a meter or a window.

@@ -22,6 +22,16 @@ std::vector<const LedgerRow*> working_rows(const Record& record) {
   return rows;
 }
 
+/// A kWh is 3.6e6 J.
+void derive_energy(Record& record) {
+  if (!record.energy_j) return;
+  record.energy_per_token_j = *record.energy_j / static_cast<double>(record.seq);
+  if (record.median_ms) record.energy_delay_js = *record.energy_j * *record.median_ms * 1e-3;
+  const double kwh_per_million = *record.energy_per_token_j * 1e6 / 3.6e6;
+  if (record.price_per_kwh) record.cost_per_million_tokens = kwh_per_million * *record.price_per_kwh;
+  if (record.carbon_g_per_kwh) record.carbon_g_per_million_tokens = kwh_per_million * *record.carbon_g_per_kwh;
+}
+
 }  // namespace
 
 const char* name(Status status) {
@@ -51,7 +61,9 @@ void derive(Record& record) {
     record.samples_per_s = static_cast<double>(record.batch * *record.timed_runs) / *record.timed_s;
     record.tokens_per_s = *record.samples_per_s * static_cast<double>(record.seq);
   }
-  if (record.energy_j && record.samples_per_s) record.power_w = *record.energy_j * *record.samples_per_s;
+  if (record.energy_j && record.samples_per_s && !record.power_w)
+    record.power_w = *record.energy_j * *record.samples_per_s;
+  derive_energy(record);
   if (!record.median_ms || *record.median_ms <= 0) return;
   const double median_s = *record.median_ms * 1e-3;
   if (record.flops) record.gflops = *record.flops / median_s * 1e-9;

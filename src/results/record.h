@@ -45,6 +45,8 @@ struct Record {
   std::string build;
   std::optional<std::int64_t> group;
   std::optional<std::string> restored;
+  std::optional<std::string> command;
+  std::optional<std::string> phase;
 
   // Outcome.
   Status status = Status::ok;
@@ -125,9 +127,14 @@ struct Record {
   std::optional<std::int64_t> peak_bytes;
   std::optional<std::int64_t> resident_bytes;
 
+  // Of a program: processor time of one run.
+  std::optional<double> user_ms;
+  std::optional<double> system_ms;
+
   // Energy.
   std::optional<double> energy_j;
   std::optional<double> energy_net_j;
+  std::optional<double> energy_uncertainty_j;
   std::optional<double> forward_energy_j;
   std::optional<double> backward_energy_j;
   std::optional<double> optimizer_energy_j;
@@ -135,6 +142,18 @@ struct Record {
   std::optional<double> idle_power_w;
   std::optional<double> energy_short_share;
   std::string energy_status = "no meter";
+  std::optional<std::string> energy_source;
+  std::optional<std::string> energy_unit;
+  std::optional<double> energy_resolution_j;
+  std::optional<double> energy_update_s;
+  std::vector<std::string> other_energy;
+  std::optional<std::string> energy_conflict;
+  std::optional<double> energy_per_token_j;
+  std::optional<double> energy_delay_js;
+  std::optional<double> price_per_kwh;
+  std::optional<double> carbon_g_per_kwh;
+  std::optional<double> cost_per_million_tokens;
+  std::optional<double> carbon_g_per_million_tokens;
 
   // Quality.
   std::string quality_status = "not asked";
@@ -180,7 +199,8 @@ struct Record {
 };
 
 /// Fills gflops, peak_share and bytes_per_s from the median and the plan's figures, samples_per_s, tokens_per_s and
-/// power_w from the totals over all windows; what lacks its ingredients stays absent.
+/// (where no meter gave it) power_w from the totals over all windows, and what follows from the energy; what lacks its
+/// ingredients stays absent.
 void derive(Record& record);
 
 /// A product with a weight.

@@ -22,7 +22,7 @@ std::vector<Rule> all_rules() {
 
 auto key_of(const Record& record) {
   return std::tie(record.model, record.weights, record.device, record.batch, record.seq, record.threads, record.logits,
-                  record.fusion, record.casts, record.mode, record.recompute, record.warmup_steps);
+                  record.fusion, record.casts, record.mode, record.recompute, record.warmup_steps, record.phase);
 }
 
 /// Cells in the order in which their first rows stand.

@@ -214,6 +214,8 @@ TEST(Trust, EachFactCapsTheGrade) {
        },
        "B", "between 1.70x and 2.30x"},
       {[](Record& r) { r.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
+      {[](Record& r) { r.energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, "C",
+       "the meters contradict each other: a read 3 J"},
       {[](Record& r) { r.stopped_by = "interrupted"; }, "C", "interrupted"},
       {[](Record& r) {
          r.warmup_steps = 1;

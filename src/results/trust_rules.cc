@@ -147,6 +147,11 @@ Judgement says_emulated(const Cell&, const Record& row) {
   return {fmt::format("{} of {} operations were emulated in another dtype", emulated, row.ledger.size()), {}};
 }
 
+Judgement says_conflict(const Cell&, const Record& row) {
+  if (!row.energy_conflict) return {};
+  return {"the meters contradict each other: " + *row.energy_conflict, {}};
+}
+
 Judgement says_interrupted(const Cell&, const Record& row) {
   if (row.stopped_by != "interrupted") return {};
   return {"sampling was interrupted", {}};
@@ -205,6 +210,10 @@ constexpr Rule trusts[] = {
      "Interval of the speed-up wider than 20 %.", says_speedup_wide, Severity::low, "Measure longer."},
     {"emulated_operations", trust, 'C', row, "ledger", "An operation was emulated in another dtype.", says_emulated,
      Severity::medium, "Use a precision that this machine has instructions for."},
+    {"meters_disagree", trust, 'C', row, "energy_conflict",
+     "Two meters of one part are further apart than their uncertainties and a tenth, or a part used more than its "
+     "whole.",
+     says_conflict, Severity::medium, "Find out which meter covers what; name the one you trust with `--meter`."},
     {"was_interrupted", trust, 'C', row, "stopped_by", "Sampling was interrupted.", says_interrupted, Severity::medium,
      "Let it run to its end."},
 };

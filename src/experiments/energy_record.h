@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "measure/meters.h"
+#include "measure/sampling.h"
+#include "results/record.h"
+
+namespace assay {
+
+/// What is asked of the meters, and what a joule is worth.
+struct EnergyRequest {
+  MeterRequest meters{};
+  double uncertainty =
+      0;  ///< A share that each window is made long enough for; 0: 20 of the meter's updates and steps.
+  double cool_down_s = 1;  ///< Of rest before each window that is for energy alone.
+  std::optional<double> price_per_kwh{};
+  std::optional<double> carbon_g_per_kwh{};
+};
+
+/// The meters of a run and what the machine draws while nothing runs.
+struct Power {
+  EnergySource source;
+  std::optional<double> idle_w;  ///< Absent without a meter.
+};
+/// Looks for the meters and measures the idle baseline for a second or for 20 updates, at most ten seconds, where there
+/// is one. Throws an error where a meter that was asked for by name cannot be had.
+Power find_power(const EnergyRequest& request);
+Power find_power(const std::filesystem::path& root);
+
+/// Has the meters read around windows as long as they need: those of the rounds, or ones apart.
+void meter_windows(const EnergyRequest& request, const Power& power, SamplingOptions& options);
+
+/// Energy of one sequence with its uncertainty and its meter, gross and net; what the other meters read; and whether
+/// two of them contradict each other.
+void record_energy(const Series& series, const Power& power, Record& record);
+/// What the user gave as the price and the carbon intensity of a kWh; derive() makes costs of them.
+void record_prices(const EnergyRequest& request, Record& record);
+
+}  // namespace assay

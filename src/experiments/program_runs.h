@@ -1,0 +1,58 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "measure/child.h"
+#include "measure/energy.h"
+#include "measure/energy_track.h"
+#include "measure/markers.h"
+#include "measure/sampling.h"
+
+namespace assay {
+
+/// One time through a phase, and the joules of it where a meter was looked at meanwhile.
+struct MeteredSpan {
+  PhaseSpan span;
+  double joules = 0;
+  double uncertainty_j = 0;
+};
+
+/// One run of a program, with its phases.
+struct ProgramRun {
+  ChildRun child;
+  std::vector<std::pair<std::string, std::vector<MeteredSpan>>> phases;
+  std::int64_t marker_faults = 0;
+  std::string first_marker_fault;
+};
+
+/// What all runs of one program were. The sampler asks for runs by `run` and ends each group of them by `end_group`:
+/// first run, warm-up runs, windows with their lead-in.
+class ProgramRuns {
+ public:
+  ProgramRuns(const ChildCommand& command, EnergyMeter* meter, const std::atomic<bool>* interrupted)
+      : command_(command), meter_(meter), interrupted_(interrupted) {}
+
+  /// Throws a user error where the program fails; what it said has then been printed to stderr.
+  void run(ChildOutput output);
+  void end_group() { ends_.push_back(runs_.size()); }
+
+  /// The runs behind the samples of that series.
+  std::vector<const ProgramRun*> sampled(const Series& series) const;
+  std::size_t count() const { return runs_.size(); }
+  const ChildCommand& command() const { return command_; }
+
+ private:
+  void keep_phases(const MarkerReader& markers, const EnergyTrack& track, ProgramRun& run) const;
+
+  const ChildCommand& command_;
+  EnergyMeter* meter_;
+  const std::atomic<bool>* interrupted_;
+  std::deque<ProgramRun> runs_;
+  std::vector<std::size_t> ends_;
+};
+
+}  // namespace assay

@@ -1,0 +1,249 @@
+#include "measure/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/handle.h"
+
+namespace assay {
+namespace {
+
+using Descriptor = Handle<int, ::close, -1>;
+
+constexpr const char* shell_characters = "\"'\\$`|&;<>()*?[]#~={}!\n";
+/// After SIGINT, until SIGKILL.
+constexpr double grace_s = 2;
+
+struct Pipe {
+  Descriptor ours;
+  Descriptor theirs;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_lacking("pipe: {}", std::strerror(errno));
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+/// A file without a name.
+Descriptor make_file() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string name = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/assay-output-XXXXXX";
+  Descriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  if (!file) fail_lacking("{}: {}", name, std::strerror(errno));
+  ::unlink(name.c_str());
+  return file;
+}
+
+std::string end_of(const Descriptor& file) {
+  constexpr off_t most_bytes = 4096;
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) return "";
+  const off_t begin = facts.st_size > most_bytes ? facts.st_size - most_bytes : 0;
+  std::string text(static_cast<std::size_t>(facts.st_size - begin), '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), begin);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+/// What the child needs after fork, made before: nothing may be allocated there.
+struct Preparation {
+  std::vector<char*> words;
+  std::vector<std::string> environment;
+  std::vector<char*> environment_pointers;
+  int output = -1;
+  int markers = -1;  ///< -1: none.
+  int failure = -1;  ///< Where errno of a failed start is written; closed by a start that works.
+};
+
+/// The descriptor's inode lets a marker's writer see that a descriptor it inherited by chance is not this pipe.
+std::vector<std::string> environment_with_markers(int markers) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with("ASSAY_MARKERS_")) result.emplace_back(*entry);
+  }
+  struct stat facts {};
+  if (markers < 0 || ::fstat(markers, &facts) != 0) return result;
+  result.push_back("ASSAY_MARKERS_FD=" + std::to_string(markers));
+  result.push_back("ASSAY_MARKERS_INODE=" + std::to_string(facts.st_ino));
+  return result;
+}
+
+[[noreturn]] void become(const Preparation& child) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
+  const int empty = ::open("/dev/null", O_RDONLY);
+  if (empty >= 0) ::dup2(empty, STDIN_FILENO);
+  ::dup2(child.output, STDOUT_FILENO);
+  ::dup2(child.output, STDERR_FILENO);
+  if (child.markers >= 0) ::fcntl(child.markers, F_SETFD, 0);
+  environ = const_cast<char**>(child.environment_pointers.data());
+  ::execvp(child.words[0], child.words.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(child.failure, &error, sizeof error);
+  ::_exit(127);
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+class Child {
+ public:
+  Child(const ChildCommand& command, const ChildOptions& options) : command_(command), options_(options) {}
+
+  ChildRun run() {
+    if (options_.output == ChildOutput::kept) kept_ = make_file();
+    Pipe markers;
+    if (options_.on_markers) markers = make_pipe();
+    run_.begin_s = now_s();
+    start(markers.theirs.get());
+    markers.theirs = Descriptor();
+    markers_ = std::move(markers.ours);
+    if (markers_) ::fcntl(markers_.get(), F_SETFL, O_NONBLOCK);
+    follow();
+    if (kept_) run_.output_end = end_of(kept_);
+    return run_;
+  }
+
+ private:
+  void start(int markers) {
+    Preparation child;
+    for (const std::string& word : command_.words) child.words.push_back(const_cast<char*>(word.c_str()));
+    child.words.push_back(nullptr);
+    child.environment = environment_with_markers(markers);
+    for (std::string& entry : child.environment) child.environment_pointers.push_back(entry.data());
+    child.environment_pointers.push_back(nullptr);
+    child.output = kept_ ? kept_.get() : STDERR_FILENO;
+    child.markers = markers;
+    Pipe failure = make_pipe();
+    child.failure = failure.theirs.get();
+    process_ = ::fork();
+    if (process_ < 0) fail_lacking("{}: fork: {}", command_.words[0], std::strerror(errno));
+    if (process_ == 0) become(child);
+    ::setpgid(process_, process_);
+    failure.theirs = Descriptor();
+    int error = 0;
+    if (::read(failure.ours.get(), &error, sizeof error) != sizeof error) return;
+    reap();
+    fail_user("{}: {}", command_.words[0], std::strerror(error));
+  }
+
+  /// Waits for the end, meanwhile handing on markers and ticks.
+  void follow() {
+    const Descriptor ended(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
+    double next_tick_s = run_.begin_s + options_.tick_s;
+    while (!has_ended(ended)) {
+      take_markers();
+      end_if_interrupted();
+      if (options_.tick_s <= 0 || now_s() < next_tick_s) continue;
+      if (options_.on_tick) options_.on_tick();
+      next_tick_s = now_s() + options_.tick_s;
+    }
+    take_markers();
+  }
+
+  bool has_ended(const Descriptor& ended) {
+    std::array<pollfd, 2> waiting = {pollfd{ended.get(), POLLIN, 0}, pollfd{markers_.get(), POLLIN, 0}};
+    ::poll(waiting.data(), waiting.size(), patience_ms(ended));
+    if ((waiting[1].revents & POLLHUP) != 0 && (waiting[1].revents & POLLIN) == 0) markers_ = Descriptor();
+    if (ended && (waiting[0].revents & POLLIN) == 0) return false;
+    return try_reap(WNOHANG);
+  }
+
+  /// Without a descriptor that tells the end (before Linux 5.3), looking once a millisecond does.
+  int patience_ms(const Descriptor& ended) const {
+    if (!ended) return 1;
+    const int most_ms = interrupted_s_ > 0 || options_.interrupted != nullptr ? 100 : -1;
+    if (options_.tick_s <= 0) return most_ms;
+    const int tick_ms = std::max(1, static_cast<int>(options_.tick_s * 1e3));
+    return most_ms < 0 ? tick_ms : std::min(most_ms, tick_ms);
+  }
+
+  bool try_reap(int flags) {
+    int status = 0;
+    rusage usage{};
+    const pid_t got = ::wait4(process_, &status, flags, &usage);
+    if (got == 0 || (got < 0 && errno == EINTR)) return false;
+    run_.wall_s = now_s() - run_.begin_s;
+    run_.user_s = seconds(usage.ru_utime);
+    run_.system_s = seconds(usage.ru_stime);
+    run_.peak_bytes = usage.ru_maxrss * 1024;
+    if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
+    return true;
+  }
+
+  void reap() {
+    while (!try_reap(0)) {
+    }
+  }
+
+  void take_markers() {
+    std::array<char, 1 << 16> block;
+    while (markers_) {
+      const ssize_t got = ::read(markers_.get(), block.data(), block.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return;
+      options_.on_markers({block.data(), static_cast<std::size_t>(got)});
+    }
+  }
+
+  void end_if_interrupted() {
+    if (options_.interrupted == nullptr || !options_.interrupted->load()) return;
+    if (interrupted_s_ == 0) {
+      interrupted_s_ = now_s();
+      run_.was_interrupted = true;
+      ::kill(-process_, SIGINT);
+    } else if (now_s() - interrupted_s_ > grace_s) {
+      ::kill(-process_, SIGKILL);
+    }
+  }
+
+  const ChildCommand& command_;
+  const ChildOptions& options_;
+  ChildRun run_;
+  Descriptor kept_;
+  Descriptor markers_;
+  pid_t process_ = 0;
+  double interrupted_s_ = 0;  ///< 0: not.
+};
+
+}  // namespace
+
+ChildCommand parse_command(const std::vector<std::string>& words) {
+  ChildCommand command;
+  for (const std::string& word : words) command.text += (command.text.empty() ? "" : " ") + word;
+  if (words.size() > 1) {
+    command.words = words;
+  } else if (command.text.find_first_of(shell_characters) != std::string::npos) {
+    command.words = {"/bin/sh", "-c", command.text};
+  } else {
+    std::istringstream text(command.text);
+    for (std::string word; text >> word;) command.words.push_back(word);
+  }
+  if (command.words.empty() || command.words[0].empty()) fail_user("a command is empty");
+  return command;
+}
+
+ChildRun run_child(const ChildCommand& command, const ChildOptions& options) {
+  return Child(command, options).run();
+}
+
+}  // namespace assay

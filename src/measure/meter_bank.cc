@@ -1,0 +1,57 @@
+#include "measure/meter_bank.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace assay {
+
+MeterBank::MeterBank(const SamplingOptions& options) {
+  meters_.push_back({options.meter});
+  for (EnergyMeter* meter : options.other_meters) meters_.push_back({meter});
+}
+
+std::optional<double> MeterBank::read(Metered& one) {
+  if (one.meter == nullptr || !one.fault.empty()) return std::nullopt;
+  try {
+    return one.meter->read_j();
+  } catch (const Error& e) {
+    one.fault = e.what();
+    return std::nullopt;
+  }
+}
+
+void MeterBank::begin() {
+  for (Metered& one : meters_) {
+    one.begin_j = read(one);
+    if (one.meter != nullptr) one.begin_missed_j = one.meter->missed_j();
+  }
+}
+
+void MeterBank::end(double window_s, std::int64_t runs, Series& series) {
+  series.other_energy.resize(meters_.size() - 1);
+  for (std::size_t i = 0; i < meters_.size(); ++i) {
+    Metered& one = meters_[i];
+    const std::optional<double> end_j = read(one);
+    if (!one.begin_j || !end_j) continue;
+    std::optional<EnergySum>& sum = i == 0 ? series.energy : series.other_energy[i - 1];
+    if (!sum) sum.emplace();
+    sum->add(one.meter->facts(), *end_j - *one.begin_j, window_s, one.meter->missed_j() - one.begin_missed_j);
+    sum->runs += runs;
+  }
+}
+
+void MeterBank::settle(Series& series) const {
+  series.other_energy.resize(meters_.size() - 1);
+  for (std::size_t i = 0; i < meters_.size(); ++i) {
+    const Metered& one = meters_[i];
+    std::optional<EnergySum>& sum = i == 0 ? series.energy : series.other_energy[i - 1];
+    std::string fault = one.fault;
+    if (fault.empty() && sum && sum->stood_still(one.meter->facts()))
+      fault = fmt::format("{}: the counter stood still", one.meter->facts().source);
+    if (!fault.empty()) sum.reset();
+    if (i == 0) series.energy_fault = fault;
+  }
+}
+
+}  // namespace assay
