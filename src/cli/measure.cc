@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
-#include "hardware/machine.h"
 #include "report/formats.h"
 
 namespace assay {
@@ -18,6 +17,7 @@ struct Options {
   std::vector<std::string> others;
   MachineOptions machine;
   OutputFiles files;
+  StoreOptions store;
 };
 
 void add_program_options(CLI::App& command, Options& options) {
@@ -43,10 +43,8 @@ void add_program_options(CLI::App& command, Options& options) {
 
 /// Peaks are measured only for a claim: that takes some seconds.
 MachineFacts facts_of(const Options& options, Measuring& measuring) {
-  if (options.request.flops) return measuring.probe_machine(options.machine);
-  FactsOptions wanted;
-  wanted.threads = options.machine.threads;
-  return read_machine_facts(wanted);
+  if (options.request.flops) return measuring.probe_machine(options.machine, "cpu");
+  return measuring.read_machine(options.machine);
 }
 
 int run(Options& options) {
@@ -54,7 +52,7 @@ int run(Options& options) {
   options.request.commands = {parse_command(options.command)};
   for (const std::string& other : options.others) options.request.commands.push_back(parse_command({other}));
   if (options.request.commands.size() > 26) fail_user("--vs: at most 25 commands are compared with the first");
-  Measuring measuring;
+  Measuring measuring(options.store);
   const Document document =
       measure_programs(options.request, [&] { return facts_of(options, measuring); }, measuring.callbacks());
   measuring.finish();
@@ -76,6 +74,7 @@ void add_measure(CLI::App& program, Action& action) {
       "          assay measure --flops 2e12 --claims fp32 --json out.json -- ./matmul 10000");
   add_program_options(command, *options);
   add_output_options(command, options->files);
+  add_store_option(command, options->store);
   add_meter_options(command, options->request.energy);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "experiments/device_facts.h"
 #include "experiments/probe.h"
+#include "hardware/machine.h"
 
 namespace assay {
 namespace {
@@ -59,6 +60,12 @@ MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::
   MachineFacts facts = probe(probing);
   set_threads(facts.threads);
   facts = facts_on(device, std::move(facts));
+  keeping_.begin(machine_json(facts).dump());
+  return facts;
+}
+
+MachineFacts Measuring::read_machine(const MachineOptions& machine) {
+  MachineFacts facts = read_machine_facts({.max_isa = machine.max_isa, .threads = machine.threads, .root = "/"});
   keeping_.begin(machine_json(facts).dump());
   return facts;
 }

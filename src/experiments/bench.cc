@@ -221,8 +221,12 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const MachineFacts facts = facts_source();
-  Run run{
-      request, facts, callbacks, find_power(energy_of(request)), Remaining(request, entries.size()), kept_cells(callbacks)};
+  Run run{request,
+          facts,
+          callbacks,
+          find_power(energy_of(request)),
+          Remaining(request, entries.size()),
+          kept_cells(callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {

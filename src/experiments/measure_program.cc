@@ -71,6 +71,7 @@ Document measure_programs(const MeasureRequest& request, const FactsSource& fact
     if (!faults.empty() && callbacks.say) callbacks.say(faults);
   }
   document.findings = judge(document.records);
+  if (callbacks.keep) callbacks.keep(document.records);
   return document;
 }
 

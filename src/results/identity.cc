@@ -38,7 +38,8 @@ std::string key(const Record& record, std::span<const Aspect> aspects) {
 }
 
 /// Fields that are named only where they differ from those of a blank record.
-constexpr const char* unusual[] = {"logits", "fusion", "casts", "mode", "recompute", "warmup_steps", "command", "phase"};
+constexpr const char* unusual[] = {"logits",    "fusion",       "casts",   "mode",
+                                   "recompute", "warmup_steps", "command", "phase"};
 
 }  // namespace
 
