@@ -119,13 +119,13 @@ StudyResult study_inference(const StudyRequest& request, Measuring& measuring) {
   StudyResult result;
   result.sources.push_back(
       {"inference",
-       bench(bench_request, [&] { return measuring.probe_machine(request.machine); }, measuring.callbacks())});
+       bench(bench_request, [&] { return measuring.probe_machine(request.machine, "cpu"); }, measuring.callbacks())});
   result.sections.push_back(rules_section(result.sources));
   return result;
 }
 
 StudyResult study_language_model(const StudyRequest& request, Measuring& measuring) {
-  const MachineFacts machine = measuring.probe_machine(request.machine);
+  const MachineFacts machine = measuring.probe_machine(request.machine, "cpu");
   const FactsSource facts = [&] { return machine; };
   const BenchCallbacks callbacks = measuring.callbacks();
   TrainBenchmarkRequest training = training_request(request);

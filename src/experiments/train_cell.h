@@ -25,7 +25,7 @@ constexpr std::size_t step_phases = 3;
 
 /// What was read of one step. A phase that the options leave out ends when it begins.
 struct StepSample {
-  double begin_s = 0;                             ///< The step by readings of its own, outside those of the phases.
+  double begin_s = 0;  ///< The step by readings of its own, outside those of the phases.
   double end_s = 0;
   std::array<Reading, step_phases + 1> readings;  ///< Before the first phase, and after each.
   Counters before;
