@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "experiments/stand_in_testing.h"
+#include "formats/npy.h"
 #include "hardware/machine.h"
 
 namespace assay {
@@ -19,6 +20,7 @@ BenchRequest isolated_request(const StandIn& program) {
   request.seconds = 0.05;
   request.emulated = Emulated::included;
   request.isolate = Isolate::yes;
+  request.quality = QualityMode::none;
   request.trial_program = program.file();
   return request;
 }
@@ -36,17 +38,23 @@ std::string unless(const std::string& words, const std::string& deed) {
 
 TEST(BenchTrial, WhatDiesAloneIsARowAndTheOthersAreTimed) {
   const StandIn program(unless("--precision mixed-bf16", "kill -SEGV $$"));
-  const std::vector<Record> records = records_of(isolated_request(program));
+  BenchRequest request = isolated_request(program);
+  const RecordedTree data;
+  const std::vector<std::int32_t> ids = {1, 2, 3, 4, 5, 6, 7, 8};
+  write_npy(data.root() / "input_ids.npy", NpyType::s32, {1, 8}, std::as_bytes(std::span(ids)));
+  request.quality = QualityMode::automatic;
+  request.data = data.root();
+  const std::vector<Record> records = records_of(request);
   ASSERT_EQ(records.size(), 3U);
   for (const Record& record : records) {
     const bool dies = record.precision == "mixed-bf16";
     EXPECT_EQ(record.status, dies ? Status::crashed : Status::ok) << record.precision;
     EXPECT_EQ(record.samples, dies ? 0 : 4) << record.precision;
     EXPECT_EQ(record.resident_bytes.has_value(), !dies) << record.precision;
+    EXPECT_EQ(record.quality_status, dies ? "not run: crashed" : "scored") << record.precision;
     EXPECT_EQ(record.speedup.has_value(), !dies) << "what is left is timed by turns with the baseline";
     if (!dies) continue;
     EXPECT_EQ(record.reason, "its process died of SIGSEGV");
-    EXPECT_EQ(record.quality_status, "not run: crashed");
     EXPECT_EQ(record.energy_status, "not run");
   }
 }
@@ -56,7 +64,6 @@ TEST(BenchTrial, ADeathAtOneShapeCostsThatShapeOnly) {
   BenchRequest request = isolated_request(program);
   request.precisions = {"fp32"};
   request.seqs = {8, 12, 16};
-  request.quality = QualityMode::none;
   const std::vector<Record> records = records_of(request);
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(records[0].status, Status::ok);
@@ -65,7 +72,7 @@ TEST(BenchTrial, ADeathAtOneShapeCostsThatShapeOnly) {
 }
 
 TEST(BenchTrial, HangsAndRefusedMemoryHaveTheirStatus) {
-  const StandIn program(unless("--precision mixed-bf16", "sleep 1000") + "\n");
+  const StandIn program(unless("--precision mixed-bf16", "sleep 1000"));
   BenchRequest request = isolated_request(program);
   request.precisions = {"mixed-bf16"};
   request.baseline = Baseline::as_asked;
@@ -96,7 +103,6 @@ TEST(BenchTrial, WithoutIsolationNothingIsTried) {
   const StandIn program("kill -SEGV $$");
   BenchRequest request = isolated_request(program);
   request.isolate = Isolate::no;
-  request.quality = QualityMode::none;
   for (const Record& record : records_of(request)) EXPECT_EQ(record.status, Status::ok) << record.precision;
 }
 

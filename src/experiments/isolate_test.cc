@@ -14,9 +14,16 @@
 namespace assay {
 namespace {
 
+ResidentRequest any_request() {
+  ResidentRequest request;
+  request.model = "any";
+  request.precision = "bf16";
+  return request;
+}
+
 ResidentAnswer answer_of(const std::string& script, double most_s = 0) {
   const StandIn program(script);
-  return resident_in_child({.model = "any", .precision = "bf16"}, read_machine_facts(), {program.file(), most_s});
+  return resident_in_child(any_request(), read_machine_facts(), {program.file(), most_s});
 }
 
 TEST(Isolate, AnAnswerIsTheResidentBytes) {
@@ -51,8 +58,7 @@ TEST(Isolate, EveryOtherEndHasItsNameAndItsSentence) {
     EXPECT_FALSE(answer.bytes) << one.script;
   }
   EXPECT_EQ(answer_of("echo hello").ending, Ending::declined);
-  const ResidentRequest request{.model = "any", .precision = "bf16"};
-  EXPECT_EQ(resident_in_child(request, read_machine_facts(), {"/no/such/program"}).ending, Ending::declined);
+  EXPECT_EQ(resident_in_child(any_request(), read_machine_facts(), {"/no/such/program"}).ending, Ending::declined);
 }
 
 TEST(Isolate, WhatHangsIsKilledWithAllThatItStarted) {
