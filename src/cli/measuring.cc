@@ -65,7 +65,10 @@ MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::
 }
 
 MachineFacts Measuring::read_machine(const MachineOptions& machine) {
-  MachineFacts facts = read_machine_facts({.max_isa = machine.max_isa, .threads = machine.threads, .root = "/"});
+  FactsOptions wanted;
+  wanted.threads = machine.threads;
+  wanted.max_isa = machine.max_isa;
+  MachineFacts facts = read_machine_facts(wanted);
   keeping_.begin(machine_json(facts).dump());
   return facts;
 }

@@ -17,8 +17,7 @@ constexpr IdentityField identity[] = {
     {"seq", Aspect::subject},       {"threads", Aspect::subject},   {"logits", Aspect::subject},
     {"fusion", Aspect::subject},    {"casts", Aspect::subject},     {"seed", Aspect::subject},
     {"mode", Aspect::subject},      {"recompute", Aspect::subject}, {"warmup_steps", Aspect::subject},
-    {"command", Aspect::subject},   {"phase", Aspect::subject},     {"machine", Aspect::place},
-    {"build", Aspect::place},
+    {"machine", Aspect::place},     {"build", Aspect::place},
 };
 
 /// The hash of a checkpoint says more than the name under which it was found.
@@ -38,8 +37,7 @@ std::string key(const Record& record, std::span<const Aspect> aspects) {
 }
 
 /// Fields that are named only where they differ from those of a blank record.
-constexpr const char* unusual[] = {"logits",    "fusion",       "casts",   "mode",
-                                   "recompute", "warmup_steps", "command", "phase"};
+constexpr const char* unusual[] = {"logits", "fusion", "casts", "mode", "recompute", "warmup_steps"};
 
 }  // namespace
 
