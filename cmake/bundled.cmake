@@ -1,5 +1,6 @@
-# docs/handbook.md as a C++ file, so that the program carries its own text: raw literals of 8 kB, which every compiler takes.
-function(assay_bundle_text input output)
+# A text file as a C++ file with `std::string_view function()`, which `header` declares, so that the program carries its
+# own texts: raw literals of 8 kB, which every compiler takes.
+function(assay_bundle_text input output header function)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${input}")
   file(READ "${input}" rest)
   set(literals "")
@@ -9,13 +10,13 @@ function(assay_bundle_text input output)
     string(LENGTH "${piece}" taken)
     string(SUBSTRING "${rest}" ${taken} -1 rest)
     string(LENGTH "${rest}" length)
-    string(APPEND literals "R\"handbook(${piece})handbook\"\n")
+    string(APPEND literals "R\"bundled(${piece})bundled\"\n")
   endwhile()
-  file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT "#include \"text/bundled.h\"
+  file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT "#include \"@header@\"
 
 namespace assay {
 
-std::string_view bundled_text() {
+std::string_view @function@() {
   static constexpr char text[] =
 @literals@;
   return {text, sizeof(text) - 1};

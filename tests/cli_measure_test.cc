@@ -84,7 +84,7 @@ TEST_F(CliMeasure, OutputIsShownOnceOrAlwaysOrNever) {
 TEST_F(CliMeasure, PhasesThatTheProgramMarksAreRecordsOfTheirOwn) {
   const Json records = measured({"--runs", "6", "--meter", "none", "--quiet", "--", ASSAY_MARKED_LOOP});
   ASSERT_EQ(records.size(), 3u) << last_.err;
-  EXPECT_EQ(records[1].at("mode"), "phase fill");
+  EXPECT_EQ(records[1].at("mode"), "phase");
   EXPECT_EQ(records[1].at("phase"), "fill");
   const Json& sum = records[2];
   EXPECT_EQ(sum.at("phase"), "sum");

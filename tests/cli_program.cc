@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 
@@ -88,6 +89,25 @@ Outcome run_assay(const std::filesystem::path& folder, const Arguments& argument
   const TemporaryFile out(std::tmpfile());
   const TemporaryFile err(std::tmpfile());
   Outcome outcome = wait_for(start(folder, arguments, ::fileno(out.get()), ::fileno(err.get())));
+  outcome.out = content_of(out);
+  outcome.err = content_of(err);
+  return outcome;
+}
+
+Outcome run_assay_and_signal_its_child(const std::filesystem::path& folder, const Arguments& arguments, int signal) {
+  const TemporaryFile out(std::tmpfile());
+  const TemporaryFile err(std::tmpfile());
+  const pid_t parent = start(folder, arguments, ::fileno(out.get()), ::fileno(err.get()));
+  const std::string number = std::to_string(parent);
+  const std::string children = "/proc/" + number + "/task/" + number + "/children";
+  pid_t child = 0;
+  siginfo_t ended{};
+  while (!(std::ifstream(children) >> child)) {
+    if (::waitid(P_PID, static_cast<id_t>(parent), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0)
+      break;
+  }
+  if (child > 0) ::kill(child, signal);
+  Outcome outcome = wait_for(parent);
   outcome.out = content_of(out);
   outcome.err = content_of(err);
   return outcome;

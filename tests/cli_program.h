@@ -30,4 +30,7 @@ Outcome run_assay(const std::filesystem::path& folder, const Arguments& argument
 Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase,
                         int signal = SIGINT);
 
+/// Runs it and sends `signal` to the first process that it starts.
+Outcome run_assay_and_signal_its_child(const std::filesystem::path& folder, const Arguments& arguments, int signal);
+
 }  // namespace assay

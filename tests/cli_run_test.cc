@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cmath>
 #include <map>
 
@@ -171,6 +173,36 @@ TEST_F(CliRun, IsolatedRowsTellTheirResidentMemory) {
     EXPECT_GT(resident, record.at("peak_bytes").get<double>());
     EXPECT_LT(resident, record.at("peak_bytes").get<double>() + 64 * 1024 * 1024);
   }
+}
+
+TEST_F(CliRun, ACellWhoseProcessDiesIsARowAndTheRunGoesOn) {
+  if (!fs::exists(fmt::format("/proc/self/task/{}/children", ::getpid()))) GTEST_SKIP() << "no list of children here";
+  const std::vector<std::pair<int, std::string>> deaths = {
+      {SIGSEGV, "its process died of SIGSEGV"}, {SIGKILL, "its process was killed (SIGKILL): memory ran out, likely"}};
+  for (const auto& [signal, reason] : deaths) {
+    const Outcome outcome = run_assay_and_signal_its_child(
+        folder_.path(),
+        {"bench", "model", "--rounds", "1", "--seconds", "0.05", "--seq", "8", "--quality", "none", "--precision",
+         "int8-weights", "--isolate", "--json", "out.json"},
+        signal);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("crashed: " + reason), std::string::npos) << outcome.out;
+    const Json records = records_of("out.json");
+    ASSERT_EQ(records.size(), 2U);
+    EXPECT_EQ(records[0].at("status"), "crashed");
+    EXPECT_TRUE(records[0].at("reason").get<std::string>().starts_with(reason)) << records[0].at("reason");
+    EXPECT_EQ(records[0].at("samples"), 0);
+    EXPECT_EQ(records[1].at("status"), "ok");
+    EXPECT_EQ(records[1].at("samples"), 1);
+  }
+}
+
+TEST_F(CliRun, ACellWhoseProcessTakesTooLongIsARow) {
+  const Outcome outcome = bench({"--precision", "fp32", "--isolate", "--trial-seconds", "0.001", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json record = records_of("out.json").at(0);
+  EXPECT_EQ(record.at("status"), "too_slow") << "a process needs longer than that to start";
+  EXPECT_EQ(record.at("reason"), "its process gave no answer within 0.001 s: it hung, or is too slow");
 }
 
 /// Largest difference over largest magnitude.

@@ -54,7 +54,11 @@ void add_grid_options(CLI::App& command, Options& options) {
       "do not add fp32 where it is not asked for");
   command.add_flag_callback(
       "--isolate", [&request] { request.isolate = Isolate::yes; },
-      "measure each row's resident memory in a process of its own");
+      "try each cell in a process of its own first: one that dies or hangs becomes a row; gives resident memory too");
+  command
+      .add_option("--trial-seconds", request.trial_seconds,
+                  "what such a process may take (default: 20 times --seconds, at least 300)")
+      ->check(between(0.001, 1e6));
   add_logits_option(command, request.engine);
 }
 

@@ -77,7 +77,9 @@ void add_models(CLI::App& program, Action& action);
 void add_probe(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_pull(CLI::App& program, Action& action);
+void add_report(CLI::App& program, Action& action);
 void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
+void add_study(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_train_benchmark(CLI::App& program, Action& action);  ///< `train`, where --benchmark is given.

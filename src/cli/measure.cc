@@ -16,8 +16,8 @@ struct Options {
   std::vector<std::string> command;
   std::vector<std::string> others;
   MachineOptions machine;
-  StoreOptions store;
   OutputFiles files;
+  StoreOptions store;
 };
 
 void add_program_options(CLI::App& command, Options& options) {
@@ -43,8 +43,8 @@ void add_program_options(CLI::App& command, Options& options) {
 
 /// Peaks are measured only for a claim: that takes some seconds.
 MachineFacts facts_of(const Options& options, Measuring& measuring) {
-  return options.request.flops ? measuring.probe_machine(options.machine, "cpu")
-                               : measuring.read_machine(options.machine);
+  if (options.request.flops) return measuring.probe_machine(options.machine, "cpu");
+  return measuring.read_machine(options.machine);
 }
 
 int run(Options& options) {

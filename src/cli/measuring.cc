@@ -65,10 +65,7 @@ MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::
 }
 
 MachineFacts Measuring::read_machine(const MachineOptions& machine) {
-  FactsOptions wanted;
-  wanted.threads = machine.threads;
-  wanted.max_isa = machine.max_isa;
-  MachineFacts facts = read_machine_facts(wanted);
+  MachineFacts facts = read_machine_facts({.max_isa = machine.max_isa, .threads = machine.threads, .root = "/"});
   keeping_.begin(machine_json(facts).dump());
   return facts;
 }

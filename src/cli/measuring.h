@@ -41,7 +41,7 @@ class Measuring {
   explicit Measuring(StoreOptions store);
   /// Facts of this machine with its rates, which are measured where no cache has them; sets the threads.
   MachineFacts probe_machine(const MachineOptions& machine, const std::string& device);
-  /// The same without its rates, at once.
+  /// The same without rates, and without measuring anything.
   MachineFacts read_machine(const MachineOptions& machine);
   BenchCallbacks callbacks();
   /// The work succeeded: clears the progress, and prints what waited.

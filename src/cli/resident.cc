@@ -1,11 +1,26 @@
 #include <fmt/format.h>
 
+#include <new>
+
 #include "base/json.h"
 #include "cli/cli.h"
 #include "experiments/isolate.h"
 #include "experiments/probe_cache.h"
 
 namespace assay {
+namespace {
+
+/// That memory ran out is an answer too: whoever asks makes a row of it.
+Json answer(const ResidentRequest& request, const MachineFacts& facts) {
+  try {
+    const ResidentBytes bytes = measure_resident(request, facts);
+    return Json::object({{"resident_bytes", bytes.peak}, {"program_bytes", bytes.program}});
+  } catch (const std::bad_alloc&) {
+    return Json::object({{"out_of_memory", "the system refused its process an allocation"}});
+  }
+}
+
+}  // namespace
 
 void add_resident(CLI::App& program, Action& action) {
   struct Options {
@@ -27,6 +42,8 @@ void add_resident(CLI::App& program, Action& action) {
   static const std::map<std::string, Recompute> recomputes = {
       {"none", Recompute::none}, {"attention", Recompute::attention}, {"block", Recompute::block}};
   add_choice(command, "--recompute", request.recompute, recomputes, "training: what the backward computes again");
+  command.add_flag_callback(
+      "--leave-emulated", [&request] { request.emulated = Emulated::left_out; }, "do not run what is emulated here");
   add_logits_option(command, request.engine);
   add_engine_options(command, request.engine);
   add_model_options(command, request.model_options);
@@ -38,8 +55,7 @@ void add_resident(CLI::App& program, Action& action) {
         facts.peaks.clear();
         load_measurements(facts, options->measured);
       }
-      const ResidentBytes bytes = measure_resident(options->request, facts);
-      fmt::print("{}\n", Json{{"resident_bytes", bytes.peak}, {"program_bytes", bytes.program}}.dump());
+      fmt::print("{}\n", answer(options->request, facts).dump());
       return 0;
     };
   });

@@ -148,10 +148,23 @@ std::vector<Record> kept_cell(Entry& entry, const Run& run, std::vector<Record> 
   return run.kept.cell(blanks);
 }
 
+/// Shapes that the resumed run has not measured; none after an interrupt.
+std::vector<Extent> open_shapes(Entry& entry, const Run& run, const BenchGroup& group) {
+  std::vector<Extent> shapes;
+  for (const std::int64_t batch : run.request.batches) {
+    for (const std::int64_t seq : run.request.seqs) {
+      const bool is_open = !stopped(run.callbacks) && kept_cell(entry, run, group.blanks({batch, seq})).empty();
+      if (is_open) shapes.push_back({batch, seq});
+    }
+  }
+  return shapes;
+}
+
 std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& run,
                                 const std::vector<Contender>& together, const std::vector<Record>& before) {
   BenchGroup group(entry.model, run.facts, context);
   group.open(together, blank_record(entry.model, run.request, run.facts));
+  if (run.request.isolate == Isolate::yes) group.try_apart(open_shapes(entry, run, group));
   std::vector<Record> measured;
   for (const std::int64_t batch : run.request.batches) {
     for (const std::int64_t seq : run.request.seqs) {
@@ -167,7 +180,6 @@ std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& 
   }
   const bool scores = std::any_of(measured.begin(), measured.end(), wants_score);
   if (scores && !stopped(run.callbacks)) group.score(entry.data, measured);
-  if (run.request.isolate == Isolate::yes) group.isolate(measured);
   return measured;
 }
 

@@ -16,7 +16,7 @@
 namespace assay {
 
 enum class QualityMode : std::uint8_t { automatic, none };
-/// Whether resident memory is measured in a process of its own for each record.
+/// Whether each cell is run once in a process of its own before it is timed in this one.
 enum class Isolate : std::uint8_t { no, yes };
 enum class Emulated : std::uint8_t { left_out, included };
 /// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
@@ -35,11 +35,13 @@ struct BenchRequest {
   QualityMode quality = QualityMode::automatic;
   Emulated emulated = Emulated::left_out;
   Isolate isolate = Isolate::no;
+  double trial_seconds = 0;  ///< What a cell's own process may take; 0: see trial_limit_s.
   Baseline baseline = Baseline::added;
   EngineOptions engine;
   ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
   EnergyRequest energy;
   std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
+  std::filesystem::path trial_program = "/proc/self/exe";  ///< Runs a cell for itself; a stand-in in tests.
 };
 
 /// Where the facts come from; asked for once the request has been found sound, since measuring them takes seconds.

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "experiments/bench_record.h"
-#include "experiments/isolate.h"
 #include "experiments/random_ids.h"
 #include "quality/compare.h"
 
@@ -57,6 +56,25 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Record& bl
   }
 }
 
+/// Before anything is packed here, so that a trial has the memory for itself.
+void BenchGroup::try_apart(const std::vector<Extent>& extents) {
+  for (const Extent extent : extents) {
+    for (Member& member : members_) {
+      if (!member.instance) continue;
+      if (callbacks_.progress)
+        callbacks_.progress(fmt::format("{} {} {} x {}: in a process of its own", model_.name, member.blank.precision,
+                                        extent.batch, extent.seq),
+                            0);
+      ResidentRequest request = trial_request(model_, request_, extent);
+      request.precision = member.contender.precision;
+      request.engine.overrides = member.contender.overrides;
+      ResidentAnswer answer = resident_in_child(request, facts_, {request_.trial_program, trial_limit_s(request_)});
+      if (callbacks_.interrupted != nullptr && callbacks_.interrupted->load()) return;
+      member.trials.push_back({extent, std::move(answer)});
+    }
+  }
+}
+
 std::vector<Record> BenchGroup::blanks(Extent extent) const {
   std::vector<Record> all;
   for (const Member& member : members_) {
@@ -78,6 +96,9 @@ void BenchGroup::account(const Instance* own, std::int64_t arenas) {
 
 std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Record& record) {
   if (!member.instance) return nullptr;
+  const ResidentAnswer* trial = find_trial(member.trials, extent);
+  if (trial != nullptr) record_trial(*trial, record);
+  if (record.status != Status::ok) return nullptr;
   try {
     const double before_s = now_s();
     auto plan = std::make_unique<Plan>(*member.instance, PlanOptions{extent, false, {"logits"}});
@@ -85,7 +106,10 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
     record.flops = model_flops(model_, request_.engine.program, extent);
     describe_plan(*plan, *member.instance, facts_, record);
     const LedgerRow* emulated = emulated_row(record.ledger);
-    if (emulated == nullptr || request_.emulated == Emulated::included) return plan;
+    if (emulated == nullptr || request_.emulated == Emulated::included) {
+      if (trial != nullptr) say_declined(*trial, record);
+      return plan;
+    }
     record.status = Status::emulated;
     record.reason = fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.precision,
                                 emulated->operation, name(emulated->operand), emulated->evidence);
@@ -98,6 +122,11 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
     record.reason = e.what();
   }
   return nullptr;
+}
+
+void BenchGroup::say_declined(const ResidentAnswer& trial, const Record& record) const {
+  if (trial.ending != Ending::declined || !callbacks_.say) return;
+  callbacks_.say(fmt::format("{} {}: timed without a trial: {}", record.model, record.precision, trial.fault));
 }
 
 BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& records) {
@@ -213,26 +242,6 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
     const Quality* baseline = names[0] == record.baseline ? &evaluation.qualities[0] : nullptr;
     const auto index = static_cast<std::size_t>(found - names.begin());
     record_quality(model_, data, {evaluation, baseline, evaluation.qualities[index]}, record);
-  }
-}
-
-void BenchGroup::isolate(std::vector<Record>& records) {
-  for (Member& member : members_) member.instance.reset();
-  for (Record& record : records) {
-    const auto member = std::find_if(members_.begin(), members_.end(),
-                                     [&](const Member& one) { return one.blank.precision == record.precision; });
-    const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
-    if (stopped || member == members_.end() || record.status != Status::ok || record.resident_bytes) continue;
-    if (callbacks_.progress)
-      callbacks_.progress(fmt::format("{} {}: resident memory", record.model, record.precision), 0);
-    ResidentRequest request{
-        record.model, member->contender.precision, {record.batch, record.seq}, request_.engine, request_.model_options};
-    request.engine.overrides = member->contender.overrides;
-    const ResidentAnswer answer = resident_in_child(request, facts_);
-    record.resident_bytes = answer.bytes;
-    if (!answer.bytes && callbacks_.say) {
-      callbacks_.say(fmt::format("{} {}: resident memory: {}", record.model, record.precision, answer.fault));
-    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiments/bench.h"
+#include "experiments/bench_trial.h"
 #include "experiments/quality_data.h"
 #include "measure/sampling.h"
 #include "results/record.h"
@@ -34,6 +35,9 @@ class BenchGroup {
 
   /// Makes the instances. A precision that cannot be had keeps its reason and becomes a row in every cell.
   void open(const std::vector<Contender>& contenders, const Record& blank);
+  /// Runs each precision once at these shapes in a process of its own. One that dies there, hangs or runs out of memory
+  /// is not run in this process: its row says why.
+  void try_apart(const std::vector<Extent>& extents);
   /// A record for each precision at that shape, with nothing but what is known before it runs.
   std::vector<Record> blanks(Extent extent) const;
   /// Times all instances at that shape, interleaved. Appends one record a precision. `later_s`: what the cells after
@@ -42,8 +46,6 @@ class BenchGroup {
   /// Scores all instances and writes the figures into this group's records among `records`. What memory or kernels
   /// lack for it becomes their quality_status: what was timed stays.
   void score(const QualityData& data, std::vector<Record>& records) const;
-  /// Frees the instances, then measures the resident memory of each of this group's rows in a process of its own.
-  void isolate(std::vector<Record>& records);
 
  private:
   struct Member {
@@ -51,6 +53,7 @@ class BenchGroup {
     Record blank;
     std::unique_ptr<Instance> instance;  ///< Null where the precision cannot be had: see blank.status.
     bool is_packed = false;              ///< A plan has packed its weights already.
+    std::vector<Trial> trials = {};      ///< Of shapes that were tried.
   };
   /// Plans of one cell, and the records that they stand for.
   struct Cell {
@@ -59,6 +62,7 @@ class BenchGroup {
     std::vector<Subject> subjects;
   };
   std::unique_ptr<Plan> make_plan(Member& member, Extent extent, Record& record);
+  void say_declined(const ResidentAnswer& trial, const Record& record) const;
   Cell plan_cell(Extent extent, std::vector<Record>& records);
   SamplingOptions sampling_options(Extent extent, double later_s) const;
   std::string why_not_scored(const QualityData& data) const;

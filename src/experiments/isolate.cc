@@ -1,7 +1,9 @@
 #include "experiments/isolate.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -17,18 +19,56 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ResidentAnswer read_answer(const CommandResult& result) {
-  const std::string line = last_line(result.output);
-  if (result.exit_code == 128 + SIGKILL)
-    return {std::nullopt, 0, "the process was killed; memory ran out, or somebody did"};
-  if (result.exit_code > 128)
-    return {std::nullopt, 0, fmt::format("the process ended by signal {}", result.exit_code - 128)};
-  if (result.exit_code != 0) return {std::nullopt, 0, line.empty() ? "the process could not start" : line};
+ResidentAnswer without_bytes(Ending ending, const std::string& fault) {
+  return {std::nullopt, 0, ending, fault};
+}
+
+std::string signal_name(int signal) {
+  const char* short_name = ::sigabbrev_np(signal);
+  return short_name != nullptr ? fmt::format("SIG{}", short_name) : fmt::format("signal {}", signal);
+}
+
+ResidentAnswer parse_answer(const std::string& line) {
   try {
     const Json json = parse_json(line, "resident");
-    return {json.at("resident_bytes").get<std::int64_t>(), json.at("program_bytes").get<std::int64_t>(), {}};
+    if (json.contains("out_of_memory"))
+      return without_bytes(Ending::out_of_memory, json.at("out_of_memory").get<std::string>());
+    return {json.at("resident_bytes").get<std::int64_t>(),
+            json.at("program_bytes").get<std::int64_t>(),
+            Ending::answered,
+            {}};
   } catch (const std::exception& e) {
-    return {std::nullopt, 0, fmt::format("the process said something else: {}", e.what())};
+    return without_bytes(Ending::declined, fmt::format("its process said something else: {}", e.what()));
+  }
+}
+
+ResidentAnswer read_death(int exit_code, const std::string& line) {
+  if (exit_code == 128 + SIGKILL)
+    return without_bytes(Ending::crashed, "its process was killed (SIGKILL): memory ran out, likely, or somebody did");
+  if (exit_code > 128)
+    return without_bytes(Ending::crashed, fmt::format("its process died of {}", signal_name(exit_code - 128)));
+  const char* kind = exit_code == static_cast<int>(ExitCode::defect) ? "a defect" : "a code that is none of ours";
+  return without_bytes(Ending::crashed, fmt::format("its process ended with {} (exit code {}): {}", kind, exit_code,
+                                                    line.empty() ? "it said nothing" : line));
+}
+
+ResidentAnswer read_answer(const CommandResult& result, double most_s) {
+  constexpr int not_started = 127;
+  const std::string line = last_line(result.output);
+  if (result.overran) {
+    return without_bytes(Ending::hung,
+                         fmt::format("its process gave no answer within {:g} s: it hung, or is too slow", most_s));
+  }
+  switch (result.exit_code) {
+    case static_cast<int>(ExitCode::ok):
+      return parse_answer(line);
+    case static_cast<int>(ExitCode::user):
+    case static_cast<int>(ExitCode::lacking):
+      return without_bytes(Ending::declined, line);
+    case not_started:
+      return without_bytes(Ending::declined, "its process could not start");
+    default:
+      return read_death(result.exit_code, line);
   }
 }
 
@@ -38,9 +78,16 @@ ResidentMemory resident_memory() {
   return *memory;
 }
 
+bool emulates(const Plan& plan) {
+  const Ledger ledger = plan.ledger();
+  return std::any_of(ledger.rows.begin(), ledger.rows.end(),
+                     [](const LedgerRow& row) { return row.verdict == Verdict::emulated; });
+}
+
 void run_forward(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const auto instance = make_instance(model, request.precision, request.engine, facts);
   Plan plan(*instance, {request.extent, false, {"logits"}});
+  if (request.emulated == Emulated::left_out && emulates(plan)) fail_lacking("{}: emulated here", request.precision);
   plan.set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
   plan.run();
 }
@@ -113,22 +160,24 @@ std::vector<std::string> resident_arguments(const ResidentRequest& request) {
                                     "--seed",      std::to_string(request.model_options.seed)};
   if (!request.engine.overrides.empty()) words.insert(words.end(), {"--with", request.engine.overrides});
   const CheckpointOptions& checkpoint = request.model_options.checkpoint;
+  if (request.emulated == Emulated::left_out) words.emplace_back("--leave-emulated");
   if (checkpoint.unused == Unused::allowed) words.emplace_back("--allow-unused");
   if (checkpoint.nonfinite == Nonfinite::allowed) words.emplace_back("--allow-nonfinite");
   words.insert(words.end(), {"--", request.model});  // A model's name may begin with a dash.
   return words;
 }
 
-ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts, const fs::path& program) {
+ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts,
+                                 const ResidentProgram& program) {
   const ScratchFolder folder = make_folder("assay-resident");
   const fs::path measured = *folder.get() / "machine.json";
   write_file_atomically(measured, machine_json(facts).dump());
-  Command command{{program.string(), "resident", "--machine", measured.string()}, *folder.get()};
+  Command command{{program.file.string(), "resident", "--machine", measured.string()}, *folder.get(), program.most_s};
   command.words.insert(command.words.end(), {"--threads", std::to_string(facts.threads)});
   if (!facts.cap.empty()) command.words.insert(command.words.end(), {"--max-isa", facts.cap});
   const std::vector<std::string> rest = resident_arguments(request);
   command.words.insert(command.words.end(), rest.begin(), rest.end());
-  return read_answer(run_held(command));
+  return read_answer(run_held(command), program.most_s);
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/handle.h"
+#include "experiments/bench.h"
 #include "experiments/training_step.h"
 #include "hub/command.h"
 
@@ -20,6 +21,7 @@ struct ResidentRequest {
   ModelOptions model_options = {};
   RunMode mode = RunMode::infer;
   Recompute recompute = Recompute::none;  ///< Training.
+  Emulated emulated = Emulated::included;
 };
 
 struct ResidentBytes {
@@ -28,20 +30,37 @@ struct ResidentBytes {
 };
 
 /// Makes the instance and its plan, runs it once on random ids (in training a whole step), and gives this process's
-/// resident bytes. Throws what its parts throw; Error(lacking) where the system does not tell.
+/// resident bytes. Throws what its parts throw; Error(lacking) where the system does not tell, or where operations are
+/// emulated and those are left out.
 ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts);
+
+/// How the process of a row ended.
+enum class Ending : std::uint8_t {
+  answered,       ///< With its resident bytes.
+  declined,       ///< It could not start, or said in words what is lacking or mistaken.
+  out_of_memory,  ///< The system refused an allocation.
+  crashed,        ///< Of a signal, a defect, or with a code that is none of ours.
+  hung            ///< No answer in time; it was killed.
+};
 
 struct ResidentAnswer {
   std::optional<std::int64_t> bytes;  ///< The peak.
   std::int64_t program_bytes = 0;
+  Ending ending = Ending::answered;
   std::string fault;  ///< A sentence where `bytes` is absent.
+};
+
+/// What runs a row, and for how long at most.
+struct ResidentProgram {
+  std::filesystem::path file = "/proc/self/exe";
+  double most_s = 0;  ///< It is killed after so long; 0: never.
 };
 
 /// measure_resident in a child: `program` with the hidden subcommand `resident`, told the facts of this process so that
 /// both choose the same kernels. What happens to the child is in the answer; an interrupt ends it and is raised again
 /// here.
 ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts,
-                                 const std::filesystem::path& program = "/proc/self/exe");
+                                 const ResidentProgram& program = {});
 
 /// A folder for what commands write; gone with the handle.
 void remove_folder(const std::filesystem::path* folder);

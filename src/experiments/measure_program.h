@@ -27,7 +27,7 @@ struct MeasureRequest {
 
 /// Times whole programs from before their start until they have ended, interleaved round by round as bench does it,
 /// with processor time, peak memory, energy and the phases that they mark themselves (measure/markers.h). A record a
-/// command, mode "program", then a record a phase of it, mode "phase NAME". `facts` is asked for peaks where flops are
+/// command, mode "program", then a record a phase of it, mode "phase". `facts` is asked for peaks where flops are
 /// claimed, so that the physics gate can judge the claim.
 ///
 /// Throws a user error, with the end of its output on stderr before, where a program cannot be started or fails.

@@ -63,7 +63,7 @@ Record blank(const MeasuredProgram& program) {
   record.mode = "program";
   record.command = program.runs.command().text;
   record.weights = record.logits = record.fusion = record.casts = record.stored_dtype = "-";
-  record.precision = "-";
+  record.precision = program.series.name;
   record.baseline = program.baseline.name;
   record.seed = program.request.seed;
   record.machine = fmt::format("{}, {} cores", program.facts.processor, program.facts.cores);
@@ -147,7 +147,7 @@ Record phase_record(const MeasuredProgram& program, const std::string& phase, co
   const PhaseSums sums = sums_of(program, phase);
   Record record = whole;
   clear_whole(record);
-  record.mode = "phase " + phase;  // Part of the identity of a measurement.
+  record.mode = "phase";
   record.phase = phase;
   record.batch = std::max<std::int64_t>(1, std::llround(sums.items / static_cast<double>(sums.spans)));
   record.raw_ms = sums.raw_ms;

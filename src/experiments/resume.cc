@@ -27,6 +27,7 @@ std::string settings_of(const BenchRequest& request) {
                             {"quality", static_cast<int>(request.quality)},
                             {"emulated", static_cast<int>(request.emulated)},
                             {"isolate", static_cast<int>(request.isolate)},
+                            {"trial_seconds", request.trial_seconds},
                             {"baseline", static_cast<int>(request.baseline)},
                             {"with", request.engine.overrides},
                             {"unused", static_cast<int>(checkpoint.unused)},

@@ -3,30 +3,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/markup.h"
+
 namespace assay {
 
 /// Text with what SVG and HTML read as markup escaped.
 inline std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
+  return markup_text(text);
 }
 
 }  // namespace assay

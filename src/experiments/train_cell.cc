@@ -56,6 +56,7 @@ void run_step(const TrainCell& cell, Variant& variant) {
   const auto number = static_cast<std::int64_t>(variant.steps.size());
   StepSample& sample = variant.steps.emplace_back();
   sample.before = read_counters(cell.request.root);
+  sample.begin_s = now_s();
   sample.readings[0] = read(cell);
   variant.trainer->forward();
   sample.readings[1] = read(cell);
@@ -63,6 +64,7 @@ void run_step(const TrainCell& cell, Variant& variant) {
   sample.readings[2] = parts == StepParts::forward ? sample.readings[1] : read(cell);
   if (parts == StepParts::whole) variant.trainer->update(number);
   sample.readings[3] = parts == StepParts::whole ? read(cell) : sample.readings[2];
+  sample.end_s = now_s();
   sample.after = read_counters(cell.request.root);
   sample.frequency_mhz = read_frequency_mhz(cell.request.root);
   sample.temperature_c = read_temperature_c(cell.request.root);

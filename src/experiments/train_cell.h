@@ -25,7 +25,9 @@ constexpr std::size_t step_phases = 3;
 
 /// What was read of one step. A phase that the options leave out ends when it begins.
 struct StepSample {
-  std::array<Reading, step_phases + 1> readings;  ///< Before the step, and after each phase.
+  double begin_s = 0;  ///< The step by readings of its own, outside those of the phases.
+  double end_s = 0;
+  std::array<Reading, step_phases + 1> readings;  ///< Before the first phase, and after each.
   Counters before;
   Counters after;
   std::optional<double> frequency_mhz;  ///< After it.
@@ -33,7 +35,7 @@ struct StepSample {
 
   double phase_ms(std::size_t phase) const { return (readings[phase + 1].at_s - readings[phase].at_s) * 1e3; }
   double phase_j(std::size_t phase) const { return readings[phase + 1].joules - readings[phase].joules; }
-  double step_ms() const { return (readings.back().at_s - readings.front().at_s) * 1e3; }
+  double step_ms() const { return (end_s - begin_s) * 1e3; }
   double step_j() const { return readings.back().joules - readings.front().joules; }
 };
 

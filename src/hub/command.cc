@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 
 #include "base/clock.h"
@@ -91,14 +92,34 @@ pid_t spawn(const Command& command, const std::string& log) {
   return error == 0 ? process : 0;
 }
 
-int wait_for(pid_t process) {
-  running_group.store(process);
-  if (pending_signal.load() != 0) kill_running();  // It came between the start and the line above.
+int wait_to_the_end(pid_t process) {
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
-  running_group.store(0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Whether it still runs after so long. A process that has ended stays to be waited for.
+bool runs_after(pid_t process, double most_s) {
+  constexpr timespec pause = {0, 5'000'000};
+  const double end_s = now_s() + most_s;
+  siginfo_t ended{};
+  while (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0) {
+    if (now_s() >= end_s) return true;
+    ::nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+CommandResult wait_for(pid_t process, double most_s) {
+  running_group.store(process);
+  if (pending_signal.load() != 0) kill_running();  // It came between the start and the line above.
+  CommandResult result;
+  result.overran = most_s > 0 && runs_after(process, most_s);
+  if (result.overran) kill_running();
+  result.exit_code = wait_to_the_end(process);
+  running_group.store(0);
+  return result;
 }
 
 std::string tail_of(const std::filesystem::path& log) {
@@ -143,9 +164,10 @@ CommandResult run_command(const Command& command) {
   const double begin_s = now_s();
   const pid_t process = spawn(command, log.string());
   if (process == 0) return {127, ""};
-  const int exit_code = wait_for(process);
-  const double wall_s = now_s() - begin_s;
-  return {exit_code, tail_of(log), wall_s};
+  CommandResult result = wait_for(process, command.most_s);
+  result.wall_s = now_s() - begin_s;
+  result.output = tail_of(log);
+  return result;
 }
 
 }  // namespace assay

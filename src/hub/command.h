@@ -20,12 +20,14 @@ void throw_if_interrupted(const std::string& what);
 struct Command {
   std::vector<std::string> words;  ///< Program (looked up on PATH) and arguments; no shell sees them.
   std::filesystem::path folder;    ///< An existing one, for its log and as its TMPDIR.
+  double most_s = 0;               ///< It is killed after so long; 0: never.
 };
 
 struct CommandResult {
-  int exit_code = 0;   ///< 127 where the program was not found or could not start; 128 + signal where one ended it.
-  std::string output;  ///< The last 16 kB of stdout and stderr together.
-  double wall_s = 0;   ///< From its start to its end.
+  int exit_code = 0;     ///< 127 where the program was not found or could not start; 128 + signal where one ended it.
+  std::string output;    ///< The last 16 kB of stdout and stderr together.
+  double wall_s = 0;     ///< From its start to its end.
+  bool overran = false;  ///< It was killed after `most_s`.
 };
 
 /// Runs it to its end, in a process group of its own, its input empty. Throws a user error where the log cannot be

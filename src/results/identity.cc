@@ -17,7 +17,8 @@ constexpr IdentityField identity[] = {
     {"seq", Aspect::subject},       {"threads", Aspect::subject},   {"logits", Aspect::subject},
     {"fusion", Aspect::subject},    {"casts", Aspect::subject},     {"seed", Aspect::subject},
     {"mode", Aspect::subject},      {"recompute", Aspect::subject}, {"warmup_steps", Aspect::subject},
-    {"machine", Aspect::place},     {"build", Aspect::place},
+    {"command", Aspect::subject},   {"phase", Aspect::subject},     {"machine", Aspect::place},
+    {"build", Aspect::place},
 };
 
 /// The hash of a checkpoint says more than the name under which it was found.
@@ -37,7 +38,8 @@ std::string key(const Record& record, std::span<const Aspect> aspects) {
 }
 
 /// Fields that are named only where they differ from those of a blank record.
-constexpr const char* unusual[] = {"logits", "fusion", "casts", "mode", "recompute", "warmup_steps"};
+constexpr const char* unusual[] = {"logits",    "fusion",       "casts",   "mode",
+                                   "recompute", "warmup_steps", "command", "phase"};
 
 }  // namespace
 

@@ -88,7 +88,7 @@ TEST(Identity, BelongsToAVersionOfTheStore) {
   for (const IdentityField& field : identity_fields()) names += std::string(field.name) + " ";
   EXPECT_EQ(names,
             "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
-            "warmup_steps machine build ");
+            "warmup_steps command phase machine build ");
   EXPECT_EQ(store_version, 2);
 }
 

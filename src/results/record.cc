@@ -10,7 +10,8 @@
 namespace assay {
 namespace {
 
-constexpr std::array status_names = {"ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted"};
+constexpr std::array<const char*, status_kinds> status_names = {"ok",       "oom",        "too_slow",    "unsupported",
+                                                                "emulated", "impossible", "interrupted", "crashed"};
 
 std::vector<const LedgerRow*> working_rows(const Record& record) {
   std::vector<const LedgerRow*> rows;

@@ -13,13 +13,15 @@ namespace assay {
 /// What became of a cell of the grid.
 enum class Status : std::uint8_t {
   ok,
-  oom,          ///< Would not fit into memory; not started.
-  too_slow,     ///< The first run alone took longer than allowed.
+  oom,          ///< Would not fit into memory: not started, or the system refused it.
+  too_slow,     ///< The first run alone took longer than allowed, or its process gave no answer in time.
   unsupported,  ///< This build or machine has no such device or kernel.
   emulated,     ///< Left out: no instruction for this dtype here.
   impossible,   ///< Measured, and beyond what physics allows: the number is wrong.
-  interrupted   ///< Ctrl-C before it had samples.
+  interrupted,  ///< Ctrl-C before it had samples.
+  crashed       ///< Its process died; not run in this one.
 };
+inline constexpr int status_kinds = static_cast<int>(Status::crashed) + 1;
 const char* name(Status status);
 std::optional<Status> parse_status(std::string_view text);
 

@@ -56,7 +56,7 @@ struct TypeOf {
   OrderedJson operator()(std::int64_t Record::*) const { return of_type("integer"); }
   OrderedJson operator()(Status Record::*) const {
     const auto status = [](int i) { return name(static_cast<Status>(i)); };
-    return enumeration(status, static_cast<int>(Status::interrupted) + 1);
+    return enumeration(status, status_kinds);
   }
   OrderedJson operator()(std::optional<std::string> Record::*) const { return nullable("string"); }
   OrderedJson operator()(std::optional<std::int64_t> Record::*) const { return nullable("integer"); }

@@ -1,0 +1,56 @@
+#include "cli/study.h"
+
+#include "cli/report_files.h"
+#include "report/paper.h"
+
+namespace assay {
+namespace {
+
+enum class Study : std::uint8_t { inference, language_model };
+
+struct Options {
+  Study study = Study::inference;
+  StudyRequest request;
+  ReportFiles files;
+  StoreOptions store;
+};
+
+int run(const Options& options) {
+  check_files(options.files);
+  Measuring measuring(options.store);
+  const StudyResult result = options.study == Study::inference ? study_inference(options.request, measuring)
+                                                               : study_language_model(options.request, measuring);
+  measuring.finish();
+  const std::string title =
+      options.study == Study::inference ? "A study of inference" : "A study of training a language model";
+  write_files(options.files, result.sources, result.sections, title);
+  if (options.files.empty()) print(markdown_paper(result.sources, result.sections, title));
+  return measuring.exit_code();
+}
+
+}  // namespace
+
+void add_study(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("study", "Run a whole study, as such are published, and report it on one page");
+  command.footer(
+      "examples:\n  assay study inference --html inference.html\n"
+      "  assay study language-model --quick --html training.html");
+  static const std::map<std::string, Study> studies = {{"inference", Study::inference},
+                                                       {"language-model", Study::language_model}};
+  add_choice(command, "study", options->study, studies, "which one")->required();
+  StudyRequest& request = options->request;
+  command.add_option("--models", request.models, "comma-separated, in place of the study's own")->delimiter(',');
+  command.add_option("--data", request.data, "inference: text, labelled .tsv, or a folder of .npy arrays");
+  command.add_option("--seconds", request.seconds, "budget of each row (default: by the study)")
+      ->check(between(0.01, 1e6));
+  command.add_flag_callback(
+      "--quick", [&request] { request.length = StudyLength::quick; }, "the smallest of everything, under a minute");
+  add_report_options(command, options->files);
+  add_store_option(command, options->store);
+  add_machine_options(command, request.machine);
+  command.callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace assay

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/study.h"
+#include "experiments/accumulate.h"
+#include "experiments/attention.h"
+#include "experiments/autocast.h"
+#include "experiments/memory.h"
+#include "experiments/train_benchmark.h"
+#include "report/training_table.h"
+
+namespace assay {
+namespace {
+
+bool is_quick(const StudyRequest& request) {
+  return request.length == StudyLength::quick;
+}
+
+double budget_s(const StudyRequest& request, double quick_s, double full_s) {
+  if (request.seconds > 0) return request.seconds;
+  return is_quick(request) ? quick_s : full_s;
+}
+
+std::vector<std::string> models_of(const StudyRequest& request, std::vector<std::string> quick,
+                                   std::vector<std::string> full) {
+  if (!request.models.empty()) return request.models;
+  return is_quick(request) ? std::move(quick) : std::move(full);
+}
+
+TrainBenchmarkRequest training_request(const StudyRequest& request) {
+  TrainBenchmarkRequest training;
+  training.models =
+      models_of(request, {"cs336-small"}, {"cs336-small", "cs336-medium", "cs336-large", "cs336-xl", "cs336-2.7b"});
+  training.precisions = {"fp32", "mixed-bf16"};
+  training.batches = {is_quick(request) ? 1 : 4};
+  training.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512, 1024};
+  training.warmups = {is_quick(request) ? 1 : 5};
+  training.steps = is_quick(request) ? 2 : 10;
+  training.seconds = budget_s(request, 30, 120);
+  return training;
+}
+
+ReportSection training_section(const Document& document) {
+  ReportSection section;
+  section.title = "Training steps over sizes and contexts";
+  section.tables = markdown_tables(training_markdown(document.records));
+  for (ReportTable& table : section.tables) table.caption = "Forward, backward and update of a training step, ms";
+  return section;
+}
+
+ReportSection attention_section(const StudyRequest& request, const FactsSource& facts,
+                                const BenchCallbacks& callbacks) {
+  AttentionRequest attention_request;
+  attention_request.seconds = budget_s(request, 0.3, 5);
+  attention_request.causal = true;
+  if (is_quick(request)) {
+    attention_request.batch = 1;
+    attention_request.head_dims = {16};
+    attention_request.seqs = {64, 128};
+    attention_request.repetitions = 3;
+  }
+  const AttentionResult result = attention(attention_request, facts, callbacks);
+  ReportSection section;
+  section.title = "Attention alone, naive and fused";
+  section.tables = markdown_tables(attention_markdown(attention_request, result));
+  section.paragraphs = attention_notes(result);
+  return section;
+}
+
+ReportSection memory_section(const StudyRequest& request, const MachineFacts& facts) {
+  MemoryRequest memory_request;
+  memory_request.model = models_of(request, {"cs336-small"}, {"cs336-small"}).front();
+  memory_request.precisions = {"fp32", "mixed-bf16"};
+  memory_request.mode = RunMode::train;
+  memory_request.batch = is_quick(request) ? 1 : 4;
+  memory_request.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512};
+  ReportSection section;
+  section.title = "Memory of a training step, predicted";
+  section.listings = {memory_text(memory_study(memory_request, facts))};
+  return section;
+}
+
+ReportSection accumulate_section() {
+  AccumulateRequest request;
+  const std::vector<AccumulateRow> rows = accumulate(request);
+  ReportSection section;
+  section.title = fmt::format("{} added {} times", request.addend, request.count);
+  section.paragraphs = accumulate_notes(request, rows);
+  section.listings = {accumulate_table(request, rows)};
+  const double f16 = std::abs(find_row(rows, Summation::sequential, DType::f16, DType::f16).error);
+  const double f32 = std::abs(find_row(rows, Summation::sequential, DType::f32, DType::f32).error);
+  section.expectations.push_back({"A sum kept in f32 is closer to the exact one than a sum kept in f16",
+                                  fmt::format("errors {:.3g} and {:.3g}", f32, f16), f32 < f16});
+  return section;
+}
+
+ReportSection autocast_section(const StudyRequest& request, const FactsSource& facts) {
+  AutocastRequest autocast_request;
+  autocast_request.seconds = budget_s(request, 0.1, 1);
+  const AutocastResult result = autocast(autocast_request, facts);
+  ReportSection section;
+  section.title = "What autocast does to a toy model, and why norms keep f32";
+  section.listings = {autocast_text(result)};
+  section.paragraphs = sensitivity_notes(result.sensitivity);
+  return section;
+}
+
+}  // namespace
+
+StudyResult study_inference(const StudyRequest& request, Measuring& measuring) {
+  BenchRequest bench_request;
+  bench_request.models = models_of(request, {"distilbert-base"}, {"distilbert-base", "gpt2"});
+  bench_request.data = request.data;
+  bench_request.batches = is_quick(request) ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 8, 32};
+  bench_request.seqs = {is_quick(request) ? 16 : 128};
+  bench_request.seconds = budget_s(request, 0.2, 5);
+  bench_request.protocol.most_tokens = is_quick(request) ? 256 : 8192;
+  StudyResult result;
+  result.sources.push_back(
+      {"inference",
+       bench(bench_request, [&] { return measuring.probe_machine(request.machine, "cpu"); }, measuring.callbacks())});
+  result.sections.push_back(rules_section(result.sources));
+  return result;
+}
+
+StudyResult study_language_model(const StudyRequest& request, Measuring& measuring) {
+  const MachineFacts machine = measuring.probe_machine(request.machine, "cpu");
+  const FactsSource facts = [&] { return machine; };
+  const BenchCallbacks callbacks = measuring.callbacks();
+  TrainBenchmarkRequest training = training_request(request);
+  StudyResult result;
+  result.sources.push_back({"training steps", train_benchmark(training, facts, callbacks)});
+  training.models.resize(1);
+  training.seqs.resize(1);
+  training.precisions = {"fp32"};
+  training.warmups = is_quick(request) ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0, 1, 2, 5};
+  result.sources.push_back({"warm-up study", train_benchmark(training, facts, callbacks)});
+  result.sections.push_back(training_section(result.sources[0].document));
+  result.sections.push_back(warm_up_section(result.sources[1].document));
+  result.sections.push_back(attention_section(request, facts, callbacks));
+  result.sections.push_back(memory_section(request, machine));
+  result.sections.push_back(accumulate_section());
+  result.sections.push_back(autocast_section(request, facts));
+  result.sections.push_back(rules_section(result.sources));
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "cli/study.h"
+#include "report/training_table.h"
+
+namespace assay {
+namespace {
+
+/// Of one model and shape in one precision, the rows with the least and the most warm-up.
+struct WarmUpPair {
+  const Record* least = nullptr;
+  const Record* most = nullptr;
+};
+
+bool same_but_for_warm_up(const Record& a, const Record& b) {
+  return a.model == b.model && a.precision == b.precision && a.batch == b.batch && a.seq == b.seq &&
+         a.fusion == b.fusion;
+}
+
+std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
+  std::vector<WarmUpPair> pairs;
+  for (const Record& record : records) {
+    if (record.status != Status::ok || !record.warmup_steps || !record.std_step_ms || !record.mean_step_ms) continue;
+    auto known = std::find_if(pairs.begin(), pairs.end(),
+                              [&](const WarmUpPair& pair) { return same_but_for_warm_up(*pair.least, record); });
+    if (known == pairs.end()) known = pairs.insert(pairs.end(), {&record, &record});
+    if (*record.warmup_steps < *known->least->warmup_steps) known->least = &record;
+    if (*record.warmup_steps > *known->most->warmup_steps) known->most = &record;
+  }
+  return pairs;
+}
+
+ReportExpectation warm_up_expectation(const WarmUpPair& pair) {
+  const Record& cold = *pair.least;
+  const Record& warm = *pair.most;
+  const std::string observed =
+      fmt::format("{} in {}: {} ± {} ms after {} steps, {} ± {} ms after {}", cold.model, cold.precision,
+                  format_significant(*cold.mean_step_ms), format_significant(*cold.std_step_ms), *cold.warmup_steps,
+                  format_significant(*warm.mean_step_ms), format_significant(*warm.std_step_ms), *warm.warmup_steps);
+  const std::string expectation =
+      fmt::format("Without warm-up the deviation of a step is larger than after {} steps", *warm.warmup_steps);
+  if (cold.warmup_steps == warm.warmup_steps) return {expectation, observed, std::nullopt};
+  return {expectation, observed, *cold.std_step_ms > *warm.std_step_ms};
+}
+
+}  // namespace
+
+ReportSection warm_up_section(const Document& document) {
+  ReportSection section;
+  section.title = "Warm-up study";
+  section.tables = markdown_tables(training_markdown(document.records));
+  for (ReportTable& table : section.tables) table.caption = "Training steps after several lengths of warm-up, ms";
+  for (const WarmUpPair& pair : warm_up_pairs(document.records)) {
+    section.expectations.push_back(warm_up_expectation(pair));
+  }
+  return section;
+}
+
+ReportSection rules_section(const std::vector<ReportSource>& sources) {
+  ReportSection section;
+  section.title = "What was expected, and what came";
+  for (const ReportSource& source : sources) {
+    for (const Finding& finding : source.document.findings) {
+      if (finding.kind == RuleKind::expectation) {
+        section.expectations.push_back({finding.rule, finding.text, finding.met});
+      } else {
+        section.paragraphs.push_back(finding.text);
+      }
+    }
+  }
+  return section;
+}
+
+}  // namespace assay

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "report/html/plot.h"
+
+namespace assay {
+
+/// Puts names beside the points of a chart so that no two overlap: to the right, left, above or below, and where there
+/// is room nowhere, not at all. Points first, then names.
+class Labels {
+ public:
+  /// Names stay within these bounds.
+  Labels(double left, double top, double right, double bottom)
+      : left_(left), top_(top), right_(right), bottom_(bottom) {}
+
+  /// A point that names must not cover.
+  void add_point(double x, double y);
+  /// False where there was no room.
+  bool place(Drawing& drawing, double x, double y, std::string_view text);
+
+ private:
+  struct Box {
+    double left;
+    double top;
+    double right;
+    double bottom;
+  };
+  bool is_free(const Box& box) const;
+
+  double left_;
+  double top_;
+  double right_;
+  double bottom_;
+  std::vector<Box> taken_;
+};
+
+}  // namespace assay

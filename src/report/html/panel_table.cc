@@ -1,0 +1,113 @@
+#include "report/html/panel_table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace assay {
+namespace {
+
+/// Two decimals: what an interval from a noisy machine can carry.
+std::string ratio_text(double value) {
+  return value < 9.995 ? fmt::format("{:.2f}", value) : plain_number(value);
+}
+
+/// Differences of quality are small beside it.
+std::string quality_text(double value) {
+  return value < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.3g}", value);
+}
+
+std::optional<FigurePoint> latency(const Record& r) {
+  if (!r.median_ms) return std::nullopt;
+  return FigurePoint{*r.median_ms, r.ci_low_ms, r.ci_high_ms};
+}
+
+std::optional<FigurePoint> speedup(const Record& r) {
+  if (!r.speedup) return std::nullopt;
+  return FigurePoint{*r.speedup, r.speedup_low, r.speedup_high};
+}
+
+std::optional<FigurePoint> energy(const Record& r) {
+  if (!r.energy_j) return std::nullopt;
+  return FigurePoint{*r.energy_j};
+}
+
+std::optional<FigurePoint> throughput(const Record& r) {
+  if (!r.tokens_per_s) return std::nullopt;
+  return FigurePoint{*r.tokens_per_s};
+}
+
+/// The interval is that of the change from the baseline, on the same data.
+std::optional<FigurePoint> quality(const Record& r) {
+  if (r.perplexity) {
+    FigurePoint point{*r.perplexity};
+    if (r.delta_log_perplexity && r.delta_log_perplexity_low && r.delta_log_perplexity_high) {
+      point.low = *r.perplexity * std::exp(*r.delta_log_perplexity_low - *r.delta_log_perplexity);
+      point.high = *r.perplexity * std::exp(*r.delta_log_perplexity_high - *r.delta_log_perplexity);
+    }
+    return point;
+  }
+  if (!r.accuracy) return std::nullopt;
+  FigurePoint point{100 * *r.accuracy};
+  if (r.accuracy_change && r.accuracy_change_low && r.accuracy_change_high) {
+    point.low = 100 * (*r.accuracy - *r.accuracy_change + *r.accuracy_change_low);
+    point.high = 100 * (*r.accuracy - *r.accuracy_change + *r.accuracy_change_high);
+  }
+  return point;
+}
+
+std::optional<FigurePoint> model_size(const Record& r) {
+  if (!r.model_bytes) return std::nullopt;
+  return FigurePoint{static_cast<double>(*r.model_bytes) / 1e6};
+}
+
+std::string no_median(const Record& r) {
+  return r.reason.value_or("not measured");
+}
+
+std::string no_speedup(const Record& r) {
+  return r.reason.value_or(fmt::format("{} was not timed beside it", r.baseline));
+}
+
+std::string quality_unit(std::span<const ReportSubject> group) {
+  for (const ReportSubject& subject : group) {
+    for (const Record* record : subject.records) {
+      if (record->perplexity) return "perplexity";
+      if (record->accuracy) return "accuracy, %";
+    }
+  }
+  return "";
+}
+
+constexpr FigurePanel panels[] = {
+    {"Latency", "ms", "lower is better", "bars: median; whiskers: its 95 % interval", FigureForm::bars, latency,
+     no_median},
+    {"Speed-up", "x", "higher is better",
+     "bars: median over rounds against the baseline; whiskers: its 95 % interval; line: the baseline", FigureForm::bars,
+     speedup, no_speedup, ratio_text, 1.0},
+    {"Energy per sample", "J", "lower is better", "bars: gross energy of one sequence", FigureForm::bars, energy,
+     [](const Record& r) { return r.energy_status; }},
+    {"Throughput", "tokens/s", "higher is better", "bars: mean over all windows", FigureForm::bars, throughput,
+     no_median},
+    {"Quality", "", "", "points; whiskers: 95 % interval of the change from the baseline on the same data",
+     FigureForm::points, quality, [](const Record& r) { return r.quality_status; }, quality_text},
+    {"Model size", "MB", "lower is better", "bars: parameters as stored in memory, 10⁶ bytes", FigureForm::bars,
+     model_size, no_median},
+};
+
+}  // namespace
+
+std::span<const FigurePanel> figure_panels() {
+  return panels;
+}
+
+std::string unit_of(const FigurePanel& panel, std::span<const ReportSubject> group) {
+  return *panel.unit ? panel.unit : quality_unit(group);
+}
+
+const char* better_of(const FigurePanel& panel, std::span<const ReportSubject> group) {
+  if (*panel.better) return panel.better;
+  return unit_of(panel, group) == "perplexity" ? "lower is better" : "higher is better";
+}
+
+}  // namespace assay

@@ -1,0 +1,166 @@
+#include "report/html/pareto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/markup.h"
+#include "report/html/labels.h"
+#include "report/html/plot.h"
+
+namespace assay {
+namespace {
+
+constexpr double width = 460;
+constexpr double height = 300;
+constexpr double left = 62;
+constexpr double right = 14;
+constexpr double top = 12;
+constexpr double bottom = 48;
+
+/// How a chart reads a record.
+struct Costs {
+  const char* title;
+  const char* axis;
+  std::optional<double> (*cost)(const Record& record);
+  std::string (*why_none)(const Record& record);
+};
+constexpr Costs costs[] = {
+    {"Quality against latency", "latency, ms (less is better)", [](const Record& r) { return r.median_ms; },
+     [](const Record& r) { return r.reason.value_or("not measured"); }},
+    {"Quality against energy", "energy per sample, J (less is better)", [](const Record& r) { return r.energy_j; },
+     [](const Record& r) { return r.energy_status; }},
+};
+
+/// Perplexity turned over, so that more is better.
+std::optional<double> gain_of(const Record& record) {
+  if (record.perplexity) return -*record.perplexity;
+  if (record.accuracy) return 100 * *record.accuracy;
+  return std::nullopt;
+}
+
+bool is_perplexity(const ReportSubject& subject) {
+  return std::any_of(subject.records.begin(), subject.records.end(),
+                     [](const Record* record) { return record->perplexity.has_value(); });
+}
+
+std::vector<Tradeoff> tradeoffs_of(const ReportSubject& subject, const Costs& which) {
+  std::vector<Tradeoff> all;
+  for (const Record* record : subject.records) {
+    const std::optional<double> cost = which.cost(*record);
+    const std::optional<double> gain = gain_of(*record);
+    if (record->status == Status::ok && cost && gain && *cost > 0) all.push_back({record->precision, *cost, *gain});
+  }
+  return all;
+}
+
+Axis cost_axis(const std::vector<Tradeoff>& all) {
+  const auto [low, high] =
+      std::minmax_element(all.begin(), all.end(), [](const Tradeoff& a, const Tradeoff& b) { return a.cost < b.cost; });
+  return make_axis(ScaleKind::logarithmic, {low->cost / 1.25, high->cost * 1.25, left, width - right, 6});
+}
+
+Axis gain_axis(const std::vector<Tradeoff>& all) {
+  const auto [low, high] =
+      std::minmax_element(all.begin(), all.end(), [](const Tradeoff& a, const Tradeoff& b) { return a.gain < b.gain; });
+  const double margin = std::max({(high->gain - low->gain) * 0.12, std::abs(high->gain) * 1e-4, 1e-9});
+  return make_axis(ScaleKind::linear, {low->gain - margin, high->gain + margin, height - bottom, top, 5});
+}
+
+void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const char* x_title, const std::string& y_title) {
+  for (const double tick : x.ticks) {
+    drawing.line(x.at(tick), top, x.at(tick), height - bottom, "grid");
+    drawing.text(x.at(tick), height - bottom + 15, Anchor::middle, plain_number(tick), "tick");
+  }
+  for (const double tick : y.ticks) {
+    drawing.line(left, y.at(tick), width - right, y.at(tick), "grid");
+    drawing.text(left - 6, y.at(tick) + 4, Anchor::end, plain_number(std::abs(tick)), "tick");
+  }
+  drawing.path(fmt::format("M{0} {1}V{2}H{3}", left, top, height - bottom, width - right), "axis");
+  drawing.text((left + width - right) / 2, height - 8, Anchor::middle, x_title);
+  drawing.vertical_text(14, (top + height - bottom) / 2, y_title);
+}
+
+/// Steps: what the front costs for at least that gain.
+void draw_front(Drawing& drawing, const std::vector<Tradeoff>& all, const Axis& x, const Axis& y) {
+  std::string data;
+  for (const std::size_t i : pareto_front(all)) {
+    const double at_x = x.at(all[i].cost);
+    const double at_y = y.at(all[i].gain);
+    data += data.empty() ? fmt::format("M{:.1f} {:.1f}", at_x, at_y) : fmt::format("H{:.1f}V{:.1f}", at_x, at_y);
+  }
+  drawing.path(data, "front");
+}
+
+std::string chart(const ReportSubject& subject, const Costs& which, const std::vector<Tradeoff>& all) {
+  Drawing drawing(width, height);
+  const Axis x = cost_axis(all);
+  const Axis y = gain_axis(all);
+  const bool perplexity = is_perplexity(subject);
+  draw_axes(drawing, x, y, which.axis, perplexity ? "perplexity (up is better)" : "accuracy, % (up is better)");
+  draw_front(drawing, all, x, y);
+  const std::vector<std::size_t> front = pareto_front(all);
+  Labels labels(left + 2, top, width - 2, height - bottom);
+  std::string description;
+  for (const Tradeoff& one : all) labels.add_point(x.at(one.cost), y.at(one.gain));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool on_front = std::find(front.begin(), front.end(), i) != front.end();
+    const std::string words = fmt::format("{}: {}, {}{}", all[i].precision, plain_number(all[i].cost),
+                                          plain_number(std::abs(all[i].gain)), on_front ? ", on the front" : "");
+    drawing.mark(x.at(all[i].cost), y.at(all[i].gain), on_front ? 0 : 1, on_front ? "s0" : "off", words);
+    description += (description.empty() ? "" : "; ") + words;
+  }
+  for (const bool first : {true, false}) {  // Names on the front come first where room is short.
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool on_front = std::find(front.begin(), front.end(), i) != front.end();
+      if (on_front == first) labels.place(drawing, x.at(all[i].cost), y.at(all[i].gain), all[i].precision);
+    }
+  }
+  return drawing.markup(fmt::format("{}: {}", which.title, subject.title), description);
+}
+
+std::string why_none(const ReportSubject& subject, const Costs& which) {
+  for (const Record* record : subject.records) {
+    if (record->status != Status::ok) continue;
+    return gain_of(*record) ? which.why_none(*record) : "quality: " + record->quality_status;
+  }
+  return "nothing was measured";
+}
+
+}  // namespace
+
+std::vector<std::size_t> pareto_front(std::span<const Tradeoff> tradeoffs) {
+  std::vector<std::size_t> order(tradeoffs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (tradeoffs[a].cost != tradeoffs[b].cost) return tradeoffs[a].cost < tradeoffs[b].cost;
+    return tradeoffs[a].gain > tradeoffs[b].gain;
+  });
+  std::vector<std::size_t> front;
+  for (const std::size_t i : order) {
+    const bool is_equal = !front.empty() && tradeoffs[i].cost == tradeoffs[front.back()].cost &&
+                          tradeoffs[i].gain == tradeoffs[front.back()].gain;
+    if (front.empty() || is_equal || tradeoffs[i].gain > tradeoffs[front.back()].gain) front.push_back(i);
+  }
+  return front;
+}
+
+std::string pareto_html(const ReportSubject& subject) {
+  std::string text;
+  for (const Costs& which : costs) {
+    const std::vector<Tradeoff> all = tradeoffs_of(subject, which);
+    text += fmt::format("<figure class=\"card wide\"><h4>{}</h4>", which.title);
+    if (all.empty()) {
+      text += fmt::format("<p class=\"none\">{}</p></figure>\n", markup_text(why_none(subject, which)));
+    } else {
+      text += fmt::format(
+          "{}<figcaption>circles and line: what no other precision beats in both; squares: the others</figcaption>"
+          "</figure>\n",
+          chart(subject, which, all));
+    }
+  }
+  return text;
+}
+
+}  // namespace assay

@@ -1,0 +1,242 @@
+#include "report/methods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.h"
+#include "report/machine_words.h"
+#include "report/phrases.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+std::string model_words(const Record& r) {
+  std::string text = r.model;
+  if (r.parameters > 0) text += fmt::format(" ({} parameters", format_count(r.parameters));
+  if (r.parameters > 0 && r.weights != "random") text += ", stored as " + r.stored_dtype;
+  if (r.parameters > 0) text += ")";
+  if (r.weights == "random") return text + " with random weights, whose quality means nothing";
+  return r.weights.empty() ? text : text + ", checkpoint " + r.weights;
+}
+
+std::string subject_paragraph(const Records& all) {
+  Paragraph p;
+  p.say(fmt::format("Program: {}.", joined(distinct(all, [](const Record& r) { return r.build; }))));
+  p.say(fmt::format("Models: {}.", joined(distinct(all, model_words))));
+  p.say(fmt::format("Precisions asked for: {}.", joined(distinct(all, [](const Record& r) { return r.precision; }))));
+  p.say(fmt::format("Shapes: {}.", joined(distinct(all, [](const Record& r) {
+                      return fmt::format("batch {} x {} tokens", r.batch, r.seq);
+                    }))));
+  p.say(fmt::format("Settings: {}.", joined(distinct(all, [](const Record& r) {
+                      return fmt::format("{} on {} with {}, logits {}, fusion {}, casts {}, recompute {}", r.mode,
+                                         r.device, counted(static_cast<std::size_t>(r.threads), "thread"), r.logits,
+                                         r.fusion, r.casts, r.recompute);
+                    }))));
+  p.say(fmt::format("Seed: {}.", joined(distinct(all, [](const Record& r) { return std::to_string(r.seed); }))));
+  return p.text();
+}
+
+std::string interleaving(const Records& measured) {
+  std::map<std::string, int> groups;
+  for (const Record* r : measured) {
+    if (r->group) ++groups[fmt::format("{} {} {} {}", r->model, r->batch, r->seq, *r->group)];
+  }
+  const bool any = std::any_of(groups.begin(), groups.end(), [](const auto& group) { return group.second > 1; });
+  return any ? "Precisions of one group were timed interleaved: in each round one window of each, in random order."
+             : "";
+}
+
+std::string warm_up(const Records& measured) {
+  const std::string runs = spread(measured, [](const Record& r) -> std::optional<double> {
+    if (r.warm_up_ms.empty()) return std::nullopt;
+    return static_cast<double>(r.warm_up_ms.size());
+  });
+  std::string text = runs.empty() ? "" : fmt::format("Warm-up: {} runs before the samples.", runs);
+  const std::string steps = spread(measured, [](const Record& r) -> std::optional<double> {
+    return r.warmup_steps ? std::optional<double>(static_cast<double>(*r.warmup_steps)) : std::nullopt;
+  });
+  if (!steps.empty())
+    text += fmt::format("{}Training steps before those that count: {}.", text.empty() ? "" : " ", steps);
+  const std::string unsteady = precisions_where(measured, [](const Record& r) { return r.steady == false; });
+  if (!unsteady.empty()) text += fmt::format(" It ended by time and not by steadiness for {}.", unsteady);
+  return text;
+}
+
+std::string stopping(const Records& measured) {
+  std::map<std::string, std::size_t> causes;
+  for (const Record* r : measured) {
+    if (r->stopped_by) ++causes[*r->stopped_by];
+  }
+  std::vector<std::string> words;
+  for (const auto& [cause, count] : causes) words.push_back(fmt::format("{} of {}", cause, counted(count, "row")));
+  return words.empty() ? "" : fmt::format("Sampling was ended by {}.", joined(words));
+}
+
+std::string sampling_paragraph(const Records& measured) {
+  Paragraph p;
+  p.say(warm_up(measured));
+  const std::string samples =
+      spread(measured, [](const Record& r) { return std::optional<double>(static_cast<double>(r.samples)); });
+  p.say(fmt::format("Samples: {} a row; latency is their median.", samples));
+  const bool complete = std::all_of(measured.begin(), measured.end(), [](const Record* r) {
+    return r->samples == static_cast<std::int64_t>(r->raw_ms.size());
+  });
+  if (complete) p.say("Every sample is kept with its row; none was removed.");
+  const std::string width = spread(measured, [](const Record& r) -> std::optional<double> {
+    if (!r.ci_low_ms || !r.ci_high_ms || !r.median_ms) return std::nullopt;
+    return 100 * (*r.ci_high_ms - *r.ci_low_ms) / *r.median_ms;
+  });
+  if (!width.empty())
+    p.say(fmt::format("Intervals are distribution-free 95 % intervals of the median, {} % of it wide.", width));
+  const std::string asked = spread(measured, [](const Record& r) {
+    return r.asked_width ? std::optional<double>(100 * *r.asked_width) : std::nullopt;
+  });
+  if (!asked.empty()) p.say(fmt::format("Asked for: {} %.", asked));
+  p.say(stopping(measured));
+  p.say(interleaving(measured));
+  const auto against = distinct(measured, [](const Record& r) { return r.speedup ? r.baseline : ""; });
+  if (!against.empty()) {
+    p.say(fmt::format(
+        "Speed-ups refer to {} and are medians over the rounds, with bootstrap intervals of 95 % where given.",
+        joined(against)));
+  }
+  return p.text();
+}
+
+std::string conditions_paragraph(const Records& measured) {
+  Paragraph p;
+  const auto percent = [&](const char* sentence, std::optional<double> Record::*share) {
+    const std::string range = spread(
+        measured, [&](const Record& r) { return r.*share ? std::optional<double>(100 * *(r.*share)) : std::nullopt; });
+    if (!range.empty()) p.say(fmt::format(fmt::runtime(sentence), range));
+  };
+  percent("Conditions: others used {} % of the processors during the windows.", &Record::foreign_load);
+  percent("The hypervisor withheld {} % of the time.", &Record::stolen_share);
+  const std::string clock = spread(measured, [](const Record& r) { return r.frequency_after_mhz; });
+  if (!clock.empty()) p.say(fmt::format("Processor clock: {} MHz.", clock));
+  const std::string heat = spread(measured, [](const Record& r) { return r.temperature_after_c; });
+  if (!heat.empty()) p.say(fmt::format("Temperature: {} degrees Celsius.", heat));
+  return p.text();
+}
+
+std::string energy_paragraph(const Records& measured) {
+  Paragraph p;
+  p.say(fmt::format("Energy: {}.", joined(distinct(measured, [](const Record& r) { return r.energy_status; }))));
+  if (precisions_where(measured, [](const Record& r) { return r.energy_j.has_value(); }).empty()) {
+    p.say("No energy is given, and none was estimated.");
+    return p.text();
+  }
+  p.say("Energy is that of one sequence over all windows, gross; net where the idle power is subtracted.");
+  const std::string idle = spread(measured, [](const Record& r) { return r.idle_power_w; });
+  if (!idle.empty()) p.say(fmt::format("Idle power: {} W.", idle));
+  const std::string brief = precisions_where(measured, [](const Record& r) { return r.energy_short_share > 0; });
+  if (!brief.empty()) p.say(fmt::format("Windows were short for the meter's resolution for {}.", brief));
+  return p.text();
+}
+
+std::string precision_paragraph(const Records& measured) {
+  std::vector<std::string> words = distinct(measured, [](const Record& r) {
+    const std::string ran = what_ran(r);
+    return ran.empty() ? "" : fmt::format("{} in {}", r.precision, ran);
+  });
+  if (words.empty()) return "";
+  Paragraph p;
+  p.say(
+      fmt::format("What ran (operands and accumulator of most matrix products, and the verdict): {}.", joined(words)));
+  const auto other = [](const Record& r) {
+    const LedgerRow* row = dominant_row(r);
+    return row != nullptr && row->verdict != Verdict::native;
+  };
+  const std::string odd = precisions_where(measured, other);
+  if (!odd.empty()) p.say(fmt::format("Not natively computed: {}.", odd));
+  return p.text();
+}
+
+std::string quality_paragraph(const Records& measured) {
+  Paragraph p;
+  const auto scored = distinct(measured, [](const Record& r) -> std::string {
+    if (!r.perplexity && !r.accuracy) return "";
+    return fmt::format("{} of {} on {} ({}; {} {} scored)", r.perplexity ? "perplexity" : "accuracy", r.model,
+                       r.quality_data.value_or("unnamed data"), r.protocol.value_or("protocol not named"),
+                       format_count(r.scored.value_or(0)), r.perplexity ? "tokens" : "rows");
+  });
+  if (!scored.empty()) p.say(fmt::format("Quality: {}, from the instances that were timed.", joined(scored)));
+  const auto why = distinct(measured, [](const Record& r) {
+    return r.perplexity || r.accuracy ? "" : fmt::format("{}: {}", r.model, r.quality_status);
+  });
+  if (!why.empty()) p.say(fmt::format("Quality not given: {}.", joined(why)));
+  return p.text();
+}
+
+constexpr char shape_goes_here = '\x01';
+
+/// Of a row without figures.
+std::string why_left_out(const Record& r) {
+  return fmt::format("{} of {} at ", r.precision, r.model) + shape_goes_here +
+         fmt::format(" ({}: {})", name(r.status), r.reason.value_or("no reason was given"));
+}
+
+std::string left_out_paragraph(const Records& all) {
+  std::vector<std::string> rows;
+  const auto without = distinct(all, [](const Record& r) { return r.status == Status::ok ? "" : why_left_out(r); });
+  for (const std::string& why : without) {
+    const auto shapes = distinct(all, [&](const Record& r) {
+      return r.status != Status::ok && why_left_out(r) == why ? fmt::format("{} x {}", r.batch, r.seq) : "";
+    });
+    rows.push_back(std::string(why).replace(why.find(shape_goes_here), 1, joined(shapes)));
+  }
+  return rows.empty() ? "Left out: nothing." : fmt::format("Left out: {}.", joined(rows));
+}
+
+std::string trust_paragraph(const Records& measured) {
+  std::map<std::string, std::size_t> grades;
+  for (const Record* r : measured) {
+    if (r->trust) ++grades[*r->trust];
+  }
+  std::vector<std::string> words;
+  for (const auto& [grade, count] : grades) words.push_back(fmt::format("{} for {}", grade, counted(count, "row")));
+  return words.empty() ? "" : fmt::format("Trust, from A to D by published rules: {}.", joined(words));
+}
+
+std::vector<std::string> paragraphs_of(const ReportSource& source) {
+  Records all;
+  Records measured;
+  for (const Record& record : source.document.records) {
+    all.push_back(&record);
+    if (record.status == Status::ok) measured.push_back(&record);
+  }
+  std::vector<std::string> paragraphs = {machine_paragraph(source.document.machine)};
+  if (!all.empty()) paragraphs.push_back(subject_paragraph(all));
+  if (!measured.empty()) {
+    for (const auto& make : {sampling_paragraph, conditions_paragraph, energy_paragraph, precision_paragraph,
+                             quality_paragraph, trust_paragraph}) {
+      paragraphs.push_back(make(measured));
+    }
+  }
+  if (!all.empty()) paragraphs.push_back(left_out_paragraph(all));
+  std::erase(paragraphs, "");
+  return paragraphs;
+}
+
+}  // namespace
+
+std::vector<std::string> methods_paragraphs(std::span<const ReportSource> sources) {
+  std::vector<std::string> all;
+  for (const ReportSource& source : sources) {
+    if (sources.size() > 1) all.push_back(source.label + ":");
+    for (std::string& paragraph : paragraphs_of(source)) all.push_back(std::move(paragraph));
+  }
+  return all;
+}
+
+std::string methods_text(std::span<const ReportSource> sources) {
+  std::string text;
+  for (const std::string& paragraph : methods_paragraphs(sources))
+    text += (text.empty() ? "" : "\n") + wrap(paragraph, 100, 0) + "\n";
+  return text;
+}
+
+}  // namespace assay

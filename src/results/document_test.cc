@@ -1,0 +1,39 @@
+#include "results/document.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "results/fields.h"
+#include "results/made_up_test.h"
+
+namespace assay {
+namespace {
+
+TEST(Document, ComesBackAsItWasWritten) {
+  Document document;
+  document.machine = {{"processor", "A"}, {"cores", 2}};
+  document.records = made_up_cell();
+  document.findings = judge(document.records);
+  ASSERT_FALSE(document.findings.empty());
+  const std::string text = to_json(document).dump();
+  EXPECT_EQ(Json::parse(to_json(document_from_json(parse_json(text, "run.json"), "run.json")).dump()),
+            Json::parse(text));
+}
+
+TEST(Document, ARefusalNamesTheFileAndWhatIsWrong) {
+  const auto refusal = [](const char* text) {
+    try {
+      document_from_json(parse_json(text, "run.json"), "run.json");
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("[1]"), "run.json: no list of records: --json of a command that measures writes one");
+  EXPECT_NE(refusal(R"({"records": [{}]})").find("run.json: a record's field"), std::string::npos);
+  EXPECT_EQ(refusal(R"({"records": [], "findings": [{"rule": 1}]})"),
+            "run.json: a finding lacks a field, or has one of another type");
+}
+
+}  // namespace
+}  // namespace assay

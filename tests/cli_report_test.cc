@@ -1,0 +1,92 @@
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "cli_fixture.h"
+
+namespace assay {
+namespace {
+
+using CliReport = Cli;
+
+/// The headless browser on this machine; empty: none.
+std::string browser() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    if (std::system(fmt::format("command -v {} >/dev/null 2>&1", name).c_str()) == 0) return name;
+  }
+  return "";
+}
+
+/// What a shell command writes to stdout and stderr.
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>&1").c_str(), "r"), pclose);
+  std::string text;
+  char buffer[4096];
+  while (const std::size_t read = std::fread(buffer, 1, sizeof buffer, pipe.get())) text.append(buffer, read);
+  return text;
+}
+
+/// The text of every cell of that column of a table, from the page as the browser has it.
+std::vector<double> sorted_by(const std::string& page, const std::string& table) {
+  std::vector<double> values;
+  const auto begin = page.find("id=\"" + table + "\"");
+  const std::string body = page.substr(begin, page.find("</table>", begin) - begin);
+  for (auto row = body.find("<tr>", body.find("<tbody>")); row != std::string::npos; row = body.find("<tr>", row + 1)) {
+    const std::string mark = "data-v=\"";
+    const auto value = body.find(mark, row);  // Latency is the first column with a sorting value.
+    if (value != std::string::npos) values.push_back(std::strtod(body.c_str() + value + mark.size(), nullptr));
+  }
+  return values;
+}
+
+TEST_F(CliReport, WritesEveryFormatOfWhatBenchMeasured) {
+  ASSERT_EQ(bench({"--precision", "fp32,bf16,int8", "--json", "run.json"}).exit_code, 0);
+  const Outcome outcome = run(
+      {"report", "run.json", "--html", "run.html", "--latex", "run.tex", "--markdown", "run.md", "--csv", "run.csv"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(read_file(folder_.path() / "run.html").ends_with("</html>\n"));
+  EXPECT_NE(read_file(folder_.path() / "run.tex").find("\\toprule"), std::string::npos);
+  EXPECT_NE(read_file(folder_.path() / "run.md").find("# Methods"), std::string::npos);
+  EXPECT_TRUE(read_file(folder_.path() / "run.csv").starts_with("model,"));
+}
+
+TEST_F(CliReport, MethodsArePrintedFromTheRecords) {
+  ASSERT_EQ(bench({"--precision", "fp32", "--json", "run.json"}).exit_code, 0);
+  const Outcome outcome = run({"report", "run.json", "--methods"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Samples: 1 a row"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("Left out: nothing."), std::string::npos) << outcome.out;
+}
+
+TEST_F(CliReport, RefusesWhatIsNoFileOfRecordsInOneLine) {
+  write_text(folder_.path() / "no.json", "{\"cells\": []}");
+  write_text(folder_.path() / "bad.json", "{");
+  expect_failure({"report", "absent.json"}, 2, "absent.json");
+  expect_failure({"report", "no.json", "--html", "x.html"}, 2, "no.json: no list of records");
+  expect_failure({"report", "bad.json"}, 2, "bad.json");
+  expect_failure({"report", "no.json", "--html", "no/such/folder/x.html"}, 2, "no/such/folder");
+}
+
+TEST_F(CliReport, ABrowserShowsThePageWithoutAnErrorAndSortsItsTables) {
+  const std::string program = browser();
+  if (program.empty()) GTEST_SKIP() << "no chromium is installed: the page was not opened in a browser";
+  ASSERT_EQ(bench({"--precision", "fp32,bf16,int8", "--json", "run.json"}).exit_code, 0);
+  ASSERT_EQ(
+      run({"report", "run.json", "--title", "<script>console.error('run')</script>", "--html", "run.html"}).exit_code,
+      0);
+  const std::string page = output_of(fmt::format(
+      "{} --headless --no-sandbox --disable-gpu --enable-logging=stderr --user-data-dir='{}/profile' --dump-dom "
+      "'file://{}/run.html#sort-results-2-descending'",
+      program, folder_.path().string(), folder_.path().string()));
+  ASSERT_NE(page.find("</html>"), std::string::npos) << page.substr(0, 2000);
+  EXPECT_EQ(page.find("CONSOLE"), std::string::npos) << page.substr(0, 4000);
+  EXPECT_NE(page.find("aria-sort=\"descending\""), std::string::npos);
+  EXPECT_NE(page.find("<button type=\"button\""), std::string::npos) << "the script ran";
+  const std::vector<double> latencies = sorted_by(page, "results");
+  ASSERT_GE(latencies.size(), 2U);
+  EXPECT_TRUE(std::is_sorted(latencies.rbegin(), latencies.rend())) << fmt::format("{}", fmt::join(latencies, " "));
+}
+
+}  // namespace
+}  // namespace assay
