@@ -75,7 +75,7 @@ void add_check(CLI::App& program, Action& action) {
   CLI::App& command =
       *program.add_subcommand("check", "Check the numbers of published tables against each other and against physics");
   command.footer(
-      "example: assay check examples/published-table.md --device T4 --model distilbert\n"
+      "example: assay check examples/doubtful-table.md\n"
       "exit code: 10 where a finding of high severity stands, else 0");
   command.add_option("files", options->files, ".csv, .tsv, or Markdown with any number of tables")->required();
   command.add_option("--column", options->columns, "NAME=QUANTITY[:unit]: what a column holds, as 'Zeit=latency:ms'");

@@ -34,7 +34,7 @@ class CsvReader {
       budget_.take(1);
       row.cells.push_back(read_cell());
     } while (take(delimiter_));
-    if (take('\r')) ++extra_;
+    take('\r');
     if (take('\n')) ++line_;
     return row;
   }
@@ -70,7 +70,6 @@ class CsvReader {
   CellBudget& budget_;
   std::size_t at_ = 0;
   int line_ = 1;
-  int extra_ = 0;
 };
 
 bool is_empty(const TextRow& row) {

@@ -28,9 +28,12 @@ struct KnownDevice {
 };
 
 std::span<const KnownDevice> known_devices();
-/// The device of that name or spelling, whatever its case, with or without "NVIDIA", "Tesla" or "GeForce"; or null.
+/// The device of exactly that name or spelling, whatever its case and blanks, with or without its maker, form and
+/// memory
+/// ("NVIDIA A100-SXM4-80GB"); or null.
 const KnownDevice* find_known_device(std::string_view name);
-/// The one known device that `text` names as a whole word; null for none, or for several.
+/// The one known device that `text` names as a whole word; null for none, or for several. "RTX 3060 Ti" is never an RTX
+/// 3060.
 const KnownDevice* known_device_named_in(std::string_view text);
 
 /// How a device computes in a precision.
@@ -40,7 +43,8 @@ enum class Support : std::uint8_t {
   emulated  ///< No instruction: computed in another dtype.
 };
 Support support(const KnownDevice& device, PrecisionName precision);
-/// Peak of that precision's products in 10^12 operations a second; of an emulated one, the faster of what may stand in.
+/// Peak of that precision's products in 10^12 operations a second; of a slow or emulated one, the fastest of what may
+/// stand in: libraries compute in f32 what f16 would only slow down.
 double peak_tops(const KnownDevice& device, PrecisionName precision);
 
 }  // namespace assay

@@ -4,13 +4,17 @@
 #include <cctype>
 #include <string>
 
+#include "results/spellings.h"
+
 namespace assay {
 namespace {
 
 constexpr const char* radford =
     "Radford et al. 2019, table 3 (zero-shot WikiText-2); windows of 128 give about twice that";
 constexpr const char* opt = "Zhang et al. 2022; Frantar et al. 2022, table 3 (WikiText-2, windows of 2,048)";
-constexpr const char* llama = "Touvron et al. 2023; Frantar et al. 2022 (WikiText-2, windows of 2,048)";
+constexpr const char* llama = "Touvron et al. 2023; Dettmers et al. 2023 (SpQR; WikiText-2, windows of 2,048)";
+constexpr const char* llama_2 = "Touvron et al. 2023 (Llama 2); perplexity as in common quantisation studies";
+constexpr const char* llama_3 = "Grattafiori et al. 2024; perplexity as in common quantisation studies";
 constexpr const char* bert = "Devlin et al. 2019, table 1 (SST-2); model cards of the fine-tuned checkpoints";
 constexpr const char* distilbert =
     "Sanh et al. 2019, table 1 (SST-2 dev 91.3 %); model card of the fine-tuned checkpoint";
@@ -29,9 +33,9 @@ constexpr KnownModel models[] = {
     {"opt-125m", "facebook/opt-125m", 125.24e6, 12, 768, 1.57e6, 12, 110, 0, 0, "", 0, opt},
     {"opt-1.3b", "facebook/opt-1.3b", 1315.8e6, 24, 2048, 4.2e6, 7, 60, 0, 0, "", 0, opt},
     {"llama-7b", "llama-1-7b|llama1-7b", 6738e6, 32, 4096, 131e6, 3, 25, 0, 0, "", 0, llama},
-    {"llama-2-7b", "llama2-7b|llama-2-7b-hf|llama-2-7b-chat", 6738e6, 32, 4096, 131e6, 3, 25, 0, 0, "", 0, llama},
-    {"llama-2-13b", "llama2-13b|llama-2-13b-hf", 13016e6, 40, 5120, 164e6, 3, 22, 0, 0, "", 0, llama},
-    {"llama-3-8b", "llama3-8b|llama-3.1-8b|llama3.1-8b", 8030e6, 32, 4096, 525e6, 3, 30, 0, 0, "", 0, llama},
+    {"llama-2-7b", "llama2-7b|llama-2-7b-hf|llama-2-7b-chat", 6738e6, 32, 4096, 131e6, 3, 25, 0, 0, "", 0, llama_2},
+    {"llama-2-13b", "llama2-13b|llama-2-13b-hf", 13016e6, 40, 5120, 164e6, 3, 22, 0, 0, "", 0, llama_2},
+    {"llama-3-8b", "llama3-8b|llama-3.1-8b|llama3.1-8b", 8030e6, 32, 4096, 525e6, 3, 30, 0, 0, "", 0, llama_3},
     {"mistral-7b", "mistral-7b-v0.1", 7242e6, 32, 4096, 131e6, 3, 25, 0, 0, "", 0,
      "Jiang et al. 2023; WikiText-2 perplexity as in common quantisation studies"},
     {"distilbert", "distilbert-base|distilbert-base-uncased|distilbert-base-uncased-finetuned-sst-2-english", 66.96e6,
@@ -39,11 +43,11 @@ constexpr KnownModel models[] = {
     {"bert-base", "bert-base-uncased|bert-base-cased", 109.48e6, 12, 768, 23.84e6, 0, 0, 0.90, 0.95, "SST-2", 872,
      bert},
     {"bert-large", "bert-large-uncased", 335.14e6, 24, 1024, 31.78e6, 0, 0, 0.91, 0.96, "SST-2", 872, bert},
-    {"cs336-small", "small", 128.63e6, 12, 768, 7.68e6, 0, 0, 0, 0, "", 0, cs336},
-    {"cs336-medium", "medium", 423.18e6, 24, 1024, 10.24e6, 0, 0, 0, 0, "", 0, cs336},
-    {"cs336-large", "large", 969.41e6, 36, 1280, 12.8e6, 0, 0, 0, 0, "", 0, cs336},
-    {"cs336-xl", "xl", 1998.24e6, 48, 1600, 16e6, 0, 0, 0, 0, "", 0, cs336},
-    {"cs336-2.7b", "2.7b", 3406.81e6, 32, 2560, 25.6e6, 0, 0, 0, 0, "", 0, cs336},
+    {"cs336-small", "", 128.63e6, 12, 768, 7.68e6, 0, 0, 0, 0, "", 0, cs336},
+    {"cs336-medium", "", 423.18e6, 24, 1024, 10.24e6, 0, 0, 0, 0, "", 0, cs336},
+    {"cs336-large", "", 969.41e6, 36, 1280, 12.8e6, 0, 0, 0, 0, "", 0, cs336},
+    {"cs336-xl", "", 1998.24e6, 48, 1600, 16e6, 0, 0, 0, 0, "", 0, cs336},
+    {"cs336-2.7b", "", 3406.81e6, 32, 2560, 25.6e6, 0, 0, 0, 0, "", 0, cs336},
 };
 
 /// Lower case; '_' and ' ' become '-', and "gpt-2" becomes "gpt2".
@@ -57,18 +61,6 @@ std::string folded(std::string_view text) {
   return out;
 }
 
-template <typename Sees>
-bool any_spelling(const KnownModel& model, Sees&& sees) {
-  if (sees(std::string_view(model.name))) return true;
-  std::string_view rest = model.spellings;
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find('|'), rest.size());
-    if (sees(rest.substr(0, end))) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
-
 bool is_word_end(std::string_view text, std::size_t at) {
   if (at >= text.size()) return true;
   const char c = text[at];
@@ -76,12 +68,10 @@ bool is_word_end(std::string_view text, std::size_t at) {
   return !std::isalnum(static_cast<unsigned char>(c));
 }
 
-/// Length of the longest spelling of `model` in `text` that stands as a word; short ones ("xl") are everyday words.
+/// Length of the longest spelling of `model` in `text` that stands as a word.
 std::size_t longest_in(const KnownModel& model, const std::string& text) {
   std::size_t longest = 0;
   any_spelling(model, [&](std::string_view spelling) {
-    if (spelling.find_first_of("0123456789-") == std::string_view::npos && spelling != "distilbert") return false;
-    if (spelling == "2.7b") return false;
     for (auto at = text.find(spelling); at != std::string::npos; at = text.find(spelling, at + 1)) {
       const bool starts = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
       // "gpt2-benchmark-results" names gpt2; "gpt2-xl" is longer and is found by its own name.
@@ -99,10 +89,14 @@ std::span<const KnownModel> known_models() {
   return models;
 }
 
-const KnownModel* find_known_model(std::string_view name) {
+const KnownModel* find_known_model(std::string_view name, std::string_view context) {
   const std::string wanted = folded(name);
+  const std::string_view family = "cs336";
+  const std::string in_family = std::string(family) + "-" + wanted;
+  const bool has_family = folded(context).find(family) != std::string::npos;
   for (const KnownModel& model : models) {
     if (any_spelling(model, [&](std::string_view spelling) { return spelling == wanted; })) return &model;
+    if (has_family && model.name == in_family) return &model;
   }
   return nullptr;
 }

@@ -25,8 +25,9 @@ struct KnownModel {
 };
 
 std::span<const KnownModel> known_models();
-/// The model of that name or spelling, whatever its case; null where it is none of them.
-const KnownModel* find_known_model(std::string_view name);
+/// The model of that name or spelling, whatever its case; null where it is none of them. "small", "xl" and "2.7b" are
+/// everyday words, and sizes of CS336 only where `context` (what stands around the name) says "cs336".
+const KnownModel* find_known_model(std::string_view name, std::string_view context = {});
 /// The one known model that `text` names as whole words; null for none, or for several.
 const KnownModel* known_model_named_in(std::string_view text);
 

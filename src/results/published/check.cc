@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/json.h"
+#include "base/printable.h"
 
 namespace assay {
 namespace {
@@ -24,20 +26,27 @@ std::size_t count_of(const std::vector<Complaint>& complaints, Severity severity
                                                 [&](const Complaint& one) { return one.severity == severity; }));
 }
 
+/// One line for a terminal, whatever the file's cells hold.
+std::string line_of(std::string_view text) {
+  constexpr std::size_t longest = 4000;
+  return printable(text, longest) + "\n";
+}
+
 std::string heading_of(const PublishedTable& table) {
   std::string text = fmt::format("{}, table {}", table.file, table.number);
   if (!table.title.empty()) text += fmt::format(" ({})", table.title);
-  return text;
+  return line_of(text);
 }
 
 std::string said_of(const PublishedTable& table) {
   if (table.rows.empty())
     return "  nothing recognised in it: no column whose figures mean anything here (see --column)\n";
-  std::string text = fmt::format("  {} rows; {}\n", table.rows.size(), fmt::join(table.columns, ", "));
-  if (!table.unrecognised.empty()) text += fmt::format("  not recognised: {}\n", fmt::join(table.unrecognised, ", "));
+  std::string text = line_of(fmt::format("  {} rows; {}", table.rows.size(), fmt::join(table.columns, ", ")));
+  if (!table.unrecognised.empty())
+    text += line_of(fmt::format("  not recognised: {}", fmt::join(table.unrecognised, ", ")));
   if (table.struck_rows > 0) text += fmt::format("  {} struck-out rows skipped\n", table.struck_rows);
-  if (table.device) text += fmt::format("  device: {} ({})\n", table.device->name, table.device_source);
-  if (table.model) text += fmt::format("  model: {} ({})\n", table.model->name, table.model_source);
+  if (table.device) text += line_of(fmt::format("  device: {} ({})", table.device->name, table.device_source));
+  if (table.model) text += line_of(fmt::format("  model: {} ({})", table.model->name, table.model_source));
   return text;
 }
 
@@ -46,6 +55,12 @@ std::string place_of(const Complaint& complaint) {
   if (!complaint.column.empty() && complaint.column != complaint.row)
     place += (place.empty() ? "" : ", ") + complaint.column;
   return place.empty() ? "" : " [" + place + "]";
+}
+
+std::string said_of(const Complaint& one) {
+  std::string text = line_of(fmt::format("  {:<6} {}{}: {}", name(one.severity), one.id, place_of(one), one.sentence));
+  if (one.severity >= Severity::medium) text += fmt::format("         {}\n", one.remedy);
+  return text;
 }
 
 OrderedJson to_json(const PublishedTable& table) {
@@ -99,16 +114,11 @@ OrderedJson check_json(const std::vector<PublishedTable>& tables, const std::vec
 }
 
 std::string check_text(const std::vector<PublishedTable>& tables, const std::vector<Complaint>& complaints) {
+  std::map<std::pair<std::string_view, int>, std::string> said;
+  for (const Complaint& one : complaints) said[{one.file, one.table}] += said_of(one);
   std::string text;
-  for (const PublishedTable& table : tables) {
-    text += heading_of(table) + "\n" + said_of(table);
-    for (const Complaint& one : complaints) {
-      if (one.file != table.file || one.table != table.number) continue;
-      text += fmt::format("  {:<6} {}{}: {}\n", name(one.severity), one.id, place_of(one), one.sentence);
-      if (one.severity >= Severity::medium) text += fmt::format("         {}\n", one.remedy);
-    }
-    text += "\n";
-  }
+  for (const PublishedTable& table : tables)
+    text += heading_of(table) + said_of(table) + said[{table.file, table.number}] + "\n";
   text += fmt::format("{} high, {} medium, {} low, {} for information\n", count_of(complaints, Severity::high),
                       count_of(complaints, Severity::medium), count_of(complaints, Severity::low),
                       count_of(complaints, Severity::info));

@@ -152,7 +152,7 @@ TEST(Physics, ARateAboveFp32sPeakWasNotFp32) {
 
 TEST(Physics, TimesThatFollowLayersAreLaunches) {
   const auto all = checked(
-      "| Model | Forward Time (s) | Backward Time (s) |\n|---|---|---|\n"
+      "# CS336\n\n| Model | Forward Time (s) | Backward Time (s) |\n|---|---|---|\n"
       "| small | 0.035 ± 0.001 | 0.043 ± 0.001 |\n| medium | 0.071 ± 0.001 | 0.082 ± 0.003 |\n"
       "| large | 0.119 ± 0.004 | 0.129 ± 0.005 |\n| xl | 0.171 ± 0.004 | 0.174 ± 0.003 |\n");
   expect(all, "launch_bound", Severity::medium, "forward times follow the number of layers");
@@ -162,6 +162,41 @@ TEST(Physics, WeightsCannotBeReadFasterThanMemory) {
   const auto all = checked(
       "L4, batch size 1\n\n| Precision | Model | Latency (ms) |\n|---|---|---|\n| FP16 | Llama-2-7B | 12.0 |\n");
   expect(all, "bandwidth", Severity::high, "above the 300 of a L4");
+}
+
+TEST(Physics, BoardsThatAreFasterAreNotTheirSmallerNamesakes) {
+  // 1.10 ms of 2 x 123.65e6 x 128 is 28.8 TFLOP/s: above a 3070's 20.3, below a 3080's 30.6; 608 GB/s is a 3070 Ti's.
+  const std::string rows = "\n\n| Precision | Latency (ms) |\n|---|---|\n| BF16 | 0.45 |\n";
+  expect(checked("GPT-2 on an RTX 3070, batch size 1, context length 128" + rows), "bandwidth", Severity::high,
+         "above the 448 of a RTX 3070");
+  EXPECT_EQ(find(checked("GPT-2 on an RTX 3070 Ti, batch size 1, context length 128" + rows), "bandwidth"), nullptr);
+}
+
+TEST(Physics, SlowHalvesAreComputedInFloats) {
+  // 7.5 TFLOP/s: far above a P40's 0.19 in f16 instructions, below its 12 in f32.
+  const auto all = checked(
+      "gpt2-xl on a P40, batch size 4, context length 512\n\n| Precision | Forward (ms) |\n|---|---|\n"
+      "| FP32 | 900 |\n| FP16 | 850 |\n| Mixed | 840 |\n");
+  EXPECT_FALSE(has_high(all));
+  expect(all, "slow_precision", Severity::medium, "of fp32's rate");
+}
+
+TEST(Physics, MixedReadsItsWeightsIn16Bits) {
+  // Llama-2-7B takes 13.2 GB in 16 bits: 244 GB/s; in 32 bits it would be 489.
+  const auto page = [](const std::string& precision) {
+    return "L4, batch size 1\n\n| Precision | Model | Latency (ms) |\n|---|---|---|\n| " + precision +
+           " | Llama-2-7B | 54.0 |\n";
+  };
+  EXPECT_EQ(find(checked(page("Mixed")), "bandwidth"), nullptr);
+  EXPECT_NE(find(checked(page("FP32")), "bandwidth"), nullptr);
+}
+
+TEST(Physics, ADeviceWithoutTf32IsNotSaidToHaveUsedIt) {
+  const auto all = checked(
+      "K80, batch size 8, context length 512, model gpt2-xl\n\n| Precision | Forward (ms) |\n|---|---|\n| FP32 | 130 "
+      "|\n");
+  ASSERT_NE(find(all, "instruction_peak"), nullptr);
+  EXPECT_EQ(find(all, "instruction_peak")->sentence.find("TF32"), std::string::npos);
 }
 
 TEST(Sizes, FollowTheStoredDtype) {
@@ -192,6 +227,42 @@ TEST(Accuracy, WithinNoiseIsSaid) {
          "accuracy_noise", Severity::info, "+2.00 points on 50.0 rows are within noise");
 }
 
+TEST(Accuracy, RunsAreNotScoredRows) {
+  EXPECT_EQ(
+      find(checked("| Precision | Accuracy (%) | Runs |\n|---|---|---|\n| FP32 | 86.0 | 5 |\n| INT8 | 88.0 | 5 |\n"),
+           "accuracy_noise"),
+      nullptr);
+}
+
+TEST(Layouts, MinIsTheLeastAndInBracketsMinutes) {
+  for (const char* header : {"latency_min", "Time min", "Latency, min"}) {
+    const auto tables = read(fmt::format("| Precision | {} |\n|---|---|\n| FP32 | 3.4 |\n", header));
+    EXPECT_TRUE(tables[0].rows.empty()) << header;
+  }
+  const auto tables = read("| Precision | Time (min) |\n|---|---|\n| FP32 | 3.4 |\n");
+  ASSERT_EQ(tables[0].rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(tables[0].rows[0].find(Quantity::latency)->figure.value, 3.4 * 6e4);
+}
+
+TEST(Layouts, EverydayWordsAreModelsOnlyBesideTheirFamily) {
+  const std::string table = "| Model | Latency (ms) |\n|---|---|\n| large | 3.4 |\n";
+  EXPECT_EQ(read("# Whisper\n\n" + table)[0].rows.at(0).model, nullptr);
+  EXPECT_EQ(read("# CS336, assignment 2\n\n" + table)[0].rows.at(0).model, find_known_model("cs336-large"));
+}
+
+TEST(Layouts, WhatCellsHoldReachesNoTerminalRaw) {
+  const auto tables = read("# Title\x1B[2J\n\n| Precision | Latency |\n|---|---|\n| FP32\x1B]0;x\x07 | -3.4 ms |\n");
+  const std::string text = check_text(tables, check_tables(tables));
+  for (const char c : text) EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 && c != '\n') << text;
+  EXPECT_NE(text.find("\\x1b"), std::string::npos) << text;
+}
+
+TEST(Layouts, WhatIsTooManyToCompareIsSaid) {
+  std::string page = "| Precision | Latency (ms) |\n|---|---|\n";
+  for (int i = 0; i < 201; ++i) page += fmt::format("| FP16 | {} |\n", 10 + i);
+  expect(checked(page), "nothing_changed", Severity::info, "201 rows of one setting");
+}
+
 TEST(Layouts, StruckOutRowsAreSkippedAndSaid) {
   const auto tables = read("| Format | Latency |\n|---|---|\n| FP32 | 11.7ms |\n| ~~Mixed~~ | ~~13.5ms~~ |\n");
   EXPECT_EQ(tables[0].rows.size(), 1u);
@@ -211,7 +282,7 @@ TEST(Layouts, PrecisionsMayBeColumnsOrStandInHeaders) {
 
 TEST(Layouts, PlainTextTablesAreRead) {
   const auto tables = read(
-      "Model      Params       Forward (s)     Backward (s)\n"
+      "CS336\n\nModel      Params       Forward (s)     Backward (s)\n"
       "------------------------------------------------------\n"
       "small_seq128 128,625,408 0.024990±0.003563 0.038322±0.002954\n"
       "xl_seq128  1,998,235,200 0.147299±0.000618 0.310275±0.001511\n\nthe end\n");
@@ -251,7 +322,7 @@ TEST(SoundTables, RaiseNothingHigh) {
       "mJ | 47 mJ |\n"
       "| Accuracy | 91.06 % | 91.06 % |\n| Size | 268 MB | 134 MB |\n");
   expect_nothing_high(
-      "RTX 4090, batch size 4, context length 512\n\n| Model | FP32 fwd (ms) | BF16 fwd (ms) | Speedup "
+      "CS336 on an RTX 4090, batch size 4, context length 512\n\n| Model | FP32 fwd (ms) | BF16 fwd (ms) | Speedup "
       "|\n|---|---:|---:|---:|\n"
       "| small | 14.2 | 9.1 | 1.56x |\n| medium | 41.0 | 19.5 | 2.10x |\n| xl | OOM | 60.1 | - |\n");
   expect_nothing_high(

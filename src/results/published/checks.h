@@ -44,10 +44,13 @@ void check_within_spread(const PublishedTable& table, Complaints& say);
 
 /// The row's own model, else the table's; or null.
 const KnownModel* model_of(const PublishedTable& table, const Observation& row);
-/// All parameters, from a column or the model; 0 where neither says.
-double parameters_of(const PublishedTable& table, const Observation& row);
+/// All parameters, from a column or `model`, which may be null; 0 where neither says.
+double parameters_of(const Observation& row, const KnownModel* model);
 /// Parameters that products multiply with: without tables that are only looked up.
 double multiplied_of(const PublishedTable& table, const Observation& row);
+
+/// Whether its words say that the CPU ran it.
+bool runs_on_cpu(const Observation& row);
 
 /// Calls `check(group, baseline, row)` for every row of a named precision beside its group's baseline.
 template <typename Check>

@@ -8,11 +8,6 @@ namespace {
 
 constexpr Quantity durations[] = {Quantity::latency, Quantity::forward, Quantity::step};
 
-bool runs_on_cpu(const Observation& row) {
-  return row.precision.is_on_cpu || row.device_text.find("CPU") != std::string::npos ||
-         row.device_text.find("cpu") != std::string::npos || row.notes.find("CPU") != std::string::npos;
-}
-
 bool says_cause(const std::string& notes) {
   constexpr std::string_view words[] = {"overhead",  "emulat",        "cast",      "launch",      "dequant",
                                         "no tensor", "not supported", "fallback",  "host",        "kernel",
@@ -110,11 +105,6 @@ Sameness compare(const Observation& a, const Observation& b) {
   return same;
 }
 
-/// Bits that a precision multiplies in: mixed stores 32 and multiplies 16.
-int operand_bits(PrecisionName precision) {
-  return is_mixed(precision) ? 16 : stored_bits(precision);
-}
-
 void check_pair(const Observation& a, const Observation& b, Complaints& say) {
   const PrecisionName x = a.precision.precision;
   const PrecisionName y = b.precision.precision;
@@ -151,40 +141,49 @@ const Measured* speed_figure(const Observation& row) {
 }
 
 /// "against FP32's 8.2 ms", where the row has a partner.
-std::string beside_baseline(const PublishedTable& table, const Observation& row) {
-  for (const auto& group : table.groups()) {
-    const Observation* baseline = baseline_of(group);
-    if (!baseline || baseline->group != row.group || baseline == &row) continue;
-    const auto duration = common_duration(*baseline, row);
-    if (!duration) continue;
-    return fmt::format(", {} against {}'s {}", shown(*row.find(*duration)), baseline->label,
-                       shown(*baseline->find(*duration)));
-  }
-  return "";
+std::string beside_baseline(const Observation* baseline, const Observation& row) {
+  if (!baseline || baseline == &row) return "";
+  const auto duration = common_duration(*baseline, row);
+  if (!duration) return "";
+  return fmt::format(", {} against {}'s {}", shown(*row.find(*duration)), baseline->label,
+                     shown(*baseline->find(*duration)));
+}
+
+void check_support_of(const KnownDevice& device, const std::string& source, Support wanted, const Observation& row,
+                      const Observation* baseline, Complaints& say) {
+  const PrecisionName precision = row.precision.precision;
+  if (precision == PrecisionName::unknown || precision == PrecisionName::int4 || runs_on_cpu(row) || !has_speed(row))
+    return;
+  const Measured* figure = speed_figure(row);
+  if (support(device, precision) != wanted || !figure) return;
+  const std::string what =
+      wanted == Support::emulated
+          ? fmt::format("has no {} products (compute capability {}): what ran was emulated in another dtype",
+                        name(precision), device.capability)
+          : fmt::format("runs {} products at {} of fp32's rate (compute capability {})", name(precision),
+                        shown(device.fp16 / device.fp32), device.capability);
+  say.figure(*figure, fmt::format("a {} {}{}.", device.name, what, beside_baseline(baseline, row)),
+             fmt::format("{} ({}), {}", device.name, source, device.source),
+             wanted == Support::emulated ? Severity::high : Severity::medium);
 }
 
 void check_support(const PublishedTable& table, Support wanted, Complaints& say) {
   if (!table.device) return;
-  for (const Observation& row : table.rows) {
-    const PrecisionName precision = row.precision.precision;
-    if (precision == PrecisionName::unknown || precision == PrecisionName::int4 || runs_on_cpu(row) || !has_speed(row))
-      continue;
-    if (support(*table.device, precision) != wanted) continue;
-    const Measured* figure = speed_figure(row);
-    if (!figure) continue;
-    const std::string what =
-        wanted == Support::emulated
-            ? fmt::format("has no {} products (compute capability {}): what ran was emulated in another dtype",
-                          name(precision), table.device->capability)
-            : fmt::format("runs {} products at {} of fp32's rate (compute capability {})", name(precision),
-                          shown(peak_tops(*table.device, precision) / table.device->fp32), table.device->capability);
-    say.figure(*figure, fmt::format("a {} {}{}.", table.device->name, what, beside_baseline(table, row)),
-               fmt::format("{} ({}), {}", table.device->name, table.device_source, table.device->source),
-               wanted == Support::emulated ? Severity::high : Severity::medium);
+  for (const auto& group : table.groups()) {
+    const Observation* baseline = baseline_of(group);
+    for (const Observation* row : group)
+      check_support_of(*table.device, table.device_source, wanted, *row, baseline, say);
   }
 }
 
 }  // namespace
+
+bool runs_on_cpu(const Observation& row) {
+  const auto says_cpu = [](const std::string& text) {
+    return text.find("CPU") != std::string::npos || text.find("cpu") != std::string::npos;
+  };
+  return row.precision.is_on_cpu || says_cpu(row.device_text) || says_cpu(row.notes);
+}
 
 std::optional<Quantity> common_duration(const Observation& a, const Observation& b) {
   for (const Quantity duration : durations) {
@@ -205,8 +204,15 @@ void check_slower(const PublishedTable& table, Complaints& say) {
 }
 
 void check_same_figures(const PublishedTable& table, Complaints& say) {
+  constexpr std::size_t most_rows = 200;
   for (const auto& group : table.groups()) {
-    for (std::size_t i = 0; i < group.size() && group.size() < 200; ++i) {
+    if (group.size() > most_rows) {
+      say.row(*group.front(),
+              fmt::format("{} rows of one setting are too many to compare each with each: skipped.", group.size()),
+              group.front()->group, Severity::info);
+      continue;
+    }
+    for (std::size_t i = 0; i < group.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) check_pair(*group[j], *group[i], say);
     }
   }
@@ -244,7 +250,7 @@ void check_speedup_peaks(const PublishedTable& table, Complaints& say) {
     const Measured& base = *baseline.find(*duration);
     const Range ratio = base.figure.range / time.figure.range;
     const PrecisionName precision = row.precision.precision;
-    const double bytes = 32.0 / stored_bits(precision);
+    const double bytes = 32.0 / operand_bits(precision);
     const double peaks = table.device ? peak_tops(*table.device, precision) / table.device->fp32 : 24;
     const double most = std::max({1.0, peaks, bytes});
     if (ratio.low <= 1.1 * most) return;

@@ -9,11 +9,6 @@ namespace {
 /// No single board draws more.
 constexpr double most_power_w = 1400;
 
-bool says_cpu(const std::string& text) {
-  const auto at = text.find("CPU");
-  return at != std::string::npos || text.find("cpu") != std::string::npos;
-}
-
 std::string power_figures(const Observation& row, Range power) {
   return fmt::format("{} / {} = {} W", shown(*row.find(Quantity::energy)), shown(*row.find(Quantity::latency)),
                      shown(power));
@@ -47,10 +42,9 @@ void check_idle_row(const PublishedTable& table, const std::vector<const Observa
   if (!power) return;
   const Others others = others_of(table, group, row);
   const double slower = others.fastest_ms > 0 ? row.find(Quantity::latency)->figure.value / others.fastest_ms : 0;
-  const bool is_on_cpu = row.precision.is_on_cpu || says_cpu(row.device_text) || says_cpu(row.notes);
   const bool is_idle = table.device && power->low <= 1.1 * table.device->awake_w;
   const bool is_low = others.power_w > 0 && power->high <= 0.6 * others.power_w;
-  if (!(is_idle || is_low) || !(slower >= 3 || (is_on_cpu && is_idle))) return;
+  if (!(is_idle || is_low) || !(slower >= 3 || (runs_on_cpu(row) && is_idle))) return;
   std::string sentence = fmt::format("{} W is what a GPU draws that waits", shown(*power));
   if (is_idle) {
     sentence += fmt::format(" (a {} idles at {} to {} W)", table.device->name, shown(table.device->idle_w),
@@ -58,8 +52,8 @@ void check_idle_row(const PublishedTable& table, const std::vector<const Observa
   } else {
     sentence += fmt::format(" (the other rows draw {} W)", shown(others.power_w));
   }
-  sentence += fmt::format(", over {} the fastest row's time: the energy is of an idle GPU while the CPU worked.",
-                          fmt::format("{}x", shown(slower)));
+  if (slower > 1) sentence += fmt::format(", over {}x the fastest row's time", shown(slower));
+  sentence += ": the energy is of an idle GPU while the CPU worked.";
   say.figure(*row.find(Quantity::energy), std::move(sentence), power_figures(row, *power));
 }
 

@@ -21,22 +21,33 @@ std::string rate_figures(const PublishedTable& table, const Observation& row, Qu
       shown(*row.find(duration)), shown(rate));
 }
 
+/// What else may have run: of fp32 what the device has that is faster.
+std::string way_out(const KnownDevice& device, PrecisionName precision) {
+  const bool has_tf32 = device.tf32 > device.fp32;
+  const bool has_16_bits = std::max(device.fp16, device.bf16) > device.fp32;
+  if (precision != PrecisionName::fp32 || !(has_tf32 || has_16_bits))
+    return ", unless the clock stopped before the device did";
+  return fmt::format(" in fp32; it was {}, or the clock stopped before the device did", has_tf32 && has_16_bits
+                                                                                            ? "TF32 or 16 bits"
+                                                                                        : has_tf32 ? "TF32"
+                                                                                                   : "16 bits");
+}
+
 }  // namespace
 
 const KnownModel* model_of(const PublishedTable& table, const Observation& row) {
   return row.model ? row.model : table.model;
 }
 
-double parameters_of(const PublishedTable& table, const Observation& row) {
+double parameters_of(const Observation& row, const KnownModel* model) {
   if (const Measured* parameters = row.find(Quantity::parameters)) return parameters->figure.value;
-  const KnownModel* model = model_of(table, row);
   return model ? model->parameters : 0;
 }
 
 /// Parameters that products multiply with.
 double multiplied_of(const PublishedTable& table, const Observation& row) {
   const KnownModel* model = model_of(table, row);
-  return std::max(0.0, parameters_of(table, row) - (model ? model->embedding_parameters : 0));
+  return std::max(0.0, parameters_of(row, model) - (model ? model->embedding_parameters : 0));
 }
 
 std::optional<Range> implied_tops(const PublishedTable& table, const Observation& row, Quantity duration) {
@@ -60,12 +71,10 @@ void check_instruction_peak(const PublishedTable& table, Complaints& say) {
       const auto rate = implied_tops(table, row, duration);
       const double peak = peak_tops(*table.device, precision);
       if (!rate || rate->low <= 1.05 * peak) continue;
-      const bool is_f32 = precision == PrecisionName::fp32;
       say.figure(*row.find(duration),
                  fmt::format("{} stands for {} TFLOP/s, above the {} that a {} has in {}: impossible{}.",
                              shown(*row.find(duration)), shown(*rate), shown(peak), table.device->name, name(precision),
-                             is_f32 ? " in fp32; it was TF32 or 16 bits, or the clock stopped before the device did"
-                                    : ", unless the clock stopped before the device did"),
+                             way_out(*table.device, precision)),
                  rate_figures(table, row, duration, *rate));
     }
   }
@@ -94,9 +103,9 @@ void check_bandwidth(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     const auto time = row.absolute(row.find(Quantity::latency) ? Quantity::latency : Quantity::forward);
     const auto size = row.absolute(Quantity::size);
-    const double bits = stored_bits(row.precision.precision);
+    const double bits = operand_bits(row.precision.precision);
     if (!time || time->low <= 0 || bits == 0) continue;
-    const double parameters = parameters_of(table, row);
+    const double parameters = parameters_of(row, model_of(table, row));
     const double weights = parameters > 0 ? multiplied_of(table, row) * bits / 8 : size ? 0.5 * size->low : 0;
     const double from_memory = weights - table.device->cache_mb * 1e6;
     const double rate = from_memory / (time->high * 1e-3) * 1e-9;

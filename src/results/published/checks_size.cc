@@ -78,7 +78,7 @@ void check_size_parameters(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     const auto size = row.absolute(Quantity::size);
     const double bits = stored_bits(row.precision.precision);
-    const double parameters = parameters_of(table, row);
+    const double parameters = parameters_of(row, model_of(table, row));
     if (!size || bits == 0 || parameters <= 0) continue;
     const double expected = parameters * bits / 8;
     if (0.85 * expected <= size->high && size->low <= 4.5 * parameters) continue;

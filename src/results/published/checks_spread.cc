@@ -31,7 +31,7 @@ void check_no_spread(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     for (const auto& [quantity, measured] : row.figures) {
       has_time = has_time || is_duration(quantity);
-      has_spread = has_spread || measured.figure.spread || quantity == Quantity::count ||
+      has_spread = has_spread || measured.figure.spread || quantity == Quantity::count || quantity == Quantity::runs ||
                    (is_duration(static_cast<Quantity>(static_cast<int>(quantity) - 1)) && !is_duration(quantity));
     }
   }

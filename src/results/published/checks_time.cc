@@ -44,11 +44,6 @@ double layers_of(const Observation& row) {
   return row.model ? row.model->layers : 0;
 }
 
-double parameters_of(const Observation& row) {
-  if (const Measured* parameters = row.find(Quantity::parameters)) return parameters->figure.value;
-  return row.model ? row.model->parameters : 0;
-}
-
 /// Rows of other sizes of one model under one setting, and how their times spread.
 struct Family {
   std::vector<const Observation*> rows;
@@ -69,10 +64,10 @@ Family family_of(const std::vector<const Observation*>& rows, Quantity duration)
   for (const Observation* row : rows) {
     const Measured* time = row->find(duration);
     const double layers = layers_of(*row);
-    if (!time || layers <= 0 || parameters_of(*row) <= 0 || !depths.insert(layers).second) continue;
+    if (!time || layers <= 0 || parameters_of(*row, row->model) <= 0 || !depths.insert(layers).second) continue;
     family.rows.push_back(row);
     times.push_back(time->figure.value / layers);
-    works.push_back(parameters_of(*row) / layers);
+    works.push_back(parameters_of(*row, row->model) / layers);
   }
   if (family.rows.size() < 3) return {};
   family.per_layer_spread = spread(times);

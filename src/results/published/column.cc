@@ -10,11 +10,11 @@ namespace assay {
 namespace {
 
 constexpr std::array quantity_names = {
-    "none",     "precision",   "model",        "device",       "key",       "notes",         "batch",
-    "seq",      "layers",      "width",        "parameters",   "count",     "latency",       "latency_std",
-    "forward",  "forward_std", "backward",     "backward_std", "optimizer", "optimizer_std", "step",
-    "step_std", "throughput",  "tokens_per_s", "energy",       "power",     "speedup",       "energy_ratio",
-    "size",     "size_ratio",  "memory",       "perplexity",   "accuracy",  "rate"};
+    "none",         "precision", "model",       "device",       "key",          "notes",     "batch",
+    "seq",          "layers",    "width",       "parameters",   "count",        "runs",      "latency",
+    "latency_std",  "forward",   "forward_std", "backward",     "backward_std", "optimizer", "optimizer_std",
+    "step",         "step_std",  "throughput",  "tokens_per_s", "energy",       "power",     "speedup",
+    "energy_ratio", "size",      "size_ratio",  "memory",       "perplexity",   "accuracy",  "rate"};
 
 /// The words of a header in lower case: "fwd_avg (ms)" is fwd, avg.
 struct Words {
@@ -58,6 +58,11 @@ Unit take_rate(std::string& text) {
   return {is_token ? Dimension::token_rate : Dimension::rate, 1};
 }
 
+/// "latency_min" is the least latency; minutes stand in brackets: "Time (min)".
+bool says_least(std::string_view last_word) {
+  return words_of(last_word).has({"min"});
+}
+
 /// Takes the unit off a header: "Latency (ms)", "Latency [ms]", "latency_ms", "Latency ms", "Energy/sample (mJ)".
 Unit take_header_unit(std::string& text) {
   if (const Unit rate = take_rate(text); rate.dimension != Dimension::none) return rate;
@@ -73,7 +78,7 @@ Unit take_header_unit(std::string& text) {
     return *unit;
   }
   const auto last = text.find_last_of(" _,");
-  if (last != std::string::npos) {
+  if (last != std::string::npos && !says_least(text.substr(last + 1))) {
     if (const auto unit = read_unit(text.substr(last + 1)); unit && unit->dimension != Dimension::ratio) {
       text.erase(last);
       return *unit;
@@ -125,9 +130,10 @@ bool is_edge(const Words& words) {
 
 Quantity figure_in(const Words& words, Unit unit) {
   const bool is_spread = words.has({"std", "stdev", "stddev", "sd", "deviation", "σ", "±"});
-  if (words.has({"samples", "runs", "iterations", "iters", "rows", "n", "trials", "measurements"}) &&
-      unit.dimension == Dimension::none && !words.has({"per", "throughput", "s", "sec", "second", "power"}))
-    return Quantity::count;
+  const bool is_number =
+      unit.dimension == Dimension::none && !words.has({"per", "throughput", "s", "sec", "second", "power"});
+  if (is_number && words.has({"runs", "iterations", "iters", "trials", "measurements"})) return Quantity::runs;
+  if (is_number && words.has({"samples", "rows", "n"})) return Quantity::count;
   if (is_edge(words)) return Quantity::none;
   if (words.has({"speedup", "speedups", "faster"}) ||
       (words.has({"speed"}) && words.has({"up", "vs", "relative", "ratio"})))

@@ -22,7 +22,8 @@ enum class Quantity : std::uint8_t {
   layers,
   width,
   parameters,
-  count,  ///< Rows, runs or iterations behind a figure.
+  count,  ///< Rows of data behind a figure.
+  runs,   ///< Runs or iterations behind it.
   latency,
   latency_std,
   forward,

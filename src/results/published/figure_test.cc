@@ -111,11 +111,33 @@ TEST(KnownDevices, AreFoundByTheirUsualNames) {
   EXPECT_STREQ(find_known_device("a100-sxm4-80gb")->name, "A100");
   EXPECT_STREQ(find_known_device("NVIDIA RTX PRO 6000 Blackwell Server Edition")->name, "RTX PRO 6000");
   EXPECT_EQ(find_known_device("abacus"), nullptr);
+  EXPECT_EQ(find_known_device("my T4 box"), nullptr) << "--device wants a name and nothing else";
   EXPECT_EQ(known_device_named_in("V100 or T4"), nullptr) << "two devices are none";
   EXPECT_EQ(support(*find_known_device("T4"), PrecisionName::bf16), Support::emulated);
   EXPECT_EQ(support(*find_known_device("P40"), PrecisionName::fp16), Support::slow);
   EXPECT_EQ(support(*find_known_device("A100"), PrecisionName::bf16), Support::native);
   for (const KnownDevice& device : known_devices()) EXPECT_LT(device.idle_w, device.awake_w) << device.name;
+}
+
+TEST(KnownDevices, ASuffixIsAnotherBoard) {
+  for (const KnownDevice& device : known_devices()) {
+    ASSERT_NE(known_device_named_in(device.name), nullptr) << device.name;
+    EXPECT_STREQ(known_device_named_in(device.name)->name, device.name);
+    EXPECT_STREQ(find_known_device(device.name)->name, device.name);
+    for (const char* suffix : {" Ti", "Ti", " Super", " SUPER", "-Ti Super"}) {
+      const KnownDevice* other = known_device_named_in(std::string("on the ") + device.name + suffix + ", batch 1");
+      const bool is_base =
+          other == &device && std::string_view(device.spellings).find("super") == std::string_view::npos;
+      EXPECT_FALSE(is_base) << device.name << suffix;
+    }
+  }
+  EXPECT_STREQ(known_device_named_in("an RTX3060Ti")->name, "RTX 3060 Ti");
+  EXPECT_STREQ(known_device_named_in("GeForce RTX 4070 Ti SUPER")->name, "RTX 4070 Ti Super");
+  EXPECT_STREQ(find_known_device("rtx 2070 super")->name, "RTX 2070");
+  EXPECT_EQ(known_device_named_in("RTX 4090 Ti"), nullptr);
+  EXPECT_DOUBLE_EQ(peak_tops(*find_known_device("RTX 4090"), PrecisionName::bf16), 165.2);
+  EXPECT_DOUBLE_EQ(peak_tops(*find_known_device("P40"), PrecisionName::fp16), 12);
+  EXPECT_DOUBLE_EQ(peak_tops(*find_known_device("K80"), PrecisionName::mixed), 8.7);
 }
 
 TEST(KnownModels, AreFoundByTheirUsualNames) {
@@ -125,6 +147,8 @@ TEST(KnownModels, AreFoundByTheirUsualNames) {
   EXPECT_STREQ(known_model_named_in("gpt2-xl on one GPU")->name, "gpt2-xl");
   EXPECT_EQ(known_model_named_in("DistilBERT and GPT-2"), nullptr) << "two models are none";
   EXPECT_EQ(known_model_named_in("a small table"), nullptr);
+  EXPECT_EQ(find_known_model("small"), nullptr);
+  EXPECT_STREQ(find_known_model("2.7B", "Stanford CS336 benchmarks")->name, "cs336-2.7b");
 }
 
 }  // namespace

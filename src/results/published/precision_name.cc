@@ -86,6 +86,10 @@ int stored_bits(PrecisionName precision) {
   return bits[static_cast<std::size_t>(precision)];
 }
 
+int operand_bits(PrecisionName precision) {
+  return is_mixed(precision) ? 16 : stored_bits(precision);
+}
+
 bool is_mixed(PrecisionName precision) {
   return precision == PrecisionName::mixed || precision == PrecisionName::mixed_fp16 ||
          precision == PrecisionName::mixed_bf16;

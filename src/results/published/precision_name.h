@@ -23,6 +23,8 @@ enum class PrecisionName : std::uint8_t {
 const char* name(PrecisionName precision);
 /// Bits of a stored weight; 0 for unknown. Mixed keeps 32.
 int stored_bits(PrecisionName precision);
+/// Bits that its products read: of mixed 16.
+int operand_bits(PrecisionName precision);
 bool is_mixed(PrecisionName precision);
 
 /// What a cell such as "INT8 (OLD - CPU)", "FP16 as INT8" or "bfloat16" says.

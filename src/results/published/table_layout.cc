@@ -215,7 +215,7 @@ class Layout {
   }
 
   /// "large_seq512" names a size and a length.
-  static void read_model(Observation& base) {
+  void read_model(Observation& base) const {
     std::string text = base.model_text;
     const auto seq = text.find("_seq");
     if (seq != std::string::npos) {
@@ -223,7 +223,7 @@ class Layout {
         base.figures.emplace(Quantity::seq, Measured{*tokens, true, base.model_text, "model"});
       text.erase(seq);
     }
-    base.model = find_known_model(text);
+    base.model = find_known_model(text, table_.context);
     if (!base.model) base.model = known_model_named_in(text);
   }
 
