@@ -74,10 +74,10 @@ void Keeping::open() {
     run_ = store_->begin_run(facts);
     return;
   }
-  const std::optional<StoredRun> known = store_->newest_run(facts.program, facts.settings);
+  const std::optional<StoredRun> known = store_->newest_run(facts);
   run_ = known ? known->id : store_->begin_run(facts);
   say_(known ? fmt::format("resumes run {} of {}", known->id, known->started)
-             : "there is no run of this program with these settings to resume: begins one");
+             : "there is no run of this program with these settings on this machine to resume: begins one");
 }
 
 std::vector<Record> Keeping::restore() {

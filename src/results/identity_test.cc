@@ -89,7 +89,7 @@ TEST(Identity, BelongsToAVersionOfTheStore) {
   EXPECT_EQ(names,
             "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
             "warmup_steps command phase machine build ");
-  EXPECT_EQ(store_version, 2);
+  EXPECT_EQ(store_version, 3);
 }
 
 }  // namespace

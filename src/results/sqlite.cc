@@ -10,6 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using Connection = Handle<sqlite3*, sqlite3_close_v2>;
+
 constexpr int patience_ms = 10'000;
 
 /// The causes that people meet, in words that say what to do.
@@ -44,27 +46,52 @@ std::string uri(const fs::path& file, const char* query) {
   return text + query;
 }
 
-sqlite3* open(const fs::path& file, const char* query, int flags) {
+Connection open(const fs::path& file, const char* query, int flags) {
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(uri(file, query).c_str(), &database, flags | SQLITE_OPEN_URI, nullptr);
-  if (code == SQLITE_OK) return database;
-  sqlite3_close_v2(database);
-  fail_user("{}: {}", file.string(), cause(code, sqlite3_errstr(code)));
+  Connection connection(database);
+  if (code != SQLITE_OK) fail_user("{}: {}", file.string(), cause(code, sqlite3_errstr(code)));
+  sqlite3_busy_timeout(database, patience_ms);
+  return connection;
 }
 
-sqlite3* open_to_write(const fs::path& file) {
+Connection open_to_write(const fs::path& file) {
   std::error_code fault;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), fault);
   if (fault) fail_user("{}: its folder cannot be made: {}", file.string(), fault.message());
   return open(file, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 
-/// A database in WAL mode wants its shared memory beside it; where nothing may be written, nobody else writes either.
-sqlite3* open_to_read(const fs::path& file) {
+bool lies_beside(const fs::path& file, const char* suffix) {
+  return fs::exists(file.string() + suffix);
+}
+
+bool answers(sqlite3* database) {
+  return sqlite3_exec(database, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+/// A database in WAL mode wants its shared memory beside it, which on a read-only medium nobody can make. As a file
+/// that does not change it can be read there all the same, but only where no log lies beside it: a writer's rows would
+/// be missing without a word.
+Connection open_to_read_only(const fs::path& file) {
+  Connection connection = open(file, "", SQLITE_OPEN_READONLY);
+  if (answers(connection.get())) return connection;
+  for (const char* log : {"-wal", "-journal"}) {
+    if (!lies_beside(file, log)) continue;
+    fail_user(
+        "{}: cannot be read where nothing may be written, because a log of a writer ({}{}) lies beside it; copy "
+        "both to a folder that may be written",
+        file.string(), file.filename().string(), log);
+  }
+  return open(file, "?immutable=1", SQLITE_OPEN_READONLY);
+}
+
+/// Where the folder may be written the connection may too, but for SQLite's own files only: it takes them away again.
+Connection open_to_read(const fs::path& file) {
   if (!fs::is_regular_file(file)) fail_user("{}: there is no such store", file.string());
   const bool writable =
       ::access(file.c_str(), W_OK) == 0 && ::access(fs::absolute(file).parent_path().c_str(), W_OK) == 0;
-  return writable ? open(file, "", SQLITE_OPEN_READWRITE) : open(file, "?immutable=1", SQLITE_OPEN_READONLY);
+  return writable ? open(file, "", SQLITE_OPEN_READWRITE) : open_to_read_only(file);
 }
 
 }  // namespace
@@ -128,11 +155,11 @@ std::int64_t Statement::integer(int column) const {
 
 Database::Database(const fs::path& file, Access access)
     : file_(file), database_(access == Access::write ? open_to_write(file) : open_to_read(file)) {
-  sqlite3_busy_timeout(database_.get(), patience_ms);
   // The file may come from anywhere: its schema must not be able to run code, and its pages are looked at twice.
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   run("PRAGMA trusted_schema = OFF");
   run("PRAGMA cell_size_check = ON");
+  if (access == Access::read) run("PRAGMA query_only = ON");
 }
 
 void Database::run(const std::string& sql) const {

@@ -45,8 +45,8 @@ enum class Access : std::uint8_t { read, write };
 /// An open SQLite file. Other processes may use it at the same time: a write waits up to ten seconds for theirs.
 class Database {
  public:
-  /// `write` makes the file and its folder where they are missing; `read` also opens what may not be written. Throws a
-  /// user error that names the file.
+  /// `write` makes the file and its folder where they are missing; `read` changes nothing, and also opens what may not
+  /// be written. Throws a user error that names the file.
   Database(const std::filesystem::path& file, Access access);
 
   Statement prepare(std::string_view sql) const { return {database_.get(), file_, sql}; }

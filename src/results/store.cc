@@ -97,11 +97,9 @@ std::optional<Known> find_known(const Database& database, std::int64_t run, cons
   return Known{statement.integer(0), statement.text(1)};
 }
 
-constexpr const char* run_columns = "uid, started, ended, command, program, machine, settings";
-
 std::int64_t insert_run(const Database& database, const StoredRun& run) {
-  Statement statement =
-      database.prepare(fmt::format("INSERT INTO run ({}) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id", run_columns));
+  Statement statement = database.prepare(
+      fmt::format("INSERT INTO run ({}) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id", run_columns(database)));
   statement.bind(run.uid).bind(run.started).bind_or_null(run.ended).bind(run.command).bind(run.program);
   statement.bind(run.machine).bind(run.settings);
   return number_of(std::move(statement));
@@ -113,10 +111,28 @@ std::int64_t run_of_uid(const Database& database, const std::string& uid) {
   return number_of(std::move(statement));
 }
 
-std::optional<StoredRun> read_run(Statement&& row) {
+std::optional<StoredRun> read_run(Statement& row) {
   if (!row.step()) return std::nullopt;
   return StoredRun{row.integer(0), row.text(1), row.text(2), row.text_or_none(3),
                    row.text(4),    row.text(5), row.text(6), row.text(7)};
+}
+
+std::int64_t insert_foreign_run(const Database& database, const StoredRun& run) {
+  const std::int64_t id = insert_run(database, run);
+  database.prepare(fmt::format("UPDATE run SET imported = {} WHERE id = ?", now_utc)).bind(id).step();
+  return id;
+}
+
+/// What stays from day to day: free memory, clocks and measured rates do not.
+constexpr const char* lasting[] = {"processor", "hypervisor",   "operating_system", "kernel",
+                                   "cores",     "memory_bytes", "instruction_sets", "gpu"};
+
+bool is_same_machine(const std::string& a, const std::string& b) {
+  const Json one = Json::parse(a, nullptr, false);
+  const Json other = Json::parse(b, nullptr, false);
+  if (!one.is_object() || !other.is_object()) return a == b;
+  return std::all_of(std::begin(lasting), std::end(lasting),
+                     [&](const char* fact) { return one.value(fact, Json()) == other.value(fact, Json()); });
 }
 
 struct Condition {
@@ -149,8 +165,11 @@ std::filesystem::path default_store_file() {
 }
 
 Store::Store(const std::filesystem::path& file, Access access) : database_(file, access) {
+  if (access == Access::read) {
+    check_layout(database_);
+    return;
+  }
   prepare_layout(database_);
-  if (access == Access::read) return;
   use_write_ahead_log(database_);
   database_.run("PRAGMA synchronous = FULL");  // What was reported as saved outlives a power cut too.
 }
@@ -181,7 +200,7 @@ std::vector<std::int64_t> Store::save(std::int64_t run, std::span<const Record> 
 std::size_t Store::merge(const StoredRun& other, std::span<const StoredRecord> records) {
   Transaction transaction(database_);
   const std::int64_t own = run_of_uid(database_, other.uid);
-  const std::int64_t run = own != 0 ? own : insert_run(database_, other);
+  const std::int64_t run = own != 0 ? own : insert_foreign_run(database_, other);
   std::size_t taken = 0;
   for (StoredRecord stored : records) {
     stored.run = run;
@@ -216,16 +235,20 @@ std::vector<StoredRecord> Store::find(const Filter& filter) const {
 }
 
 std::optional<StoredRun> Store::run(std::int64_t id) const {
-  Statement row = database_.prepare(fmt::format("SELECT id, {} FROM run WHERE id = ?", run_columns));
+  Statement row = database_.prepare(fmt::format("SELECT id, {} FROM run WHERE id = ?", run_columns(database_)));
   row.bind(id);
-  return read_run(std::move(row));
+  return read_run(row);
 }
 
-std::optional<StoredRun> Store::newest_run(const std::string& program, const std::string& settings) const {
-  Statement row = database_.prepare(
-      fmt::format("SELECT id, {} FROM run WHERE program = ? AND settings = ? ORDER BY id DESC LIMIT 1", run_columns));
-  row.bind(program).bind(settings);
-  return read_run(std::move(row));
+std::optional<StoredRun> Store::newest_run(const RunFacts& facts) const {
+  Statement rows = database_.prepare(
+      fmt::format("SELECT id, {} FROM run WHERE program = ? AND settings = ? AND imported IS NULL ORDER BY id DESC",
+                  run_columns(database_)));
+  rows.bind(facts.program).bind(facts.settings);
+  while (std::optional<StoredRun> run = read_run(rows)) {
+    if (is_same_machine(run->machine, facts.machine)) return run;
+  }
+  return std::nullopt;
 }
 
 std::vector<StoredRun> Store::runs_of(std::span<const StoredRecord> records) const {

@@ -54,8 +54,8 @@ struct Filter {
 /// killed in. Layout: docs/results.md. What is wrong with the file is a user error of one line, whenever it comes out.
 class Store {
  public:
-  /// `write` makes what is missing; both bring an older layout up to date. Throws a user error for a file that is not a
-  /// store, or one of a newer layout.
+  /// `write` makes what is missing and brings an older layout up to date; `read` changes nothing and reads an older
+  /// layout as it is. Throws a user error for a file that is not a store, or one of a newer layout.
   Store(const std::filesystem::path& file, Access access);
 
   std::int64_t begin_run(const RunFacts& facts);
@@ -64,8 +64,9 @@ class Store {
   /// the run holds already, by its identity, is replaced and keeps its number. Returns the numbers.
   std::vector<std::int64_t> save(std::int64_t run, std::span<const Record> records);
 
-  /// The newest run of that program with those settings.
-  std::optional<StoredRun> newest_run(const std::string& program, const std::string& settings) const;
+  /// The newest run of that program with those settings on that machine; what the machine measured of itself does not
+  /// count, and what was imported is never it. `facts.command` is not looked at.
+  std::optional<StoredRun> newest_run(const RunFacts& facts) const;
   /// Takes over another store's run with its records: what is here already, by the run's uid and the record's identity,
   /// stays unless the other was saved later. Returns how many records came or were renewed.
   std::size_t merge(const StoredRun& run, std::span<const StoredRecord> records);
@@ -89,9 +90,13 @@ Record record_of_any_version(const Json& stored, const std::string& source);
 std::filesystem::path default_store_file();
 
 /// The version of the layout that this program writes.
-constexpr std::int64_t store_version = 2;
+constexpr std::int64_t store_version = 3;
 /// Brings an empty file or an older layout to store_version; throws a user error for what is neither.
 void prepare_layout(const Database& database);
+/// Throws a user error for what cannot be read as a store: an empty file, another program's, a newer layout.
+void check_layout(const Database& database);
+/// The columns of a run but for its id, in the order of StoredRun; blank what an older layout has not.
+std::string run_columns(const Database& database);
 
 /// Columns beside the record's JSON, for finding it: fields of the record, with their SQL types.
 struct StoreColumn {

@@ -57,6 +57,7 @@ constexpr Migration migrations[] = {
     {2,
      "ALTER TABLE run ADD COLUMN settings TEXT NOT NULL DEFAULT '';"
      "CREATE INDEX run_settings ON run(program, settings);"},
+    {3, "ALTER TABLE run ADD COLUMN imported TEXT;"},
 };
 
 struct Header {
@@ -83,6 +84,19 @@ void check_header(const Database& database, const Header& header) {
 
 std::span<const StoreColumn> store_columns() {
   return columns;
+}
+
+void check_layout(const Database& database) {
+  const Header header = read_header(database);
+  if (header.is_empty) fail_user("{}: is empty, not a store", database.file().string());
+  check_header(database, header);
+}
+
+std::string run_columns(const Database& database) {
+  const bool has_settings =
+      database.number("SELECT count(*) FROM pragma_table_info('run') WHERE name = 'settings'") > 0;
+  return fmt::format("uid, started, ended, command, program, machine, {}",
+                     has_settings ? "settings" : "'' AS settings");
 }
 
 void prepare_layout(const Database& database) {

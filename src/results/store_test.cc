@@ -1,6 +1,7 @@
 #include "results/store.h"
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "base/error.h"
@@ -179,8 +180,9 @@ PRAGMA application_id = 1634956153;
 PRAGMA user_version = 1;
 )";
 
-TEST_F(StoreTest, AnOlderLayoutIsBroughtUpToDateWithAllItHolds) {
+TEST_F(StoreTest, AnOlderLayoutIsReadAsItIsAndBroughtUpToDateByWhoWrites) {
   Database(file_, Access::write).run(version_1);
+  const std::string before = read_file(file_);
   for (const Access access : {Access::read, Access::write}) {
     const Store store(file_, access);
     const std::vector<StoredRecord> records = store.find({.model = "gpt2"});
@@ -189,6 +191,9 @@ TEST_F(StoreTest, AnOlderLayoutIsBroughtUpToDateWithAllItHolds) {
     EXPECT_EQ(records[0].record.raw_ms, (std::vector<double>{1.5, 2.5}));
     EXPECT_EQ(store.run(7)->uid, "abc");
     EXPECT_EQ(store.run(7)->settings, "");
+    if (access == Access::read) {
+      EXPECT_EQ(read_file(file_), before);
+    }
   }
   EXPECT_EQ(Database(file_, Access::read).number("PRAGMA user_version"), store_version);
 }
@@ -204,6 +209,20 @@ TEST_F(StoreTest, AnOlderLayoutIsMigratedOnceByManyAtTheSameTime) {
   EXPECT_EQ(opened, 8);
 }
 
+TEST_F(StoreTest, ReadingLeavesNothingBehind) {
+  std::ofstream(file_).flush();
+  EXPECT_EQ(failure([&] { Store(file_, Access::read); }), file_.string() + ": is empty, not a store");
+  EXPECT_EQ(read_file(file_), "");
+  { Store(file_, Access::write).begin_run(run_facts()); }
+  const std::string before = read_file(file_);
+  { EXPECT_TRUE(Store(file_, Access::read).run(1)); }
+  EXPECT_EQ(read_file(file_), before);
+  const auto files = std::filesystem::directory_iterator(folder_);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  const Database reader(file_, Access::read);
+  EXPECT_FALSE(failure([&] { reader.run("DELETE FROM run"); }).empty());
+}
+
 TEST_F(StoreTest, ARunIsResumedByItsProgramAndSettings) {
   Store store(file_, Access::write);
   RunFacts facts = run_facts();
@@ -212,9 +231,34 @@ TEST_F(StoreTest, ARunIsResumedByItsProgramAndSettings) {
   const std::int64_t second = store.begin_run(facts);
   facts.settings = "one second";
   store.begin_run(facts);
-  ASSERT_TRUE(store.newest_run("f00d", "five seconds"));
-  EXPECT_EQ(store.newest_run("f00d", "five seconds")->id, second);
-  EXPECT_FALSE(store.newest_run("beef", "five seconds"));
+  facts.settings = "five seconds";
+  ASSERT_TRUE(store.newest_run(facts));
+  EXPECT_EQ(store.newest_run(facts)->id, second);
+  facts.program = "beef";
+  EXPECT_FALSE(store.newest_run(facts));
+}
+
+TEST_F(StoreTest, ARunIsResumedOnItsOwnMachineOnly) {
+  Store store(file_, Access::write);
+  RunFacts facts = run_facts();
+  facts.machine = R"({"processor": "made up", "cores": 2, "available_bytes": 1000})";
+  const std::int64_t own = store.begin_run(facts);
+  facts.machine = R"({"processor": "made up", "cores": 4, "available_bytes": 1000})";
+  store.begin_run(facts);
+  facts.machine = R"({"processor": "made up", "cores": 2, "available_bytes": 2000})";
+  ASSERT_TRUE(store.newest_run(facts));
+  EXPECT_EQ(store.newest_run(facts)->id, own);
+  facts.machine = R"({"processor": "another", "cores": 2})";
+  EXPECT_FALSE(store.newest_run(facts));
+}
+
+TEST_F(StoreTest, WhatWasImportedIsNotResumed) {
+  Store other(folder_ / "other.db", Access::write);
+  const StoredRun foreign = *other.run(other.begin_run(run_facts()));
+  Store store(file_, Access::write);
+  EXPECT_EQ(store.merge(foreign, {}), 0U);
+  ASSERT_TRUE(store.run(1));
+  EXPECT_FALSE(store.newest_run(run_facts()));
 }
 
 }  // namespace
