@@ -43,10 +43,13 @@ ComparisonReport compare(const Options& options) {
   return compare_sides(read_side(options.sides[0], store), read_side(options.sides[1], store), options.compare);
 }
 
+std::string json_text(const ComparisonReport& report, const CompareOptions& options) {
+  return comparison_json(report, options).dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
 int run(const Options& options) {
   const ComparisonReport report = compare(options);
-  print(options.prints_json ? comparison_json(report, options.compare).dump(2) + "\n"
-                            : comparison_text(report, options.compare));
+  print(options.prints_json ? json_text(report, options.compare) : comparison_text(report, options.compare));
   return report.fails() ? static_cast<int>(DoneCode::slower) : 0;
 }
 
@@ -66,7 +69,7 @@ void add_compare(CLI::App& program, Action& action) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
   command.add_option_function<std::string>(
       "--margin", [options](const std::string& text) { options->compare.margin = share_of(text, "--margin"); },
-      "differences that count as none (default 3%)");
+      "differences that count as none (default 3%; less where --fail-if-slower is)");
   command.add_option_function<std::string>(
       "--fail-if-slower",
       [options](const std::string& text) { options->compare.allowed = share_of(text, "--fail-if-slower"); },

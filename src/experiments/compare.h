@@ -17,10 +17,13 @@ enum class Relation : std::uint8_t { faster, slower, same, cannot_tell };
 const char* name(Relation relation);
 
 struct CompareOptions {
-  double margin = 0.03;           ///< Differences up to this share count as none.
-  std::optional<double> allowed;  ///< --fail-if-slower: a share; absent: nothing fails.
+  double margin = 0.03;           ///< Differences up to this share count as none, ...
+  std::optional<double> allowed;  ///< ... or up to this one where it is less. --fail-if-slower; absent: nothing fails.
   std::uint64_t seed = 1;         ///< Of the bootstrap.
 };
+
+/// The share up to which differences count as none: the lesser of margin and allowed.
+double margin_of(const CompareOptions& options);
 
 /// The same thing measured twice. Times in ms.
 struct Comparison {
@@ -29,7 +32,8 @@ struct Comparison {
   std::vector<double> b_ms = {};
   std::string hindrance = {};  ///< Why the times say nothing, whatever they are; empty where they do.
   std::optional<Ratio> ratio =
-      {};  ///< Median of B over median of A: above 1, B is slower. Absent where either has no time.
+      {};                      ///< Median of B over median of A: above 1, B is slower. Absent where either has no time.
+  Drawn drawn = Drawn::apart;  ///< Tested by Wilcoxon's signed ranks where by_round, else by Mann-Whitney's U.
   RankTest test = {};
   double adjusted_p = 1;  ///< For the number of comparisons made together.
   double delta = 0;       ///< Cliff's.
@@ -39,11 +43,12 @@ struct Comparison {
   bool fails = false;                     ///< Slower than allowed, beyond doubt.
 };
 
-/// Fills all but subject, times and hindrance.
+/// Fills all but subject and times; the hindrance where it finds one: nothing is computed of samples that are no times
+/// (not above 0, not finite) or of more than 100,000 a side.
 ///
-/// same: the ratio's 95 % interval lies within 1 ± margin. slower, faster: it lies above or below 1, and the rank test
-/// agrees at 5 % after adjusting for the number of comparisons (Benjamini & Hochberg). Else cannot_tell. Fails: slower,
-/// and the interval lies above 1 + allowed.
+/// same: the ratio's 95 % interval lies within 1 ± margin_of(options). slower, faster: else, where it lies above or
+/// below 1 and the rank test agrees at 5 % after adjusting for the number of comparisons (Benjamini & Hochberg). Else
+/// cannot_tell. Fails: slower, and the interval lies above 1 + allowed.
 void decide(std::vector<Comparison>& comparisons, Drawn drawn, const CompareOptions& options);
 
 /// One side of a comparison.
@@ -63,7 +68,7 @@ struct ComparisonReport {
 };
 
 /// Cells of both with the same subject (results/identity.h). Throws a user error that names a difference where no cell
-/// has a partner.
+/// has a partner. A cell that a side has more than once cannot be told.
 ComparisonReport compare_sides(const Side& a, const Side& b, const CompareOptions& options);
 
 struct InterleaveRequest {

@@ -23,7 +23,7 @@ double time_ms(const std::string& line, const std::filesystem::path& folder) {
 ComparisonReport compare_commands(const InterleaveRequest& request, const CompareOptions& options) {
   const ScratchFolder folder = make_folder("assay-compare");
   const InterruptScope scope = catch_interrupts();
-  Comparison pair{"whole process", {}, {}, ""};
+  Comparison pair{.subject = "whole process"};
   time_ms(request.a, *folder.get());  // Files into the page cache.
   time_ms(request.b, *folder.get());
   for (std::int64_t round = 0; round < request.rounds; ++round) {

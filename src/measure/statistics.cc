@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "measure/bootstrap.h"
 
 namespace assay {
 namespace {
@@ -32,27 +32,6 @@ std::size_t order_of_tail(std::size_t n, double tail) {
     ++k;
   }
   return k;
-}
-
-/// Percentile bootstrap of `statistic`, a function of the round numbers drawn.
-template <typename Statistic>
-Interval bootstrap_interval(std::size_t rounds, std::uint64_t seed, Statistic&& statistic) {
-  Random random(seed);
-  std::vector<std::size_t> drawn(rounds);
-  std::vector<double> replicas;
-  replicas.reserve(bootstrap_resamples);
-  for (int i = 0; i < bootstrap_resamples; ++i) {
-    for (std::size_t& round : drawn) round = random.below(rounds);
-    replicas.push_back(statistic(drawn));
-  }
-  std::sort(replicas.begin(), replicas.end());
-  return {quantile(replicas, 0.025), quantile(replicas, 0.975)};
-}
-
-double median_of_drawn(std::span<const double> values, const std::vector<std::size_t>& drawn) {
-  std::vector<double> picked(drawn.size());
-  for (std::size_t i = 0; i < drawn.size(); ++i) picked[i] = values[drawn[i]];
-  return median(picked);
 }
 
 }  // namespace
@@ -111,7 +90,7 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline, std::span<co
   Ratio ratio{.value = median(ratios), .interval = std::nullopt};
   if (rounds >= fewest_for_interval) {
     ratio.interval =
-        bootstrap_interval(rounds, seed, [&](const auto& drawn) { return median_of_drawn(ratios, drawn); });
+        bootstrap_interval(seed, [&](Random& random) { return median_of_drawn(ratios, draw(rounds, random)); });
   }
   return ratio;
 }

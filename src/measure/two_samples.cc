@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "measure/bootstrap.h"
 
 namespace assay {
 namespace {
@@ -53,10 +53,8 @@ std::vector<double> count_sums(const std::vector<std::size_t>& sizes, std::size_
   return std::move(ways[chosen]);
 }
 
-/// Share of the sums that lie at least as far from their mean as `sum` does; the distribution is not always symmetric.
-double exact_p(const Ties& ties, std::size_t sum) {
-  const std::size_t chosen = ties.ranks_of_b.size();
-  const std::vector<double> ways = count_sums(ties.sizes, chosen);
+/// Twice the smaller of both tails that begin at `sum`; with ties they need not mirror each other.
+double exact_p(const std::vector<double>& ways, std::size_t sum) {
   double below = 0;
   double above = 0;
   double all = 0;
@@ -68,33 +66,54 @@ double exact_p(const Ties& ties, std::size_t sum) {
   return std::min(1.0, 2 * std::min(below, above) / all);
 }
 
-double normal_p(const Ties& ties, double u, double count_a, double count_b) {
-  const double all = count_a + count_b;
+/// Sum of t^3 - t over the groups of t equal values.
+double tie_term(const std::vector<std::size_t>& sizes) {
   double tied = 0;
-  for (const std::size_t size : ties.sizes) {
+  for (const std::size_t size : sizes) {
     const auto t = static_cast<double>(size);
     tied += t * t * t - t;
   }
-  const double variance = count_a * count_b / 12 * ((all + 1) - tied / (all * (all - 1)));
+  return tied;
+}
+
+/// With the correction for continuity. `distance`: of the statistic from its mean.
+double normal_p(double distance, double variance) {
   if (variance <= 0) return 1;  // All values are equal.
-  const double distance = std::abs(u - count_a * count_b / 2) - 0.5;
-  return std::min(1.0, std::erfc(std::max(distance, 0.0) / std::sqrt(2 * variance)));
+  return std::min(1.0, std::erfc(std::max(std::abs(distance) - 0.5, 0.0) / std::sqrt(2 * variance)));
 }
 
-/// As median(), without sorting: a bootstrap takes thousands of them.
-double median_of(std::span<const double> values, const std::vector<std::size_t>& drawn) {
-  std::vector<double> picked(drawn.size());
-  for (std::size_t i = 0; i < drawn.size(); ++i) picked[i] = values[drawn[i]];
-  const auto middle = picked.begin() + static_cast<std::ptrdiff_t>(picked.size() / 2);
-  std::nth_element(picked.begin(), middle, picked.end());
-  if (picked.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(picked.begin(), middle)) / 2;
+double normal_u_p(const Ties& ties, double u, double count_a, double count_b) {
+  const double all = count_a + count_b;
+  const double variance = count_a * count_b / 12 * ((all + 1) - tie_term(ties.sizes) / (all * (all - 1)));
+  return normal_p(u - count_a * count_b / 2, variance);
 }
 
-std::vector<std::size_t> draw(std::size_t count, Random& random) {
-  std::vector<std::size_t> drawn(count);
-  for (std::size_t& one : drawn) one = random.below(count);
-  return drawn;
+/// Pairs in which b's value is larger; ties count half.
+double u_of(const Ties& ties) {
+  const std::size_t sum = std::accumulate(ties.ranks_of_b.begin(), ties.ranks_of_b.end(), std::size_t{0});
+  const auto count_b = static_cast<double>(ties.ranks_of_b.size());
+  return static_cast<double>(sum) / 2 - count_b * (count_b + 1) / 2;
+}
+
+/// Of every value of both series, in ascending order.
+std::vector<std::size_t> doubled_ranks(const Ties& ties) {
+  std::vector<std::size_t> ranks;
+  std::size_t before = 0;
+  for (const std::size_t size : ties.sizes) {
+    ranks.insert(ranks.end(), size, 2 * before + size + 1);
+    before += size;
+  }
+  return ranks;
+}
+
+/// ways[s]: how many of the 2^n choices of signs give s as the sum of the doubled ranks of the positive ones.
+std::vector<double> count_signed_sums(const std::vector<std::size_t>& doubled_ranks) {
+  std::vector<double> ways(1, 1.0);
+  for (const std::size_t rank : doubled_ranks) {
+    ways.resize(ways.size() + rank, 0.0);
+    for (std::size_t sum = ways.size() - 1; sum >= rank; --sum) ways[sum] += ways[sum - rank];
+  }
+  return ways;
 }
 
 }  // namespace
@@ -102,23 +121,42 @@ std::vector<std::size_t> draw(std::size_t count, Random& random) {
 RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
   if (a.empty() || b.empty()) return {};
   const Ties ties = rank(a, b);
-  const std::size_t sum = std::accumulate(ties.ranks_of_b.begin(), ties.ranks_of_b.end(), std::size_t{0});
-  const auto count_a = static_cast<double>(a.size());
-  const auto count_b = static_cast<double>(b.size());
   RankTest test;
-  test.u = static_cast<double>(sum) / 2 - count_b * (count_b + 1) / 2;
+  test.statistic = u_of(ties);
   test.is_exact = a.size() + b.size() <= most_for_exact;
-  test.p = test.is_exact ? exact_p(ties, sum) : normal_p(ties, test.u, count_a, count_b);
+  if (test.is_exact) {
+    const std::size_t sum = std::accumulate(ties.ranks_of_b.begin(), ties.ranks_of_b.end(), std::size_t{0});
+    test.p = exact_p(count_sums(ties.sizes, b.size()), sum);
+  } else {
+    test.p = normal_u_p(ties, test.statistic, static_cast<double>(a.size()), static_cast<double>(b.size()));
+  }
+  return test;
+}
+
+RankTest wilcoxon(std::span<const double> differences) {
+  std::vector<double> falls;
+  std::vector<double> rises;
+  for (const double difference : differences) {
+    if (difference != 0) (difference > 0 ? rises : falls).push_back(std::abs(difference));
+  }
+  if (falls.empty() && rises.empty()) return {};
+  const Ties ties = rank(falls, rises);
+  const std::size_t sum = std::accumulate(ties.ranks_of_b.begin(), ties.ranks_of_b.end(), std::size_t{0});
+  const std::size_t count = falls.size() + rises.size();
+  RankTest test{static_cast<double>(sum) / 2, 1, count <= most_for_exact};
+  if (test.is_exact) {
+    test.p = exact_p(count_signed_sums(doubled_ranks(ties)), sum);
+  } else {
+    const auto n = static_cast<double>(count);
+    const double variance = n * (n + 1) * (2 * n + 1) / 24 - tie_term(ties.sizes) / 48;
+    test.p = normal_p(test.statistic - n * (n + 1) / 4, variance);
+  }
   return test;
 }
 
 double cliffs_delta(std::span<const double> a, std::span<const double> b) {
   if (a.empty() || b.empty()) return 0;
-  std::int64_t difference = 0;
-  for (const double one : a) {
-    for (const double other : b) difference += (other > one ? 1 : 0) - (other < one ? 1 : 0);
-  }
-  return static_cast<double>(difference) / (static_cast<double>(a.size()) * static_cast<double>(b.size()));
+  return 2 * u_of(rank(a, b)) / (static_cast<double>(a.size()) * static_cast<double>(b.size())) - 1;
 }
 
 Ratio ratio_of_medians(std::span<const double> a, std::span<const double> b, Drawn drawn, std::uint64_t seed) {
@@ -129,17 +167,22 @@ Ratio ratio_of_medians(std::span<const double> a, std::span<const double> b, Dra
   }
   Ratio ratio{median(b) / median(a), std::nullopt};
   if (std::min(a.size(), b.size()) < fewest_for_interval) return ratio;
-  Random random(seed);
-  std::vector<double> replicas;
-  replicas.reserve(bootstrap_resamples);
-  for (int i = 0; i < bootstrap_resamples; ++i) {
+  ratio.interval = bootstrap_interval(seed, [&](Random& random) {
     const std::vector<std::size_t> of_a = draw(a.size(), random);
     const std::vector<std::size_t> of_b = drawn == Drawn::by_round ? of_a : draw(b.size(), random);
-    replicas.push_back(median_of(b, of_b) / median_of(a, of_a));
-  }
-  std::sort(replicas.begin(), replicas.end());
-  ratio.interval = Interval{quantile(replicas, 0.025), quantile(replicas, 0.975)};
+    return median_of_drawn(b, of_b) / median_of_drawn(a, of_a);
+  });
   return ratio;
+}
+
+double z_of_p(double p) {
+  double low = 0;
+  double high = 40;  // erfc() is 0 in double precision there.
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) > p ? low : high) = middle;
+  }
+  return low;
 }
 
 std::vector<double> benjamini_hochberg(std::span<const double> p) {

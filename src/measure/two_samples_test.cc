@@ -25,7 +25,7 @@ TEST(MannWhitney, AgreesWithScipyWhereItIsExact) {
   const std::vector<double> b = {11.0, 12.5, 13.1, 10.4, 12.9, 11.9, 13.4};
   const RankTest test = mann_whitney(a, b);
   EXPECT_TRUE(test.is_exact);
-  EXPECT_EQ(test.u, 29);
+  EXPECT_EQ(test.statistic, 29);
   EXPECT_NEAR(test.p, 0.07323232323232323, 1e-12);
   EXPECT_NEAR(mann_whitney(std::vector<double>{1.1, 2.2, 3.3}, std::vector<double>{4.4, 5.5, 6.6}).p, 0.1, 1e-12);
   EXPECT_NEAR(mann_whitney(steps(20, 0), steps(20, 5.5)).p, 0.009483607191205003, 1e-12);
@@ -34,7 +34,7 @@ TEST(MannWhitney, AgreesWithScipyWhereItIsExact) {
 // Counted out over all 462 ways to choose six of the eleven values.
 TEST(MannWhitney, CountsTiesOut) {
   const RankTest test = mann_whitney(std::vector<double>{1, 2, 2, 3, 5}, std::vector<double>{2, 3, 4, 4, 5, 6});
-  EXPECT_EQ(test.u, 23);
+  EXPECT_EQ(test.statistic, 23);
   EXPECT_NEAR(test.p, 0.18181818181818182, 1e-12);
 }
 
@@ -46,7 +46,7 @@ TEST(MannWhitney, AgreesWithScipyWhereItIsApproximated) {
   for (int i = 0; i < 50; ++i) b.push_back(i * 29 % 50 + 4);
   const RankTest test = mann_whitney(a, b);
   EXPECT_FALSE(test.is_exact);
-  EXPECT_EQ(test.u, 1708.5);
+  EXPECT_EQ(test.statistic, 1708.5);
   EXPECT_NEAR(test.p, 0.21172623512732813, 1e-9);
 }
 
@@ -65,6 +65,39 @@ TEST(MannWhitney, FindsADifferenceThatIsNotThereAsOftenAsItSays) {
   }
   EXPECT_GT(found, 25);
   EXPECT_LT(found, 75);
+}
+
+// stats.wilcoxon(differences, method="exact"); with ties, PermutationMethod over all signs.
+TEST(Wilcoxon, AgreesWithScipyWhereItIsExact) {
+  const RankTest test = wilcoxon(std::vector<double>{1, 2, 3, 4, -5, 6, 7, 8, 9, 10, -11, 12});
+  EXPECT_TRUE(test.is_exact);
+  EXPECT_EQ(test.statistic, 78 - 16);
+  EXPECT_NEAR(test.p, 0.0771484375, 1e-12);
+  EXPECT_NEAR(wilcoxon(steps(10, 1)).p, 0.001953125, 1e-12);
+  EXPECT_NEAR(wilcoxon(std::vector<double>{8, 11, -3, -5, 8, 9, 34, 3}).p, 0.0703125, 1e-12);
+  EXPECT_NEAR(wilcoxon(std::vector<double>{1, 2, 2, -1, 3, 3, 5, -2, 4, 0}).p, 0.05078125, 1e-12);
+}
+
+// stats.wilcoxon(differences, method="asymptotic", correction=True)
+TEST(Wilcoxon, AgreesWithScipyWhereItIsApproximated) {
+  std::vector<double> differences;
+  for (int i = 0; i < 80; ++i) differences.push_back((i * 29 % 50 + 3) - i * 37 % 50);
+  const RankTest test = wilcoxon(differences);
+  EXPECT_FALSE(test.is_exact);
+  EXPECT_EQ(test.statistic, 1891.5);
+  EXPECT_NEAR(test.p, 0.19342104215566303, 1e-12);
+}
+
+TEST(Wilcoxon, NoDifferencesSayNothing) {
+  EXPECT_EQ(wilcoxon(std::vector<double>{}).p, 1);
+  EXPECT_EQ(wilcoxon(std::vector<double>(20, 0.0)).p, 1);
+  EXPECT_EQ(wilcoxon(std::vector<double>{1, -1}).p, 1);
+}
+
+TEST(ZOfP, IsTheQuantileOfBothTails) {
+  EXPECT_NEAR(z_of_p(0.05), 1.959963984540054, 1e-12);
+  EXPECT_NEAR(z_of_p(0.001), 3.290526731491926, 1e-12);
+  EXPECT_EQ(z_of_p(1), 0);
 }
 
 TEST(CliffsDelta, IsOneWhereAllOfOneLieAboveTheOther) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "report/text.h"
 #include "results/fields.h"
@@ -14,11 +15,15 @@ namespace assay {
 namespace {
 
 constexpr std::size_t widest = 120;
+constexpr std::size_t longest_command = 4000;
 
 /// A column of the table; all but the last are as wide as their widest cell.
 struct HistoryColumn {
   const char* title;
   std::string (*cell)(const StoredRecord&);
+
+  /// A store may come from others: nothing in it reaches the terminal as a command.
+  std::string shown(const StoredRecord& record) const { return printable(cell(record), 4 * widest); }
 };
 
 std::string outcome(const StoredRecord& stored) {
@@ -51,7 +56,7 @@ std::vector<std::size_t> column_widths(std::span<const StoredRecord> records) {
   std::vector<std::size_t> widths;
   for (const HistoryColumn& column : columns) {
     std::size_t width = display_width(column.title);
-    for (const StoredRecord& record : records) width = std::max(width, display_width(column.cell(record)));
+    for (const StoredRecord& record : records) width = std::max(width, display_width(column.shown(record)));
     widths.push_back(width);
   }
   return widths;
@@ -85,13 +90,14 @@ std::string history_table(std::span<const StoredRecord> records, std::span<const
   const std::vector<std::size_t> widths = column_widths(records);
   std::string text = line(widths, [](const HistoryColumn& column) { return std::string(column.title); });
   for (const StoredRecord& record : records) {
-    text += line(widths, [&](const HistoryColumn& column) { return column.cell(record); });
+    text += line(widths, [&](const HistoryColumn& column) { return column.shown(record); });
   }
   text += "\n";
   for (const StoredRun& run : runs) {
     text += "  " +
-            wrap(fmt::format("run {}, {}{}: {}", run.id, run.started.substr(0, 19),
-                             run.ended ? "" : " (was ended before it was done, or still runs)", run.command),
+            wrap(fmt::format("run {}, {}{}: {}", run.id, printable(run.started.substr(0, 19)),
+                             run.ended ? "" : " (was ended before it was done, or still runs)",
+                             printable(run.command, longest_command)),
                  widest - 2, 4) +
             "\n";
   }

@@ -35,6 +35,19 @@ std::vector<StoredRun> runs() {
   return {ended, killed};
 }
 
+TEST(History, NothingInAStoreCommandsTheTerminal) {
+  std::vector<StoredRecord> records = stored();
+  for (StoredRecord& one : records) {
+    one.record.model = one.record.device = one.record.precision = "\x1b]0;title\x07";
+    one.record.reason = "\x1b[2J";
+  }
+  std::vector<StoredRun> foreign = runs();
+  foreign[0].command = "assay \x1b[31m";
+  const std::string table = history_table(records, foreign);
+  EXPECT_EQ(table.find_first_of("\x1b\x07"), std::string::npos) << table;
+  EXPECT_NE(table.find("assay \\x1b[31m"), std::string::npos) << table;
+}
+
 TEST(History, ListsRecordsAndTheirRuns) {
   const std::string table = history_table(stored(), runs());
   for (const char* part : {"smollm2-135m", "mixed-bf16", "2026-01-02T03:04", "40.0 ms ±0.5%, 3.75x, not graded",
