@@ -1,5 +1,7 @@
 #include "experiments/train_benchmark.h"
 
+#include <algorithm>
+
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "report/formats.h"

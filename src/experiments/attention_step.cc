@@ -1,5 +1,6 @@
 #include "experiments/attention_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 

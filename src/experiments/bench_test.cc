@@ -1,5 +1,7 @@
 #include "experiments/bench.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

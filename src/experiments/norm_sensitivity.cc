@@ -1,5 +1,6 @@
 #include "experiments/norm_sensitivity.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

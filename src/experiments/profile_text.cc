@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+
+#include <algorithm>
 #include "base/units.h"
 #include "experiments/profile.h"
 #include "program/operation.h"

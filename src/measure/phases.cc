@@ -1,5 +1,6 @@
 #include "measure/phases.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/error.h"

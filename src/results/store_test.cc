@@ -1,5 +1,6 @@
 #include "results/store.h"
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <thread>

@@ -1,5 +1,7 @@
 #include "results/published/figure.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "results/known_devices.h"
