@@ -42,6 +42,8 @@ TEST(MannWhitney, CountsTiesOut) {
 TEST(MannWhitney, AgreesWithScipyWhereItIsApproximated) {
   std::vector<double> a;
   std::vector<double> b;
+  a.reserve(60);
+  b.reserve(50);
   for (int i = 0; i < 60; ++i) a.push_back(i * 37 % 50);
   for (int i = 0; i < 50; ++i) b.push_back(i * 29 % 50 + 4);
   const RankTest test = mann_whitney(a, b);
@@ -81,6 +83,7 @@ TEST(Wilcoxon, AgreesWithScipyWhereItIsExact) {
 // stats.wilcoxon(differences, method="asymptotic", correction=True)
 TEST(Wilcoxon, AgreesWithScipyWhereItIsApproximated) {
   std::vector<double> differences;
+  differences.reserve(80);
   for (int i = 0; i < 80; ++i) differences.push_back((i * 29 % 50 + 3) - i * 37 % 50);
   const RankTest test = wilcoxon(differences);
   EXPECT_FALSE(test.is_exact);

@@ -203,6 +203,7 @@ TEST_F(StoreTest, AnOlderLayoutIsMigratedOnceByManyAtTheSameTime) {
   Database(file_, Access::write).run(version_1);
   std::vector<std::thread> threads;
   std::atomic<int> opened = 0;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] { opened += Store(file_, Access::write).find({}).size() == 1 ? 1 : 0; });
   }
