@@ -84,8 +84,7 @@ TEST_F(CliStore, AMistakeOfTheUsersMakesNoStore) {
 TEST_F(CliStore, AKilledRunGoesOnWhereItStopped) {
   const Arguments grid = {"bench", "model", "--rounds",  "40",   "--seconds",   "0.05",
                           "--seq", "8,16",  "--quality", "none", "--precision", "fp32,bf16"};
-  Arguments slow = grid;
-  const Outcome killed = interrupt_assay(folder_.path(), slow, "1 x 16: ", SIGKILL);
+  const Outcome killed = interrupt_assay(folder_.path(), grid, "1 x 16: ", SIGKILL);
   ASSERT_EQ(killed.signal, SIGKILL) << killed.out;
   const std::vector<StoredRecord> before = kept();
   ASSERT_EQ(before.size(), 2U) << "the first cell had ended";

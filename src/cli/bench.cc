@@ -133,6 +133,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_grid_options(command, *options);
   add_quality_options(command, *options);
   add_meter_options(command, options->request.energy);
+  add_energy_window_options(command, options->request.energy);
   add_output_options(command, options->files);
   add_store_option(command, options->store);
   command.add_flag("--resume", options->store.resumes,

@@ -76,6 +76,7 @@ void add_measure(CLI::App& program, Action& action) {
   add_output_options(command, options->files);
   add_store_option(command, options->store);
   add_meter_options(command, options->request.energy);
+  add_energy_window_options(command, options->request.energy);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/measuring.h"
+#include "cli/meter_options.h"
 #include "report/formats.h"
 #include "report/training_table.h"
 
@@ -55,6 +56,7 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
   add_choice(command, "--mode", request.parts, parts, "how far a step goes (default step)");
   add_choice(command, "--recompute", request.recompute, recomputed, "compute again instead of keeping");
   add_model_options(command, request.model_options);
+  add_meter_options(command, request.energy);
 }
 
 int run(const Options& options) {

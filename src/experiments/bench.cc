@@ -219,12 +219,6 @@ BenchRequest without_repeats(BenchRequest request) {
   return request;
 }
 
-EnergyRequest energy_of(const BenchRequest& request) {
-  EnergyRequest energy = request.energy;
-  energy.meters.root = request.root;
-  return energy;
-}
-
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const BenchCallbacks& callbacks) {
@@ -236,7 +230,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   Run run{request,
           facts,
           callbacks,
-          find_power(energy_of(request)),
+          find_power(energy_on(request.engine.device, request.root, request.energy)),
           Remaining(request, entries.size()),
           kept_cells(callbacks)};
   Document document;

@@ -58,10 +58,10 @@ Power find_power(const EnergyRequest& request) {
   return power;
 }
 
-Power find_power(const std::filesystem::path& root) {
-  EnergyRequest request;
+EnergyRequest energy_on(const std::string& device, const std::filesystem::path& root, EnergyRequest request) {
   request.meters.root = root;
-  return find_power(request);
+  request.meters.work = device == "cuda" ? MeteredWork::gpu : MeteredWork::processor;
+  return request;
 }
 
 void meter_windows(const EnergyRequest& request, const Power& power, SamplingOptions& options) {

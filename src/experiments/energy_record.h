@@ -27,7 +27,9 @@ struct Power {
 /// Looks for the meters and measures the idle baseline for a second or for 20 updates, at most ten seconds, where there
 /// is one. Throws an error where a meter that was asked for by name cannot be had.
 Power find_power(const EnergyRequest& request);
-Power find_power(const std::filesystem::path& root);
+
+/// The request for rows of a --device whose files are under `root`.
+EnergyRequest energy_on(const std::string& device, const std::filesystem::path& root, EnergyRequest request);
 
 /// Has the meters read around windows as long as they need: those of the rounds, or ones apart.
 void meter_windows(const EnergyRequest& request, const Power& power, SamplingOptions& options);

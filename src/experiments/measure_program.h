@@ -22,7 +22,7 @@ struct MeasureRequest {
   ShownOutput output = ShownOutput::first;
   std::optional<double> flops;  ///< Operations that one run of the first command is claimed to do.
   std::string claims = "fp32";  ///< In which precision of the table.
-  EnergyRequest energy;
+  EnergyRequest energy{.meters = {.work = MeteredWork::program}};
 };
 
 /// Times whole programs from before their start until they have ended, interleaved round by round as bench does it,

@@ -15,6 +15,7 @@ constexpr std::size_t most_kept_spans = 100'000;
 
 double median_of_runs(const std::vector<const ProgramRun*>& runs, double ChildRun::*figure) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const ProgramRun* run : runs) values.push_back(run->child.*figure);
   return median(values);
 }
@@ -187,6 +188,7 @@ std::vector<Record> phase_records(const MeasuredProgram& program, const Record& 
     }
   }
   std::vector<Record> records;
+  records.reserve(names.size());
   for (const std::string& name : names) records.push_back(phase_record(program, name, whole));
   return records;
 }

@@ -126,7 +126,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
     for (const std::int64_t seq : request.seqs) check_extent(model, {request.batches.front(), seq});
   }
   const MachineFacts facts = source();
-  Power power = find_power(request.root);
+  Power power = find_power(energy_on(request.device, request.root, request.energy));
   Document document;
   document.machine = machine_json(facts);
   for (const Model& model : models) {

@@ -24,6 +24,7 @@ struct TrainBenchmarkRequest {
   std::string device = "cpu";
   std::string overrides;
   ModelOptions model_options;
+  EnergyRequest energy;
   std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
 };
 /// The longest of its warm-ups.

@@ -39,11 +39,12 @@ void predict(const TrainCell& cell, Variant& variant) {
 
 /// A meter that stops answering ends the metering of all variants; times stay good.
 Reading read(const TrainCell& cell) {
-  Reading reading{now_s(), 0};
+  Reading reading{.at_s = now_s()};
   EnergySource& source = cell.power.source;
   if (!source.meter) return reading;
   try {
     reading.joules = source.meter->read_j();
+    reading.missed_j = source.meter->missed_j();
   } catch (const Error& error) {
     cell.power = {{nullptr, fmt::format("no meter: {}", error.what())}, std::nullopt};
   }

@@ -17,7 +17,8 @@ namespace assay {
 /// Clock and meter between two phases.
 struct Reading {
   double at_s = 0;
-  double joules = 0;  ///< 0 without a meter.
+  double joules = 0;    ///< 0 without a meter.
+  double missed_j = 0;  ///< Its bound so far, see EnergyMeter.
 };
 
 /// Forward, backward, update.
@@ -37,6 +38,8 @@ struct StepSample {
   double phase_j(std::size_t phase) const { return readings[phase + 1].joules - readings[phase].joules; }
   double step_ms() const { return (end_s - begin_s) * 1e3; }
   double step_j() const { return readings.back().joules - readings.front().joules; }
+  double phase_missed_j(std::size_t phase) const { return readings[phase + 1].missed_j - readings[phase].missed_j; }
+  double step_missed_j() const { return readings.back().missed_j - readings.front().missed_j; }
 };
 
 /// One way to train one model at one shape.

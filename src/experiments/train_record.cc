@@ -35,7 +35,7 @@ void record_energy(std::span<const StepSample> steps, std::size_t phase, const P
   EnergySum sum;
   if (!power.source.meter || steps.empty()) return;
   for (const StepSample& step : steps)
-    sum.add(power.source.meter->facts(), step.phase_j(phase), step.phase_ms(phase) * 1e-3);
+    sum.add(power.source.meter->facts(), step.phase_j(phase), step.phase_ms(phase) * 1e-3, step.phase_missed_j(phase));
   if (sum.short_windows > 0) return;
   record.*phase_fields[phase].energy_j =
       sum.joules / static_cast<double>(steps.size()) / static_cast<double>(record.batch);
@@ -81,7 +81,7 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
     ++series.timed_runs;
     if (!cell.power.source.meter) continue;
     if (!series.energy) series.energy.emplace();
-    series.energy->add(cell.power.source.meter->facts(), step.step_j(), step.step_ms() * 1e-3);
+    series.energy->add(cell.power.source.meter->facts(), step.step_j(), step.step_ms() * 1e-3, step.step_missed_j());
     ++series.energy->runs;
   }
   add_conditions(steps, series.conditions);
@@ -165,6 +165,7 @@ BenchRequest as_bench(const TrainCell& cell, const Variant& variant) {
   request.engine.fusion = variant.fusion;
   request.model_options = cell.request.model_options;
   request.width = 0;
+  request.energy = cell.request.energy;
   return request;
 }
 
@@ -201,6 +202,8 @@ Record record_of(const TrainCell& cell, const Variant& variant, std::int64_t war
   const Series compared = baseline != nullptr ? series_of(cell, *baseline, warmup) : Series{};
   record_series(series_of(cell, variant, warmup), {compared, cell.power, request}, record);
   record.steady.reset();  // The warm-up is as long as asked.
+  record_prices(request.energy, record);
+  derive(record);
   record_phases(cell, variant, warmup, record);
   return record;
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <string_view>
+#include <type_traits>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,7 +26,7 @@ constexpr std::array<int, 3> caught = {SIGINT, SIGTERM, SIGHUP};
 // A signal handler can reach nothing else. Both are lock-free, so that it may.
 std::atomic<int> pending_signal = 0;
 std::atomic<pid_t> running_group = 0;
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
+static_assert(std::is_same_v<pid_t, int> && std::atomic<int>::is_always_lock_free);
 
 /// SIGKILL, not SIGTERM: the command's files all lie in a folder that its caller removes, and it must not linger.
 void kill_running() {
@@ -66,6 +67,7 @@ std::vector<std::string> environment_with(const std::string& temporary_folder) {
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;

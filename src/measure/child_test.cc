@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-ChildRun run_text(const std::string& text, ChildOptions options = {}) {
+ChildRun run_text(const std::string& text, const ChildOptions& options = {}) {
   return run_child(parse_command({text}), options);
 }
 

@@ -32,6 +32,11 @@ std::string reading(const EnergyMeterFacts& meter, const EnergySum& sum) {
                      format_significant(sum.uncertainty_j));
 }
 
+/// How old a figure may be.
+double lag_s(const EnergyMeterFacts& meter) {
+  return meter.update_period_s + meter.averaging_s;
+}
+
 }  // namespace
 
 const char* name(EnergyReach reach) {
@@ -44,21 +49,27 @@ bool is_within(EnergyReach inner, EnergyReach outer) {
   return rank(inner) >= 0 && rank(outer) >= 0 && rank(inner) <= rank(outer);
 }
 
+bool may_tell(EnergyReach reach, MeteredWork work) {
+  const bool has_gpu = reach == EnergyReach::gpu || reach == EnergyReach::machine || reach == EnergyReach::other;
+  if (work == MeteredWork::gpu) return has_gpu;
+  return work == MeteredWork::program || reach != EnergyReach::gpu;
+}
+
 double shortest_window_s(const EnergyMeterFacts& meter, double power_w) {
   const double for_steps_s = power_w > 0 ? meter.resolution_j / power_w : 0;
-  return fewest_resolutions * std::max(meter.update_period_s, for_steps_s);
+  return fewest_resolutions * std::max(lag_s(meter), for_steps_s);
 }
 
 double window_for_s(const EnergyMeterFacts& meter, double power_w, double uncertainty) {
   const double of_step = power_w > 0 ? meter.power_step_w / power_w : 0;
   if (of_step >= uncertainty) return std::numeric_limits<double>::infinity();
   const double for_steps_s = power_w > 0 ? meter.resolution_j / power_w : 0;
-  return (for_steps_s + meter.update_period_s) / (uncertainty - of_step);
+  return (for_steps_s + lag_s(meter)) / (uncertainty - of_step);
 }
 
 double window_uncertainty_j(const EnergyMeterFacts& meter, double window_j, double window_s) {
   const double power_w = window_s > 0 ? window_j / window_s : 0;
-  return meter.resolution_j + meter.update_period_s * power_w + meter.power_step_w * window_s;
+  return meter.resolution_j + lag_s(meter) * power_w + meter.power_step_w * window_s;
 }
 
 double sleep_s(double seconds) {
@@ -102,7 +113,7 @@ void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double windo
   uncertainty_j += window_uncertainty_j(meter, window_j, window_s) + missed_j;
   ++windows;
   const bool is_short =
-      window_j < fewest_resolutions * meter.resolution_j || window_s < fewest_resolutions * meter.update_period_s;
+      window_j < fewest_resolutions * meter.resolution_j || window_s < fewest_resolutions * lag_s(meter);
   if (is_short) ++short_windows;
 }
 

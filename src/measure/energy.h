@@ -17,6 +17,11 @@ const char* name(EnergyReach reach);
 /// memory) and platform, everything in the machine.
 bool is_within(EnergyReach inner, EnergyReach outer);
 
+/// Whose joules are wanted: of work on the processor, on the GPU, or of a program that may use anything.
+enum class MeteredWork : std::uint8_t { processor, gpu, program };
+/// Whether a meter of `reach` may be told as that work's. `other` may: a user's own meter is what the user says it is.
+bool may_tell(EnergyReach reach, MeteredWork work);
+
 /// What a meter is. Its figures are readings of that source, never estimates.
 struct EnergyMeterFacts {
   std::string name;                        ///< "RAPL".
@@ -28,6 +33,7 @@ struct EnergyMeterFacts {
   std::string unit{};                      ///< Of the source: "uJ", "uW, integrated".
   double power_step_w = 0;                 ///< Smallest step of a power that is integrated; 0 for a counter.
   EnergyReach reach = EnergyReach::other;  ///< For cross-checks.
+  double averaging_s = 0;                  ///< Each figure is a mean over so long before it; 0: of that moment.
 };
 
 /// A counter of joules.
@@ -53,9 +59,10 @@ double shortest_window_s(const EnergyMeterFacts& meter, double power_w);
 /// power alone is more.
 double window_for_s(const EnergyMeterFacts& meter, double power_w, double uncertainty);
 
-/// How far a reading over one window may be from what the source counted: both ends may be one update late, the counter
-/// stands on a step, a power on one of its steps. A bound, not a deviation. The calibration of the source itself is not
-/// in it: no program can see that, but two meters can (see meters_disagree).
+/// How far a reading over one window may be from what the source counted: both ends may be one update and what the
+/// figures are averaged over late, the counter stands on a step, a power on one of its steps. A bound, not a deviation.
+/// The calibration of the source itself is not in it: no program can see that, but two meters can (see
+/// meters_disagree).
 double window_uncertainty_j(const EnergyMeterFacts& meter, double window_j, double window_s);
 
 /// The meter of this machine, or none and why not; and the other meters there are.

@@ -26,10 +26,15 @@ std::string names_of(const Meters& meters) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool is_for_auto(const EnergyMeterFacts& facts) {
+bool is_for_auto(const EnergyMeterFacts& facts, MeteredWork work) {
   const bool users_own = facts.name == "command" || facts.name == "url";
-  return users_own || facts.reach == EnergyReach::processor || facts.reach == EnergyReach::package ||
-         facts.reach == EnergyReach::platform || facts.reach == EnergyReach::machine;
+  const bool is_part = facts.reach == EnergyReach::other || facts.reach == EnergyReach::core;
+  const bool is_elsewhere = facts.reach == EnergyReach::gpu && work != MeteredWork::gpu;
+  return users_own || (!is_part && !is_elsewhere && may_tell(facts.reach, work));
+}
+
+std::string parts_of(MeteredWork work) {
+  return work == MeteredWork::gpu ? "GPU or machine" : "packages, platform or machine";
 }
 
 std::string refusal(const fs::path& root, const SystemMeters& system) {
@@ -90,14 +95,17 @@ EnergySource find_meters(const MeterRequest& request, const MeterTime& time) {
   SystemMeters all = find_all(request, time);
   const bool automatic = request.name == "auto";
   const auto chosen = std::find_if(all.meters.begin(), all.meters.end(), [&](const auto& meter) {
-    return automatic ? is_for_auto(meter->facts()) : lower(meter->facts().name) == lower(request.name);
+    return automatic ? is_for_auto(meter->facts(), request.work) : lower(meter->facts().name) == lower(request.name);
   });
   if (chosen == all.meters.end()) {
     if (!automatic) fail_unknown(request, all);
     if (all.meters.empty()) return {nullptr, refusal(request.root, all)};
-    return {nullptr,
-            fmt::format("no meter of packages, platform or machine; --meter can name: {}", names_of(all.meters)),
+    return {nullptr, fmt::format("no meter of {}; other meters here: {}", parts_of(request.work), names_of(all.meters)),
             std::move(all.meters)};
+  }
+  if (!may_tell((*chosen)->facts().reach, request.work)) {
+    fail_user("--meter {}: it reads the {}, and what runs on another device is not in it", request.name,
+              name((*chosen)->facts().reach));
   }
   std::unique_ptr<EnergyMeter> meter = std::move(*chosen);
   all.meters.erase(chosen);

@@ -15,6 +15,7 @@ struct MeterRequest {
   MeterUnit unit = MeterUnit::by_header;
   std::string url{};  ///< Of a power plug; empty: none.
   std::filesystem::path root = "/";
+  MeteredWork work = MeteredWork::processor;
 };
 
 /// What sysfs offers under `root`, best first, each readable just now; what is there and cannot be read is a sentence
@@ -28,11 +29,11 @@ SystemMeters find_rapl_meters(const std::filesystem::path& root);
 SystemMeters find_system_meters(const std::filesystem::path& root, const MeterTime& time = real_meter_time());
 
 /// The meter that was asked for, its update period measured, and every other one there is. `auto` takes the user's own
-/// meter where one is given, else the first that reaches packages, platform or machine; a sensor of anything else is
-/// taken by name only, since another part's energy would be told as this one's.
+/// meter where one is given, else the first that reaches packages, platform or machine (for work on the GPU: GPU or
+/// machine); a sensor of anything else is taken by name only, since another part's energy would be told as this one's.
 ///
 /// Without a meter the status says why. Throws an error where a meter was asked for by name, command or address and
-/// cannot be had.
+/// cannot be had, or does not reach what does the work.
 EnergySource find_meters(const MeterRequest& request, const MeterTime& time = real_meter_time());
 
 }  // namespace assay

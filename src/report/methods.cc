@@ -71,6 +71,7 @@ std::string stopping(const Records& measured) {
     if (r->stopped_by) ++causes[*r->stopped_by];
   }
   std::vector<std::string> words;
+  words.reserve(causes.size());
   for (const auto& [cause, count] : causes) words.push_back(fmt::format("{} of {}", cause, counted(count, "row")));
   return words.empty() ? "" : fmt::format("Sampling was ended by {}.", joined(words));
 }
@@ -197,6 +198,7 @@ std::string trust_paragraph(const Records& measured) {
     if (r->trust) ++grades[*r->trust];
   }
   std::vector<std::string> words;
+  words.reserve(grades.size());
   for (const auto& [grade, count] : grades) words.push_back(fmt::format("{} for {}", grade, counted(count, "row")));
   return words.empty() ? "" : fmt::format("Trust, from A to D by published rules: {}.", joined(words));
 }

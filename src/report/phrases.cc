@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 std::string number(double value) {
   const double size = value < 0 ? -value : value;
-  if (size >= 1000) return format_count(static_cast<std::int64_t>(value + 0.5));
+  if (size >= 1000) return format_count(std::llround(value));
   return fmt::format("{:.3g}", value);
 }
 

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
@@ -58,12 +59,20 @@ std::optional<Line> parse_line(std::string_view text) {
   return Line{*seconds, *value, figure};
 }
 
-/// What the lines say, laid onto our clock.
+/// What lines tell of the meter that prints them.
+struct Manner {
+  MeterUnit unit = MeterUnit::by_header;
+  double step = 1;      ///< Of the figures, W or J.
+  double period_s = 0;  ///< Between the first lines.
+};
+
+/// What the lines say, laid onto our clock. One thread takes lines, any may ask for their manner.
 class LineReader {
  public:
   LineReader(MeterUnit unit, EnergyLog& log) : unit_(unit), log_(log) {}
 
   void take(std::string_view line) {
+    const std::lock_guard lock(mutex_);
     if (line.empty()) return;
     if (line.starts_with('#')) return take_header(line);
     const auto parsed = parse_line(line);
@@ -77,9 +86,10 @@ class LineReader {
     take_figures(*parsed);
   }
 
-  MeterUnit unit() const { return unit_; }
-  double step() const { return step_; }
-  double period_s() const { return median(periods_s_); }
+  Manner manner() const {
+    const std::lock_guard lock(mutex_);
+    return {unit_, step_, median(periods_s_)};
+  }
 
  private:
   void take_header(std::string_view line) {
@@ -99,6 +109,7 @@ class LineReader {
     unit_ == MeterUnit::watts ? log_.add_watts(at_s, line.value) : log_.add_joules(at_s, line.value);
   }
 
+  mutable std::mutex mutex_;
   MeterUnit unit_;
   EnergyLog& log_;
   std::optional<double> last_seconds_;
@@ -181,11 +192,12 @@ class CommandMeter : public EnergyMeter {
     } catch (const Error& e) {
       fail_lacking("meter command '{}': {}", command_, e.what());
     }
-    const bool watts = lines_.unit() == MeterUnit::watts;
-    facts_ = {.name = "command", .scope = "what the command reads", .update_period_s = lines_.period_s()};
+    const Manner manner = lines_.manner();
+    const bool watts = manner.unit == MeterUnit::watts;
+    facts_ = {.name = "command", .scope = "what the command reads", .update_period_s = manner.period_s};
     facts_.source = command_;
     facts_.unit = watts ? "W, integrated" : "J";
-    (watts ? facts_.power_step_w : facts_.resolution_j) = lines_.step();
+    (watts ? facts_.power_step_w : facts_.resolution_j) = manner.step;
   }
 
   void read_all() {

@@ -24,6 +24,7 @@ struct Nvml {
   int (*throttle_reasons)(Device device, unsigned long long* bits) = nullptr;
   int (*temperature_c)(Device device, int sensor, unsigned* degrees) = nullptr;
   int (*clock_mhz)(Device device, int kind, unsigned* megahertz) = nullptr;
+  int (*compute_capability)(Device device, int* major, int* minor) = nullptr;
 };
 
 /// The library of the installed driver; none where there is no driver.

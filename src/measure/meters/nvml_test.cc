@@ -15,6 +15,8 @@ struct PretendedGpu {
   bool answers = true;
   bool has_counter = true;
   unsigned long long reasons = 0;
+  int major = 9;
+  int minor = 0;
 };
 PretendedGpu gpu;
 constexpr double watts = 300;
@@ -59,6 +61,11 @@ Nvml pretended() {
     *megahertz = 1980;
     return answer();
   };
+  nvml.compute_capability = [](Nvml::Device, int* major, int* minor) {
+    *major = gpu.major;
+    *minor = gpu.minor;
+    return answer();
+  };
   return nvml;
 }
 
@@ -94,6 +101,19 @@ TEST(Nvml, ABoardWithoutACounterIsIntegrated) {
   const auto meters = make_nvml_meters(nvml, 0, pretended_time());
   ASSERT_EQ(meters.size(), 1U);
   EXPECT_EQ(meters[0]->facts().name, "NVML-power");
+}
+
+TEST(Nvml, PowerIsAMeanOverASecondFromAmpereOnButForGa100) {
+  const auto averaging_s = [](int major, int minor) {
+    const Nvml nvml = pretended();
+    gpu.major = major;
+    gpu.minor = minor;
+    return make_nvml_meters(nvml, 0, pretended_time())[1]->facts().averaging_s;
+  };
+  EXPECT_EQ(averaging_s(7, 5), 0);
+  EXPECT_EQ(averaging_s(8, 0), 0);
+  EXPECT_EQ(averaging_s(8, 6), 1);
+  EXPECT_EQ(averaging_s(9, 0), 1);
 }
 
 TEST(Nvml, NoGpuNoMeter) {
