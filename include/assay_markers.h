@@ -37,10 +37,12 @@ static inline void assay_mark(const char* phase, const char* at, double items) {
   int length;
   const int descriptor = assay_markers_descriptor();
   if (descriptor < 0) return;
+  if (!(items >= 0 && items <= 1e15)) items = 0;
   for (; phase[i] != 0 && i < 100; ++i) {
     const unsigned char c = (unsigned char)phase[i];
     name[i] = (char)(c < 32 || c == '"' || c == '\\' || c == 127 ? '_' : c);
   }
+  while (phase[i] != 0 && i > 0 && ((unsigned char)phase[i] & 0xC0) == 0x80) --i; /* Whole characters. */
   name[i] = 0;
   clock_gettime(CLOCK_MONOTONIC, &now);
   length = snprintf(line, sizeof line, "{\"phase\": \"%s\", \"at\": \"%s\", \"time\": %lld.%09ld, \"items\": %.17g}\n",

@@ -89,11 +89,33 @@ TEST_F(CliMeasure, PhasesThatTheProgramMarksAreRecordsOfTheirOwn) {
   EXPECT_EQ(records[1].at("phase"), "fill");
   const Json& sum = records[2];
   EXPECT_EQ(sum.at("phase"), "sum");
-  EXPECT_EQ(sum.at("batch"), 1 << 20) << "items";
+  EXPECT_EQ(sum.at("items"), sum.at("timed_runs").get<double>() * (1 << 20));
   EXPECT_EQ(sum.at("samples"), 3 * 6 * records[0].at("repetitions").get<int>());
   EXPECT_GT(sum.at("samples_per_s"), 0);
   EXPECT_LT(sum.at("timed_s"), records[0].at("timed_s"));
   EXPECT_NE(last_.out.find("phases of A"), std::string::npos) << last_.out;
+}
+
+TEST_F(CliMeasure, TheProgramSeesTheEnvironmentOfTheUser) {
+  measured({"--runs", "1", "--meter", "none", "--", "env"});
+  EXPECT_NE(last_.err.find("PATH="), std::string::npos) << last_.err;
+  EXPECT_EQ(last_.err.find("GOMP_SPINCOUNT"), std::string::npos) << last_.err;
+}
+
+TEST_F(CliMeasure, ThePythonHelperTakesWhateverIsANumber) {
+  if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no python3 to run the helper with";
+  const std::string program =
+      "import sys; sys.path.insert(0, '" ASSAY_SOURCE_DIR
+      "/python'); import assay_markers as assay\n"
+      "class Scalar:\n  def __float__(self): return 2.0\n"
+      "for name, items in (('scalar', Scalar()), ('none', 'many'), ('nan', float('nan')), ('\u6a21' * 90, 1)):\n"
+      "  with assay.phase(name, items=items): pass\n";
+  const Json records = measured({"--runs", "1", "--meter", "none", "--quiet", "--", "/usr/bin/python3", "-c", program});
+  ASSERT_EQ(records.size(), 5u) << last_.err;
+  EXPECT_EQ(records[1].at("items"), 2);
+  EXPECT_TRUE(records[2].at("items").is_null());
+  EXPECT_TRUE(records[3].at("items").is_null());
+  EXPECT_EQ(records[4].at("phase").get<std::string>().size(), 99u) << "33 characters of three bytes";
 }
 
 TEST_F(CliMeasure, ThePythonHelperMarksPhases) {
@@ -103,7 +125,7 @@ TEST_F(CliMeasure, ThePythonHelperMarksPhases) {
   ASSERT_EQ(records.size(), 5u) << last_.err;
   EXPECT_EQ(records[1].at("phase"), "data");
   EXPECT_EQ(records[2].at("phase"), "forward");
-  EXPECT_EQ(records[2].at("batch"), 64);
+  EXPECT_EQ(records[2].at("items"), 4 * 64);
   EXPECT_EQ(records[2].at("samples"), 4);
   const Outcome alone = run(
       {"measure", "--runs", "1", "--meter", "none", "--", "env", "-u", "ASSAY_MARKERS_FD", "/usr/bin/python3", loop});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -68,11 +69,17 @@ int parse_and_run(int argc, char** argv) {
 
 /// Waiting threads spin for some 0.1 ms and then sleep. libgomp would have them spin for several ms: on cores that
 /// others use too, they would spend the time slices that the thread they wait for needs. libgomp reads the environment
-/// when it is loaded, so the program starts anew, once; whoever sets either variable decides.
+/// when it is loaded, so the program starts anew, once; whoever sets either variable decides. Programs that this one
+/// starts and measures have the user's environment: both variables go again.
 void spin_briefly(char** argv) {
   constexpr const char* spins = "GOMP_SPINCOUNT";
-  if (std::getenv(spins) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  if (setenv(spins, "5000", 0) == 0) execv("/proc/self/exe", argv);
+  constexpr const char* started = "ASSAY_SET_SPINCOUNT";
+  if (std::getenv(started) == nullptr) {
+    if (std::getenv(spins) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+    if (setenv(spins, "5000", 0) == 0 && setenv(started, "1", 0) == 0) execv("/proc/self/exe", argv);
+  }
+  unsetenv(spins);
+  unsetenv(started);
 }
 
 }  // namespace
@@ -80,6 +87,7 @@ void spin_briefly(char** argv) {
 
 int main(int argc, char** argv) {
   assay::spin_briefly(argv);
+  std::signal(SIGCHLD, SIG_DFL);  // Inherited as ignored, it would leave no child to wait for.
   // Weights on their way to their packing go back to the system when they are freed: glibc otherwise raises the
   // threshold to their size and keeps their pages.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);

@@ -11,9 +11,6 @@
 namespace assay {
 namespace {
 
-constexpr double shortest_idle_s = 1;
-constexpr double longest_idle_s = 10;
-
 std::string reading(const EnergyMeterFacts& meter, const EnergySum& sum, double units) {
   return fmt::format("{} ({}): {} J ± {}", meter.name, meter.scope, format_significant(sum.joules / units),
                      format_significant(sum.uncertainty_j / units));
@@ -46,12 +43,17 @@ void record_meter(const EnergyMeterFacts& meter, Record& record) {
 
 }  // namespace
 
+void record_net(const IdlePower& idle, double seconds, Record& record) {
+  record.idle_power_w = idle.watts;
+  record.energy_net_j = *record.energy_j - idle.watts * seconds;
+  record.energy_net_uncertainty_j = *record.energy_uncertainty_j + idle.uncertainty_w * seconds;
+}
+
 Power find_power(const EnergyRequest& request) {
   Power power{find_meters(request.meters), std::nullopt};
   if (!power.source.meter) return power;
-  const double needed_s = shortest_window_s(power.source.meter->facts(), 0);
   try {
-    power.idle_w = idle_power_w(*power.source.meter, std::clamp(needed_s, shortest_idle_s, longest_idle_s));
+    power.idle = measure_idle_power(*power.source.meter);
   } catch (const Error& e) {
     power.source = {nullptr, fmt::format("no meter: {}", e.what())};
   }
@@ -69,7 +71,7 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
   if (!power.source.meter) return;
   options.meter = power.source.meter.get();
   const EnergyPlan plan =
-      plan_energy(options.meter->facts(), power.idle_w.value_or(0), request.uncertainty, options.seconds);
+      plan_energy(options.meter->facts(), power.idle.value_or(IdlePower{}).watts, request.uncertainty, options.seconds);
   (plan.where == EnergyPlan::apart ? options.energy_window_s : options.least_window_s) = plan.window_s;
   options.cool_down_s = request.cool_down_s;
 }
@@ -80,9 +82,10 @@ void record_energy(const Series& series, const Power& power, Record& record) {
   const std::size_t others = std::min(series.other_energy.size(), power.source.others.size());
   for (std::size_t i = 0; i < others; ++i) {
     const auto& sum = series.other_energy[i];
+    const EnergyMeterFacts& meter = power.source.others[i]->facts();
+    if (!series.other_energy_faults[i].empty()) record.other_energy.push_back(series.other_energy_faults[i]);
     if (!sum || sum->runs == 0) continue;
-    record.other_energy.push_back(
-        reading(power.source.others[i]->facts(), *sum, batch * static_cast<double>(sum->runs)));
+    record.other_energy.push_back(reading(meter, *sum, batch * static_cast<double>(sum->runs)));
   }
   if (!series.energy || series.energy->runs == 0 || !power.source.meter) return;
   const EnergySum& sum = *series.energy;
@@ -93,9 +96,7 @@ void record_energy(const Series& series, const Power& power, Record& record) {
   record.power_w = sum.joules / sum.seconds;
   record.energy_short_share = static_cast<double>(sum.short_windows) / sum.windows;
   record.energy_conflict = conflict_of(series, power);
-  if (!power.idle_w) return;
-  record.idle_power_w = power.idle_w;
-  record.energy_net_j = (sum.joules - *power.idle_w * sum.seconds) / runs / batch;
+  if (power.idle) record_net(*power.idle, sum.seconds / runs / batch, record);
 }
 
 void record_prices(const EnergyRequest& request, Record& record) {

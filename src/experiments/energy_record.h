@@ -22,10 +22,10 @@ struct EnergyRequest {
 /// The meters of a run and what the machine draws while nothing runs.
 struct Power {
   EnergySource source;
-  std::optional<double> idle_w;  ///< Absent without a meter.
+  std::optional<IdlePower> idle;  ///< Absent without a meter.
 };
-/// Looks for the meters and measures the idle baseline for a second or for 20 updates, at most ten seconds, where there
-/// is one. Throws an error where a meter that was asked for by name cannot be had.
+/// Looks for the meters and measures the idle baseline, where there is one. Throws an error where a meter that was
+/// asked for by name cannot be had.
 Power find_power(const EnergyRequest& request);
 
 /// The request for rows of a --device whose files are under `root`.
@@ -37,6 +37,8 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
 /// Energy of one sequence with its uncertainty and its meter, gross and net; what the other meters read; and whether
 /// two of them contradict each other.
 void record_energy(const Series& series, const Power& power, Record& record);
+/// Of the record's energy and its uncertainty, what is left above idleness for so long. Both must be there.
+void record_net(const IdlePower& idle, double seconds, Record& record);
 /// What the user gave as the price and the carbon intensity of a kWh; derive() makes costs of them.
 void record_prices(const EnergyRequest& request, Record& record);
 

@@ -56,11 +56,16 @@ void add_program(std::string& text, const std::string& label, const Record& reco
                       figure(record.power_w), status(record));
 }
 
+std::string items_a_time(const Record& record) {
+  if (!record.items || record.timed_runs.value_or(0) < 1) return "-";
+  return format_significant(*record.items / static_cast<double>(*record.timed_runs));
+}
+
 void add_phase(std::string& text, const Record& record, double whole_s) {
   const double share = whole_s > 0 ? 100 * record.timed_s.value_or(0) / whole_s : 0;
   text += fmt::format("  {:<20}{:>7}{:>16}{:>9.1f}{:>8}{:>12}{:>16}{:>9}\n", printable(*record.phase, 20),
-                      record.samples, latency(record), share, record.batch, figure(record.samples_per_s),
-                      energy(record), figure(record.power_w));
+                      record.timed_runs.value_or(0), latency(record), share, items_a_time(record),
+                      figure(record.samples_per_s), energy(record), figure(record.power_w));
 }
 
 std::string programs_table(const Document& document) {

@@ -75,7 +75,7 @@ Record blank(const MeasuredProgram& program) {
 struct PhaseSums {
   std::vector<double> raw_ms;
   double seconds = 0;
-  double items = 0;
+  double items = 0;  ///< 0: the program says none.
   double joules = 0;
   double uncertainty_j = 0;
   std::int64_t spans = 0;
@@ -84,7 +84,6 @@ struct PhaseSums {
 
 PhaseSums sums_of(const MeasuredProgram& program, const std::string& phase) {
   const EnergyMeter* meter = program.power.source.meter.get();
-  const double shortest_s = meter != nullptr ? shortest_window_s(meter->facts(), 0) : 0;
   PhaseSums sums;
   for (const ProgramRun* run : program.runs.sampled(program.series)) {
     for (const auto& [name, spans] : run->phases) {
@@ -97,7 +96,7 @@ PhaseSums sums_of(const MeasuredProgram& program, const std::string& phase) {
         sums.joules += span.joules;
         sums.uncertainty_j += span.uncertainty_j;
         ++sums.spans;
-        if (seconds < shortest_s) ++sums.short_spans;
+        if (meter != nullptr && is_short_window(meter->facts(), span.joules, seconds)) ++sums.short_spans;
       }
     }
   }
@@ -106,13 +105,12 @@ PhaseSums sums_of(const MeasuredProgram& program, const std::string& phase) {
 
 void record_phase_energy(const MeasuredProgram& program, const PhaseSums& sums, Record& record) {
   if (!program.series.energy || sums.joules <= 0) return;
-  const double sequences = static_cast<double>(sums.spans * record.batch);
-  record.energy_j = sums.joules / sequences;
-  record.energy_uncertainty_j = sums.uncertainty_j / sequences;
+  const double items = record.items.value_or(static_cast<double>(sums.spans));
+  record.energy_j = sums.joules / items;
+  record.energy_uncertainty_j = sums.uncertainty_j / items;
   record.power_w = sums.joules / sums.seconds;
   record.energy_short_share = static_cast<double>(sums.short_spans) / static_cast<double>(sums.spans);
-  if (!record.idle_power_w) return;
-  record.energy_net_j = (sums.joules - *record.idle_power_w * sums.seconds) / sequences;
+  if (program.power.idle) record_net(*program.power.idle, sums.seconds / items, record);
 }
 
 void clear_whole(Record& record) {
@@ -130,7 +128,12 @@ void clear_whole(Record& record) {
                             &Record::baseline_median_ms,
                             &Record::energy_j,
                             &Record::energy_net_j,
+                            &Record::energy_net_uncertainty_j,
                             &Record::energy_uncertainty_j,
+                            &Record::energy_per_token_j,
+                            &Record::energy_delay_js,
+                            &Record::cost_per_million_tokens,
+                            &Record::carbon_g_per_million_tokens,
                             &Record::energy_short_share,
                             &Record::power_w,
                             &Record::ci_low_ms,
@@ -140,6 +143,7 @@ void clear_whole(Record& record) {
   record.resident_bytes.reset();
   record.warm_up_ms.clear();
   record.other_energy.clear();
+  record.energy_conflict.reset();
   record.status = Status::ok;
   record.reason.reset();
 }
@@ -150,7 +154,7 @@ Record phase_record(const MeasuredProgram& program, const std::string& phase, co
   clear_whole(record);
   record.mode = "phase";
   record.phase = phase;
-  record.batch = std::max<std::int64_t>(1, std::llround(sums.items / static_cast<double>(sums.spans)));
+  if (sums.items > 0) record.items = sums.items;
   record.raw_ms = sums.raw_ms;
   record.samples = static_cast<std::int64_t>(sums.raw_ms.size());
   record.repetitions = 1;

@@ -19,7 +19,7 @@ struct MeasuredProgram {
 
 /// The command's record. What MeasureRequest::flops claims holds for the first command alone.
 Record program_record(const MeasuredProgram& program);
-/// A record a phase: its spans in all sampled runs, in the order in which the phases first ended.
+/// A record a phase: its spans in all sampled runs, in the order in which the phases first began.
 std::vector<Record> phase_records(const MeasuredProgram& program, const Record& whole);
 /// A sentence where lines that the program wrote about its phases were no markers; else empty.
 std::string marker_faults(const MeasuredProgram& program);

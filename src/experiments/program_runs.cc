@@ -37,7 +37,8 @@ void ProgramRuns::keep_phases(const MarkerReader& markers, const EnergyTrack& tr
       MeteredSpan metered{.span = span};
       if (!track.empty()) {
         metered.joules = track.joules_between(span.begin_s, span.end_s);
-        metered.uncertainty_j = window_uncertainty_j(meter_->facts(), metered.joules, span.end_s - span.begin_s);
+        metered.uncertainty_j = window_uncertainty_j(meter_->facts(), metered.joules, span.end_s - span.begin_s) +
+                                track.missed_between(span.begin_s, span.end_s);
       }
       spans.push_back(metered);
     }

@@ -196,14 +196,6 @@ TEST_F(MemoryTree, ResidentSetAndPeakAreReadFromStatus) {
   EXPECT_EQ(memory->peak_bytes, 1688 * 1024);
 }
 
-TEST_F(MemoryTree, PeakIsResetThroughClearRefsWhereThatExists) {
-  EXPECT_EQ(reset_peak_memory(root_), PeakReset::refused);
-  EXPECT_FALSE(fs::exists(root_ / "proc/self/clear_refs"));
-  write("proc/self/clear_refs", "");
-  EXPECT_EQ(reset_peak_memory(root_), PeakReset::done);
-  EXPECT_EQ(fs::file_size(root_ / "proc/self/clear_refs"), 1u);
-}
-
 TEST(ResidentMemory, GrowsWithTouchedPages) {
   const auto before = read_resident_memory();
   if (!before) GTEST_SKIP() << "/proc/self/status is not readable here";

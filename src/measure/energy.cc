@@ -101,10 +101,24 @@ void measure_update_period(EnergyMeter& meter, const MeterTime& time, double mos
   meter.set_update_period(periods_s.empty() ? time.now_s() - begin_s : median(periods_s));
 }
 
-double idle_power_w(EnergyMeter& meter, double seconds, const std::function<double(double)>& wait) {
+IdlePower measure_idle_power(EnergyMeter& meter, const std::function<double(double)>& wait) {
+  constexpr double look_s = 1;
+  constexpr double most_s = 10;
   const double begin_j = meter.read_j();
-  const double waited_s = wait(seconds);
-  return (meter.read_j() - begin_j) / waited_s;
+  const double begin_missed_j = meter.missed_j();
+  double waited_s = 0;
+  double used_j = 0;
+  do {
+    waited_s += wait(look_s);
+    used_j = meter.read_j() - begin_j;
+  } while (is_short_window(meter.facts(), used_j, waited_s) && waited_s + look_s <= most_s);
+  const double uncertainty_j =
+      window_uncertainty_j(meter.facts(), used_j, waited_s) + meter.missed_j() - begin_missed_j;
+  return {used_j / waited_s, uncertainty_j / waited_s};
+}
+
+bool is_short_window(const EnergyMeterFacts& meter, double window_j, double window_s) {
+  return window_j < fewest_resolutions * meter.resolution_j || window_s < fewest_resolutions * lag_s(meter);
 }
 
 void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double window_s, double missed_j) {
@@ -112,9 +126,7 @@ void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double windo
   seconds += window_s;
   uncertainty_j += window_uncertainty_j(meter, window_j, window_s) + missed_j;
   ++windows;
-  const bool is_short =
-      window_j < fewest_resolutions * meter.resolution_j || window_s < fewest_resolutions * lag_s(meter);
-  if (is_short) ++short_windows;
+  if (is_short_window(meter, window_j, window_s)) ++short_windows;
 }
 
 bool EnergySum::stood_still(const EnergyMeterFacts& meter) const {

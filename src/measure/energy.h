@@ -97,12 +97,19 @@ MeterTime real_meter_time();
 /// lacking error that names the meter where its figure stands still for `most_s`.
 void measure_update_period(EnergyMeter& meter, const MeterTime& time = real_meter_time(), double most_s = 3);
 
-/// Mean power while this process does nothing, the baseline of net energy: `wait` is sleep_s but in tests.
-double idle_power_w(EnergyMeter& meter, double seconds, const std::function<double(double)>& wait = sleep_s);
+/// Mean power while this process does nothing, the baseline of net energy.
+struct IdlePower {
+  double watts = 0;
+  double uncertainty_w = 0;  ///< A bound, see window_uncertainty_j().
+};
+/// Waits until the meter has made twenty updates and twenty steps, one second at least and ten at most. `wait` is
+/// sleep_s but in tests.
+IdlePower measure_idle_power(EnergyMeter& meter, const std::function<double(double)>& wait = sleep_s);
 
 /// A window is long enough for a meter when it spans this many of its steps and of its updates: the reading is then
 /// within about 1 / 20 of its value.
 constexpr double fewest_resolutions = 20;
+bool is_short_window(const EnergyMeterFacts& meter, double window_j, double window_s);
 
 /// Joules added up over the windows of one subject.
 struct EnergySum {

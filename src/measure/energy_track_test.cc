@@ -10,7 +10,9 @@ class TableMeter : public EnergyMeter {
  public:
   const EnergyMeterFacts& facts() const override { return facts_; }
   double read_j() override { return joules; }
+  double missed_j() const override { return missed; }
   double joules = 0;
+  double missed = 0;
 
  private:
   EnergyMeterFacts facts_{.name = "t", .scope = "s"};
@@ -28,6 +30,19 @@ TEST(EnergyTrack, TellsAnyStretchByStraightLines) {
   EXPECT_DOUBLE_EQ(track.joules_between(11, 12.5), 20 + 50);
   EXPECT_DOUBLE_EQ(track.joules_between(0, 11), 20) << "before the first look nothing is known";
   EXPECT_DOUBLE_EQ(track.joules_between(12.5, 99), 50);
+}
+
+TEST(EnergyTrack, WhatLooksMissedIsThatOfAllLooksThatAStretchTouches) {
+  TableMeter meter;
+  EnergyTrack track;
+  EXPECT_EQ(track.missed_between(0, 9), 0);
+  for (const double at_s : {10.0, 11.0, 12.0, 13.0}) {
+    meter.missed = at_s * at_s;
+    track.look(meter, at_s);
+  }
+  EXPECT_DOUBLE_EQ(track.missed_between(11.2, 11.3), 144 - 121);
+  EXPECT_DOUBLE_EQ(track.missed_between(10.5, 12.5), 169 - 100);
+  EXPECT_DOUBLE_EQ(track.missed_between(0, 99), 169 - 100);
 }
 
 TEST(EnergyTrack, LooksOnlyForward) {

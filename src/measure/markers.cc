@@ -35,6 +35,7 @@ std::string text_at(const Json& json, const char* key) {
 /// Throws a user error.
 Marker parse_marker(std::string_view line) {
   constexpr std::size_t longest_name = 200;
+  constexpr double most_items = 1e15;  // Whole numbers up to here are exact.
   const Json json = parse_json(line, "marker");
   if (!json.is_object()) fail_user("is no object");
   Marker marker{.phase = text_at(json, "phase")};
@@ -44,7 +45,7 @@ Marker parse_marker(std::string_view line) {
   marker.at_s = number_at(json, "time", NAN);
   marker.items = number_at(json, "items", 0);
   if (!std::isfinite(marker.at_s)) fail_user("has no 'time'");
-  if (!std::isfinite(marker.items) || marker.items < 0) fail_user("'items' is below 0");
+  if (!(marker.items >= 0 && marker.items <= most_items)) fail_user("'items' is not from 0 to 1e15");
   if (marker.phase.empty() || marker.phase.size() > longest_name) fail_user("a phase's name has 1 to 200 bytes");
   return marker;
 }

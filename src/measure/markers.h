@@ -42,7 +42,7 @@ class MarkerReader {
   /// The program has ended: what it began and did not end is a fault, and so are times after `end_s`.
   void finish(double end_s);
 
-  /// In the order in which they first ended; phases without a span are left out by finish().
+  /// In the order in which they first began; phases without a span are left out by finish().
   const std::vector<MarkedPhase>& phases() const { return phases_; }
   std::int64_t faults() const { return faults_; }
   const std::string& first_fault() const { return first_fault_; }

@@ -74,7 +74,7 @@ TEST(Markers, WhatBreaksTheProtocolIsAFaultAndNothingElse) {
   says("{\"phase\": \"a\", \"at\": \"begin\", \"time\": 1e999}\n", "");
   says("{\"phase\": \"\", \"at\": \"begin\", \"time\": 110}\n", "1 to 200 bytes");
   says(marker(std::string(201, 'x'), "begin", 110), "1 to 200 bytes");
-  says(marker("a", "begin", 110, -1), "below 0");
+  says(marker("a", "begin", 110, -1), "not from 0 to 1e15");
   says(marker("a", "begin", 99), "before the program's start");
   says(marker("a", "end", 110), "ends what was not begun");
   says(marker("a", "begin", 110) + marker("a", "end", 109), "ends before it began");

@@ -9,14 +9,10 @@ namespace assay {
 /// Memory of this process that lies in physical pages, shared pages (mapped files) included.
 struct ResidentMemory {
   std::int64_t bytes = 0;       ///< Now (VmRSS).
-  std::int64_t peak_bytes = 0;  ///< The most so far (VmHWM), since the start or the last reset.
+  std::int64_t peak_bytes = 0;  ///< The most so far (VmHWM).
 };
 
 /// From `root`/proc/self/status; absent where that is not readable or does not say.
 std::optional<ResidentMemory> read_resident_memory(const std::filesystem::path& root = "/");
-
-enum class PeakReset { done, refused };
-/// Makes the peak start again at what is resident now (`root`/proc/self/clear_refs); some containers refuse.
-PeakReset reset_peak_memory(const std::filesystem::path& root = "/");
 
 }  // namespace assay

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "base/error.h"
 
 namespace assay {
@@ -21,8 +23,9 @@ std::optional<double> MeterBank::read(Metered& one) {
   }
 }
 
+/// The run's own meter last, and first at the end: reading the others takes time that is not the window's.
 void MeterBank::begin() {
-  for (Metered& one : meters_) {
+  for (Metered& one : meters_ | std::views::reverse) {
     one.begin_j = read(one);
     if (one.meter != nullptr) one.begin_missed_j = one.meter->missed_j();
   }
@@ -43,6 +46,7 @@ void MeterBank::end(double window_s, std::int64_t runs, Series& series) {
 
 void MeterBank::settle(Series& series) const {
   series.other_energy.resize(meters_.size() - 1);
+  series.other_energy_faults.resize(meters_.size() - 1);
   for (std::size_t i = 0; i < meters_.size(); ++i) {
     const Metered& one = meters_[i];
     std::optional<EnergySum>& sum = i == 0 ? series.energy : series.other_energy[i - 1];
@@ -50,7 +54,7 @@ void MeterBank::settle(Series& series) const {
     if (fault.empty() && sum && sum->stood_still(one.meter->facts()))
       fault = fmt::format("{}: the counter stood still", one.meter->facts().source);
     if (!fault.empty()) sum.reset();
-    if (i == 0) series.energy_fault = fault;
+    (i == 0 ? series.energy_fault : series.other_energy_faults[i - 1]) = fault;
   }
 }
 

@@ -21,6 +21,8 @@ constexpr double warm_up_share = 0.2;
 constexpr std::size_t most_warm_up_runs = 1000;
 /// A window lasts this many steps of the clock, so that reading it wrong by one is 0.1 %.
 constexpr double clock_steps_a_window = 1000;
+/// Runs of a window may be a little faster than those of warm-up, by which they are counted.
+constexpr double window_slack = 1.1;
 /// Another subject's weights have just gone through the caches: runs shorter than this get one untimed run before each
 /// window. For longer ones, refilling the caches (some 10 ms from memory) is part of what a user sees anyway.
 constexpr double lead_in_below_s = 0.1;
@@ -49,6 +51,7 @@ class Sampler {
 
  private:
   bool is_interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
+  bool is_dropped() const { return is_interrupted() && options_.interrupted_window == InterruptedWindow::dropped; }
   double budget_s() const { return options_.seconds * static_cast<double>(std::max<std::size_t>(sampled_.size(), 1)); }
   double spent_s() const { return begin_s_ ? options_.clock.now_s() - *begin_s_ : 0.0; }
 
@@ -73,6 +76,7 @@ class Sampler {
     for (std::size_t i = 0; i < subjects_.size() && !is_interrupted(); ++i) {
       tell("first run", i);
       const double first_s = timed_s(subjects_[i], 1);
+      if (is_dropped()) return;
       series_[i].first_ms = first_s * 1e3;
       series_[i].result_sum += subjects_[i].read_result();
       if (first_s > options_.most_first_run_s) {
@@ -88,7 +92,9 @@ class Sampler {
     const double end_s = options_.clock.now_s() + warm_up_share * options_.seconds;
     while (!series.steady && !is_interrupted()) {
       tell("warm-up", i);
-      series.warm_up_ms.push_back(timed_s(subjects_[i], 1) * 1e3);
+      const double run_s = timed_s(subjects_[i], 1);
+      if (is_dropped()) return;
+      series.warm_up_ms.push_back(run_s * 1e3);
       series.result_sum += subjects_[i].read_result();
       series.steady = is_steady(series.warm_up_ms);
       if (options_.clock.now_s() >= end_s || series.warm_up_ms.size() >= most_warm_up_runs) break;
@@ -103,7 +109,8 @@ class Sampler {
   }
 
   void choose_repetitions(std::size_t i) {
-    const double window_s = std::max(clock_steps_a_window * options_.clock.resolution_s, options_.least_window_s);
+    const double window_s =
+        std::max(clock_steps_a_window * options_.clock.resolution_s, window_slack * options_.least_window_s);
     const double run_s = std::max(warm_run_s(i), options_.clock.resolution_s);
     if (run_s > 0) series_[i].repetitions = static_cast<int>(std::clamp(std::ceil(window_s / run_s), 1.0, 1e6));
   }
@@ -124,12 +131,12 @@ class Sampler {
     Series& series = series_[i];
     if (warm_run_s(i) < lead_in_below_s) subject.run();
     const bool is_metered = options_.energy_window_s <= 0;
-    if (is_metered) meters_.begin();
     const Counters before = read_counters(options_.root);
+    if (is_metered) meters_.begin();
     const double window_s = timed_s(subject, series.repetitions);
-    const Counters after = read_counters(options_.root);
-    if (is_interrupted() && options_.interrupted_window == InterruptedWindow::dropped) return;
+    if (is_dropped()) return;
     if (is_metered) meters_.end(window_s, series.repetitions, series);
+    const Counters after = read_counters(options_.root);
     series.timed_s += window_s;
     series.timed_runs += series.repetitions;
     series.result_sum += subject.read_result();

@@ -201,6 +201,28 @@ TEST(Sampling, KeepsWhatIsMeasuredWhenInterrupted) {
   EXPECT_LE(series[1].raw_ms.size(), series[0].raw_ms.size());
 }
 
+TEST(Sampling, ARunThatAnInterruptCutShortIsDroppedWhereAsked) {
+  for (const int cut : {1, 3, 20}) {
+    FakeTime time;
+    std::atomic<bool> interrupted = false;
+    int calls = 0;
+    const Subject subjects[] = {time.taking("a", [&] {
+      if (++calls == cut) interrupted = true;
+      return calls == cut ? 0.25 : 1.0;
+    })};
+    SamplingOptions options = options_on(time);
+    options.seconds = 1000;
+    options.rounds = 1000;
+    options.interrupted = &interrupted;
+    options.interrupted_window = InterruptedWindow::dropped;
+    const Series series = sample(subjects, options)[0];
+    EXPECT_EQ(calls, cut);
+    EXPECT_EQ(series.first_ms.has_value(), cut > 1);
+    for (const double ms : series.warm_up_ms) EXPECT_EQ(ms, 1000);
+    for (const double ms : series.raw_ms) EXPECT_EQ(ms, 1000);
+  }
+}
+
 TEST(Sampling, DoesNotRunAnythingWhenInterruptedBefore) {
   FakeTime time;
   const std::atomic<bool> interrupted = true;
@@ -275,7 +297,9 @@ TEST(Energy, IdlePowerIsTheMeterOverTheTimeReallyWaited) {
     time.now += 3 * seconds;
     return 3 * seconds;
   };
-  EXPECT_NEAR(idle_power_w(meter, 2, wait_longer), 5, 1e-9);
+  const IdlePower idle = measure_idle_power(meter, wait_longer);
+  EXPECT_NEAR(idle.watts, 5, 1e-9);
+  EXPECT_GT(idle.uncertainty_w, 0);
 }
 
 TEST(Sampling, EndsAWarmUpThatNeverSettlesAfterAThousandRuns) {

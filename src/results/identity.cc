@@ -21,8 +21,10 @@ constexpr IdentityField identity[] = {
     {"build", Aspect::place},
 };
 
-/// The hash of a checkpoint says more than the name under which it was found.
+/// The hash of a checkpoint says more than the name under which it was found. The threads of a measured program are no
+/// setting but what it was seen to use.
 bool counts(const IdentityField& field, const Record& record) {
+  if (std::string_view(field.name) == "threads") return record.mode != "program" && record.mode != "phase";
   return std::string_view(field.name) != "model" || !record.weights.starts_with("sha256:");
 }
 

@@ -59,7 +59,8 @@ bool multiplies(const LedgerRow& row) {
 
 void derive(Record& record) {
   if (record.timed_runs && record.timed_s.value_or(0) > 0) {
-    record.samples_per_s = static_cast<double>(record.batch * *record.timed_runs) / *record.timed_s;
+    const auto sequences = static_cast<double>(record.batch) * static_cast<double>(*record.timed_runs);
+    record.samples_per_s = record.items.value_or(sequences) / *record.timed_s;
     record.tokens_per_s = *record.samples_per_s * static_cast<double>(record.seq);
   }
   if (record.energy_j && record.samples_per_s && !record.power_w)

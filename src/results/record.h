@@ -74,6 +74,7 @@ struct Record {
   std::optional<std::string> stopped_by;
   std::optional<std::int64_t> timed_runs;
   std::optional<double> timed_s;
+  std::optional<double> items;
   std::optional<double> baseline_median_ms;
   std::optional<double> speedup;
   std::optional<double> speedup_low;
@@ -136,6 +137,7 @@ struct Record {
   // Energy.
   std::optional<double> energy_j;
   std::optional<double> energy_net_j;
+  std::optional<double> energy_net_uncertainty_j;
   std::optional<double> energy_uncertainty_j;
   std::optional<double> forward_energy_j;
   std::optional<double> backward_energy_j;

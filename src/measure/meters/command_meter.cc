@@ -195,6 +195,7 @@ class CommandMeter : public EnergyMeter {
     const Manner manner = lines_.manner();
     const bool watts = manner.unit == MeterUnit::watts;
     facts_ = {.name = "command", .scope = "what the command reads", .update_period_s = manner.period_s};
+    log_.set_period(manner.period_s);
     facts_.source = command_;
     facts_.unit = watts ? "W, integrated" : "J";
     (watts ? facts_.power_step_w : facts_.resolution_j) = manner.step;

@@ -11,7 +11,9 @@
 namespace assay {
 
 void EnergyLog::note(double at_s) {
+  if (figures_ == 0) first_s_ = at_s;
   last_s_ = at_s;
+  gap_silence_j_ = 0;
   ++figures_;
   came_.notify_all();
 }
@@ -44,12 +46,28 @@ double EnergyLog::read_j(double now_s, double most_age_s) {
   if (!fault_.empty()) throw Error(ExitCode::lacking, fault_);
   if (now_s - last_s_ > most_age_s) fail_lacking("no figure came for {:.1f} s", now_s - last_s_);
   read_j_ = std::max(read_j_, is_counter_ ? counted_j_ : integral_.joules_until(now_s));
+  const double hidden_j = silence_j(now_s);
+  silence_j_ += std::max(hidden_j - gap_silence_j_, 0.0);
+  gap_silence_j_ = std::max(hidden_j, gap_silence_j_);
   return read_j_;
+}
+
+void EnergyLog::set_period(double seconds) {
+  const std::lock_guard lock(mutex_);
+  period_s_ = seconds;
+}
+
+/// What was drawn while no figure came may have been anything; as much as before is the guess.
+double EnergyLog::silence_j(double now_s) const {
+  const double silent_s = std::max(now_s - last_s_ - period_s_, 0.0);
+  const double heard_s = last_s_ - first_s_;
+  const double mean_w = heard_s > 0 ? counted_j_ / heard_s : 0;
+  return silent_s * (is_counter_ ? mean_w : integral_.last_w());
 }
 
 double EnergyLog::missed_j() const {
   const std::lock_guard lock(mutex_);
-  return integral_.missed_j();
+  return integral_.missed_j() + silence_j_;
 }
 
 bool EnergyLog::wait_for(std::size_t figures, double most_s) {

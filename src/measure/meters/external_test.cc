@@ -118,6 +118,27 @@ TEST(EnergyLog, NeverFallsThoughTheHeldPowerDoes) {
   EXPECT_THROW(log.read_j(20, 10), Error) << "silence";
 }
 
+TEST(EnergyLog, SilenceBeyondThePeriodIsMissed) {
+  EnergyLog log;
+  log.set_period(1);
+  log.add_watts(0, 100);
+  log.add_watts(1, 100);
+  log.read_j(2, 10);
+  EXPECT_DOUBLE_EQ(log.missed_j(), 0);
+  log.read_j(4, 10);
+  log.read_j(5, 10);
+  EXPECT_DOUBLE_EQ(log.missed_j(), 300) << "from the second that no figure came in";
+  log.add_watts(5, 100);
+  log.read_j(6, 10);
+  EXPECT_DOUBLE_EQ(log.missed_j(), 300);
+  EnergyLog counter;
+  counter.set_period(1);
+  counter.add_joules(0, 7);
+  counter.add_joules(2, 27);
+  counter.read_j(6, 10);
+  EXPECT_DOUBLE_EQ(counter.missed_j(), 30) << "three seconds at the mean so far";
+}
+
 TEST(StepOf, IsTheLastDecimal) {
   EXPECT_DOUBLE_EQ(step_of("12.30"), 0.01);
   EXPECT_DOUBLE_EQ(step_of("7"), 1);

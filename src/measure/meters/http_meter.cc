@@ -120,6 +120,7 @@ class HttpMeter : public EnergyMeter {
     for (std::size_t i = 1; i < changes_s_.size(); ++i) periods_s.push_back(changes_s_[i] - changes_s_[i - 1]);
     facts_ = {.name = "url", .scope = "what is plugged in", .update_period_s = usual_period_s};
     if (!periods_s.empty()) facts_.update_period_s = std::max(median(periods_s), between_looks_s);
+    log_.set_period(std::max(facts_.update_period_s, between_looks_s));
     facts_.source = url_;
     facts_.unit = "W, integrated";
     facts_.power_step_w = step_w_;

@@ -20,6 +20,7 @@ class PowerIntegral {
   double missed_j() const { return missed_j_; }
   /// The joules up to `now_s`, the last power held since its sample.
   double joules_until(double now_s) const;
+  double last_w() const { return last_w_; }
 
  private:
   std::optional<double> last_s_;

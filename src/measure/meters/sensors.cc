@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "hardware/system_files.h"
@@ -93,13 +95,23 @@ std::vector<Sensor> sensors_of(const fs::path& root, const std::string& kind, co
   return sensors;
 }
 
+void tell_apart(std::vector<Sensor>& sensors) {
+  std::map<std::string, std::set<fs::path>> chips;
+  for (const Sensor& sensor : sensors) chips[sensor.name()].insert(sensor.file.parent_path());
+  for (Sensor& sensor : sensors) {
+    if (chips[sensor.name()].size() > 1) sensor.suffix = "-" + sensor.file.parent_path().filename().string();
+  }
+}
+
 void find_power_sensors(const fs::path& root, const MeterTime& time, SystemMeters& found) {
   std::vector<Sensor> sensors = sensors_of(root, "power", "_input");
   for (Sensor& average : sensors_of(root, "power", "_average")) {
-    const bool known =
-        std::any_of(sensors.begin(), sensors.end(), [&](const Sensor& one) { return one.name() == average.name(); });
+    const bool known = std::any_of(sensors.begin(), sensors.end(), [&](const Sensor& one) {
+      return one.name() == average.name() && one.file.parent_path() == average.file.parent_path();
+    });
     if (!known) sensors.push_back(std::move(average));
   }
+  tell_apart(sensors);
   for (const Sensor& sensor : sensors) {
     EnergyMeterFacts facts{.name = sensor.name(), .scope = sensor.label, .update_period_s = told_period_s(sensor)};
     facts.source = sensor.file.string();

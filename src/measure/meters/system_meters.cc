@@ -125,7 +125,9 @@ CounterKind energy_kind(const Sensor& sensor) {
 
 void find_energy_sensors(const fs::path& root, SystemMeters& found) {
   std::map<std::string, std::pair<CounterKind, std::vector<CounterFile>>> meters;
-  for (const Sensor& sensor : sensors_of(root, "energy", "_input")) {
+  std::vector<Sensor> sensors = sensors_of(root, "energy", "_input");
+  tell_apart(sensors);
+  for (const Sensor& sensor : sensors) {
     const auto now_uj = read_number(sensor.file);
     if (!now_uj) {
       found.refusals.push_back(fmt::format("{} cannot be read", sensor.file.string()));
