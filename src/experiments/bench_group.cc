@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "experiments/bench_record.h"
+#include "experiments/bench_trace.h"
 #include "experiments/random_ids.h"
 #include "quality/compare.h"
 
@@ -21,6 +22,9 @@ const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
   }
   return most;
 }
+
+/// Of a cell's budget, what timing its operations one by one may take on top.
+constexpr double traced_share = 0.1;
 
 Subject subject(const std::string& name, Plan& plan) {
   return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); }};
@@ -180,6 +184,9 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
     record_series(series[i], {series[0], power_, request_}, record);
+    const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
+    if (!stopped && record.status == Status::ok)
+      trace_operations(*cell.plans[i], traced_share * request_.seconds, record);
   }
   for (Member& member : members_) {
     for (const std::size_t place : cell.places) {

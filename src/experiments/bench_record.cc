@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/units.h"
@@ -27,6 +28,23 @@ double weight_bytes(const Plan& plan, const Program& program) {
     }
   }
   return total;
+}
+
+/// Values of the arena that live during each step.
+std::vector<double> live_bytes(const Plan& plan) {
+  const std::size_t steps = plan.steps().size();
+  std::vector<double> change(steps + 2, 0);
+  for (std::size_t id = 0; id < plan.program().values.size(); ++id) {
+    const Placement& value = plan.placement(static_cast<ValueId>(id));
+    if (value.bytes <= 0) continue;
+    const auto first = std::min(static_cast<std::size_t>(std::max(value.first_step, 1)), steps + 1);
+    const auto last = std::min(static_cast<std::size_t>(std::max(value.last_step, 1)), steps);
+    change[first] += static_cast<double>(value.bytes);
+    change[last + 1] -= static_cast<double>(value.bytes);
+  }
+  std::vector<double> live(steps);
+  std::partial_sum(change.begin() + 1, change.end() - 1, live.begin());
+  return live;
 }
 
 /// Multiplications and additions of a step's matrix products; none for other operations.
@@ -189,6 +207,13 @@ double model_flops(const Model& model, const ProgramOptions& options, Extent ext
   return total;
 }
 
+std::vector<double> operation_bytes(const Plan& plan) {
+  std::vector<double> bytes;
+  bytes.reserve(plan.steps().size());
+  for (const Step& step : plan.steps()) bytes.push_back(step.bytes);
+  return bytes;
+}
+
 void describe_plan(const Plan& plan, const Instance& instance, const MachineFacts& facts, Record& record) {
   record.moved_bytes = plan.bytes();
   record.weight_bytes_read = weight_bytes(plan, instance.program());
@@ -196,9 +221,11 @@ void describe_plan(const Plan& plan, const Instance& instance, const MachineFact
   record.packed_bytes = instance.resident_bytes();
   record.arena_bytes = plan.arena_bytes();
   record.peak_bytes = plan.peak_bytes();
+  record.live_bytes = live_bytes(plan);
   const Ledger ledger = plan.ledger();
   record.inputs = ledger.inputs;
   record.ledger = ledger.rows;
+  record.operation_bytes = operation_bytes(plan);
   record_peaks(facts, record);
   const LeastTimes least = least_times(plan, facts);
   record.instruction_ms = least.instruction_ms;
@@ -214,6 +241,7 @@ void record_series(const Series& series, const SeriesContext& context, Record& r
   record.steady = series.steady;
   if (context.request.width > 0) record.asked_width = context.request.width;
   record.stopped_by = name(series.stopped_by);
+  record.window_power_w = series.window_power_w;
   if (series.timed_runs > 0) {
     record.timed_runs = series.timed_runs;
     record.timed_s = series.timed_s;

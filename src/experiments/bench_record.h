@@ -30,6 +30,8 @@ LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optiona
 /// Multiplications and additions of the model's matrix products in one pass, attention's included, masked parts not:
 /// of the primitive operations, whatever a precision or fusion makes of them.
 double model_flops(const Model& model, const ProgramOptions& options, Extent extent);
+/// What each operation reads and writes, in their order.
+std::vector<double> operation_bytes(const Plan& plan);
 /// What is known before anything runs, besides `flops`: bytes, memory, ledger, this machine's peaks.
 void describe_plan(const Plan& plan, const Instance& instance, const MachineFacts& facts, Record& record);
 /// What a series is read beside.

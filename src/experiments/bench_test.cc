@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "experiments/bench_group.h"
 #include "experiments/energy_testing.h"
 #include "formats/npy.h"
@@ -37,6 +40,22 @@ void write_rows(const std::filesystem::path& folder, std::int64_t rows) {
   std::vector<std::int32_t> ids;
   for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
   write_npy(folder / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
+}
+
+TEST(Bench, SaysWhatEachOperationMovesAndTakes) {
+  const Document document = bench(small_request(), facts_without_peaks, {});
+  ASSERT_EQ(document.records.size(), 1U);
+  const Record& record = document.records.front();
+  ASSERT_FALSE(record.ledger.empty());
+  ASSERT_EQ(record.operation_bytes.size(), record.ledger.size());
+  ASSERT_EQ(record.operation_ms.size(), record.ledger.size());
+  ASSERT_EQ(record.live_bytes.size(), record.ledger.size());
+  const double moved = std::accumulate(record.operation_bytes.begin(), record.operation_bytes.end(), 0.0);
+  EXPECT_DOUBLE_EQ(moved, record.moved_bytes.value_or(0));
+  for (const double ms : record.operation_ms) EXPECT_GT(ms, 0);
+  const double most = *std::max_element(record.live_bytes.begin(), record.live_bytes.end());
+  EXPECT_GT(most, 0);
+  EXPECT_LE(most, static_cast<double>(record.arena_bytes.value_or(0)));
 }
 
 TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {

@@ -143,6 +143,7 @@ void clear_whole(Record& record) {
   record.resident_bytes.reset();
   record.warm_up_ms.clear();
   record.other_energy.clear();
+  record.window_power_w.clear();
   record.energy_conflict.reset();
   record.status = Status::ok;
   record.reason.reset();

@@ -81,6 +81,7 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
     ++series.timed_runs;
     if (!cell.power.source.meter) continue;
     if (!series.energy) series.energy.emplace();
+    if (step.step_ms() > 0) series.window_power_w.push_back(step.step_j() / step.step_ms() * 1e3);
     series.energy->add(cell.power.source.meter->facts(), step.step_j(), step.step_ms() * 1e-3, step.step_missed_j());
     ++series.energy->runs;
   }
@@ -152,6 +153,7 @@ void record_plans(const TrainCell& cell, const Variant& variant, Record& record)
   for (const Plan* part : {trainer.step_plan(), trainer.norm_plan(), trainer.update_plan()}) {
     if (part == nullptr) continue;
     *record.moved_bytes += part->bytes();
+    for (const double bytes : operation_bytes(*part)) record.operation_bytes.push_back(bytes);
     for (const LedgerRow& row : part->ledger().rows) record.ledger.push_back(row);
   }
   record_peaks(cell.facts, record);

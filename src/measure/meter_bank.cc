@@ -39,7 +39,9 @@ void MeterBank::end(double window_s, std::int64_t runs, Series& series) {
     if (!one.begin_j || !end_j) continue;
     std::optional<EnergySum>& sum = i == 0 ? series.energy : series.other_energy[i - 1];
     if (!sum) sum.emplace();
-    sum->add(one.meter->facts(), *end_j - *one.begin_j, window_s, one.meter->missed_j() - one.begin_missed_j);
+    const double window_j = *end_j - *one.begin_j;
+    sum->add(one.meter->facts(), window_j, window_s, one.meter->missed_j() - one.begin_missed_j);
+    if (i == 0) series.window_power_w.push_back(window_j / window_s);
     sum->runs += runs;
   }
 }
@@ -54,6 +56,7 @@ void MeterBank::settle(Series& series) const {
     if (fault.empty() && sum && sum->stood_still(one.meter->facts()))
       fault = fmt::format("{}: the counter stood still", one.meter->facts().source);
     if (!fault.empty()) sum.reset();
+    if (!fault.empty() && i == 0) series.window_power_w.clear();
     (i == 0 ? series.energy_fault : series.other_energy_faults[i - 1]) = fault;
   }
 }

@@ -84,6 +84,7 @@ struct Series {
   Conditions conditions;            ///< Over its timed windows.
   std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.
   std::string energy_fault;         ///< Why the meter is none: it stopped answering, or stood still; empty: it is one.
+  std::vector<double> window_power_w;                  ///< Mean power of each metered window, by the run's meter.
   std::vector<std::optional<EnergySum>> other_energy;  ///< Of the other meters, in their order.
   std::vector<std::string> other_energy_faults;        ///< Of each: why it has no sum; empty: nothing went wrong.
   double timed_s = 0;                                  ///< All timed windows together.

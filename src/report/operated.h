@@ -16,7 +16,11 @@ struct Operated {
 inline std::vector<Operated> operations_of(const Record& record) {
   std::vector<Operated> all;
   all.reserve(record.ledger.size());
-  for (const LedgerRow& row : record.ledger) all.push_back({&row, 0, 0});
+  const bool has_bytes = record.operation_bytes.size() == record.ledger.size();
+  const bool has_ms = record.operation_ms.size() == record.ledger.size();
+  for (std::size_t i = 0; i < record.ledger.size(); ++i) {
+    all.push_back({&record.ledger[i], has_bytes ? record.operation_bytes[i] : 0, has_ms ? record.operation_ms[i] : 0});
+  }
   return all;
 }
 

@@ -115,6 +115,7 @@ constexpr Field fields[] = {
     ASSAY_FIELD(arena_bytes, "B", "The plan's buffers for activations and workspace."),
     ASSAY_FIELD(peak_bytes, "B", "Predicted peak: weights as kept and arena."),
     ASSAY_FIELD(resident_bytes, "B", "Peak resident set of a process of its own; null unless isolated."),
+    ASSAY_FIELD(live_bytes, "B", "Of the arena, what is needed during each operation of one pass, in their order."),
     ASSAY_FIELD(user_ms, "ms", "Median over the runs of a program's processor time in itself."),
     ASSAY_FIELD(system_ms, "ms", "The same in the system."),
     ASSAY_FIELD(energy_j, "J", "Energy of one sequence, gross; null without a meter."),
@@ -130,6 +131,7 @@ constexpr Field fields[] = {
     ASSAY_FIELD(
         energy_net_uncertainty_j, "J",
         "How far `energy_net_j` may be from what the source counted: its window's bound and the idle baseline's."),
+    ASSAY_FIELD(window_power_w, "W", "Mean power of each metered window, in their order."),
     ASSAY_FIELD(idle_power_w, "W", "Power before the run, nothing running."),
     ASSAY_FIELD(energy_short_share, "share", "Windows shorter than 20 resolutions of the meter."),
     ASSAY_FIELD(energy_status, "", "The meter and what it covers, or `no meter` and why."),
@@ -181,6 +183,9 @@ constexpr Field fields[] = {
     ASSAY_FIELD(trust_reasons, "", "Why not A, a sentence each; for A, what it rests on."),
     ASSAY_FIELD(inputs, "", "Dtype and device of every input."),
     ASSAY_FIELD(ledger, "", "An operation a row: what was asked and what ran."),
+    ASSAY_FIELD(operation_bytes, "B", "A value a row of the ledger: operands read once and results written once."),
+    ASSAY_FIELD(operation_ms, "ms",
+                "A value a row of the ledger: its time in a traced run after the samples; none where none was traced."),
 };
 
 #undef ASSAY_FIELD

@@ -129,6 +129,7 @@ struct Record {
   std::optional<std::int64_t> arena_bytes;
   std::optional<std::int64_t> peak_bytes;
   std::optional<std::int64_t> resident_bytes;
+  std::vector<double> live_bytes;
 
   // Of a program: processor time of one run.
   std::optional<double> user_ms;
@@ -143,6 +144,7 @@ struct Record {
   std::optional<double> backward_energy_j;
   std::optional<double> optimizer_energy_j;
   std::optional<double> power_w;
+  std::vector<double> window_power_w;
   std::optional<double> idle_power_w;
   std::optional<double> energy_short_share;
   std::string energy_status = "no meter";
@@ -200,6 +202,8 @@ struct Record {
   // What ran.
   std::vector<LedgerInput> inputs;
   std::vector<LedgerRow> ledger;
+  std::vector<double> operation_bytes;  ///< A value a row of the ledger, as the next one.
+  std::vector<double> operation_ms;
 };
 
 /// Fills gflops, peak_share and bytes_per_s from the median and the plan's figures, samples_per_s, tokens_per_s and

@@ -11,8 +11,8 @@ namespace assay {
 /// weights take; where no record has them, that they were not recorded.
 std::string memory_timeline_html(const ReportSubject& subject);
 
-/// A `figure`: mean power of each precision's windows beside the idle power and the limit; where there was no meter,
-/// why. Power within a window is no reading of any meter here, so that there is no line over time.
+/// A `figure`: mean power of each window, a line a precision, and their means beside the idle power and the limit;
+/// where there was no meter, why.
 std::string power_html(const ReportSubject& subject);
 
 }  // namespace assay
