@@ -80,6 +80,22 @@ std::vector<SymbolicShape> same_shape(const Program& program, const Node& node) 
   return {input(program, node, 0).shape};
 }
 
+std::vector<SymbolicShape> two_alike(const Program& program, const Node& node) {
+  ASSAY_ASSERT(input(program, node, 0).shape == input(program, node, 1).shape);
+  return same_shape(program, node);
+}
+
+std::vector<SymbolicShape> sum_and_norm(const Program& program, const Node& node) {
+  const SymbolicShape shape = two_alike(program, node).front();
+  return {shape, shape};
+}
+
+SymbolicShape product_shape(SymbolicShape x, const SymbolicShape& weight) {
+  ASSAY_ASSERT(weight.size() == 2 && x.back() == weight[1]);
+  x.back() = weight[0];
+  return x;
+}
+
 double read_once_write_once(const Program& program, const Node& node, Extent extent) {
   double total = 0;
   for (const ValueId id : node.inputs) {

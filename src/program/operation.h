@@ -102,6 +102,16 @@ std::uint32_t random_bits(const std::int32_t* seed, std::int64_t stream, std::in
 
 /// The first output has the first input's shape.
 std::vector<SymbolicShape> same_shape(const Program& program, const Node& node);
+/// Likewise, and the second input has it too.
+std::vector<SymbolicShape> two_alike(const Program& program, const Node& node);
+/// Two outputs of the shape that the first two inputs have: their sum, and its norm.
+std::vector<SymbolicShape> sum_and_norm(const Program& program, const Node& node);
+/// x (.., in) by the weight (out, in) that is input `weight` -> (.., out).
+template <std::size_t weight>
+std::vector<SymbolicShape> matmul_shape(const Program& program, const Node& node);
+/// A multiplication and an addition for each element of x and row of the weight.
+template <std::size_t weight>
+double matmul_flops(const Program& program, const Node& node, Extent extent);
 /// Every input read once, every output written once.
 double read_once_write_once(const Program& program, const Node& node, Extent extent);
 double no_work(const Program& program, const Node& node, Extent extent);
@@ -115,6 +125,19 @@ bool has_input(const Node& node, std::size_t index);
 const Value& input(const Program& program, const Node& node, std::size_t index);
 /// Product of all axes but the last.
 Dim rows(const SymbolicShape& shape);
+/// That of (.., in) by (out, in): (.., out); a defect where the two do not fit.
+SymbolicShape product_shape(SymbolicShape x, const SymbolicShape& weight);
+
+template <std::size_t weight>
+std::vector<SymbolicShape> matmul_shape(const Program& program, const Node& node) {
+  return {product_shape(input(program, node, 0).shape, input(program, node, weight).shape)};
+}
+
+template <std::size_t weight>
+double matmul_flops(const Program& program, const Node& node, Extent extent) {
+  const Dim out = input(program, node, weight).shape[0];
+  return 2.0 * input_count(program, node, 0, extent) * static_cast<double>(out.at(extent));
+}
 
 template <int count>
 double per_element(const Program& program, const Node& node, Extent extent) {

@@ -16,11 +16,6 @@ void activation_rule(GradientBuilder& g, const Node& node) {
   give_result(g, node, 0, op::activation_gradient, {g.of_output(0), g.saved(node.inputs[0])}, node.attributes);
 }
 
-std::vector<SymbolicShape> two_alike(const Program& program, const Node& node) {
-  ASSAY_ASSERT(input(program, node, 0).shape == input(program, node, 1).shape);
-  return same_shape(program, node);
-}
-
 void gate_rule(GradientBuilder& g, const Node& node) {
   const std::vector<ValueId> made =
       g.add(op::gate_gradient, {g.of_output(0), g.saved(node.inputs[0]), g.saved(node.inputs[1])}, node.attributes,

@@ -18,7 +18,7 @@ std::vector<SymbolicShape> table_shape(const Program& program, const Node& node)
   return {{dim(node.attributes.rows), input(program, node, 0).shape.back()}};
 }
 
-void gradient(GradientBuilder& g, const Node& node) {
+void add_rows_rule(GradientBuilder& g, const Node& node) {
   g.give(0, g.of_output(0));
   Attributes attributes = node.attributes;
   attributes.rows = g.rows_of(node.inputs[1]);
@@ -34,7 +34,7 @@ const Operation op::add_rows = {
     .shapes = same_shape,
     .flops = per_element<1>,
     .bytes = touched_bytes,
-    .gradient = gradient,
+    .gradient = add_rows_rule,
 };
 
 // dtable[t] = the sum over b of dy[b, t], or dtable[0] = the sum over b and t; the table's other rows are zero

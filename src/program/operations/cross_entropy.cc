@@ -5,13 +5,13 @@
 namespace assay {
 namespace {
 
-std::vector<SymbolicShape> one_number(const Program& program, const Node& node) {
+std::vector<SymbolicShape> mean_loss_shape(const Program& program, const Node& node) {
   const SymbolicShape& labels = input(program, node, 1).shape;
   ASSAY_ASSERT(rows(input(program, node, 0).shape) == rows(labels) * labels.back());
   return {{dim(1)}};
 }
 
-void gradient(GradientBuilder& g, const Node& node) {
+void cross_entropy_rule(GradientBuilder& g, const Node& node) {
   give_result(g, node, 0, op::cross_entropy_gradient, {g.saved(node.inputs[0]), node.inputs[1], g.of_output(0)});
 }
 
@@ -22,10 +22,10 @@ void gradient(GradientBuilder& g, const Node& node) {
 const Operation op::cross_entropy = {
     .name = "cross_entropy",
     .autocast = Autocast::full_precision,
-    .shapes = one_number,
+    .shapes = mean_loss_shape,
     .flops = per_element<4>,
     .bytes = read_once_write_once,
-    .gradient = gradient,
+    .gradient = cross_entropy_rule,
 };
 
 // dlogits[row] = dloss / count * (softmax(logits[row]) - one at the label), zeros where the row is ignored

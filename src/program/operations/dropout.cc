@@ -6,7 +6,7 @@ namespace assay {
 namespace {
 
 /// The same elements are dropped again: nothing is kept for the backward.
-void gradient(GradientBuilder& g, const Node& node) {
+void dropout_rule(GradientBuilder& g, const Node& node) {
   give_result(g, node, 0, op::dropout, {g.of_output(0), node.inputs[1]}, node.attributes);
 }
 
@@ -25,7 +25,7 @@ const Operation op::dropout = {
     .shapes = same_shape,
     .flops = per_element<2>,
     .bytes = read_once_write_once,
-    .gradient = gradient,
+    .gradient = dropout_rule,
 };
 
 }  // namespace assay

@@ -1,14 +1,8 @@
-#include "base/error.h"
 #include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
 namespace {
-
-std::vector<SymbolicShape> two_alike(const Program& program, const Node& node) {
-  ASSAY_ASSERT(input(program, node, 0).shape == input(program, node, 1).shape);
-  return same_shape(program, node);
-}
 
 void add_rule(GradientBuilder& g, const Node&) {
   for (const std::size_t place : {0, 1}) g.give(place, g.of_output(0));

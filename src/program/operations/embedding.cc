@@ -5,7 +5,7 @@
 namespace assay {
 namespace {
 
-std::vector<SymbolicShape> shapes(const Program& program, const Node& node) {
+std::vector<SymbolicShape> gathered_shape(const Program& program, const Node& node) {
   SymbolicShape shape = input(program, node, 0).shape;
   shape.push_back(input(program, node, 1).shape[1]);
   return {shape};
@@ -25,7 +25,7 @@ std::vector<SymbolicShape> table_shape(const Program& program, const Node& node)
   return {{dim(node.attributes.rows), input(program, node, place).shape.back()}};
 }
 
-void gradient(GradientBuilder& g, const Node& node) {
+void embedding_rule(GradientBuilder& g, const Node& node) {
   ASSAY_ASSERT(!has_input(node, 2));
   Attributes attributes = node.attributes;
   attributes.rows = g.rows_of(node.inputs[1]);
@@ -38,10 +38,10 @@ void gradient(GradientBuilder& g, const Node& node) {
 const Operation op::embedding = {
     .name = "embedding",
     .autocast = Autocast::widest,
-    .shapes = shapes,
+    .shapes = gathered_shape,
     .flops = no_work,
     .bytes = gathered_bytes,
-    .gradient = gradient,
+    .gradient = embedding_rule,
 };
 
 // dtable[v] = the sum of dy[b, t] where ids[b, t] = v (none for v = padding_id), + onto[v]    ids: s32 (B, T), dy: (B,

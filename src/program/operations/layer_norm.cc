@@ -1,15 +1,8 @@
-#include "base/error.h"
 #include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
 namespace {
-
-std::vector<SymbolicShape> sum_and_norm(const Program& program, const Node& node) {
-  const SymbolicShape& shape = input(program, node, 0).shape;
-  ASSAY_ASSERT(shape == input(program, node, 1).shape);
-  return {shape, shape};
-}
 
 /// dx (+ onto), dgain and dbias of a norm of `x` whose gain is input `gain_place`; dx goes to every input before that.
 void layer_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, ValueId x, ValueId onto) {
@@ -22,17 +15,17 @@ void layer_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, Valu
   g.give(gain_place + 1, made[2]);
 }
 
-void gradient(GradientBuilder& g, const Node& node) {
+void layer_norm_rule(GradientBuilder& g, const Node& node) {
   layer_norm_gradients(g, node, g.of_output(0), node.inputs[0], no_value);
 }
 
 /// The sum's own gradient joins the norm's and goes to both.
-void sum_gradient(GradientBuilder& g, const Node& node) {
+void add_layer_norm_rule(GradientBuilder& g, const Node& node) {
   if (g.of_output(1) != no_value) return layer_norm_gradients(g, node, g.of_output(1), node.outputs[0], g.of_output(0));
   for (const std::size_t place : {0, 1}) g.give(place, g.of_output(0));
 }
 
-std::vector<SymbolicShape> gradient_shapes(const Program& program, const Node& node) {
+std::vector<SymbolicShape> layer_norm_gradient_shapes(const Program& program, const Node& node) {
   return {input(program, node, 1).shape, input(program, node, 2).shape, input(program, node, 2).shape};
 }
 
@@ -45,7 +38,7 @@ const Operation op::layer_norm = {
     .shapes = same_shape,
     .flops = per_element<8>,
     .bytes = read_once_write_once,
-    .gradient = gradient,
+    .gradient = layer_norm_rule,
 };
 
 // s = x + y, n = layer_norm(s)
@@ -55,7 +48,7 @@ const Operation op::add_layer_norm = {
     .shapes = sum_and_norm,
     .flops = per_element<9>,
     .bytes = read_once_write_once,
-    .gradient = sum_gradient,
+    .gradient = add_layer_norm_rule,
 };
 
 // With n = (x - mean(x)) / d, d = sqrt(var(x) + epsilon), h = dy * gain, means over the last axis:
@@ -63,7 +56,7 @@ const Operation op::add_layer_norm = {
 const Operation op::layer_norm_gradient = {
     .name = "layer_norm_gradient",
     .autocast = Autocast::full_precision,
-    .shapes = gradient_shapes,
+    .shapes = layer_norm_gradient_shapes,
     .flops = per_element<16>,
     .bytes = read_once_write_once,
     .in_place = 3,

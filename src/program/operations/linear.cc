@@ -5,20 +5,8 @@
 namespace assay {
 namespace {
 
-std::vector<SymbolicShape> shapes(const Program& program, const Node& node) {
-  SymbolicShape shape = input(program, node, 0).shape;
-  const SymbolicShape& weight = input(program, node, 1).shape;
-  ASSAY_ASSERT(weight.size() == 2 && shape.back() == weight[1]);
-  shape.back() = weight[0];
-  return {shape};
-}
-
-double matmul_flops(const Program& program, const Node& node, Extent extent) {
-  return 2.0 * input_count(program, node, 0, extent) * static_cast<double>(input(program, node, 1).shape[0].at(extent));
-}
-
 /// dx = dy W, dW = dy^T x, db = the sum of dy's rows
-void gradient(GradientBuilder& g, const Node& node) {
+void linear_rule(GradientBuilder& g, const Node& node) {
   ASSAY_ASSERT(node.attributes.activation == Activation::none);
   const ValueId dy = g.of_output(0);
   Attributes attributes;
@@ -62,10 +50,10 @@ std::vector<SymbolicShape> last_axis(const Program& program, const Node& node) {
 const Operation op::linear = {
     .name = "linear",
     .autocast = Autocast::low_precision,
-    .shapes = shapes,
-    .flops = matmul_flops,
+    .shapes = matmul_shape<1>,
+    .flops = matmul_flops<1>,
     .bytes = read_once_write_once,
-    .gradient = gradient,
+    .gradient = linear_rule,
 };
 
 // dx = dy W + onto    dy: (.., out), W: (out, in), onto, dx: (.., in)

@@ -1,15 +1,8 @@
-#include "base/error.h"
 #include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
 namespace {
-
-std::vector<SymbolicShape> sum_and_norm(const Program& program, const Node& node) {
-  const SymbolicShape& shape = input(program, node, 0).shape;
-  ASSAY_ASSERT(shape == input(program, node, 1).shape);
-  return {shape, shape};
-}
 
 /// dx (+ onto) and dgain of a norm of `x` whose gain is input `gain_place`; dx goes to every input before that.
 void rms_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, ValueId x, ValueId onto) {
@@ -21,17 +14,17 @@ void rms_norm_gradients(GradientBuilder& g, const Node& node, ValueId dy, ValueI
   g.give(gain_place, made[1]);
 }
 
-void gradient(GradientBuilder& g, const Node& node) {
+void rms_norm_rule(GradientBuilder& g, const Node& node) {
   rms_norm_gradients(g, node, g.of_output(0), node.inputs[0], no_value);
 }
 
 /// The sum's own gradient joins the norm's and goes to both.
-void sum_gradient(GradientBuilder& g, const Node& node) {
+void add_rms_norm_rule(GradientBuilder& g, const Node& node) {
   if (g.of_output(1) != no_value) return rms_norm_gradients(g, node, g.of_output(1), node.outputs[0], g.of_output(0));
   for (const std::size_t place : {0, 1}) g.give(place, g.of_output(0));
 }
 
-std::vector<SymbolicShape> gradient_shapes(const Program& program, const Node& node) {
+std::vector<SymbolicShape> rms_norm_gradient_shapes(const Program& program, const Node& node) {
   return {input(program, node, 1).shape, input(program, node, 2).shape};
 }
 
@@ -44,7 +37,7 @@ const Operation op::rms_norm = {
     .shapes = same_shape,
     .flops = per_element<4>,
     .bytes = read_once_write_once,
-    .gradient = gradient,
+    .gradient = rms_norm_rule,
 };
 
 // s = x + y, n = rms_norm(s)
@@ -54,7 +47,7 @@ const Operation op::add_rms_norm = {
     .shapes = sum_and_norm,
     .flops = per_element<5>,
     .bytes = read_once_write_once,
-    .gradient = sum_gradient,
+    .gradient = add_rms_norm_rule,
 };
 
 // With d = sqrt(mean(x^2) + epsilon), n = x / d, h = dy * gain, means over the last axis:
@@ -62,7 +55,7 @@ const Operation op::add_rms_norm = {
 const Operation op::rms_norm_gradient = {
     .name = "rms_norm_gradient",
     .autocast = Autocast::full_precision,
-    .shapes = gradient_shapes,
+    .shapes = rms_norm_gradient_shapes,
     .flops = per_element<11>,
     .bytes = read_once_write_once,
     .in_place = 3,

@@ -13,7 +13,7 @@ float rotary_frequency(const Attributes& attributes, std::int64_t pair) {
 namespace {
 
 /// A rotation's gradient turns back.
-void gradient(GradientBuilder& g, const Node& node) {
+void rope_rule(GradientBuilder& g, const Node& node) {
   Attributes back = node.attributes;
   back.inverse = !back.inverse;
   give_result(g, node, 0, op::rope, {g.of_output(0)}, back);
@@ -30,7 +30,7 @@ const Operation op::rope = {
     .shapes = same_shape,
     .flops = per_element<3>,
     .bytes = read_once_write_once,
-    .gradient = gradient,
+    .gradient = rope_rule,
 };
 
 }  // namespace assay
