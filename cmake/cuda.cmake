@@ -31,7 +31,7 @@ function(assay_add_cuda_backend)
     target_sources(assay_kernels PRIVATE "${cuda_folder}/absent.cc")
     return()
   endif()
-  set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CUDA)
+  set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CUDA SKIP_UNITY_BUILD_INCLUSION ON)
   set_source_files_properties(${cuda_libraries} PROPERTIES COMPILE_OPTIONS "-isystem;${CUDAToolkit_INCLUDE_DIRS}"
     COMPILE_DEFINITIONS "ASSAY_ON_GPU;ASSAY_CUDA_LIBRARY_FOLDER=\"${CUDAToolkit_LIBRARY_DIR}\"")
   target_sources(assay_kernels PRIVATE ${cuda_kernels} ${cuda_libraries})

@@ -10,6 +10,7 @@
 #include "experiments/dump.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
+#include "model/testing.h"
 #include "text/corpus.h"
 
 // Small random models of every family against what transformers gives for them (tools/generate_model_fixtures.py).
@@ -18,7 +19,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path fixtures = fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/models";
 
 /// One way to run one model.
 struct Setting {
@@ -30,7 +30,7 @@ struct Setting {
 
 /// A model folder has its cases with it; a GGUF file borrows those of the folder that it was made from.
 fs::path cases_of(const std::string& model) {
-  return fixtures / fs::path(model).replace_extension() / "cases";
+  return model_fixtures / fs::path(model).replace_extension() / "cases";
 }
 
 class ModelParity : public testing::TestWithParam<std::string> {
@@ -47,7 +47,7 @@ class ModelParity : public testing::TestWithParam<std::string> {
   /// What `setting` computes of the token file.
   Safetensors dumped(const Setting& setting, const fs::path& tokens, const std::vector<std::string>& what) const {
     DumpRequest request;
-    request.model = (fixtures / setting.model).string();
+    request.model = (model_fixtures / setting.model).string();
     request.tokens = tokens;
     request.precision = setting.precision;
     request.what = what;

@@ -9,6 +9,7 @@
 #include "experiments/engine.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
+#include "model/testing.h"
 
 // Gradients and optimizer steps of small random models against PyTorch's (tools/generate_training_fixtures.py).
 
@@ -16,7 +17,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path fixtures = fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/models";
 
 const MachineFacts& facts() {
   static const MachineFacts read = read_machine_facts({.max_isa = "", .threads = 2});
@@ -24,7 +24,7 @@ const MachineFacts& facts() {
 }
 
 /// One way to differentiate.
-struct Setting {
+struct TrainingSetting {
   const char* device = "cpu";
   Fusion fusion = Fusion::on;
   Recompute recompute = Recompute::none;
@@ -37,13 +37,13 @@ struct Case {
 };
 
 Case open_case(const std::string& model, const std::string& part) {
-  const fs::path tokens = fixtures / model / "cases" / (part + ".json");
-  Case one{open_model((fixtures / model).string(), {}), {}};
+  const fs::path tokens = model_fixtures / model / "cases" / (part + ".json");
+  Case one{open_model((model_fixtures / model).string(), {}), {}};
   one.batch = training_batch(one.model, load_token_json(tokens), tokens.string());
   return one;
 }
 
-TrainingOptions options_of(const Setting& setting, StepParts parts) {
+TrainingOptions options_of(const TrainingSetting& setting, StepParts parts) {
   TrainingOptions options;
   options.precision = choose_precision(setting.precision, "", DType::bf16);
   options.fusion = setting.fusion;
@@ -53,7 +53,7 @@ TrainingOptions options_of(const Setting& setting, StepParts parts) {
 }
 
 /// Gradients under the parameters' names in the checkpoint, in f32, shaped as there.
-std::map<std::string, Tensor> gradients_of(const Case& one, const Setting& setting) {
+std::map<std::string, Tensor> gradients_of(const Case& one, const TrainingSetting& setting) {
   const TrainingOptions options = options_of(setting, StepParts::forward_backward);
   Trainer trainer(one.model.config, one.model.weights, options, find_backend(setting.device), facts());
   trainer.loss_scale().restore({.scale = 64});  // small enough for these large gradients in f16
@@ -87,21 +87,21 @@ double largest_difference(const TensorView& a, const TensorView& b) {
 
 class TrainingParity : public testing::TestWithParam<const char*> {};
 
-constexpr Setting settings[] = {{"cpu", Fusion::on},
-                                {"cpu", Fusion::off},
-                                {"reference", Fusion::on},
-                                {"cpu", Fusion::on, Recompute::block},
-                                {"cpu", Fusion::off, Recompute::block},
-                                {"cpu", Fusion::off, Recompute::attention}};
+constexpr TrainingSetting settings[] = {{"cpu", Fusion::on},
+                                        {"cpu", Fusion::off},
+                                        {"reference", Fusion::on},
+                                        {"cpu", Fusion::on, Recompute::block},
+                                        {"cpu", Fusion::off, Recompute::block},
+                                        {"cpu", Fusion::off, Recompute::attention}};
 
 TEST_P(TrainingParity, Fp32GradientsAgreeWithPyTorch) {
   for (const char* part : {"plain", "right"}) {
     const Case one = open_case(GetParam(), part);
     const Safetensors expected =
-        open_safetensors(fixtures / GetParam() / "cases" / (std::string(part) + ".grads.safetensors"));
+        open_safetensors(model_fixtures / GetParam() / "cases" / (std::string(part) + ".grads.safetensors"));
     double model_largest = 0;
     for (const StoredTensor& tensor : expected.tensors) model_largest = std::max(model_largest, largest(tensor.view()));
-    for (const Setting& setting : settings) {
+    for (const TrainingSetting& setting : settings) {
       SCOPED_TRACE(fmt::format("{} {} on {}, fusion {}, recompute {}", GetParam(), part, setting.device,
                                setting.fusion == Fusion::on ? "on" : "off", name(setting.recompute)));
       const std::map<std::string, Tensor> found = gradients_of(one, setting);
@@ -137,7 +137,7 @@ TEST_P(TrainingParity, SixteenBitGradientsAreNoisyAndNothingElse) {
     double error;
   };
   const Case one = open_case(GetParam(), "plain");
-  const Safetensors expected = open_safetensors(fixtures / GetParam() / "cases/plain.grads.safetensors");
+  const Safetensors expected = open_safetensors(model_fixtures / GetParam() / "cases/plain.grads.safetensors");
   for (const Allowed& allowed : {Allowed{"mixed-bf16", 0.05}, Allowed{"bf16", 0.2}, Allowed{"mixed-fp16", 0.01}}) {
     for (const Fusion fusion : {Fusion::on, Fusion::off}) {
       const double error =
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, TrainingParity,
 
 TEST(AdamWSteps, AgreeWithPyTorchAfterFive) {
   const Case one = open_case("cs336", "plain");
-  const Safetensors expected = open_safetensors(fixtures / "cs336/cases/plain.adamw.safetensors");
+  const Safetensors expected = open_safetensors(model_fixtures / "cs336/cases/plain.adamw.safetensors");
   Trainer trainer(one.model.config, one.model.weights, options_of({}, StepParts::whole), cpu_backend(), facts());
   trainer.set_batch(one.batch);
   for (std::int64_t step = 0; step < 5; ++step) {

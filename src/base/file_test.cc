@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/error.h"
+#include "base/testing.h"
 
 namespace assay {
 namespace {
@@ -35,21 +35,10 @@ class FileTest : public testing::Test {
   fs::path folder_;
 };
 
-template <typename Action>
-std::string refusal(Action&& action) {
-  try {
-    action();
-    return "";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::user);
-    return error.what();
-  }
-}
-
 /// Both ways to read must refuse the path with a line that names it and holds `why`.
 void expect_unreadable(const fs::path& path, const std::string& why) {
-  const std::string mapped = refusal([&] { MappedFile{path}; });
-  const std::string read = refusal([&] { read_file(path); });
+  const std::string mapped = user_error_of([&] { MappedFile{path}; });
+  const std::string read = user_error_of([&] { read_file(path); });
   for (const std::string& message : {mapped, read}) {
     EXPECT_EQ(message.rfind(path.string() + ": ", 0), 0U) << message;
     EXPECT_NE(message.find(why), std::string::npos) << message;
@@ -105,13 +94,13 @@ TEST_F(FileTest, ALoopOfSymlinksIsRefused) {
 TEST_F(FileTest, AnEmptyFileReadsAsNothingAndCannotBeMapped) {
   const fs::path path = plant("empty", "");
   EXPECT_EQ(read_file(path), "");
-  EXPECT_EQ(refusal([&] { MappedFile{path}; }), path.string() + ": is empty");
+  EXPECT_EQ(user_error_of([&] { MappedFile{path}; }), path.string() + ": is empty");
 }
 
 TEST_F(FileTest, AFileOverTheLimitIsRefusedWithBothFigures) {
   const fs::path path = plant("long", "12345");
   EXPECT_EQ(read_file(path, 5), "12345");
-  EXPECT_EQ(refusal([&] { read_file(path, 4); }), path.string() + ": has 5 bytes, at most 4 are read");
+  EXPECT_EQ(user_error_of([&] { read_file(path, 4); }), path.string() + ": has 5 bytes, at most 4 are read");
 }
 
 TEST_F(FileTest, AnAtomicWriteReplacesTheWholeFileAndLeavesNothingElse) {
@@ -124,9 +113,10 @@ TEST_F(FileTest, AnAtomicWriteReplacesTheWholeFileAndLeavesNothingElse) {
 
 TEST_F(FileTest, AFailedAtomicWriteLeavesTheFolderAsItWas) {
   fs::create_directory(folder_ / "taken");
-  EXPECT_EQ(refusal([&] { write_file_atomically(folder_ / "taken", "x"); }).rfind((folder_ / "taken").string(), 0), 0U);
+  EXPECT_EQ(
+      user_error_of([&] { write_file_atomically(folder_ / "taken", "x"); }).rfind((folder_ / "taken").string(), 0), 0U);
   EXPECT_EQ(entries(), 1U) << "the temporary file is gone";
-  EXPECT_NE(refusal([&] { write_file_atomically(folder_ / "no folder" / "f", "x"); }), "");
+  EXPECT_NE(user_error_of([&] { write_file_atomically(folder_ / "no folder" / "f", "x"); }), "");
   EXPECT_EQ(entries(), 1U);
 }
 
@@ -136,7 +126,7 @@ TEST_F(FileTest, AProducerThatFailsLeavesTheOldContent) {
     sink(std::as_bytes(std::span("half")));
     fail_user("source: broke off");
   };
-  EXPECT_EQ(refusal([&] { write_file_atomically(path, produce); }), "source: broke off");
+  EXPECT_EQ(user_error_of([&] { write_file_atomically(path, produce); }), "source: broke off");
   EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(entries(), 1U);
 }

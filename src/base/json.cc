@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,14 @@ Json parse_json(std::string_view text, const std::string& name) {
   Reader reader(name);
   Json::sax_parse(text.begin(), text.end(), &reader);
   return reader.take();
+}
+
+OrderedJson or_null(const std::optional<double>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+OrderedJson finite_or_null(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
 }  // namespace assay

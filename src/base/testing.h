@@ -16,6 +16,9 @@
 
 namespace assay {
 
+/// Models and data that some tests need; absent on most machines.
+inline const std::filesystem::path shared_folder = ASSAY_SHARED_DIR;
+
 /// The message of the error of `code` that `action` throws. Fails the test where it throws none, more than one line, or
 /// a line that nobody would read.
 template <typename Action>

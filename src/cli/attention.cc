@@ -10,14 +10,14 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct AttentionCommand {
   AttentionRequest request;
   MachineOptions machine;
   OutputFiles files;
   StoreOptions store;
 };
 
-int run(const Options& options) {
+int run(const AttentionCommand& options) {
   check_files(options.files);
   Measuring measuring(options.store);
   const AttentionResult result = attention(
@@ -36,7 +36,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_attention(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AttentionCommand>();
   AttentionRequest& request = options->request;
   CLI::App& command = *program.add_subcommand(
       "attention", "Measure attention alone, naive and fused: forward, memory before the backward, backward");

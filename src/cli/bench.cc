@@ -22,7 +22,7 @@ namespace {
 /// What is asked about the models.
 enum class Question : std::uint8_t { which_precision, why_this_perplexity };
 
-struct Options {
+struct BenchCommand {
   BenchRequest request;
   Question question = Question::which_precision;
   MachineOptions machine;
@@ -30,7 +30,7 @@ struct Options {
   StoreOptions store;
 };
 
-void add_grid_options(CLI::App& command, Options& options) {
+void add_grid_options(CLI::App& command, BenchCommand& options) {
   BenchRequest& request = options.request;
   command.add_option("models", request.models,
                      "folders, .gguf files, cached models or presets (default: smollm2-135m)");
@@ -62,7 +62,7 @@ void add_grid_options(CLI::App& command, Options& options) {
   add_logits_option(command, request.engine);
 }
 
-void add_quality_options(CLI::App& command, Options& options) {
+void add_quality_options(CLI::App& command, BenchCommand& options) {
   BenchRequest& request = options.request;
   static const std::map<std::string, QualityMode> modes = {{"auto", QualityMode::automatic},
                                                            {"none", QualityMode::none}};
@@ -97,7 +97,7 @@ void print_study(const PerplexityStudy& study) {
   print(text);
 }
 
-int run(Options& options) {
+int run(BenchCommand& options) {
   check_files(options.files);
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
@@ -125,7 +125,7 @@ int run(Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BenchCommand>();
   options->request.protocol.most_tokens = 8192;
   CLI::App& command = *program.add_subcommand(
       "bench", "Measure a model in every precision: speed, memory, energy, quality, and what really ran");

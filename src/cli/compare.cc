@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct CompareCommand {
   std::vector<std::string> sides;
   std::vector<std::string> commands;
   std::int64_t rounds = 10;
@@ -31,7 +31,7 @@ double share_of(const std::string& text, const char* option) {
   return is_percent ? value / 100 : value;
 }
 
-ComparisonReport compare(const Options& options) {
+ComparisonReport compare(const CompareCommand& options) {
   if (options.commands.empty() == options.sides.empty()) {
     fail_user("compare: two runs or files are needed, or --interleave with two commands");
   }
@@ -47,7 +47,7 @@ std::string json_text(const ComparisonReport& report, const CompareOptions& opti
   return comparison_json(report, options).dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-int run(const Options& options) {
+int run(const CompareCommand& options) {
   const ComparisonReport report = compare(options);
   print(options.prints_json ? json_text(report, options.compare) : comparison_text(report, options.compare));
   return report.fails() ? static_cast<int>(DoneCode::slower) : 0;
@@ -56,7 +56,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_compare(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareCommand>();
   CLI::App& command = *program.add_subcommand("compare", "Say which of two runs, files or commands is faster");
   command.footer(
       "examples: assay compare 12 15 --fail-if-slower 3%\n"

@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct CompareTrainingCommand {
   CompareTrainingRequest request;
   MachineOptions machine;
   std::filesystem::path json;
@@ -22,7 +22,7 @@ struct Options {
   std::filesystem::path svg;
 };
 
-void add_comparison_options(CLI::App& command, Options& options) {
+void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) {
   command.add_option("--precision", options.request.precisions, "comma-separated; the first is compared with")
       ->delimiter(',')
       ->required();
@@ -35,7 +35,7 @@ void add_comparison_options(CLI::App& command, Options& options) {
   command.add_option("--svg", options.svg, "chart to write");
 }
 
-int run(const Options& options) {
+int run(const CompareTrainingCommand& options) {
   for (const std::filesystem::path& file : {options.json, options.csv, options.svg}) {
     if (!file.empty()) check_writable(file);
   }
@@ -62,7 +62,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_compare_training(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareTrainingCommand>();
   CLI::App& command = *program.add_subcommand("compare-training",
                                               "Train in several precisions from the same start, and compare losses");
   command.footer(

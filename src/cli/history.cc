@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct HistoryCommand {
   StoreOptions store;
   Filter filter;
   std::string status;
@@ -23,7 +23,7 @@ struct Options {
   bool prints_json = false;
 };
 
-void add_filter_options(CLI::App& command, Options& options) {
+void add_filter_options(CLI::App& command, HistoryCommand& options) {
   Filter& filter = options.filter;
   command.add_option("--run", filter.run, "number of a run");
   command.add_option("--model", filter.model, "as it was asked for");
@@ -36,7 +36,7 @@ void add_filter_options(CLI::App& command, Options& options) {
   add_read_store_option(command, options.store);
 }
 
-std::vector<StoredRecord> find(const Store& store, Options& options) {
+std::vector<StoredRecord> find(const Store& store, HistoryCommand& options) {
   if (!options.status.empty()) {
     options.filter.status = parse_status(options.status);
     if (!options.filter.status) fail_user("--status {}: is not known", options.status);
@@ -49,14 +49,14 @@ std::string exchange_text(const Store& store, const std::vector<StoredRecord>& r
          "\n";
 }
 
-int history(Options& options) {
+int history(HistoryCommand& options) {
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
   print(options.prints_json ? exchange_text(store, records) : history_table(records, store.runs_of(records)));
   return 0;
 }
 
-int export_records(Options& options) {
+int export_records(HistoryCommand& options) {
   if (options.json.empty() && options.csv.empty()) fail_user("export: --json FILE or --csv FILE is needed");
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
@@ -66,7 +66,7 @@ int export_records(Options& options) {
   return 0;
 }
 
-int import_records(const Options& options) {
+int import_records(const HistoryCommand& options) {
   const std::vector<ExchangedRun> runs = read_exchange(options.file);
   Store store(store_file(options.store), Access::write);
   std::size_t taken = 0;
@@ -82,7 +82,7 @@ int import_records(const Options& options) {
 }  // namespace
 
 void add_history(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<HistoryCommand>();
   CLI::App& command = *program.add_subcommand("history", "List what was measured before");
   command.footer("example: assay history --model gpt2 --precision bf16 --since 2026-11-01 --limit 20");
   add_filter_options(command, *options);
@@ -91,7 +91,7 @@ void add_history(CLI::App& program, Action& action) {
 }
 
 void add_export(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<HistoryCommand>();
   CLI::App& command = *program.add_subcommand("export", "Write what was measured before to a file");
   command.footer("example: assay export --csv results.csv --model gpt2");
   command.add_option("--json", options->json, "file to write: runs and records, for assay import and compare");
@@ -101,7 +101,7 @@ void add_export(CLI::App& program, Action& action) {
 }
 
 void add_import(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<HistoryCommand>();
   CLI::App& command = *program.add_subcommand("import", "Take over the records of another store or file");
   command.footer("example: assay import laptop.db");
   command.add_option("file", options->file, "a store, what assay export wrote, or a --json file")->required();

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct MeasureCommand {
   MeasureRequest request;
   std::vector<std::string> command;
   std::vector<std::string> others;
@@ -20,7 +20,7 @@ struct Options {
   StoreOptions store;
 };
 
-void add_program_options(CLI::App& command, Options& options) {
+void add_program_options(CLI::App& command, MeasureCommand& options) {
   MeasureRequest& request = options.request;
   static const std::map<std::string, ShownOutput> outputs = {
       {"first", ShownOutput::first}, {"all", ShownOutput::all}, {"none", ShownOutput::none}};
@@ -42,12 +42,12 @@ void add_program_options(CLI::App& command, Options& options) {
 }
 
 /// Peaks are measured only for a claim: that takes some seconds.
-MachineFacts facts_of(const Options& options, Measuring& measuring) {
+MachineFacts facts_of(const MeasureCommand& options, Measuring& measuring) {
   if (options.request.flops) return measuring.probe_machine(options.machine, "cpu");
   return measuring.read_machine(options.machine);
 }
 
-int run(Options& options) {
+int run(MeasureCommand& options) {
   check_files(options.files);
   options.request.commands = {parse_command(options.command)};
   for (const std::string& other : options.others) options.request.commands.push_back(parse_command({other}));
@@ -65,7 +65,7 @@ int run(Options& options) {
 }  // namespace
 
 void add_measure(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MeasureCommand>();
   CLI::App& command = *program.add_subcommand(
       "measure", "Measure any program as bench measures models: time, processor time, memory, energy, its own phases");
   command.footer(

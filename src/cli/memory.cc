@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct MemoryCommand {
   MemoryRequest request;
   std::vector<std::string> recomputes;
   MachineOptions machine;
@@ -18,7 +18,7 @@ struct Options {
   std::filesystem::path svg;
 };
 
-int run(Options& options) {
+int run(MemoryCommand& options) {
   for (const std::filesystem::path& file : {options.json, options.svg}) {
     if (!file.empty()) check_writable(file);
   }
@@ -37,7 +37,7 @@ int run(Options& options) {
 }  // namespace
 
 void add_memory(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MemoryCommand>();
   MemoryRequest& request = options->request;
   CLI::App& command =
       *program.add_subcommand("memory", "Say what a model's run or training step needs, before it runs");

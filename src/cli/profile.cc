@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct ProfileCommand {
   ProfileRequest request;
   MachineOptions machine;
   std::filesystem::path json;
@@ -23,7 +23,7 @@ struct Options {
 };
 
 /// What was asked for exists, before anything is measured.
-void check(const Options& options) {
+void check(const ProfileCommand& options) {
   for (const std::filesystem::path& file : {options.json, options.trace, options.flame}) {
     if (!file.empty()) check_writable(file);
   }
@@ -33,7 +33,7 @@ void check(const Options& options) {
   check_extent(open_model(options.request.model, options.request.model_options), options.request.extent);
 }
 
-int run(const Options& options) {
+int run(const ProfileCommand& options) {
   check(options);
   Progress progress;
   progress.show("probing this machine", 0);
@@ -56,7 +56,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_profile(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ProfileCommand>();
   ProfileRequest& request = options->request;
   CLI::App& command = *program.add_subcommand("profile", "Time every operation of a run or of a training step");
   command.footer("example: assay profile gpt2 --precision bf16 --against fp32 --trace trace.json");

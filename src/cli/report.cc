@@ -15,17 +15,13 @@ namespace {
 
 enum class Print : std::uint8_t { tables, methods };
 
-struct Options {
+struct ReportCommand {
   std::vector<std::string> inputs;
   ReportFiles files;
   StoreOptions store;
   std::string title;
   Print print = Print::tables;
 };
-
-bool is_number(const std::string& input) {
-  return !input.empty() && input.size() < 18 && input.find_first_not_of("0123456789") == std::string::npos;
-}
 
 /// A run of the store, judged by the rules of this version.
 ReportSource read_run(const std::string& number, const StoreOptions& options) {
@@ -42,12 +38,12 @@ ReportSource read_run(const std::string& number, const StoreOptions& options) {
 }
 
 ReportSource read_source(const std::string& input, const StoreOptions& options) {
-  if (is_number(input) && !std::filesystem::exists(input)) return read_run(input, options);
+  if (is_run_number(input) && !std::filesystem::exists(input)) return read_run(input, options);
   return {std::filesystem::path(input).filename().string(),
           document_from_json(parse_json(read_file(input), input), input)};
 }
 
-int run(const Options& options) {
+int run(const ReportCommand& options) {
   check_files(options.files);
   std::vector<ReportSource> sources;
   for (const std::string& input : options.inputs) sources.push_back(read_source(input, options.store));
@@ -64,7 +60,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_report(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportCommand>();
   CLI::App& command = *program.add_subcommand(
       "report", "Show what was measured: one HTML page, LaTeX, Markdown, CSV, or the methods section of a paper");
   command.footer(

@@ -8,14 +8,14 @@ namespace {
 
 enum class Study : std::uint8_t { inference, language_model };
 
-struct Options {
+struct StudyCommand {
   Study study = Study::inference;
   StudyRequest request;
   ReportFiles files;
   StoreOptions store;
 };
 
-int run(const Options& options) {
+int run(const StudyCommand& options) {
   check_files(options.files);
   Measuring measuring(options.store);
   const StudyResult result = options.study == Study::inference ? study_inference(options.request, measuring)
@@ -31,7 +31,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_study(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StudyCommand>();
   CLI::App& command =
       *program.add_subcommand("study", "Run a whole study, as such are published, and report it on one page");
   command.footer(

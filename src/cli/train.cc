@@ -17,14 +17,14 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct TrainCommand {
   TrainRequest request;
   MachineOptions machine;
   bool json = false;
   std::filesystem::path json_file;  ///< Empty with `json`: stdout.
 };
 
-void add_output_options(CLI::App& command, Options& options) {
+void add_output_options(CLI::App& command, TrainCommand& options) {
   TrainRequest& request = options.request;
   command.add_option("--out", request.out, "folder for the model and what is needed to go on");
   command.add_option("--save-every", request.save_every, "steps between two saves (default: at the end)")
@@ -68,7 +68,7 @@ std::string losses_json(const std::vector<double>& losses) {
   return Json{{"losses", json}}.dump() + "\n";
 }
 
-void print_end(const TrainReport& report, const Options& options) {
+void print_end(const TrainReport& report, const TrainCommand& options) {
   if (options.json && options.json_file.empty()) {
     fmt::print("{}", losses_json(report.losses));
     return;
@@ -80,7 +80,7 @@ void print_end(const TrainReport& report, const Options& options) {
   if (!options.request.out.empty()) fmt::print("saved: {}\n", options.request.out.string());
 }
 
-int run(const Options& options) {
+int run(const TrainCommand& options) {
   if (!options.json_file.empty()) check_writable(options.json_file);
   Progress progress;
   const bool quiet = options.json && options.json_file.empty();
@@ -171,7 +171,7 @@ void add_step_options(CLI::App& command, TrainRequest& request) {
 }
 
 void add_train(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrainCommand>();
   CLI::App& command = *program.add_subcommand("train", "Train a language model or fine-tune a classifier, and keep it");
   command.footer(
       "examples: assay train gpt2 --data book.txt --steps 1000 --precision mixed-bf16 --out run1\n"

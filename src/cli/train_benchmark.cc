@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-struct Options {
+struct TrainBenchmarkCommand {
   TrainBenchmarkRequest request;
   MachineOptions machine;
   OutputFiles files;
@@ -59,7 +59,7 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
   add_meter_options(command, request.energy);
 }
 
-int run(const Options& options) {
+int run(const TrainBenchmarkCommand& options) {
   check_files(options.files);
   Measuring measuring(options.store);
   const Document document = train_benchmark(
@@ -75,7 +75,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_train_benchmark(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrainBenchmarkCommand>();
   CLI::App& command = *program.add_subcommand("train", "Time training steps: forward, backward, update");
   command.footer(
       "example: assay train --benchmark cs336-small --precision fp32,mixed-bf16 --batch 4 --seq 128,256 --warmup 5");

@@ -41,10 +41,6 @@ std::vector<Lines> lines_of(const AttentionResult& result) {
   return all_lines;
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 template <typename Function>
 Points points(const Line& line, Function&& y) {
   Points all;
@@ -68,8 +64,8 @@ std::string note_on_growth(const Lines& lines_of_one) {
     if (!fitted_exponent(saved)) return "";
     powers +=
         fmt::format("{}{} at head_dim {} ({} at T = {}, {} at T = {})", powers.empty() ? "" : ", ", power_text(saved),
-                    line.head_dim, bytes_text(line.cells.front()->memory.saved_bytes), line.cells.front()->extent.seq,
-                    bytes_text(line.cells.back()->memory.saved_bytes), line.cells.back()->extent.seq);
+                    line.head_dim, format_bytes(line.cells.front()->memory.saved_bytes), line.cells.front()->extent.seq,
+                    format_bytes(line.cells.back()->memory.saved_bytes), line.cells.back()->extent.seq);
   }
   return fmt::format("Saved for the backward by {} attention in {} grows as {}.", name(lines_of_one[0].method),
                      lines_of_one[0].precision, powers);
@@ -92,10 +88,10 @@ std::string note_on_removal(const AttentionResult& result) {
       "q, k, v alone ({}) and computes the probabilities again in the backward, a block of queries at a time, for "
       "{:.2f} "
       "times the backward's FLOPs. Its peak is {} where the naive one is {}.",
-      static_cast<std::int64_t>(t), bytes_text(naive->memory.saved_bytes - fused->memory.saved_bytes),
-      bytes_text(naive->memory.saved_bytes), bytes_text(fused->memory.saved_bytes),
-      fused->backward_flops / naive->backward_flops, bytes_text(fused->memory.peak_bytes),
-      bytes_text(naive->memory.peak_bytes));
+      static_cast<std::int64_t>(t), format_bytes(naive->memory.saved_bytes - fused->memory.saved_bytes),
+      format_bytes(naive->memory.saved_bytes), format_bytes(fused->memory.saved_bytes),
+      fused->backward_flops / naive->backward_flops, format_bytes(fused->memory.peak_bytes),
+      format_bytes(naive->memory.peak_bytes));
 }
 
 double step_ms(const AttentionCell& cell) {

@@ -7,13 +7,13 @@
 
 #include "base/json.h"
 #include "experiments/engine.h"
-#include "hardware/machine.h"
+#include "hardware/facts_testing.h"
 #include "model/testing.h"
 
 namespace assay {
 namespace {
 
-AttentionRequest small_request() {
+AttentionRequest small_attention_request() {
   AttentionRequest request;
   request.batch = 2;
   request.head_dims = {8};
@@ -23,16 +23,10 @@ AttentionRequest small_request() {
   return request;
 }
 
-MachineFacts facts() {
-  MachineFacts facts = read_machine_facts();
-  facts.threads = 2;
-  return facts;
-}
-
 /// y and the three gradients of one method in f32.
 std::vector<Tensor> results_of(const AttentionShape& shape, const char* precision, const char* device) {
   const PrecisionChoice choice = choose_precision(precision, "", std::nullopt);
-  const MachineFacts machine = facts();
+  const MachineFacts machine = two_thread_facts();
   AttentionStep step(attention_program(shape, choice), choice, find_backend(device), machine, {2, 19});
   step.fill(7);
   step.plan().run();
@@ -78,9 +72,9 @@ TEST(Attention, NaiveSavesTheMatrixAndFusedDoesNot) {
 }
 
 TEST(Attention, MeasuresBothPhasesOfBothMethods) {
-  AttentionRequest request = small_request();
+  AttentionRequest request = small_attention_request();
   request.precisions = {"fp32", "bf16"};
-  const AttentionResult result = attention(request, facts, {});
+  const AttentionResult result = attention(request, two_thread_facts, {});
   ASSERT_EQ(result.cells.size(), 4U);
   for (const AttentionCell& cell : result.cells) {
     ASSERT_EQ(cell.status, Status::ok) << cell.reason;
@@ -98,11 +92,11 @@ TEST(Attention, MeasuresBothPhasesOfBothMethods) {
 }
 
 TEST(Attention, WhatDoesNotFitIsARowWithItsFigures) {
-  AttentionRequest request = small_request();
+  AttentionRequest request = small_attention_request();
   request.batch = 8;
   request.seqs = {16384};
   const auto little = [] {
-    MachineFacts machine = facts();
+    MachineFacts machine = two_thread_facts();
     machine.available_bytes = 20'000'000;
     return machine;
   };
@@ -117,12 +111,12 @@ TEST(Attention, WhatDoesNotFitIsARowWithItsFigures) {
 }
 
 TEST(Attention, ACellBeyondTheBudgetIsToldFromASmallerOne) {
-  AttentionRequest request = small_request();
+  AttentionRequest request = small_attention_request();
   request.seqs = {1 << 16, 12};  // in any order
   request.seconds = 0.05;
   request.repetitions = 2;
   const auto much = [] {
-    MachineFacts machine = facts();
+    MachineFacts machine = two_thread_facts();
     machine.available_bytes = std::int64_t{1} << 50;
     return machine;
   };
@@ -137,11 +131,11 @@ TEST(Attention, ACellBeyondTheBudgetIsToldFromASmallerOne) {
 }
 
 TEST(Attention, WithoutASmallerCellAShortStepTellsTheRate) {
-  AttentionRequest request = small_request();
+  AttentionRequest request = small_attention_request();
   request.seqs = {1 << 16};
   request.seconds = 0.2;
   const auto much = [] {
-    MachineFacts machine = facts();
+    MachineFacts machine = two_thread_facts();
     machine.available_bytes = std::int64_t{1} << 50;
     return machine;
   };
@@ -158,9 +152,9 @@ TEST(Attention, ThePowerOfAPowerLawIsFound) {
 }
 
 TEST(Attention, NotesSayHowMemoryGrowsAndWhatRemovesIt) {
-  AttentionRequest request = small_request();
+  AttentionRequest request = small_attention_request();
   request.seqs = {16, 64};
-  const std::vector<std::string> notes = attention_notes(attention(request, facts, {}));
+  const std::vector<std::string> notes = attention_notes(attention(request, two_thread_facts, {}));
   std::string all;
   for (const std::string& note : notes) all += note + "\n";
   EXPECT_NE(all.find("Saved for the backward by fused attention in fp32 grows as T^1.00 at head_dim 8"),
@@ -171,14 +165,14 @@ TEST(Attention, NotesSayHowMemoryGrowsAndWhatRemovesIt) {
 }
 
 TEST(Attention, ARequestThatCannotBeIsRefusedInWords) {
-  AttentionRequest request = small_request();
+  AttentionRequest request = small_attention_request();
   request.precisions = {"int8"};
-  EXPECT_NE(user_error_of([&] { attention(request, facts, {}); }).find("int8"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention(request, two_thread_facts, {}); }).find("int8"), std::string::npos);
   request.precisions = {"fp31"};
-  EXPECT_NE(user_error_of([&] { attention(request, facts, {}); }).find("fp31"), std::string::npos);
-  request = small_request();
+  EXPECT_NE(user_error_of([&] { attention(request, two_thread_facts, {}); }).find("fp31"), std::string::npos);
+  request = small_attention_request();
   request.seqs = {0};
-  EXPECT_NE(user_error_of([&] { attention(request, facts, {}); }).find("--seq 0"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention(request, two_thread_facts, {}); }).find("--seq 0"), std::string::npos);
 }
 
 }  // namespace

@@ -20,10 +20,6 @@ struct CellField {
   OrderedJson (*value)(const AttentionCell& cell);
 };
 
-OrderedJson or_null(const std::optional<double>& value) {
-  return value ? OrderedJson(*value) : OrderedJson(nullptr);
-}
-
 std::optional<double> rate_gflops(double flops, const std::optional<Summary>& time_ms) {
   if (!time_ms) return std::nullopt;
   return flops / time_ms->median * 1e-6;
@@ -105,10 +101,6 @@ std::string rate_text(double flops, const std::optional<Summary>& time_ms) {
   return rate ? format_significant(*rate) : "-";
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 /// The columns that people read, in the terminal and in Markdown; the two interval columns follow their time.
 std::vector<std::string> cells_of(const AttentionCell& c) {
   return {c.precision,
@@ -117,10 +109,10 @@ std::vector<std::string> cells_of(const AttentionCell& c) {
           std::to_string(c.extent.seq),
           time_text(c.forward),
           interval_text(c.forward),
-          bytes_text(c.memory.before_backward_bytes),
+          format_bytes(c.memory.before_backward_bytes),
           time_text(c.backward),
           interval_text(c.backward),
-          bytes_text(c.memory.peak_bytes),
+          format_bytes(c.memory.peak_bytes),
           rate_text(c.forward_flops, c.forward),
           rate_text(c.backward_flops, c.backward)};
 }
@@ -165,7 +157,7 @@ std::string header(const AttentionRequest& request, const AttentionResult& resul
                      result.facts.processor, result.facts.threads);
 }
 
-constexpr const char* legend =
+constexpr const char* attention_legend =
     "Median of each phase timed by itself, with its 95 % interval. held: memory before the backward (q, k, v, y and "
     "what "
     "is\nsaved for the backward). peak: of the whole step, gradients included. FLOPs that a causal mask leaves out are "
@@ -178,7 +170,7 @@ std::string attention_table(const AttentionRequest& request, const AttentionResu
   std::string text = header(request, result) + "\n" + line_of(titles());
   for (const AttentionCell& cell : result.cells)
     text += cell.status == Status::ok ? line_of(cells_of(cell)) : refused_line(cell);
-  text += legend;
+  text += attention_legend;
   for (const AttentionCell& cell : result.cells) text += cell.status == Status::ok ? "" : reason_line(cell);
   return text;
 }
@@ -196,7 +188,7 @@ std::string attention_markdown(const AttentionRequest& request, const AttentionR
     for (const std::string& value : cells_of(cell)) text += fmt::format(" {} |", value);
     text += fmt::format(" {} |\n", cell.status == Status::ok ? "ok" : status_text(cell));
   }
-  text += fmt::format("\n{}\n", legend);
+  text += fmt::format("\n{}\n", attention_legend);
   for (const std::string& note : attention_notes(result)) text += fmt::format("- {}\n", note);
   return text;
 }

@@ -6,18 +6,12 @@
 #include <cmath>
 
 #include "base/json.h"
-#include "hardware/machine.h"
+#include "hardware/facts_testing.h"
 #include "model/presets.h"
 #include "model/testing.h"
 
 namespace assay {
 namespace {
-
-MachineFacts facts() {
-  MachineFacts facts = read_machine_facts();
-  facts.threads = 2;
-  return facts;
-}
 
 /// dtypes of the toy's values of that kind and name; one each.
 DType dtype_of(const std::vector<DtypeRow>& rows, ValueKind kind, const std::string& name) {
@@ -53,8 +47,8 @@ TEST(Autocast, TheToyRuns) {
   for (const char* precision : {"mixed-fp16", "mixed-bf16"}) {
     SCOPED_TRACE(precision);
     const PrecisionChoice choice = choose_precision(precision, "", std::nullopt);
-    const ToyRun run = run_toy(toy_step(choice, Fusion::off), choice, facts(), 1);
-    EXPECT_NEAR(run_toy(toy_step(choice, Fusion::on), choice, facts(), 1).loss, run.loss, 1e-3) << "fused";
+    const ToyRun run = run_toy(toy_step(choice, Fusion::off), choice, two_thread_facts(), 1);
+    EXPECT_NEAR(run_toy(toy_step(choice, Fusion::on), choice, two_thread_facts(), 1).loss, run.loss, 1e-3) << "fused";
     EXPECT_GT(run.loss, 0);
     EXPECT_LT(run.loss, 20);
     EXPECT_EQ(run.figures.size(), 5U) << "logits and four gradients";
@@ -82,7 +76,7 @@ TEST(Autocast, AModelIsToldAsOneLayerWithCounts) {
   request.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
   request.precisions = {"mixed-bf16"};
   request.seconds = 0.02;
-  const AutocastResult result = autocast(request, facts);
+  const AutocastResult result = autocast(request, two_thread_facts);
   const auto& rows = result.tables.at(0).rows;
   const std::int64_t layers = open_model(request.model, {}).config.layers;
   const auto found = std::find_if(rows.begin(), rows.end(), [](const DtypeRow& row) {
@@ -103,10 +97,10 @@ TEST(Autocast, AModelIsToldAsOneLayerWithCounts) {
 TEST(Autocast, WhatIsNoAutocastIsRefused) {
   AutocastRequest request;
   request.precisions = {"bf16"};
-  EXPECT_NE(user_error_of([&] { autocast(request, facts); }).find("bf16"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { autocast(request, two_thread_facts); }).find("bf16"), std::string::npos);
   request.precisions = {"mixed-fp16"};
   request.model = "nosuch-model";
-  EXPECT_NE(user_error_of([&] { autocast(request, facts); }).find("nosuch-model"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { autocast(request, two_thread_facts); }).find("nosuch-model"), std::string::npos);
 }
 
 }  // namespace

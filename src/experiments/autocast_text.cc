@@ -83,14 +83,10 @@ OrderedJson row_json(const DtypeRow& row) {
   return json;
 }
 
-OrderedJson finite(double value) {
-  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
-}
-
 OrderedJson run_json(const ToyRun& run) {
   OrderedJson largest = OrderedJson::object();
-  for (const ToyRun::Figure& figure : run.figures) largest[figure.name] = finite(figure.largest);
-  return {{"loss", finite(run.loss)}, {"largest_magnitude", largest}};
+  for (const ToyRun::Figure& figure : run.figures) largest[figure.name] = finite_or_null(figure.largest);
+  return {{"loss", finite_or_null(run.loss)}, {"largest_magnitude", largest}};
 }
 
 OrderedJson costs_json(const NormCosts& costs) {

@@ -11,22 +11,17 @@
 #include "experiments/bench_group.h"
 #include "experiments/energy_testing.h"
 #include "formats/npy.h"
-#include "hardware/machine.h"
+#include "hardware/facts_testing.h"
 #include "hardware/recorded_tree.h"
+#include "model/testing.h"
 #include "results/record.h"
 
 namespace assay {
 namespace {
 
-constexpr const char* model_folder = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
-
-MachineFacts facts_without_peaks() {
-  return read_machine_facts();
-}
-
-BenchRequest small_request() {
+BenchRequest small_bench_request() {
   BenchRequest request;
-  request.models = {model_folder};
+  request.models = {gpt2_folder};
   request.precisions = {"fp32"};
   request.seqs = {8};
   request.rounds = 8;
@@ -60,7 +55,7 @@ TEST(Bench, SaysWhatEachOperationMovesAndTakes) {
 
 TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {
   const RunningPackage package(50);
-  BenchRequest request = small_request();
+  BenchRequest request = small_bench_request();
   request.root = package.root();
   const Document document = bench(request, facts_without_peaks, {});
   const Record& record = document.records.at(0);
@@ -76,7 +71,7 @@ TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {
 
 TEST(Bench, WithoutAMeterNothingIsMadeUp) {
   const RecordedTree empty;
-  BenchRequest request = small_request();
+  BenchRequest request = small_bench_request();
   request.root = empty.root();
   const Record record = bench(request, facts_without_peaks, {}).records.at(0);
   EXPECT_TRUE(record.energy_status.starts_with("no meter: ")) << record.energy_status;
@@ -84,7 +79,7 @@ TEST(Bench, WithoutAMeterNothingIsMadeUp) {
 }
 
 TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
-  BenchRequest request = small_request();
+  BenchRequest request = small_bench_request();
   const RecordedTree data;
   write_rows(data.root(), 512);
   request.quality = QualityMode::automatic;
@@ -102,7 +97,7 @@ TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
 }
 
 TEST(Bench, AnInterruptBeforeScoringIsSaid) {
-  BenchRequest request = small_request();
+  BenchRequest request = small_bench_request();
   const RecordedTree data;
   write_rows(data.root(), 4);
   request.quality = QualityMode::automatic;
@@ -119,7 +114,7 @@ TEST(Bench, AnInterruptBeforeScoringIsSaid) {
 }
 
 TEST(Bench, TimeLeftCoversTheGrid) {
-  BenchRequest request = small_request();
+  BenchRequest request = small_bench_request();
   request.rounds = 0;
   request.seconds = 0.2;
   request.seqs = {4, 8, 12};
@@ -131,8 +126,8 @@ TEST(Bench, TimeLeftCoversTheGrid) {
 }
 
 TEST(Groups, RepeatTheBaselineOnlyWhereItFitsBesideTheNext) {
-  const Model model = open_model(model_folder, {});
-  BenchRequest request = small_request();
+  const Model model = open_model(gpt2_folder, {});
+  BenchRequest request = small_bench_request();
   MachineFacts facts = read_machine_facts();
   const std::int64_t fp32 = make_instance(model, "fp32", request.engine, facts)->missing_bytes({1, 1});
   const std::vector<Contender> asked = {{"fp32", ""}, {"bf16", ""}, {"fp16", ""}};
@@ -150,10 +145,10 @@ TEST(Groups, RepeatTheBaselineOnlyWhereItFitsBesideTheNext) {
 }
 
 TEST(Groups, RowsKnowTheirGroupAndItsBaseline) {
-  BenchRequest request = small_request();
+  BenchRequest request = small_bench_request();
   request.precisions = {"fp32", "bf16", "fp16"};
   request.emulated = Emulated::included;
-  const Model model = open_model(model_folder, {});
+  const Model model = open_model(gpt2_folder, {});
   const std::int64_t fp32 = make_instance(model, "fp32", request.engine, read_machine_facts())->missing_bytes({1, 1});
   const auto facts = [&] {
     MachineFacts machine = read_machine_facts();

@@ -5,15 +5,14 @@
 #include "experiments/stand_in_testing.h"
 #include "formats/npy.h"
 #include "hardware/machine.h"
+#include "model/testing.h"
 
 namespace assay {
 namespace {
 
-constexpr const char* model_folder = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
-
 BenchRequest isolated_request(const StandIn& program) {
   BenchRequest request;
-  request.models = {model_folder};
+  request.models = {gpt2_folder};
   request.precisions = {"mixed-bf16", "int8-weights"};
   request.seqs = {8};
   request.rounds = 4;

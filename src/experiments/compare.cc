@@ -117,10 +117,6 @@ std::vector<Record> records_of_file(const std::string& file) {
   return all;
 }
 
-bool is_number(const std::string& text) {
-  return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
 /// Why these two times are no evidence; empty where they are.
 std::string hindrance(const Record& a, const Record& b) {
   for (const auto& [side, record] : {std::pair{"A", &a}, std::pair{"B", &b}}) {
@@ -220,7 +216,7 @@ void decide(std::vector<Comparison>& comparisons, Drawn drawn, const CompareOpti
 }
 
 Side read_side(const std::string& text, const std::filesystem::path& store_file) {
-  if (!is_number(text)) return {text, records_of_file(text)};
+  if (!is_run_number(text)) return {text, records_of_file(text)};
   const Store store(store_file, Access::read);
   const std::int64_t id = std::stoll(text);
   if (!store.run(id)) fail_user("{}: has no run {}; assay history lists them", store_file.string(), id);

@@ -42,10 +42,6 @@ std::string figures(const Comparison& cell) {
                      cell.test.statistic, p_text(cell.adjusted_p), cell.test.is_exact ? "" : " (normal)", cell.delta);
 }
 
-OrderedJson or_null(const std::optional<double>& value) {
-  return value ? OrderedJson(*value) : OrderedJson(nullptr);
-}
-
 OrderedJson cell_json(const Comparison& cell) {
   std::optional<double> value, low, high, a_ms, b_ms;
   if (cell.ratio) {

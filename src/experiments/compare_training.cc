@@ -127,7 +127,7 @@ bool has_learned(const PrecisionCurves& mine, const PrecisionCurves& first) {
   return fall(mine) > 0 && fall(mine) >= enough * fall(first);
 }
 
-void summarise(TrainingComparison& comparison, const std::optional<double>& asked_target) {
+void add_summary(TrainingComparison& comparison, const std::optional<double>& asked_target) {
   double worst = -INFINITY;
   for (PrecisionCurves& one : comparison.precisions) {
     if (one.curves.empty()) continue;
@@ -187,7 +187,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   const auto trained = [](const PrecisionCurves& one) { return !one.curves.empty(); };
   if (std::ranges::none_of(comparison.precisions, trained))
     fail_lacking("{}: nothing was trained: {}", comparison.model, comparison.precisions.front().failure);
-  summarise(comparison, request.target_loss);
+  add_summary(comparison, request.target_loss);
   return comparison;
 }
 

@@ -81,7 +81,7 @@ std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& fir
                      first.final_loss);
 }
 
-std::string legend(const TrainingComparison& comparison) {
+std::string training_legend(const TrainingComparison& comparison) {
   return fmt::format(
       "final: mean loss of the last tenth of the steps. less the first: difference to {0} on the same batches, with "
       "its "
@@ -147,7 +147,7 @@ std::vector<std::string> comparison_notes(const TrainingComparison& comparison) 
                       one.precision, 100 * curve.lost_share.back(), *one.difference, first));
     }
   }
-  notes.push_back(legend(comparison));
+  notes.push_back(training_legend(comparison));
   return notes;
 }
 

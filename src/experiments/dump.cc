@@ -21,12 +21,6 @@ void check_request(const DumpRequest& request) {
   }
 }
 
-std::vector<std::string> output_names(const Program& program) {
-  std::vector<std::string> names;
-  for (const NamedValue& output : program.outputs) names.push_back(output.name);
-  return names;
-}
-
 double mean_of(const Loss& loss, const TokenBatch& batch, const std::string& file) {
   const std::optional<double> mean = loss.mean();
   if (!mean) {

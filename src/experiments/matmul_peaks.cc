@@ -121,19 +121,19 @@ class Worker {
 };
 
 /// An implementation and the facts under which it accepts.
-struct Candidate {
+struct KernelCandidate {
   const Implementation* implementation;
   const MachineFacts* facts;
 };
 
-std::optional<Prepared> prepare(const Candidate& candidate, const Problem& problem) {
+std::optional<Prepared> prepare(const KernelCandidate& candidate, const Problem& problem) {
   Offer offer = candidate.implementation->prepare(problem.call, *candidate.facts);
   if (!std::holds_alternative<Prepared>(offer)) return std::nullopt;
   return std::move(std::get<Prepared>(offer));
 }
 
-std::vector<Candidate> candidates_for(const Operation* operation, std::span<const MachineFacts> variants) {
-  std::vector<Candidate> candidates;
+std::vector<KernelCandidate> candidates_for(const Operation* operation, std::span<const MachineFacts> variants) {
+  std::vector<KernelCandidate> candidates;
   for (const MachineFacts& facts : variants) {
     for (const OperationKernels& kernels : cpu_backend().table) {
       if (kernels.operation != operation) continue;
@@ -154,13 +154,13 @@ std::vector<MachineFacts> variants_of(MachineFacts facts, DType operand) {
   return variants;
 }
 
-MatmulRate rate_of(DType operand, const Candidate& candidate, const Prepared& prepared, double gflops) {
+MatmulRate rate_of(DType operand, const KernelCandidate& candidate, const Prepared& prepared, double gflops) {
   return {operand, prepared.operand, candidate.implementation->name, prepared.description, prepared.arithmetic, gflops};
 }
 
 /// A kernel that takes turns, a worker for each thread.
-struct Entry {
-  Entry(const Candidate& whose, const Problem& problem, Prepared first, int threads)
+struct Contestant {
+  Contestant(const KernelCandidate& whose, const Problem& problem, Prepared first, int threads)
       : candidate(whose), inputs(problem, first) {
     workers.emplace_back(problem.call.out(0), std::move(first));
     while (workers.size() < static_cast<std::size_t>(threads)) {
@@ -168,7 +168,7 @@ struct Entry {
     }
   }
 
-  Candidate candidate;
+  KernelCandidate candidate;
   PackedInputs inputs;
   std::vector<Worker> workers;
   std::vector<double> gflops;  ///< Of each round.
@@ -179,7 +179,7 @@ struct Contest {
   DType operand;
   std::vector<MachineFacts> variants;
   Problem problem;
-  std::vector<std::unique_ptr<Entry>> entries;
+  std::vector<std::unique_ptr<Contestant>> entries;
   std::vector<MatmulRate> slow;  ///< Too slow for the shape: rates of the small one.
 };
 
@@ -203,13 +203,14 @@ double trial_s(const Worker& worker, const PackedInputs& inputs) {
 }
 
 /// Lets the candidate in as an entry, or notes its rate at the small shape where it is too slow for the large one.
-void admit(Contest& contest, const Candidate& candidate, const Problem& small, const MatmulShape& shape, int threads) {
+void admit(Contest& contest, const KernelCandidate& candidate, const Problem& small, const MatmulShape& shape,
+           int threads) {
   const Worker trial(small.call.out(0), std::move(*prepare(candidate, small)));
   const double seconds = trial_s(trial, PackedInputs(small, trial.prepared()));
   std::optional<Prepared> prepared;
   if (seconds * shape.flops() / small_shape.flops() <= longest_run_s) prepared = prepare(candidate, contest.problem);
   if (prepared) {
-    contest.entries.push_back(std::make_unique<Entry>(candidate, contest.problem, std::move(*prepared), threads));
+    contest.entries.push_back(std::make_unique<Contestant>(candidate, contest.problem, std::move(*prepared), threads));
   } else {
     contest.slow.push_back(
         rate_of(contest.operand, candidate, trial.prepared(), small_shape.flops() * threads / seconds * 1e-9));
@@ -223,7 +224,7 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
   contest->problem = make_problem(operand, shape);
   const Problem small = make_problem(operand, small_shape);
   std::set<std::string> seen;
-  for (const Candidate& candidate : candidates_for(contest->problem.call.operation, contest->variants)) {
+  for (const KernelCandidate& candidate : candidates_for(contest->problem.call.operation, contest->variants)) {
     const std::optional<Prepared> offer = prepare(candidate, small);
     if (!offer || !seen.insert(offer->description).second) continue;
     admit(*contest, candidate, small, shape, facts.threads);
@@ -231,7 +232,7 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
   return contest;
 }
 
-void take_turn(Entry& entry, double flops) {
+void take_turn(Contestant& entry, double flops) {
   const Window window = [&](int thread) {
     entry.workers[static_cast<std::size_t>(thread)].run(entry.inputs);
     return flops;
@@ -250,7 +251,7 @@ void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops
   }
 }
 
-double upper_quartile_gflops(const Entry& entry) {
+double upper_quartile_gflops(const Contestant& entry) {
   std::vector<double> gflops = entry.gflops;
   const auto upper_quartile = gflops.begin() + static_cast<std::ptrdiff_t>(gflops.size() * 3 / 4);
   std::nth_element(gflops.begin(), upper_quartile, gflops.end());

@@ -233,12 +233,6 @@ MemoryCell account(const std::vector<Part>& parts, MemoryCell cell) {
   return cell;
 }
 
-std::vector<std::string> output_names(const Program& program) {
-  std::vector<std::string> names;
-  for (const NamedValue& output : program.outputs) names.push_back(output.name);
-  return names;
-}
-
 }  // namespace
 
 MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, const MemoryCell& blank,

@@ -68,7 +68,7 @@ std::string chart(const MemoryCell& cell, double y) {
   return text;
 }
 
-std::string legend(double y) {
+std::string memory_legend(double y) {
   std::string text;
   double x = left;
   for (const Band& band : bands) {
@@ -98,7 +98,7 @@ std::string memory_svg(const MemoryStudy& study) {
       width, y, left,
       escaped(fmt::format("{}: bytes over the steps of {}", study.model,
                           study.mode == RunMode::infer ? "a forward pass" : "a training step")),
-      legend(32), charts);
+      memory_legend(32), charts);
 }
 
 }  // namespace assay

@@ -7,15 +7,14 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "hardware/machine.h"
+#include "hardware/facts_testing.h"
 #include "runtime/forecast.h"
 
 namespace assay {
 namespace {
 
 MachineFacts facts_with(std::int64_t available_bytes) {
-  MachineFacts facts = read_machine_facts();
-  facts.threads = 2;
+  MachineFacts facts = two_thread_facts();
   facts.available_bytes = available_bytes;
   return facts;
 }

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-std::string bytes_text(std::int64_t bytes) {
+std::string bytes_or_dash(std::int64_t bytes) {
   return bytes == 0 ? "-" : format_bytes(static_cast<double>(bytes));
 }
 
@@ -21,8 +21,8 @@ std::string row_text(const MemoryCell& cell) {
   const std::string start = fmt::format("{:<13} {:<10} {:<9} ", cell.precision, shape_text(cell), name(cell.recompute));
   if (cell.fits == Fits::unsupported) return start + "unsupported: " + cell.reason.substr(0, 70) + "\n";
   std::string row = start;
-  for (const std::int64_t bytes : cell.held) row += fmt::format("{:>9}", bytes_text(bytes));
-  return row + fmt::format("{:>9}  {}\n", bytes_text(cell.peak_bytes()), cell.fits == Fits::yes ? "fits" : "no");
+  for (const std::int64_t bytes : cell.held) row += fmt::format("{:>9}", bytes_or_dash(bytes));
+  return row + fmt::format("{:>9}  {}\n", bytes_or_dash(cell.peak_bytes()), cell.fits == Fits::yes ? "fits" : "no");
 }
 
 std::string table_text(const MemoryStudy& study) {
@@ -67,20 +67,20 @@ std::string timeline_text(const MemoryCell& cell) {
     }
     if (live.empty()) continue;
     text += fmt::format("  {:<10}{} {}\n", phase, bars(live, most, 90),
-                        bytes_text(*std::max_element(live.begin(), live.end())));
+                        bytes_or_dash(*std::max_element(live.begin(), live.end())));
   }
   const auto peak = std::max_element(cell.timeline.begin(), cell.timeline.end(),
                                      [](const auto& a, const auto& b) { return a.live_bytes < b.live_bytes; });
   if (peak == cell.timeline.end()) return text;
   return text + fmt::format("  most at {} {} ({}): {} of buffers beside {} that stay\n", peak->phase, peak->operation,
-                            peak->path, bytes_text(peak->live_bytes), bytes_text(cell.persistent_bytes()));
+                            peak->path, bytes_or_dash(peak->live_bytes), bytes_or_dash(cell.persistent_bytes()));
 }
 
 std::string list_text(const char* title, const std::vector<NamedBytes>& list) {
   std::string text = fmt::format("{}:\n", title);
   constexpr std::size_t most = 16;
   for (std::size_t i = 0; i < std::min(most, list.size()); ++i) {
-    text += fmt::format("  {:<28} {:>10} in {} values\n", list[i].name, bytes_text(list[i].bytes), list[i].values);
+    text += fmt::format("  {:<28} {:>10} in {} values\n", list[i].name, bytes_or_dash(list[i].bytes), list[i].values);
   }
   if (list.size() > most) text += fmt::format("  ... and {} more\n", list.size() - most);
   return text;
@@ -89,13 +89,13 @@ std::string list_text(const char* title, const std::vector<NamedBytes>& list) {
 std::string details_text(const MemoryCell& cell) {
   std::string text = fmt::format("\n## {}, {}, recompute {}\n", cell.precision, shape_text(cell), name(cell.recompute));
   text += "live bytes of the arena, step by step:\n" + timeline_text(cell);
-  text += fmt::format("largest single allocation: {}, {} ({}, {})\n", bytes_text(cell.largest.bytes), cell.largest.name,
-                      cell.largest.operation, cell.largest.path);
+  text += fmt::format("largest single allocation: {}, {} ({}, {})\n", bytes_or_dash(cell.largest.bytes),
+                      cell.largest.name, cell.largest.operation, cell.largest.path);
   if (cell.loading_bytes > cell.total_bytes)
     text += fmt::format("the peak is that of loading and packing, {}; running needs {}\n",
-                        bytes_text(cell.loading_bytes), bytes_text(cell.total_bytes));
+                        bytes_or_dash(cell.loading_bytes), bytes_or_dash(cell.total_bytes));
   if (cell.saved_bytes == 0) return text;
-  text += fmt::format("saved for backward when the forward ends: {}\n", bytes_text(cell.saved_bytes));
+  text += fmt::format("saved for backward when the forward ends: {}\n", bytes_or_dash(cell.saved_bytes));
   return text + list_text("by block", cell.saved_by_block) +
          list_text("by the operation that made it", cell.saved_by_operation);
 }
@@ -106,9 +106,9 @@ std::string measured_text(const MemoryStudy& study) {
     if (cell.measured) {
       text += fmt::format(
           "{:<13} {:<10} {:<9} predicted {:>9}  measured {:>9} + {:>8} program  predicted/measured {:.3f}\n",
-          cell.precision, shape_text(cell), name(cell.recompute), bytes_text(cell.peak_bytes()),
-          bytes_text(cell.measured->resident_bytes - cell.measured->program_bytes),
-          bytes_text(cell.measured->program_bytes), cell.measured->agreement(cell.peak_bytes()));
+          cell.precision, shape_text(cell), name(cell.recompute), bytes_or_dash(cell.peak_bytes()),
+          bytes_or_dash(cell.measured->resident_bytes - cell.measured->program_bytes),
+          bytes_or_dash(cell.measured->program_bytes), cell.measured->agreement(cell.peak_bytes()));
     } else if (!cell.fault.empty()) {
       text += fmt::format("{:<13} {:<10} not measured: {}\n", cell.precision, shape_text(cell), cell.fault);
     }
@@ -126,10 +126,10 @@ std::string recompute_text(const MemoryStudy& study) {
              other.extent.seq == cell.extent.seq;
     });
     if (plain == study.cells.end() || plain->saved_bytes == 0) continue;
-    text +=
-        fmt::format("{} {}: recomputing {} saves {} of {} saved for backward; peak {} instead of {}\n", cell.precision,
-                    shape_text(cell), name(cell.recompute), bytes_text(plain->saved_bytes - cell.saved_bytes),
-                    bytes_text(plain->saved_bytes), bytes_text(cell.peak_bytes()), bytes_text(plain->peak_bytes()));
+    text += fmt::format("{} {}: recomputing {} saves {} of {} saved for backward; peak {} instead of {}\n",
+                        cell.precision, shape_text(cell), name(cell.recompute),
+                        bytes_or_dash(plain->saved_bytes - cell.saved_bytes), bytes_or_dash(plain->saved_bytes),
+                        bytes_or_dash(cell.peak_bytes()), bytes_or_dash(plain->peak_bytes()));
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -142,7 +142,7 @@ std::string floor_text(const MemoryStudy& study) {
     text += fmt::format("{} {} {}: peak {:.3f}x the floor, {} (weights, gradients, optimizer, saved for backward)\n",
                         cell.precision, shape_text(cell), name(cell.recompute),
                         static_cast<double>(cell.peak_bytes()) / static_cast<double>(cell.floor_bytes()),
-                        bytes_text(cell.floor_bytes()));
+                        bytes_or_dash(cell.floor_bytes()));
   }
   return text.empty() ? text : "\n" + text;
 }

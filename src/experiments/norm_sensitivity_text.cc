@@ -152,10 +152,6 @@ std::string note_on_accumulation(const NormSensitivity& s) {
       format_row(DType::f16).mantissa_bits - format_row(DType::bf16).mantissa_bits);
 }
 
-OrderedJson finite(double value) {
-  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
-}
-
 template <typename Row, typename Function>
 OrderedJson array_of(const std::vector<Row>& rows, Function&& json) {
   OrderedJson array = OrderedJson::array();
@@ -178,8 +174,8 @@ OrderedJson format_json(const FormatRow& row) {
 OrderedJson norm_json(const NormRow& row) {
   return {{"dtype", name(row.dtype)},
           {"mean", row.mean},
-          {"layer_norm_error", finite(row.layer_norm_error)},
-          {"rms_norm_error", finite(row.rms_norm_error)},
+          {"layer_norm_error", finite_or_null(row.layer_norm_error)},
+          {"rms_norm_error", finite_or_null(row.rms_norm_error)},
           {"squares_overflow_in_layer_norm", row.squares_overflow_in_layer_norm},
           {"squares_overflow_in_rms_norm", row.squares_overflow_in_rms_norm}};
 }
@@ -190,8 +186,8 @@ OrderedJson rsqrt_json(const RsqrtRow& row) {
           {"stored", row.stored},
           {"stored_error", row.stored_error},
           {"amplification", row.amplification},
-          {"relative_error", finite(row.relative_error)},
-          {"without_epsilon", finite(row.without_epsilon)}};
+          {"relative_error", finite_or_null(row.relative_error)},
+          {"without_epsilon", finite_or_null(row.without_epsilon)}};
 }
 
 OrderedJson epsilon_json(const EpsilonRow& row) {
@@ -205,8 +201,8 @@ OrderedJson epsilon_json(const EpsilonRow& row) {
 OrderedJson width_json(const WidthRow& row) {
   return {{"accumulator", name(row.accumulator)},
           {"width", row.width},
-          {"mean_error", finite(row.mean_error)},
-          {"variance_error", finite(row.variance_error)}};
+          {"mean_error", finite_or_null(row.mean_error)},
+          {"variance_error", finite_or_null(row.variance_error)}};
 }
 
 }  // namespace

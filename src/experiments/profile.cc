@@ -174,7 +174,7 @@ const std::vector<StepTime>& typical(const std::vector<std::vector<StepTime>>& r
   return rounds[totals[totals.size() / 2].second];
 }
 
-Profile summarise(const Workload& w) {
+Profile summarise_workload(const Workload& w) {
   Profile profile;
   profile.precision = w.precision;
   profile.mode = w.mode;
@@ -237,9 +237,9 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
   study.fusion = request.engine.fusion;
   study.facts = facts;
   study.clock_cost_s = clock_cost_s();
-  study.profile = summarise(workloads[0]);
-  if (!request.against.empty()) study.against = summarise(workloads[1]);
-  if (train) study.inference = summarise(workloads.back());
+  study.profile = summarise_workload(workloads[0]);
+  if (!request.against.empty()) study.against = summarise_workload(workloads[1]);
+  if (train) study.inference = summarise_workload(workloads.back());
   return study;
 }
 

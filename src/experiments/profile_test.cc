@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "hardware/machine.h"
+#include "hardware/facts_testing.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -18,8 +18,7 @@ ProfileStudy small_study(ProfileRequest request) {
   request.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
   request.extent = {2, 16};
   request.rounds = 4;
-  MachineFacts facts = read_machine_facts();
-  facts.threads = 2;
+  MachineFacts facts = two_thread_facts();
   return profile_study(request, facts);
 }
 

@@ -44,7 +44,7 @@ struct Table {
   const char* json;
   std::string (*name)(const ProfiledStep& step);
 };
-constexpr Table tables[] = {
+constexpr Table profile_tables[] = {
     {"by operation", "by_operation", [](const ProfiledStep& step) { return step.operation; }},
     {"by layer path", "by_path",
      [](const ProfiledStep& step) {
@@ -148,7 +148,7 @@ OrderedJson one_json(const Profile& profile, const MachineFacts& facts) {
                         {"constant", profile.counts.constant},
                         {"unwanted", profile.counts.unwanted}}}};
   if (profile.tracing) json["traced_over_untraced"] = profile.tracing->value;
-  for (const Table& table : tables) {
+  for (const Table& table : profile_tables) {
     OrderedJson rows = OrderedJson::array();
     for (const ProfileRow& row : rows_by(profile.steps, table.name, facts)) rows.push_back(row_json(row));
     json[table.json] = rows;
@@ -182,7 +182,7 @@ std::string profile_text(const ProfileStudy& study) {
                                  profile.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW",
                                  study.extent.batch, study.extent.seq, study.fusion == Fusion::on ? "on" : "off");
   text += counts_text(profile.counts) + phases_text(profile);
-  for (const Table& table : tables)
+  for (const Table& table : profile_tables)
     text += table_text(table.title, rows_by(profile.steps, table.name, study.facts), profile.steps_ms());
   text += "\n" + peaks_text(study.facts);
   if (study.against) text += amdahl_text(study);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/testing.h"
 #include "experiments/quality_data.h"
 #include "hardware/machine.h"
 #include "quality/compare.h"
@@ -16,10 +17,8 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path shared = ASSAY_SHARED_DIR;
-
 Json reference(const char* model) {
-  return parse_json(read_file(shared / "models" / model / "reference.json"), "reference.json");
+  return parse_json(read_file(shared_folder / "models" / model / "reference.json"), "reference.json");
 }
 
 Quality fp32_quality(const Model& model, const BenchRequest& request) {
@@ -41,7 +40,7 @@ void expect_window_losses(std::int64_t window, const std::string& key) {
   }
   const Json expected = reference("smollm2-135m")["fp32"][key]["nll_per_window"];
   BenchRequest request;
-  request.data = shared / "data" / "wikitext2" / "test.txt";
+  request.data = shared_folder / "data" / "wikitext2" / "test.txt";
   request.protocol.window = window;
   request.protocol.most_tokens = 1024;
   request.protocol.batch = 1;
@@ -57,21 +56,21 @@ void expect_window_losses(std::int64_t window, const std::string& key) {
 }
 
 TEST(ReferenceFigures, SmolLM2HasTheLossesOfWindowsOf512) {
-  if (!fs::exists(shared / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
+  if (!fs::exists(shared_folder / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
   expect_window_losses(512, "window_512");
 }
 
 TEST(ReferenceFigures, SmolLM2HasTheLossesOfWindowsOf128) {
-  if (!fs::exists(shared / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
+  if (!fs::exists(shared_folder / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
   expect_window_losses(128, "window_128");
 }
 
 /// Loss and correct predictions of the SST-2 classifier, 32 sentences at a time.
 void expect_sst2_figures(const fs::path& data, const std::string& key) {
-  const Model model = open_model(shared / "models" / "distilbert-sst2-mini", {});
+  const Model model = open_model(shared_folder / "models" / "distilbert-sst2-mini", {});
   const Json expected = reference("distilbert-sst2-mini")["fp32"][key];
   BenchRequest request;
-  request.data = shared / "data" / data;
+  request.data = shared_folder / "data" / data;
   request.protocol.batch = 32;
   const QualityFigures f = figures(fp32_quality(model, request));
   EXPECT_EQ(f.scored, expected["total"].get<std::int64_t>());
@@ -80,12 +79,12 @@ void expect_sst2_figures(const fs::path& data, const std::string& key) {
 }
 
 TEST(ReferenceFigures, DistilBertHasTheAccuracyAndLossOfDevSentences) {
-  if (!fs::exists(shared / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
+  if (!fs::exists(shared_folder / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
   expect_sst2_figures("sst2/dev.tsv", "dev_batch32");
 }
 
 TEST(ReferenceFigures, DistilBertHasTheAccuracyAndLossOfPaddedRows) {
-  if (!fs::exists(shared / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
+  if (!fs::exists(shared_folder / "data")) GTEST_SKIP() << "no reference figures beside this checkout";
   expect_sst2_figures("sst2_distilbert_padded", "glue_padded128_batch32");
 }
 

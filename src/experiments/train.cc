@@ -24,9 +24,9 @@ std::int64_t real_tokens(const TrainingBatch& batch) {
 }
 
 /// One training from its start, or from where an earlier run left it, to its end.
-class Run {
+class TrainingRun {
  public:
-  Run(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks)
+  TrainingRun(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks)
       : request_(request),
         facts_(facts),
         callbacks_(callbacks),
@@ -144,7 +144,7 @@ TrainReport train(const TrainRequest& request, const MachineFacts& facts, const 
   if (!request.out.empty()) check_training_folder(request.out);
   if (request.resume == Resume::yes && request.out.empty())
     fail_user("--resume: needs --out, the folder to go on with");
-  return Run(request, facts, callbacks).run();
+  return TrainingRun(request, facts, callbacks).run();
 }
 
 }  // namespace assay

@@ -5,24 +5,21 @@
 #include <algorithm>
 
 #include "experiments/energy_testing.h"
-#include "hardware/machine.h"
+#include "hardware/facts_testing.h"
+#include "model/testing.h"
 
 namespace assay {
 namespace {
 
-TrainBenchmarkRequest small_request(const RecordedTree& root) {
+TrainBenchmarkRequest small_benchmark_request(const RecordedTree& root) {
   TrainBenchmarkRequest request;
-  request.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2"};
+  request.models = {gpt2_folder};
   request.batches = {2};
   request.seqs = {8};
   request.warmups = {1};
   request.steps = 8;
   request.root = root.root();
   return request;
-}
-
-MachineFacts facts() {
-  return read_machine_facts();
 }
 
 bool has_rule(const Document& document, const std::string& rule) {
@@ -32,9 +29,9 @@ bool has_rule(const Document& document, const std::string& rule) {
 
 TEST(TrainBenchmark, PhasesAddUpToTheirStepAndEveryRowIsGraded) {
   const RecordedTree root;
-  TrainBenchmarkRequest request = small_request(root);
+  TrainBenchmarkRequest request = small_benchmark_request(root);
   request.precisions = {"fp32", "mixed-bf16"};
-  const Document document = train_benchmark(request, facts, {});
+  const Document document = train_benchmark(request, facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 2u);
   for (const Record& record : document.records) {
     ASSERT_EQ(record.status, Status::ok) << record.reason.value_or("");
@@ -57,10 +54,10 @@ TEST(TrainBenchmark, PhasesAddUpToTheirStepAndEveryRowIsGraded) {
 
 TEST(TrainBenchmark, AForwardHasNoOtherPhaseAndAThirdOfTheFlops) {
   const RecordedTree root;
-  TrainBenchmarkRequest request = small_request(root);
-  const Record step = train_benchmark(request, facts, {}).records.at(0);
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  const Record step = train_benchmark(request, facts_without_peaks, {}).records.at(0);
   request.parts = StepParts::forward;
-  const Record forward = train_benchmark(request, facts, {}).records.at(0);
+  const Record forward = train_benchmark(request, facts_without_peaks, {}).records.at(0);
   EXPECT_FALSE(forward.backward_ms || forward.optimizer_ms || forward.optimizer_bytes_read);
   EXPECT_EQ(*forward.flops * 3, *step.flops);
   EXPECT_LT(*forward.peak_bytes, *step.peak_bytes);
@@ -68,9 +65,9 @@ TEST(TrainBenchmark, AForwardHasNoOtherPhaseAndAThirdOfTheFlops) {
 
 TEST(TrainBenchmark, SpeedUpsCompareRowsOfTheSameFusion) {
   const RecordedTree root;
-  TrainBenchmarkRequest request = small_request(root);
+  TrainBenchmarkRequest request = small_benchmark_request(root);
   request.fusions = {Fusion::on, Fusion::off};
-  const Document document = train_benchmark(request, facts, {});
+  const Document document = train_benchmark(request, facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 2u);
   EXPECT_EQ(document.records[1].fusion, "off");
   EXPECT_EQ(document.records[1].speedup, 1) << "of fp32 over fp32";
@@ -79,9 +76,9 @@ TEST(TrainBenchmark, SpeedUpsCompareRowsOfTheSameFusion) {
 
 TEST(TrainBenchmark, AStudyOfWarmUpsHasARowEachAndSaysEachSentenceOnce) {
   const RecordedTree root;
-  TrainBenchmarkRequest request = small_request(root);
+  TrainBenchmarkRequest request = small_benchmark_request(root);
   request.warmups = {0, 2};
-  const Document document = train_benchmark(request, facts, {});
+  const Document document = train_benchmark(request, facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 2u);
   EXPECT_EQ(document.records[0].samples, 10);
   EXPECT_EQ(document.records[1].samples, 8);
@@ -94,10 +91,10 @@ TEST(TrainBenchmark, AStudyOfWarmUpsHasARowEachAndSaysEachSentenceOnce) {
 
 TEST(TrainBenchmark, EnergyIsOfTheStepAndOfPhasesThatTheMeterCanTell) {
   const RunningPackage package(5);
-  TrainBenchmarkRequest request = small_request(package.tree());
+  TrainBenchmarkRequest request = small_benchmark_request(package.tree());
   request.batches = {512};
   request.steps = 3;
-  const Record record = train_benchmark(request, facts, {}).records.at(0);
+  const Record record = train_benchmark(request, facts_without_peaks, {}).records.at(0);
   EXPECT_EQ(record.energy_status, "RAPL: package-0");
   ASSERT_TRUE(record.energy_j && record.energy_net_j && record.power_w && record.energy_short_share);
   // The made-up counter is renewed by a thread, which a busy machine keeps waiting.
@@ -116,8 +113,8 @@ TEST(TrainBenchmark, EnergyIsOfTheStepAndOfPhasesThatTheMeterCanTell) {
 
 TEST(TrainBenchmark, AShortPhaseHasNoEnergyOfItsOwn) {
   const RunningPackage package(5);
-  TrainBenchmarkRequest request = small_request(package.tree());
-  const Record record = train_benchmark(request, facts, {}).records.at(0);
+  TrainBenchmarkRequest request = small_benchmark_request(package.tree());
+  const Record record = train_benchmark(request, facts_without_peaks, {}).records.at(0);
   EXPECT_FALSE(record.forward_energy_j || record.optimizer_energy_j) << "these take microseconds";
   ASSERT_TRUE(record.energy_short_share.has_value());
   EXPECT_GT(*record.energy_short_share, 0);

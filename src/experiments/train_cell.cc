@@ -38,8 +38,8 @@ void predict(const TrainCell& cell, Variant& variant) {
 }
 
 /// A meter that stops answering ends the metering of all variants; times stay good.
-Reading read(const TrainCell& cell) {
-  Reading reading{.at_s = now_s()};
+StepReading read(const TrainCell& cell) {
+  StepReading reading{.at_s = now_s()};
   EnergySource& source = cell.power.source;
   if (!source.meter) return reading;
   try {

@@ -15,7 +15,7 @@
 namespace assay {
 
 /// Clock and meter between two phases.
-struct Reading {
+struct StepReading {
   double at_s = 0;
   double joules = 0;    ///< 0 without a meter.
   double missed_j = 0;  ///< Its bound so far, see EnergyMeter.
@@ -28,7 +28,7 @@ constexpr std::size_t step_phases = 3;
 struct StepSample {
   double begin_s = 0;  ///< The step by readings of its own, outside those of the phases.
   double end_s = 0;
-  std::array<Reading, step_phases + 1> readings;  ///< Before the first phase, and after each.
+  std::array<StepReading, step_phases + 1> readings;  ///< Before the first phase, and after each.
   Counters before;
   Counters after;
   std::optional<double> frequency_mhz;  ///< After it.

@@ -11,6 +11,14 @@
 
 namespace assay {
 
+/// The `index`-th of the numbers that the bytes hold, aligned or not.
+template <typename T>
+T element(std::span<const std::byte> bytes, std::size_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
 /// Walks over untrusted little-endian bytes; every step is checked. `name` (the file) must outlive the reader.
 class ByteReader {
  public:

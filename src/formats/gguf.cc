@@ -13,10 +13,10 @@
 namespace assay {
 namespace {
 
-constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
+constexpr std::uint32_t gguf_magic = 0x46554747;  // "GGUF"
 /// Published files stay below 2,000 tensors and 100 values; the cap keeps a hostile count within memory.
 constexpr std::uint64_t most_entries = std::uint64_t{1} << 20;
-constexpr std::uint32_t most_extents = 4;
+constexpr std::uint32_t most_gguf_extents = 4;
 constexpr std::uint64_t most_elements = std::uint64_t{1} << 62;
 constexpr std::uint64_t default_alignment = 32;
 constexpr std::uint64_t most_alignment = std::uint64_t{1} << 20;
@@ -32,7 +32,7 @@ struct TensorEntry {
 };
 
 std::uint32_t read_version(ByteReader& reader) {
-  if (reader.value<std::uint32_t>("the magic number") != magic) fail_user("{}: is not a GGUF file", reader.name());
+  if (reader.value<std::uint32_t>("the magic number") != gguf_magic) fail_user("{}: is not a GGUF file", reader.name());
   const auto version = reader.value<std::uint32_t>("the version");
   if (version == 2 || version == 3) return version;
   if (__builtin_bswap32(version) <= 3) fail_user("{}: is big-endian, only little-endian files are read", reader.name());
@@ -55,9 +55,9 @@ void check_room(const ByteReader& reader, std::uint64_t count, std::size_t least
 
 Shape read_shape(ByteReader& reader, std::string_view tensor) {
   const auto rank = reader.value<std::uint32_t>("a tensor's rank");
-  if (rank > most_extents) {
+  if (rank > most_gguf_extents) {
     fail_user("{}: tensor '{}' has {} extents, at most {} are read", reader.name(), printable(tensor), rank,
-              most_extents);
+              most_gguf_extents);
   }
   Shape shape(rank);
   std::uint64_t elements = 1;

@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-std::string error_of(const std::string& file) {
+std::string gguf_error_of(const std::string& file) {
   return user_error_of([&] { parse_gguf(bytes_of(file), "m.gguf"); });
 }
 
@@ -16,7 +16,7 @@ std::string u32_value(std::string_view key, std::uint32_t value) {
 }
 
 /// Two tensors, Q8_0 of (2, 32) at offset 0 and F32 of (3) behind it, and some metadata.
-std::string small_file() {
+std::string small_gguf() {
   const std::string tokens = gguf_text("a") + gguf_text("") + gguf_text("ü");
   return gguf_file({.values = {gguf_value("general.name", GgufType::text, gguf_text("small")),
                                gguf_value("tokens", GgufType::array, gguf_array(GgufType::text, 3, tokens)),
@@ -29,7 +29,7 @@ std::string small_file() {
 }
 
 TEST(Gguf, GivesMetadataAndTensors) {
-  const std::string file = small_file();
+  const std::string file = small_gguf();
   const Gguf gguf = parse_gguf(bytes_of(file), "m.gguf");
   EXPECT_EQ(gguf.version, 3U);
   EXPECT_EQ(gguf.text("general.name"), "small");
@@ -75,7 +75,7 @@ TEST(Gguf, NumbersOfEveryWidthAreRead) {
 }
 
 TEST(Gguf, AskingForAnotherTypeNamesFileAndKey) {
-  const std::string file = small_file();
+  const std::string file = small_gguf();
   const Gguf gguf = parse_gguf(bytes_of(file), "m.gguf");
   EXPECT_EQ(user_error_of([&] { (void)gguf.text("llama.pre"); }), "m.gguf: has no 'llama.pre'");
   EXPECT_EQ(user_error_of([&] { (void)gguf.text("tokens"); }),
@@ -89,20 +89,20 @@ TEST(Gguf, AskingForAnotherTypeNamesFileAndKey) {
 }
 
 TEST(Gguf, AFileCutAnywhereIsAUserErrorOfOneLine) {
-  const std::string file = small_file();
-  for (std::size_t size = 0; size < file.size(); ++size) error_of(file.substr(0, size));
+  const std::string file = small_gguf();
+  for (std::size_t size = 0; size < file.size(); ++size) gguf_error_of(file.substr(0, size));
 }
 
 TEST(Gguf, ATruncatedFileNamesTheFirstMissingTensor) {
-  const std::string file = small_file();
-  EXPECT_EQ(error_of(file.substr(0, file.size() - 1)),
+  const std::string file = small_gguf();
+  EXPECT_EQ(gguf_error_of(file.substr(0, file.size() - 1)),
             fmt::format("m.gguf: tensor 'f' ends at byte {}, the file has {}", file.size(), file.size() - 1));
-  EXPECT_EQ(error_of(file.substr(0, file.size() - 108 + 5)),
+  EXPECT_EQ(gguf_error_of(file.substr(0, file.size() - 108 + 5)),
             fmt::format("m.gguf: tensor 'q' ends at byte {}, the file has {}", file.size() - 40, file.size() - 103));
 }
 
 TEST(Gguf, AnyByteMayBeWrongWithoutHarm) {
-  const std::string file = small_file();
+  const std::string file = small_gguf();
   int refused = 0;
   for (std::size_t at = 0; at < file.size(); ++at) {
     for (const int flip : {0x01, 0x80, 0xFF}) {
@@ -120,41 +120,43 @@ TEST(Gguf, AnyByteMayBeWrongWithoutHarm) {
 }
 
 TEST(Gguf, RefusesOtherFilesAndVersions) {
-  EXPECT_EQ(error_of("PK\3\4 and so on"), "m.gguf: is not a GGUF file");
-  EXPECT_EQ(error_of(gguf_file({.version = 1})), "m.gguf: is GGUF version 1, read are 2 and 3");
-  EXPECT_EQ(error_of(gguf_file({.version = 4})), "m.gguf: is GGUF version 4, read are 2 and 3");
-  EXPECT_EQ(error_of(gguf_file({.version = 0x03000000})), "m.gguf: is big-endian, only little-endian files are read");
+  EXPECT_EQ(gguf_error_of("PK\3\4 and so on"), "m.gguf: is not a GGUF file");
+  EXPECT_EQ(gguf_error_of(gguf_file({.version = 1})), "m.gguf: is GGUF version 1, read are 2 and 3");
+  EXPECT_EQ(gguf_error_of(gguf_file({.version = 4})), "m.gguf: is GGUF version 4, read are 2 and 3");
+  EXPECT_EQ(gguf_error_of(gguf_file({.version = 0x03000000})),
+            "m.gguf: is big-endian, only little-endian files are read");
 }
 
 TEST(Gguf, RefusesHostileCountsAndLengths) {
   const std::string head = "GGUF" + little_endian(std::uint32_t{3});
   const auto counts = [&](std::uint64_t tensors, std::uint64_t values) {
-    return error_of(head + little_endian(tensors) + little_endian(values));
+    return gguf_error_of(head + little_endian(tensors) + little_endian(values));
   };
   EXPECT_EQ(counts(std::uint64_t{1} << 60, 0), "m.gguf: claims 1152921504606846976 tensors, at most 1048576 are read");
   EXPECT_EQ(counts(0, ~std::uint64_t{0}), "m.gguf: claims 18446744073709551615 values, at most 1048576 are read");
   EXPECT_EQ(counts(1000, 0), "m.gguf: claims 1000 tensors, more than its 0 remaining bytes can hold");
   EXPECT_EQ(counts(0, 1000), "m.gguf: claims 1000 values, more than its 0 remaining bytes can hold");
   const std::string huge = little_endian(std::uint64_t{1} << 63);
-  EXPECT_NE(error_of(gguf_file({.values = {huge + "key and more"}})).find("inside a value's key"), std::string::npos);
-  EXPECT_NE(error_of(gguf_file({.values = {gguf_value("k", GgufType::text, huge)}})).find("inside a text value"),
+  EXPECT_NE(gguf_error_of(gguf_file({.values = {huge + "key and more"}})).find("inside a value's key"),
+            std::string::npos);
+  EXPECT_NE(gguf_error_of(gguf_file({.values = {gguf_value("k", GgufType::text, huge)}})).find("inside a text value"),
             std::string::npos);
   for (const GgufType element : {GgufType::u8, GgufType::f64, GgufType::text, GgufType::array}) {
     const std::string array = gguf_array(element, std::uint64_t{1} << 61, std::string(64, '\0'));
-    error_of(gguf_file({.values = {gguf_value("k", GgufType::array, array)}}));
+    gguf_error_of(gguf_file({.values = {gguf_value("k", GgufType::array, array)}}));
   }
 }
 
 TEST(Gguf, RefusesHostileValues) {
   std::string nested;
   for (int i = 0; i < 100'000; ++i) nested += gguf_array(GgufType::array, 1, "");
-  EXPECT_EQ(error_of(gguf_file({.values = {gguf_value("k", GgufType::array, nested)}})),
+  EXPECT_EQ(gguf_error_of(gguf_file({.values = {gguf_value("k", GgufType::array, nested)}})),
             "m.gguf: 'k' has arrays nested deeper than 4");
-  EXPECT_EQ(error_of(gguf_file({.values = {gguf_value("k", GgufType{13}, "") + std::string(8, '\0')}})),
+  EXPECT_EQ(gguf_error_of(gguf_file({.values = {gguf_value("k", GgufType{13}, "") + std::string(8, '\0')}})),
             "m.gguf: 'k' has the unknown type 13");
-  EXPECT_EQ(error_of(gguf_file({.values = {gguf_value("k", GgufType::boolean, "\2")}})),
+  EXPECT_EQ(gguf_error_of(gguf_file({.values = {gguf_value("k", GgufType::boolean, "\2")}})),
             "m.gguf: 'k' holds a truth value that is neither 0 nor 1");
-  EXPECT_EQ(error_of(gguf_file({.values = {u32_value("k\n", 1), u32_value("k\n", 2)}})),
+  EXPECT_EQ(gguf_error_of(gguf_file({.values = {u32_value("k\n", 1), u32_value("k\n", 2)}})),
             "m.gguf: the key 'k\\x0a' stands twice");
 }
 
@@ -181,14 +183,14 @@ TEST(Gguf, RefusesHostileTensors) {
   };
   for (const HostileTensor& hostile : cases) {
     const std::string message =
-        error_of(gguf_file({.tensors = {gguf_tensor(hostile.tensor)}, .data = std::string(34, '\0')}));
+        gguf_error_of(gguf_file({.tensors = {gguf_tensor(hostile.tensor)}, .data = std::string(34, '\0')}));
     EXPECT_NE(message.find(hostile.message), std::string::npos) << message;
   }
 }
 
 TEST(Gguf, RefusesOverlapsAndDuplicates) {
   const auto error_of_two = [](const GgufTensorText& a, const GgufTensorText& b) {
-    return error_of(gguf_file({.tensors = {gguf_tensor(a), gguf_tensor(b)}, .data = std::string(200, '\0')}));
+    return gguf_error_of(gguf_file({.tensors = {gguf_tensor(a), gguf_tensor(b)}, .data = std::string(200, '\0')}));
   };
   EXPECT_EQ(error_of_two({.name = "a"}, {.name = "b", .offset = 32}),
             "m.gguf: tensor 'b' at offset 32 begins inside the tensor before it");
@@ -210,7 +212,7 @@ TEST(Gguf, FollowsItsAlignment) {
   }
   for (const std::uint32_t alignment : {0U, 1U, 12U, 1U << 30}) {
     EXPECT_NE(
-        error_of(
+        gguf_error_of(
             file_with(alignment == 1U << 30 ? 8 : alignment, 0).replace(24 + 8 + 17 + 4, 4, little_endian(alignment)))
             .find("general.alignment is"),
         std::string::npos);
@@ -221,7 +223,7 @@ TEST(Gguf, OnlyRegularReadableFilesOpen) {
   const TemporaryFolder folder;
   EXPECT_TRUE(user_error_of([&] { open_gguf(folder.path()); }).ends_with("is a folder, a file is needed"));
   EXPECT_TRUE(user_error_of([&] { open_gguf(folder.file("empty.gguf", "")); }).ends_with("is empty"));
-  Gguf moved = open_gguf(folder.file("m.gguf", small_file()));
+  Gguf moved = open_gguf(folder.file("m.gguf", small_gguf()));
   const Gguf gguf = std::move(moved);
   EXPECT_EQ(gguf.text("general.name"), "small") << "views outlive a move";
 }

@@ -11,33 +11,33 @@
 namespace assay {
 namespace {
 
-struct TypeRow {
+struct GgufTypeRow {
   const char* name;
   std::size_t bytes;  ///< 0: varies.
 };
 /// By number.
-constexpr std::array<TypeRow, 13> types = {{{"u8", 1},
-                                            {"s8", 1},
-                                            {"u16", 2},
-                                            {"s16", 2},
-                                            {"u32", 4},
-                                            {"s32", 4},
-                                            {"f32", 4},
-                                            {"boolean", 1},
-                                            {"text", 0},
-                                            {"array", 0},
-                                            {"u64", 8},
-                                            {"s64", 8},
-                                            {"f64", 8}}};
+constexpr std::array<GgufTypeRow, 13> gguf_types = {{{"u8", 1},
+                                                     {"s8", 1},
+                                                     {"u16", 2},
+                                                     {"s16", 2},
+                                                     {"u32", 4},
+                                                     {"s32", 4},
+                                                     {"f32", 4},
+                                                     {"boolean", 1},
+                                                     {"text", 0},
+                                                     {"array", 0},
+                                                     {"u64", 8},
+                                                     {"s64", 8},
+                                                     {"f64", 8}}};
 constexpr int most_array_depth = 4;
 
-const TypeRow& row_of(GgufType type) {
-  return types[static_cast<std::size_t>(type)];
+const GgufTypeRow& row_of(GgufType type) {
+  return gguf_types[static_cast<std::size_t>(type)];
 }
 
 GgufType read_type(ByteReader& reader, std::string_view key) {
   const auto number = reader.value<std::uint32_t>("a value's type");
-  if (number >= types.size()) fail_user("{}: '{}' has the unknown type {}", reader.name(), printable(key), number);
+  if (number >= gguf_types.size()) fail_user("{}: '{}' has the unknown type {}", reader.name(), printable(key), number);
   return static_cast<GgufType>(number);
 }
 
@@ -98,18 +98,11 @@ const GgufValue& require_array(const Gguf& gguf, std::string_view key, const cha
   return value;
 }
 
-template <typename T>
-T load(std::span<const std::byte> bytes, std::size_t index) {
-  T value;
-  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-  return value;
-}
-
 /// Calls use(element) with each number of the value in its own C++ type; false where they are no numbers.
 template <typename Use>
 bool for_each_number(GgufType type, std::span<const std::byte> bytes, Use&& use) {
   const auto all = [&]<typename T>(T) {
-    for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) use(load<T>(bytes, i));
+    for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) use(element<T>(bytes, i));
     return true;
   };
   switch (type) {

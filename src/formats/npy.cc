@@ -14,34 +14,35 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view npy_magic = "\x93NUMPY";
 /// NumPy itself refuses to parse longer ones unasked.
-constexpr std::uint32_t most_header_bytes = 10'000;
+constexpr std::uint32_t most_npy_header_bytes = 10'000;
 /// NumPy pads the header so that elements start at a multiple of this.
 constexpr std::size_t alignment = 64;
 
-struct TypeRow {
+struct NpyTypeRow {
   NpyType type;
   const char* descr;
   std::size_t bytes;
 };
-constexpr std::array<TypeRow, 6> types = {{{NpyType::boolean, "|b1", 1},
-                                           {NpyType::u8, "|u1", 1},
-                                           {NpyType::s32, "<i4", 4},
-                                           {NpyType::s64, "<i8", 8},
-                                           {NpyType::f32, "<f4", 4},
-                                           {NpyType::f64, "<f8", 8}}};
+constexpr std::array<NpyTypeRow, 6> npy_types = {{{NpyType::boolean, "|b1", 1},
+                                                  {NpyType::u8, "|u1", 1},
+                                                  {NpyType::s32, "<i4", 4},
+                                                  {NpyType::s64, "<i8", 8},
+                                                  {NpyType::f32, "<f4", 4},
+                                                  {NpyType::f64, "<f8", 8}}};
 
 NpyType parse_descr(const std::string& text, const std::string& name) {
-  for (const TypeRow& row : types) {
+  for (const NpyTypeRow& row : npy_types) {
     if (text == row.descr) return row.type;
   }
   fail_user("{}: element type '{}' is not read; read are |b1, |u1, <i4, <i8, <f4 and <f8", name, text);
 }
 
 std::string_view read_header_text(ByteReader& reader) {
-  const auto start = reader.take(magic.size(), "the magic number");
-  if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) fail_user("{}: is not a .npy file", reader.name());
+  const auto start = reader.take(npy_magic.size(), "the magic number");
+  if (std::memcmp(start.data(), npy_magic.data(), npy_magic.size()) != 0)
+    fail_user("{}: is not a .npy file", reader.name());
   const auto major = reader.value<std::uint8_t>("the version");
   const auto minor = reader.value<std::uint8_t>("the version");
   if (major < 1 || major > 3 || minor != 0) {
@@ -49,35 +50,28 @@ std::string_view read_header_text(ByteReader& reader) {
   }
   const std::uint32_t length = major == 1 ? reader.value<std::uint16_t>("the header's length")
                                           : reader.value<std::uint32_t>("the header's length");
-  if (length > most_header_bytes) {
-    fail_user("{}: the header claims {} bytes, at most {} are read", reader.name(), length, most_header_bytes);
+  if (length > most_npy_header_bytes) {
+    fail_user("{}: the header claims {} bytes, at most {} are read", reader.name(), length, most_npy_header_bytes);
   }
   const auto bytes = reader.take(length, "the header");
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-template <typename T>
-T load(std::span<const std::byte> bytes, std::size_t index) {
-  T value;
-  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-  return value;
-}
-
 template <typename From, typename To>
 std::vector<To> converted(std::span<const std::byte> bytes) {
   std::vector<To> result(bytes.size() / sizeof(From));
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<To>(load<From>(bytes, i));
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<To>(element<From>(bytes, i));
   return result;
 }
 
 }  // namespace
 
 const char* descr(NpyType type) {
-  return types[static_cast<std::size_t>(type)].descr;
+  return npy_types[static_cast<std::size_t>(type)].descr;
 }
 
 std::size_t size_of(NpyType type) {
-  return types[static_cast<std::size_t>(type)].bytes;
+  return npy_types[static_cast<std::size_t>(type)].bytes;
 }
 
 NpyArray parse_npy(std::span<const std::byte> bytes, const std::string& name) {
@@ -149,14 +143,14 @@ void write_npy(const std::filesystem::path& path, NpyType type, const Shape& sha
   for (const std::int64_t extent : shape) extents += fmt::format("{}{}", extent, shape.size() == 1 ? "," : ", ");
   if (shape.size() > 1) extents.resize(extents.size() - 2);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr(type), extents);
-  const std::size_t unpadded = magic.size() + 4 + header.size() + 1;
+  const std::size_t unpadded = npy_magic.size() + 4 + header.size() + 1;
   header.append((alignment - unpadded % alignment) % alignment, ' ');
   header += '\n';
   ASSAY_ASSERT(header.size() <= 0xFFFF);
   const auto length = static_cast<std::uint16_t>(header.size());
   const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(length & 0xFF),
                                                   static_cast<char>(length >> 8)};
-  const std::string prefix = std::string(magic) + std::string(version_and_length.data(), 4) + header;
+  const std::string prefix = std::string(npy_magic) + std::string(version_and_length.data(), 4) + header;
   write_file_atomically(path, [&](const ByteSink& sink) {
     sink(std::as_bytes(std::span(prefix)));
     sink(bytes);

@@ -9,7 +9,7 @@ namespace assay {
 namespace {
 
 /// NumPy's own limit on dimensions is 64.
-constexpr std::size_t most_extents = 32;
+constexpr std::size_t most_npy_extents = 32;
 
 // header = '{' [ entry { ',' entry } [ ',' ] ] '}' white      entry = string ':' value
 // string = "'" characters "'"    shape = '(' [ digits { ',' digits } [ ',' ] ] ')'    truth = True | False
@@ -53,7 +53,7 @@ class LiteralReader {
     expect('(');
     while (!accept(')')) {
       header_.shape.push_back(extent());
-      if (header_.shape.size() > most_extents) fail_user("{}: has more than {} extents", name_, most_extents);
+      if (header_.shape.size() > most_npy_extents) fail_user("{}: has more than {} extents", name_, most_npy_extents);
       const bool comma = accept(',');
       // (5) is a number in Python, not a tuple.
       if (!comma && (peek() != ')' || header_.shape.size() == 1)) fail("','");

@@ -8,22 +8,22 @@
 namespace assay {
 namespace {
 
-std::string file_of(const std::string& header, const std::string& data) {
+std::string npy_file(const std::string& header, const std::string& data) {
   return "\x93NUMPY" + std::string("\1\0", 2) + little_endian(static_cast<std::uint16_t>(header.size())) + header +
          data;
 }
 
-std::string error_of(const std::string& file) {
+std::string npy_error_of(const std::string& file) {
   return user_error_of([&] { parse_npy(bytes_of(file), "x.npy"); });
 }
 
-std::string small_file() {
-  return file_of("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1), }  \n",
-                 little_endian(-7) + little_endian(9));
+std::string small_npy() {
+  return npy_file("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1), }  \n",
+                  little_endian(-7) + little_endian(9));
 }
 
 TEST(Npy, ReadsWhatNumpyWrites) {
-  const std::string file = small_file();
+  const std::string file = small_npy();
   const NpyArray array = parse_npy(bytes_of(file), "x.npy");
   EXPECT_EQ(array.type, NpyType::s32);
   EXPECT_EQ(array.shape, (Shape{2, 1}));
@@ -41,18 +41,13 @@ TEST(Npy, ReadsVersionsTwoAndThreeAndAnyOrderOfKeys) {
 }
 
 TEST(Npy, AFileCutAnywhereIsAUserErrorOfOneLine) {
-  const std::string file = small_file();
-  for (std::size_t size = 0; size < file.size(); ++size) error_of(file.substr(0, size));
-  error_of(file + "x");
+  const std::string file = small_npy();
+  for (std::size_t size = 0; size < file.size(); ++size) npy_error_of(file.substr(0, size));
+  npy_error_of(file + "x");
 }
 
-struct Hostile {
-  const char* header;
-  const char* message;
-};
-
 TEST(Npy, RefusesEveryOtherHeader) {
-  const std::vector<Hostile> cases = {
+  const std::vector<HostileHeader> cases = {
       {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "element type '<c8' is not read"},
       {"{'descr': '>i4', 'fortran_order': False, 'shape': (1,)}", "element type '>i4' is not read"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "element type '|O' is not read"},
@@ -74,19 +69,20 @@ TEST(Npy, RefusesEveryOtherHeader) {
       {"((((((", "needs '{'"},
       {"", "needs '{'"},
   };
-  for (const Hostile& hostile : cases) {
-    const std::string message = error_of(file_of(hostile.header, "abcd"));
+  for (const HostileHeader& hostile : cases) {
+    const std::string message = npy_error_of(npy_file(hostile.header, "abcd"));
     EXPECT_NE(message.find(hostile.message), std::string::npos) << hostile.header << "\n  gave: " << message;
   }
   std::string many = "{'shape': (";
   for (int i = 0; i < 1000; ++i) many += "1,";
-  EXPECT_EQ(error_of(file_of(many, "")), "x.npy: has more than 32 extents");
+  EXPECT_EQ(npy_error_of(npy_file(many, "")), "x.npy: has more than 32 extents");
 }
 
 TEST(Npy, RefusesOtherFilesAndVersions) {
-  EXPECT_EQ(error_of("PK\3\4 and more"), "x.npy: is not a .npy file");
-  EXPECT_EQ(error_of("\x93NUMPY" + std::string("\4\0", 2)), "x.npy: is version 4.0 of .npy, read are 1.0, 2.0 and 3.0");
-  EXPECT_EQ(error_of("\x93NUMPY" + std::string("\2\0\xff\xff\xff\xff", 6)),
+  EXPECT_EQ(npy_error_of("PK\3\4 and more"), "x.npy: is not a .npy file");
+  EXPECT_EQ(npy_error_of("\x93NUMPY" + std::string("\4\0", 2)),
+            "x.npy: is version 4.0 of .npy, read are 1.0, 2.0 and 3.0");
+  EXPECT_EQ(npy_error_of("\x93NUMPY" + std::string("\2\0\xff\xff\xff\xff", 6)),
             "x.npy: the header claims 4294967295 bytes, at most 10000 are read");
 }
 
@@ -107,7 +103,7 @@ TEST(Npy, WhatIsWrittenReadsBack) {
 }
 
 TEST(Npy, IntegersAreNotMadeOfFloats) {
-  const std::string file = file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", little_endian(1.0F));
+  const std::string file = npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", little_endian(1.0F));
   const NpyArray array = parse_npy(bytes_of(file), "x.npy");
   EXPECT_EQ(user_error_of([&] { (void)array.integers(); }), "x.npy: holds <f4, integers are needed");
 }

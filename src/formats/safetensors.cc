@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t length_bytes = 8;
 /// The format's own library refuses longer headers too.
-constexpr std::uint64_t most_header_bytes = 100'000'000;
+constexpr std::uint64_t most_safetensors_header_bytes = 100'000'000;
 
 std::string_view header_text(std::span<const std::byte> bytes, const std::string& name) {
   if (bytes.size() < length_bytes) fail_user("{}: has {} bytes, too few for a safetensors file", name, bytes.size());
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), length_bytes);
-  if (length > most_header_bytes) {
-    fail_user("{}: the header claims {} bytes, at most {} are read", name, length, most_header_bytes);
+  if (length > most_safetensors_header_bytes) {
+    fail_user("{}: the header claims {} bytes, at most {} are read", name, length, most_safetensors_header_bytes);
   }
   if (length > bytes.size() - length_bytes) {
     fail_user("{}: the header ends at byte {}, the file has {}", name, length_bytes + length, bytes.size());

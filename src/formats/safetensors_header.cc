@@ -33,7 +33,7 @@ constexpr std::array<StoredType, 15> stored_types = {{
 /// Far above any published checkpoint (the largest hold some 200,000), far below what would not fit in memory.
 constexpr std::size_t most_tensors = std::size_t{1} << 20;
 constexpr std::size_t most_metadata = std::size_t{1} << 16;
-constexpr std::size_t most_extents = 16;
+constexpr std::size_t most_safetensors_extents = 16;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
 /// Follows the JSON parser and accepts exactly the header's grammar; anything else throws at once.
@@ -105,8 +105,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     if (!in_array_) refuse("a number");
     if (value > most_bytes) fail_user("{}: tensor '{}' has {} in '{}', more than 2^62", name_, shown(), value, field());
     if (place_ == Place::shape) {
-      if (current().tensor.shape.size() == most_extents) {
-        fail_user("{}: tensor '{}' has more than {} extents", name_, shown(), most_extents);
+      if (current().tensor.shape.size() == most_safetensors_extents) {
+        fail_user("{}: tensor '{}' has more than {} extents", name_, shown(), most_safetensors_extents);
       }
       current().tensor.shape.push_back(static_cast<std::int64_t>(value));
     } else {

@@ -8,27 +8,27 @@
 namespace assay {
 namespace {
 
-std::string file_of(const std::string& header, const std::string& data) {
+std::string safetensors_file(const std::string& header, const std::string& data) {
   return little_endian(std::uint64_t{header.size()}) + header + data;
 }
 
-std::string error_of(const std::string& file) {
+std::string safetensors_error_of(const std::string& file) {
   return user_error_of([&] { parse_safetensors(bytes_of(file), "m.safetensors"); });
 }
 
 std::string error_of_header(const std::string& header) {
-  return error_of(file_of(header, ""));
+  return safetensors_error_of(safetensors_file(header, ""));
 }
 
 /// Two f32 tensors of 8 and 4 bytes, in the order b, a.
-std::string small_file() {
-  return file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},)"
-                 R"("b":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"__metadata__":{"format":"pt"}})",
-                 little_endian(1.5F) + little_endian(-2.0F) + little_endian(0.25F));
+std::string small_safetensors() {
+  return safetensors_file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},)"
+                          R"("b":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"__metadata__":{"format":"pt"}})",
+                          little_endian(1.5F) + little_endian(-2.0F) + little_endian(0.25F));
 }
 
 TEST(Safetensors, GivesTensorsByNameWithTheirBytes) {
-  const std::string file = small_file();
+  const std::string file = small_safetensors();
   const SafetensorsContent content = parse_safetensors(bytes_of(file), "m.safetensors");
   ASSERT_EQ(content.tensors.size(), 2U);
   EXPECT_EQ(content.tensors[0].name, "a");
@@ -43,17 +43,18 @@ TEST(Safetensors, GivesTensorsByNameWithTheirBytes) {
 }
 
 TEST(Safetensors, ReadsScalarsAndEmptyTensorsAndAnEmptyFile) {
-  const std::string file = file_of(R"({"s":{"dtype":"F16","shape":[],"data_offsets":[0,2]},)"
-                                   R"("none":{"dtype":"F32","shape":[0,7],"data_offsets":[2,2]}}  )",
-                                   "xy");
+  const std::string file = safetensors_file(R"({"s":{"dtype":"F16","shape":[],"data_offsets":[0,2]},)"
+                                            R"("none":{"dtype":"F32","shape":[0,7],"data_offsets":[2,2]}}  )",
+                                            "xy");
   const SafetensorsContent content = parse_safetensors(bytes_of(file), "m.safetensors");
   EXPECT_EQ(content.tensors[0].view().count(), 0);
   EXPECT_EQ(content.tensors[1].view().count(), 1);
-  EXPECT_TRUE(parse_safetensors(bytes_of(file_of("{}", "")), "m.safetensors").tensors.empty());
+  EXPECT_TRUE(parse_safetensors(bytes_of(safetensors_file("{}", "")), "m.safetensors").tensors.empty());
 }
 
 TEST(Safetensors, ListsBuffersThatNoWeightCanBe) {
-  const std::string file = file_of(R"({"position_ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", "12345678");
+  const std::string file =
+      safetensors_file(R"({"position_ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", "12345678");
   const StoredTensor ids = parse_safetensors(bytes_of(file), "m.safetensors").tensors[0];
   EXPECT_EQ(ids.stored, "I64");
   EXPECT_FALSE(ids.dtype.has_value());
@@ -62,34 +63,29 @@ TEST(Safetensors, ListsBuffersThatNoWeightCanBe) {
 }
 
 TEST(Safetensors, AFileCutAnywhereIsAUserErrorOfOneLine) {
-  const std::string file = small_file();
-  for (std::size_t size = 0; size < file.size(); ++size) error_of(file.substr(0, size));
+  const std::string file = small_safetensors();
+  for (std::size_t size = 0; size < file.size(); ++size) safetensors_error_of(file.substr(0, size));
 }
 
 TEST(Safetensors, ATruncatedFileNamesTheFirstMissingTensor) {
-  const std::string file = small_file();
+  const std::string file = small_safetensors();
   const std::size_t data = file.size() - 12;
-  EXPECT_EQ(error_of(file.substr(0, data + 8)),
+  EXPECT_EQ(safetensors_error_of(file.substr(0, data + 8)),
             fmt::format("m.safetensors: tensor 'a' ends at byte {}, the file has {}", file.size(), file.size() - 4));
-  EXPECT_EQ(error_of(file.substr(0, data + 1)),
+  EXPECT_EQ(safetensors_error_of(file.substr(0, data + 1)),
             fmt::format("m.safetensors: tensor 'b' ends at byte {}, the file has {}", data + 8, data + 1));
 }
 
 TEST(Safetensors, RefusesHeadersThatDoNotFit) {
-  EXPECT_EQ(error_of(little_endian(std::uint64_t{100}) + "{}"),
+  EXPECT_EQ(safetensors_error_of(little_endian(std::uint64_t{100}) + "{}"),
             "m.safetensors: the header ends at byte 108, the file has 10");
-  EXPECT_EQ(error_of(little_endian(~std::uint64_t{0}) + "{}"),
+  EXPECT_EQ(safetensors_error_of(little_endian(~std::uint64_t{0}) + "{}"),
             "m.safetensors: the header claims 18446744073709551615 bytes, at most 100000000 are read");
-  EXPECT_EQ(error_of("short"), "m.safetensors: has 5 bytes, too few for a safetensors file");
+  EXPECT_EQ(safetensors_error_of("short"), "m.safetensors: has 5 bytes, too few for a safetensors file");
 }
 
-struct Hostile {
-  const char* header;  ///< The data is empty.
-  const char* message;
-};
-
 TEST(Safetensors, RefusesHostileEntries) {
-  const std::vector<Hostile> cases = {
+  const std::vector<HostileHeader> cases = {
       {R"({"t":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}})", "tensor 't' has the unknown dtype 'F31'"},
       {R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "tensor 't' begins at offset 4 and ends at 0"},
       {R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})",
@@ -131,7 +127,7 @@ TEST(Safetensors, RefusesHostileEntries) {
       {"{\"\xff\":{}}", "not valid JSON"},
       {"{\"a\\nb\":null}", "'a\\x0ab'"},
   };
-  for (const Hostile& hostile : cases) {
+  for (const HostileHeader& hostile : cases) {
     const std::string message = error_of_header(hostile.header);
     EXPECT_NE(message.find(hostile.message), std::string::npos) << hostile.header << "\n  gave: " << message;
     EXPECT_TRUE(message.starts_with("m.safetensors: ")) << message;
@@ -159,7 +155,7 @@ TEST(Safetensors, RefusesOverlapsGapsAndLeftovers) {
     return fmt::format(R"("{}":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}})", name, end - begin, begin, end);
   };
   const auto error_of_two = [&](const std::string& a, const std::string& b, const std::string& data) {
-    return error_of(file_of("{" + a + "," + b + "}", data));
+    return safetensors_error_of(safetensors_file("{" + a + "," + b + "}", data));
   };
   EXPECT_NE(error_of_two(entry("a", 0, 4), entry("b", 3, 6), "123456").find("tensor 'b' begins at byte"),
             std::string::npos);
@@ -168,7 +164,7 @@ TEST(Safetensors, RefusesOverlapsGapsAndLeftovers) {
   EXPECT_EQ(error_of_two(entry("a", 0, 4), entry("b", 4, 6), "1234567"),
             "m.safetensors: 1 bytes follow the last tensor");
   EXPECT_EQ(error_of_two(entry("a", 0, 4), entry("a", 4, 6), "123456"), "m.safetensors: tensor 'a' stands twice");
-  EXPECT_EQ(error_of(file_of("{}", "x")), "m.safetensors: 1 bytes follow the last tensor");
+  EXPECT_EQ(safetensors_error_of(safetensors_file("{}", "x")), "m.safetensors: 1 bytes follow the last tensor");
 }
 
 TEST(Safetensors, OnlyRegularReadableFilesOpen) {
@@ -185,7 +181,7 @@ TEST(Safetensors, TensorsThatLieMisalignedCanBeReadAsTheirType) {
   const TemporaryFolder folder;
   for (int padding = 0; padding < 8; ++padding) {
     const std::string header = R"({"t":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})" + std::string(padding, ' ');
-    const auto path = folder.file("m.safetensors", file_of(header, little_endian(0.1)));
+    const auto path = folder.file("m.safetensors", safetensors_file(header, little_endian(0.1)));
     const Safetensors file = open_safetensors(path);
     const double* value = file.find("t")->view().as<double>();
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(value) % sizeof(double), 0U);

@@ -11,6 +11,12 @@
 
 namespace assay {
 
+/// A header that no reader may accept, and a part of what it says to it.
+struct HostileHeader {
+  const char* header;
+  const char* message;
+};
+
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t least_bytes = std::int64_t{256} << 20;
-constexpr double budget_s = 0.1;
+constexpr double reading_budget_s = 0.1;
 constexpr std::int64_t piece_lines = (std::int64_t{8} << 20) / line_bytes;  // About 1 ms at 10 GB/s.
 
 /// Loads every byte of whole lines and drops it. Assembly: a load whose result nobody uses is one an optimiser removes.
@@ -58,7 +58,7 @@ double read_piece(const std::byte* buffer, Part& part) {
 double measure_gbs(const std::byte* buffer, std::int64_t lines, int threads) {
   std::vector<Part> parts = split(lines, threads);
   const Window window = [&](int thread) { return read_piece(buffer, parts[static_cast<std::size_t>(thread)]); };
-  return concurrent_rate(threads, budget_s, window) * 1e-9;
+  return concurrent_rate(threads, reading_budget_s, window) * 1e-9;
 }
 
 /// Each thread touches the part that it will read, so that on a machine of several nodes it lies close.

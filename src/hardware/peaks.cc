@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr double budget_s = 0.1;
+constexpr double loop_budget_s = 0.1;
 constexpr double window_s = 0.001;
 // The loops of a dtype go from narrow to wide; where both run at one rate (AVX2 and AVX-512 on Zen 4) chance must not
 // choose the name, so a wider one wins unless it is clearly slower.
@@ -42,7 +42,7 @@ double measure_gflops(const PeakLoop& loop, int threads) {
     loop.run(rounds);
     return operations;
   };
-  return concurrent_rate(threads, budget_s, window) * 1e-9;
+  return concurrent_rate(threads, loop_budget_s, window) * 1e-9;
 }
 
 InstructionPeak best_of(DType operand, const InstructionSets& isa, int threads) {

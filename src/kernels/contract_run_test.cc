@@ -9,14 +9,12 @@
 #include "kernels/contract.h"
 
 namespace assay::contract {
-namespace {
 
 constexpr std::int64_t guard_elements = 64;  ///< Before and behind every buffer.
-constexpr auto guard_byte = std::byte{0xA5};
 
 /// An argument's memory with guards around it; gaps between rows and guards hold guard_byte (as floats: tiny numbers in
 /// f32 and bf16, so inputs overwrite them with NaN).
-struct Buffer {
+struct GuardedBuffer {
   Tensor memory;
   std::int64_t elements = 0;
   std::size_t element_bytes = 1;
@@ -24,13 +22,22 @@ struct Buffer {
   std::byte* data() { return memory.data() + static_cast<std::size_t>(guard_elements) * element_bytes; }
 };
 
+struct KernelRun {
+  std::vector<GuardedBuffer> outputs;
+  Prepared prepared;
+};
+
+namespace {
+
+constexpr auto guard_byte = std::byte{0xA5};
+
 std::int64_t span_of(const Argument& argument) {
   const std::int64_t rows = argument.rows();
   return rows == 0 ? 0 : (rows - 1) * argument.row_stride + argument.width();
 }
 
-Buffer make_buffer(const Argument& argument) {
-  Buffer buffer;
+GuardedBuffer make_buffer(const Argument& argument) {
+  GuardedBuffer buffer;
   buffer.elements = span_of(argument);
   buffer.element_bytes = size_of(argument.dtype);
   buffer.memory = Tensor(argument.dtype, {buffer.elements + 2 * guard_elements});
@@ -76,9 +83,9 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
 }
 
 /// Random values in the rows, NaN (floats) in the gaps and guards: whoever reads those shows it in the result.
-Buffer make_input(const Case& one, std::size_t index) {
+GuardedBuffer make_input(const Case& one, std::size_t index) {
   const Argument& argument = one.call.in(index);
-  Buffer buffer = make_buffer(argument);
+  GuardedBuffer buffer = make_buffer(argument);
   Random random(0x5eed, index);
   const std::int64_t total = buffer.elements + 2 * guard_elements;
   const double gap = is_float(argument.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1;
@@ -101,23 +108,18 @@ std::vector<std::byte> packed_input(const Argument& argument, const Packing& pac
   return packed;
 }
 
-struct Run {
-  std::vector<Buffer> outputs;
-  Prepared prepared;
-};
-
 /// Inputs and outputs where a device's kernel finds them, guards and all; on the host, the buffers themselves.
 class OnDevice {
  public:
   explicit OnDevice(const Device& device) : device_(device) {}
 
-  std::byte* place(Buffer& buffer) {
+  std::byte* place(GuardedBuffer& buffer) {
     if (device_.is_host()) return buffer.data();
     copies_.push_back(upload_to(device_, buffer.memory.data(), buffer.memory.bytes()));
     return copies_.back().get() + (buffer.data() - buffer.memory.data());
   }
   /// What lies behind `address`, which place(buffer) gave, comes back into the buffer.
-  void fetch(Buffer& buffer, const std::byte* address) const {
+  void fetch(GuardedBuffer& buffer, const std::byte* address) const {
     if (device_.is_host()) return;
     device_.download(buffer.memory.data(), address - (buffer.data() - buffer.memory.data()), buffer.memory.bytes());
   }
@@ -127,7 +129,7 @@ class OnDevice {
   std::vector<DeviceBytes> copies_;
 };
 
-void execute(const Case& one, std::vector<Buffer>& inputs, Run& run, const Device& device) {
+void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run, const Device& device) {
   OnDevice on(device);
   const Call& call = one.call;
   std::vector<AlignedBytes> packed(inputs.size());
@@ -167,11 +169,11 @@ double unit_of(DType dtype) {
   }
 }
 
-double tolerance(const Run& run, DType output) {
+double tolerance(const KernelRun& run, DType output) {
   return std::max({unit_of(output), unit_of(run.prepared.operand), unit_of(run.prepared.accumulator)});
 }
 
-std::vector<double> widened(Buffer& buffer, DType dtype) {
+std::vector<double> widened(GuardedBuffer& buffer, DType dtype) {
   std::vector<double> values(static_cast<std::size_t>(buffer.elements));
   convert(dtype, buffer.data(), DType::f64, values.data(), values.size());
   return values;
@@ -192,7 +194,7 @@ std::vector<double> largest_of_rows(const Argument& argument, const std::vector<
   return std::vector<double>(largest.size(), *std::max_element(largest.begin(), largest.end()));
 }
 
-std::string compare(const Argument& argument, Buffer& expected, Buffer& found, double allowed) {
+std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBuffer& found, double allowed) {
   const std::vector<double> right = widened(expected, argument.dtype);
   const std::vector<double> result = widened(found, argument.dtype);
   const std::vector<double> largest = largest_of_rows(argument, right);
@@ -209,7 +211,7 @@ std::string compare(const Argument& argument, Buffer& expected, Buffer& found, d
 }
 
 /// Says where something was written outside the rows.
-std::string check_gaps(const Argument& argument, Buffer& buffer) {
+std::string check_gaps(const Argument& argument, GuardedBuffer& buffer) {
   const auto bytes = static_cast<std::int64_t>(buffer.element_bytes);
   const std::int64_t total = buffer.elements + 2 * guard_elements;
   for (std::int64_t element = 0; element < total; ++element) {
@@ -230,7 +232,7 @@ const Implementation& reference_of(const Operation& operation) {
   fail_user("{}: the reference lacks it", operation.name);
 }
 
-std::string compare_outputs(const Case& one, Run& expected, Run& found) {
+std::string compare_outputs(const Case& one, KernelRun& expected, KernelRun& found) {
   for (std::size_t i = 0; i < one.call.outputs.size(); ++i) {
     const Argument& argument = one.call.out(i);
     if (!argument.present) continue;
@@ -245,8 +247,8 @@ std::string compare_outputs(const Case& one, Run& expected, Run& found) {
 
 struct CaseRun::State {
   const Case& one;
-  std::vector<Buffer> inputs;
-  std::optional<Run> expected;
+  std::vector<GuardedBuffer> inputs;
+  std::optional<KernelRun> expected;
 };
 
 CaseRun::CaseRun(const Case& one) : state_(new State{one, {}, {}}) {}
@@ -260,10 +262,10 @@ Outcome CaseRun::compare(const Implementation& implementation, const MachineFact
   if (!state_->expected) {
     for (std::size_t i = 0; i < one.call.inputs.size(); ++i) state_->inputs.push_back(make_input(one, i));
     Offer right = reference_of(*one.call.operation).prepare(one.call, facts);
-    state_->expected = Run{.outputs = {}, .prepared = std::move(std::get<Prepared>(right))};
+    state_->expected = KernelRun{.outputs = {}, .prepared = std::move(std::get<Prepared>(right))};
     execute(one, state_->inputs, *state_->expected, host_device());
   }
-  Run found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
+  KernelRun found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
   execute(one, state_->inputs, found, device);
   return {.ran = true, .broken = compare_outputs(one, *state_->expected, found)};
 }

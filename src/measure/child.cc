@@ -101,10 +101,6 @@ std::vector<std::string> environment_with_markers(int markers) {
   ::_exit(127);
 }
 
-double seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
-
 class Child {
  public:
   Child(const ChildCommand& command, const ChildOptions& options) : command_(command), options_(options) {}

@@ -19,10 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-double seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
-
 /// A line of /proc/stat behind its name: user nice system idle iowait irq softirq steal guest guest_nice, in ticks; the
 /// guest times are part of user and nice already (proc(5)).
 void add_stat_line(const std::string& figures, Counters& counters) {

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A recorded tree of /proc and /sys.
-class RecordedTree : public testing::Test {
+class RecordedConditions : public testing::Test {
  protected:
   void SetUp() override {
     root_ = fs::temp_directory_path() / ("assay-tree-" + std::to_string(getpid()) + "-" +
@@ -31,9 +31,9 @@ class RecordedTree : public testing::Test {
   fs::path root_;
 };
 
-using ConditionsTree = RecordedTree;
-using EnergyTree = RecordedTree;
-using MemoryTree = RecordedTree;
+using ConditionsTree = RecordedConditions;
+using EnergyTree = RecordedConditions;
+using MemoryTree = RecordedConditions;
 
 // Two processors of three over 10 s: 6 s user, 1 s irq and softirq, 3 s stolen, 10 s idle; ticks of 10 ms.
 TEST_F(ConditionsTree, LoadOfOthersIsWhatIsBusyAndNotOurs) {

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr double fewest_rounds = 10;
+constexpr double rounds_within_budget = 10;
 
 bool is_interrupted(const SamplingOptions& options) {
   return options.interrupted != nullptr && options.interrupted->load();
@@ -60,7 +60,7 @@ EnergyPlan plan_energy(const EnergyMeterFacts& meter, double power_w, double unc
               format_significant(meter.power_step_w), format_significant(power_w),
               format_significant(100 * uncertainty));
   }
-  return {window_s, window_s > seconds / fewest_rounds ? EnergyPlan::apart : EnergyPlan::in_rounds};
+  return {window_s, window_s > seconds / rounds_within_budget ? EnergyPlan::apart : EnergyPlan::in_rounds};
 }
 
 }  // namespace assay

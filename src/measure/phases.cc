@@ -9,7 +9,6 @@
 namespace assay {
 namespace {
 
-constexpr double warm_up_share = 0.2;
 constexpr std::size_t most_warm_up_steps = 100;
 
 class PhaseSampler {

@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t warm_up_group = 3;
 constexpr double steady_change = 0.05;
-/// Where the rule is never met, warm-up ends at this share of the budget or after so many runs.
-constexpr double warm_up_share = 0.2;
+/// Where the rule is never met, warm-up ends at its share of the budget or after so many runs.
 constexpr std::size_t most_warm_up_runs = 1000;
 /// A window lasts this many steps of the clock, so that reading it wrong by one is 0.1 %.
 constexpr double clock_steps_a_window = 1000;

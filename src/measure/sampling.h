@@ -53,6 +53,9 @@ const char* name(StoppedBy cause);
 /// interrupt ends it.
 enum class InterruptedWindow : std::uint8_t { kept, dropped };
 
+/// Where the rule for a steady warm-up is never met, it ends at this share of the budget.
+constexpr double warm_up_share = 0.2;
+
 struct SamplingOptions {
   double seconds = 5;   ///< Budget for each subject, warm-up included, first runs not; spent in common.
   double width = 0.02;  ///< Asked: width of the 95 % interval of the median, relative to the median.

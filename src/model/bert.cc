@@ -6,11 +6,11 @@ namespace assay {
 namespace {
 
 /// Names of one encoder layer's parameters; BERT and DistilBERT differ in nothing else.
-struct LayerNames {
+struct EncoderLayerNames {
   std::string query, key, value, attention_out, attention_norm, up, down, output_norm;
 };
 
-LayerNames bert_names(std::int64_t layer) {
+EncoderLayerNames bert_names(std::int64_t layer) {
   const std::string p = fmt::format("encoder.layer.{}.", layer);
   return {p + "attention.self.query",
           p + "attention.self.key",
@@ -22,14 +22,14 @@ LayerNames bert_names(std::int64_t layer) {
           p + "output.LayerNorm"};
 }
 
-LayerNames distilbert_names(std::int64_t layer) {
+EncoderLayerNames distilbert_names(std::int64_t layer) {
   const std::string p = fmt::format("transformer.layer.{}.", layer);
   return {p + "attention.q_lin", p + "attention.k_lin", p + "attention.v_lin", p + "attention.out_lin",
           p + "sa_layer_norm",   p + "ffn.lin1",        p + "ffn.lin2",        p + "output_layer_norm"};
 }
 
 /// ln(x + f(x)) twice: attention, then the MLP (Devlin et al. 2018).
-ValueId block(Blocks& b, ValueId x, const LayerNames& names, std::int64_t layer) {
+ValueId encoder_block(Blocks& b, ValueId x, const EncoderLayerNames& names, std::int64_t layer) {
   const ModelConfig& c = b.config();
   const std::string path = fmt::format("layers.{}", layer);
   b.at(path + ".attn.q_proj", Role::attention);
@@ -82,10 +82,10 @@ void head(Blocks& b, ValueId x, const std::string& dense, Activation function) {
   b.output(b.mean_pool(x));
 }
 
-void encoder(Blocks& b, LayerNames (*names)(std::int64_t), const std::string& dense, Activation function) {
+void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const std::string& dense, Activation function) {
   ValueId x = embeddings(b);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
-    x = block(b, x, names(layer), layer);
+    x = encoder_block(b, x, names(layer), layer);
     b.hidden(layer + 1, x);
   }
   head(b, x, dense, function);

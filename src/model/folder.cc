@@ -28,16 +28,12 @@ const char* family_prefix(Family family) {
 
 namespace {
 
-bool ends_with(const std::string& text, const std::string& ending) {
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 /// Without the family's prefix, and with today's names for LayerNorm's parameters (old files say gamma and beta).
 std::string canonical(const std::string& name, Family family) {
   const std::string prefix = family_prefix(family);
   std::string result = !prefix.empty() && name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
-  if (ends_with(result, "LayerNorm.gamma")) result.replace(result.size() - 5, 5, "weight");
-  if (ends_with(result, "LayerNorm.beta")) result.replace(result.size() - 4, 4, "bias");
+  if (result.ends_with("LayerNorm.gamma")) result.replace(result.size() - 5, 5, "weight");
+  if (result.ends_with("LayerNorm.beta")) result.replace(result.size() - 4, 4, "bias");
   return result;
 }
 
@@ -46,7 +42,7 @@ std::string canonical(const std::string& name, Family family) {
 bool is_conv1d(const std::string& name, Family family) {
   if (family != Family::gpt2) return false;
   for (const char* layer : {".attn.c_attn.weight", ".attn.c_proj.weight", ".mlp.c_fc.weight", ".mlp.c_proj.weight"}) {
-    if (ends_with(name, layer)) return true;
+    if (name.ends_with(layer)) return true;
   }
   return false;
 }

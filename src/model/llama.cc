@@ -6,24 +6,24 @@ namespace assay {
 namespace {
 
 /// What Llama and the CS336 model name differently; their arithmetic differs in the rotary pairs alone.
-struct LayerNames {
+struct DecoderLayerNames {
   std::string attention_norm, q, k, v, o, mlp_norm, gate, up, down;
 };
 
-LayerNames llama_names(std::int64_t layer) {
+DecoderLayerNames llama_names(std::int64_t layer) {
   const std::string p = fmt::format("layers.{}.", layer);
   return {p + "input_layernorm",  p + "self_attn.q_proj", p + "self_attn.k_proj",
           p + "self_attn.v_proj", p + "self_attn.o_proj", p + "post_attention_layernorm",
           p + "mlp.gate_proj",    p + "mlp.up_proj",      p + "mlp.down_proj"};
 }
 
-LayerNames cs336_names(std::int64_t layer) {
+DecoderLayerNames cs336_names(std::int64_t layer) {
   const std::string p = fmt::format("layers.{}.", layer);
   return {p + "ln1", p + "attn.q_proj", p + "attn.k_proj", p + "attn.v_proj", p + "attn.output_proj",
           p + "ln2", p + "ffn.w1",      p + "ffn.w3",      p + "ffn.w2"};
 }
 
-ValueId attention(Blocks& b, ValueId x, const LayerNames& names, const std::string& path) {
+ValueId attention(Blocks& b, ValueId x, const DecoderLayerNames& names, const std::string& path) {
   const ModelConfig& c = b.config();
   const RotaryPairs pairs = c.family == Family::cs336 ? RotaryPairs::interleaved : RotaryPairs::halves;
   b.at(path + ".attn.q_proj", Role::attention);
@@ -41,7 +41,7 @@ ValueId attention(Blocks& b, ValueId x, const LayerNames& names, const std::stri
 }
 
 /// down(f(gate(x)) * up(x))   (Shazeer 2020)
-ValueId mlp(Blocks& b, ValueId x, const LayerNames& names, const std::string& path) {
+ValueId mlp(Blocks& b, ValueId x, const DecoderLayerNames& names, const std::string& path) {
   const ModelConfig& c = b.config();
   b.at(path + ".mlp.gate_proj", Role::mlp);
   const ValueId gate = b.activation(b.linear(x, names.gate, c.d_ff, Bias::absent), c.activation);
@@ -53,7 +53,7 @@ ValueId mlp(Blocks& b, ValueId x, const LayerNames& names, const std::string& pa
   return b.linear(h, names.down, c.d_model, Bias::absent);
 }
 
-ValueId block(Blocks& b, ValueId x, const LayerNames& names, std::int64_t layer) {
+ValueId decoder_block(Blocks& b, ValueId x, const DecoderLayerNames& names, std::int64_t layer) {
   const std::string path = fmt::format("layers.{}", layer);
   b.at(path + ".ln1", Role::norm);
   ValueId h = b.rms_norm(x, names.attention_norm);
@@ -64,13 +64,13 @@ ValueId block(Blocks& b, ValueId x, const LayerNames& names, std::int64_t layer)
 }
 
 /// Pre-norm decoder with rotary positions (Touvron et al. 2023).
-void decoder(Blocks& b, LayerNames (*names)(std::int64_t), const std::string& table, const std::string& norm) {
+void decoder(Blocks& b, DecoderLayerNames (*names)(std::int64_t), const std::string& table, const std::string& norm) {
   const ModelConfig& c = b.config();
   b.at("embeddings", Role::embedding);
   ValueId x = b.token_embedding(table);
   b.hidden(0, x);
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-    x = block(b, x, names(layer), layer);
+    x = decoder_block(b, x, names(layer), layer);
     b.hidden(layer + 1, x);
   }
   b.at("ln_f", Role::norm);

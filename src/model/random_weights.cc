@@ -17,18 +17,14 @@ struct Distribution {
   float constant = 0;
 };
 
-bool ends_with(const std::string& text, const std::string& ending) {
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 Distribution distribution(const Value& value, const ModelConfig& config) {
   const std::string& name = value.name;
-  if (value.shape.size() == 1) return {0, 0, ends_with(name, ".bias") ? 0.0F : 1.0F};
+  if (value.shape.size() == 1) return {0, 0, name.ends_with(".bias") ? 0.0F : 1.0F};
   if (config.family == Family::cs336) {
     if (name == "token_embeddings.weight") return {1, 3, 0};
     return {std::sqrt(2.0 / static_cast<double>(value.shape[0].factor + value.shape[1].factor)), 3, 0};
   }
-  const bool residual = config.family == Family::gpt2 && ends_with(name, ".c_proj.weight");
+  const bool residual = config.family == Family::gpt2 && name.ends_with(".c_proj.weight");
   return {config.initializer_range / (residual ? std::sqrt(2.0 * static_cast<double>(config.layers)) : 1.0), 0, 0};
 }
 

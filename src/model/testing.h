@@ -7,6 +7,10 @@
 
 namespace assay {
 
+/// Folders of small random models, each with its cases.
+inline const std::filesystem::path model_fixtures = ASSAY_SOURCE_DIR "/tests/fixtures/models";
+inline constexpr const char* gpt2_folder = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
+
 /// A GPT-2 of two layers that takes no time.
 inline ModelConfig small_gpt2() {
   ModelConfig c;

@@ -98,4 +98,10 @@ std::vector<int> use_counts(const Program& program) {
   return uses;
 }
 
+std::vector<std::string> output_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const NamedValue& output : program.outputs) names.push_back(output.name);
+  return names;
+}
+
 }  // namespace assay

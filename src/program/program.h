@@ -146,6 +146,8 @@ double flops(const Program& program, const Node& node, Extent extent);
 double bytes(const Program& program, const Node& node, Extent extent);
 /// Bytes of a value's dense storage.
 std::int64_t storage_bytes(const Program& program, ValueId value, Extent extent);
+/// The names of its outputs, in order.
+std::vector<std::string> output_names(const Program& program);
 /// How often each value is read by nodes or kept as an output.
 std::vector<int> use_counts(const Program& program);
 /// The program as text, one operation a line: outputs = operation(inputs) {attributes}   path, role.

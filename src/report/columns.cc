@@ -129,6 +129,13 @@ std::string shown_precision(const Record& record) {
   return record.precision + (record.restored ? "*" : "");
 }
 
+std::string Column::one_line() const {
+  std::string text = title;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (const auto hyphen = text.find("- "); hyphen != std::string::npos) text.erase(hyphen, 2);
+  return text.front() == ' ' ? text.substr(1) : text;
+}
+
 std::span<const Column> table_columns() {
   return columns;
 }

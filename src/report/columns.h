@@ -18,6 +18,8 @@ struct Column {
   Align align;
   Cut cut;
   std::string (*cell)(const Record& record);
+
+  std::string one_line() const;  ///< The title, a word that was parted put together again.
 };
 
 /// Columns for rows that have a measurement. Absent values are "-".

@@ -29,18 +29,11 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string one_line(const char* title) {
-  std::string text = title;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (const auto hyphen = text.find("- "); hyphen != std::string::npos) text.erase(hyphen, 2);
-  return text.front() == ' ' ? text.substr(1) : text;
-}
-
 std::string title_rows() {
   std::string titles = "|";
   std::string rule = "|";
   for (const Column& column : table_columns()) {
-    titles += fmt::format(" {} |", one_line(column.title));
+    titles += fmt::format(" {} |", column.one_line());
     rule += column.align == Align::left ? " :-- |" : " --: |";
   }
   return titles + "\n" + rule + "\n";
@@ -86,12 +79,6 @@ std::string ledgers(std::span<const Record> records) {
     }
   }
   return text.empty() ? text : "\n## What ran\n\n" + text;
-}
-
-bool is_short(const Field& field) {
-  return !std::holds_alternative<std::vector<double> Record::*>(field.member) &&
-         !std::holds_alternative<std::vector<LedgerInput> Record::*>(field.member) &&
-         !std::holds_alternative<std::vector<LedgerRow> Record::*>(field.member);
 }
 
 std::string field_table(std::span<const Record> records) {

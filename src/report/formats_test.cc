@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-Document made_up_document() {
+Document document_with_unsupported() {
   Document document;
   document.records = made_up_cell();
   document.records.push_back(made_up_left_out("fp16", Status::unsupported, "says \"no\", | twice\nand breaks"));
@@ -45,7 +45,7 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
 }
 
 TEST(Csv, HoldsEveryFieldOfEveryRecordThroughQuoting) {
-  const Document document = made_up_document();
+  const Document document = document_with_unsupported();
   const auto rows = parse_csv(csv_report(document.records));
   ASSERT_EQ(rows.size(), document.records.size() + 1);
   const auto fields = record_fields();
@@ -59,7 +59,7 @@ TEST(Csv, HoldsEveryFieldOfEveryRecordThroughQuoting) {
 }
 
 TEST(Json, IsTheDocumentWithAllItsParts) {
-  const Json json = parse_json(json_report(made_up_document()), "test");
+  const Json json = parse_json(json_report(document_with_unsupported()), "test");
   EXPECT_EQ(json["schema"], document_schema_name);
   EXPECT_TRUE(json["machine"].is_object());
   EXPECT_EQ(json["records"].size(), 5u);
@@ -70,14 +70,14 @@ TEST(Json, IsTheDocumentWithAllItsParts) {
 }
 
 TEST(Json, SurvivesNamesThatAreNotUtf8) {
-  Document document = made_up_document();
+  Document document = document_with_unsupported();
   document.records[0].model = "bad\xff\xfename";
   const Json json = parse_json(json_report(document), "test");
   EXPECT_EQ(json["records"][0]["precision"], "fp32");
 }
 
 TEST(Markdown, EveryTableIsRectangular) {
-  std::istringstream lines(markdown_report(made_up_document()));
+  std::istringstream lines(markdown_report(document_with_unsupported()));
   std::ptrdiff_t bars = 0;
   int tables = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -96,7 +96,7 @@ TEST(Markdown, EveryTableIsRectangular) {
 }
 
 TEST(Markdown, NamesUnitsAndMeanings) {
-  const std::string text = markdown_report(made_up_document());
+  const std::string text = markdown_report(document_with_unsupported());
   EXPECT_NE(text.find("| median_ms | ms |"), std::string::npos);
   EXPECT_NE(text.find("unsupported: says \"no\", \\| twice and breaks"), std::string::npos);
 }

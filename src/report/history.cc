@@ -40,7 +40,7 @@ std::string outcome(const StoredRecord& stored) {
   return text;
 }
 
-constexpr HistoryColumn columns[] = {
+constexpr HistoryColumn history_columns[] = {
     {"record", [](const StoredRecord& s) { return std::to_string(s.id); }},
     {"run", [](const StoredRecord& s) { return std::to_string(s.run); }},
     {"saved (UTC)", [](const StoredRecord& s) { return s.saved.substr(0, 16); }},
@@ -54,7 +54,7 @@ constexpr HistoryColumn columns[] = {
 
 std::vector<std::size_t> column_widths(std::span<const StoredRecord> records) {
   std::vector<std::size_t> widths;
-  for (const HistoryColumn& column : columns) {
+  for (const HistoryColumn& column : history_columns) {
     std::size_t width = display_width(column.title);
     for (const StoredRecord& record : records) width = std::max(width, display_width(column.shown(record)));
     widths.push_back(width);
@@ -66,7 +66,7 @@ template <typename CellOf>
 std::string line(const std::vector<std::size_t>& widths, CellOf&& cell_of) {
   std::string text;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    text += (i ? "  " : "") + pad_right(cell_of(columns[i]), widths[i]);
+    text += (i ? "  " : "") + pad_right(cell_of(history_columns[i]), widths[i]);
   }
   text = cut(text, std::max(widest, std::size_t{1}));
   text.erase(text.find_last_not_of(' ') + 1);

@@ -7,17 +7,12 @@
 namespace assay {
 namespace {
 
-bool is_alike(const LedgerRow& a, const LedgerRow& b) {
-  return a.operation == b.operation && a.kernel == b.kernel && a.operand == b.operand &&
-         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence && a.device == b.device;
-}
-
-struct Group {
+struct LedgerGroup {
   const LedgerRow* row;
   int count;
 };
 
-std::string line_of(const Group& group) {
+std::string line_of(const LedgerGroup& group) {
   const LedgerRow& row = *group.row;
   std::string arithmetic = fmt::format("in {}", name(row.accumulator));
   if (multiplies(row)) {
@@ -32,11 +27,16 @@ std::string line_of(const Group& group) {
 
 }  // namespace
 
+bool ran_alike(const LedgerRow& a, const LedgerRow& b) {
+  return a.operation == b.operation && a.kernel == b.kernel && a.operand == b.operand &&
+         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence && a.device == b.device;
+}
+
 std::vector<std::string> ledger_brief(const Record& record) {
-  std::vector<Group> groups;
+  std::vector<LedgerGroup> groups;
   for (const LedgerRow& row : record.ledger) {
-    const auto known =
-        std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return is_alike(*group.row, row); });
+    const auto known = std::find_if(groups.begin(), groups.end(),
+                                    [&](const LedgerGroup& group) { return ran_alike(*group.row, row); });
     if (known == groups.end()) {
       groups.push_back({&row, 1});
     } else {
@@ -44,7 +44,7 @@ std::vector<std::string> ledger_brief(const Record& record) {
     }
   }
   std::vector<std::string> lines;
-  for (const Group& group : groups) lines.push_back(line_of(group));
+  for (const LedgerGroup& group : groups) lines.push_back(line_of(group));
   return lines;
 }
 

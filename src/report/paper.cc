@@ -86,13 +86,6 @@ std::string latex_ascii(char c) {
   }
 }
 
-std::string one_line(const char* title) {
-  std::string text = title;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (const auto hyphen = text.find("- "); hyphen != std::string::npos) text.erase(hyphen, 2);
-  return text.front() == ' ' ? text.substr(1) : text;
-}
-
 std::string line_of(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) line += (line.empty() ? "" : " & ") + (cell.empty() ? "{}" : latex_text(cell));
@@ -104,7 +97,7 @@ std::string table_of(const ReportSubject& subject) {
   std::vector<std::string> titles;
   for (const Column& column : table_columns()) {
     layout += column.align == Align::left ? 'l' : 'r';
-    titles.push_back(one_line(column.title));
+    titles.push_back(column.one_line());
   }
   std::string text = fmt::format(
       "\\begin{{longtable}}{{{}}}\n\\caption{{{}}}\\\\\n\\toprule\n{}\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n",

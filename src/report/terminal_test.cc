@@ -21,7 +21,7 @@ Document document_of(std::vector<Record> records) {
   return document;
 }
 
-Document made_up_document() {
+Document document_with_emulated() {
   std::vector<Record> records = made_up_cell();
   records.push_back(made_up_left_out("fp16", Status::emulated, "no f16 matmul instruction here"));
   return document_of(records);
@@ -79,13 +79,13 @@ TEST(Terminal, FitsIntoTheWidthEvenForExtremes) {
 }
 
 TEST(Terminal, TheUsualTableNeedsNoCutting) {
-  const std::string report = report_of(made_up_document());
+  const std::string report = report_of(document_with_emulated());
   EXPECT_EQ(report.find("…"), std::string::npos);
   EXPECT_NE(line_with(report, "bf16 ").find("native bf16"), std::string::npos);
 }
 
 TEST(Terminal, ARowShowsItsFigures) {
-  const std::string row = line_with(report_of(made_up_document()), "bf16 ");
+  const std::string row = line_with(report_of(document_with_emulated()), "bf16 ");
   for (const char* figure : {"40.0 ±0.5%", "3.75 [3.67, 3.83]", "3,200", "850", "35%", "no meter", "558", "269",
                              "18.21", "1.2e-5", "99.8", "A"}) {
     EXPECT_NE(row.find(figure), std::string::npos) << figure << " is not in: " << row;
@@ -93,7 +93,8 @@ TEST(Terminal, ARowShowsItsFigures) {
 }
 
 TEST(Terminal, ARowWithoutANumberShowsStatusAndReason) {
-  EXPECT_EQ(line_with(report_of(made_up_document()), "fp16"), "fp16        emulated: no f16 matmul instruction here");
+  EXPECT_EQ(line_with(report_of(document_with_emulated()), "fp16"),
+            "fp16        emulated: no f16 matmul instruction here");
 }
 
 TEST(Terminal, AnImpossibleRowShowsNoNumbers) {
@@ -140,13 +141,13 @@ TEST(Terminal, EnergyFromShortWindowsIsMarked) {
 }
 
 TEST(Terminal, LedgerIsGroupedByKernel) {
-  const std::string report = report_of(made_up_document());
+  const std::string report = report_of(document_with_emulated());
   EXPECT_NE(report.find("    3 linear: s8 x s8 -> s32, brg:avx512_core_amx, packed s8: native (matmul measured"),
             std::string::npos);
 }
 
 TEST(Terminal, ColourIsOnlyThereWhenAskedAndChangesNoText) {
-  const Document document = made_up_document();
+  const Document document = document_with_emulated();
   const std::string plain = report_of(document);
   EXPECT_EQ(plain.find('\x1b'), std::string::npos);
   std::string coloured = terminal_report(document, {.colour = Colour::on, .width = 120});

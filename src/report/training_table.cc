@@ -11,30 +11,30 @@
 namespace assay {
 namespace {
 
-constexpr const char* absent = "-";
+constexpr const char* blank = "-";
 
 std::string ms(const std::optional<double>& value) {
-  return value ? format_significant(*value) : absent;
+  return value ? format_significant(*value) : blank;
 }
 
 /// "464 ± 3".
 std::string with_deviation(const std::optional<double>& mean, const std::optional<double>& deviation) {
-  if (!mean) return absent;
+  if (!mean) return blank;
   return deviation ? fmt::format("{} ± {}", format_significant(*mean), format_significant(*deviation)) : ms(mean);
 }
 
 std::string interval(const Record& r) {
-  if (!r.step_ms) return absent;
+  if (!r.step_ms) return blank;
   if (!r.ci_low_ms || !r.ci_high_ms) return ms(r.step_ms);
   return fmt::format("{} [{}, {}]", ms(r.step_ms), ms(r.ci_low_ms), ms(r.ci_high_ms));
 }
 
-std::string speedup(const Record& r) {
-  return r.speedup ? fmt::format("{:.2f}x", *r.speedup) : absent;
+std::string speedup_text(const Record& r) {
+  return r.speedup ? fmt::format("{:.2f}x", *r.speedup) : blank;
 }
 
 std::string gigabytes(const std::optional<std::int64_t>& bytes) {
-  return bytes ? fmt::format("{:.2f}", static_cast<double>(*bytes) / 1e9) : absent;
+  return bytes ? fmt::format("{:.2f}", static_cast<double>(*bytes) / 1e9) : blank;
 }
 
 struct TrainingColumn {
@@ -42,7 +42,7 @@ struct TrainingColumn {
   std::string (*cell)(const Record& record);
 };
 
-constexpr TrainingColumn columns[] = {
+constexpr TrainingColumn training_columns[] = {
     {"seq", [](const Record& r) { return std::to_string(r.seq); }},
     {"precision", [](const Record& r) { return r.fusion == "on" ? r.precision : r.precision + " unfused"; }},
     {"warm", [](const Record& r) { return std::to_string(r.warmup_steps.value_or(0)); }},
@@ -50,11 +50,11 @@ constexpr TrainingColumn columns[] = {
     {"backward", [](const Record& r) { return with_deviation(r.mean_backward_ms, r.std_backward_ms); }},
     {"update", [](const Record& r) { return with_deviation(r.mean_optimizer_ms, r.std_optimizer_ms); }},
     {"step: median [95 %]", interval},
-    {"speed-up", speedup},
-    {"tokens/s", [](const Record& r) { return r.tokens_per_s ? format_significant(*r.tokens_per_s) : absent; }},
-    {"peak", [](const Record& r) { return r.peak_share ? fmt::format("{:.0f} %", *r.peak_share * 100) : absent; }},
+    {"speed-up", speedup_text},
+    {"tokens/s", [](const Record& r) { return r.tokens_per_s ? format_significant(*r.tokens_per_s) : blank; }},
+    {"peak", [](const Record& r) { return r.peak_share ? fmt::format("{:.0f} %", *r.peak_share * 100) : blank; }},
     {"GB", [](const Record& r) { return gigabytes(r.peak_bytes); }},
-    {"trust", [](const Record& r) { return r.trust.value_or(absent); }},
+    {"trust", [](const Record& r) { return r.trust.value_or(blank); }},
 };
 constexpr std::size_t named_columns = 3;  ///< Those that a row without a measurement has too.
 
@@ -62,7 +62,7 @@ using Row = std::vector<std::string>;
 
 std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
-  for (const TrainingColumn& column : columns) widths.push_back(display_width(column.title));
+  for (const TrainingColumn& column : training_columns) widths.push_back(display_width(column.title));
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
@@ -137,12 +137,12 @@ std::string table(std::span<const Record> records) {
   for (const Record& record : records) {
     Row& row = rows.emplace_back();
     const bool measured = record.step_ms.has_value();
-    for (std::size_t i = 0; i < (measured ? std::size(columns) : named_columns); ++i)
-      row.push_back(columns[i].cell(record));
+    for (std::size_t i = 0; i < (measured ? std::size(training_columns) : named_columns); ++i)
+      row.push_back(training_columns[i].cell(record));
   }
   const std::vector<std::size_t> widths = widths_of(rows);
   Row titles;
-  for (const TrainingColumn& column : columns) titles.emplace_back(column.title);
+  for (const TrainingColumn& column : training_columns) titles.emplace_back(column.title);
   std::string text = line(titles, widths);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::string shown = line(rows[i], widths);

@@ -47,22 +47,21 @@ Judgement says_idle_drift(const Cell& cell, const Record& row) {
           {}};
 }
 
-constexpr auto finding = RuleKind::finding;
-constexpr auto row = RuleScope::row;
-
 constexpr Rule energies[] = {
-    {"stuck_counter", finding, ' ', row, "energy_j, timed_s", "Windows with work in them gave no joules.", says_stuck,
-     Severity::high, "Read the counter by hand twice; use another meter where it stands still."},
-    {"idle_device_energy", finding, ' ', row, "power_w, idle_power_w",
+    {"stuck_counter", RuleKind::finding, ' ', RuleScope::row, "energy_j, timed_s",
+     "Windows with work in them gave no joules.", says_stuck, Severity::high,
+     "Read the counter by hand twice; use another meter where it stands still."},
+    {"idle_device_energy", RuleKind::finding, ' ', RuleScope::row, "power_w, idle_power_w",
      "Power under load is within 2 % of idle power: the energy is of a device that did not work.", says_idle_device,
      Severity::high, "Read the meter of the device that works, and take the idle baseline while nothing runs.",
      check_idle_device},
-    {"short_energy_window", finding, ' ', row, "energy_short_share",
+    {"short_energy_window", RuleKind::finding, ' ', RuleScope::row, "energy_short_share",
      "Windows shorter than 20 steps or updates of the meter.", says_short_window, Severity::medium,
      "Repeat the work within a window until it spans 20 updates."},
-    {"no_idle_baseline", finding, ' ', row, "energy_j, idle_power_w", "Energy without a measured idle power.",
-     says_no_idle, Severity::low, "Measure idle power before and after, and give net energy too."},
-    {"idle_drift", finding, ' ', row, "idle_power_w of the row and of the baseline",
+    {"no_idle_baseline", RuleKind::finding, ' ', RuleScope::row, "energy_j, idle_power_w",
+     "Energy without a measured idle power.", says_no_idle, Severity::low,
+     "Measure idle power before and after, and give net energy too."},
+    {"idle_drift", RuleKind::finding, ' ', RuleScope::row, "idle_power_w of the row and of the baseline",
      "Idle powers of one cell differ by more than 10 %.", says_idle_drift, Severity::medium,
      "Let the machine settle, and measure idle power around each window."},
 };

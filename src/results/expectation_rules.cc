@@ -170,24 +170,23 @@ Judgement expects_distinct_logits(const Cell& cell, const Record&) {
   return expected(fmt::format("the logits of all {} precisions differ", hashed));
 }
 
-constexpr auto expectation = RuleKind::expectation;
-
 constexpr Rule expectations[] = {
-    {"size", expectation, ' ', RuleScope::row, "model_bytes of the row and of an f32 baseline",
+    {"size", RuleKind::expectation, ' ', RuleScope::row, "model_bytes of the row and of an f32 baseline",
      "Stored size over fp32's: 0.495 to 0.505 for 16-bit weights, 0.25 to 0.30 for 8-bit ones, exactly 1 for mixed; "
      "not asked of overrides by role.",
      expects_size, Severity::high, "Count bytes as stored; find the tensors that kept another dtype.",
      check_size_dtype},
-    {"latency_order", expectation, ' ', RuleScope::row, "median_ms, matmul peaks",
+    {"latency_order", RuleKind::expectation, ' ', RuleScope::row, "median_ms, matmul peaks",
      "Where a 16-bit matmul peaks at 1.5x fp32's or more: fp32 slower than mixed slower than pure 16-bit.",
      expects_order, Severity::low, "Look at the casts (`assay profile`), and at larger shapes."},
-    {"throughput", expectation, ' ', RuleScope::cell, "samples_per_s, median_ms",
+    {"throughput", RuleKind::expectation, ' ', RuleScope::cell, "samples_per_s, median_ms",
      "Throughput over all windows times the median latency is the batch, within 5 %.", expects_throughput,
      Severity::medium, "Look for pauses between runs, or windows that overlap.", check_throughput},
-    {"mixed_quality", expectation, ' ', RuleScope::row, "the interval of delta_log_perplexity or of accuracy_change",
+    {"mixed_quality", RuleKind::expectation, ' ', RuleScope::row,
+     "the interval of delta_log_perplexity or of accuracy_change",
      "A mixed precision's quality equals the baseline's: the interval of its change lies within 0.01 nat or 1 point.",
      expects_mixed_quality, Severity::medium, "Compare on the same data, and check which operations left f32."},
-    {"distinct_logits", expectation, ' ', RuleScope::cell, "logits_hash",
+    {"distinct_logits", RuleKind::expectation, ' ', RuleScope::cell, "logits_hash",
      "No two precisions give bit-identical logits.", expects_distinct_logits, Severity::high,
      "Check that the cast happened; the ledger says which kernel ran."},
 };

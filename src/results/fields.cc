@@ -196,6 +196,12 @@ std::span<const Field> record_fields() {
   return fields;
 }
 
+bool is_short(const Field& field) {
+  return !std::holds_alternative<std::vector<double> Record::*>(field.member) &&
+         !std::holds_alternative<std::vector<LedgerInput> Record::*>(field.member) &&
+         !std::holds_alternative<std::vector<LedgerRow> Record::*>(field.member);
+}
+
 const Field& record_field(std::string_view name) {
   const auto found = std::find_if(std::begin(fields), std::end(fields), [&](const Field& f) { return name == f.name; });
   ASSAY_ASSERT(found != std::end(fields));

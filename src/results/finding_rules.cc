@@ -214,34 +214,34 @@ Judgement says_advice(const Cell& cell, const Record& first) {
   return {text + ".", {}};
 }
 
-constexpr auto finding = RuleKind::finding;
-
 constexpr Rule findings[] = {
-    {"advice", finding, ' ', RuleScope::cell, "median_ms; quality fields; model_bytes",
+    {"advice", RuleKind::finding, ' ', RuleScope::cell, "median_ms; quality fields; model_bytes",
      "The fastest precision, the fastest one whose quality equals the baseline's (the interval of its change lies "
      "within 0.01 nat or 1 point), and the smallest; in training the fastest and the one with the lowest peak.",
      says_advice, Severity::info, "Nothing to mend."},
-    {"slower", finding, ' ', RuleScope::row, "speedup, speedup_high, ledger, matmul peaks",
+    {"slower", RuleKind::finding, ' ', RuleScope::row, "speedup, speedup_high, ledger, matmul peaks",
      "A precision is slower than the baseline (the whole interval below 1), and why.", says_slower, Severity::low,
      "Use the baseline here, or larger shapes, or a machine with a matrix unit for this dtype.", check_slower},
-    {"below_matmul", finding, ' ', RuleScope::row, "speedup, matmul peaks",
+    {"below_matmul", RuleKind::finding, ' ', RuleScope::row, "speedup, matmul peaks",
      "The speed-up stays under 0.9x the ratio of the matmul peaks; the share of other work by Amdahl's law.",
      says_below_matmul, Severity::info,
      "Fuse what surrounds the matmuls, or use larger shapes; `assay profile --against` shows where time goes."},
-    {"other_operands", finding, ' ', RuleScope::row, "ledger",
+    {"other_operands", RuleKind::finding, ' ', RuleScope::row, "ledger",
      "The matmuls multiply in another dtype than the precision's.", says_widened, Severity::low,
      "Name the run after what multiplied, or use a machine that has the instruction."},
-    {"mixed_size", finding, ' ', RuleScope::row, "model_bytes", "Why a mixed precision has the baseline's size.",
-     says_mixed_size, Severity::info, "Quote its size as the baseline's."},
-    {"quality_changed", finding, ' ', RuleScope::row, "the interval of delta_log_perplexity, or mcnemar_p",
+    {"mixed_size", RuleKind::finding, ' ', RuleScope::row, "model_bytes",
+     "Why a mixed precision has the baseline's size.", says_mixed_size, Severity::info,
+     "Quote its size as the baseline's."},
+    {"quality_changed", RuleKind::finding, ' ', RuleScope::row, "the interval of delta_log_perplexity, or mcnemar_p",
      "The interval of the change leaves 0 out, or McNemar's p is at most 0.05.", says_quality, Severity::low,
      "Weigh it against what is gained, or keep sensitive roles wider (`--with head=f32`)."},
-    {"quality_unknown", finding, ' ', RuleScope::cell, "the interval of delta_log_perplexity or of accuracy_change",
+    {"quality_unknown", RuleKind::finding, ' ', RuleScope::cell,
+     "the interval of delta_log_perplexity or of accuracy_change",
      "The interval of the change lies neither within the margin nor outside of it.", says_quality_unknown,
      Severity::low, "Score more data (`--tokens`, `--data`)."},
-    {"grade_d", finding, ' ', RuleScope::cell, "trust", "Rows of grade D are left out of all findings.", says_doubtful,
-     Severity::low, "See the row's reasons for its grade."},
-    {"first_call", finding, ' ', RuleScope::cell, "first_ms, median_ms",
+    {"grade_d", RuleKind::finding, ' ', RuleScope::cell, "trust", "Rows of grade D are left out of all findings.",
+     says_doubtful, Severity::low, "See the row's reasons for its grade."},
+    {"first_call", RuleKind::finding, ' ', RuleScope::cell, "first_ms, median_ms",
      "A first run took more than three times the median.", says_first_call, Severity::info,
      "Exclude first calls from latency, and say so."},
 };

@@ -93,38 +93,39 @@ Judgement says_size(const Cell& cell, const Record& row) {
           {}};
 }
 
-constexpr auto gate = RuleKind::gate;
-constexpr auto row = RuleScope::row;
-
 constexpr Rule gates[] = {
-    {"negative_duration", gate, 'D', row, "raw_ms", "A sample lasts no time, or less.", says_duration, Severity::high,
+    {"negative_duration", RuleKind::gate, 'D', RuleScope::row, "raw_ms", "A sample lasts no time, or less.",
+     says_duration, Severity::high,
      "Time the whole and its parts each with their own clock reads; never derive a phase by subtraction.",
      check_durations},
-    {"instruction_peak", gate, 'D', row, "median_ms, instruction_ms, peaks_measured_share",
+    {"instruction_peak", RuleKind::gate, 'D', RuleScope::row, "median_ms, instruction_ms, peaks_measured_share",
      "Faster than 1.05x what each matrix product's operands reach in an instruction from registers, row by row of the "
      "ledger.",
      says_instruction_peak, Severity::high,
      "Synchronise the device before the clock stops, read the result, and check the ledger for the dtype that ran.",
      check_instruction_peak},
-    {"bandwidth", gate, 'D', row, "weight_bytes_read, cache_bytes, bandwidth_bytes_per_s, median_ms",
+    {"bandwidth", RuleKind::gate, 'D', RuleScope::row,
+     "weight_bytes_read, cache_bytes, bandwidth_bytes_per_s, median_ms",
      "Weights beyond the last-level cache read at above 1.05x the measured bandwidth.", says_bandwidth, Severity::high,
      "Synchronise before the clock stops, and make sure that each run reads its weights and no cached result.",
      check_bandwidth},
-    {"phase_peak", gate, 'D', row,
+    {"phase_peak", RuleKind::gate, 'D', RuleScope::row,
      "forward_ms, forward_instruction_ms, backward_ms, backward_instruction_ms, peaks_measured_share",
      "The same of a training step's forward or backward.", says_phase_peak, Severity::high,
      "Synchronise the device before each clock reading, and read what each phase computed."},
-    {"phase_sum", gate, 'D', row, "mean_forward_ms, mean_backward_ms, mean_optimizer_ms, mean_step_ms",
+    {"phase_sum", RuleKind::gate, 'D', RuleScope::row,
+     "mean_forward_ms, mean_backward_ms, mean_optimizer_ms, mean_step_ms",
      "The phases of a training step do not add up to it, within 1 %.", says_phases, Severity::high,
      "Time every phase and the whole by the same clock, in the same steps."},
-    {"update_bandwidth", gate, 'D', row, "optimizer_bytes_read, cache_bytes, bandwidth_bytes_per_s, optimizer_ms",
+    {"update_bandwidth", RuleKind::gate, 'D', RuleScope::row,
+     "optimizer_bytes_read, cache_bytes, bandwidth_bytes_per_s, optimizer_ms",
      "An update that reads what it must, beyond the caches, at above 1.05x the measured bandwidth.",
      says_update_bandwidth, Severity::high, "Check that the update ran over all parameters before its clock stopped."},
-    {"power_limit", gate, 'D', row, "power_w, power_limit_w", "Power above the limit of the board.", says_power,
-     Severity::high,
+    {"power_limit", RuleKind::gate, 'D', RuleScope::row, "power_w, power_limit_w",
+     "Power above the limit of the board.", says_power, Severity::high,
      "Check the unit, the window and the wrap-around of the counter, and that one device only was counted.",
      check_power_limit},
-    {"size_16_bit", gate, 'D', row, "model_bytes of the row and of the baseline",
+    {"size_16_bit", RuleKind::gate, 'D', RuleScope::row, "model_bytes of the row and of the baseline",
      "A 16-bit model larger than its 32-bit one; not asked of overrides by role.", says_size, Severity::high,
      "Count bytes as stored: a cast that keeps its source holds both.", check_size_16_bit},
 };

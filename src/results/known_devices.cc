@@ -69,7 +69,7 @@ constexpr KnownDevice devices[] = {
 };
 
 /// Lower case, words one blank apart.
-std::string folded(std::string_view text) {
+std::string folded_device_name(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -142,10 +142,12 @@ std::span<const KnownDevice> known_devices() {
 }
 
 const KnownDevice* known_device_named_in(std::string_view text) {
-  const std::string words = folded(text);
+  const std::string words = folded_device_name(text);
   const KnownDevice* found = nullptr;
   for (const KnownDevice& device : devices) {
-    if (!any_spelling(device, [&](std::string_view spelling) { return holds_name(words, folded(spelling)); })) continue;
+    if (!any_spelling(device,
+                      [&](std::string_view spelling) { return holds_name(words, folded_device_name(spelling)); }))
+      continue;
     if (found) return nullptr;
     found = &device;
   }
@@ -153,8 +155,8 @@ const KnownDevice* known_device_named_in(std::string_view text) {
 }
 
 const KnownDevice* find_known_device(std::string_view name) {
-  const std::string wanted = core_of(folded(name));
-  const auto is_wanted = [&](std::string_view spelling) { return core_of(folded(spelling)) == wanted; };
+  const std::string wanted = core_of(folded_device_name(name));
+  const auto is_wanted = [&](std::string_view spelling) { return core_of(folded_device_name(spelling)) == wanted; };
   const auto found = std::find_if(std::begin(devices), std::end(devices),
                                   [&](const KnownDevice& device) { return any_spelling(device, is_wanted); });
   return found == std::end(devices) ? nullptr : found;

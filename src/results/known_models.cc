@@ -51,7 +51,7 @@ constexpr KnownModel models[] = {
 };
 
 /// Lower case; '_' and ' ' become '-', and "gpt-2" becomes "gpt2".
-std::string folded(std::string_view text) {
+std::string folded_model_name(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -90,10 +90,10 @@ std::span<const KnownModel> known_models() {
 }
 
 const KnownModel* find_known_model(std::string_view name, std::string_view context) {
-  const std::string wanted = folded(name);
+  const std::string wanted = folded_model_name(name);
   const std::string_view family = "cs336";
   const std::string in_family = std::string(family) + "-" + wanted;
-  const bool has_family = folded(context).find(family) != std::string::npos;
+  const bool has_family = folded_model_name(context).find(family) != std::string::npos;
   for (const KnownModel& model : models) {
     if (any_spelling(model, [&](std::string_view spelling) { return spelling == wanted; })) return &model;
     if (has_family && model.name == in_family) return &model;
@@ -102,7 +102,7 @@ const KnownModel* find_known_model(std::string_view name, std::string_view conte
 }
 
 const KnownModel* known_model_named_in(std::string_view text) {
-  const std::string words = folded(text);
+  const std::string words = folded_model_name(text);
   const KnownModel* best = nullptr;
   std::size_t longest = 0;
   bool several = false;

@@ -4,13 +4,10 @@
 namespace assay {
 namespace {
 
-constexpr auto finding = RuleKind::finding;
-constexpr auto table = RuleScope::table;
-
 /// A rule that only printed figures need.
 constexpr Rule of_tables(const char* id, Severity severity, const char* evidence, const char* states,
                          const char* remedy, void (*check)(const PublishedTable&, Complaints&)) {
-  return {id, finding, ' ', table, evidence, states, nullptr, severity, remedy, check};
+  return {id, RuleKind::finding, ' ', RuleScope::table, evidence, states, nullptr, severity, remedy, check};
 }
 
 constexpr Rule published[] = {

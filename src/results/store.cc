@@ -261,4 +261,8 @@ std::vector<StoredRun> Store::runs_of(std::span<const StoredRecord> records) con
   return runs;
 }
 
+bool is_run_number(const std::string& text) {
+  return !text.empty() && text.size() < 18 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 }  // namespace assay

@@ -95,6 +95,8 @@ constexpr std::int64_t store_version = 3;
 void prepare_layout(const Database& database);
 /// Throws a user error for what cannot be read as a store: an empty file, another program's, a newer layout.
 void check_layout(const Database& database);
+/// Whether a text that names a file or a run is the number of a run.
+bool is_run_number(const std::string& text);
 /// The columns of a run but for its id, in the order of StoredRun; blank what an older layout has not.
 std::string run_columns(const Database& database);
 

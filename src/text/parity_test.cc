@@ -8,14 +8,13 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/testing.h"
 #include "text/tokenizer.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path shared = ASSAY_SHARED_DIR;
 
 /// The GGUF that ASSAY_SMOLLM2 names, or the cache holds; empty where there is none.
 fs::path smollm2() {
@@ -30,7 +29,7 @@ fs::path smollm2() {
 /// "@a/b" stands for the content of the file a/b of the shared folder.
 Json resolve(const Json& value) {
   if (!value.is_string()) return value;
-  const fs::path path = shared / value.get<std::string>().substr(1);
+  const fs::path path = shared_folder / value.get<std::string>().substr(1);
   if (path.extension() == ".json") return parse_json(read_file(path), path.string());
   Json lines = Json::array();
   std::ifstream file(path);
@@ -63,8 +62,8 @@ struct VocabularyFolder {
 Tokenizer load(const Json& source) {
   if (source.contains("json")) return from_definition(source["json"]);
   if (source.contains("gguf")) return load_tokenizer(smollm2());
-  if (source.contains("path")) return load_tokenizer(shared / source["path"].get<std::string>());
-  const VocabularyFolder folder(shared / source["vocabulary_text"].get<std::string>(), source["config"]);
+  if (source.contains("path")) return load_tokenizer(shared_folder / source["path"].get<std::string>());
+  const VocabularyFolder folder(shared_folder / source["vocabulary_text"].get<std::string>(), source["config"]);
   return load_tokenizer(folder.path);
 }
 
@@ -72,7 +71,7 @@ Tokenizer load(const Json& source) {
 std::string missing(const Json& source) {
   if (source.contains("gguf")) return smollm2().empty() ? "no SmolLM2 GGUF in the cache or in ASSAY_SMOLLM2" : "";
   const bool self_contained = source.contains("json") && source["json"]["model"]["vocab"].is_object();
-  return self_contained || fs::exists(shared / "models") ? "" : "no folder shared/models";
+  return self_contained || fs::exists(shared_folder / "models") ? "" : "no folder shared/models";
 }
 
 std::vector<fs::path> fixtures() {
@@ -113,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Parity, testing::ValuesIn(fixtures()), name_o
 
 TEST(Tokenizers, ReferenceStringsOfSmolLM2) {
   if (smollm2().empty()) GTEST_SKIP() << "no SmolLM2 GGUF in the cache or in ASSAY_SMOLLM2";
-  if (!fs::exists(shared)) GTEST_SKIP() << "no shared folder";
-  const Json reference = Json::parse(read_file(shared / "models/smollm2-135m/reference.json"));
+  if (!fs::exists(shared_folder)) GTEST_SKIP() << "no shared folder";
+  const Json reference = Json::parse(read_file(shared_folder / "models/smollm2-135m/reference.json"));
   const Tokenizer tokenizer = load_tokenizer(smollm2());
   EXPECT_EQ(tokenizer.vocabulary_size(), 49152);
   EXPECT_EQ(tokenizer.kind(), TokenizerKind::byte_level_bpe);
@@ -123,12 +122,12 @@ TEST(Tokenizers, ReferenceStringsOfSmolLM2) {
       EXPECT_EQ(Json(tokenizer.encode(known["text"].get<std::string>())), known["ids"]) << known["text"];
     }
   }
-  EXPECT_EQ(tokenizer.encode(read_file(shared / "data/wikitext2/test.txt")).size(), 312'144u);
+  EXPECT_EQ(tokenizer.encode(read_file(shared_folder / "data/wikitext2/test.txt")).size(), 312'144u);
 }
 
 TEST(Tokenizers, ReferenceIdsOfGpt2) {
-  if (!fs::exists(shared)) GTEST_SKIP() << "no shared folder";
-  const Tokenizer tokenizer = load_tokenizer(shared / "models/gpt2-tokenizer");
+  if (!fs::exists(shared_folder)) GTEST_SKIP() << "no shared folder";
+  const Tokenizer tokenizer = load_tokenizer(shared_folder / "models/gpt2-tokenizer");
   const std::vector<std::int32_t> expected = {15496, 995, 11, 340, 338, 1160, 2075};
   EXPECT_EQ(tokenizer.encode("Hello world, it's 2026"), expected);
   EXPECT_EQ(tokenizer.vocabulary_size(), 50257);

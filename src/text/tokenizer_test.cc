@@ -15,8 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using Ids = std::vector<std::int32_t>;
 
-const fs::path shared = ASSAY_SHARED_DIR;
-
 Json bpe_file() {
   return Json::parse(R"({"added_tokens": [{"id": 5, "content": "<|x|>", "special": true}],
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
@@ -138,13 +136,13 @@ TEST(Tokenizers, DuplicateLineOfAVocabularyText) {
 }
 
 TEST(Tokenizers, PublishedCountsOfSst2) {
-  if (!fs::exists(shared)) GTEST_SKIP() << "no shared folder";
-  const Tokenizer tokenizer = load_tokenizer(shared / "models/distilbert-sst2-mini");
+  if (!fs::exists(shared_folder)) GTEST_SKIP() << "no shared folder";
+  const Tokenizer tokenizer = load_tokenizer(shared_folder / "models/distilbert-sst2-mini");
   EXPECT_EQ(tokenizer.kind(), TokenizerKind::wordpiece);
   EXPECT_EQ(tokenizer.vocabulary_size(), 30522);
   for (const auto& [name, count] : {std::pair{"train.tsv", 161'526u}, {"dev.tsv", 20'599u}, {"test.tsv", 42'298u}}) {
     std::size_t tokens = 0;
-    for (const std::string& sentence : load_labelled_tsv(shared / "data/sst2" / name).sentences) {
+    for (const std::string& sentence : load_labelled_tsv(shared_folder / "data/sst2" / name).sentences) {
       tokens += tokenizer.encode(sentence).size();
     }
     EXPECT_EQ(tokens, count) << name;
@@ -152,10 +150,10 @@ TEST(Tokenizers, PublishedCountsOfSst2) {
 }
 
 TEST(Tokenizers, DetokenisedDevSetGivesThePaddedOnesIds) {
-  if (!fs::exists(shared)) GTEST_SKIP() << "no shared folder";
-  const Tokenizer tokenizer = load_tokenizer(shared / "models/distilbert-sst2-mini");
-  const LabelledSet set = load_labelled_tsv(shared / "data/sst2/dev_glue_detokenised.tsv");
-  const TokenBatch padded = load_npy_folder(shared / "data/sst2_distilbert_padded");
+  if (!fs::exists(shared_folder)) GTEST_SKIP() << "no shared folder";
+  const Tokenizer tokenizer = load_tokenizer(shared_folder / "models/distilbert-sst2-mini");
+  const LabelledSet set = load_labelled_tsv(shared_folder / "data/sst2/dev_glue_detokenised.tsv");
+  const TokenBatch padded = load_npy_folder(shared_folder / "data/sst2_distilbert_padded");
   ASSERT_EQ(static_cast<std::int64_t>(set.sentences.size()), padded.batch);
   for (std::int64_t row = 0; row < padded.batch; ++row) {
     Ids ids = tokenizer.encode(set.sentences[row]);

@@ -10,12 +10,6 @@
 namespace assay {
 namespace {
 
-std::vector<std::string> output_names(const Program& program) {
-  std::vector<std::string> names;
-  for (const NamedValue& output : program.outputs) names.push_back(output.name);
-  return names;
-}
-
 LossScale::Mode scaling_of(const Precision& row) {
   return scales_loss(row) ? LossScale::Mode::dynamic : LossScale::Mode::fixed_at_one;
 }

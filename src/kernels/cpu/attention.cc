@@ -67,7 +67,7 @@ HWY_EXPORT(attention_items);
 
 namespace {
 
-Prepared prepared_attention(const Call& call, const MachineFacts& facts, const Product& product) {
+Prepared prepared_attention(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
   const char* target = choose_vector_target(facts);
   const auto items = &HWY_DYNAMIC_DISPATCH(attention_items);
   const AttentionWork shape = attention_work(call, product);
@@ -88,7 +88,7 @@ Prepared prepared_attention(const Call& call, const MachineFacts& facts, const P
   return prepared;
 }
 
-Offer offer_attention(const Call& call, const MachineFacts& facts, const Product& product) {
+Offer offer_attention(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
   if (const char* why = unfit_for_attention(call, 3)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 3, facts)) return Declined{why};
   return described(prepared_attention(call, facts, product), call, "fused");

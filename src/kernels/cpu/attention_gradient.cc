@@ -180,7 +180,7 @@ void bind_transposed(GradientWork& work, const Call& call, const Memory& memory)
   work.dk.to = sink_rows(call, memory, 0);
 }
 
-Prepared prepared_plan(const Call& call, Plan plan, const Product& product, const char* target, Bind bind) {
+Prepared prepared_plan(const Call& call, Plan plan, const AttentionProduct& product, const char* target, Bind bind) {
   plan.shape = gradient_work(call, product, plan.matmuls);
   plan.slices = &HWY_DYNAMIC_DISPATCH(slices);
   plan.shape.dk.factor = static_cast<float>(call.attributes.scale);
@@ -195,7 +195,7 @@ Prepared prepared_plan(const Call& call, Plan plan, const Product& product, cons
   return prepared;
 }
 
-Offer offer_gradient(const Call& call, const MachineFacts& facts, const Product& product) {
+Offer offer_gradient(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
   if (const char* why = unfit_for_attention(call, 4)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 4, facts)) return Declined{why};
   const char* target = choose_vector_target(facts);
@@ -203,7 +203,7 @@ Offer offer_gradient(const Call& call, const MachineFacts& facts, const Product&
   return described(prepared_plan(call, plan, product, target, bind_gradient), call, "fused, probabilities again");
 }
 
-Offer offer_transposed(const Call& call, const MachineFacts& facts, const Product& product) {
+Offer offer_transposed(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
   if (const char* why = unfit_for_vectors(call)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 2, facts)) return Declined{why};
   const char* target = choose_vector_target(facts);

@@ -14,7 +14,7 @@ std::int64_t slices_of(const GradientWork& work, std::int64_t matmuls, int threa
 
 }  // namespace
 
-GradientWork gradient_work(const Call& call, const Product& product, std::int64_t matmuls) {
+GradientWork gradient_work(const Call& call, const AttentionProduct& product, std::int64_t matmuls) {
   GradientWork work;
   work.scores = attention_work(call, product);
   work.products = work.scores;

@@ -35,6 +35,6 @@ struct GradientWork {
 };
 
 /// Of a call whose second input is (B, T, heads * head_dim), without its memory; `matmuls` are made of each head.
-GradientWork gradient_work(const Call& call, const Product& product, std::int64_t matmuls);
+GradientWork gradient_work(const Call& call, const AttentionProduct& product, std::int64_t matmuls);
 
 }  // namespace assay::cpu

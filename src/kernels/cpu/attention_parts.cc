@@ -114,7 +114,8 @@ namespace {
 using Items = void (*)(const AttentionWork& work, std::int64_t begin, std::int64_t end, std::byte* scratch);
 
 /// One of the two products over the items of the work; `choose` gives its code once the instruction set is chosen.
-Prepared prepared_product(const Call& call, const MachineFacts& facts, const Product& product, Items (*choose)()) {
+Prepared prepared_product(const Call& call, const MachineFacts& facts, const AttentionProduct& product,
+                          Items (*choose)()) {
   const char* target = choose_vector_target(facts);
   const Items items = choose();
   const AttentionWork shape = attention_work(call, product);
@@ -141,7 +142,7 @@ Items choose_context() {
   return &HWY_DYNAMIC_DISPATCH(context_items);
 }
 
-Offer offer_product(const Call& call, const MachineFacts& facts, const Product& product, Items (*choose)()) {
+Offer offer_product(const Call& call, const MachineFacts& facts, const AttentionProduct& product, Items (*choose)()) {
   if (const char* why = unfit_for_vectors(call)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 2, facts)) return Declined{why};
   return described(prepared_product(call, facts, product, choose), call, "packed heads");

@@ -55,7 +55,7 @@ inline const std::byte* panel_of(const GradientWork& work, std::byte* matrix, st
 /// sums += x^T m, for the `rows` queries x in work.transposed and the matrix m (panels of keys, query_block, 32).
 inline void add_to_sums(const GradientWork& work, const KeySums& sums, std::int64_t rows, const RealKeys& keys,
                         std::byte* matrix, std::byte* scratch) {
-  const Product& product = work.scores.product;
+  const AttentionProduct& product = work.scores.product;
   for (std::int64_t first = keys.begin / panel * panel; first < keys.end; first += panel) {
     multiply_block(product,
                    {.a = scratch + work.transposed,

@@ -65,7 +65,7 @@ inline void multiply_vectors_f32(const micro::Block& block, int rows) {
 }
 
 /// c (rows, 32) = a (rows, groups) times a panel, any number of rows.
-inline void multiply_block(const Product& product, micro::Block block, std::int64_t rows) {
+inline void multiply_block(const AttentionProduct& product, micro::Block block, std::int64_t rows) {
   if (product.multiply == nullptr) return multiply_vectors_f32(block, static_cast<int>(rows));
   const std::int64_t step = product.rows_at_once;
   for (std::int64_t row = 0; row < rows; row += step) {
@@ -78,7 +78,7 @@ inline void multiply_block(const Product& product, micro::Block block, std::int6
 // ---- Rows of a head in the operand's dtype, and panels of them.
 
 /// `width` elements in the product's dtype, padded with zeros to whole groups.
-HWY_INLINE void load_row(const Product& product, Source from, std::int64_t width, std::byte* to) {
+HWY_INLINE void load_row(const AttentionProduct& product, Source from, std::int64_t width, std::byte* to) {
   const bool bf16_operand = product.operand == DType::bf16;
   if (bf16_operand && width % 2 != 0) std::memset(to + width * 2, 0, 2);
   if (from.dtype == product.operand) {

@@ -9,7 +9,7 @@
 namespace assay::cpu {
 namespace {
 
-AttentionScratch attention_scratch(const Product& product, std::int64_t seq, std::int64_t head_dim) {
+AttentionScratch attention_scratch(const AttentionProduct& product, std::int64_t seq, std::int64_t head_dim) {
   const std::int64_t keys = round_up(seq, panel);
   const std::int64_t dims = round_up(head_dim, panel);
   const std::int64_t row_bytes = product.groups(head_dim) * group_bytes;
@@ -29,7 +29,7 @@ AttentionScratch attention_scratch(const Product& product, std::int64_t seq, std
 
 }  // namespace
 
-AttentionWork attention_work(const Call& call, const Product& product) {
+AttentionWork attention_work(const Call& call, const AttentionProduct& product) {
   AttentionWork work;
   work.attributes = call.attributes;
   work.batch = call.in(1).shape[0];
@@ -39,7 +39,7 @@ AttentionWork attention_work(const Call& call, const Product& product) {
   return work;
 }
 
-Product f32_products(const MachineFacts& facts) {
+AttentionProduct f32_products(const MachineFacts& facts) {
   if (!facts.isa.avx512) return {};
   return {micro::multiply_f32, DType::f32, micro::vector_rows};
 }
@@ -51,7 +51,8 @@ const char* unfit_for_attention(const Call& call, std::size_t mask) {
   return nullptr;
 }
 
-const char* unfit_for_product(const Product& product, const Call& call, std::size_t inputs, const MachineFacts& facts) {
+const char* unfit_for_product(const AttentionProduct& product, const Call& call, std::size_t inputs,
+                              const MachineFacts& facts) {
   if (product.operand == DType::f32) return nullptr;
   for (std::size_t i = 0; i < inputs; ++i) {
     if (call.in(i).dtype != DType::bf16) return "its inputs are not all bf16";

@@ -17,7 +17,7 @@ constexpr std::int64_t panel = micro::panel_width;
 constexpr std::int64_t group_bytes = 4;  ///< Of K in a panel: one f32 or two bf16.
 
 /// How the products of a call are made.
-struct Product {
+struct AttentionProduct {
   micro::Multiply multiply = nullptr;  ///< null: the vector code of the chosen instruction set
   DType operand = DType::f32;          ///< f32 or bf16
   std::int64_t rows_at_once = query_block;
@@ -57,7 +57,7 @@ struct AttentionWork {
   Attributes attributes;
   std::int64_t batch = 0;
   std::int64_t seq = 0;
-  Product product;
+  AttentionProduct product;
   AttentionScratch scratch;
   SourceRows q, k, v;
   SinkRows y;
@@ -70,7 +70,7 @@ struct AttentionWork {
   std::int64_t steps(std::int64_t matmuls) const { return matmuls * query_block * seq * attributes.head_dim / 16; }
 };
 /// Of a call whose second input is (B, T, kv_heads * head_dim), without its memory.
-AttentionWork attention_work(const Call& call, const Product& product);
+AttentionWork attention_work(const Call& call, const AttentionProduct& product);
 
 /// Where an item of the work lies: items count query blocks first, then the heads of a group, then key heads and
 /// batches.
@@ -88,13 +88,14 @@ struct AttentionItem {
 };
 
 /// Products in f32, by the micro-kernel where the machine can run it.
-Product f32_products(const MachineFacts& facts);
-constexpr Product bf16_dot_products = {micro::multiply_bf16, DType::bf16, micro::vector_rows};
-constexpr Product bf16_tiles = {micro::multiply_bf16_tiles, DType::bf16};
+AttentionProduct f32_products(const MachineFacts& facts);
+constexpr AttentionProduct bf16_dot_products = {micro::multiply_bf16, DType::bf16, micro::vector_rows};
+constexpr AttentionProduct bf16_tiles = {micro::multiply_bf16_tiles, DType::bf16};
 /// `mask`: the place of the mask among the inputs.
 const char* unfit_for_attention(const Call& call, std::size_t mask);
 /// Why that product cannot or should not multiply the first `inputs` inputs; null where it can.
-const char* unfit_for_product(const Product& product, const Call& call, std::size_t inputs, const MachineFacts& facts);
+const char* unfit_for_product(const AttentionProduct& product, const Call& call, std::size_t inputs,
+                              const MachineFacts& facts);
 /// Says of a prepared kernel what its products are made of, and what that is worth. `what`: "fused", "scores".
 Prepared described(Prepared prepared, const Call& call, const char* what);
 

@@ -10,8 +10,6 @@
 namespace assay::cpu {
 namespace {
 
-constexpr std::int64_t sum_row_bytes = micro::panel_width * 4;
-
 void wait_for_all(int threads) {
   if (threads <= 1) return;
 #pragma omp barrier

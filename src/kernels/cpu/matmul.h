@@ -5,6 +5,9 @@
 
 namespace assay::cpu {
 
+/// Of a row of a panel of sums, f32 or s32.
+constexpr std::int64_t sum_row_bytes = micro::panel_width * 4;
+
 /// A way to multiply that is ours: what the inner loop reads, and how the stored weight becomes that.
 struct MatmulCode {
   const char* description;

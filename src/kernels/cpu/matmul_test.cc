@@ -19,12 +19,6 @@ namespace {
 using testing::LinearCase;
 using testing::LinearProblem;
 
-template <typename Tiles>
-void multiply_simulated(const micro::Block& block, int rows) {
-  Tiles tiles;
-  micro::multiply_with_tiles(tiles, block, rows);
-}
-
 /// 32 f16, each operation rounded once, as the vector registers of AVX512-FP16 do it.
 struct SimulatedF16 {
   struct Vector {
@@ -116,7 +110,7 @@ LinearCase case_of(const Size& size, DType x, DType weight, DType y) {
 
 TEST(Tiles, Bf16ProductsAgreeWithTheLoops) {
   MatmulCode code = codes::bf16_tiles();
-  code.multiply = multiply_simulated<micro::SimulatedBf16Tiles>;
+  code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::bf16, DType::bf16, DType::f32);
     expect_close(c, reference(c), run_code(c, code), 2e-6);
@@ -125,7 +119,7 @@ TEST(Tiles, Bf16ProductsAgreeWithTheLoops) {
 
 TEST(Tiles, S8ProductsAgreeWithTheLoops) {
   MatmulCode code = codes::s8_tiles();
-  code.multiply = multiply_simulated<micro::SimulatedS8Tiles>;
+  code.multiply = micro::multiply_simulated<micro::SimulatedS8Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::s8, DType::s8, DType::f32);
     expect_close(c, reference(c), run_code(c, code), 2e-6);
@@ -134,7 +128,7 @@ TEST(Tiles, S8ProductsAgreeWithTheLoops) {
 
 TEST(Tiles, WeightOnlyInt8IsWidenedIntoThem) {
   MatmulCode code = codes::bf16_tiles_from_s8();
-  code.multiply = multiply_simulated<micro::SimulatedBf16Tiles>;
+  code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::bf16, DType::s8, DType::f32);
     expect_close(c, reference(c), run_code(c, code), 2e-6);

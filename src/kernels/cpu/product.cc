@@ -10,7 +10,6 @@ namespace assay::cpu {
 namespace {
 
 constexpr std::int64_t item_bytes = 4;  ///< Of a group of K.
-constexpr std::int64_t sum_row_bytes = micro::panel_width * item_bytes;
 
 /// How the product is cut: into tasks of `panels` panels and `rows` rows; each passes through K in chunks of `groups`
 /// groups, and through its rows in strips that are packed together.

@@ -95,12 +95,6 @@ void expect_all_exact(const MatmulCode& code) {
   }
 }
 
-template <typename Tiles>
-void multiply_simulated(const micro::Block& block, int rows) {
-  Tiles tiles;
-  micro::multiply_with_tiles(tiles, block, rows);
-}
-
 TEST(Product, IsExactInF32) {
   const MachineFacts facts = read_machine_facts();
   if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
@@ -116,7 +110,7 @@ TEST(Product, IsExactInBf16DotProducts) {
 
 TEST(Product, IsExactInBf16Tiles) {
   MatmulCode code = codes::bf16_tiles();
-  code.multiply = multiply_simulated<micro::SimulatedBf16Tiles>;
+  code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   expect_all_exact(code);
 }
 

@@ -116,7 +116,7 @@ std::int64_t scratch_floats(const Heads& h) {
   return most_teams * (2 * h.seq + 2 * h.head_dim);
 }
 
-void run(const Call& call, const Memory& memory) {
+void run_attention_gradient(const Call& call, const Memory& memory) {
   const Heads h = heads_of(call, call.in(1).shape[0], call.in(1).shape[1]);
   auto* scratch = reinterpret_cast<float*>(memory.workspace);
   const Tensors t{h,
@@ -141,7 +141,8 @@ Offer prepare_plain_attention_gradient(const Call& call, const MachineFacts&) {
   const Heads h = heads_of(call, call.in(1).shape[0], call.in(1).shape[1]);
   const auto states = static_cast<std::size_t>(h.batches * h.heads * h.seq) * sizeof(RowState);
   return offer_product(
-      "a team of threads a query, then one a key; f32 sums", [call](const Memory& memory) { run(call, memory); },
+      "a team of threads a query, then one a key; f32 sums",
+      [call](const Memory& memory) { run_attention_gradient(call, memory); },
       static_cast<std::size_t>(scratch_floats(h)) * sizeof(float) + states);
 }
 

@@ -33,6 +33,9 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 /// Teams that a launch runs at once at most; each may have its own part of the workspace.
 constexpr std::int64_t most_teams = 2048;
 
+/// Sums over rows are taken in so many parts at most, which are then added up, always in the same order.
+constexpr std::int64_t most_parts = 128;
+
 /// The threads that work on one row together. Every member of a team calls sum, max and wait alike.
 class Team {
  public:

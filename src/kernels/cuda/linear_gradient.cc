@@ -6,7 +6,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-struct InputGradient {
+struct LinearInputGradient {
   In dy, weight, onto;
   Out dx;
   std::int64_t out;
@@ -36,8 +36,8 @@ struct WeightGradient {
 Offer prepare_plain_linear_input_gradient(const Call& call, const MachineFacts&) {
   return offer_product("a thread an output, f32 sums", [call](const Memory& memory) {
     for_matrix(call.in(0).rows(), call.in(1).shape[1],
-               InputGradient{input(call, memory, 0), input(call, memory, 1), input(call, memory, 2),
-                             output(call, memory, 0), call.in(1).shape[0], call.attributes.operand});
+               LinearInputGradient{input(call, memory, 0), input(call, memory, 1), input(call, memory, 2),
+                                   output(call, memory, 0), call.in(1).shape[0], call.attributes.operand});
   });
 }
 

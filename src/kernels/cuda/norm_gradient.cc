@@ -34,7 +34,7 @@ struct RowStatistics {
   }
 };
 
-struct InputGradient {
+struct NormInputGradient {
   In dy, x, gain, onto;
   Out dx;
   const Statistics* of_row;
@@ -63,7 +63,7 @@ struct InputGradient {
 };
 
 /// Sums over a part of the rows; a second pass adds the parts up, always in the same order.
-struct PartialSums {
+struct NormPartialSums {
   In dy, x;
   const Statistics* of_row;
   float* partial;  ///< (parts, 2, width)
@@ -82,7 +82,7 @@ struct PartialSums {
   }
 };
 
-struct TotalSums {
+struct NormTotalSums {
   const float* partial;
   Out dgain, dbias;
   std::int64_t width, parts;
@@ -99,9 +99,7 @@ struct TotalSums {
   }
 };
 
-constexpr std::int64_t most_parts = 128;
-
-void run(const Call& call, const Memory& memory) {
+void run_norm_gradient(const Call& call, const Memory& memory) {
   const std::int64_t rows = call.in(1).rows();
   const std::int64_t width = call.in(1).width();
   const std::int64_t parts = rows < most_parts ? rows : most_parts;
@@ -111,11 +109,11 @@ void run(const Call& call, const Memory& memory) {
   auto* partial = reinterpret_cast<float*>(memory.workspace);
   auto* of_row = reinterpret_cast<Statistics*>(partial + 2 * most_parts * width);
   for_rows(rows, width, RowStatistics{x, of_row, width, static_cast<float>(call.attributes.epsilon), centred});
-  for_matrix(parts, width, PartialSums{dy, x, of_row, partial, rows, width, parts});
-  for_elements(width, TotalSums{partial, output(call, memory, 1), output(call, memory, 2), width, parts});
+  for_matrix(parts, width, NormPartialSums{dy, x, of_row, partial, rows, width, parts});
+  for_elements(width, NormTotalSums{partial, output(call, memory, 1), output(call, memory, 2), width, parts});
   for_rows(rows, width,
-           InputGradient{dy, x, input(call, memory, 2), input(call, memory, 3), output(call, memory, 0), of_row, width,
-                         centred});
+           NormInputGradient{dy, x, input(call, memory, 2), input(call, memory, 3), output(call, memory, 0), of_row,
+                             width, centred});
 }
 
 }  // namespace
@@ -124,7 +122,8 @@ Offer prepare_norm_gradient(const Call& call, const MachineFacts&) {
   const auto rows = static_cast<std::size_t>(call.in(1).rows());
   const auto width = static_cast<std::size_t>(call.in(1).width());
   return offer(
-      "a team of threads a row; parameters in two passes", [call](const Memory& memory) { run(call, memory); },
+      "a team of threads a row; parameters in two passes",
+      [call](const Memory& memory) { run_norm_gradient(call, memory); },
       2 * most_parts * width * sizeof(float) + rows * sizeof(Statistics));
 }
 

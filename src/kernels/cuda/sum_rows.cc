@@ -5,9 +5,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-constexpr std::int64_t most_parts = 128;
-
-struct PartialSums {
+struct RowPartialSums {
   In dy;
   float* partial;  ///< (parts, width)
   std::int64_t rows, width, parts;
@@ -19,7 +17,7 @@ struct PartialSums {
   }
 };
 
-struct TotalSums {
+struct RowTotalSums {
   const float* partial;
   Out sums;
   std::int64_t width, parts;
@@ -39,8 +37,8 @@ Offer prepare_sum_rows(const Call& call, const MachineFacts&) {
     const std::int64_t width = call.in(0).width();
     const std::int64_t parts = rows < most_parts ? rows : most_parts;
     auto* partial = reinterpret_cast<float*>(memory.workspace);
-    for_matrix(parts, width, PartialSums{input(call, memory, 0), partial, rows, width, parts});
-    for_elements(width, TotalSums{partial, output(call, memory, 0), width, parts});
+    for_matrix(parts, width, RowPartialSums{input(call, memory, 0), partial, rows, width, parts});
+    for_elements(width, RowTotalSums{partial, output(call, memory, 0), width, parts});
   };
   return offer("two passes, always in the same order", run,
                most_parts * static_cast<std::size_t>(call.in(0).width()) * sizeof(float));

@@ -12,10 +12,10 @@
 namespace assay {
 namespace {
 
-constexpr double width = 720;
+constexpr double strip_width = 720;
 constexpr double row_height = 30;
-constexpr double top = 10;
-constexpr double bottom = 40;
+constexpr double strip_top = 10;
+constexpr double strip_bottom = 40;
 
 std::vector<const Record*> sampled(const ReportSubject& subject) {
   std::vector<const Record*> rows;
@@ -45,8 +45,8 @@ class DistributionChart {
       : subject_(subject),
         rows_(sampled(subject)),
         most_points_(most_points),
-        bottom_(top + row_height * static_cast<double>(rows_.size())),
-        drawing_(width, bottom_ + bottom) {
+        bottom_(strip_top + row_height * static_cast<double>(rows_.size())),
+        drawing_(strip_width, bottom_ + strip_bottom) {
     for (const Record* row : rows_) gutter_ = std::max(gutter_, text_width(label(*row)) + 12);
     gutter_ = std::min(gutter_, 210.0);
     choose_axis();
@@ -54,7 +54,7 @@ class DistributionChart {
 
   std::string draw() {
     draw_axis();
-    double y = top + row_height / 2;
+    double y = strip_top + row_height / 2;
     for (const Record* row : rows_) {
       draw_row(*row, y);
       y += row_height;
@@ -85,17 +85,17 @@ class DistributionChart {
       high = std::max(high, percent(*row, quantile(row->raw_ms, 0.97)));
     }
     const double margin = std::max(0.05 * (high - low), 0.05);
-    axis_ = make_axis(ScaleKind::linear, {low - margin, high + margin, gutter_, width - 14, 8});
+    axis_ = make_axis(ScaleKind::linear, {low - margin, high + margin, gutter_, strip_width - 14, 8});
   }
 
   void draw_axis() {
     for (const double tick : axis_.ticks) {
-      drawing_.line(axis_.at(tick), top, axis_.at(tick), bottom_, tick == 0 ? "ref" : "grid");
+      drawing_.line(axis_.at(tick), strip_top, axis_.at(tick), bottom_, tick == 0 ? "ref" : "grid");
       drawing_.text(axis_.at(tick), bottom_ + 15, Anchor::middle,
                     tick == 0 ? "0" : fmt::format("{}{}", tick > 0 ? "+" : "\u2212", plain_number(std::abs(tick))),
                     "tick");
     }
-    drawing_.text((gutter_ + width) / 2, bottom_ + 32, Anchor::middle, "% from the row's median");
+    drawing_.text((gutter_ + strip_width) / 2, bottom_ + 32, Anchor::middle, "% from the row's median");
   }
 
   void draw_row(const Record& row, double y) {
@@ -103,13 +103,13 @@ class DistributionChart {
                   row.precision == row.baseline ? "strong" : "");
     if (row.ci_low_ms && row.ci_high_ms) {
       const double from = std::max(axis_.at(percent(row, *row.ci_low_ms)), gutter_);
-      const double to = std::min(axis_.at(percent(row, *row.ci_high_ms)), width - 14);
+      const double to = std::min(axis_.at(percent(row, *row.ci_high_ms)), strip_width - 14);
       drawing_.rectangle(from, y - 11, std::max(to - from, 1.0), 22, "band");
     }
     draw_points(row, y);
     const double from = axis_.at(percent(row, quantile(row.raw_ms, 0.25)));
     const double to = axis_.at(percent(row, quantile(row.raw_ms, 0.75)));
-    drawing_.line(std::max(from, gutter_), y, std::min(to, width - 14), y, "whisker");
+    drawing_.line(std::max(from, gutter_), y, std::min(to, strip_width - 14), y, "whisker");
     description_ += fmt::format("{}{}: {} samples, median {} ms, from {} to {} ms", description_.empty() ? "" : "; ",
                                 row.precision, row.raw_ms.size(), format_significant(*row.median_ms),
                                 format_significant(*std::min_element(row.raw_ms.begin(), row.raw_ms.end())),

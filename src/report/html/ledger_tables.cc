@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 /// Operations that ran alike.
-struct Group {
+struct OperatedGroup {
   const LedgerRow* row = nullptr;
   int count = 0;
   double flops = 0;
@@ -19,17 +19,16 @@ struct Group {
   double ms = 0;
 };
 
-bool is_alike(const LedgerRow& a, const LedgerRow& b) {
-  return a.operation == b.operation && a.role == b.role && a.kernel == b.kernel && a.operand == b.operand &&
-         a.accumulator == b.accumulator && a.stored == b.stored && a.verdict == b.verdict && a.evidence == b.evidence &&
-         a.device == b.device;
+bool is_one_group(const LedgerRow& a, const LedgerRow& b) {
+  return ran_alike(a, b) && a.role == b.role && a.stored == b.stored;
 }
 
-std::vector<Group> groups_of(const Record& record) {
-  std::vector<Group> groups;
+std::vector<OperatedGroup> groups_of(const Record& record) {
+  std::vector<OperatedGroup> groups;
   for (const Operated& one : operations_of(record)) {
-    auto known = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return is_alike(*g.row, *one.row); });
-    if (known == groups.end()) known = groups.insert(groups.end(), Group{one.row, 0, 0, 0, 0});
+    auto known = std::find_if(groups.begin(), groups.end(),
+                              [&](const OperatedGroup& g) { return is_one_group(*g.row, *one.row); });
+    if (known == groups.end()) known = groups.insert(groups.end(), OperatedGroup{one.row, 0, 0, 0, 0});
     ++known->count;
     known->flops += one.row->flops;
     known->bytes += one.bytes;
@@ -38,12 +37,12 @@ std::vector<Group> groups_of(const Record& record) {
   return groups;
 }
 
-TableCell figure(double value) {
+TableCell figure_cell(double value) {
   if (value <= 0) return {"-", "0", true};
   return {format_significant(value), fmt::format("{}", value), true};
 }
 
-std::vector<TableCell> row_of(const Group& group) {
+std::vector<TableCell> row_of(const OperatedGroup& group) {
   const LedgerRow& row = *group.row;
   return {{row.operation},
           {row.role},
@@ -55,9 +54,9 @@ std::vector<TableCell> row_of(const Group& group) {
           {row.kernel},
           {row.evidence},
           {row.device},
-          figure(group.flops / 1e9),
-          figure(group.bytes / 1e6),
-          figure(group.ms)};
+          figure_cell(group.flops / 1e9),
+          figure_cell(group.bytes / 1e6),
+          figure_cell(group.ms)};
 }
 
 PageTable ledger_table(const ReportSubject& subject, const Record& record, std::size_t number) {
@@ -66,7 +65,7 @@ PageTable ledger_table(const ReportSubject& subject, const Record& record, std::
                   {"operation", "role", "count", "stored", "operand", "accumulator", "verdict", "kernel", "evidence",
                    "device", "GFLOP", "MB", "ms"},
                   {}};
-  for (const Group& group : groups_of(record)) table.rows.push_back(row_of(group));
+  for (const OperatedGroup& group : groups_of(record)) table.rows.push_back(row_of(group));
   return table;
 }
 

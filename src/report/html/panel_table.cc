@@ -17,28 +17,28 @@ std::string quality_text(double value) {
   return value < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.3g}", value);
 }
 
-std::optional<FigurePoint> latency(const Record& r) {
+std::optional<FigurePoint> latency_point(const Record& r) {
   if (!r.median_ms) return std::nullopt;
   return FigurePoint{*r.median_ms, r.ci_low_ms, r.ci_high_ms};
 }
 
-std::optional<FigurePoint> speedup(const Record& r) {
+std::optional<FigurePoint> speedup_point(const Record& r) {
   if (!r.speedup) return std::nullopt;
   return FigurePoint{*r.speedup, r.speedup_low, r.speedup_high};
 }
 
-std::optional<FigurePoint> energy(const Record& r) {
+std::optional<FigurePoint> energy_point(const Record& r) {
   if (!r.energy_j) return std::nullopt;
   return FigurePoint{*r.energy_j};
 }
 
-std::optional<FigurePoint> throughput(const Record& r) {
+std::optional<FigurePoint> throughput_point(const Record& r) {
   if (!r.tokens_per_s) return std::nullopt;
   return FigurePoint{*r.tokens_per_s};
 }
 
 /// The interval is that of the change from the baseline, on the same data.
-std::optional<FigurePoint> quality(const Record& r) {
+std::optional<FigurePoint> quality_point(const Record& r) {
   if (r.perplexity) {
     FigurePoint point{*r.perplexity};
     if (r.delta_log_perplexity && r.delta_log_perplexity_low && r.delta_log_perplexity_high) {
@@ -56,7 +56,7 @@ std::optional<FigurePoint> quality(const Record& r) {
   return point;
 }
 
-std::optional<FigurePoint> model_size(const Record& r) {
+std::optional<FigurePoint> model_size_point(const Record& r) {
   if (!r.model_bytes) return std::nullopt;
   return FigurePoint{static_cast<double>(*r.model_bytes) / 1e6};
 }
@@ -80,19 +80,19 @@ std::string quality_unit(std::span<const ReportSubject> group) {
 }
 
 constexpr FigurePanel panels[] = {
-    {"Latency", "ms", "lower is better", "bars: median; whiskers: its 95 % interval", FigureForm::bars, latency,
+    {"Latency", "ms", "lower is better", "bars: median; whiskers: its 95 % interval", FigureForm::bars, latency_point,
      no_median},
     {"Speed-up", "x", "higher is better",
      "bars: median over rounds against the baseline; whiskers: its 95 % interval; line: the baseline", FigureForm::bars,
-     speedup, no_speedup, ratio_text, 1.0},
-    {"Energy per sample", "J", "lower is better", "bars: gross energy of one sequence", FigureForm::bars, energy,
+     speedup_point, no_speedup, ratio_text, 1.0},
+    {"Energy per sample", "J", "lower is better", "bars: gross energy of one sequence", FigureForm::bars, energy_point,
      [](const Record& r) { return r.energy_status; }},
-    {"Throughput", "tokens/s", "higher is better", "bars: mean over all windows", FigureForm::bars, throughput,
+    {"Throughput", "tokens/s", "higher is better", "bars: mean over all windows", FigureForm::bars, throughput_point,
      no_median},
     {"Quality", "", "", "points; whiskers: 95 % interval of the change from the baseline on the same data",
-     FigureForm::points, quality, [](const Record& r) { return r.quality_status; }, quality_text},
+     FigureForm::points, quality_point, [](const Record& r) { return r.quality_status; }, quality_text},
     {"Model size", "MB", "lower is better", "bars: parameters as stored in memory, 10⁶ bytes", FigureForm::bars,
-     model_size, no_median},
+     model_size_point, no_median},
 };
 
 }  // namespace

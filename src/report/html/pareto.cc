@@ -13,12 +13,8 @@
 namespace assay {
 namespace {
 
-constexpr double width = 460;
-constexpr double height = 300;
-constexpr double left = 62;
-constexpr double right = 14;
-constexpr double top = 12;
-constexpr double bottom = 48;
+constexpr ChartFrame pareto_frame = {
+    .width = 460, .height = 300, .left_margin = 62, .right_margin = 14, .top_margin = 12, .bottom_margin = 48};
 
 /// How a chart reads a record.
 struct Costs {
@@ -59,28 +55,32 @@ std::vector<Tradeoff> tradeoffs_of(const ReportSubject& subject, const Costs& wh
 Axis cost_axis(const std::vector<Tradeoff>& all) {
   const auto [low, high] =
       std::minmax_element(all.begin(), all.end(), [](const Tradeoff& a, const Tradeoff& b) { return a.cost < b.cost; });
-  return make_axis(ScaleKind::logarithmic, {low->cost / 1.25, high->cost * 1.25, left, width - right, 6});
+  return make_axis(ScaleKind::logarithmic,
+                   {low->cost / 1.25, high->cost * 1.25, pareto_frame.left(), pareto_frame.right(), 6});
 }
 
 Axis gain_axis(const std::vector<Tradeoff>& all) {
   const auto [low, high] =
       std::minmax_element(all.begin(), all.end(), [](const Tradeoff& a, const Tradeoff& b) { return a.gain < b.gain; });
   const double margin = std::max({(high->gain - low->gain) * 0.12, std::abs(high->gain) * 1e-4, 1e-9});
-  return make_axis(ScaleKind::linear, {low->gain - margin, high->gain + margin, height - bottom, top, 5});
+  return make_axis(ScaleKind::linear,
+                   {low->gain - margin, high->gain + margin, pareto_frame.bottom(), pareto_frame.top(), 5});
 }
 
 void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const char* x_title, const std::string& y_title) {
   for (const double tick : x.ticks) {
-    drawing.line(x.at(tick), top, x.at(tick), height - bottom, "grid");
-    drawing.text(x.at(tick), height - bottom + 15, Anchor::middle, plain_number(tick), "tick");
+    drawing.line(x.at(tick), pareto_frame.top(), x.at(tick), pareto_frame.bottom(), "grid");
+    drawing.text(x.at(tick), pareto_frame.bottom() + 15, Anchor::middle, plain_number(tick), "tick");
   }
   for (const double tick : y.ticks) {
-    drawing.line(left, y.at(tick), width - right, y.at(tick), "grid");
-    drawing.text(left - 6, y.at(tick) + 4, Anchor::end, plain_number(std::abs(tick)), "tick");
+    drawing.line(pareto_frame.left(), y.at(tick), pareto_frame.right(), y.at(tick), "grid");
+    drawing.text(pareto_frame.left() - 6, y.at(tick) + 4, Anchor::end, plain_number(std::abs(tick)), "tick");
   }
-  drawing.path(fmt::format("M{0} {1}V{2}H{3}", left, top, height - bottom, width - right), "axis");
-  drawing.text((left + width - right) / 2, height - 8, Anchor::middle, x_title);
-  drawing.vertical_text(14, (top + height - bottom) / 2, y_title);
+  drawing.path(fmt::format("M{0} {1}V{2}H{3}", pareto_frame.left(), pareto_frame.top(), pareto_frame.bottom(),
+                           pareto_frame.right()),
+               "axis");
+  drawing.text(pareto_frame.middle_x(), pareto_frame.height - 8, Anchor::middle, x_title);
+  drawing.vertical_text(14, pareto_frame.middle_y(), y_title);
 }
 
 /// Steps: what the front costs for at least that gain.
@@ -95,14 +95,14 @@ void draw_front(Drawing& drawing, const std::vector<Tradeoff>& all, const Axis& 
 }
 
 std::string chart(const ReportSubject& subject, const Costs& which, const std::vector<Tradeoff>& all) {
-  Drawing drawing(width, height);
+  Drawing drawing(pareto_frame.width, pareto_frame.height);
   const Axis x = cost_axis(all);
   const Axis y = gain_axis(all);
   const bool perplexity = is_perplexity(subject);
   draw_axes(drawing, x, y, which.axis, perplexity ? "perplexity (up is better)" : "accuracy, % (up is better)");
   draw_front(drawing, all, x, y);
   const std::vector<std::size_t> front = pareto_front(all);
-  Labels labels(left + 2, top, width - 2, height - bottom);
+  Labels labels(pareto_frame.left() + 2, pareto_frame.top(), pareto_frame.width - 2, pareto_frame.bottom());
   std::string description;
   for (const Tradeoff& one : all) labels.add_point(x.at(one.cost), y.at(one.gain));
   for (std::size_t i = 0; i < all.size(); ++i) {

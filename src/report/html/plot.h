@@ -21,6 +21,23 @@ struct Axis {
   double at(double value) const;
 };
 
+/// A drawing, and the part of it that the axes enclose.
+struct ChartFrame {
+  double width = 0;
+  double height = 0;
+  double left_margin = 0;
+  double right_margin = 0;
+  double top_margin = 0;
+  double bottom_margin = 0;
+
+  constexpr double left() const { return left_margin; }
+  constexpr double right() const { return width - right_margin; }
+  constexpr double top() const { return top_margin; }
+  constexpr double bottom() const { return height - bottom_margin; }
+  constexpr double middle_x() const { return (left() + right()) / 2; }
+  constexpr double middle_y() const { return (top() + bottom()) / 2; }
+};
+
 /// What an axis has to show, and where it lies.
 struct AxisSpan {
   double low = 0;

@@ -14,12 +14,8 @@
 namespace assay {
 namespace {
 
-constexpr double width = 460;
-constexpr double height = 310;
-constexpr double left = 62;
-constexpr double right = 14;
-constexpr double top = 14;
-constexpr double bottom = 48;
+constexpr ChartFrame roofline_frame = {
+    .width = 460, .height = 310, .left_margin = 62, .right_margin = 14, .top_margin = 14, .bottom_margin = 48};
 
 /// Operations that do the same work.
 struct Work {
@@ -63,7 +59,11 @@ bool is_timed(const std::vector<Work>& works) {
 class RooflineChart {
  public:
   RooflineChart(const Record& record, std::vector<Work> works, Roof roof)
-      : record_(record), works_(std::move(works)), roof_(roof), drawing_(width, height), timed_(is_timed(works_)) {
+      : record_(record),
+        works_(std::move(works)),
+        roof_(roof),
+        drawing_(roofline_frame.width, roofline_frame.height),
+        timed_(is_timed(works_)) {
     for (Work& work : works_) {
       work.gflops = timed_ ? work.row->flops * work.count / work.ms / 1e6 : roof_.bound(work.intensity);
     }
@@ -99,22 +99,24 @@ class RooflineChart {
       low_y = std::min(low_y, work.gflops);
       high_y = std::max(high_y, work.gflops);
     }
-    x_ = make_axis(ScaleKind::logarithmic, {low_x / 2, high_x * 3, left, width - right, 6});
-    y_ = make_axis(ScaleKind::logarithmic, {low_y / 2, high_y * 2, height - bottom, top, 6});
+    x_ = make_axis(ScaleKind::logarithmic, {low_x / 2, high_x * 3, roofline_frame.left(), roofline_frame.right(), 6});
+    y_ = make_axis(ScaleKind::logarithmic, {low_y / 2, high_y * 2, roofline_frame.bottom(), roofline_frame.top(), 6});
   }
 
   void draw_axes() {
     for (const double tick : x_.ticks) {
-      drawing_.line(x_.at(tick), top, x_.at(tick), height - bottom, "grid");
-      drawing_.text(x_.at(tick), height - bottom + 15, Anchor::middle, plain_number(tick), "tick");
+      drawing_.line(x_.at(tick), roofline_frame.top(), x_.at(tick), roofline_frame.bottom(), "grid");
+      drawing_.text(x_.at(tick), roofline_frame.bottom() + 15, Anchor::middle, plain_number(tick), "tick");
     }
     for (const double tick : y_.ticks) {
-      drawing_.line(left, y_.at(tick), width - right, y_.at(tick), "grid");
-      drawing_.text(left - 6, y_.at(tick) + 4, Anchor::end, plain_number(tick), "tick");
+      drawing_.line(roofline_frame.left(), y_.at(tick), roofline_frame.right(), y_.at(tick), "grid");
+      drawing_.text(roofline_frame.left() - 6, y_.at(tick) + 4, Anchor::end, plain_number(tick), "tick");
     }
-    drawing_.path(fmt::format("M{0} {1}V{2}H{3}", left, top, height - bottom, width - right), "axis");
-    drawing_.text((left + width - right) / 2, height - 8, Anchor::middle, "arithmetic intensity, FLOP/B");
-    drawing_.vertical_text(14, (top + height - bottom) / 2, "GFLOP/s");
+    drawing_.path(fmt::format("M{0} {1}V{2}H{3}", roofline_frame.left(), roofline_frame.top(), roofline_frame.bottom(),
+                              roofline_frame.right()),
+                  "axis");
+    drawing_.text(roofline_frame.middle_x(), roofline_frame.height - 8, Anchor::middle, "arithmetic intensity, FLOP/B");
+    drawing_.vertical_text(14, roofline_frame.middle_y(), "GFLOP/s");
   }
 
   void draw_roof() {
@@ -122,12 +124,12 @@ class RooflineChart {
     double start = x_.low;
     if (roof_.bound(start) < y_.low) start = y_.low * 1e9 / roof_.bytes_per_s;
     drawing_.path(fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}H{:.1f}", x_.at(start), y_.at(roof_.bound(start)),
-                              x_.at(ridge), y_.at(roof_.gflops), width - right),
+                              x_.at(ridge), y_.at(roof_.gflops), roofline_frame.right()),
                   "roof");
   }
 
   void draw_works() {
-    Labels labels(left + 2, top, width - 2, height - bottom);
+    Labels labels(roofline_frame.left() + 2, roofline_frame.top(), roofline_frame.width - 2, roofline_frame.bottom());
     for (const Work& work : works_) labels.add_point(x_.at(work.intensity), y_.at(work.gflops));
     std::stable_sort(works_.begin(), works_.end(), [](const Work& a, const Work& b) { return a.ms > b.ms; });
     constexpr std::size_t most_names = 8;

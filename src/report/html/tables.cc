@@ -37,13 +37,6 @@ std::optional<double> leading_number(const std::string& text) {
   return *end == 'k' ? value * 1e3 : *end == 'M' ? value * 1e6 : value;
 }
 
-std::string one_line(const char* title) {
-  std::string text = title;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (const auto hyphen = text.find("- "); hyphen != std::string::npos) text.erase(hyphen, 2);
-  return text.front() == ' ' ? text.substr(1) : text;
-}
-
 TableCell numeric(const std::string& text) {
   const auto number = leading_number(text);
   return {text, number ? fmt::format("{}", *number) : "", true};
@@ -83,12 +76,6 @@ bool is_textual(const PageTable& table, std::size_t column) {
                      [&](const auto& row) { return column < row.size() && !row[column].is_number; });
 }
 
-bool is_short(const Field& field) {
-  return !std::holds_alternative<std::vector<double> Record::*>(field.member) &&
-         !std::holds_alternative<std::vector<LedgerInput> Record::*>(field.member) &&
-         !std::holds_alternative<std::vector<LedgerRow> Record::*>(field.member);
-}
-
 }  // namespace
 
 std::string table_html(const PageTable& table) {
@@ -116,7 +103,7 @@ PageTable page_table(const ReportTable& table, const std::string& id) {
 
 std::string results_html(std::span<const ReportSubject> subjects) {
   PageTable table{"results", "Results: a row for each precision that was measured", {}, {}};
-  for (const Column& column : table_columns()) table.columns.push_back(one_line(column.title));
+  for (const Column& column : table_columns()) table.columns.push_back(column.one_line());
   table.columns.insert(table.columns.begin() + 1, "of");
   for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
     if (record.status == Status::ok) table.rows.push_back(result_row(subject, record));

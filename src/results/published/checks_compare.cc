@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr Quantity durations[] = {Quantity::latency, Quantity::forward, Quantity::step};
+constexpr Quantity compared_durations[] = {Quantity::latency, Quantity::forward, Quantity::step};
 
 bool says_cause(const std::string& notes) {
   constexpr std::string_view words[] = {"overhead",  "emulat",        "cast",      "launch",      "dequant",
@@ -186,7 +186,7 @@ bool runs_on_cpu(const Observation& row) {
 }
 
 std::optional<Quantity> common_duration(const Observation& a, const Observation& b) {
-  for (const Quantity duration : durations) {
+  for (const Quantity duration : compared_durations) {
     const Measured* x = a.find(duration);
     const Measured* y = b.find(duration);
     if (x && y && x->figure.value > 0 && y->figure.value > 0) return duration;

@@ -7,8 +7,8 @@
 namespace assay {
 namespace {
 
-constexpr Quantity durations[] = {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::optimizer,
-                                  Quantity::step};
+constexpr Quantity step_durations[] = {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::optimizer,
+                                       Quantity::step};
 
 std::string with_spread(const Observation& row, Quantity duration) {
   const Measured& mean = *row.find(duration);
@@ -122,7 +122,7 @@ bool check_lengths(const std::vector<const Observation*>& rows, Quantity duratio
 
 void check_durations(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
-    for (const Quantity duration : durations) {
+    for (const Quantity duration : step_durations) {
       const Measured* time = row.find(duration);
       if (!time || time->figure.range.high >= 0 || time->figure.value >= 0) continue;
       say.figure(
@@ -153,7 +153,7 @@ void check_placeholders(const PublishedTable& table, Complaints& say) {
 
 void check_spread(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
-    for (const Quantity duration : durations) {
+    for (const Quantity duration : step_durations) {
       const Measured* time = row.find(duration);
       const Range* spread = range_of(row, spread_of(duration));
       if (!time || !spread || spread->low <= std::abs(time->figure.range.high)) continue;
@@ -223,7 +223,7 @@ void check_launch_bound(const PublishedTable& table, Complaints& say) {
     for (const Observation& row : table.rows) {
       if (row.precision.precision == precision) rows.push_back(&row);
     }
-    for (const Quantity duration : durations) {
+    for (const Quantity duration : step_durations) {
       check_family(rows, duration, say);
       if (check_lengths(rows, duration, say)) break;
     }

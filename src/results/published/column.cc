@@ -25,7 +25,7 @@ struct Words {
   }
 };
 
-Words words_of(std::string_view text) {
+Words header_words(std::string_view text) {
   Words words;
   words.list = {""};
   for (const char c : text) {
@@ -42,7 +42,7 @@ Words words_of(std::string_view text) {
 
 /// "throughput_samples_s", "tokens_per_s", "samples per second": what ends like a time and is a rate.
 Unit take_rate(std::string& text) {
-  const Words words = words_of(text);
+  const Words words = header_words(text);
   const std::size_t n = words.list.size();
   if (n < 2) return {};
   const auto is_one_of = [](const std::string& word, std::initializer_list<std::string_view> any) {
@@ -60,7 +60,7 @@ Unit take_rate(std::string& text) {
 
 /// "latency_min" is the least latency; minutes stand in brackets: "Time (min)".
 bool says_least(std::string_view last_word) {
-  return words_of(last_word).has({"min"});
+  return header_words(last_word).has({"min"});
 }
 
 /// Takes the unit off a header: "Latency (ms)", "Latency [ms]", "latency_ms", "Latency ms", "Energy/sample (mJ)".
@@ -255,7 +255,7 @@ ColumnMeaning read_column(std::string_view header) {
   ColumnMeaning meaning;
   std::string text = plain_text(header);
   meaning.unit = take_header_unit(text);
-  const Words words = words_of(text);
+  const Words words = header_words(text);
   meaning.quantity = early_label(words);
   if (meaning.quantity == Quantity::none) meaning.quantity = figure_in(words, meaning.unit);
   if (meaning.quantity == Quantity::none) meaning.quantity = label_in(words);

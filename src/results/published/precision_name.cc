@@ -32,7 +32,7 @@ constexpr Spelling spellings[] = {
 };
 
 /// Lower-case words; "FP-16", "fp 16" and "int_8" become one.
-std::vector<std::string> words_of(std::string_view text) {
+std::vector<std::string> precision_words_of(std::string_view text) {
   std::vector<std::string> words = {""};
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -97,7 +97,7 @@ bool is_mixed(PrecisionName precision) {
 
 PrecisionWords read_precision(std::string_view text) {
   constexpr std::size_t longest = 200;
-  const std::vector<std::string> words = words_of(text.substr(0, longest));
+  const std::vector<std::string> words = precision_words_of(text.substr(0, longest));
   PrecisionWords out;
   bool mixed = false;
   bool stand_in = false;

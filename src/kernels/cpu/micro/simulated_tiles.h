@@ -84,4 +84,11 @@ struct SimulatedS8Tiles : SimulatedTiles {
   }
 };
 
+/// A block by simulated tiles, for MatmulCode::multiply.
+template <typename Tiles>
+void multiply_simulated(const Block& block, int rows) {
+  Tiles tiles;
+  multiply_with_tiles(tiles, block, rows);
+}
+
 }  // namespace assay::cpu::micro
