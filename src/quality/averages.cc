@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "quality/loss.h"
 
@@ -30,12 +31,6 @@ RowLoss row_loss(const PositionLosses& losses, std::int64_t row, const AverageOp
   return result;
 }
 
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
 /// log(mean(exp(values))) without overflow.
 double log_mean_exp(const std::vector<double>& values) {
   if (values.empty()) return 0;
@@ -46,6 +41,10 @@ double log_mean_exp(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+double mean(std::span<const double> values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 std::string name(const AverageOptions& options) {
   const char* padding = options.padding == PaddingScored::yes ? "padding scored" : "padding not scored";

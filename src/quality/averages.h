@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace assay {
+
+/// 0 where there is none.
+double mean(std::span<const double> values);
 
 /// The loss at every position of right- or left-padded rows of one length, padding too, so that one run can be
 /// averaged in every way that people use.

@@ -5,13 +5,10 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "quality/averages.h"
 
 namespace assay {
 namespace {
-
-double mean(std::span<const double> values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 /// Smallest value that at least `share` of all values do not pass.
 double nearest_rank(std::vector<float> values, double share) {
