@@ -5,6 +5,7 @@
 #include "base/markup.h"
 #include "base/units.h"
 #include "report/html/tables.h"
+#include "report/ledger_brief.h"
 #include "report/operated.h"
 
 namespace assay {
