@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <ranges>
-
 #include "base/error.h"
 
 namespace assay {
@@ -25,9 +23,9 @@ std::optional<double> MeterBank::read(Metered& one) {
 
 /// The run's own meter last, and first at the end: reading the others takes time that is not the window's.
 void MeterBank::begin() {
-  for (Metered& one : meters_ | std::views::reverse) {
-    one.begin_j = read(one);
-    if (one.meter != nullptr) one.begin_missed_j = one.meter->missed_j();
+  for (auto one = meters_.rbegin(); one != meters_.rend(); ++one) {  // clang 14 rejects libstdc++'s std::views
+    one->begin_j = read(*one);
+    if (one->meter != nullptr) one->begin_missed_j = one->meter->missed_j();
   }
 }
 
