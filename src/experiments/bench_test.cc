@@ -1,7 +1,5 @@
 #include "experiments/bench.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +36,7 @@ void write_rows(const std::filesystem::path& folder, std::int64_t rows) {
 }
 
 TEST(Bench, SaysWhatEachOperationMovesAndTakes) {
-  const Document document = bench(small_request(), facts_without_peaks, {});
+  const Document document = bench(small_bench_request(), facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 1U);
   const Record& record = document.records.front();
   ASSERT_FALSE(record.ledger.empty());

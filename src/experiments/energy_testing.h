@@ -34,9 +34,11 @@ class RunningPackage {
   }
   RunningPackage(const RunningPackage&) = delete;
   RunningPackage& operator=(const RunningPackage&) = delete;
-  ~RunningPackage() {
+  ~RunningPackage() { freeze(); }
+  /// From now on the counter stands still.
+  void freeze() {
     stop_ = true;
-    counter_.join();
+    if (counter_.joinable()) counter_.join();
   }
   const RecordedTree& tree() const { return tree_; }
   const std::filesystem::path& root() const { return tree_.root(); }
