@@ -91,7 +91,8 @@ Judgement expects_order(const Cell& cell, const Record& row) {
   if (!precision || !is_f32_stored(cell.baseline) || size_of(precision->weights) != 2) return {};
   const Record* mixed = find(cell, "mixed-" + row.precision);
   const auto ratio = matmul_ratio(row);
-  if (!mixed || !ratio || !were_interleaved(*mixed, row) || !were_interleaved(*cell.baseline, row)) return {};
+  if (!cell.baseline->median_ms || !mixed || !mixed->median_ms || !row.median_ms) return {};
+  if (!ratio || !were_interleaved(*mixed, row) || !were_interleaved(*cell.baseline, row)) return {};
   if (*ratio >= matrix_unit_ratio) return order_sentence(*cell.baseline, *mixed, row);
   return {fmt::format("latency {} > {} > {} is not to be expected here: {}'s matmuls run at {} {}'s.",
                       cell.baseline->precision, mixed->precision, row.precision, row.precision, times(*ratio),

@@ -33,9 +33,10 @@ std::string why_not_faster(const Cell& cell, const Record& row) {
 
 Judgement says_slower(const Cell& cell, const Record& row) {
   if (is_baseline(cell, row) || !cell.baseline || !row.speedup || row.speedup_high.value_or(1) >= 1) return {};
+  const auto baseline_ms = row.baseline_median_ms ? row.baseline_median_ms : cell.baseline->median_ms;
+  if (!row.median_ms || !baseline_ms) return {};
   return {fmt::format("{} is slower than {} here, {} against {} ms ({} as fast): {}.", row.precision,
-                      cell.baseline->precision, milliseconds(row),
-                      format_significant(row.baseline_median_ms.value_or(*cell.baseline->median_ms)),
+                      cell.baseline->precision, milliseconds(row), format_significant(*baseline_ms),
                       times(*row.speedup), why_not_faster(cell, row)),
           {}};
 }
@@ -86,13 +87,14 @@ Judgement says_widened(const Cell&, const Record& row) {
 
 Judgement says_quality(const Cell& cell, const Record& row) {
   if (is_baseline(cell, row) || !is_quality_changed(row).value_or(false)) return {};
-  if (row.delta_log_perplexity) {
+  if (row.delta_log_perplexity && row.delta_log_perplexity_low && row.delta_log_perplexity_high) {
     return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}] (perplexity {}): more than "
                         "noise.",
                         row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_low,
                         *row.delta_log_perplexity_high, format_significant(row.perplexity.value_or(0), 4)),
             {}};
   }
+  if (!row.mcnemar_p) return {};
   return {fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.precision,
                       100 * row.accuracy_change.value_or(0), format_significant(*row.mcnemar_p, 2)),
           {}};

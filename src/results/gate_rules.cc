@@ -75,11 +75,25 @@ Judgement says_update_bandwidth(const Cell&, const Record& row) {
           {}};
 }
 
+/// What the power is at least, by the uncertainty of the energy that it comes from.
+double least_power_w(const Record& row) {
+  if (row.energy_j.value_or(0) <= 0) return *row.power_w;
+  return *row.power_w * (1 - row.energy_uncertainty_j.value_or(0) / *row.energy_j);
+}
+
 Judgement says_power(const Cell&, const Record& row) {
-  if (!row.power_w || !row.power_limit_w || *row.power_w <= *row.power_limit_w) return {};
-  return {fmt::format("{} W is above the limit of {} W", format_significant(*row.power_w),
+  if (!row.power_w || !row.power_limit_w || least_power_w(row) <= tolerance * *row.power_limit_w) return {};
+  const std::string least =
+      row.energy_uncertainty_j ? fmt::format(" (at least {} W)", format_significant(least_power_w(row))) : "";
+  return {fmt::format("{} W{} is above 1.05x the limit of {} W", format_significant(*row.power_w), least,
                       format_significant(*row.power_limit_w)),
           {}};
+}
+
+/// A row of a store or a file that was found impossible where more of its cell was known.
+Judgement says_judged(const Cell&, const Record& row) {
+  if (row.status != Status::impossible) return {};
+  return {row.reason.value_or("it was found impossible before, and no reason is kept"), {}};
 }
 
 Judgement says_size(const Cell& cell, const Record& row) {
@@ -121,13 +135,17 @@ constexpr Rule gates[] = {
      "optimizer_bytes_read, cache_bytes, bandwidth_bytes_per_s, optimizer_ms",
      "An update that reads what it must, beyond the caches, at above 1.05x the measured bandwidth.",
      says_update_bandwidth, Severity::high, "Check that the update ran over all parameters before its clock stopped."},
-    {"power_limit", RuleKind::gate, 'D', RuleScope::row, "power_w, power_limit_w",
-     "Power above the limit of the board.", says_power, Severity::high,
+    {"power_limit", RuleKind::gate, 'D', RuleScope::row, "power_w, power_limit_w, energy_j, energy_uncertainty_j",
+     "Power above 1.05x the limit of the board, even where the energy is as low as the meter's uncertainty allows.",
+     says_power, Severity::high,
      "Check the unit, the window and the wrap-around of the counter, and that one device only was counted.",
      check_power_limit},
     {"size_16_bit", RuleKind::gate, 'D', RuleScope::row, "model_bytes of the row and of the baseline",
      "A 16-bit model larger than its 32-bit one; not asked of overrides by role.", says_size, Severity::high,
      "Count bytes as stored: a cast that keeps its source holds both.", check_size_16_bit},
+    {"judged_before", RuleKind::gate, 'D', RuleScope::row, "status, reason",
+     "A row that was found impossible before stays so, also where what showed it is not here.", says_judged,
+     Severity::high, "See the row's reason."},
 };
 
 }  // namespace

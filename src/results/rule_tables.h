@@ -51,8 +51,12 @@ bool were_interleaved(const Record& a, const Record& b);
 std::optional<double> matmul_ratio(const Record& record);
 /// Whether a sample is a step of training or a part of one.
 bool is_training(const Record& record);
-/// Median of at least one value.
+/// Median of at least one value: of an even number the mean of the two in the middle.
 double median_of(std::vector<double> values);
+/// How many times as long as later ones the first samples took, where that is above 1.25x and so shows a warm-up that
+/// was too short: of steps whose warm-up was asked for, the very first over the median; of others, where there are 20,
+/// the median of the first tenth over that of the second half.
+std::optional<double> short_warm_up(const Record& row);
 /// Whether two measured rows' intervals of the median overlap, or one has none.
 bool is_tie(const Record& a, const Record& b);
 

@@ -104,7 +104,7 @@ void apply_gate(const Cell& cell, Record& record, std::vector<Finding>& findings
 
 std::string ground_of_trust(const Record& record) {
   std::string ground = fmt::format("{} samples", record.samples);
-  if (record.ci_low_ms && record.ci_high_ms) {
+  if (record.ci_low_ms && record.ci_high_ms && record.median_ms.value_or(0) > 0) {
     ground += fmt::format(", interval of the median {} wide",
                           percent((*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms));
   }
@@ -117,7 +117,7 @@ void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& finding
   record.trust_reasons.clear();
   if (record.status == Status::impossible) {
     grade = 'D';
-    record.trust_reasons.push_back(*record.reason);
+    record.trust_reasons.push_back(record.reason.value_or("no reason was given"));
   }
   for (const Rule& rule : trust_rules()) {
     const Judgement judgement = rule.judge(cell, record);
@@ -231,7 +231,17 @@ bool is_training(const Record& record) {
 double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+std::optional<double> short_warm_up(const Record& row) {
+  constexpr double most = 1.25;
+  if (row.raw_ms.size() < (row.warmup_steps ? 1 : 20)) return {};
+  const auto tenth = row.raw_ms.begin() + (row.warmup_steps ? 1 : std::ssize(row.raw_ms) / 10);
+  const auto later = row.raw_ms.begin() + (row.warmup_steps ? 0 : std::ssize(row.raw_ms) / 2);
+  const double ratio = median_of({row.raw_ms.begin(), tenth}) / median_of({later, row.raw_ms.end()});
+  return ratio > most ? std::optional(ratio) : std::nullopt;
 }
 
 bool is_tie(const Record& a, const Record& b) {
@@ -244,7 +254,7 @@ std::vector<Finding> judge_in_full(std::vector<Record>& records) {
   std::vector<Finding> findings;
   // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
   for_samples(records, [&](const Cell& cell, Record& record) {
-    if (record.status == Status::ok) apply_gate(cell, record, findings);
+    if (record.status == Status::ok || record.status == Status::impossible) apply_gate(cell, record, findings);
   });
   for_samples(records, withhold_comparison);
   for_samples(records, [&](const Cell& cell, Record& record) { apply_trust(cell, record, findings); });

@@ -65,15 +65,12 @@ Judgement says_slow(const Cell&, const Record& row) {
 }
 
 Judgement says_warm_up(const Cell&, const Record& row) {
-  if (row.raw_ms.size() < 20) return {};
-  const auto tenth = static_cast<std::ptrdiff_t>(row.raw_ms.size() / 10);
-  const double first = median_of({row.raw_ms.begin(), row.raw_ms.begin() + std::max<std::ptrdiff_t>(tenth, 2)});
-  const double later = median_of({row.raw_ms.begin() + std::ssize(row.raw_ms) / 2, row.raw_ms.end()});
-  if (!(first > 1.25 * later)) return {};
-  return {
-      fmt::format("{}'s first samples take {} ms, its later ones {} ms: it was still warming up when sampling began.",
-                  row.precision, format_significant(first), format_significant(later)),
-      {}};
+  const auto ratio = short_warm_up(row);
+  if (!ratio || row.warmup_steps) return {};  // Of a warm-up that was asked for the grade says it.
+  return {fmt::format("{}'s first samples take {} as long as its later ones: it was still warming up when sampling "
+                      "began.",
+                      row.precision, times(*ratio)),
+          {}};
 }
 
 Judgement says_throttled(const Cell&, const Record& row) {
@@ -202,8 +199,8 @@ constexpr Rule suspicions[] = {
      "The instruction exists, and is slower than fp32's (of tables: medium).", says_slow, Severity::low,
      "Use it for its memory only, or another precision.", check_slow_precision},
     {"warm_up_short", RuleKind::finding, ' ', RuleScope::row, "raw_ms",
-     "The first tenth of the samples takes more than 1.25x what the second half does.", says_warm_up, Severity::medium,
-     "Warm up until the times stand still, and leave the first runs out."},
+     "The first tenth of at least 20 samples takes more than 1.25x what the second half does (`short_warm_up`).",
+     says_warm_up, Severity::medium, "Warm up until the times stand still, and leave the first runs out."},
     {"throttled", RuleKind::finding, ' ', RuleScope::row, "frequency_before_mhz, frequency_after_mhz, raw_ms",
      "The clock fell by more than 10 % and the samples became more than 5 % longer.", says_throttled, Severity::medium,
      "Cool the machine, cap its power, or pause between windows."},

@@ -104,10 +104,10 @@ Judgement says_unsteady(const Cell&, const Record& row) {
 }
 
 Judgement says_short_warm_up(const Cell&, const Record& row) {
-  if (!row.warmup_steps || row.raw_ms.empty() || row.median_ms.value_or(0) <= 0) return {};
-  const double first = row.raw_ms.front() / *row.median_ms;
-  if (first <= 1.2) return {};
-  return {fmt::format("the first step after a warm-up of {} took {} the median", *row.warmup_steps, times(first)), {}};
+  const auto ratio = short_warm_up(row);
+  if (!ratio) return {};
+  if (!row.warmup_steps) return {fmt::format("the first samples took {} what later ones did", times(*ratio)), {}};
+  return {fmt::format("the first step after a warm-up of {} took {} the median", *row.warmup_steps, times(*ratio)), {}};
 }
 
 Judgement says_tail(const Cell&, const Record& row) {
@@ -197,9 +197,10 @@ constexpr Rule trusts[] = {
      "Fix the clock (performance governor, no boost), or measure longer."},
     {"not_steady", RuleKind::trust, 'B', RuleScope::row, "steady", "The warm-up ended by time and not by its rule.",
      says_unsteady, Severity::low, "Raise `--seconds`: a part of it is warm-up."},
-    {"short_warm_up", RuleKind::trust, 'B', RuleScope::row, "warmup_steps, raw_ms, median_ms",
-     "The first step that counts took more than 1.2x the median: the warm-up asked for may be too short.",
-     says_short_warm_up, Severity::low, "Raise `--warmup`."},
+    {"short_warm_up", RuleKind::trust, 'B', RuleScope::row, "warmup_steps, raw_ms",
+     "The first step that counts took more than 1.25x the median, or the first tenth of at least 20 samples more than "
+     "1.25x what the second half does: the warm-up may have been too short.",
+     says_short_warm_up, Severity::low, "Raise `--warmup`, or `--seconds`."},
     {"spread", RuleKind::trust, 'B', RuleScope::row, "p10_ms, p90_ms, median_ms",
      "90th and 10th percentile lie further apart than 30 % of the median.", says_tail, Severity::low,
      "Look at the raw samples for a second mode; measure on a quieter machine."},
