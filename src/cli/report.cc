@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/keeping.h"
 #include "cli/measuring.h"
 #include "cli/report_files.h"
 #include "report/methods.h"
 #include "report/terminal.h"
+#include "results/read_records.h"
+#include "results/rules.h"
 
 namespace assay {
 namespace {
@@ -23,24 +22,12 @@ struct ReportCommand {
   Print print = Print::tables;
 };
 
-/// A run of the store, judged by the rules of this version.
-ReportSource read_run(const std::string& number, const StoreOptions& options) {
-  const Store store(store_file(options), Access::read);
-  const std::optional<StoredRun> run = store.run(std::stoll(number));
-  if (!run) fail_user("{}: no run {}: assay history lists what there is", store.file().string(), number);
-  ReportSource source{"run " + number, {}};
-  source.document.machine = OrderedJson(parse_json(run->machine, source.label));
-  Filter filter;
-  filter.run = run->id;
-  for (StoredRecord& stored : store.find(filter)) source.document.records.push_back(std::move(stored.record));
-  source.document.findings = judge(source.document.records);
-  return source;
-}
-
+/// What comes without findings, as a run of the store and an export do, is judged by the rules of this version.
 ReportSource read_source(const std::string& input, const StoreOptions& options) {
-  if (is_run_number(input) && !std::filesystem::exists(input)) return read_run(input, options);
-  return {std::filesystem::path(input).filename().string(),
-          document_from_json(parse_json(read_file(input), input), input)};
+  NamedRecords read = read_records(input, store_file(options));
+  Document& document = read.document;
+  if (document.findings.empty()) document.findings = judge(document.records);
+  return {std::filesystem::path(read.name).filename().string(), std::move(document)};
 }
 
 int run(const ReportCommand& options) {
@@ -68,8 +55,10 @@ void add_report(CLI::App& program, Action& action) {
       "  assay report laptop.json server.json --html both.html   (side by side)\n"
       "  assay report run.json --methods");
   command
-      .add_option("inputs", options->inputs,
-                  "runs of the store by number, or files that --json wrote; several are compared side by side")
+      .add_option(
+          "inputs", options->inputs,
+          "runs of the store by number, or files that --json or assay export wrote; several are compared side by "
+          "side")
       ->required();
   add_report_options(command, options->files);
   add_read_store_option(command, options->store);

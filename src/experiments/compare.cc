@@ -9,11 +9,9 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "results/fields.h"
 #include "results/identity.h"
-#include "results/store.h"
+#include "results/read_records.h"
 
 namespace assay {
 namespace {
@@ -104,17 +102,6 @@ void decide_one(Comparison& cell, const CompareOptions& options) {
                          : "the interval holds both a difference and none");
   }
   cell.fails = options.allowed && cell.relation == Relation::slower && interval.low > 1 + *options.allowed;
-}
-
-std::vector<Record> records_of_file(const std::string& file) {
-  const Json document = parse_json(read_file(file), file);
-  const auto records = document.is_object() ? document.find("records") : document.end();
-  if (!document.is_object() || records == document.end() || !records->is_array()) {
-    fail_user("{}: has no records; it is not what --json writes", file);
-  }
-  std::vector<Record> all;
-  for (const Json& record : *records) all.push_back(record_of_any_version(record, file));
-  return all;
 }
 
 /// Why these two times are no evidence; empty where they are.
@@ -216,15 +203,8 @@ void decide(std::vector<Comparison>& comparisons, Drawn drawn, const CompareOpti
 }
 
 Side read_side(const std::string& text, const std::filesystem::path& store_file) {
-  if (!is_run_number(text)) return {text, records_of_file(text)};
-  const Store store(store_file, Access::read);
-  const std::int64_t id = std::stoll(text);
-  if (!store.run(id)) fail_user("{}: has no run {}; assay history lists them", store_file.string(), id);
-  Side side{fmt::format("run {}", id), {}};
-  Filter filter;
-  filter.run = id;
-  for (StoredRecord& stored : store.find(filter)) side.records.push_back(std::move(stored.record));
-  return side;
+  NamedRecords read = read_records(text, store_file);
+  return {read.name, std::move(read.document.records)};
 }
 
 bool ComparisonReport::fails() const {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "results/fields.h"
+#include "results/store.h"
 
 namespace assay {
 namespace {
@@ -65,7 +66,7 @@ Document document_from_json(const Json& json, const std::string& source) {
   if (!json.is_object() || !json.contains("records") || !json["records"].is_array())
     fail_user("{}: no list of records: --json of a command that measures writes one", source);
   Document document;
-  for (const Json& record : json["records"]) document.records.push_back(record_from_json(record, source));
+  for (const Json& record : json["records"]) document.records.push_back(record_of_any_version(record, source));
   if (const auto machine = json.find("machine"); machine != json.end() && machine->is_object())
     document.machine = OrderedJson(*machine);
   const auto findings = json.find("findings");

@@ -23,8 +23,8 @@ struct Document {
 /// {"schema": …, "machine": {…}, "records": […], "findings": […]}.
 OrderedJson to_json(const Document& document);
 OrderedJson to_json(const Finding& finding);
-/// The way back: of what `--json` writes, and of any object with "records". Throws a user error naming `source` and
-/// what of it is missing or of another type.
+/// The way back: of what `--json` of some version writes, and of any object with "records". Throws a user error naming
+/// `source` and what of it is missing or of another type.
 Document document_from_json(const Json& json, const std::string& source);
 
 }  // namespace assay

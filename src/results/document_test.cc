@@ -20,6 +20,18 @@ TEST(Document, ComesBackAsItWasWritten) {
             Json::parse(text));
 }
 
+TEST(Document, AnOlderVersionsFileIsRead) {
+  Document document;
+  document.records = {made_up_record("fp32", 150)};
+  Json json = Json::parse(to_json(document).dump());
+  for (const char* newer : {"phase", "command", "energy_conflict", "warm_up_ms"}) json["records"][0].erase(newer);
+  json["records"][0]["of_another_version"] = 1;
+  json.erase("findings");
+  const Document read = document_from_json(json, "old.json");
+  EXPECT_EQ(to_json(read.records.at(0)), to_json(document.records.at(0)));
+  EXPECT_TRUE(read.findings.empty());
+}
+
 TEST(Document, ARefusalNamesTheFileAndWhatIsWrong) {
   const auto refusal = [](const char* text) {
     try {

@@ -66,7 +66,10 @@ std::vector<ExchangedRun> runs_of_export(const Json& document, const std::string
 
 /// ISO 8601, UTC, as the store writes times.
 std::string file_time(const std::filesystem::path& file) {
-  const auto time = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(file));
+  std::error_code fault;
+  const auto written = std::filesystem::last_write_time(file, fault);
+  if (fault) fail_user("{}: {}", file.string(), fault.message());
+  const auto time = std::chrono::file_clock::to_sys(written);
   const std::time_t seconds =
       std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time));
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.000Z", fmt::gmtime(seconds));
@@ -88,7 +91,7 @@ std::vector<ExchangedRun> runs_of_document(const Json& document, const std::stri
 }
 
 bool is_database(const std::filesystem::path& file) {
-  if (!std::filesystem::is_regular_file(file)) fail_user("{}: there is no such file", file.string());
+  check_is_file(file, "there is no such file");
   const MappedFile mapped(file);
   const auto bytes = mapped.bytes().first(std::min<std::size_t>(mapped.bytes().size(), 15));
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == "SQLite format 3";

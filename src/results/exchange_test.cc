@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "results/document.h"
 #include "results/fields.h"
+#include "results/read_records.h"
 #include "results/store_files_test.h"
 
 namespace assay {
@@ -60,6 +61,31 @@ TEST_F(Exchange, ADocumentOfBenchIsOneRunHoweverOftenItIsRead) {
   Store store(file_, Access::write);
   EXPECT_EQ(merge_all(store, read_exchange(folder_ / "out.json")), 4U);
   EXPECT_EQ(merge_all(store, read_exchange(folder_ / "out.json")), 0U);
+}
+
+TEST_F(Exchange, ARunOrAFileIsReadByOneReader) {
+  Store store(file_, Access::write);
+  const std::int64_t run = store.begin_run(run_facts());
+  store.save(run, made_up_cell());
+  const std::vector<StoredRecord> records = store.find({});
+  write_file_atomically(folder_ / "all.json", exchange_json(records, store.runs_of(records)).dump());
+  const NamedRecords by_number = read_records("1", file_);
+  const NamedRecords by_file = read_records((folder_ / "all.json").string(), file_);
+  EXPECT_EQ(by_number.name, "run 1");
+  ASSERT_EQ(by_number.document.records.size(), 4U);
+  EXPECT_EQ(to_json(by_file.document), to_json(by_number.document)) << "records, machine, no findings";
+  EXPECT_EQ(failure([&] { read_records("7", file_); }), file_.string() + ": has no run 7; assay history lists them");
+  EXPECT_NE(failure([&] { read_records("8" + std::string(40, '0'), file_); }).find("No such file"), std::string::npos);
+}
+
+TEST_F(Exchange, WhatCannotBeLookedAtIsNamedAndNoDefect) {
+  write_file_atomically(folder_ / "file", "x");
+  const std::filesystem::path below = folder_ / "file" / "results.db";
+  const std::filesystem::path too_long = folder_ / std::string(300, 'n');
+  EXPECT_EQ(failure([&] { Store(below, Access::read); }), below.string() + ": there is no such store");
+  EXPECT_EQ(failure([&] { Store(too_long, Access::read); }), too_long.string() + ": File name too long");
+  EXPECT_EQ(failure([&] { read_exchange(too_long); }), too_long.string() + ": File name too long");
+  EXPECT_EQ(failure([&] { read_exchange(below); }), below.string() + ": there is no such file");
 }
 
 TEST_F(Exchange, AnythingElseIsNamed) {

@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -72,6 +74,8 @@ void read(const Json& json, std::string& value) {
 }
 void read(const Json& json, std::int64_t& value) {
   if (!json.is_number_integer()) throw std::invalid_argument("not an integer");
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+    throw std::out_of_range("beyond 64 bits with a sign");
   json.get_to(value);
 }
 void read(const Json& json, double& value) {
@@ -104,6 +108,17 @@ void read(const Json& json, LedgerRow& row) {
   json.at("device").get_to(row.device);
   json.at("flops").get_to(row.flops);
 }
+[[noreturn]] void fail_out_of_range(const std::string& source, const char* field) {
+  fail_user("{}: a record's field '{}' is out of range", source, field);
+}
+
+/// What rates are per: at least one of each.
+void check_counts(const Record& record, const std::string& source) {
+  if (record.batch < 1) fail_out_of_range(source, "batch");
+  if (record.seq < 1) fail_out_of_range(source, "seq");
+  if (record.samples < 0) fail_out_of_range(source, "samples");
+}
+
 template <typename T>
 void read(const Json& json, std::optional<T>& value) {
   value.reset();
@@ -168,10 +183,13 @@ Record record_from_json(const Json& json, const std::string& source) {
   for (const Field& field : record_fields()) {
     try {
       std::visit([&](auto member) { read(json.at(field.name), record.*member); }, field.member);
+    } catch (const std::out_of_range&) {
+      fail_out_of_range(source, field.name);
     } catch (const std::exception&) {
       fail_user("{}: a record's field '{}' is missing or of another type", source, field.name);
     }
   }
+  check_counts(record, source);
   return record;
 }
 

@@ -1,5 +1,6 @@
 #include "results/fields.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -78,7 +79,14 @@ TEST(Fields, ABrokenRecordNamesFileAndField) {
   };
   json["batch"] = "eight";
   EXPECT_EQ(message_of(), "old.json: a record's field 'batch' is missing or of another type");
-  json["batch"] = 8;
+  for (const char* field : {"batch", "seq"}) {
+    for (const Json& value : {Json(0), Json(-3), Json(std::uint64_t{1} << 63), Json(UINT64_MAX)}) {
+      json["batch"] = json["seq"] = 8;
+      json[field] = value;
+      EXPECT_EQ(message_of(), fmt::format("old.json: a record's field '{}' is out of range", field)) << value;
+    }
+  }
+  json["batch"] = json["seq"] = 8;
   json["ledger"][0]["verdict"] = "splendid";
   EXPECT_EQ(message_of(), "old.json: a record's field 'ledger' is missing or of another type");
   json.erase("status");
@@ -100,6 +108,19 @@ TEST(Fields, DeriveRatesFromTheMedian) {
   Record empty;
   derive(empty);
   EXPECT_FALSE(empty.samples_per_s.has_value());
+}
+
+TEST(Fields, ACostGoesWithItsPrice) {
+  Record record = made_up_record("fp32", 200);
+  record.energy_j = 2;
+  record.price_per_kwh = 0.3;
+  record.carbon_g_per_kwh = 400;
+  derive(record);
+  EXPECT_TRUE(record.cost_per_million_tokens && record.carbon_g_per_million_tokens);
+  record.price_per_kwh.reset();
+  record.carbon_g_per_kwh.reset();
+  derive(record);
+  EXPECT_FALSE(record.cost_per_million_tokens || record.carbon_g_per_million_tokens);
 }
 
 TEST(Fields, TheDominantRowDoesMostOfTheWork) {

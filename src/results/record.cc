@@ -25,6 +25,8 @@ std::vector<const LedgerRow*> working_rows(const Record& record) {
 
 /// A kWh is 3.6e6 J.
 void derive_energy(Record& record) {
+  record.cost_per_million_tokens.reset();  // A restored row may have one at another price.
+  record.carbon_g_per_million_tokens.reset();
   if (!record.energy_j) return;
   record.energy_per_token_j = *record.energy_j / static_cast<double>(record.seq);
   if (record.median_ms) record.energy_delay_js = *record.energy_j * *record.median_ms * 1e-3;

@@ -63,7 +63,8 @@ Connection open_to_write(const fs::path& file) {
 }
 
 bool lies_beside(const fs::path& file, const char* suffix) {
-  return fs::exists(file.string() + suffix);
+  std::error_code unreadable;
+  return fs::exists(file.string() + suffix, unreadable);
 }
 
 bool answers(sqlite3* database) {
@@ -88,13 +89,20 @@ Connection open_to_read_only(const fs::path& file) {
 
 /// Where the folder may be written the connection may too, but for SQLite's own files only: it takes them away again.
 Connection open_to_read(const fs::path& file) {
-  if (!fs::is_regular_file(file)) fail_user("{}: there is no such store", file.string());
+  check_is_file(file, "there is no such store");
   const bool writable =
       ::access(file.c_str(), W_OK) == 0 && ::access(fs::absolute(file).parent_path().c_str(), W_OK) == 0;
   return writable ? open(file, "", SQLITE_OPEN_READWRITE) : open_to_read_only(file);
 }
 
 }  // namespace
+
+void check_is_file(const fs::path& file, const char* absent) {
+  std::error_code fault;
+  const fs::file_type type = fs::status(file, fault).type();
+  if (type == fs::file_type::none) fail_user("{}: {}", file.string(), fault.message());
+  if (type != fs::file_type::regular) fail_user("{}: {}", file.string(), absent);
+}
 
 void fail_database(sqlite3* database, const fs::path& file) {
   fail_user("{}: {}", file.string(), cause(sqlite3_extended_errcode(database), sqlite3_errmsg(database)));

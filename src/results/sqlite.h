@@ -15,6 +15,10 @@ namespace assay {
 /// What SQLite and the store do not forgive ends as a user error of one line that begins with the file's name.
 [[noreturn]] void fail_database(sqlite3* database, const std::filesystem::path& file);
 
+/// Throws a user error that names the file where it cannot be looked at, and why, or where it is no regular file: then
+/// the sentence is `absent` ("there is no such store").
+void check_is_file(const std::filesystem::path& file, const char* absent);
+
 /// One SQL statement. Values are bound in the order of their marks; text is copied.
 class Statement {
  public:

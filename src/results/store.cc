@@ -155,6 +155,7 @@ std::vector<Condition> conditions(const Filter& filter) {
 
 Record record_of_any_version(const Json& stored, const std::string& source) {
   if (!stored.is_object()) fail_user("{}: not a record", source);
+  if (!stored.contains("model")) fail_user("{}: a record's field 'model' is missing or of another type", source);
   Json fields = parse_json(text_of(to_json(Record{})), source);
   fields.update(stored);
   return record_from_json(fields, source);

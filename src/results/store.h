@@ -83,7 +83,7 @@ class Store {
 };
 
 /// A record as some version wrote it: fields that this one has and that one had not are as in a blank one, fields that
-/// this one has not are left out. Throws a user error naming `source`.
+/// this one has not are left out; a model every version had. Throws a user error naming `source`.
 Record record_of_any_version(const Json& stored, const std::string& source);
 
 /// $XDG_DATA_HOME/assay/results.db, else ~/.local/share/assay/results.db.
