@@ -14,6 +14,13 @@ OrderedJson protocol_json(const ProtocolOptions& protocol) {
           {"batch", protocol.batch}};
 }
 
+/// What a joule costs is not among it: that is asked anew of rows that were kept.
+OrderedJson energy_json(const EnergyRequest& energy) {
+  return {{"meter", energy.meters.name},       {"command", energy.meters.command},
+          {"url", energy.meters.url},          {"unit", static_cast<int>(energy.meters.unit)},
+          {"uncertainty", energy.uncertainty}, {"cool_down_s", energy.cool_down_s}};
+}
+
 }  // namespace
 
 std::string settings_of(const BenchRequest& request) {
@@ -21,6 +28,7 @@ std::string settings_of(const BenchRequest& request) {
   const OrderedJson json = {{"command", "bench"},
                             {"data", request.data.string()},
                             {"protocol", protocol_json(request.protocol)},
+                            {"energy", energy_json(request.energy)},
                             {"seconds", request.seconds},
                             {"rounds", request.rounds},
                             {"width", request.width},
