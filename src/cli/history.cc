@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/keeping.h"
 #include "cli/measuring.h"
@@ -36,11 +41,40 @@ void add_filter_options(CLI::App& command, HistoryCommand& options) {
   add_read_store_option(command, options.store);
 }
 
+/// The start of an instant as the store writes it, from the year on: "2026-11", "2026-11-21", "2026-11-21T18:00".
+bool is_instant(const std::string& text) {
+  constexpr std::string_view digits = "0000-00-00T00:00:00.000";
+  constexpr std::size_t ends[] = {4, 7, 10, 13, 16, 19, 23};
+  if (std::find(std::begin(ends), std::end(ends), text.size()) == std::end(ends)) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_digit = text[i] >= '0' && text[i] <= '9';
+    if (digits[i] == '0' ? !is_digit : text[i] != digits[i]) return false;
+  }
+  const auto number = [&](std::size_t at, int absent) {
+    return text.size() > at ? std::stoi(text.substr(at, 2)) : absent;
+  };
+  const std::chrono::year_month_day day{std::chrono::year(std::stoi(text.substr(0, 4))),
+                                        std::chrono::month(static_cast<unsigned>(number(5, 1))),
+                                        std::chrono::day(static_cast<unsigned>(number(8, 1)))};
+  return day.ok() && number(11, 0) < 24 && number(14, 0) < 60 && number(17, 0) < 61;
+}
+
+/// Instants are compared as texts; the store's all end in Z.
+void check_since(Filter& filter) {
+  if (!filter.since) return;
+  std::string& since = *filter.since;
+  const std::string asked = since;
+  if (since.size() > 10 && since.ends_with('Z')) since.pop_back();
+  if (!is_instant(since))
+    fail_user("--since {}: no day or instant in UTC such as 2026-11-21 or 2026-11-21T18:00", printable(asked));
+}
+
 std::vector<StoredRecord> find(const Store& store, HistoryCommand& options) {
   if (!options.status.empty()) {
     options.filter.status = parse_status(options.status);
     if (!options.filter.status) fail_user("--status {}: is not known", options.status);
   }
+  check_since(options.filter);
   return store.find(options.filter);
 }
 

@@ -91,11 +91,14 @@ EnergySource find_energy_meter(const fs::path& root) {
 }
 
 EnergySource find_meters(const MeterRequest& request, const MeterTime& time) {
-  if (request.name == "none") return {nullptr, "no meter: none was asked for"};
+  const std::string wanted = lower(request.name);
+  const bool has_own = !request.command.empty() || !request.url.empty();
+  if (wanted == "none" && has_own) fail_user("--meter none: but --meter-command or --meter-url names one; drop either");
+  if (wanted == "none") return {nullptr, "no meter: none was asked for"};
   SystemMeters all = find_all(request, time);
-  const bool automatic = request.name == "auto";
+  const bool automatic = wanted == "auto";
   const auto chosen = std::find_if(all.meters.begin(), all.meters.end(), [&](const auto& meter) {
-    return automatic ? is_for_auto(meter->facts(), request.work) : lower(meter->facts().name) == lower(request.name);
+    return automatic ? is_for_auto(meter->facts(), request.work) : lower(meter->facts().name) == wanted;
   });
   if (chosen == all.meters.end()) {
     if (!automatic) fail_unknown(request, all);
