@@ -32,8 +32,9 @@ StudyResult study_inference(const StudyRequest& request, Measuring& measuring);
 /// the experiment of its own command.
 StudyResult study_language_model(const StudyRequest& request, Measuring& measuring);
 
-/// What the warm-up changes: means, deviations and what was to be expected of them.
-ReportSection warm_up_section(const Document& document);
+/// What the warm-up changes: means, deviations and what was to be expected of them. `rows` with those of `others` that
+/// differ from them in nothing but the warm-up.
+ReportSection warm_up_section(std::span<const Record> others, std::vector<Record> rows);
 /// The findings and expectations of the rules over the records of these sources.
 ReportSection rules_section(const std::vector<ReportSource>& sources);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/study.h"
@@ -106,6 +107,18 @@ ReportSection autocast_section(const StudyRequest& request, const FactsSource& f
   return section;
 }
 
+/// The same model, shape and precision at the other lengths of warm-up: each row is measured once.
+TrainBenchmarkRequest warm_up_request(const StudyRequest& request, TrainBenchmarkRequest training) {
+  const std::vector<std::int64_t> known = std::move(training.warmups);
+  training.models.resize(1);
+  training.seqs.resize(1);
+  training.precisions = {"fp32"};
+  training.warmups = is_quick(request) ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0, 1, 2, 5};
+  std::erase_if(training.warmups,
+                [&](std::int64_t steps) { return std::find(known.begin(), known.end(), steps) != known.end(); });
+  return training;
+}
+
 }  // namespace
 
 StudyResult study_inference(const StudyRequest& request, Measuring& measuring) {
@@ -128,16 +141,12 @@ StudyResult study_language_model(const StudyRequest& request, Measuring& measuri
   const MachineFacts machine = measuring.probe_machine(request.machine, "cpu");
   const FactsSource facts = [&] { return machine; };
   const BenchCallbacks callbacks = measuring.callbacks();
-  TrainBenchmarkRequest training = training_request(request);
+  const TrainBenchmarkRequest training = training_request(request);
   StudyResult result;
   result.sources.push_back({"training steps", train_benchmark(training, facts, callbacks)});
-  training.models.resize(1);
-  training.seqs.resize(1);
-  training.precisions = {"fp32"};
-  training.warmups = is_quick(request) ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0, 1, 2, 5};
-  result.sources.push_back({"warm-up study", train_benchmark(training, facts, callbacks)});
+  result.sources.push_back({"warm-up study", train_benchmark(warm_up_request(request, training), facts, callbacks)});
   result.sections.push_back(training_section(result.sources[0].document));
-  result.sections.push_back(warm_up_section(result.sources[1].document));
+  result.sections.push_back(warm_up_section(result.sources[0].document.records, result.sources[1].document.records));
   result.sections.push_back(attention_section(request, facts, callbacks));
   result.sections.push_back(memory_section(request, machine));
   result.sections.push_back(accumulate_section());

@@ -48,12 +48,17 @@ ReportExpectation warm_up_expectation(const WarmUpPair& pair) {
 
 }  // namespace
 
-ReportSection warm_up_section(const Document& document) {
+ReportSection warm_up_section(std::span<const Record> others, std::vector<Record> rows) {
+  if (!rows.empty()) {
+    const Record first = rows.front();
+    std::copy_if(others.begin(), others.end(), std::back_inserter(rows),
+                 [&](const Record& other) { return same_but_for_warm_up(first, other); });
+  }
   ReportSection section;
   section.title = "Warm-up study";
-  section.tables = markdown_tables(training_markdown(document.records));
+  section.tables = markdown_tables(training_markdown(rows));
   for (ReportTable& table : section.tables) table.caption = "Training steps after several lengths of warm-up, ms";
-  for (const WarmUpPair& pair : warm_up_pairs(document.records)) {
+  for (const WarmUpPair& pair : warm_up_pairs(rows)) {
     section.expectations.push_back(warm_up_expectation(pair));
   }
   return section;
