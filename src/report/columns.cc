@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "base/units.h"
+#include "report/mode_words.h"
+#include "report/text.h"
 
 namespace assay {
 namespace {
@@ -32,11 +34,6 @@ std::string megabytes(const std::optional<std::int64_t>& bytes) {
   return bytes ? short_figure(static_cast<double>(*bytes) / 1e6) : absent;
 }
 
-/// Two decimals below 10: what an interval from a noisy machine can carry.
-std::string ratio(double value) {
-  return value < 9.995 ? fmt::format("{:.2f}", value) : format_significant(value);
-}
-
 std::string latency(const Record& record) {
   if (!record.median_ms) return absent;
   const std::string median = format_significant(*record.median_ms);
@@ -47,8 +44,10 @@ std::string latency(const Record& record) {
 
 std::string speedup(const Record& record) {
   if (!record.speedup) return absent;
-  if (!record.speedup_low || !record.speedup_high || record.precision == record.baseline) return ratio(*record.speedup);
-  return fmt::format("{} [{}, {}]", ratio(*record.speedup), ratio(*record.speedup_low), ratio(*record.speedup_high));
+  if (!record.speedup_low || !record.speedup_high || record.precision == record.baseline)
+    return ratio_text(*record.speedup);
+  return fmt::format("{} [{}, {}]", ratio_text(*record.speedup), ratio_text(*record.speedup_low),
+                     ratio_text(*record.speedup_high));
 }
 
 /// "1.2e-5": two digits, the exponent without padding.
@@ -106,7 +105,7 @@ constexpr Column columns[] = {
     {"\nprecision", Align::left, Cut::if_needed, shown_precision},
     {"latency ms\n± 95 %", Align::right, Cut::never, latency},
     {"speed-up\n[95 %]", Align::left, Cut::never, speedup},
-    {"tokens\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.tokens_per_s); }},
+    {"{}\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.tokens_per_s); }},
     {"GFLOP\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.gflops); }},
     {"of\npeak", Align::right, Cut::never, [](const Record& r) { return share(r.peak_share); }},
     {"energy\nJ", Align::right, Cut::never, energy},
@@ -120,17 +119,29 @@ constexpr Column columns[] = {
 };
 
 auto model_key(const Record& r) {
-  return std::tie(r.model, r.weights, r.device, r.threads, r.logits, r.fusion, r.casts);
+  return std::tie(r.model, r.weights, r.device, r.threads, r.logits, r.fusion, r.casts, r.mode, r.phase, r.recompute,
+                  r.warmup_steps);
+}
+
+std::string phase_title(const Record& record) {
+  const std::string title = "phase " + *record.phase;
+  if (!record.items || record.timed_runs.value_or(0) <= 0) return title;
+  const std::int64_t items = std::llround(*record.items / static_cast<double>(*record.timed_runs));
+  return fmt::format("{}, {} item{} a time", title, format_count(items), items == 1 ? "" : "s");
 }
 
 }  // namespace
 
 std::string shown_precision(const Record& record) {
-  return record.precision + (record.restored ? "*" : "");
+  return record.precision + (record.phase ? ", " + *record.phase : "") + (record.restored ? "*" : "");
 }
 
-std::string Column::one_line() const {
-  std::string text = title;
+std::string title_of(const Column& column, const Records& rows) {
+  return with_rates(column.title, rows);
+}
+
+std::string one_line_title(const Column& column, const Records& rows) {
+  std::string text = title_of(column, rows);
   std::replace(text.begin(), text.end(), '\n', ' ');
   if (const auto hyphen = text.find("- "); hyphen != std::string::npos) text.erase(hyphen, 2);
   return text.front() == ' ' ? text.substr(1) : text;
@@ -141,6 +152,8 @@ std::span<const Column> table_columns() {
 }
 
 std::string cell_title(const Record& record) {
+  if (record.phase) return phase_title(record);
+  if (record.mode == "program") return "a run of the program";
   return fmt::format("batch {} x {} tokens", record.batch, record.seq);
 }
 
@@ -150,10 +163,12 @@ std::string model_title(const Record& record) {
     title += fmt::format(" ({} parameters, {})", format_count(record.parameters),
                          record.weights == "random" ? "random weights" : "stored as " + record.stored_dtype);
   }
-  title += fmt::format(", {}, {} thread{}, logits {}, fusion {}", record.device, record.threads,
-                       record.threads == 1 ? "" : "s", record.logits, record.fusion);
-  if (record.casts != "once") title += ", casts " + record.casts;
-  return title;
+  title += fmt::format(", {}, {} thread{}", record.device, record.threads, record.threads == 1 ? "" : "s");
+  const bool is_model = record.logits != "-";
+  if (is_model) title += fmt::format(", logits {}, fusion {}", record.logits, record.fusion);
+  if (is_model && record.casts != "once") title += ", casts " + record.casts;
+  const std::string mode = mode_title(record);
+  return mode.empty() ? title : title + ", " + mode;
 }
 
 Together relation(const Record& a, const Record& b) {

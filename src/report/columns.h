@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "results/record.h"
+#include "report/phrases.h"
 
 namespace assay {
 
@@ -14,26 +14,28 @@ enum class Cut : std::uint8_t { never, if_needed };
 
 /// One column of the table that people read, in the terminal and in Markdown.
 struct Column {
-  const char* title;  ///< Two lines, parted by '\n'.
+  const char* title;  ///< Two lines, parted by '\n'; "{}" is what the rows count a second, see title_of().
   Align align;
   Cut cut;
   std::string (*cell)(const Record& record);
-
-  std::string one_line() const;  ///< The title, a word that was parted put together again.
 };
 
 /// Columns for rows that have a measurement. Absent values are "-".
 std::span<const Column> table_columns();
+/// The title above these rows, in two lines, and in one with a word that was parted put together again.
+std::string title_of(const Column& column, const Records& rows);
+std::string one_line_title(const Column& column, const Records& rows);
 
-/// "batch 1 x 128 tokens": what distinguishes cells of one table.
+/// "batch 1 x 128 tokens", "phase load, 1 item a time": what distinguishes cells of one table.
 std::string cell_title(const Record& record);
-/// "smollm2-135m (134,515,008 parameters, stored as bf16), cpu, 2 threads, logits all, fusion on".
+/// "smollm2-135m (134,515,008 parameters, stored as bf16), cpu, 2 threads, logits all, fusion on", and what is not
+/// as in inference.
 std::string model_title(const Record& record);
 /// Whether two records stand under one title.
 enum class Together : std::uint8_t { same_cell, same_model, apart };
 Together relation(const Record& a, const Record& b);
 
-/// The precision's name, with a star where a resumed run took the row from the store.
+/// The precision's name with the phase of a program, and a star where a resumed run took the row from the store.
 std::string shown_precision(const Record& record);
 
 }  // namespace assay

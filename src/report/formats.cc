@@ -2,38 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/json.h"
 #include "report/columns.h"
 #include "report/ledger_brief.h"
+#include "report/text.h"
 #include "results/fields.h"
 
 namespace assay {
 namespace {
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
-  return result + "\"";
-}
-
-/// A table cell: no line breaks, no bars that would end it.
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '|') result += '\\';
-    result += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return result;
-}
-
-std::string title_rows() {
+/// Above rows of one mode.
+std::string title_rows(const Record& record) {
   std::string titles = "|";
   std::string rule = "|";
   for (const Column& column : table_columns()) {
-    titles += fmt::format(" {} |", column.one_line());
+    titles += fmt::format(" {} |", one_line_title(column, {&record}));
     rule += column.align == Align::left ? " :-- |" : " --: |";
   }
   return titles + "\n" + rule + "\n";
@@ -41,12 +24,12 @@ std::string title_rows() {
 
 std::string table_row(const Record& record) {
   if (record.status != Status::ok) {
-    return fmt::format("| {} | {}: {} |{}\n", escaped(record.precision), name(record.status),
-                       escaped(record.reason.value_or("no reason was given")),
+    return fmt::format("| {} | {}: {} |{}\n", markdown_cell(shown_precision(record)), name(record.status),
+                       markdown_cell(record.reason.value_or("no reason was given")),
                        std::string(table_columns().size() - 2, '|'));
   }
   std::string row = "|";
-  for (const Column& column : table_columns()) row += fmt::format(" {} |", escaped(column.cell(record)));
+  for (const Column& column : table_columns()) row += fmt::format(" {} |", markdown_cell(column.cell(record)));
   return row + "\n";
 }
 
@@ -56,7 +39,8 @@ std::string tables(std::span<const Record> records) {
   for (const Record& record : records) {
     const Together relation_above = above ? relation(*above, record) : Together::apart;
     if (relation_above == Together::apart) text += fmt::format("\n## {}\n", model_title(record));
-    if (relation_above != Together::same_cell) text += fmt::format("\n{}\n\n{}", cell_title(record), title_rows());
+    if (relation_above != Together::same_cell)
+      text += fmt::format("\n{}\n\n{}", cell_title(record), title_rows(record));
     text += table_row(record);
     above = &record;
   }
@@ -83,15 +67,15 @@ std::string ledgers(std::span<const Record> records) {
 
 std::string field_table(std::span<const Record> records) {
   std::string text = "\n## Every field\n\n| field | unit |";
-  for (const Record& record : records) text += fmt::format(" {} |", escaped(record.precision));
+  for (const Record& record : records) text += fmt::format(" {} |", markdown_cell(shown_precision(record)));
   text += " meaning |\n| :-- | :-- |";
   for (std::size_t i = 0; i < records.size(); ++i) text += " --: |";
   text += " :-- |\n";
   for (const Field& field : record_fields()) {
     if (!is_short(field)) continue;
     text += fmt::format("| {} | {} |", field.name, field.unit);
-    for (const Record& record : records) text += fmt::format(" {} |", escaped(to_text(field, record)));
-    text += fmt::format(" {} |\n", escaped(field.meaning));
+    for (const Record& record : records) text += fmt::format(" {} |", markdown_cell(to_text(field, record)));
+    text += fmt::format(" {} |\n", markdown_cell(field.meaning));
   }
   return text;
 }
@@ -111,7 +95,7 @@ std::string csv_report(std::span<const Record> records) {
     std::string line;
     for (const Field& field : record_fields()) {
       if (&field != record_fields().data()) line += ',';
-      line += quoted(to_text(field, record));
+      line += csv_field(to_text(field, record));
     }
     text += line + "\r\n";
   }

@@ -76,11 +76,7 @@ std::string line(const std::vector<std::size_t>& widths, CellOf&& cell_of) {
 /// A value as CSV wants it: numbers and truth bare, texts quoted where they must be.
 std::string csv_value(const OrderedJson& value) {
   if (value.is_null()) return "";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "report/machine_words.h"
+#include "report/mode_words.h"
 #include "report/phrases.h"
 #include "report/text.h"
 
@@ -76,16 +77,20 @@ std::string stopping(const Records& measured) {
   return words.empty() ? "" : fmt::format("Sampling was ended by {}.", joined(words));
 }
 
+/// Of very many times through a phase only the first are kept.
+bool keeps_every_sample(const Record* r) {
+  const std::int64_t timed = r->timed_runs.value_or(r->samples * r->repetitions.value_or(1));
+  return r->samples == std::ssize(r->raw_ms) && timed <= r->samples * r->repetitions.value_or(1);
+}
+
 std::string sampling_paragraph(const Records& measured) {
   Paragraph p;
   p.say(warm_up(measured));
   const std::string samples =
       spread(measured, [](const Record& r) { return std::optional<double>(static_cast<double>(r.samples)); });
   p.say(fmt::format("Samples: {} a row; latency is their median.", samples));
-  const bool complete = std::all_of(measured.begin(), measured.end(), [](const Record* r) {
-    return r->samples == static_cast<std::int64_t>(r->raw_ms.size());
-  });
-  if (complete) p.say("Every sample is kept with its row; none was removed.");
+  if (std::all_of(measured.begin(), measured.end(), keeps_every_sample))
+    p.say("Every sample is kept with its row; none was removed.");
   const std::string width = spread(measured, [](const Record& r) -> std::optional<double> {
     if (!r.ci_low_ms || !r.ci_high_ms || !r.median_ms) return std::nullopt;
     return 100 * (*r.ci_high_ms - *r.ci_low_ms) / *r.median_ms;
@@ -130,7 +135,9 @@ std::string energy_paragraph(const Records& measured) {
     p.say("No energy is given, and none was estimated.");
     return p.text();
   }
-  p.say("Energy is that of one sequence over all windows, gross; net where the idle power is subtracted.");
+  const auto each = distinct(measured, [](const Record& r) { return mode_words(r).each; });
+  p.say(fmt::format("Energy is that of one {} over all windows, gross; net where the idle power is subtracted.",
+                    joined(each)));
   const std::string idle = spread(measured, [](const Record& r) { return r.idle_power_w; });
   if (!idle.empty()) p.say(fmt::format("Idle power: {} W.", idle));
   const std::string brief = precisions_where(measured, [](const Record& r) { return r.energy_short_share > 0; });
@@ -237,7 +244,7 @@ std::vector<std::string> methods_paragraphs(std::span<const ReportSource> source
 std::string methods_text(std::span<const ReportSource> sources) {
   std::string text;
   for (const std::string& paragraph : methods_paragraphs(sources))
-    text += (text.empty() ? "" : "\n") + wrap(paragraph, 100, 0) + "\n";
+    text += (text.empty() ? "" : "\n") + wrap(terminal_text(paragraph), 100, 0) + "\n";
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "report/columns.h"
 #include "report/formats.h"
 #include "report/methods.h"
+#include "report/text.h"
 
 namespace assay {
 namespace {
@@ -97,7 +98,7 @@ std::string table_of(const ReportSubject& subject) {
   std::vector<std::string> titles;
   for (const Column& column : table_columns()) {
     layout += column.align == Align::left ? 'l' : 'r';
-    titles.push_back(column.one_line());
+    titles.push_back(one_line_title(column, subject.records));
   }
   std::string text = fmt::format(
       "\\begin{{longtable}}{{{}}}\n\\caption{{{}}}\\\\\n\\toprule\n{}\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n",
@@ -105,7 +106,7 @@ std::string table_of(const ReportSubject& subject) {
   for (const Record* record : subject.records) {
     if (record->status != Status::ok) {
       text += fmt::format("{} & \\multicolumn{{{}}}{{p{{0.8\\linewidth}}}}{{{}: {}}} \\\\\n",
-                          latex_text(record->precision), table_columns().size() - 1, name(record->status),
+                          latex_text(shown_precision(*record)), table_columns().size() - 1, name(record->status),
                           latex_text(record->reason.value_or("no reason was given")));
       continue;
     }
@@ -179,15 +180,6 @@ constexpr const char* preamble = R"(\documentclass[9pt,a4paper]{extarticle}
 \sloppy
 \begin{document}
 )";
-
-std::string markdown_cell(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '|') result += '\\';
-    result += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return result;
-}
 
 std::string markdown_of(const ReportTable& table) {
   std::string text = "\n" + table.caption + "\n\n|";

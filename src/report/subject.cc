@@ -6,6 +6,9 @@
 #include <array>
 #include <map>
 
+#include "report/columns.h"
+#include "report/mode_words.h"
+
 namespace assay {
 namespace {
 
@@ -19,7 +22,7 @@ Traits traits_of(const Record& r) {
           r.device,
           fmt::format("{} thread{}", r.threads, r.threads == 1 ? "" : "s"),
           r.machine,
-          r.mode,
+          r.phase ? "phase " + *r.phase : r.mode,
           "logits " + r.logits,
           "fusion " + r.fusion,
           "casts " + r.casts,
@@ -60,18 +63,19 @@ std::string name_of(const Keyed& one, const std::vector<Keyed>& all) {
   return name;
 }
 
-std::string title_of(const Record& r) {
-  std::string title = fmt::format("{}, batch {} x {} tokens, {}, {} thread{}", r.model, r.batch, r.seq, r.device,
-                                  r.threads, r.threads == 1 ? "" : "s");
-  if (r.mode != "inference") title += ", training: " + r.mode;
+std::string words_of(const Record& r) {
+  std::string title =
+      fmt::format("{}, {}, {}, {} thread{}", r.model, cell_title(r), r.device, r.threads, r.threads == 1 ? "" : "s");
+  const std::string mode = mode_title(r);
+  if (!mode.empty() && !r.phase) title += ", " + mode;
   return r.machine.empty() ? title : title + ", " + r.machine;
 }
 
 /// What a figure holds fixed where several models, machines or devices are compared: the shape and the settings.
 std::string setting_of(const ReportSubject& subject) {
   const Record& r = *subject.records.front();
-  return fmt::format("{} {} {} {} {} {} {}", r.batch, r.seq, r.mode, r.recompute, r.logits, r.fusion,
-                     r.warmup_steps.value_or(0));
+  return fmt::format("{} {} {} {} {} {} {} {}", r.batch, r.seq, r.mode, r.phase.value_or(""), r.recompute, r.logits,
+                     r.fusion, r.warmup_steps.value_or(0));
 }
 
 std::string place_of(const ReportSubject& subject) {
@@ -93,7 +97,7 @@ std::vector<ReportSubject> subjects(std::span<const ReportSource> sources) {
     for (const Record& record : source.document.records) {
       const Key key{&source, traits_of(record), record.weights};
       auto known = std::find_if(all.begin(), all.end(), [&](const Keyed& one) { return one.key == key; });
-      if (known == all.end()) known = all.insert(all.end(), {key, {&source, "", title_of(record), {}, 0}});
+      if (known == all.end()) known = all.insert(all.end(), {key, {&source, "", words_of(record), {}, 0}});
       known->subject.records.push_back(&record);
     }
   }

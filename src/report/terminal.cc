@@ -9,6 +9,7 @@
 
 #include "report/columns.h"
 #include "report/ledger_brief.h"
+#include "report/mode_words.h"
 #include "report/text.h"
 
 namespace assay {
@@ -23,8 +24,8 @@ constexpr const char* red = "31";
 constexpr std::size_t widest_precision = 12;
 constexpr std::size_t narrowest_cut = 8;  // "emulated" whole
 
-std::string line_of_title(const char* title, std::size_t which) {
-  const std::string text = title;
+std::string line_of_title(const Column& column, const Record& record, std::size_t which) {
+  const std::string text = title_of(column, {&record});
   const auto newline = text.find('\n');
   return which == 0 ? text.substr(0, newline) : text.substr(newline + 1);
 }
@@ -60,18 +61,19 @@ class Writer {
 
   void heading(const std::string& text) {
     if (!out_.empty()) out_ += '\n';
-    out_ += paint(wrap(text, options_.width, 2), bold) + "\n";
+    out_ += paint(wrap(terminal_text(text), options_.width, 2), bold) + "\n";
   }
 
   void item(const std::string& text, std::size_t indent = 2) {
-    out_ += std::string(indent, ' ') + wrap(text, options_.width - indent, indent + 2) + "\n";
+    out_ += std::string(indent, ' ') + wrap(terminal_text(text), options_.width - indent, indent + 2) + "\n";
   }
 
   void choose_widths() {
     for (const Column& column : table_columns()) {
-      std::size_t width =
-          std::max(display_width(line_of_title(column.title, 0)), display_width(line_of_title(column.title, 1)));
+      std::size_t width = 0;
       for (const Record& record : document_.records) {
+        width = std::max(
+            {width, display_width(line_of_title(column, record, 0)), display_width(line_of_title(column, record, 1))});
         const bool is_name = &column == &table_columns().front();
         if (record.status == Status::ok || is_name) width = std::max(width, display_width(cell_text(column, record)));
       }
@@ -98,7 +100,7 @@ class Writer {
   }
 
   std::string cell_text(const Column& column, const Record& record) const {
-    const std::string text = column.cell(record);
+    const std::string text = terminal_text(column.cell(record));
     const bool is_long_name = &column == &table_columns().front() && display_width(text) > widest_precision;
     return is_long_name ? "" : text;
   }
@@ -113,28 +115,27 @@ class Writer {
     out_ += line + "\n";
   }
 
-  void write_titles() {
+  void write_titles(const Record& record) {
     for (std::size_t which = 0; which < 2; ++which) {
       std::string line;
       for (std::size_t i = 0; i < widths_.size(); ++i) {
-        line += (i ? std::string(gap_, ' ') : "") + padded(i, line_of_title(table_columns()[i].title, which));
+        line += (i ? std::string(gap_, ' ') : "") + padded(i, line_of_title(table_columns()[i], record, which));
       }
       add_line(line);
     }
   }
 
   void write_row(const Record& record) {
+    const std::string row_name = terminal_text(shown_precision(record));
     if (record.status != Status::ok) {
-      const std::string name_part = pad_right(shown_precision(record), widths_.front()) + "  ";
+      const std::string name_part = pad_right(row_name, widths_.front()) + "  ";
       const std::string status =
-          fmt::format("{}: {}", name(record.status), record.reason.value_or("no reason was given"));
+          fmt::format("{}: {}", name(record.status), terminal_text(record.reason.value_or("no reason was given")));
       const std::string text = wrap(name_part + status, options_.width, display_width(name_part));
       out_ += paint(text, record.status == Status::impossible ? red : nullptr) + "\n";
       return;
     }
-    if (display_width(shown_precision(record)) > widest_precision) {
-      add_line(cut(shown_precision(record), options_.width));
-    }
+    if (display_width(row_name) > widest_precision) add_line(cut(row_name, options_.width));
     std::string line;
     for (std::size_t i = 0; i < widths_.size(); ++i) {
       const std::string cell = padded(i, cell_text(table_columns()[i], record));
@@ -150,9 +151,9 @@ class Writer {
       const Together relation_above = above ? relation(*above, record) : Together::apart;
       if (relation_above == Together::apart) {
         heading(model_title(record));
-        if (measured_) write_titles();
+        if (measured_) write_titles(record);
       }
-      if (relation_above != Together::same_cell) out_ += cell_title(record) + "\n";
+      if (relation_above != Together::same_cell) out_ += terminal_text(cell_title(record)) + "\n";
       write_row(record);
       above = &record;
     }
@@ -172,16 +173,18 @@ class Writer {
   void write_notes() {
     if (!measured_) return;
     out_ += '\n';
-    item(
-        "latency: median of a whole forward pass, ± half its 95 % interval; speed-up: against the baseline, round by "
-        "round");
+    note_each("latency", [](const Record& r) {
+      return fmt::format("median of {}, ± half its 95 % interval; speed-up: against the baseline, round by round",
+                         mode_words(r).sample);
+    });
     const auto restored = [](const Record& r) { return r.restored ? r.restored->substr(0, 16) + " UTC" : ""; };
     note_each("*: taken from the store, where it was kept at", restored);
     note_each("of peak", [](const Record& r) {
       return r.peak_kind ? fmt::format("{}: {:.0f} GFLOP/s", *r.peak_kind, r.peak_gflops.value_or(0)) : "";
     });
-    note_each("energy",
-              [](const Record& r) { return r.energy_j ? "J for one sequence, " + r.energy_status : r.energy_status; });
+    note_each("energy", [](const Record& r) {
+      return r.energy_j ? fmt::format("J for one {}, {}", mode_words(r).each, r.energy_status) : r.energy_status;
+    });
     note_each("quality", [](const Record& r) { return quality_note(r); });
     item("MB are 10^6 bytes; peak: weights as kept and the plan's buffers; size: parameters as stored");
   }
@@ -224,7 +227,8 @@ class Writer {
       if (is_first) heading(title);
       is_first = false;
       const bool is_surprise = finding.met.has_value() && !*finding.met;
-      out_ += paint("  " + wrap(finding.text, options_.width - 2, 4), is_surprise ? yellow : nullptr) + "\n";
+      out_ +=
+          paint("  " + wrap(terminal_text(finding.text), options_.width - 2, 4), is_surprise ? yellow : nullptr) + "\n";
     }
   }
 

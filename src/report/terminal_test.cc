@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "report/methods.h"
 #include "report/text.h"
+#include "report/training_table.h"
 #include "results/made_up_test.h"
 
 namespace assay {
@@ -160,6 +162,73 @@ TEST(Terminal, ColourIsOnlyThereWhenAskedAndChangesNoText) {
   const auto coloured_lines = lines_of(coloured);
   ASSERT_EQ(plain_lines.size(), coloured_lines.size());
   for (std::size_t i = 0; i < plain_lines.size(); ++i) EXPECT_EQ(coloured_lines[i].find(plain_lines[i]), 0u);
+}
+
+TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
+  const std::string hostile = "\x1b]0;owned\a\x1b[2J\nand a line";
+  std::vector<Record> records = made_up_cell();
+  for (Record& record : records) {
+    record.model = record.device = record.energy_status = record.quality_status = hostile;
+    record.trust = "B";
+    record.trust_reasons = {hostile};
+    for (LedgerRow& row : record.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;
+  }
+  records.back().precision = hostile;
+  records.push_back(made_up_left_out(hostile, Status::oom, hostile));
+  records.back().phase = hostile;
+  Document document;
+  document.records = records;
+  document.findings = {{.rule = "x", .model = hostile, .text = hostile}};
+  const std::vector<ReportSource> sources = {{"run.json", document}};
+  for (const std::string& text : {report_of(document), training_report(document), methods_text(sources)}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find('\a'), std::string::npos);
+    EXPECT_EQ(text.find("\nand a line"), std::string::npos);
+    EXPECT_NE(text.find("\\x1b"), std::string::npos) << "it is shown";
+  }
+}
+
+/// A program and two of its phases, as `assay measure` writes them.
+std::vector<Record> made_up_program() {
+  Record whole = made_up_record("A", 150);
+  whole.model = "./train";
+  whole.baseline = "A";
+  whole.mode = "program";
+  whole.parameters = 0;
+  whole.seq = 1;
+  whole.logits = whole.fusion = whole.casts = whole.weights = "-";
+  std::vector<Record> records = {whole, whole, whole};
+  for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    records[i].mode = "phase";
+    records[i].phase = i == 1 ? "load" : "step";
+    if (i == 2) records[i].items = 3.0 * 40;
+  }
+  return records;
+}
+
+TEST(Terminal, AProgramAndItsPhasesAreToldApart) {
+  const std::string report = report_of(document_of(made_up_program()));
+  for (const char* part : {"./train, cpu, 2 threads, runs of a program\n", "./train, cpu, 2 threads, phase load\n",
+                           "phase step, 3 items a time\n", "A, load  ", "A, step  ", "latency: median of one run of",
+                           "latency: median of one time through the phase", "runs", "times", "items"}) {
+    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
+  }
+  EXPECT_EQ(report.find("forward pass"), std::string::npos) << report;
+  EXPECT_EQ(report.find("tokens"), std::string::npos) << report;
+}
+
+TEST(Terminal, LengthsOfWarmUpAndWhatIsRecomputedHaveTablesOfTheirOwn) {
+  std::vector<Record> records(3, made_up_record("fp32", 150));
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    records[i].mode = "step";
+    records[i].warmup_steps = i;
+  }
+  records[2].recompute = "block";
+  const std::string report = report_of(document_of(records));
+  for (const char* part : {"training: step, 0 warm-up steps", "training: step, 1 warm-up steps",
+                           "training: step, recompute block, 2 warm-up"}) {
+    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
+  }
 }
 
 TEST(Terminal, AFileOrPipeGetsNoColour) {

@@ -1,6 +1,11 @@
 #include "report/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/printable.h"
+#include "base/units.h"
 
 namespace assay {
 namespace {
@@ -51,6 +56,30 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
     room = width - indent;
   }
   return wrapped + std::string(text);
+}
+
+std::string terminal_text(std::string_view text) {
+  return printable(text, std::string::npos);
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '|') cell += '\\';
+    cell += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return cell;
+}
+
+std::string ratio_text(double value) {
+  return value < 9.995 ? fmt::format("{:.2f}", value) : format_significant(value);
 }
 
 }  // namespace assay

@@ -17,4 +17,13 @@ std::string pad_right(std::string_view text, std::size_t width);
 /// split. No newline at the end.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
 
+/// Text from a record as a terminal may get it: records may come from others, and nothing in them is a command there.
+std::string terminal_text(std::string_view text);
+/// A field of RFC 4180, quoted where it must be.
+std::string csv_field(const std::string& text);
+/// A cell of a Markdown table: no line breaks, no bars that would end it.
+std::string markdown_cell(std::string_view text);
+/// "1.23", "12.3": two decimals below 10, what an interval from a noisy machine can carry.
+std::string ratio_text(double value);
+
 }  // namespace assay

@@ -9,6 +9,15 @@
 namespace assay {
 namespace {
 
+TEST(Text, IsQuotedAsItsReaderWants) {
+  EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(csv_field("a,\"b\"\n"), "\"a,\"\"b\"\"\n\"");
+  EXPECT_EQ(markdown_cell("a|b\nc"), "a\\|b c");
+  EXPECT_EQ(terminal_text("±\x1b[2J"), "±\\x1b[2J");
+  EXPECT_EQ(ratio_text(1.234), "1.23");
+  EXPECT_EQ(ratio_text(12.34), "12.3");
+}
+
 TEST(Text, WidthCountsCodePoints) {
   EXPECT_EQ(display_width("43.1 ±0.9%"), 10u);
   EXPECT_EQ(display_width(""), 0u);

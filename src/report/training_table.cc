@@ -82,7 +82,7 @@ std::string row_name(const Record& r) {
 }
 
 std::string indented(const std::string& text) {
-  return "  " + wrap(text, 118, 4) + "\n";
+  return "  " + wrap(terminal_text(text), 118, 4) + "\n";
 }
 
 /// "J a step: 0.51 forward, 1.10 backward, 0.20 update"; a phase that the meter cannot tell is left out.
@@ -138,7 +138,7 @@ std::string table(std::span<const Record> records) {
     Row& row = rows.emplace_back();
     const bool measured = record.step_ms.has_value();
     for (std::size_t i = 0; i < (measured ? std::size(training_columns) : named_columns); ++i)
-      row.push_back(training_columns[i].cell(record));
+      row.push_back(terminal_text(training_columns[i].cell(record)));
   }
   const std::vector<std::size_t> widths = widths_of(rows);
   Row titles;
@@ -148,7 +148,8 @@ std::string table(std::span<const Record> records) {
     std::string shown = line(rows[i], widths);
     if (rows[i].size() == named_columns) {
       shown.pop_back();
-      shown += fmt::format("  {}: {}\n", name(records[i].status), records[i].reason.value_or("no reason was given"));
+      shown += fmt::format("  {}: {}\n", name(records[i].status),
+                           terminal_text(records[i].reason.value_or("no reason was given")));
     }
     text += shown;
   }
@@ -171,7 +172,8 @@ std::string training_report(const Document& document) {
     text += fmt::format(
         "{} ({} parameters), batch {}, {}, recompute {}, {}, {} threads\ntimes in ms, mean ± std; peak: share of the "
         "best matmul measured here; GB: predicted peak of memory\n\n",
-        r.model, format_count(r.parameters), r.batch, r.mode, r.recompute, r.device, r.threads);
+        terminal_text(r.model), format_count(r.parameters), r.batch, terminal_text(r.mode), terminal_text(r.recompute),
+        terminal_text(r.device), r.threads);
     text += table(records.subspan(first, end - first)) + "\n";
     first = end;
   }
@@ -188,11 +190,12 @@ std::string training_markdown(std::span<const Record> records) {
       "status | dtype | device | batch_size | fusion | warmup |\n"
       "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: | :-- | :-- | :-- | --: | :-- | --: |\n";
   for (const Record& r : records) {
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", r.model,
-                        r.seq, plain(r.mean_forward_ms), plain(r.std_forward_ms), plain(r.mean_backward_ms),
-                        plain(r.std_backward_ms), plain(r.mean_optimizer_ms), plain(r.std_optimizer_ms),
-                        plain(r.mean_step_ms), plain(r.std_step_ms), name(r.status), r.precision, r.device, r.batch,
-                        r.fusion, r.warmup_steps.value_or(0));
+    text +=
+        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                    markdown_cell(r.model), r.seq, plain(r.mean_forward_ms), plain(r.std_forward_ms),
+                    plain(r.mean_backward_ms), plain(r.std_backward_ms), plain(r.mean_optimizer_ms),
+                    plain(r.std_optimizer_ms), plain(r.mean_step_ms), plain(r.std_step_ms), name(r.status),
+                    markdown_cell(r.precision), markdown_cell(r.device), r.batch, r.fusion, r.warmup_steps.value_or(0));
   }
   return text;
 }

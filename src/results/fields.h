@@ -27,7 +27,7 @@ struct Field {
 
 /// Every field, in the order in which they are written.
 std::span<const Field> record_fields();
-/// Whether it is one number or text, and no series and no ledger.
+/// Whether its value is one number or text, or a few: no samples, no ledger.
 bool is_short(const Field& field);
 /// The one of that name. Asserts that there is one.
 const Field& record_field(std::string_view name);

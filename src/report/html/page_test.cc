@@ -110,6 +110,41 @@ TEST(HtmlReport, NothingMeasuredIsAPageToo) {
   EXPECT_TRUE(has(html_report(none, {}, {}), "nothing was measured"));
 }
 
+/// A program with three phases.
+ReportSource phases_source() {
+  ReportSource source{"measure.json", {}};
+  for (const char* phase : {"load", "step", "save"}) {
+    Record record = made_up_record("A", 150);
+    record.baseline = "A";
+    record.mode = "phase";
+    record.phase = phase;
+    record.logits = "-";
+    record.items = 40;
+    source.document.records.push_back(record);
+  }
+  return source;
+}
+
+TEST(HtmlReport, EachPhaseOfAProgramIsASubjectOfItsOwn) {
+  const std::vector<ReportSource> sources = {phases_source()};
+  const std::vector<ReportSubject> all = subjects(sources);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].name, "phase step");
+  const std::string page = html_report(sources, {}, {});
+  for (const char* phase : {"phase load", "phase step", "phase save"}) {
+    EXPECT_TRUE(has(page, fmt::format("A of {} (baseline): 150", phase))) << phase << " is drawn";
+  }
+  EXPECT_TRUE(has(page, "items/s"));
+  EXPECT_FALSE(has(page, "tokens/s"));
+}
+
+TEST(Methods, ThatSamplesWereCutOffIsNotCalledComplete) {
+  std::vector<ReportSource> sources = {made_up_source()};
+  EXPECT_TRUE(has(methods_text(sources), "Every sample is kept with its row"));
+  sources[0].document.records[1].timed_runs = 100'000;
+  EXPECT_FALSE(has(methods_text(sources), "Every sample is kept with its row"));
+}
+
 TEST(Methods, SayWhatTheRecordsCarryAndNothingElse) {
   const std::vector<ReportSource> sources = {made_up_source()};
   const std::string text = methods_text(sources);

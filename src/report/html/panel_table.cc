@@ -4,13 +4,12 @@
 
 #include <cmath>
 
+#include "report/mode_words.h"
+#include "report/phrases.h"
+#include "report/text.h"
+
 namespace assay {
 namespace {
-
-/// Two decimals: what an interval from a noisy machine can carry.
-std::string ratio_text(double value) {
-  return value < 9.995 ? fmt::format("{:.2f}", value) : plain_number(value);
-}
 
 /// Differences of quality are small beside it.
 std::string quality_text(double value) {
@@ -85,9 +84,9 @@ constexpr FigurePanel panels[] = {
     {"Speed-up", "x", "higher is better",
      "bars: median over rounds against the baseline; whiskers: its 95 % interval; line: the baseline", FigureForm::bars,
      speedup_point, no_speedup, ratio_text, 1.0},
-    {"Energy per sample", "J", "lower is better", "bars: gross energy of one sequence", FigureForm::bars, energy_point,
-     [](const Record& r) { return r.energy_status; }},
-    {"Throughput", "tokens/s", "higher is better", "bars: mean over all windows", FigureForm::bars, throughput_point,
+    {"Energy per sample", "J", "lower is better", "bars: gross energy of one sequence, of a program of one run",
+     FigureForm::bars, energy_point, [](const Record& r) { return r.energy_status; }},
+    {"Throughput", "{}/s", "higher is better", "bars: mean over all windows", FigureForm::bars, throughput_point,
      no_median},
     {"Quality", "", "", "points; whiskers: 95 % interval of the change from the baseline on the same data",
      FigureForm::points, quality_point, [](const Record& r) { return r.quality_status; }, quality_text},
@@ -102,7 +101,11 @@ std::span<const FigurePanel> figure_panels() {
 }
 
 std::string unit_of(const FigurePanel& panel, std::span<const ReportSubject> group) {
-  return *panel.unit ? panel.unit : quality_unit(group);
+  if (!*panel.unit) return quality_unit(group);
+  Records records;
+  for (const ReportSubject& subject : group)
+    records.insert(records.end(), subject.records.begin(), subject.records.end());
+  return with_rates(panel.unit, records);
 }
 
 const char* better_of(const FigurePanel& panel, std::span<const ReportSubject> group) {

@@ -24,7 +24,7 @@ enum class FigureForm : std::uint8_t {
 
 struct FigurePanel {
   const char* title;
-  const char* unit;    ///< Empty: what the quality is measured by.
+  const char* unit;    ///< Empty: what the quality is measured by; "{}": what is counted a second.
   const char* better;  ///< Which direction is better; empty: as the unit says.
   const char* bars_mean;
   FigureForm form;

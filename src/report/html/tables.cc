@@ -103,12 +103,15 @@ PageTable page_table(const ReportTable& table, const std::string& id) {
 
 std::string results_html(std::span<const ReportSubject> subjects) {
   PageTable table{"results", "Results: a row for each precision that was measured", {}, {}};
-  for (const Column& column : table_columns()) table.columns.push_back(column.one_line());
-  table.columns.insert(table.columns.begin() + 1, "of");
+  Records shown;
   for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
-    if (record.status == Status::ok) table.rows.push_back(result_row(subject, record));
+    if (record.status != Status::ok) return;
+    table.rows.push_back(result_row(subject, record));
+    shown.push_back(&record);
   });
   if (table.rows.empty()) return "<p class=\"none\">nothing was measured</p>\n";
+  for (const Column& column : table_columns()) table.columns.push_back(one_line_title(column, shown));
+  table.columns.insert(table.columns.begin() + 1, "of");
   return table_html(table);
 }
 
