@@ -43,6 +43,16 @@ TEST_F(CliMeasure, AProgramIsARecordWithTimeMemoryAndTrust) {
   EXPECT_NE(last_.out.find("A: sleep 0.02"), std::string::npos) << last_.out;
 }
 
+TEST_F(CliMeasure, NoMeterAndAMeterAtOnceIsRefused) {
+  for (const char* none : {"none", "None"}) {
+    expect_failure({"measure", "--meter", none, "--meter-command", "echo 0 1", "--", "true"}, 2, "--meter none: ");
+    expect_failure({"measure", "--meter", none, "--meter-url", "http://127.0.0.1:1", "--", "true"}, 2,
+                   "--meter none: ");
+  }
+  EXPECT_EQ(measured({"--runs", "1", "--meter", "None", "--", "true"}).at(0).at("energy_status"),
+            "no meter: none was asked for");
+}
+
 TEST_F(CliMeasure, TwoProgramsAreComparedRoundByRound) {
   const Json records = measured({"--runs", "8", "--meter", "none", "--vs", "sleep 0.4 || true", "--", "sleep", "0.02"});
   ASSERT_EQ(records.size(), 2u);
@@ -94,6 +104,11 @@ TEST_F(CliMeasure, PhasesThatTheProgramMarksAreRecordsOfTheirOwn) {
   EXPECT_GT(sum.at("samples_per_s"), 0);
   EXPECT_LT(sum.at("timed_s"), records[0].at("timed_s"));
   EXPECT_NE(last_.out.find("phases of A"), std::string::npos) << last_.out;
+  const std::string report = run({"report", "out.json"}).out;
+  for (const char* part : {"a run of the program\n", "phase fill", "phase sum, 1,048,576 items a time\n", "A, sum"}) {
+    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in " << report;
+  }
+  EXPECT_EQ(report.find("forward pass"), std::string::npos) << report;
 }
 
 TEST_F(CliMeasure, TheProgramSeesTheEnvironmentOfTheUser) {

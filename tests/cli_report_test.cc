@@ -59,12 +59,38 @@ TEST_F(CliReport, MethodsArePrintedFromTheRecords) {
   EXPECT_NE(outcome.out.find("Left out: nothing."), std::string::npos) << outcome.out;
 }
 
+TEST_F(CliReport, AnExportIsJudgedAsItsRunIs) {
+  ASSERT_EQ(bench({"--precision", "fp32,bf16"}).exit_code, 0);
+  ASSERT_EQ(run({"export", "--json", "all.json"}).exit_code, 0);
+  const Outcome by_number = run({"report", "1"});
+  const Outcome by_file = run({"report", "all.json"});
+  ASSERT_EQ(by_file.exit_code, 0) << by_file.err;
+  EXPECT_NE(by_file.out.find("Findings\n"), std::string::npos) << by_file.out;
+  EXPECT_EQ(by_file.out, by_number.out);
+}
+
+TEST_F(CliReport, AnImpossibleRowWithoutAReasonIsShown) {
+  ASSERT_EQ(bench({"--precision", "fp32", "--json", "run.json"}).exit_code, 0);
+  Json document = parse_json(read_file(folder_.path() / "run.json"), "run.json");
+  document["records"][0]["status"] = "impossible";
+  document["records"][0]["median_ms"] = nullptr;
+  document["records"][0]["model"] = "\x1b[2Jmodel";
+  write_text(folder_.path() / "x.json", document.dump());
+  ASSERT_EQ(run({"import", "x.json", "--store", "theirs.db"}).exit_code, 0);
+  const Outcome outcome = run({"report", "1", "--store", "theirs.db"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("impossible: it was found impossible before"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+}
+
 TEST_F(CliReport, RefusesWhatIsNoFileOfRecordsInOneLine) {
   write_text(folder_.path() / "no.json", "{\"cells\": []}");
   write_text(folder_.path() / "bad.json", "{");
   expect_failure({"report", "absent.json"}, 2, "absent.json");
   expect_failure({"report", "no.json", "--html", "x.html"}, 2, "no.json: no list of records");
   expect_failure({"report", "bad.json"}, 2, "bad.json");
+  expect_failure({"report", std::string(300, 'n')}, 2, "File name too long");
+  expect_failure({"report", "1", "--store", "bad.json/below.db"}, 2, "there is no such store");
   expect_failure({"report", "no.json", "--html", "no/such/folder/x.html"}, 2, "no/such/folder");
 }
 

@@ -112,6 +112,9 @@ TEST_F(CliStore, OtherSettingsAreAnotherRun) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("there is no run"), std::string::npos) << outcome.err;
   EXPECT_EQ(kept().size(), 2U);
+  EXPECT_NE(bench({"--precision", "fp32", "--resume", "--meter", "none"}).err.find("there is no run"),
+            std::string::npos)
+      << "joules of two meters do not mix";
   expect_failure({"bench", "model", "--resume", "--store", "none"}, 2, "nothing to resume");
 }
 
@@ -126,7 +129,14 @@ TEST_F(CliStore, HistoryListsAndFilters) {
   EXPECT_EQ(some.find("unsupported"), std::string::npos) << some;
   EXPECT_NE(some.find("bf16"), std::string::npos) << some;
   EXPECT_EQ(parse_json(run({"history", "--json", "--limit", "1"}).out, "stdout").at("records").size(), 1U);
-  EXPECT_EQ(run({"history", "--since", "9999"}).out, "no record is like that\n");
+  for (const char* since : {"9999", "9999-12", "9999-12-31", "9999-12-31T23", "9999-12-31T23:59Z"}) {
+    EXPECT_EQ(run({"history", "--since", since}).out, "no record is like that\n") << since;
+  }
+  for (const char* since :
+       {"yesterday", "21.11.2026", "2026-11-31", "2026-13-01", "2026-11-21 18:00", "2026-1-1", ""}) {
+    expect_failure({"history", "--since", since}, 2, fmt::format("--since {}: no day or instant", since));
+    expect_failure({"export", "--since", since, "--csv", "x.csv"}, 2, "no day or instant");
+  }
   expect_failure({"history", "--status", "fine"}, 2, "--status fine");
 }
 
@@ -162,7 +172,7 @@ TEST_F(CliStore, RunsAndFilesAreCompared) {
   EXPECT_NE(run({"compare", "1", "2"}).out.find("cannot tell"), std::string::npos);
   expect_failure({"compare", "1", "7"}, 2, "has no run 7");
   expect_failure({"compare", "1"}, 2, "two runs or files");
-  expect_failure({"compare", "tokens.json", "1"}, 2, "has no records");
+  expect_failure({"compare", "tokens.json", "1"}, 2, "no list of records");
   expect_failure({"compare", "1", "2", "--fail-if-slower", "much"}, 2, "not a share");
 }
 
