@@ -178,7 +178,9 @@ TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
   records.back().phase = hostile;
   Document document;
   document.records = records;
-  document.findings = {{.rule = "x", .model = hostile, .text = hostile}};
+  Finding& finding = document.findings.emplace_back();
+  finding.rule = "x";
+  finding.model = finding.text = hostile;
   const std::vector<ReportSource> sources = {{"run.json", document}};
   for (const std::string& text : {report_of(document), training_report(document), methods_text(sources)}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
