@@ -7,15 +7,17 @@ namespace {
 
 std::atomic<bool> interrupted = false;
 
+constexpr int watched[] = {SIGINT, SIGTERM};
+
 void interrupt(int) {
   interrupted = true;
-  std::signal(SIGINT, SIG_DFL);
+  for (const int signal : watched) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 const std::atomic<bool>& watch_interrupts() {
-  std::signal(SIGINT, interrupt);
+  for (const int signal : watched) std::signal(signal, interrupt);
   return interrupted;
 }
 

@@ -1,6 +1,10 @@
 """peers.py inference|training OUT.json: assay and this machine's PyTorch on the same cells, in turns: PyTorch, assay,
-assay, PyTorch. Both with random weights; PyTorch eager, compiled, and (inference) in a CUDA graph."""
+assay, PyTorch. Both with random weights; PyTorch eager, compiled, and (inference) in a CUDA graph.
+
+GPU_CHECK_DEVICE: another device in the GPU's place, with one small cell."""
+import functools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -11,25 +15,27 @@ import time
 import torch
 from transformers import AutoModelForCausalLM, GPT2Config
 
+DEVICE = os.environ.get("GPU_CHECK_DEVICE", "cuda")
 INFERENCE = [("gpt2", batch, 128, precision) for batch in (1, 32) for precision in ("fp32", "bf16")]
 TRAINING = [("gpt2", 4, seq, precision) for seq in (256, 512, 1024) for precision in ("fp32", "mixed-bf16", "bf16")]
 DTYPES = {"fp32": torch.float32, "mixed-bf16": torch.float32, "bf16": torch.bfloat16}
-ROUNDS = 20
+ROUNDS = 20 if DEVICE == "cuda" else 1
+SMALL = [("gpt2", 1, 8, "fp32")]
 
 
 def model_in(precision):
     torch.manual_seed(1)
     config = GPT2Config(resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False)
-    return AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").to("cuda", DTYPES[precision])
+    return AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").to(DEVICE, DTYPES[precision])
 
 
 def autocast(precision):
-    return torch.autocast("cuda", torch.bfloat16, enabled=precision.startswith("mixed"))
+    return torch.autocast(DEVICE, torch.bfloat16, enabled=precision.startswith("mixed"))
 
 
 def forward_of(batch, seq, precision):
     model = model_in(precision).eval()
-    ids = torch.randint(0, 50257, (batch, seq), device="cuda")
+    ids = torch.randint(0, 50257, (batch, seq), device=DEVICE)
 
     def run():
         with torch.inference_mode(), autocast(precision):
@@ -39,7 +45,7 @@ def forward_of(batch, seq, precision):
 
 def step_of(batch, seq, precision):
     model = model_in(precision).train()
-    ids = torch.randint(0, 50257, (batch, seq), device="cuda")
+    ids = torch.randint(0, 50257, (batch, seq), device=DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def run():
@@ -64,35 +70,50 @@ def graphed(run):
     return graph.replay
 
 
-def runs_of(what, cell):
-    _, batch, seq, precision = cell
-    make = forward_of if what == "inference" else step_of
-    yield "eager", make(batch, seq, precision)[1]
-    model, run = make(batch, seq, precision)
+def compiled(make):
+    model, run = make()
     model.compile()
-    yield "compiled", run
-    if what == "inference":
-        yield "cuda graph", graphed(make(batch, seq, precision)[1])
+    return run
+
+
+def runs_of(what, cell):
+    """name -> what makes the run; making it may fail as running it may."""
+    _, batch, seq, precision = cell
+    make = functools.partial(forward_of if what == "inference" else step_of, batch, seq, precision)
+    runs = {"eager": lambda: make()[1], "compiled": lambda: compiled(make)}
+    if what == "inference" and DEVICE == "cuda":
+        runs["cuda graph"] = lambda: graphed(make()[1])
+    return runs
+
+
+def wait():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
 
 
 def times_ms(run):
     times = []
     for _ in range(ROUNDS + 3):
-        torch.cuda.synchronize()
+        wait()
         begin = time.perf_counter()
         run()
-        torch.cuda.synchronize()
+        wait()
         times.append((time.perf_counter() - begin) * 1e3)
     return times[3:]
 
 
+def words_of(error):
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:120]}"
+
+
 def assay_ms(what, cell):
     model, batch, seq, precision = cell
-    command = ["bench", "--quality", "none", "--no-baseline", "--rounds", str(ROUNDS)]
+    command = ["bench", "--quality", "none", "--no-baseline", "--store", "none", "--rounds", str(ROUNDS)]
     if what == "training":
-        command = ["train", "--benchmark", "--steps", str(ROUNDS)]
+        command = ["train", "--benchmark", "--store", "none", "--steps", str(ROUNDS)]
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        done = subprocess.run(["assay", *command, model, "--device", "cuda", "--precision", precision, "--batch",
+        done = subprocess.run(["assay", *command, model, "--device", DEVICE, "--precision", precision, "--batch",
                                str(batch), "--seq", str(seq), "--json", out.name], capture_output=True, text=True)
         if done.returncode != 0:
             return None, done.stderr.strip()
@@ -102,29 +123,37 @@ def assay_ms(what, cell):
 def compare(what, cell):
     row = {"cell": cell, "pytorch_ms": {}, "assay": []}
     peers = {}
-    for name, run in runs_of(what, cell):
+    for name, make in runs_of(what, cell).items():
         try:
+            run = make()
             peers[name] = (run, times_ms(run))
-        except Exception as error:  # a peer's own failure is a row, not the end of the comparison
-            row["pytorch_ms"][name] = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+        except Exception as error:  # A peer's own failure is a row, not the end of the comparison.
+            row["pytorch_ms"][name] = words_of(error)
     for _ in range(2):
         records, why = assay_ms(what, cell)
         row["assay"].append(records if records is not None else why)
     for name, (run, first) in peers.items():
-        row["pytorch_ms"][name] = {"before": first, "after": times_ms(run)}
-        both = first + row["pytorch_ms"][name]["after"]
-        print(cell, name, f"{statistics.median(both):.3f} ms", flush=True)
+        try:
+            after = times_ms(run)
+        except Exception as error:
+            row["pytorch_ms"][name] = {"before": first, "after": words_of(error)}
+            continue
+        row["pytorch_ms"][name] = {"before": first, "after": after}
+        print(cell, name, f"{statistics.median(first + after):.3f} ms", flush=True)
     return row
 
 
 def main():
     what, out = sys.argv[1], pathlib.Path(sys.argv[2])
     torch.backends.cuda.matmul.allow_tf32 = False
+    cells = INFERENCE if what == "inference" else TRAINING
     rows = []
-    for cell in INFERENCE if what == "inference" else TRAINING:
+    for cell in cells if DEVICE == "cuda" else SMALL:
         rows.append(compare(what, cell))
         out.write_text(json.dumps(rows, indent=1))
-        torch.cuda.empty_cache()
+        if DEVICE == "cuda":
+            torch.cuda.empty_cache()
+    sys.exit(0 if all(isinstance(records, list) for row in rows for records in row["assay"]) else 1)
 
 
 main()
