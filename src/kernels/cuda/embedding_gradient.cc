@@ -17,23 +17,37 @@ struct Start {
   }
 };
 
-/// A team a token; the first token of an id adds up all of them.
+/// order[place] = token, sorted by id, tokens of one id in their own order. A team a token counts who comes before it;
+/// counts below 2^24 are exact in f32.
+struct PlaceOfToken {
+  const std::int32_t* ids;
+  std::int32_t* order;
+  std::int64_t tokens;
+
+  ON_DEVICE void operator()(std::int64_t token, const Team& team) const {
+    const std::int32_t id = ids[token];
+    float before = 0;
+    for (std::int64_t other = team.rank; other < tokens; other += team.size)
+      before += ids[other] < id || (ids[other] == id && other < token) ? 1 : 0;
+    const float place = team.sum(before);
+    if (team.rank == 0) order[static_cast<std::int64_t>(place)] = static_cast<std::int32_t>(token);
+  }
+};
+
+/// A team a place; that of an id's first token adds up all of them.
 struct SumOfId {
   const std::int32_t* ids;
+  const std::int32_t* order;
   In dy, table;
   Out result;
   std::int64_t tokens, width, padding_id;
 
-  ON_DEVICE void operator()(std::int64_t token, const Team& team) const {
-    const std::int32_t id = ids[token];
-    float earlier = 0;
-    for (std::int64_t other = team.rank; other < token; other += team.size) earlier = ids[other] == id ? 1 : earlier;
-    if (team.max(earlier) > 0 || id == padding_id) return;
+  ON_DEVICE void operator()(std::int64_t place, const Team& team) const {
+    const std::int32_t id = ids[order[place]];
+    if (id == padding_id || (place > 0 && ids[order[place - 1]] == id)) return;
     for (std::int64_t column = team.rank; column < width; column += team.size) {
       float sum = 0;
-      for (std::int64_t other = token; other < tokens; ++other) {
-        if (ids[other] == id) sum += dy(other, column);
-      }
+      for (std::int64_t i = place; i < tokens && ids[order[i]] == id; ++i) sum += dy(order[i], column);
       if (sum != 0) result.set(id, column, table(id, column) + sum);
     }
   }
@@ -60,15 +74,20 @@ struct SumOfPosition {
 
 Offer prepare_embedding_gradient(const Call& call, const MachineFacts&) {
   if (call.in(0).dtype != DType::s32) return Declined{"ids are not s32"};
-  return offer("sums in the tokens' order", [call](const Memory& memory) {
+  const std::int64_t tokens = call.in(1).rows();
+  if (tokens >= std::int64_t{1} << 24) return Declined{"more tokens than places are counted"};
+  const auto run = [call, tokens](const Memory& memory) {
     const Out table = output(call, memory, 0);
     const std::int64_t width = call.out(0).width();
     for_packs(call.out(0).rows(), width, Start{input(call, memory, 2), table, width});
     const In before{table.data, table.stride, table.dtype};
-    for_rows(call.in(1).rows(), width,
-             SumOfId{memory.in<std::int32_t>(0), input(call, memory, 1), before, table, call.in(1).rows(), width,
-                     call.attributes.padding_id});
-  });
+    const auto* ids = memory.in<std::int32_t>(0);
+    auto* order = reinterpret_cast<std::int32_t*>(memory.workspace);
+    for_rows(tokens, tokens, PlaceOfToken{ids, order, tokens});
+    for_rows(tokens, width,
+             SumOfId{ids, order, input(call, memory, 1), before, table, tokens, width, call.attributes.padding_id});
+  };
+  return offer("sums in the tokens' order", run, static_cast<std::size_t>(tokens) * sizeof(std::int32_t));
 }
 
 Offer prepare_add_rows_gradient(const Call& call, const MachineFacts&) {
