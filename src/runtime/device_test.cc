@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -19,15 +20,18 @@ class GuardedDevice final : public Device {
  public:
   bool is_host() const override { return false; }
   std::byte* allocate(std::size_t bytes) const override {
+    if (refuses) throw OutOfMemory("memory: refused", static_cast<double>(bytes), 0);
     const std::size_t size = (bytes + 4096) / 4096 * 4096;
     void* memory = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) fail_lacking("memory: refused");
     blocks_[static_cast<std::byte*>(memory)] = size;
+    asked_[static_cast<std::byte*>(memory)] = bytes;
     return static_cast<std::byte*>(memory);
   }
   void release(std::byte* memory) const override {
     munmap(memory, blocks_.at(memory));
     blocks_.erase(memory);
+    asked_.erase(memory);
   }
   void upload(std::byte* to, const std::byte* from, std::size_t bytes) const override { copy(to, from, bytes); }
   void download(std::byte* to, const std::byte* from, std::size_t bytes) const override { copy(to, from, bytes); }
@@ -42,7 +46,13 @@ class GuardedDevice final : public Device {
     for (const auto& [memory, bytes] : blocks_) mprotect(memory, bytes, protection);
   }
   std::size_t blocks() const { return blocks_.size(); }
+  std::int64_t bytes() const {
+    std::int64_t total = 0;
+    for (const auto& [memory, bytes] : asked_) total += static_cast<std::int64_t>(bytes);
+    return total;
+  }
   mutable int waits = 0;
+  bool refuses = false;
 
  private:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
@@ -50,7 +60,8 @@ class GuardedDevice final : public Device {
     std::copy_n(from, bytes, to);
     open(PROT_NONE);
   }
-  mutable std::map<std::byte*, std::size_t> blocks_;
+  mutable std::map<std::byte*, std::size_t> blocks_;  ///< Whole pages.
+  mutable std::map<std::byte*, std::size_t> asked_;
 };
 
 GuardedDevice& guarded() {
@@ -95,6 +106,16 @@ TEST(DeviceMemory, APlanOnItGivesWhatTheHostGives) {
     for (std::int64_t i = 0; i < right.count(); ++i) ASSERT_EQ(right.as<float>()[i], found.as<float>()[i]) << precision;
     EXPECT_EQ(host.resident_bytes(), device.resident_bytes()) << precision;
   }
+}
+
+TEST(DeviceMemory, AStateThatTheDeviceRefusesIsNotHalfThere) {
+  State state(guarded());
+  guarded().refuses = true;
+  EXPECT_THROW(state.memory("w", DType::f32, {3}), OutOfMemory);
+  guarded().refuses = false;
+  EXPECT_FALSE(state.holds("w"));
+  state.memory("w", DType::f32, {3});
+  EXPECT_EQ(*state.find("w")->as<float>(), 0);
 }
 
 TEST(DeviceMemory, IsGivenBackWithItsInstance) {
@@ -147,6 +168,57 @@ TEST(DeviceMemory, TheFirstValueOfAnOutputIsThatOfTheWholeOne) {
   plan.set_inputs(some_ids({1, 3}), {});
   plan.run();
   EXPECT_EQ(plan.first_value("logits"), *plan.output_f32("logits").as<float>());
+}
+
+/// Why there is no GPU to run on; empty where there is one.
+std::string lacks_gpu() {
+  if (cuda_backend().absent != nullptr) return cuda_backend().absent;
+  try {
+    cuda_backend().memory();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+double largest_difference(const Tensor& found, const Tensor& right) {
+  double difference = 0;
+  double largest = 0;
+  for (std::int64_t i = 0; i < right.count(); ++i) {
+    difference = std::max(difference, std::abs(double{found.as<float>()[i]} - double{right.as<float>()[i]}));
+    largest = std::max(largest, std::abs(double{right.as<float>()[i]}));
+  }
+  return difference / largest;
+}
+
+class Gpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = lacks_gpu();
+    if (!why.empty()) GTEST_SKIP() << "plans ran on the host only: " << why;
+  }
+};
+
+TEST_F(Gpu, APlanOnItGivesWhatTheReferenceGives) {
+  SmallModel model;
+  cuda_backend().describe(model.facts);
+  for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "mixed-bf16", "int8", "int8-weights"}) {
+    Instance reference = model.instance("fp32");
+    Instance gpu = model.instance(precision, "", cuda_backend());
+    const Tensor right = logits_of(reference, {2, 9});
+    const Tensor first = logits_of(gpu, {2, 9});
+    EXPECT_LE(largest_difference(first, right), gpu.precision().row.tolerance) << precision;
+    EXPECT_EQ(largest_difference(logits_of(gpu, {2, 9}), first), 0) << precision << ": the same bits in every run";
+  }
+}
+
+TEST_F(Gpu, AStateOnItIsSeenByTheHostAsCopies) {
+  State state(cuda_backend().memory());
+  state.at("w", DType::f32, {3}).as<float>()[2] = 5;
+  state.store("w");
+  EXPECT_EQ(state.find("w")->as<float>()[2], 5);
+  state.clear("w");
+  EXPECT_EQ(state.find("w")->as<float>()[2], 0);
 }
 
 }  // namespace

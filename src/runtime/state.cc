@@ -6,8 +6,10 @@ namespace assay {
 
 std::byte* State::memory(const std::string& name, DType dtype, const Shape& shape) {
   if (tensors_.count(name) == 0) {
-    Tensor& made = tensors_.emplace(name, Tensor(dtype, shape)).first->second;
-    if (!device_.is_host()) on_device_[name] = allocate_on(device_, made.bytes());
+    Tensor copy(dtype, shape);
+    DeviceBytes made = device_.is_host() ? DeviceBytes() : allocate_on(device_, copy.bytes());  // It may refuse.
+    tensors_.emplace(name, std::move(copy));
+    if (!device_.is_host()) on_device_.emplace(name, std::move(made));
     clear(name);
   }
   Tensor& tensor = tensors_.at(name);
