@@ -192,6 +192,7 @@ Record blank_record(const Model& model, const BenchRequest& request, const Machi
   record.seed = static_cast<std::int64_t>(request.model_options.seed);
   record.machine =
       fmt::format("{}, {} cores{}", facts.processor, facts.cores, facts.cap.empty() ? "" : ", capped at " + facts.cap);
+  if (facts.gpu) record.machine += ", " + facts.gpu->name;
   record.build = build_words();
   return record;
 }

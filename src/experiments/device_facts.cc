@@ -123,9 +123,9 @@ MatmulPeak peak_of(const Backend& backend, DType operand, const MachineFacts& fa
   if (peak.rates.empty()) return peak;
   peak.matmul_gflops = peak.rates.front().gflops;
   peak.kernel = peak.rates.front().kernel;
-  peak.instruction_gflops = peak.matmul_gflops;  // No instruction is slower than the product it makes.
+  // No loop over registers is run on a device: of f32 alone the peak follows from lanes and clock.
   if (facts.gpu && operand == DType::f32)
-    peak.instruction_gflops = std::max(peak.instruction_gflops, f32_peak_gflops(*facts.gpu));
+    peak.instruction_gflops = std::max(peak.matmul_gflops, f32_peak_gflops(*facts.gpu));
   return peak;
 }
 
@@ -157,6 +157,8 @@ MachineFacts facts_on(const std::string& device, MachineFacts host) {
     const Backend& backend = find_backend(device);
     if (backend.describe == nullptr) return host;
     return known[device] = facts_on(backend, host);
+  } catch (const OutOfMemory&) {  // The device is there, and others fill it.
+    throw;
   } catch (const Error& error) {
     if (error.code() != ExitCode::lacking) throw;
     return host;

@@ -19,7 +19,7 @@ struct DeviceProbe {
 MachineFacts facts_on(const Backend& backend, MachineFacts host, const DeviceProbe& probe = {});
 
 /// The same by the device's name ("cuda"), measured once in a process. The host's facts where there is no such device,
-/// which whoever asks for its backend is told.
+/// which whoever asks for its backend is told. Throws OutOfMemory where the device has too little left to measure in.
 MachineFacts facts_on(const std::string& device, MachineFacts host);
 
 }  // namespace assay

@@ -47,6 +47,11 @@ std::string memory_text(const MachineFacts& facts) {
                             facts.bandwidth_one_core_gbs, facts.bandwidth_gbs, facts.threads);
 }
 
+std::string instruction_peak_words(const MatmulPeak& peak) {
+  if (peak.instruction.empty()) return "none";
+  return peak.instruction_gflops > 0 ? fmt::format("{:.0f} GFLOP/s", peak.instruction_gflops) : "not measured";
+}
+
 std::string peaks_table(const MachineFacts& facts) {
   if (facts.peaks.empty()) return "peaks         not measured\n";
   std::string text = fmt::format("\n{:<8} {:>15}  {:<20} {:>15} {:>9}  {}\n", "operand", "instruction", "", "matmul",
@@ -54,8 +59,7 @@ std::string peaks_table(const MachineFacts& facts) {
   const MatmulPeak* fp32 = facts.peak(DType::f32);
   for (const MatmulPeak& peak : facts.peaks) {
     const bool comparable = fp32 && fp32->matmul_gflops > 0;
-    text += fmt::format("{:<8} {:>15}  {:<20} {:>15} {:>9}  {}\n", name(peak.operand),
-                        peak.instruction.empty() ? "none" : fmt::format("{:.0f} GFLOP/s", peak.instruction_gflops),
+    text += fmt::format("{:<8} {:>15}  {:<20} {:>15} {:>9}  {}\n", name(peak.operand), instruction_peak_words(peak),
                         peak.instruction, fmt::format("{:.0f} GFLOP/s", peak.matmul_gflops),
                         comparable ? fmt::format("{:.2f}x", peak.matmul_gflops / fp32->matmul_gflops) : "-",
                         name(peak.verdict));
