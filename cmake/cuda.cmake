@@ -1,10 +1,12 @@
 # The CUDA backend. Its kernels are compiled for the host in every build, for the tests; for GPUs where ASSAY_CUDA is ON.
 set(cuda_folder "${CMAKE_SOURCE_DIR}/src/kernels/cuda")
 file(GLOB cuda_kernels CONFIGURE_DEPENDS "${cuda_folder}/*.cc")
-list(FILTER cuda_kernels EXCLUDE REGEX "/(absent|on_host|products_on_host|[a-z_]*_test)\\.cc$")
+list(FILTER cuda_kernels EXCLUDE REGEX "/(absent|[a-z_]*on_host|[a-z_]*_test)\\.cc$")
 set(cuda_libraries ${cuda_kernels})  # the host's side of a GPU: no code that runs on it
-list(FILTER cuda_libraries INCLUDE REGEX "/(backend|device|heads_product|products[a-z_]*|cublaslt[a-z_]*)\\.cc$")
-list(REMOVE_ITEM cuda_kernels ${cuda_libraries})
+list(FILTER cuda_libraries INCLUDE REGEX "/(backend|device|heads_product|product[a-z_]*|cublaslt[a-z_]*)\\.cc$")
+set(cuda_products ${cuda_libraries})  # of it, what runs on the host too, where loops stand in for cuBLASLt
+list(FILTER cuda_products INCLUDE REGEX "/(heads_product|product[a-z_]*)\\.cc$")
+list(REMOVE_ITEM cuda_kernels ${cuda_libraries} "${cuda_folder}/device_code.cc")
 
 # The toolkit: what tools/setup/cuda.sh put into .deps/, else the machine's own.
 if(ASSAY_CUDA)
@@ -31,6 +33,7 @@ function(assay_add_cuda_backend)
     target_sources(assay_kernels PRIVATE "${cuda_folder}/absent.cc")
     return()
   endif()
+  list(APPEND cuda_kernels "${cuda_folder}/device_code.cc")
   set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CUDA SKIP_UNITY_BUILD_INCLUSION ON)
   set_source_files_properties(${cuda_libraries} PROPERTIES COMPILE_OPTIONS "-isystem;${CUDAToolkit_INCLUDE_DIRS}"
     COMPILE_DEFINITIONS "ASSAY_ON_GPU;ASSAY_CUDA_LIBRARY_FOLDER=\"${CUDAToolkit_LIBRARY_DIR}\"")
@@ -38,6 +41,9 @@ function(assay_add_cuda_backend)
   target_compile_options(assay_kernels PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   target_link_libraries(assay_kernels PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 endfunction()
+
+# Tests of the backend's own parts, on the host; test_kernels runs them.
+file(GLOB cuda_tests CONFIGURE_DEPENDS "${cuda_folder}/*_test.cc")
 
 # The same kernels for the host, in a folder of their own, since a source file has one language in each.
 if(ASSAY_TESTS)

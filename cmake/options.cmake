@@ -27,7 +27,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 # GCC 13 and 14 take the library's own copies of one element, inlined, for copies past its end.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-  target_compile_options(assay_settings INTERFACE -Wno-array-bounds -Wno-stringop-overflow)
+  target_compile_options(assay_settings INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow>)
 endif()
 
 if(ASSAY_SANITIZE)

@@ -49,10 +49,9 @@ class CaseRun {
   /// Runs the case through that implementation and compares with the reference.
   ///
   /// Allowed between them, relative to the largest |reference| of the row (of the output, below 8 columns): f32 2^-16,
-  /// f16 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its accumulator.
-  /// s8 outputs may differ by 1.
-  /// Nothing may be written outside the output's rows, and every result must be finite.
-  /// `device`: where the implementation's tensors lie.
+  /// f16 and tf32 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its
+  /// accumulator. s8 outputs may differ by 1. Nothing may be written outside the output's rows, and every result must
+  /// be finite. `device`: where the implementation's tensors lie.
   Outcome compare(const Implementation& implementation, const MachineFacts& facts,
                   const Device& device = host_device());
 

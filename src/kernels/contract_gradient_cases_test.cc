@@ -19,7 +19,8 @@ constexpr ProductDtypes products[] = {
     {DType::f32, DType::f32, DType::f32, DType::f32},    {DType::bf16, DType::bf16, DType::f32, DType::bf16},
     {DType::bf16, DType::f32, DType::bf16, DType::bf16}, {DType::bf16, DType::bf16, DType::f32, DType::f32},
     {DType::f16, DType::f16, DType::f32, DType::f16},    {DType::f16, DType::f32, DType::f16, DType::f16},
-    {DType::f16, DType::f16, DType::f32, DType::f32},
+    {DType::f16, DType::f16, DType::f32, DType::f32},    {DType::tf32, DType::f32, DType::tf32, DType::f32},
+    {DType::f32, DType::f32, DType::tf32, DType::f32},   {DType::f32, DType::tf32, DType::f32, DType::f32},
 };
 
 struct ProductShape {
@@ -134,7 +135,7 @@ std::vector<Case> attention_gradient_cases(const Operation& operation) {
   struct Heads {
     std::int64_t heads, kv_heads, head_dim;
   };
-  for (const DType dtype : floats) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::tf32}) {
     for (const Heads h : {Heads{3, 3, 8}, Heads{4, 2, 5}, Heads{2, 1, 64}}) {
       for (const std::int64_t seq : {1, 7, 33, 130}) {
         for (const bool causal : {false, true}) {

@@ -29,7 +29,8 @@ constexpr LinearDTypes linear_dtypes[] = {
     {DType::f32, DType::f32, DType::f32},   {DType::bf16, DType::bf16, DType::bf16},
     {DType::f16, DType::f16, DType::f16},   {DType::bf16, DType::bf16, DType::f32},
     {DType::f16, DType::f16, DType::f32},   {DType::f32, DType::bf16, DType::f32},
-    {DType::bf16, DType::f32, DType::bf16},
+    {DType::bf16, DType::f32, DType::bf16}, {DType::tf32, DType::tf32, DType::f32},
+    {DType::f32, DType::tf32, DType::f32},
 };
 constexpr Activation activations[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
                                       Activation::gelu_tanh, Activation::silu, Activation::tanh};
@@ -132,11 +133,9 @@ void add_attention(std::vector<Case>& cases, const Operation& operation, const A
 
 std::vector<Case> attention_cases(const Operation& operation) {
   std::vector<Case> cases;
-  const std::pair<DType, DType> dtypes[] = {{DType::f32, DType::f32},
-                                            {DType::bf16, DType::bf16},
-                                            {DType::f16, DType::f16},
-                                            {DType::bf16, DType::f32},
-                                            {DType::f32, DType::bf16}};
+  const std::pair<DType, DType> dtypes[] = {{DType::f32, DType::f32},  {DType::bf16, DType::bf16},
+                                            {DType::f16, DType::f16},  {DType::bf16, DType::f32},
+                                            {DType::f32, DType::bf16}, {DType::tf32, DType::f32}};
   for (const auto& [in, out] : dtypes) {
     for (const AttentionShape& s : attention_shapes) add_attention(cases, operation, s, in, out);
   }

@@ -16,10 +16,12 @@ constexpr std::int64_t guard_elements = 64;  ///< Before and behind every buffer
 /// f32 and bf16, so inputs overwrite them with NaN).
 struct GuardedBuffer {
   Tensor memory;
+  std::int64_t lead = 0;
   std::int64_t elements = 0;
   std::size_t element_bytes = 1;
 
-  std::byte* data() { return memory.data() + static_cast<std::size_t>(guard_elements) * element_bytes; }
+  std::byte* data() { return memory.data() + static_cast<std::size_t>(lead) * element_bytes; }
+  std::int64_t total() const { return lead + elements + guard_elements; }
 };
 
 struct KernelRun {
@@ -36,11 +38,17 @@ std::int64_t span_of(const Argument& argument) {
   return rows == 0 ? 0 : (rows - 1) * argument.row_stride + argument.width();
 }
 
+/// Elements before the first row. A window begins somewhere in its rows, at whatever address.
+std::int64_t lead_of(const Argument& argument) {
+  return guard_elements + (argument.row_stride - argument.width()) % 4;
+}
+
 GuardedBuffer make_buffer(const Argument& argument) {
   GuardedBuffer buffer;
+  buffer.lead = lead_of(argument);
   buffer.elements = span_of(argument);
   buffer.element_bytes = size_of(argument.dtype);
-  buffer.memory = Tensor(argument.dtype, {buffer.elements + 2 * guard_elements});
+  buffer.memory = Tensor(argument.dtype, {buffer.total()});
   std::fill_n(buffer.memory.data(), buffer.memory.bytes(), guard_byte);
   return buffer;
 }
@@ -87,12 +95,12 @@ GuardedBuffer make_input(const Case& one, std::size_t index) {
   const Argument& argument = one.call.in(index);
   GuardedBuffer buffer = make_buffer(argument);
   Random random(0x5eed, index);
-  const std::int64_t total = buffer.elements + 2 * guard_elements;
+  const std::int64_t total = buffer.total();
   const double gap = is_float(argument.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1;
   std::vector<double> values(static_cast<std::size_t>(total), gap);
   for (std::int64_t row = 0; row < argument.rows(); ++row) {
     for (std::int64_t column = 0; column < argument.width(); ++column)
-      values[static_cast<std::size_t>(guard_elements + row * argument.row_stride + column)] =
+      values[static_cast<std::size_t>(buffer.lead + row * argument.row_stride + column)] =
           value_of(one, index, row, column, random);
   }
   convert(DType::f64, values.data(), argument.dtype, buffer.memory.data(), values.size());
@@ -161,6 +169,7 @@ void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run
 double unit_of(DType dtype) {
   switch (dtype) {
     case DType::f16:
+    case DType::tf32:
       return 0x1p-9;
     case DType::bf16:
       return 0x1p-6;
@@ -213,9 +222,8 @@ std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBu
 /// Says where something was written outside the rows.
 std::string check_gaps(const Argument& argument, GuardedBuffer& buffer) {
   const auto bytes = static_cast<std::int64_t>(buffer.element_bytes);
-  const std::int64_t total = buffer.elements + 2 * guard_elements;
-  for (std::int64_t element = 0; element < total; ++element) {
-    const std::int64_t inside = element - guard_elements;
+  for (std::int64_t element = 0; element < buffer.total(); ++element) {
+    const std::int64_t inside = element - buffer.lead;
     const bool in_row = inside >= 0 && inside < buffer.elements && inside % argument.row_stride < argument.width();
     if (in_row) continue;
     const std::byte* first = buffer.memory.data() + element * bytes;

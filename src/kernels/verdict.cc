@@ -136,9 +136,15 @@ bool is_product(const Call& call) {
 
 DType asked_operand(const Call& call) {
   if (call.operation == &op::quantized_linear) return call.in(1).present ? DType::s8 : call.in(0).dtype;
-  if (call.operation != &op::linear) return call.in(0).dtype;
-  const DType weight = call.in(1).dtype;
-  return size_of(call.attributes.operand) < size_of(weight) ? call.attributes.operand : weight;
+  const DType rounded_to = call.attributes.operand;
+  DType operand = call.in(0).dtype;
+  if (call.operation == &op::linear) {
+    operand = call.in(1).dtype;
+    if (size_of(rounded_to) < size_of(operand)) operand = rounded_to;
+  }
+  const auto is_tf32 = [](DType dtype) { return dtype == DType::tf32; };
+  const bool beside_tf32 = is_tf32(call.in(0).dtype) || is_tf32(call.in(1).dtype) || is_tf32(rounded_to);
+  return operand == DType::f32 && beside_tf32 ? DType::tf32 : operand;
 }
 
 }  // namespace assay

@@ -40,10 +40,15 @@ const char* instruction_set(DType operand, const MachineFacts& facts);
 /// yes where there is one.
 bool instruction_pays(DType operand, const MachineFacts& facts);
 
+/// What a dtype lies in memory as: tf32 as f32, others as themselves.
+constexpr DType stored_as(DType dtype) {
+  return dtype == DType::tf32 ? DType::f32 : dtype;
+}
+
 /// Whether the call multiplies matrices.
 bool is_product(const Call& call);
 /// The operand dtype that such a call asks for: s8 where x is quantised, what x has for weight-only 8 bits, else the
-/// dtype of the weight (or what it is rounded to) or of the first operand.
+/// dtype of the weight (or what it is rounded to) or of the first operand. f32 beside tf32 is multiplied as tf32.
 DType asked_operand(const Call& call);
 
 }  // namespace assay

@@ -143,6 +143,22 @@ TEST(Verdict, OfAGpuItsComputeCapabilityDecides) {
   EXPECT_EQ(verdict({9, 0}, DType::tf32), Verdict::native);
 }
 
+TEST(Verdict, F32BesideTf32AsksForTf32) {
+  const auto asked = [](const Operation& operation, DType left, DType right, DType rounded_to) {
+    const auto argument = [](DType dtype) {
+      return Argument{.present = true, .dtype = dtype, .shape = {}, .packing = {}};
+    };
+    return asked_operand({&operation, {.operand = rounded_to}, {argument(left), argument(right)}, {}, 1});
+  };
+  const DType tf32 = DType::tf32;
+  EXPECT_EQ(asked(op::linear, tf32, f32, tf32), tf32) << "training: f32 weights rounded inside the product";
+  EXPECT_EQ(asked(op::linear_input_gradient, f32, f32, tf32), tf32);
+  EXPECT_EQ(asked(op::linear_weight_gradient, f32, tf32, f32), tf32);
+  EXPECT_EQ(asked(op::attention_gradient, f32, tf32, f32), tf32);
+  EXPECT_EQ(asked(op::linear, f32, f32, f32), f32) << "fp32 stays strict";
+  EXPECT_EQ(asked(op::linear, bf16, f32, bf16), bf16);
+}
+
 TEST(Verdict, OnAGpuProductsWithoutTensorCoresAreSlow) {
   const MachineFacts facts = facts_of_gpu({9, 0});
   EXPECT_EQ(judge({f32, f32, Arithmetic::scalar_loops, "cuda, no tensor cores"}, facts).verdict, Verdict::slow);

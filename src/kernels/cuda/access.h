@@ -130,6 +130,9 @@ ON_DEVICE inline bool is_word_aligned(const std::byte* address) {
   return reinterpret_cast<std::uintptr_t>(address) % sizeof(Word) == 0;
 }
 
+ON_DEVICE inline bool is_32bit_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::tf32;
+}
 ON_DEVICE inline bool is_16bit(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
@@ -151,7 +154,7 @@ struct In {
     Pack result;
     const std::int64_t from = row * stride + first;
     const bool full = first + pack_width <= width;
-    if (full && dtype == DType::f32 && is_word_aligned(data + from * 4)) {
+    if (full && is_32bit_float(dtype) && is_word_aligned(data + from * 4)) {
       const Word* words = reinterpret_cast<const Word*>(data + from * 4);
       for (int word = 0; word < 2; ++word) {
         const Word bits = words[word];
@@ -185,7 +188,7 @@ struct Out {
     if (data == nullptr) return;
     const std::int64_t to = row * stride + first;
     const bool full = first + pack_width <= width;
-    if (full && dtype == DType::f32 && is_word_aligned(data + to * 4)) {
+    if (full && is_32bit_float(dtype) && is_word_aligned(data + to * 4)) {
       Word* words = reinterpret_cast<Word*>(data + to * 4);
       for (int word = 0; word < 2; ++word) {
         Word bits;

@@ -1,13 +1,12 @@
 #include "kernels/cuda/cublaslt.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/cuda/cublaslt_choices.h"
 #include "kernels/cuda/cublaslt_problem.h"
-#include "kernels/cuda/gpu.h"
 
 namespace assay::cuda {
 namespace {
@@ -21,28 +20,48 @@ std::int64_t span_bytes(const Matrix& matrix, int batches) {
   return (one + matrix.batch_stride * (batches - 1)) * static_cast<std::int64_t>(size_of(matrix.dtype));
 }
 
+using Algorithms = std::vector<cublasLtMatmulHeuristicResult_t>;
+
 }  // namespace
 
 struct Product::State {
   ProductShape shape;
-  Description description;
-  Layout a, b, onto, c;
+  ProductLayouts layouts;
   cublasLtMatmulHeuristicResult_t chosen = {};
-  int proposed = 0;
+  std::string chosen_how;
+  /// Of windows: for addresses that are not what alignment_of says.
+  std::optional<cublasLtMatmulHeuristicResult_t> at_any_address;
 
-  void run(const ProductMemory& memory, const cublasLtMatmulHeuristicResult_t& algorithm) const {
-    if (shape.has_bias) set(description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias);
+  explicit State(const ProductShape& asked) : shape(asked), layouts(layouts_of(asked)) {}
+
+  cublasStatus_t start(const ProductMemory& memory, const cublasLtMatmulHeuristicResult_t& algorithm) const {
+    if (shape.has_bias) set(layouts.description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias);
     const bool whole = shape.a.dtype == DType::s8;
     const std::int32_t one = 1;
     const auto zero = static_cast<std::int32_t>(shape.beta);
     const void* alpha = whole ? static_cast<const void*>(&one) : &shape.alpha;
     const void* beta = whole ? static_cast<const void*>(&zero) : &shape.beta;
     const std::byte* added = memory.onto != nullptr ? memory.onto : memory.c;
-    check(cublaslt().matmul(cublaslt().handle, description.get(), alpha, memory.a, a.get(), memory.b, b.get(), beta,
-                            added, onto.get(), memory.c, c.get(), &algorithm.algo, memory.workspace,
-                            algorithm.workspaceSize, stream()),
-          "multiplying");
+    return cublaslt().matmul(cublaslt().handle, layouts.description.get(), alpha, memory.a, layouts.a.get(), memory.b,
+                             layouts.b.get(), beta, added, layouts.onto.get(), memory.c, layouts.c.get(),
+                             &algorithm.algo, memory.workspace, algorithm.workspaceSize, stream());
   }
+
+  /// What the heuristic proposes for such addresses, best first.
+  Algorithms proposals(Addresses addresses) const {
+    Algorithms found(most_candidates);
+    int count = 0;
+    const Preference preference = preference_of(shape, addresses);
+    const cublasStatus_t status = cublaslt().heuristic(cublaslt().handle, layouts.description.get(), layouts.a.get(),
+                                                       layouts.b.get(), layouts.onto.get(), layouts.c.get(),
+                                                       preference.get(), most_candidates, found.data(), &count);
+    found.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(count) : 0);
+    std::erase_if(found, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+    return found;
+  }
+
+  bool choose(const Algorithms& found);
+  bool choose_fastest(const Algorithms& found, const ProductMemory& memory);
 };
 
 namespace {
@@ -67,6 +86,14 @@ class Scratch {
   DeviceBytes a_, b_, c_, bias_, workspace_;
 };
 
+std::optional<Scratch> make_scratch(const ProductShape& shape) {
+  try {
+    return std::optional<Scratch>(std::in_place, shape);
+  } catch (const OutOfMemory&) {
+    return std::nullopt;
+  }
+}
+
 void destroy_event(cudaEvent_t event) {
   cudaEventDestroy(event);
 }
@@ -78,14 +105,14 @@ Event make_event() {
   return Event(event);
 }
 
-/// Milliseconds of some runs, the first one not counted.
+/// Milliseconds of some runs, the first one not counted; nothing where the library refuses it.
 template <typename Run>
-float time_of(const Run& run) {
+std::optional<float> time_of(const Run& run) {
   const Event begin = make_event();
   const Event end = make_event();
-  run();
+  if (run() != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   check(cudaEventRecord(begin.get(), stream()), "recording an event");
-  for (int i = 0; i < timed_runs; ++i) run();
+  for (int i = 0; i < timed_runs; ++i) check(run(), "multiplying");
   check(cudaEventRecord(end.get(), stream()), "recording an event");
   check(cudaEventSynchronize(end.get()), "waiting for an event");
   float ms = 0;
@@ -93,60 +120,53 @@ float time_of(const Run& run) {
   return ms;
 }
 
-using Algorithms = std::vector<cublasLtMatmulHeuristicResult_t>;
+}  // namespace
 
-/// Which one was fastest for shapes of that key, in this process.
-std::map<std::string, cublasLtMatmulHeuristicResult_t>& measured() {
-  static std::map<std::string, cublasLtMatmulHeuristicResult_t> choices;
-  return choices;
+/// False: the library refuses every one of them.
+bool Product::State::choose_fastest(const Algorithms& found, const ProductMemory& memory) {
+  std::optional<float> best_ms;
+  int timed = 0;
+  for (const cublasLtMatmulHeuristicResult_t& one : found) {
+    const std::optional<float> ms = time_of([&] { return start(memory, one); });
+    if (!ms) continue;
+    ++timed;
+    if (best_ms && *ms >= *best_ms) continue;
+    best_ms = ms;
+    chosen = one;
+  }
+  if (timed == 0) return false;
+  chosen_how = fmt::format("fastest of {}", timed);
+  keep_choice(shape, {chosen, chosen_how});
+  return true;
 }
 
-}  // namespace
+/// As an earlier product or run chose, else the fastest. False: there is none that runs.
+bool Product::State::choose(const Algorithms& found) {
+  if (const std::optional<Choice> kept = kept_choice(shape, layouts)) {
+    chosen = kept->algorithm;
+    chosen_how = kept->how;
+    return true;
+  }
+  if (const std::optional<Scratch> scratch = make_scratch(shape)) return choose_fastest(found, scratch->memory());
+  chosen = found.front();
+  chosen_how = fmt::format("the heuristic's first of {}, no memory to time them", found.size());
+  return true;
+}
 
 Product::Product(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Product::~Product() = default;
 
-std::variant<std::shared_ptr<const Product>, Declined> Product::make(const ProductShape& shape) {
-  auto state = std::make_unique<State>();
-  try {
-    cublaslt();
-  } catch (const Error& error) {
-    return Declined{error.what()};
+std::variant<std::shared_ptr<const Product>, Declined> Product::make(const ProductShape& asked) {
+  const ProductShape shape = as_multiplied(asked);
+  auto state = std::make_unique<State>(shape);
+  const Algorithms found = state->proposals(Addresses::as_aligned);
+  if (found.empty()) return Declined{fmt::format("cuBLASLt proposes nothing for {}", shape.key())};
+  if (shape.a.is_window() || shape.b.is_window() || shape.c.is_window()) {
+    const Algorithms anywhere = state->proposals(Addresses::any);
+    if (anywhere.empty()) return Declined{fmt::format("cuBLASLt proposes nothing for windows of {}", shape.key())};
+    state->at_any_address = anywhere.front();
   }
-  state->shape = shape;
-  state->description = description_of(shape);
-  state->a = layout_of(shape.a, shape.a.stride, shape.batches);
-  state->b = layout_of(shape.b, shape.b.stride, shape.batches);
-  state->c = layout_of(shape.c, shape.c.stride, shape.batches);
-  state->onto = layout_of(shape.c, shape.beta != 0 ? shape.onto_stride : shape.c.stride, shape.batches);
-  Algorithms found(most_candidates);
-  const Preference preference = preference_of(shape);
-  const cublasStatus_t status = cublaslt().heuristic(cublaslt().handle, state->description.get(), state->a.get(),
-                                                     state->b.get(), state->onto.get(), state->c.get(),
-                                                     preference.get(), most_candidates, found.data(), &state->proposed);
-  if (status != CUBLAS_STATUS_SUCCESS || state->proposed == 0)
-    return Declined{fmt::format("cuBLASLt proposes nothing for {} (status {})", shape.key(), static_cast<int>(status))};
-  found.resize(static_cast<std::size_t>(state->proposed));
-  const auto known = measured().find(shape.key());
-  if (known != measured().end()) {
-    state->chosen = known->second;
-    return std::shared_ptr<const Product>(new Product(std::move(state)));
-  }
-  state->chosen = found.front();
-  float best_ms = 0;
-  std::optional<Scratch> scratch;
-  try {
-    scratch.emplace(shape);
-  } catch (const OutOfMemory&) {  // Nothing to time it in: the heuristic's first.
-    return std::shared_ptr<const Product>(new Product(std::move(state)));
-  }
-  for (const cublasLtMatmulHeuristicResult_t& one : found) {
-    const float ms = time_of([&] { state->run(scratch->memory(), one); });
-    if (best_ms > 0 && ms >= best_ms) continue;
-    best_ms = ms;
-    state->chosen = one;
-  }
-  measured()[shape.key()] = state->chosen;
+  if (!state->choose(found)) return Declined{fmt::format("cuBLASLt runs nothing that it proposes for {}", shape.key())};
   return std::shared_ptr<const Product>(new Product(std::move(state)));
 }
 
@@ -154,27 +174,18 @@ void Product::run(const ProductMemory& asked) const {
   ProductMemory memory = asked;
   const auto behind = reinterpret_cast<std::uintptr_t>(memory.workspace) % workspace_alignment;
   if (behind != 0) memory.workspace += workspace_alignment - behind;
-  const auto fits = [](const std::byte* address, const Matrix& matrix) {
-    return reinterpret_cast<std::uintptr_t>(address) % alignment_of(matrix) == 0;
-  };
-  ASSAY_ASSERT(fits(memory.a, state_->shape.a) && fits(memory.b, state_->shape.b) && fits(memory.c, state_->shape.c));
-  state_->run(memory, state_->chosen);
+  const bool aligned = is_aligned(state_->shape, memory);
+  ASSAY_ASSERT(aligned || state_->at_any_address.has_value());
+  check(state_->start(memory, aligned ? state_->chosen : *state_->at_any_address), "multiplying");
 }
 
 std::size_t Product::workspace_bytes() const {
-  return state_->chosen.workspaceSize + workspace_alignment;
+  const std::size_t anywhere = state_->at_any_address ? state_->at_any_address->workspaceSize : 0;
+  return std::max(state_->chosen.workspaceSize, anywhere) + workspace_alignment;
 }
 
 std::string Product::description() const {
-  return fmt::format("{}; fastest of {}", words_of(state_->chosen.algo), state_->proposed);
-}
-
-bool Product::uses_tensor_cores() const {
-  return (flags_of(state_->chosen.algo) & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
-}
-
-DType accumulator_of(DType operand) {
-  return operand == DType::s8 ? DType::s32 : DType::f32;
+  return fmt::format("{}; {}", words_of(state_->chosen.algo), state_->chosen_how);
 }
 
 }  // namespace assay::cuda

@@ -5,10 +5,11 @@
 #include <string>
 #include <variant>
 
-#include "kernels/kernel.h"
+#include "kernels/cuda/launch.h"
 
-/// Matrix products by cuBLASLt, which is opened when the first one is prepared.
-namespace assay::cuda {
+/// Matrix products by cuBLASLt, which is opened when the first one is prepared. In tests on the host, loops stand in
+/// for the library (product_on_host.cc), so that layouts, offsets and workspaces are checked without a GPU.
+namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// A matrix as the library sees it: column-major, `stride` elements from column to column. A row-major (rows, width)
 /// tensor is a (width, rows) matrix here.
@@ -18,7 +19,14 @@ struct Matrix {
   std::int64_t columns = 0;
   std::int64_t stride = 0;
   std::int64_t batch_stride = 0;  ///< Elements from one product of a batch to the next.
+  std::int64_t step = 0;          ///< Elements from one launch to the next, where several share a product.
+
+  /// Columns of wider ones: its address may be any multiple of an element.
+  bool is_window() const { return stride != rows; }
 };
+
+/// What every address of such a matrix is a multiple of, as far as rows, batches and steps tell; at most 16 bytes.
+std::uint32_t alignment_of(const Matrix& matrix);
 
 enum class Turned : std::uint8_t { no, yes };
 
@@ -36,7 +44,11 @@ struct ProductShape {
 
   /// Names it among all others: what a measured choice is kept under.
   std::string key() const;
+  std::int64_t inner() const { return a_turned == Turned::yes ? a.rows : a.columns; }
 };
+
+/// The same with operands of one dtype: f32 beside tf32 is multiplied as tf32, and a tf32 result is stored as f32.
+ProductShape as_multiplied(ProductShape shape);
 
 /// Where the matrices lie, all on the GPU.
 struct ProductMemory {
@@ -48,10 +60,15 @@ struct ProductMemory {
   std::byte* workspace = nullptr;
 };
 
-/// A product with the algorithm that was measured fastest among those that the library's heuristic proposes.
+/// Whether the addresses are multiples of what alignment_of says; windows may lie otherwise.
+bool is_aligned(const ProductShape& shape, const ProductMemory& memory);
+
+/// A product with the algorithm that was measured fastest among those that the library's heuristic proposes, here or in
+/// an earlier run on this GPU, driver and library. Windows that lie at odd addresses take the heuristic's first among
+/// those that need no alignment.
 class Product {
  public:
-  /// Says in words where the library has no algorithm for it, or is not to be found.
+  /// Says in words where the library has no algorithm for it. Throws Error(lacking) where there is no library.
   static std::variant<std::shared_ptr<const Product>, Declined> make(const ProductShape& shape);
   ~Product();
 
@@ -59,7 +76,6 @@ class Product {
   std::size_t workspace_bytes() const;
   /// "algorithm 66, tile 20, stages 15, split-K 1; tensor cores (HMMA), bf16 in, f32 sums; fastest of 8"
   std::string description() const;
-  bool uses_tensor_cores() const;
 
  private:
   struct State;
@@ -70,4 +86,4 @@ class Product {
 /// What the library adds in for operands of that dtype: s32 for s8, else f32.
 DType accumulator_of(DType operand);
 
-}  // namespace assay::cuda
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

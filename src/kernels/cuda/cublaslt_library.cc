@@ -48,10 +48,14 @@ CublasLt load() {
   find(library, "cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
   find(library, "cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
   find(library, "cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
+  find(library, "cublasLtMatmulAlgoCheck", lt.algo_check);
   find(library, "cublasLtMatmulAlgoConfigGetAttribute", lt.config_get);
   find(library, "cublasLtMatmulAlgoCapGetAttribute", lt.cap_get);
   find(library, "cublasLtGetVersion", lt.version);
-  check(lt.create(&lt.handle), "opening cuBLASLt");
+  const cublasStatus_t status = lt.create(&lt.handle);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    fail_lacking("cuda: {} does not start (status {}); run with --device cpu", library_name, static_cast<int>(status));
+  }
   return lt;
 }
 

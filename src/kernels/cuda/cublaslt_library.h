@@ -20,14 +20,15 @@ struct CublasLt {
   decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&::cublasLtMatmulAlgoCheck) algo_check = nullptr;
   decltype(&::cublasLtMatmulAlgoConfigGetAttribute) config_get = nullptr;
   decltype(&::cublasLtMatmulAlgoCapGetAttribute) cap_get = nullptr;
   decltype(&::cublasLtGetVersion) version = nullptr;
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Throws Error(lacking) where the library is nowhere. ASSAY_CUDA_LIBRARIES names a folder to look into first; then the
-/// loader's own path, the toolkit's folders, and .deps/cuda of the source tree.
+/// Throws Error(lacking) where the library is nowhere or does not start. ASSAY_CUDA_LIBRARIES names a folder to look
+/// into first; then the loader's own path, the toolkit's folders, and .deps/cuda of the source tree.
 const CublasLt& cublaslt();
 /// Throws a defect that names the call.
 void check(cublasStatus_t status, const char* what);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 namespace assay::cuda {
 namespace {
 
@@ -43,22 +45,33 @@ void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttri
   check(cublaslt().preference_set(preference, attribute, &value, sizeof(value)), "stating a preference");
 }
 
+struct FlagWords {
+  std::uint64_t flag;
+  const char* words;
+};
+constexpr FlagWords units[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA, "tensor cores (HMMA)"},
+                               {CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA, "tensor cores (IMMA)"},
+                               {CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"}};
+constexpr FlagWords inputs[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},
+                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
+                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "tf32"},
+                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "f32"},
+                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "s8"}};
+constexpr FlagWords accumulators[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F, "f16"},
+                                      {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F, "f32"},
+                                      {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32I, "s32"}};
+
+/// The words of the first flag that is set.
+const char* first_of(std::span<const FlagWords> table, std::uint64_t flags) {
+  for (const FlagWords& one : table) {
+    if ((flags & one.flag) != 0) return one.words;
+  }
+  return "unknown";
+}
+
 std::string words_of_flags(std::uint64_t flags) {
-  const char* unit = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA) != 0   ? "tensor cores (HMMA)"
-                     : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA) != 0 ? "tensor cores (IMMA)"
-                     : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA) != 0  ? "FMA"
-                                                                         : "unknown unit";
-  const char* input = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F) != 0    ? "f16"
-                      : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF) != 0 ? "bf16"
-                      : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32) != 0 ? "tf32"
-                      : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F) != 0  ? "f32"
-                      : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I) != 0   ? "s8"
-                                                                                : "unknown";
-  const char* sums = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F) != 0   ? "f16"
-                     : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F) != 0 ? "f32"
-                     : (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32I) != 0 ? "s32"
-                                                                                    : "unknown";
-  return fmt::format("{}, {} in, {} sums", unit, input, sums);
+  return fmt::format("{}, {} in, {} sums", first_of(units, flags), first_of(inputs, flags),
+                     first_of(accumulators, flags));
 }
 
 int config_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
@@ -67,8 +80,6 @@ int config_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAtt
   cublaslt().config_get(&algorithm, attribute, &value, sizeof(value), &written);
   return value;
 }
-
-}  // namespace
 
 Layout layout_of(const Matrix& matrix, std::int64_t stride, int batches) {
   cublasLtMatrixLayout_t layout = nullptr;
@@ -99,28 +110,37 @@ Description description_of(const ProductShape& shape) {
   return owned;
 }
 
-std::uint32_t alignment_of(const Matrix& matrix) {
-  const auto bytes = static_cast<std::int64_t>(size_of(matrix.dtype));
-  std::int64_t alignment = 16;
-  while (matrix.stride * bytes % alignment != 0 || matrix.batch_stride * bytes % alignment != 0) alignment /= 2;
-  return static_cast<std::uint32_t>(alignment);
+}  // namespace
+
+ProductLayouts layouts_of(const ProductShape& shape) {
+  const std::int64_t onto_stride = shape.beta != 0 ? shape.onto_stride : shape.c.stride;
+  return {description_of(shape), layout_of(shape.a, shape.a.stride, shape.batches),
+          layout_of(shape.b, shape.b.stride, shape.batches), layout_of(shape.c, onto_stride, shape.batches),
+          layout_of(shape.c, shape.c.stride, shape.batches)};
 }
 
-Preference preference_of(const ProductShape& shape) {
+Preference preference_of(const ProductShape& shape, Addresses addresses) {
+  const auto alignment = [addresses](const Matrix& matrix) {
+    return addresses == Addresses::any ? static_cast<std::uint32_t>(size_of(matrix.dtype)) : alignment_of(matrix);
+  };
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublaslt().preference_create(&preference), "stating a preference");
   Preference owned(preference);
   prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
-  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(shape.a));
-  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(shape.b));
-  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(shape.c));
-  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(shape.c));
+  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(shape.a));
+  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(shape.b));
+  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(shape.c));
+  prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(shape.c));
   // Parts of K are added in the accumulator's dtype, never in the output's.
   prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   if (shape.a.dtype == DType::f32) {  // Strict: no tensor core multiplies f32.
     prefer(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK});
   }
   return owned;
+}
+
+bool is_allowed(const ProductShape& shape, const cublasLtMatmulAlgo_t& algorithm) {
+  return shape.a.dtype != DType::f32 || (flags_of(algorithm) & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) == 0;
 }
 
 std::uint64_t flags_of(const cublasLtMatmulAlgo_t& algorithm) {
@@ -135,15 +155,6 @@ std::string words_of(const cublasLtMatmulAlgo_t& algorithm) {
                      config_of(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID),
                      config_of(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID),
                      config_of(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM), words_of_flags(flags_of(algorithm)));
-}
-
-std::string ProductShape::key() const {
-  const auto words = [](const Matrix& m) {
-    return fmt::format("{}:{}x{}/{}+{}", name(m.dtype), m.rows, m.columns, m.stride, m.batch_stride);
-  };
-  return fmt::format("{}{} {}{} -> {} x{} beta {} {} {}", words(a), a_turned == Turned::yes ? "T" : "", words(b),
-                     b_turned == Turned::yes ? "T" : "", words(c), batches, beta != 0 ? onto_stride : 0,
-                     name(activation), has_bias ? "bias" : "-");
 }
 
 }  // namespace assay::cuda

@@ -3,6 +3,7 @@
 #include "base/handle.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/cublaslt_library.h"
+#include "kernels/cuda/gpu.h"
 
 /// A product as cuBLASLt is told of it, and what it tells of its algorithms.
 namespace assay::cuda {
@@ -22,15 +23,23 @@ using Description = Handle<cublasLtMatmulDesc_t, destroy_description>;
 using Layout = Handle<cublasLtMatrixLayout_t, destroy_layout>;
 using Preference = Handle<cublasLtMatmulPreference_t, destroy_preference>;
 
-Layout layout_of(const Matrix& matrix, std::int64_t stride, int batches);
 template <typename Value>
 void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
   check(cublaslt().desc_set(description, attribute, &value, sizeof(value)), "describing a product");
 }
-Description description_of(const ProductShape& shape);
-/// What every address of such a matrix is a multiple of, as far as its rows and batches tell; at most 16 bytes.
-std::uint32_t alignment_of(const Matrix& matrix);
-Preference preference_of(const ProductShape& shape);
+
+/// A product in the library's terms.
+struct ProductLayouts {
+  Description description;
+  Layout a, b, onto, c;
+};
+ProductLayouts layouts_of(const ProductShape& shape);
+
+/// What the matrices' addresses are multiples of: what alignment_of says, or of an element only.
+enum class Addresses : std::uint8_t { as_aligned, any };
+Preference preference_of(const ProductShape& shape, Addresses addresses);
+/// Whether the precision lets the algorithm multiply so: fp32 without tensor cores.
+bool is_allowed(const ProductShape& shape, const cublasLtMatmulAlgo_t& algorithm);
 
 /// CUBLASLT_NUMERICAL_IMPL_FLAGS of an algorithm: which unit multiplies what and adds in what.
 std::uint64_t flags_of(const cublasLtMatmulAlgo_t& algorithm);

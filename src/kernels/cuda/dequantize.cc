@@ -36,6 +36,19 @@ struct WidenPack {
   }
 };
 
+struct WholeSum {
+  WholeRest work;
+
+  ON_DEVICE void operator()(std::int64_t row, std::int64_t rest) const {
+    const std::int64_t n = work.first + rest;
+    const auto* x = reinterpret_cast<const std::int8_t*>(work.x) + row * work.x_stride;
+    const auto* w = reinterpret_cast<const std::int8_t*>(work.w) + n * work.in;
+    std::int32_t sum = 0;
+    for (std::int64_t k = 0; k < work.in; ++k) sum += std::int32_t{x[k]} * std::int32_t{w[k]};
+    reinterpret_cast<std::int32_t*>(work.sums)[row * work.sums_stride + n] = sum;
+  }
+};
+
 }  // namespace
 
 void finish(const Finish& work) {
@@ -47,6 +60,10 @@ void finish(const Finish& work) {
 void widen(const Widen& work) {
   for_packs(work.out, work.in,
             WidenPack{{work.q, work.in, DType::s8}, work.scale, {work.w, work.in, work.dtype}, work.in});
+}
+
+void sum_rest(const WholeRest& work) {
+  for_matrix(work.rows, work.out - work.first, WholeSum{work});
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

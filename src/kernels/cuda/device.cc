@@ -34,11 +34,26 @@ const cudaDeviceProp& properties() {
   return found;
 }
 
+/// Throws Error(lacking) where this build holds no code that the GPU or its driver takes.
+void check_code() {
+  const cudaError_t status = status_of_code();
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
+      status == cudaErrorUnsupportedPtxVersion) {
+    fail_lacking(
+        "cuda: this build holds no code for {} (compute capability {}.{}): {}; build with "
+        "-DASSAY_CUDA_ARCHITECTURES={}{}, or run with --device cpu",
+        properties().name, properties().major, properties().minor, cudaGetErrorString(status), properties().major,
+        properties().minor);
+  }
+  check(status, "looking for the code of a kernel");
+}
+
 class Gpu final : public Device {
  public:
   Gpu() {
     properties();
     check(cudaSetDevice(0), "choosing the GPU");
+    check_code();
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   }
   cudaStream_t stream() const { return stream_; }
@@ -58,9 +73,10 @@ class Gpu final : public Device {
     return static_cast<std::byte*>(memory);
   }
 
+  /// Owners call it while they are destroyed: what goes wrong is the next call's to report.
   void release(std::byte* memory) const override {
-    wait();
-    check(cudaFree(memory), "freeing memory");
+    cudaStreamSynchronize(stream_);
+    cudaFree(memory);
   }
   void upload(std::byte* to, const std::byte* from, std::size_t bytes) const override {
     copy(to, from, bytes, cudaMemcpyHostToDevice);
@@ -137,6 +153,7 @@ void describe(MachineFacts& facts) {
   facts.memory_bytes = gpu.memory_bytes;
   facts.available_bytes = static_cast<std::int64_t>(free);
   facts.peaks.clear();
+  facts.caches = {{.level = 2, .bytes = gpu.l2_bytes, .shared_by_cores = gpu.multiprocessors, .instances = 1}};
   facts.gpu = gpu;
 }
 

@@ -4,37 +4,48 @@
 
 #include <algorithm>
 
-namespace assay::cuda {
+#include "kernels/verdict.h"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-Matrix query_heads(const Geometry& g, const Tokens& t) {
-  return {t.dtype, g.head_dim, g.seq, t.stride, g.group() * g.head_dim};
-}
-Matrix key_heads(const Geometry& g, const Tokens& t) {
-  return {t.dtype, g.head_dim, g.seq, t.stride, g.head_dim};
-}
-Matrix scores(const Geometry& g, DType dtype) {
-  return {dtype, g.seq, g.seq, g.seq, g.group() * g.seq * g.seq};
+/// One matrix of a product of heads, and how far it moves from launch to launch.
+struct Side {
+  Matrix matrix;
+  Steps steps;
+};
+struct Sides {
+  Side a, b, c;
+};
+
+std::int64_t bytes_of(DType dtype) {
+  return static_cast<std::int64_t>(size_of(dtype));
 }
 
-Steps query_steps(const Geometry& g, const Tokens& t) {
-  const auto bytes = static_cast<std::int64_t>(size_of(t.dtype));
-  return {g.seq * t.stride * bytes, g.head_dim * bytes};
+/// A step of one head lies between the launches of a group.
+Side query_heads(const Geometry& g, const Tokens& t) {
+  const std::int64_t step = g.group() > 1 ? g.head_dim : 0;
+  return {{t.dtype, g.head_dim, g.seq, t.stride, g.group() * g.head_dim, step},
+          {g.seq * t.stride * bytes_of(t.dtype), g.head_dim * bytes_of(t.dtype)}};
 }
-Steps key_steps(const Geometry& g, const Tokens& t) {
-  return {g.seq * t.stride * static_cast<std::int64_t>(size_of(t.dtype)), 0};
+Side key_heads(const Geometry& g, const Tokens& t) {
+  return {{t.dtype, g.head_dim, g.seq, t.stride, g.head_dim}, {g.seq * t.stride * bytes_of(t.dtype), 0}};
 }
-Steps score_steps(const Geometry& g, DType dtype) {
-  const std::int64_t head = g.seq * g.seq * static_cast<std::int64_t>(size_of(dtype));
-  return {g.heads * head, head};
+Side scores(const Geometry& g, DType dtype) {
+  const std::int64_t head = g.seq * g.seq;
+  return {{dtype, g.seq, g.seq, g.seq, g.group() * head, g.group() > 1 ? head : 0},
+          {g.heads * head * bytes_of(dtype), head * bytes_of(dtype)}};
 }
 
 /// `summed`: the heads of a group add up in one c.
 enum class Groups : std::uint8_t { apart, summed };
 
-Made make(const Geometry& g, ProductShape shape, Groups groups) {
-  HeadsProduct heads;
-  heads.g = g;
+/// `shape`: what the product is but for its matrices.
+Made make(const Geometry& g, const Sides& sides, ProductShape shape, Groups groups) {
+  HeadsProduct heads{.g = g, .first = {}, .more = {}, .a = sides.a.steps, .b = sides.b.steps, .c = sides.c.steps};
+  shape.a = sides.a.matrix;
+  shape.b = sides.b.matrix;
+  shape.c = sides.c.matrix;
   shape.batches = static_cast<int>(g.kv_heads);
   auto first = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&first)) return *declined;
@@ -49,7 +60,7 @@ Made make(const Geometry& g, ProductShape shape, Groups groups) {
 }
 
 bool is_storable(DType operand, DType result) {
-  return is_float(operand) && (result == DType::f32 || result == operand);
+  return is_float(operand) && (stored_as(result) == DType::f32 || result == operand);
 }
 
 }  // namespace
@@ -76,60 +87,30 @@ std::size_t HeadsProduct::workspace_bytes() const {
   return std::max(first->workspace_bytes(), more != nullptr ? more->workspace_bytes() : 0);
 }
 
-/// scores = scale q k^T
 Made make_scores(const Geometry& g, const Tokens& q, const Tokens& k, DType to, double scale) {
   ProductShape shape;
-  shape.a = key_heads(g, k);
-  shape.b = query_heads(g, q);
-  shape.c = scores(g, to);
   shape.a_turned = Turned::yes;
   shape.alpha = static_cast<float>(scale);
-  Made made = make(g, shape, Groups::apart);
-  if (auto* heads = std::get_if<HeadsProduct>(&made)) {
-    heads->a = key_steps(g, k);
-    heads->b = query_steps(g, q);
-    heads->c = score_steps(g, to);
-  }
-  return made;
+  return make(g, {key_heads(g, k), query_heads(g, q), scores(g, to)}, shape, Groups::apart);
 }
 
-/// y = scale p v
 Made make_context(const Geometry& g, DType p, const Tokens& v, const Tokens& y, double scale) {
   ProductShape shape;
-  shape.a = key_heads(g, v);
-  shape.b = scores(g, p);
-  shape.c = query_heads(g, y);
   shape.alpha = static_cast<float>(scale);
-  Made made = make(g, shape, Groups::apart);
-  if (auto* heads = std::get_if<HeadsProduct>(&made)) {
-    heads->a = key_steps(g, v);
-    heads->b = score_steps(g, p);
-    heads->c = query_steps(g, y);
-  }
-  return made;
+  return make(g, {key_heads(g, v), scores(g, p), query_heads(g, y)}, shape, Groups::apart);
 }
 
-/// z = scale p^T y, summed over the query heads of a key head
 Made make_transposed(const Geometry& g, DType p, const Tokens& y, const Tokens& z, double scale) {
   ProductShape shape;
-  shape.a = query_heads(g, y);
-  shape.b = scores(g, p);
-  shape.c = key_heads(g, z);
   shape.b_turned = Turned::yes;
   shape.alpha = static_cast<float>(scale);
-  Made made = make(g, shape, Groups::summed);
-  if (auto* heads = std::get_if<HeadsProduct>(&made)) {
-    heads->a = query_steps(g, y);
-    heads->b = score_steps(g, p);
-    heads->c = key_steps(g, z);
-  }
-  return made;
+  return make(g, {query_heads(g, y), scores(g, p), key_heads(g, z)}, shape, Groups::summed);
 }
 
-Prepared offer_heads(const HeadsProduct& heads, DType operand) {
+Prepared offer_heads(const HeadsProduct& heads, const Call& call) {
   Prepared prepared;
   prepared.description = fmt::format("batches of {} heads; {}", heads.g.kv_heads, heads.first->description());
-  prepared.operand = operand;
+  prepared.operand = asked_operand(call);
   prepared.workspace_bytes = heads.workspace_bytes();
   return prepared;
 }
@@ -137,8 +118,8 @@ Prepared offer_heads(const HeadsProduct& heads, DType operand) {
 const char* fault_of(const Call& call, const Geometry& g) {
   if (g.batches == 0) return "there are no rows";
   if (!is_storable(call.in(0).dtype, call.out(0).dtype)) return "the result is neither f32 nor of the operands' dtype";
-  if (call.in(1).dtype != call.in(0).dtype) return "the operands' dtypes differ";
+  if (stored_as(call.in(1).dtype) != stored_as(call.in(0).dtype)) return "the operands' dtypes differ";
   return nullptr;
 }
 
-}  // namespace assay::cuda
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -4,7 +4,7 @@
 
 /// Products of all heads of attention, in batches: heads of one (row, group) at a time, since query heads that share a
 /// key head read the same keys. Scores (T, T) of query head h lie at (b * heads + h) * T * T.
-namespace assay::cuda {
+namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// A matrix of every head: rows of B * T tokens, `stride` elements apart, head_dim columns a head.
 struct Tokens {
@@ -50,8 +50,8 @@ Made make_context(const Geometry& g, DType p, const Tokens& v, const Tokens& y, 
 Made make_transposed(const Geometry& g, DType p, const Tokens& y, const Tokens& z, double scale);
 
 /// What `prepare` answers around them, but for the kernel.
-Prepared offer_heads(const HeadsProduct& heads, DType operand);
+Prepared offer_heads(const HeadsProduct& heads, const Call& call);
 /// Why the library is not asked for such a call; null: it is.
 const char* fault_of(const Call& call, const Geometry& g);
 
-}  // namespace assay::cuda
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

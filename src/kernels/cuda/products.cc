@@ -1,22 +1,11 @@
-#include "kernels/cuda/products.h"
-
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "kernels/cuda/cublaslt.h"
-#include "kernels/cuda/dequantize.h"
-#include "kernels/linear.h"
-#include "kernels/quantized_linear.h"
-#include "kernels/verdict.h"
+#include "kernels/cuda/library_linear.h"
 
 // Linear layers and their gradients. A row-major (rows, width) tensor is a (width, rows) matrix of the library's, so
 //   y = x W^T:  Y = W^T X      dx = dy W:  DX = W DY      dW = dy^T x:  DW = X DY^T
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
 
 /// A cast of `count` neighbouring elements.
 std::shared_ptr<const Kernel> cast_kernel(DType from, DType to, std::int64_t count) {
@@ -31,26 +20,13 @@ void run_cast(const Kernel& cast, const std::byte* from, std::byte* to) {
   cast.run({{&from, 1}, {&to, 1}, nullptr});
 }
 
-bool is_storable(DType operand, DType result) {
-  return result == DType::f32 || (result == operand && operand != DType::s8);
-}
-
-Prepared offer_library(const Product& product, DType operand, std::size_t workspace_bytes) {
-  Prepared prepared;
-  prepared.description = product.description();
-  prepared.operand = operand;
-  prepared.accumulator = accumulator_of(operand);
-  prepared.workspace_bytes = workspace_bytes;
-  return prepared;
-}
-
 /// The weight as the product multiplies it: itself, or rounded to the operand dtype in the workspace at every run.
 struct RoundedWeight {
   std::shared_ptr<const Kernel> cast;  ///< Null: the weight has the operand's dtype.
   std::size_t bytes = 0;               ///< Of workspace.
 
   RoundedWeight(const Argument& weight, DType operand) {
-    if (weight.dtype == operand) return;
+    if (stored_as(weight.dtype) == stored_as(operand)) return;
     const std::int64_t count = element_count(weight.shape);
     cast = cast_kernel(weight.dtype, operand, count);
     bytes = aligned(static_cast<std::size_t>(count) * size_of(operand));
@@ -77,17 +53,7 @@ struct LibraryLinear {
     const std::byte* w = weight.at(at.weight, memory.workspace);
     product->run({w, at.x, at.y, nullptr, nullptr, memory.workspace + weight.bytes});
     if (!call.has_bias && call.activation == Activation::none) return;
-    finish({.sums = at.y,
-            .sums_dtype = call.y,
-            .bias = at.bias,
-            .bias_dtype = call.bias,
-            .y = at.y,
-            .y_dtype = call.y,
-            .rows = call.rows,
-            .width = call.out,
-            .sums_stride = call.y_stride,
-            .y_stride = call.y_stride,
-            .activation = call.activation});
+    finish(finish_in_place(call, at));
   }
 };
 
@@ -108,15 +74,6 @@ struct FusedLinear {
   }
 };
 
-ProductShape shape_of(const LinearCall& call, DType operand) {
-  ProductShape shape;
-  shape.a = {operand, call.in, call.out, call.in};
-  shape.b = {operand, call.in, call.rows, call.x_stride};
-  shape.c = {call.y, call.out, call.rows, call.y_stride};
-  shape.a_turned = Turned::yes;
-  return shape;
-}
-
 /// A bias or activation that the library adds before it rounds, where it has an algorithm that does.
 Offer prepare_fused(const LinearCall& linear, const RoundedWeight& weight, DType operand) {
   ProductShape shape = shape_of(linear, operand);
@@ -125,7 +82,7 @@ Offer prepare_fused(const LinearCall& linear, const RoundedWeight& weight, DType
   auto made = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   FusedLinear fused{linear, weight, std::get<std::shared_ptr<const Product>>(made), nullptr, 0};
-  if (linear.has_bias && linear.bias != linear.y) {
+  if (linear.has_bias && stored_as(linear.bias) != stored_as(linear.y)) {
     fused.bias_cast = cast_kernel(linear.bias, linear.y, linear.out);
     fused.bias_bytes = aligned(static_cast<std::size_t>(linear.out) * size_of(linear.y));
   }
@@ -139,7 +96,8 @@ Offer prepare_fused(const LinearCall& linear, const RoundedWeight& weight, DType
 std::string fault_of(const LinearCall& linear, DType operand) {
   if (linear.rows == 0) return "there are no rows";
   if (linear.accumulator == DType::f16) return "cuBLASLt's f16 sums know no chunks";
-  if (linear.x != operand) return fmt::format("x is {} and W {}", name(linear.x), name(linear.weight));
+  if (stored_as(linear.x) != stored_as(operand))
+    return fmt::format("x is {} and W {}", name(linear.x), name(linear.weight));
   if (!is_storable(operand, linear.y))
     return fmt::format("{} products are not stored as {}", name(operand), name(linear.y));
   return "";
@@ -167,70 +125,19 @@ Offer prepare_library_linear(const Call& call, const MachineFacts&) {
 
 namespace {
 
-/// s8 products summed in s32 in the workspace, then scaled.
-Offer prepare_whole(const LinearCall& linear) {
-  ProductShape shape = shape_of(linear, DType::s8);
-  shape.c = {DType::s32, linear.out, linear.rows, linear.out};
-  auto made = Product::make(shape);
-  if (auto* declined = std::get_if<Declined>(&made)) return *declined;
-  const auto product = std::get<std::shared_ptr<const Product>>(made);
-  const std::size_t sums_bytes = aligned(static_cast<std::size_t>(linear.rows * linear.out) * sizeof(std::int32_t));
-  Prepared prepared = offer_library(*product, DType::s8, sums_bytes + product->workspace_bytes());
-  prepared.kernel = make_kernel([linear, product, sums_bytes](const Memory& memory) {
-    const LinearMemory at = linear_memory(linear, memory);
-    product->run({at.weight, at.x, memory.workspace, nullptr, nullptr, memory.workspace + sums_bytes});
-    finish({.sums = memory.workspace,
-            .sums_dtype = DType::s32,
-            .x_scale = at.x_scale,
-            .w_scale = at.w_scale,
-            .bias = at.bias,
-            .bias_dtype = linear.bias,
-            .y = at.y,
-            .y_dtype = linear.y,
-            .rows = linear.rows,
-            .width = linear.out,
-            .sums_stride = linear.out,
-            .y_stride = linear.y_stride,
-            .activation = linear.activation});
-  });
-  return prepared;
-}
-
-/// s8 weights widened to x's dtype in the workspace at every run.
-Offer prepare_widened(const LinearCall& linear) {
-  if (!is_storable(linear.x, linear.y)) return Declined{"y is neither f32 nor of x's dtype"};
-  auto made = Product::make(shape_of(linear, linear.x));
-  if (auto* declined = std::get_if<Declined>(&made)) return *declined;
-  const auto product = std::get<std::shared_ptr<const Product>>(made);
-  const std::size_t weight_bytes = aligned(static_cast<std::size_t>(linear.in * linear.out) * size_of(linear.x));
-  Prepared prepared = offer_library(*product, linear.x, weight_bytes + product->workspace_bytes());
-  prepared.description += "; s8 weights widened at every run";
-  prepared.kernel = make_kernel([linear, product, weight_bytes](const Memory& memory) {
-    const LinearMemory at = linear_memory(linear, memory);
-    widen({at.weight, at.w_scale, memory.workspace, linear.x, linear.out, linear.in});
-    product->run({memory.workspace, at.x, at.y, nullptr, nullptr, memory.workspace + weight_bytes});
-    finish({.sums = at.y,
-            .sums_dtype = linear.y,
-            .bias = at.bias,
-            .bias_dtype = linear.bias,
-            .y = at.y,
-            .y_dtype = linear.y,
-            .rows = linear.rows,
-            .width = linear.out,
-            .sums_stride = linear.y_stride,
-            .y_stride = linear.y_stride,
-            .activation = linear.activation});
-  });
-  return prepared;
+const char* fault_of_input_gradient(const Call& call) {
+  const Argument& dy = call.in(0);
+  const Argument& onto = call.in(2);
+  const Argument& dx = call.out(0);
+  if (dy.rows() == 0) return "there are no rows";
+  if (!is_storable(dy.dtype, dx.dtype)) return "dx is neither f32 nor of dy's dtype";
+  if (onto.present && stored_as(onto.dtype) != stored_as(dx.dtype)) return "what dx is added to has another dtype";
+  if (onto.present && onto.row_stride != dx.row_stride) return "what dx is added to has another stride";
+  if (size_of(call.in(1).dtype) < size_of(dy.dtype)) return "W is narrower than dy";
+  return nullptr;
 }
 
 }  // namespace
-
-Offer prepare_library_quantized_linear(const Call& call, const MachineFacts&) {
-  const LinearCall linear = quantized_linear_call(call);
-  if (linear.rows == 0) return Declined{"there are no rows"};
-  return linear.has_x_scale ? prepare_whole(linear) : prepare_widened(linear);
-}
 
 Offer prepare_library_linear_input_gradient(const Call& call, const MachineFacts&) {
   const Argument& dy = call.in(0);
@@ -238,21 +145,19 @@ Offer prepare_library_linear_input_gradient(const Call& call, const MachineFacts
   const Argument& dx = call.out(0);
   const std::int64_t out = call.in(1).shape[0];
   const std::int64_t in = call.in(1).shape[1];
-  if (dy.rows() == 0) return Declined{"there are no rows"};
-  if (!is_storable(dy.dtype, dx.dtype)) return Declined{"dx is neither f32 nor of dy's dtype"};
-  if (onto.present && onto.dtype != dx.dtype) return Declined{"what dx is added to has another dtype"};
-  if (size_of(call.in(1).dtype) < size_of(dy.dtype)) return Declined{"W is narrower than dy"};
-  const RoundedWeight weight(call.in(1), dy.dtype);
+  const DType operand = asked_operand(call);
+  if (const char* fault = fault_of_input_gradient(call); fault != nullptr) return Declined{fault};
+  const RoundedWeight weight(call.in(1), operand);
   ProductShape shape;
-  shape.a = {dy.dtype, in, out, in};
-  shape.b = {dy.dtype, out, dy.rows(), dy.row_stride};
+  shape.a = {operand, in, out, in};
+  shape.b = {operand, out, dy.rows(), dy.row_stride};
   shape.c = {dx.dtype, in, dy.rows(), dx.row_stride};
   shape.beta = onto.present ? 1 : 0;
   shape.onto_stride = onto.row_stride;
   auto made = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const auto product = std::get<std::shared_ptr<const Product>>(made);
-  Prepared prepared = offer_library(*product, dy.dtype, weight.bytes + product->workspace_bytes());
+  Prepared prepared = offer_library(*product, operand, weight.bytes + product->workspace_bytes());
   prepared.kernel = make_kernel([weight, product](const Memory& memory) {
     const std::byte* w = weight.at(memory.in<std::byte>(1), memory.workspace);
     product->run({w, memory.in<std::byte>(0), memory.out<std::byte>(0), memory.in<std::byte>(2), nullptr,
@@ -266,17 +171,19 @@ Offer prepare_library_linear_weight_gradient(const Call& call, const MachineFact
   const Argument& x = call.in(1);
   const Argument& dw = call.out(0);
   if (dy.rows() == 0) return Declined{"there are no rows"};
-  if (x.dtype != dy.dtype) return Declined{fmt::format("dy is {} and x {}", name(dy.dtype), name(x.dtype))};
+  if (stored_as(x.dtype) != stored_as(dy.dtype))
+    return Declined{fmt::format("dy is {} and x {}", name(dy.dtype), name(x.dtype))};
   if (!is_storable(dy.dtype, dw.dtype)) return Declined{"dW is neither f32 nor of dy's dtype"};
   ProductShape shape;
-  shape.a = {x.dtype, x.width(), x.rows(), x.row_stride};
-  shape.b = {dy.dtype, dy.width(), dy.rows(), dy.row_stride};
+  const DType operand = asked_operand(call);
+  shape.a = {operand, x.width(), x.rows(), x.row_stride};
+  shape.b = {operand, dy.width(), dy.rows(), dy.row_stride};
   shape.c = {dw.dtype, x.width(), dy.width(), dw.row_stride};
   shape.b_turned = Turned::yes;
   auto made = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const auto product = std::get<std::shared_ptr<const Product>>(made);
-  Prepared prepared = offer_library(*product, dy.dtype, product->workspace_bytes());
+  Prepared prepared = offer_library(*product, operand, product->workspace_bytes());
   prepared.kernel = make_kernel([product](const Memory& memory) {
     product->run({memory.in<std::byte>(1), memory.in<std::byte>(0), memory.out<std::byte>(0), nullptr, nullptr,
                   memory.workspace});

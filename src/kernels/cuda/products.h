@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/cuda.h"
 
-/// Matrix products through cuBLASLt. Where the kernels run on the host (products_on_host.cc) they decline.
+/// Matrix products through cuBLASLt.
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 Offer prepare_library_linear(const Call& call, const MachineFacts& facts);

@@ -4,24 +4,27 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-Offer prepare_gradient_of_softmax(const Geometry& g, DType p, std::int64_t rows) {
-  const Call gradient{&op::softmax_gradient,
-                      {},
-                      {score_argument(g, DType::f32, rows), score_argument(g, p, rows)},
-                      {score_argument(g, p, rows)},
-                      1};
-  return prepare_softmax_gradient(gradient, {});
+/// ds from dp and p, which is f32: what is left of dp - sum(p dp) where a probability is nearly 1 would drown in the
+/// rounding of p.
+Offer prepare_gradient_of_softmax(const Geometry& g, DType ds, std::int64_t rows) {
+  const Argument wide = score_argument(g, DType::f32, rows);
+  return prepare_softmax_gradient({&op::softmax_gradient, {}, {wide, wide}, {score_argument(g, ds, rows)}, 1}, {});
 }
 
-/// Workspace: f32 scores, then their gradient; probabilities; the scores' gradient in the operands' dtype; the
-/// library's.
+/// p in the operands' dtype.
+Offer prepare_rounding(const Geometry& g, DType p, std::int64_t rows) {
+  return prepare_cast({&op::cast, {}, {score_argument(g, DType::f32, rows)}, {score_argument(g, p, rows)}, 1}, {});
+}
+
+/// Workspace: f32 scores, then probabilities; their f32 gradient; probabilities, then the scores' gradient in the
+/// operands' dtype; the library's.
 struct AttentionGradient {
   Geometry g{};
   HeadsProduct scores, dp, dq, dk, dv;
-  std::vector<std::shared_ptr<const Kernel>> softmax, gradient;
+  std::vector<std::shared_ptr<const Kernel>> softmax, rounding, gradient;
   std::int64_t at_once = 1;
   std::int64_t mask_bytes = 0;
-  std::size_t scores_bytes = 0, p_bytes = 0;
+  std::size_t scores_bytes = 0, operand_bytes = 0;
 
   void run(const Memory& memory) const {
     for (std::int64_t first = 0; first < g.batches; first += at_once)
@@ -29,10 +32,10 @@ struct AttentionGradient {
   }
 
   void run_rows(const Memory& memory, std::int64_t first, std::int64_t rows) const {
-    std::byte* wide = memory.workspace;
-    std::byte* p = wide + scores_bytes;
-    std::byte* ds = p + p_bytes;
-    std::byte* behind = ds + p_bytes;
+    std::byte* p = memory.workspace;
+    std::byte* wide = p + scores_bytes;
+    std::byte* operand = wide + scores_bytes;
+    std::byte* behind = operand + operand_bytes;
     const std::byte* dy = memory.in<std::byte>(0) + first * dp.b.batch;
     const std::byte* q = memory.in<std::byte>(1) + first * scores.b.batch;
     const std::byte* k = memory.in<std::byte>(2) + first * scores.a.batch;
@@ -41,11 +44,12 @@ struct AttentionGradient {
     const auto count = static_cast<std::size_t>(rows);
     scores.run({k, q, wide, nullptr, nullptr, behind}, rows);
     run_kernel(*softmax[count], {wide, mask == nullptr ? nullptr : mask + first * mask_bytes}, p);
+    run_kernel(*rounding[count], {p}, operand);
+    dv.run({dy, operand, memory.out<std::byte>(2) + first * dv.c.batch, nullptr, nullptr, behind}, rows);
     dp.run({v, dy, wide, nullptr, nullptr, behind}, rows);
-    run_kernel(*gradient[count], {wide, p}, ds);
-    dq.run({k, ds, memory.out<std::byte>(0) + first * dq.c.batch, nullptr, nullptr, behind}, rows);
-    dk.run({q, ds, memory.out<std::byte>(1) + first * dk.c.batch, nullptr, nullptr, behind}, rows);
-    dv.run({dy, p, memory.out<std::byte>(2) + first * dv.c.batch, nullptr, nullptr, behind}, rows);
+    run_kernel(*gradient[count], {wide, p}, operand);
+    dq.run({k, operand, memory.out<std::byte>(0) + first * dq.c.batch, nullptr, nullptr, behind}, rows);
+    dk.run({q, operand, memory.out<std::byte>(1) + first * dk.c.batch, nullptr, nullptr, behind}, rows);
   }
 
   std::size_t library_bytes() const {
@@ -80,18 +84,20 @@ Offer prepare_library_attention_gradient(const Call& call, const MachineFacts&) 
   work.g = g;
   HeadsProduct* parts[] = {&work.scores, &work.dp, &work.dq, &work.dk, &work.dv};
   for (std::size_t i = 0; i < std::size(parts); ++i) *parts[i] = std::get<HeadsProduct>(made[i]);
-  work.at_once = rows_at_once(g, 4 + 2 * static_cast<std::int64_t>(size_of(q.dtype)));
+  work.at_once = rows_at_once(g, 8 + static_cast<std::int64_t>(size_of(q.dtype)));
   work.mask_bytes = call.in(4).present ? call.in(4).row_stride : 0;
   work.softmax = for_each_count(work.at_once, g.batches, [&](std::int64_t rows) {
-    return prepare_softmax_of(call, g, q.dtype, call.in(4), rows);
+    return prepare_softmax_of(call, g, DType::f32, call.in(4), rows);
   });
+  work.rounding =
+      for_each_count(work.at_once, g.batches, [&](std::int64_t rows) { return prepare_rounding(g, q.dtype, rows); });
   work.gradient = for_each_count(work.at_once, g.batches,
                                  [&](std::int64_t rows) { return prepare_gradient_of_softmax(g, q.dtype, rows); });
   work.scores_bytes = score_bytes(g, work.at_once, DType::f32);
-  work.p_bytes = score_bytes(g, work.at_once, q.dtype);
-  Prepared prepared = offer_heads(work.scores, q.dtype);
+  work.operand_bytes = score_bytes(g, work.at_once, q.dtype);
+  Prepared prepared = offer_heads(work.scores, call);
   prepared.description = "stored f32 scores; " + prepared.description;
-  prepared.workspace_bytes = work.scores_bytes + 2 * work.p_bytes + work.library_bytes();
+  prepared.workspace_bytes = 2 * work.scores_bytes + work.operand_bytes + work.library_bytes();
   prepared.kernel = make_kernel([work](const Memory& memory) { work.run(memory); });
   return prepared;
 }
