@@ -48,7 +48,7 @@ class CurveRecorder {
   void add(const TrainStatus& status) {
     const UpdateResult& update = status.last.update;
     curve.loss.push_back(status.last.loss);
-    curve.gradient_norm.push_back(update.gradient_norm.value_or(0));
+    curve.gradient_norm.push_back(update.gradient_norm.value());
     curve.loss_scale.push_back(update.loss_scale);
     curve.lost_share.push_back(static_cast<double>(update.lost) / static_cast<double>(parameters_));
     curve.at_s.push_back(now_s() - start_s_);
@@ -138,8 +138,10 @@ void add_summary(TrainingComparison& comparison, const std::optional<double>& as
     if (one.learned) worst = std::max(worst, one.final_loss);
     if (&one != &comparison.precisions.front()) compare(one, comparison.precisions.front());
   }
-  comparison.target_loss = asked_target.value_or(std::isfinite(worst) ? worst : 0);
-  for (PrecisionCurves& one : comparison.precisions) reach_target(one, comparison.target_loss);
+  comparison.target_loss = asked_target;
+  if (!asked_target && std::isfinite(worst)) comparison.target_loss = worst;
+  if (!comparison.target_loss) return;
+  for (PrecisionCurves& one : comparison.precisions) reach_target(one, *comparison.target_loss);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct TrainingComparison {
   std::string model;
   std::string data;
   std::int64_t steps = 0;
-  double target_loss = 0;
+  std::optional<double> target_loss;  ///< Absent where none was asked for and no precision learned.
   std::string energy_status;
   std::vector<PrecisionCurves> precisions;
 };

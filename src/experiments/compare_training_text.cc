@@ -81,15 +81,17 @@ std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& fir
                      first.final_loss);
 }
 
+std::string target_words(const TrainingComparison& comparison) {
+  return comparison.target_loss ? fmt::format("{:.3f}", *comparison.target_loss) : "target";
+}
+
 std::string training_legend(const TrainingComparison& comparison) {
   return fmt::format(
       "final: mean loss of the last tenth of the steps. less the first: difference to {0} on the same batches, with "
-      "its "
-      "standard error over blocks of five steps. to {1:.3f}: time until the mean of ten losses is there. lost now: "
+      "its standard error over blocks of five steps. to {1}: time until the mean of ten losses is there. lost now: "
       "parameters whose last update was not zero and rounded to nothing. not finite: first step with an infinite or "
-      "NaN "
-      "loss or gradient. ^: above every loss of {0}. Energy: {2}.",
-      comparison.precisions.front().precision, comparison.target_loss, comparison.energy_status);
+      "NaN loss or gradient. ^: above every loss of {0}. Energy: {2}.",
+      comparison.precisions.front().precision, target_words(comparison), comparison.energy_status);
 }
 
 OrderedJson numbers(const std::vector<double>& values) {
@@ -125,8 +127,8 @@ std::string to_text(const TrainingComparison& comparison) {
   const Range range = range_of(comparison);
   std::string text = fmt::format(
       "{}, {}, {} steps; the same batches in the same order from the same weights\n\n"
-      "precision     final     less the first    to {:<7.3f}  skipped  lost now  not finite  loss\n",
-      comparison.model, comparison.data, comparison.steps, comparison.target_loss);
+      "precision     final     less the first    to {:<7}  skipped  lost now  not finite  loss\n",
+      comparison.model, comparison.data, comparison.steps, target_words(comparison));
   for (const PrecisionCurves& one : comparison.precisions) text += row(one, range);
   return text;
 }
@@ -169,7 +171,7 @@ OrderedJson to_json(const TrainingComparison& comparison) {
           {"model", comparison.model},
           {"data", comparison.data},
           {"steps", comparison.steps},
-          {"target_loss", comparison.target_loss},
+          {"target_loss", maybe(comparison.target_loss)},
           {"energy_status", comparison.energy_status},
           {"precisions", precisions}};
 }

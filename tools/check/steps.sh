@@ -118,6 +118,12 @@ changed_files() {
     while IFS= read -r file; do if [[ -f $file ]]; then echo "$file"; fi; done
 }
 
+built_files() {  # of those on stdin: how the others (CUDA's) are compiled nobody knows here
+  while IFS= read -r file; do
+    if grep -qF "/$file\"" build/debug/compile_commands.json; then echo "$file"; fi
+  done
+}
+
 tidy_one() {  # FILE DEADLINE
   if ((EPOCHSECONDS >= $2)); then
     echo "not reached: $1"
@@ -134,6 +140,7 @@ tidy_changed_files() {
   files=$(changed_files)
   if [[ -z $files ]]; then echo "no C++ file changed" && return; fi
   configure debug -DASSAY_TESTS=ON || return   # the preset that compiles each file alone: an entry for each to look up
+  files=$(built_files <<<"$files")
   export -f tidy_one
   verdicts=$(xargs -P "$(nproc)" -I{} bash -c "tidy_one {} $deadline" <<<"$files")
   echo "$verdicts"
