@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "kernels/gpu_bus_id.h"
 #include "measure/energy_apart.h"
 
 namespace assay {
@@ -62,6 +63,7 @@ Power find_power(const EnergyRequest& request) {
 
 EnergyRequest energy_on(const std::string& device, const std::filesystem::path& root, EnergyRequest request) {
   request.meters.root = root;
+  if (device == "cuda") request.meters.gpu_bus_id = gpu_bus_id();
   request.meters.work = device == "cuda" ? MeteredWork::gpu : MeteredWork::processor;
   return request;
 }

@@ -67,7 +67,7 @@ void settle(SystemMeters& system, const MeterTime& time) {
 SystemMeters find_all(const MeterRequest& request, const MeterTime& time) {
   SystemMeters all = find_system_meters(request.root, time);
   if (const auto nvml = request.root == "/" ? load_nvml() : std::nullopt) {
-    for (auto& meter : make_nvml_meters(*nvml, 0, time)) all.meters.push_back(std::move(meter));
+    for (auto& meter : make_nvml_meters(*nvml, request.gpu_bus_id, time)) all.meters.push_back(std::move(meter));
   }
   settle(all, time);
   if (!request.url.empty()) all.meters.insert(all.meters.begin(), make_http_meter(request.url));

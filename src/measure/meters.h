@@ -16,6 +16,7 @@ struct MeterRequest {
   std::string url{};  ///< Of a power plug; empty: none.
   std::filesystem::path root = "/";
   MeteredWork work = MeteredWork::processor;
+  std::string gpu_bus_id{};  ///< PCI bus id of the GPU that works; empty: the machine's first.
 };
 
 /// What sysfs offers under `root`, best first, each readable just now; what is there and cannot be read is a sentence

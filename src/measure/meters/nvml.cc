@@ -37,10 +37,11 @@ class NvmlCounter final : public EnergyMeter {
   EnergyMeterFacts facts_;
 };
 
-std::optional<Nvml::Device> open_device(const Nvml& nvml, unsigned index) {
+std::optional<Nvml::Device> open_device(const Nvml& nvml, const std::string& bus_id) {
   Nvml::Device device = nullptr;
-  if (nvml.init() != 0 || nvml.device_by_index(index, &device) != 0) return std::nullopt;
-  return device;
+  if (nvml.init() != 0) return std::nullopt;
+  const int status = bus_id.empty() ? nvml.device_by_index(0, &device) : nvml.device_by_bus_id(bus_id.c_str(), &device);
+  return status == 0 ? std::optional(device) : std::nullopt;
 }
 
 EnergyMeterFacts facts_of(const Nvml& nvml, Nvml::Device device) {
@@ -81,6 +82,7 @@ std::optional<Nvml> load_nvml() {
   Nvml nvml;
   const bool complete = find(library, "nvmlInit_v2", nvml.init) &&
                         find(library, "nvmlDeviceGetHandleByIndex_v2", nvml.device_by_index) &&
+                        find(library, "nvmlDeviceGetHandleByPciBusId_v2", nvml.device_by_bus_id) &&
                         find(library, "nvmlDeviceGetName", nvml.device_name) &&
                         find(library, "nvmlDeviceGetTotalEnergyConsumption", nvml.total_energy_mj) &&
                         find(library, "nvmlDeviceGetPowerUsage", nvml.power_mw) &&
@@ -92,9 +94,10 @@ std::optional<Nvml> load_nvml() {
   return complete ? std::optional(nvml) : std::nullopt;
 }
 
-std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, unsigned index, const MeterTime& time) {
+std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, const std::string& bus_id,
+                                                           const MeterTime& time) {
   std::vector<std::unique_ptr<EnergyMeter>> meters;
-  const std::optional<Nvml::Device> device = open_device(nvml, index);
+  const std::optional<Nvml::Device> device = open_device(nvml, bus_id);
   if (!device) return meters;
   EnergyMeterFacts facts = facts_of(nvml, *device);
   unsigned long long millijoules = 0;
@@ -122,9 +125,9 @@ std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, uns
   return meters;
 }
 
-GpuConditions read_gpu_conditions(const Nvml& nvml, unsigned index) {
+GpuConditions read_gpu_conditions(const Nvml& nvml, const std::string& bus_id) {
   GpuConditions conditions;
-  const std::optional<Nvml::Device> device = open_device(nvml, index);
+  const std::optional<Nvml::Device> device = open_device(nvml, bus_id);
   if (!device) return conditions;
   unsigned long long bits = 0;
   unsigned value = 0;

@@ -16,6 +16,7 @@ struct Nvml {
   using Device = void*;
   int (*init)() = nullptr;
   int (*device_by_index)(unsigned index, Device* device) = nullptr;
+  int (*device_by_bus_id)(const char* bus_id, Device* device) = nullptr;
   int (*device_name)(Device device, char* name, unsigned length) = nullptr;
   int (*total_energy_mj)(Device device,
                          unsigned long long* millijoules) = nullptr;  ///< Since the driver was loaded; Volta on.
@@ -32,7 +33,10 @@ std::optional<Nvml> load_nvml();
 
 /// "NVML", a counter, where the GPU has one, and "NVML-power", a power that is integrated, where it tells that: best
 /// first. Whoever reads both sees by how much they disagree. Empty where the library answers nothing.
-std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, unsigned index, const MeterTime& time);
+/// `bus_id`: PCI bus id of the GPU; empty: the first. The driver's order is not that of CUDA, nor does it heed
+/// CUDA_VISIBLE_DEVICES.
+std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, const std::string& bus_id,
+                                                           const MeterTime& time);
 
 /// How a GPU ran at one moment.
 struct GpuConditions {
@@ -40,7 +44,7 @@ struct GpuConditions {
   std::optional<int> temperature_c;
   std::optional<int> clock_mhz;  ///< Of the multiprocessors.
 };
-GpuConditions read_gpu_conditions(const Nvml& nvml, unsigned index);
+GpuConditions read_gpu_conditions(const Nvml& nvml, const std::string& bus_id);
 
 /// Whether something beyond idleness and the clocks that were asked for held the clocks down: a power cap, heat, a
 /// power brake. Such a sample does not count.

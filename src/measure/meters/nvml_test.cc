@@ -33,6 +33,10 @@ Nvml pretended() {
     *device = &gpu;
     return index == 0 ? answer() : 2;
   };
+  nvml.device_by_bus_id = [](const char* bus_id, Nvml::Device* device) {
+    *device = &gpu;
+    return std::string(bus_id) == "0000:3B:00.0" ? answer() : 6;
+  };
   nvml.device_name = [](Nvml::Device, char* name, unsigned length) {
     std::strncpy(name, "Pretended GPU", length);
     return 0;
@@ -82,7 +86,7 @@ MeterTime pretended_time() {
 }
 
 TEST(Nvml, CounterAndIntegralAgreeOnASteadyLoad) {
-  const auto meters = make_nvml_meters(pretended(), 0, pretended_time());
+  const auto meters = make_nvml_meters(pretended(), "", pretended_time());
   ASSERT_EQ(meters.size(), 2U);
   EXPECT_EQ(meters[0]->facts().name, "NVML");
   EXPECT_EQ(meters[0]->facts().scope, "Pretended GPU");
@@ -98,7 +102,7 @@ TEST(Nvml, CounterAndIntegralAgreeOnASteadyLoad) {
 TEST(Nvml, ABoardWithoutACounterIsIntegrated) {
   const Nvml nvml = pretended();
   gpu.has_counter = false;
-  const auto meters = make_nvml_meters(nvml, 0, pretended_time());
+  const auto meters = make_nvml_meters(nvml, "", pretended_time());
   ASSERT_EQ(meters.size(), 1U);
   EXPECT_EQ(meters[0]->facts().name, "NVML-power");
 }
@@ -108,7 +112,7 @@ TEST(Nvml, PowerIsAMeanOverASecondFromAmpereOnButForGa100) {
     const Nvml nvml = pretended();
     gpu.major = major;
     gpu.minor = minor;
-    return make_nvml_meters(nvml, 0, pretended_time())[1]->facts().averaging_s;
+    return make_nvml_meters(nvml, "", pretended_time())[1]->facts().averaging_s;
   };
   EXPECT_EQ(averaging_s(7, 5), 0);
   EXPECT_EQ(averaging_s(8, 0), 0);
@@ -118,13 +122,19 @@ TEST(Nvml, PowerIsAMeanOverASecondFromAmpereOnButForGa100) {
 
 TEST(Nvml, NoGpuNoMeter) {
   const Nvml nvml = pretended();
-  EXPECT_TRUE(make_nvml_meters(nvml, 1, pretended_time()).empty());
   gpu.answers = false;
-  EXPECT_TRUE(make_nvml_meters(nvml, 0, pretended_time()).empty());
+  EXPECT_TRUE(make_nvml_meters(nvml, "", pretended_time()).empty());
+}
+
+TEST(Nvml, TheGpuThatWorksIsFoundByItsBusId) {
+  EXPECT_EQ(make_nvml_meters(pretended(), "0000:3B:00.0", pretended_time()).size(), 2U);
+  EXPECT_TRUE(make_nvml_meters(pretended(), "0000:5E:00.0", pretended_time()).empty())
+      << "another board's energy is not told";
+  EXPECT_EQ(read_gpu_conditions(pretended(), "0000:3B:00.0").temperature_c, 61);
 }
 
 TEST(Nvml, ACounterThatStopsAnsweringIsNamed) {
-  const auto meters = make_nvml_meters(pretended(), 0, pretended_time());
+  const auto meters = make_nvml_meters(pretended(), "", pretended_time());
   gpu.answers = false;
   EXPECT_THROW(meters[0]->read_j(), Error);
 }
@@ -132,9 +142,9 @@ TEST(Nvml, ACounterThatStopsAnsweringIsNamed) {
 TEST(Nvml, IdlenessAndAskedClocksAreNoThrottling) {
   const Nvml nvml = pretended();
   gpu.reasons = 0x1 | 0x2 | 0x10 | 0x100;
-  EXPECT_FALSE(is_throttled(read_gpu_conditions(nvml, 0)));
+  EXPECT_FALSE(is_throttled(read_gpu_conditions(nvml, "")));
   gpu.reasons = 0x4 | 0x20;
-  const GpuConditions hot = read_gpu_conditions(nvml, 0);
+  const GpuConditions hot = read_gpu_conditions(nvml, "");
   EXPECT_TRUE(is_throttled(hot));
   EXPECT_EQ(throttle_words(hot.throttle_reasons), "power cap, heat (software)");
   EXPECT_EQ(hot.temperature_c, 61);
