@@ -108,6 +108,16 @@ TEST(DeviceMemory, APlanOnItGivesWhatTheHostGives) {
   }
 }
 
+TEST(DeviceMemory, HoldsAllThatAnInstanceCounts) {
+  const SmallModel model;
+  for (const char* precision : {"fp32", "mixed-bf16"}) {
+    const std::int64_t before = guarded().bytes();
+    Instance device = model.instance(precision, "", guarded_backend());
+    logits_of(device, {1, 3});
+    EXPECT_EQ(guarded().bytes() - before, device.resident_bytes()) << precision;
+  }
+}
+
 TEST(DeviceMemory, AStateThatTheDeviceRefusesIsNotHalfThere) {
   State state(guarded());
   guarded().refuses = true;

@@ -38,7 +38,11 @@ void Instance::keep_master_weights() {
     if (value.source != Source::weight) continue;
     const Weight& weight = weights_.at(value.name);
     WeightData data = weight.load();
-    master_weights_.push_back(data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32));
+    HeldConstant held;
+    held.memory = data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32);
+    held.bytes = held.memory.bytes();
+    place(held);
+    master_weights_.push_back(std::move(held));
     if (weight.release) weight.release();
   }
 }
@@ -146,14 +150,14 @@ std::int64_t Instance::model_bytes() const {
     }
     return total;
   }
-  for (const Tensor& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes());
+  for (const HeldConstant& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes);
   return total;
 }
 
 std::int64_t Instance::resident_bytes() const {
   std::int64_t total = 0;
   for (const auto& [key, held] : held_) total += static_cast<std::int64_t>(held.second.bytes);
-  for (const Tensor& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes());
+  for (const HeldConstant& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes);
   return total;
 }
 

@@ -75,7 +75,8 @@ class Instance {
   std::vector<std::size_t> producer_;  ///< Node that makes each value.
   std::map<ValueId, Intermediate> intermediates_;
   std::map<std::pair<ValueId, std::string>, std::pair<Packing, HeldConstant>> held_;
-  std::vector<Tensor> master_weights_;  ///< mixed-*: the f32 parameters beside their 16-bit copies.
+  /// mixed-*: the f32 parameters beside their 16-bit copies, where the backend's memory is.
+  std::vector<HeldConstant> master_weights_;
 };
 
 }  // namespace assay
