@@ -98,7 +98,8 @@ TEST(TrainBenchmark, EnergyIsOfTheStepAndOfPhasesThatTheMeterCanTell) {
   EXPECT_EQ(record.energy_status, "RAPL: package-0");
   ASSERT_TRUE(record.energy_j && record.energy_net_j && record.power_w && record.energy_short_share);
   // The made-up counter is renewed by a thread, which a busy machine keeps waiting.
-  if (*record.energy_short_share > 0 && *record.step_ms < 20e3 * *record.energy_update_s)
+  const double longest_ms = std::max({*record.forward_ms, *record.backward_ms, *record.optimizer_ms});
+  if (longest_ms < 30e3 * *record.energy_update_s)
     GTEST_SKIP() << "the machine is too busy: the counter is renewed every " << *record.energy_update_s << " s only";
   EXPECT_EQ(*record.energy_short_share, 0) << "such a step takes more than 20 updates of the meter";
   double phases_j = 0;

@@ -128,6 +128,26 @@ std::string conditions_paragraph(const Records& measured) {
   return p.text();
 }
 
+/// What was read, how often it is renewed, and how far its joules may be off.
+std::string meter_sentence(const Records& measured) {
+  const auto sources = distinct(measured, [](const Record& r) {
+    if (!r.energy_source) return std::string();
+    return r.energy_unit ? fmt::format("{} ({})", *r.energy_source, *r.energy_unit) : *r.energy_source;
+  });
+  const std::string update_ms = spread(measured, [](const Record& r) {
+    return r.energy_update_s ? std::optional(1e3 * *r.energy_update_s) : std::nullopt;
+  });
+  const std::string bound = spread(measured, [](const Record& r) {
+    const bool known = r.energy_uncertainty_j && r.energy_j.value_or(0) > 0;
+    return known ? std::optional(100 * *r.energy_uncertainty_j / *r.energy_j) : std::nullopt;
+  });
+  if (sources.empty() || update_ms.empty() || bound.empty()) return "";
+  return fmt::format(
+      "The meter reads {}, renewed every {} ms; joules are within {} % of what it counted, a bound that leaves out its "
+      "own calibration.",
+      joined(sources), update_ms, bound);
+}
+
 std::string energy_paragraph(const Records& measured) {
   Paragraph p;
   p.say(fmt::format("Energy: {}.", joined(distinct(measured, [](const Record& r) { return r.energy_status; }))));
@@ -138,6 +158,7 @@ std::string energy_paragraph(const Records& measured) {
   const auto each = distinct(measured, [](const Record& r) { return mode_words(r).each; });
   p.say(fmt::format("Energy is that of one {} over all windows, gross; net where the idle power is subtracted.",
                     joined(each)));
+  p.say(meter_sentence(measured));
   const std::string idle = spread(measured, [](const Record& r) { return r.idle_power_w; });
   if (!idle.empty()) p.say(fmt::format("Idle power: {} W.", idle));
   const std::string brief = precisions_where(measured, [](const Record& r) { return r.energy_short_share > 0; });

@@ -10,8 +10,8 @@ readonly not_here=77   # a step returns this where it cannot run here; its last 
 step() {  # NAME FUNCTION [ARGUMENT...]
   local name=$1 log counts status seconds start=$EPOCHREALTIME
   shift
-  log="build/check/$*.log"
-  log=${log// /-}
+  log=$*
+  log=build/check/${log//[ \/]/-}.log
   ("$@") >"$log" 2>&1 </dev/null
   status=$?
   seconds=$(awk "BEGIN {printf \"%.1f\", $EPOCHREALTIME - $start}")

@@ -1,0 +1,44 @@
+#include "report/methods.h"
+
+#include <gtest/gtest.h>
+
+#include "results/made_up_test.h"
+
+namespace assay {
+namespace {
+
+std::string text_of(const std::vector<Record>& records) {
+  Document document;
+  document.records = records;
+  const std::vector<ReportSource> sources = {{"run.json", document}};
+  std::string text;
+  for (const std::string& paragraph : methods_paragraphs(sources)) text += paragraph + "\n";
+  return text;
+}
+
+TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
+  std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 80)};
+  for (Record& record : records) {
+    record.energy_status = "RAPL: package-0";
+    record.energy_source = "/sys/class/powercap/intel-rapl:0";
+    record.energy_unit = "uJ";
+    record.energy_update_s = 1e-3;
+    record.energy_j = 2;
+    record.energy_uncertainty_j = 0.05;
+  }
+  const std::string text = text_of(records);
+  EXPECT_NE(
+      text.find("The meter reads /sys/class/powercap/intel-rapl:0 (uJ), renewed every 1 ms; joules are within 2.5 % "
+                "of what it counted"),
+      std::string::npos)
+      << text;
+}
+
+TEST(Methods, SayThatNoEnergyWasEstimated) {
+  const std::string text = text_of({made_up_record("fp32", 150)});
+  EXPECT_NE(text.find("No energy is given, and none was estimated."), std::string::npos) << text;
+  EXPECT_EQ(text.find("The meter reads"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace assay
