@@ -13,6 +13,7 @@
 #include "hardware/isa_cap.h"
 #include "kernels/kernel.h"
 #include "program/operation.h"
+#include "tensor/slabs.h"
 
 namespace assay {
 namespace {
@@ -24,6 +25,7 @@ constexpr int least_trials = 3;
 constexpr int most_trials = 20;
 constexpr int least_rounds = 3;
 constexpr double turn_s = 0.03;
+constexpr std::size_t streaming_bytes = std::size_t{16} << 20;  // second caches have 0.25 to 4 MiB
 
 /// Normal values, for s8 spread over its range; a block of them repeated, since only their bits' variety matters.
 Tensor random_tensor(DType dtype, const Shape& shape) {
@@ -44,6 +46,7 @@ Tensor random_tensor(DType dtype, const Shape& shape) {
 struct Problem {
   Call call;
   std::vector<Tensor> inputs;
+  std::size_t weight = 1;  ///< Its place among them.
 };
 
 Argument argument_of(DType dtype, const Shape& shape, bool Argument::*mark) {
@@ -66,10 +69,10 @@ Problem make_problem(DType operand, const MatmulShape& shape) {
   problem.inputs.push_back(random_tensor(operand, {shape.out, shape.in}));
   if (quantized) problem.inputs.push_back(random_tensor(DType::f32, {shape.out}));
 
-  const std::size_t first_constant = quantized ? 2 : 1;
+  problem.weight = quantized ? 2 : 1;
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
     problem.call.inputs.push_back(
-        argument_of(problem.inputs[i].dtype(), problem.inputs[i].shape(), i < first_constant ? varies : constant));
+        argument_of(problem.inputs[i].dtype(), problem.inputs[i].shape(), i < problem.weight ? varies : constant));
   }
   problem.call.outputs.push_back(argument_of(quantized ? DType::f32 : operand, {shape.rows, shape.out}, varies));
   problem.call.operation = quantized ? &op::quantized_linear : &op::linear;
@@ -78,26 +81,29 @@ Problem make_problem(DType operand, const MatmulShape& shape) {
   return problem;
 }
 
-/// The inputs of a problem as a kernel wants them; constants packed. Refers to the problem.
+/// The inputs of a problem as a kernel wants them, with copies of the packed weight. Refers to the problem.
 class PackedInputs {
  public:
-  PackedInputs(const Problem& problem, const Prepared& prepared) {
-    for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-      const bool packs = i < prepared.packing.size() && prepared.packing[i].kind != Packing::Kind::plain;
-      pointers_.push_back(packs ? packed(problem.inputs[i], prepared.packing[i]) : problem.inputs[i].data());
+  /// As many copies as take `bytes`; one at least.
+  PackedInputs(const Problem& problem, const Prepared& prepared, std::size_t bytes = 0) {
+    const std::size_t place = problem.weight;
+    const Tensor& weight = problem.inputs[place];
+    const Packing plain = {.kind = Packing::Kind::plain, .dtype = weight.dtype()};
+    const Packing& packing = place < prepared.packing.size() ? prepared.packing[place] : plain;
+    const std::size_t copy_bytes = packed_bytes(packing, weight.shape()[0], weight.shape()[1]);
+    for (std::size_t taken = 0; taken == 0 || taken < bytes; taken += copy_bytes) {
+      std::vector<const std::byte*>& pointers = copies_.emplace_back();
+      for (const Tensor& input : problem.inputs) pointers.push_back(input.data());
+      std::byte* const copy = slabs_.take(copy_bytes);
+      pack(weight.view(), packing, copy);
+      pointers[place] = copy;
     }
   }
-  std::span<const std::byte* const> pointers() const { return pointers_; }
+  std::span<const std::byte* const> copy(std::size_t index) const { return copies_[index % copies_.size()]; }
 
  private:
-  const std::byte* packed(const Tensor& plain, const Packing& packing) {
-    packed_.push_back(allocate_aligned(packed_bytes(packing, plain.shape()[0], plain.shape()[1])));
-    pack(plain.view(), packing, packed_.back().get());
-    return packed_.back().get();
-  }
-
-  std::vector<AlignedBytes> packed_;
-  std::vector<const std::byte*> pointers_;
+  Slabs slabs_;  // as an instance keeps its weights
+  std::vector<std::vector<const std::byte*>> copies_;
 };
 
 /// One thread's kernel with what it writes to.
@@ -108,8 +114,8 @@ class Worker {
     outputs_ = {output_.data()};
     workspace_ = allocate_aligned(std::max<std::size_t>(prepared_.workspace_bytes, 64));
   }
-  void run(const PackedInputs& inputs) const {
-    prepared_.kernel->run({.inputs = inputs.pointers(), .outputs = outputs_, .workspace = workspace_.get()});
+  void run(const PackedInputs& inputs, std::size_t copy = 0) const {
+    prepared_.kernel->run({.inputs = inputs.copy(copy), .outputs = outputs_, .workspace = workspace_.get()});
   }
   const Prepared& prepared() const { return prepared_; }
 
@@ -154,14 +160,16 @@ std::vector<MachineFacts> variants_of(MachineFacts facts, DType operand) {
   return variants;
 }
 
-MatmulRate rate_of(DType operand, const KernelCandidate& candidate, const Prepared& prepared, double gflops) {
-  return {operand, prepared.operand, candidate.implementation->name, prepared.description, prepared.arithmetic, gflops};
+MatmulRate rate_of(DType operand, const KernelCandidate& candidate, const Prepared& prepared, double gflops,
+                   double streaming_gflops = 0) {
+  return {operand, prepared.operand, candidate.implementation->name, prepared.description, prepared.arithmetic,
+          gflops,  streaming_gflops};
 }
 
 /// A kernel that takes turns, a worker for each thread.
 struct Contestant {
   Contestant(const KernelCandidate& whose, const Problem& problem, Prepared first, int threads)
-      : candidate(whose), inputs(problem, first) {
+      : candidate(whose), inputs(problem, first, streaming_bytes) {
     workers.emplace_back(problem.call.out(0), std::move(first));
     while (workers.size() < static_cast<std::size_t>(threads)) {
       workers.emplace_back(problem.call.out(0), std::move(*prepare(candidate, problem)));
@@ -171,7 +179,8 @@ struct Contestant {
   KernelCandidate candidate;
   PackedInputs inputs;
   std::vector<Worker> workers;
-  std::vector<double> gflops;  ///< Of each round.
+  std::vector<double> gflops;            ///< Of each round, always with the first copy of the weight.
+  std::vector<double> streaming_gflops;  ///< The same, with each copy in turn.
 };
 
 /// What is timed for one operand dtype.
@@ -232,30 +241,36 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
   return contest;
 }
 
-void take_turn(Contestant& entry, double flops) {
+/// Each thread begins with another copy where copies are taken in turn: none shall find what its neighbour has read.
+double turn_gflops(const Contestant& entry, double flops, bool streaming) {
+  std::vector<std::size_t> copies(entry.workers.size());
+  for (std::size_t thread = 0; thread < copies.size(); ++thread) copies[thread] = thread;
   const Window window = [&](int thread) {
-    entry.workers[static_cast<std::size_t>(thread)].run(entry.inputs);
+    const auto worker = static_cast<std::size_t>(thread);
+    entry.workers[worker].run(entry.inputs, streaming ? copies[worker]++ : 0);
     return flops;
   };
-  entry.gflops.push_back(concurrent_rate(static_cast<int>(entry.workers.size()), turn_s, window) * 1e-9);
+  return concurrent_rate(static_cast<int>(entry.workers.size()), turn_s, window) * 1e-9;
 }
 
 void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops, double seconds_each) {
   std::size_t entries = 0;
   for (const auto& contest : contests) entries += contest->entries.size();
-  const double stop_s = now_s() + seconds_each * static_cast<double>(entries);
+  const double stop_s = now_s() + 2 * seconds_each * static_cast<double>(entries);
   for (int round = 0; round < least_rounds || now_s() < stop_s; ++round) {
     for (const auto& contest : contests) {
-      for (const auto& entry : contest->entries) take_turn(*entry, flops);
+      for (const auto& entry : contest->entries) {
+        entry->gflops.push_back(turn_gflops(*entry, flops, false));
+        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, true));
+      }
     }
   }
 }
 
-double upper_quartile_gflops(const Contestant& entry) {
-  std::vector<double> gflops = entry.gflops;
-  const auto upper_quartile = gflops.begin() + static_cast<std::ptrdiff_t>(gflops.size() * 3 / 4);
-  std::nth_element(gflops.begin(), upper_quartile, gflops.end());
-  return *upper_quartile;
+double upper_quartile(std::vector<double> gflops) {
+  const auto quartile = gflops.begin() + static_cast<std::ptrdiff_t>(gflops.size() * 3 / 4);
+  std::nth_element(gflops.begin(), quartile, gflops.end());
+  return *quartile;
 }
 
 }  // namespace
@@ -274,7 +289,7 @@ MatmulRates measure_matmuls(const MachineFacts& facts, const MatmulShape& shape,
   for (const auto& contest : contests) {
     for (const auto& entry : contest->entries) {
       result.rates.push_back(rate_of(contest->operand, entry->candidate, entry->workers.front().prepared(),
-                                     upper_quartile_gflops(*entry)));
+                                     upper_quartile(entry->gflops), upper_quartile(entry->streaming_gflops)));
     }
     result.rates.insert(result.rates.end(), contest->slow.begin(), contest->slow.end());
   }

@@ -16,7 +16,7 @@ namespace assay {
 namespace {
 
 // Goes up whenever peaks or verdicts are made in another way than before; new kernels change the hash by themselves.
-constexpr int version = 3;
+constexpr int version = 4;
 
 // What a busy machine gave serves the commands of the moment and is then measured again.
 constexpr auto busy_lifetime = std::chrono::minutes(10);
@@ -56,7 +56,8 @@ MatmulRate parse_rate(DType operand, const Json& json) {
           json.at("implementation").get<std::string>(),
           json.at("kernel").get<std::string>(),
           json.at("plain_loops").get<bool>() ? Arithmetic::scalar_loops : Arithmetic::instructions,
-          json.at("gflops").get<double>()};
+          json.at("gflops").get<double>(),
+          json.at("streaming_gflops").get<double>()};
 }
 
 MatmulPeak parse_peak(const Json& json) {

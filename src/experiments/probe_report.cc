@@ -94,7 +94,8 @@ OrderedJson rates_json(const MatmulPeak& peak) {
                      {"kernel", rate.kernel},
                      {"computed", name(rate.computed)},
                      {"plain_loops", rate.arithmetic == Arithmetic::scalar_loops},
-                     {"gflops", rate.gflops}});
+                     {"gflops", rate.gflops},
+                     {"streaming_gflops", rate.streaming_gflops}});
   }
   return rates;
 }

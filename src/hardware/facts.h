@@ -41,7 +41,10 @@ struct MatmulRate {
   std::string implementation;   ///< Its name in the backend's list: "avx512 bf16 dot products".
   std::string kernel;           ///< Its description, packing and all.
   Arithmetic arithmetic = Arithmetic::instructions;
-  double gflops = 0;
+  double gflops = 0;  ///< The same weights again and again.
+  /// Weights that come from memory, as those of a model's layers do: what the choice of kernels goes by. 0: not
+  /// measured.
+  double streaming_gflops = 0;
 };
 
 /// How fast matmuls with these operands were measured here, all threads.

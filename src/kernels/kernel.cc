@@ -27,7 +27,8 @@ namespace {
 
 double measured_gflops(const Implementation& implementation, const MatmulPeak& peak) {
   for (const MatmulRate& rate : peak.rates) {
-    if (rate.implementation == implementation.name) return rate.gflops;
+    if (rate.implementation == implementation.name)
+      return rate.streaming_gflops > 0 ? rate.streaming_gflops : rate.gflops;
   }
   return 0;
 }

@@ -41,6 +41,7 @@ void Instance::keep_master_weights() {
     HeldConstant held;
     held.memory = data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32);
     held.bytes = held.memory.bytes();
+    held.data = held.memory.data();
     place(held);
     master_weights_.push_back(std::move(held));
     if (weight.release) weight.release();
@@ -102,9 +103,8 @@ void Instance::drop(ValueId id) {
 
 /// Where the backend's kernels find it.
 void Instance::place(HeldConstant& held) const {
-  held.data = held.memory.data();
   if (device_.is_host()) return;
-  held.on_device = upload_to(device_, held.memory.data(), held.bytes);
+  held.on_device = upload_to(device_, held.data, held.bytes);
   held.data = held.on_device.get();
   held.memory = Tensor();
 }
@@ -120,13 +120,15 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
     Intermediate& from = intermediates_.at(id);
     held.memory = from.mapped == nullptr ? std::move(from.owned) : converted(from.view, from.view.dtype);
     held.bytes = held.memory.bytes();
+    held.data = held.memory.data();
     drop(id);
   } else {
     const TensorView& weight = intermediates_.at(id).view;
     ASSAY_ASSERT(weight.shape.size() == 2 && weight.dtype == packing.dtype);
     held.bytes = packed_bytes(packing, weight.shape[0], weight.shape[1]);
-    held.memory = Tensor(DType::u8, {static_cast<std::int64_t>(held.bytes)});
-    pack(weight, packing, held.memory.data());
+    std::byte* const packed = packed_.take(held.bytes);
+    pack(weight, packing, packed);
+    held.data = packed;
   }
   place(held);
   return held_.emplace(key, std::pair(packing, std::move(held))).first->second.second;

@@ -10,12 +10,13 @@
 #include "model/weights.h"
 #include "program/program.h"
 #include "tensor/precision.h"
+#include "tensor/slabs.h"
 
 namespace assay {
 
 /// Where a constant lies, in one packing.
 struct HeldConstant {
-  Tensor memory;          ///< On the host; empty where the backend's memory is a device's.
+  Tensor memory;          ///< On the host, plain; empty where it is packed, or the backend's memory is a device's.
   DeviceBytes on_device;  ///< Else here.
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -74,6 +75,7 @@ class Instance {
   const MachineFacts& facts_;
   std::vector<std::size_t> producer_;  ///< Node that makes each value.
   std::map<ValueId, Intermediate> intermediates_;
+  Slabs packed_;  ///< The host's packed constants.
   std::map<std::pair<ValueId, std::string>, std::pair<Packing, HeldConstant>> held_;
   /// mixed-*: the f32 parameters beside their 16-bit copies, where the backend's memory is.
   std::vector<HeldConstant> master_weights_;

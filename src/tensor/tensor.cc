@@ -24,10 +24,9 @@ std::string to_string(const Shape& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
 }
 
-AlignedBytes allocate_aligned(std::size_t bytes) {
-  constexpr std::size_t line = 64;
-  const std::size_t rounded = (bytes + line - 1) / line * line;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(line, rounded == 0 ? line : rounded));
+AlignedBytes allocate_aligned(std::size_t bytes, std::size_t alignment) {
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded));
   if (memory == nullptr) fail_lacking("memory: {} bytes were asked for and refused", bytes);
   return AlignedBytes(memory);
 }

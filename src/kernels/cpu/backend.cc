@@ -16,8 +16,8 @@ constexpr Implementation layer_norm[] = {{"vectors", layer_norm_vectors}, refere
 constexpr Implementation rms_norm[] = {{"vectors", rms_norm_vectors}, reference_loops<reference::rms_norm>};
 // The order where nothing was measured; rates of probe overrule it (prepare).
 constexpr Implementation linear[] = {
-    {"onednn tiles", linear_onednn_tiles},
     {"amx bf16 tiles", linear_bf16_tiles},
+    {"onednn tiles", linear_onednn_tiles},
     {"avx512 bf16 dot products", linear_bf16},
     {"avx512 fp16", linear_f16_chunks},
     {"f32", linear_f32},

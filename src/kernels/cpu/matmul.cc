@@ -176,7 +176,8 @@ class Matmul final : public Kernel {
                  .first_panel = first_panel,
                  .end_panel = std::min(first_panel + tasks_.task_panels, panels),
                  .first_row = first_row,
-                 .end_row = std::min(first_row + tasks_.task_rows, call_.rows)};
+                 .end_row = std::min(first_row + tasks_.task_rows, call_.rows),
+                 .next_panel = (index + threads_) % tasks_.panel_tasks * tasks_.task_panels};
     for (std::int64_t k = 0; k < std::max<std::int64_t>(call_.in, 1); k += chunk_) {
       for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) multiply_chunk(task, panel, k);
     }
@@ -190,6 +191,7 @@ class Matmul final : public Kernel {
     std::int64_t end_panel;
     std::int64_t first_row;
     std::int64_t end_row;
+    std::int64_t next_panel;  ///< The first of the task that this thread will take next where all are equally fast.
   };
 
   bool one_chunk() const { return chunk_ >= call_.in; }
@@ -211,24 +213,41 @@ class Matmul final : public Kernel {
     block.panel = panel_at(task, panel, k);
     block.groups = ceil_div(count, code_.group);
     block.sums = k == 0 ? micro::Sums::start : micro::Sums::go_on;
+    const micro::Ahead ahead = after(task, panel, k);
     const std::byte* const x = (rows_.copied ? task.tensors.workspace : task.tensors.x) + k * bytes_of(code_.operand);
     for (std::int64_t row = task.first_row; row < task.end_row; row += code_.block_rows) {
       const std::int64_t rows = std::min<std::int64_t>(code_.block_rows, task.end_row - row);
       block.a = x + row * rows_.stride;
+      block.ahead = ahead.share(row - task.first_row, code_.block_rows, task.end_row - task.first_row);
       block.c = sums_at(task, panel, row);
       code_.multiply(block, static_cast<int>(rows));
       if (last) finish_(epilogue.from_row(row - task.first_row), block.c, rows, columns);
     }
   }
 
-  /// The panel's chunk from K = k on, in the operand's dtype.
+  /// The panel's chunk from K = k on, as stored.
+  const std::byte* stored_at(const Task& task, std::int64_t panel, std::int64_t k) const {
+    const std::int64_t element = panel_offset(code_.packing, call_.in, panel * micro::panel_width, k);
+    return task.tensors.weight + element * bytes_of(code_.packing.dtype);
+  }
+
+  /// The same in the operand's dtype.
   const std::byte* panel_at(const Task& task, std::int64_t panel, std::int64_t k) const {
-    const Packing& packing = code_.packing;
-    const std::int64_t element = panel_offset(packing, call_.in, panel * micro::panel_width, k);
-    const std::byte* const stored = task.tensors.weight + element * bytes_of(packing.dtype);
+    const std::byte* const stored = stored_at(task, panel, k);
     if (code_.widen == nullptr) return stored;
-    code_.widen(stored, ceil_div(std::min(chunk_, call_.in - k), packing.group), task.wide);
+    code_.widen(stored, ceil_div(std::min(chunk_, call_.in - k), code_.packing.group), task.wide);
     return task.wide;
+  }
+
+  /// The chunk that this thread reads after the panel's one from k on.
+  micro::Ahead after(const Task& task, std::int64_t panel, std::int64_t k) const {
+    const bool last_panel = panel + 1 == task.end_panel;
+    const bool last = last_panel && k + chunk_ >= call_.in;
+    const std::int64_t next_panel = last ? task.next_panel : last_panel ? task.first_panel : panel + 1;
+    const std::int64_t next_k = last ? 0 : last_panel ? k + chunk_ : k;
+    const std::int64_t groups = ceil_div(std::min(chunk_, call_.in - next_k), code_.packing.group);
+    return {stored_at(task, next_panel, next_k),
+            groups * micro::panel_width * code_.packing.group * bytes_of(code_.packing.dtype)};
   }
 
   Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {

@@ -1,13 +1,11 @@
-#include "kernels/cpu/micro/target.h"
 #include "kernels/cpu/micro/tile_block.h"
-
-ASSAY_TARGET("amx-tile,amx-bf16,amx-int8")
 
 namespace assay::cpu::micro {
 namespace {
 
 /// The tile registers. In assembly, because GCC 12's intrinsic names 8 of the 64 bytes of the configuration as its
-/// input, and the optimiser drops the stores to the others.
+/// input, and the optimiser drops the stores to the others. So the file needs no target of its own, under which what
+/// the header leaves to be inlined would stay calls.
 struct HardwareTiles {
   void configure(const TileConfiguration& configuration) { asm volatile("ldtilecfg %0" ::"m"(configuration)); }
   void release() { asm volatile("tilerelease"); }
@@ -52,4 +50,3 @@ void multiply_s8_tiles(const Block& block, int rows) {
 }
 
 }  // namespace assay::cpu::micro
-ASSAY_TARGET_END

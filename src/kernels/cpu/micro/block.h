@@ -12,6 +12,21 @@ constexpr int panel_width = 32;
 
 enum class Sums : std::uint8_t { start, go_on };
 
+/// What will be read soon: a kernel fetches it into the second cache while it multiplies, a little in each step of K.
+/// Weights come from memory once a forward pass, and a processor's own prefetching ends at every page.
+struct Ahead {
+  const std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+
+  /// The lines that fall to `rows` rows from `row` on, of `all` rows that share the fetching.
+  Ahead share(std::int64_t row, std::int64_t rows, std::int64_t all) const {
+    constexpr std::int64_t line = 64;
+    const std::int64_t begin = bytes * row / all / line * line;
+    const std::int64_t end = row + rows >= all ? bytes : bytes * (row + rows) / all / line * line;
+    return {data + begin, end - begin};
+  }
+};
+
 /// c (rows, 32) = a (rows, K) times a stretch of a panel, or that is added to c.
 ///
 /// The stretch holds `groups` groups of K, 128 bytes each: 32 outputs times 4 bytes (1 f32, 2 bf16 or 4 s8), or 64
@@ -23,6 +38,7 @@ struct Block {
   std::int64_t groups = 0;
   std::byte* c = nullptr;  ///< f32, or s32 for 8-bit operands; rows of 32, one behind the other, 64-byte aligned
   Sums sums = Sums::start;
+  Ahead ahead = {};
 };
 
 using Multiply = void (*)(const Block& block, int rows);

@@ -71,6 +71,11 @@ void store_sums(Tiles& tiles, std::byte* c) {
   tiles.template store<first + 1>(c + tile_bytes, sum_row_bytes);
 }
 
+inline void fetch(const std::byte* data, std::int64_t lines) {
+  constexpr int second_cache = 2;  // __builtin_prefetch's "moderate locality"
+  for (std::int64_t line = 0; line < lines; ++line) __builtin_prefetch(data + line * 64, 0, second_cache);
+}
+
 /// `steps` steps of K for at most 32 rows; the tiles are configured.
 template <typename Tiles>
 void multiply_tiles(Tiles& tiles, const Block& block, const TileBlock& shape, std::int64_t steps) {
@@ -78,12 +83,14 @@ void multiply_tiles(Tiles& tiles, const Block& block, const TileBlock& shape, st
   const std::byte* const lower_a = block.a + tile_rows * block.a_stride;
   start_sums<0>(tiles, block.c, block.sums);
   if (shape.lower_rows > 0) start_sums<2>(tiles, lower_c, block.sums);
+  const std::int64_t ahead_lines = (block.ahead.bytes / 64 + steps - 1) / steps;
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::byte* const panel = block.panel + step * shape.groups * panel_group_bytes;
     const std::int64_t at = step * tile_bytes;
     tiles.template load<6>(panel, panel_group_bytes);
     tiles.template load<4>(block.a + at, block.a_stride);
     tiles.template multiply<0, 4, 6>();
+    fetch(block.ahead.data + step * ahead_lines * 64, ahead_lines);
     tiles.template load<7>(panel + tile_bytes, panel_group_bytes);
     tiles.template multiply<1, 4, 7>();
     if (shape.lower_rows == 0) continue;
@@ -106,6 +113,7 @@ void multiply_stretch(Tiles& tiles, const Block& block, int rows, int groups) {
     Block part = block;
     part.a += row * block.a_stride;
     part.c += row * sum_row_bytes;
+    part.ahead = block.ahead.share(row, 2 * tile_rows, rows);
     multiply_tiles(tiles, part, shape, block.groups / groups);
   }
 }
@@ -124,6 +132,7 @@ void multiply_with_tiles(Tiles& tiles, const Block& block, int rows) {
     part.panel += whole * panel_group_bytes;
     part.groups = tail;
     if (whole > 0) part.sums = Sums::go_on;
+    if (whole > 0) part.ahead = {};
     multiply_stretch(tiles, part, rows, tail);
   }
   tiles.release();

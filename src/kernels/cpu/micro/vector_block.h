@@ -27,6 +27,9 @@ inline void multiply_rows(const Block& block) {
   const std::byte* a6 = a3 + 3 * stride;
   const std::byte* a9 = a6 + 3 * stride;
   const std::byte* panel = block.panel;
+  const bool has_ahead = block.ahead.bytes > 0 && block.groups > 0;
+  const std::byte* ahead = has_ahead ? block.ahead.data : panel;
+  const std::int64_t ahead_step = has_ahead ? block.ahead.bytes / block.groups : 0;
   for (std::int64_t group = 0; group < block.groups; ++group) {
     const auto left = Arithmetic::load_weights(panel);
     const auto right = Arithmetic::load_weights(panel + vector_bytes);
@@ -38,6 +41,8 @@ inline void multiply_rows(const Block& block) {
       sums[row][1] = Arithmetic::multiply_add(sums[row][1], value, right);
     }
     panel += 2 * vector_bytes;
+    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+    ahead += ahead_step;
     a0 += Arithmetic::group_bytes;
     a3 += Arithmetic::group_bytes;
     a6 += Arithmetic::group_bytes;
