@@ -6,8 +6,8 @@
     /tmp/peers/bin/python tools/peers/compare.py --workload distilbert-base:1:128 --precision fp32,bf16 --rounds 7
 
 Every peer is a resident process that is stopped (SIGSTOP) while it is not its turn, so that its threads cannot spin on
-another's cores. A round is one turn for assay, which times fp32 and the asked precision interleaved, and one for each
-peer, in random order. A ratio is taken within a round: peer time / assay time, and assay's fp32 time / its own time;
+another's cores. A round is one turn for assay's fp32, one for its asked precision and one for each peer; assay's come
+together, all in random order. In a turn nothing else runs, so that everybody's weights stay in the caches that hold them. A ratio is taken within a round: peer time / assay time, and assay's fp32 time / its own time;
 what is printed is the median over the rounds with its range. `least` is the ratio of the shortest times of all rounds:
 what is left of it where others disturb the medians."""
 import argparse
@@ -58,22 +58,25 @@ class Peer:
         self.process.wait()
 
 
-def assay_round_ms(options, workload, precision):
-    """{precision: times in ms} of one process of assay, fp32 and the precision interleaved."""
+def assay_turn_ms(options, workload, precision):
+    """Times in ms of one process of assay."""
     model, batch, seq = workload.split(":")
-    both = list(dict.fromkeys(["fp32", precision]))
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         logits = ["--logits", "last"] if model == "smollm2-135m" else []
-        command = [options.assay, "bench", model, "--precision", ",".join(both), "--batch", batch, "--seq", seq,
+        command = [options.assay, "bench", model, "--precision", precision, "--batch", batch, "--seq", seq,
                    "--quality", "none", "--seconds", str(options.seconds), "--width", "0.001", "--no-baseline",
                    "--threads", str(options.threads), "--json", str(out), *logits]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        records = {record["precision"]: record for record in json.loads(out.read_text())["records"]}
-    for name in both:
-        if records[name]["status"] != "ok":
-            raise SystemExit(f"assay, {workload} {name}: {records[name]['status']}: {records[name]['reason']}")
-    return {name: records[name]["raw_ms"] for name in both}
+        [record] = json.loads(out.read_text())["records"]
+    if record["status"] != "ok":
+        raise SystemExit(f"assay, {workload} {precision}: {record['status']}: {record['reason']}")
+    return record["raw_ms"]
+
+
+def assay_round_ms(options, workload, precision):
+    """{precision: times in ms} of fp32 and the precision, each alone."""
+    return {name: assay_turn_ms(options, workload, name) for name in dict.fromkeys(["fp32", precision])}
 
 
 def compared(over, under):
