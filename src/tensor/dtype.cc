@@ -13,22 +13,21 @@ namespace {
 struct DTypeRow {
   DType dtype;
   const char* name;
-  std::size_t bytes;
   bool is_float;
   std::array<std::string_view, 6> aliases;  ///< PyTorch, NumPy, safetensors and ONNX spellings, in lower case.
 };
 
 constexpr DTypeRow rows[] = {
-    {DType::f64, "f64", 8, true, {"float64", "double", "fp64"}},
-    {DType::f32, "f32", 4, true, {"float32", "float", "fp32", "single"}},
-    {DType::tf32, "tf32", 4, true, {"tensorfloat32", "tfloat32"}},
-    {DType::f16, "f16", 2, true, {"float16", "half", "fp16"}},
-    {DType::bf16, "bf16", 2, true, {"bfloat16"}},
-    {DType::e4m3, "e4m3", 1, true, {"float8_e4m3fn", "float8_e4m3", "f8_e4m3", "fp8_e4m3", "e4m3fn"}},
-    {DType::e5m2, "e5m2", 1, true, {"float8_e5m2", "f8_e5m2", "fp8_e5m2"}},
-    {DType::s32, "s32", 4, false, {"int32", "i32", "int"}},
-    {DType::s8, "s8", 1, false, {"int8", "i8"}},
-    {DType::u8, "u8", 1, false, {"uint8", "byte"}},
+    {DType::f64, "f64", true, {"float64", "double", "fp64"}},
+    {DType::f32, "f32", true, {"float32", "float", "fp32", "single"}},
+    {DType::tf32, "tf32", true, {"tensorfloat32", "tfloat32"}},
+    {DType::f16, "f16", true, {"float16", "half", "fp16"}},
+    {DType::bf16, "bf16", true, {"bfloat16"}},
+    {DType::e4m3, "e4m3", true, {"float8_e4m3fn", "float8_e4m3", "f8_e4m3", "fp8_e4m3", "e4m3fn"}},
+    {DType::e5m2, "e5m2", true, {"float8_e5m2", "f8_e5m2", "fp8_e5m2"}},
+    {DType::s32, "s32", false, {"int32", "i32", "int"}},
+    {DType::s8, "s8", false, {"int8", "i8"}},
+    {DType::u8, "u8", false, {"uint8", "byte"}},
 };
 
 constexpr bool in_enum_order() {
@@ -66,10 +65,6 @@ std::optional<DType> parse_dtype(std::string_view text) {
     if (wanted == row.name || std::ranges::find(row.aliases, wanted) != row.aliases.end()) return row.dtype;
   }
   return std::nullopt;
-}
-
-std::size_t size_of(DType dtype) {
-  return row_of(dtype).bytes;
 }
 
 bool is_float(DType dtype) {

@@ -14,8 +14,11 @@ enum class DType : std::uint8_t { f64, f32, tf32, f16, bf16, e4m3, e5m2, s32, s8
 const char* name(DType dtype);
 /// The dtype of that name (also "float32", "bfloat16", "int8", ... as the field spells them), if there is one.
 std::optional<DType> parse_dtype(std::string_view text);
-/// Bytes of one stored element.
-std::size_t size_of(DType dtype);
+/// Bytes of one stored element. Kernels ask inside their loops.
+constexpr std::size_t size_of(DType dtype) {
+  constexpr std::uint8_t bytes[] = {8, 4, 4, 2, 2, 1, 1, 4, 1, 1};
+  return bytes[static_cast<std::size_t>(dtype)];
+}
 /// f64, f32, tf32, f16, bf16, e4m3 or e5m2.
 bool is_float(DType dtype);
 

@@ -46,20 +46,29 @@ HWY_INLINE ScoreRow score_row(float* scores, const RealKeys& keys) {
   return {scores, keys.begin / panel * panel, round_up(keys.end, panel)};
 }
 
+/// use(key, at) for each vector of the row, from key `key` on, which stands at `at`.
+template <typename Use>
+HWY_INLINE void for_scores(const ScoreRow& row, Use&& use) {
+  float* scores = row.scores;
+  for (std::int64_t first = row.base; first < row.end; first += panel, scores += query_block * panel) {
+    for (std::int64_t i = 0; i < panel; i += lane_count()) use(first + i, scores + i);
+  }
+}
+
 /// -infinity outside [keys.begin, last) and where the bias says so. Returns the largest score.
 HWY_INLINE float hide_keys(const ScoreRow& row, const RealKeys& keys, std::int64_t last, const float* bias) {
   constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
   for (std::int64_t key = row.base; key < keys.begin; ++key) *row.at(key) = minus_infinity;
   for (std::int64_t key = std::max(last, keys.begin); key < row.end; ++key) *row.at(key) = minus_infinity;
   V32 most = hn::Set(f32_lanes, minus_infinity);
-  for (std::int64_t key = row.base; key < row.end; key += lane_count()) {
-    V32 score = hn::LoadU(f32_lanes, row.at(key));
+  for_scores(row, [&](std::int64_t key, float* at) HWY_ATTR {
+    V32 score = hn::LoadU(f32_lanes, at);
     if (bias != nullptr) {
       score = hn::Add(score, hn::LoadU(f32_lanes, bias + key));
-      hn::StoreU(score, f32_lanes, row.at(key));
+      hn::StoreU(score, f32_lanes, at);
     }
     most = hn::Max(most, score);
-  }
+  });
   return max_of(most);
 }
 
@@ -70,8 +79,8 @@ HWY_INLINE void exponentials(const AttentionWork& work, const ScoreRow& row, flo
   const V32 most = hn::Set(f32_lanes, blind ? 0 : largest);
   const V32 factors = hn::Set(f32_lanes, static_cast<float>(work.attributes.scale) * coefficients::log2_e);
   // The difference first: the largest becomes 1 exactly, and a query that sees one key has no gradient but 0.
-  for (std::int64_t key = row.base; key < row.end; key += lane_count())
-    use(key, exp2(hn::Mul(hn::Sub(hn::LoadU(f32_lanes, row.at(key)), most), factors)));
+  for_scores(row, [&](std::int64_t key, const float* at)
+                      HWY_ATTR { use(key, exp2(hn::Mul(hn::Sub(hn::LoadU(f32_lanes, at), most), factors))); });
 }
 
 /// 1 / sum, or 0 for a query that sees no key.
@@ -87,9 +96,17 @@ HWY_INLINE float softmax_row(const AttentionWork& work, float* scores, const Rea
   const ScoreRow row = score_row(scores, keys);
   const float largest = hide_keys(row, keys, last, bias);
   V32 sums = hn::Zero(f32_lanes);
+  if (out.dtype != DType::bf16) {
+    exponentials(work, row, largest, [&](std::int64_t key, V32 p) HWY_ATTR {
+      sums = hn::Add(sums, p);
+      store(p, out, key - row.base);
+    });
+    return share_of(sums);
+  }
+  // A NaN among them makes the sum NaN, and with it the whole row: rounding need not keep it.
   exponentials(work, row, largest, [&](std::int64_t key, V32 p) HWY_ATTR {
     sums = hn::Add(sums, p);
-    store(p, out, key - row.base);
+    store_upper_halves(rounded_to_bf16(p), out.data + (key - row.base) * 2);
   });
   return share_of(sums);
 }

@@ -11,10 +11,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-using U32 = hn::RebindToUnsigned<F32>;
-using W32 = hn::Vec<U32>;
-constexpr U32 u32_lanes;
-
 /// Which random numbers: random_bits' seed and stream.
 struct RandomStream {
   std::uint32_t seed[2];

@@ -20,14 +20,6 @@ SinkRows sink_rows(const Call& call, const Memory& memory, std::size_t index) {
           argument.row_stride * static_cast<std::int64_t>(size_of(argument.dtype))};
 }
 
-Source shifted(Source source, std::int64_t elements) {
-  return {source.data + elements * static_cast<std::int64_t>(size_of(source.dtype)), source.dtype};
-}
-
-Sink shifted(Sink sink, std::int64_t elements) {
-  return {sink.data + elements * static_cast<std::int64_t>(size_of(sink.dtype)), sink.dtype};
-}
-
 bool is_vector_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }

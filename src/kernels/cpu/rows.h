@@ -38,8 +38,12 @@ struct SinkRows {
 SourceRows source_rows(const Call& call, const Memory& memory, std::size_t index);
 SinkRows sink_rows(const Call& call, const Memory& memory, std::size_t index);
 /// The same, `elements` further on.
-Source shifted(Source source, std::int64_t elements);
-Sink shifted(Sink sink, std::int64_t elements);
+inline Source shifted(Source source, std::int64_t elements) {
+  return {source.data + elements * static_cast<std::int64_t>(size_of(source.dtype)), source.dtype};
+}
+inline Sink shifted(Sink sink, std::int64_t elements) {
+  return {sink.data + elements * static_cast<std::int64_t>(size_of(sink.dtype)), sink.dtype};
+}
 
 /// Work of fewer elements than this stays on the calling thread: starting another takes about as long.
 constexpr std::int64_t elements_worth_a_thread = 16 * 1024;

@@ -44,17 +44,26 @@ HWY_INLINE V32 widen_s8(const std::byte* data) {
   return hn::ConvertTo(f32_lanes, hn::PromoteTo(wide, hn::LoadU(byte, reinterpret_cast<const std::int8_t*>(data))));
 }
 
-HWY_INLINE void narrow_bf16(V32 value, std::byte* data) {
-  const hn::RebindToUnsigned<F32> wide;
-  const hn::RebindToSigned<F32> signed_wide;
+using U32 = hn::RebindToUnsigned<F32>;
+using W32 = hn::Vec<U32>;
+constexpr U32 u32_lanes;
+
+/// Rounded to bf16 in the upper halves; not for NaN.
+HWY_INLINE W32 rounded_to_bf16(V32 value) {
+  const W32 bits = hn::BitCast(u32_lanes, value);
+  const W32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32_lanes, 1));
+  return hn::Add(hn::Add(bits, hn::Set(u32_lanes, 0x7fff)), odd);
+}
+
+HWY_INLINE void store_upper_halves(W32 bits, std::byte* data) {
   const hn::Rebind<std::uint16_t, F32> half;
-  const auto bits = hn::BitCast(wide, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(wide, 0x7fff)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000));
-  const auto is_number = hn::RebindMask(wide, hn::Eq(value, value));
-  const auto high = hn::ShiftRight<16>(hn::IfThenElse(is_number, rounded, quiet));
-  hn::StoreU(hn::DemoteTo(half, hn::BitCast(signed_wide, high)), half, reinterpret_cast<std::uint16_t*>(data));
+  hn::StoreU(hn::TruncateTo(half, hn::ShiftRight<16>(bits)), half, reinterpret_cast<std::uint16_t*>(data));
+}
+
+HWY_INLINE void narrow_bf16(V32 value, std::byte* data) {
+  const W32 quiet = hn::Or(hn::BitCast(u32_lanes, value), hn::Set(u32_lanes, 0x400000));
+  const auto is_number = hn::RebindMask(u32_lanes, hn::Eq(value, value));
+  store_upper_halves(hn::IfThenElse(is_number, rounded_to_bf16(value), quiet), data);
 }
 
 HWY_INLINE void narrow_f16(V32 value, std::byte* data) {

@@ -83,7 +83,7 @@ void multiply_tiles(Tiles& tiles, const Block& block, const TileBlock& shape, st
   const std::byte* const lower_a = block.a + tile_rows * block.a_stride;
   start_sums<0>(tiles, block.c, block.sums);
   if (shape.lower_rows > 0) start_sums<2>(tiles, lower_c, block.sums);
-  const std::int64_t ahead_lines = (block.ahead.bytes / 64 + steps - 1) / steps;
+  const std::int64_t ahead_lines = block.ahead.bytes > 0 ? (block.ahead.bytes / 64 + steps - 1) / steps : 0;
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::byte* const panel = block.panel + step * shape.groups * panel_group_bytes;
     const std::int64_t at = step * tile_bytes;
@@ -113,7 +113,7 @@ void multiply_stretch(Tiles& tiles, const Block& block, int rows, int groups) {
     Block part = block;
     part.a += row * block.a_stride;
     part.c += row * sum_row_bytes;
-    part.ahead = block.ahead.share(row, 2 * tile_rows, rows);
+    if (block.ahead.bytes > 0) part.ahead = block.ahead.share(row, 2 * tile_rows, rows);
     multiply_tiles(tiles, part, shape, block.groups / groups);
   }
 }
