@@ -7,6 +7,18 @@
 namespace assay::cpu {
 namespace {
 
+/// Short chunks of K where the first cache has room for one of the panel beside the rows: 1.02x to 1.03x on a processor
+/// with 48 KiB. With 32 KiB long ones are faster. The sums are the same.
+MatmulCode f32_code(const MachineFacts& facts) {
+  constexpr std::int64_t large_first_cache = 48 << 10;
+  constexpr std::int64_t short_chunk = 256;
+  MatmulCode code = codes::f32();
+  for (const Cache& cache : facts.caches) {
+    if (cache.level == 1 && cache.bytes >= large_first_cache) code.chunk = short_chunk;
+  }
+  return code;
+}
+
 /// Weights where oneDNN reads our panels in place, else plain.
 Offer onednn_best(const LinearCall& linear, const MachineFacts& facts) {
   Offer packed = prepare_onednn(linear, facts, onednn_panels(linear.weight, linear.in));
@@ -49,7 +61,7 @@ Offer linear_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (!is_float(linear.x) || linear.weight != DType::f32) return Declined{"x is no float or the weight is not f32"};
-  const MatmulCode code = facts.isa.avx512 ? codes::f32() : codes::f32_avx2();
+  const MatmulCode code = facts.isa.avx512 ? f32_code(facts) : codes::f32_avx2();
   return prepare_matmul(linear, facts, code);
 }
 
