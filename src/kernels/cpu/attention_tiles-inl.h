@@ -142,8 +142,12 @@ HWY_INLINE void pair_rows(const std::uint16_t* first, const std::uint16_t* secon
 /// beyond the width or the sequence becomes 0.
 HWY_INLINE void pack_value_group(const AttentionWork& work, const SourceRows& v, std::int64_t first_row,
                                  std::int64_t column, std::int64_t key, std::int64_t width, std::byte* out) {
-  const bool as_it_stands = v.dtype == DType::bf16 && work.product.operand == DType::bf16;
-  if (as_it_stands && width == panel && key + 1 < work.seq) {
+  const bool as_it_stands = v.dtype == work.product.operand && width == panel;
+  if (as_it_stands && v.dtype == DType::f32) {
+    std::memcpy(out, shifted(v[first_row + key], column).data, panel * group_bytes);
+    return;
+  }
+  if (as_it_stands && key + 1 < work.seq) {
     const auto* first = reinterpret_cast<const std::uint16_t*>(shifted(v[first_row + key], column).data);
     const auto* second = reinterpret_cast<const std::uint16_t*>(shifted(v[first_row + key + 1], column).data);
     return pair_rows(first, second, reinterpret_cast<std::uint32_t*>(out));
