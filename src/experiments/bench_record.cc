@@ -57,12 +57,19 @@ double product_flops(const Step& step, const Program& program, Extent extent) {
   return step.flops;
 }
 
+/// The matmuls that probe times add in f32 or s32. What adds in f16 does without widening, and is bound by the
+/// instruction alone.
+bool adds_as_measured(const LedgerRow& row) {
+  return row.accumulator != DType::f16;
+}
+
 std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase,
-                               double MatmulPeak::*rate) {
+                               double MatmulPeak::*asked_rate) {
   const Program& program = plan.program();
   double total_ms = 0;
   for (const Step& step : plan.steps()) {
     const MatmulPeak* peak = facts.peak(step.ledger.operand);
+    const auto rate = adds_as_measured(step.ledger) ? asked_rate : &MatmulPeak::instruction_gflops;
     if (peak == nullptr || peak->*rate <= 0 || (phase && program.nodes[step.node].phase != *phase)) continue;
     total_ms += product_flops(step, program, plan.options().extent) / (peak->*rate) * 1e-6;
   }
@@ -168,6 +175,12 @@ void record_peaks(const MachineFacts& facts, Record& record) {
   const MatmulPeak* peak = dominant != nullptr ? facts.peak(dominant->operand) : nullptr;
   if (peak == nullptr) return;
   if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
+  if (!adds_as_measured(*dominant) && record.instruction_peak_gflops) {
+    record.peak_gflops = record.instruction_peak_gflops;
+    record.peak_kind =
+        fmt::format("{} instruction, adding in {}", name(dominant->operand), name(dominant->accumulator));
+    return;
+  }
   if (peak->matmul_gflops <= 0) return;
   record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
   record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));

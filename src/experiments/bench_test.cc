@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "experiments/bench_group.h"
+#include "experiments/bench_record.h"
 #include "experiments/energy_testing.h"
 #include "formats/npy.h"
 #include "hardware/facts_testing.h"
@@ -33,6 +34,24 @@ void write_rows(const std::filesystem::path& folder, std::int64_t rows) {
   std::vector<std::int32_t> ids;
   for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
   write_npy(folder / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
+}
+
+TEST(Bench, WhatAddsInF16IsHeldAgainstItsInstruction) {
+  MachineFacts facts;
+  facts.peaks.resize(1);
+  facts.peaks[0].operand = DType::f16;
+  facts.peaks[0].instruction_gflops = 800;
+  facts.peaks[0].matmul_gflops = 300;
+  Record record;
+  record.ledger.resize(1);
+  record.ledger[0].operand = record.ledger[0].accumulator = DType::f16;
+  record.ledger[0].flops = 1e9;
+  record_peaks(facts, record);
+  EXPECT_EQ(record.peak_gflops, 800);
+  EXPECT_FALSE(record.matmul_peak_gflops) << "matmuls that add in f32 say nothing about it";
+  record.ledger[0].accumulator = DType::f32;
+  record_peaks(facts, record);
+  EXPECT_EQ(record.peak_gflops, 300);
 }
 
 TEST(Bench, SaysWhatEachOperationMovesAndTakes) {

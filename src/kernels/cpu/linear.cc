@@ -7,8 +7,8 @@
 namespace assay::cpu {
 namespace {
 
-/// Short chunks of K for few rows where the first cache has room for one of the panel beside them: 1.02x to 1.03x at 128
-/// rows on a processor with 48 KiB, 0.98x at 1024. With 32 KiB long ones are faster. The sums are the same.
+/// Short chunks of K for few rows where the first cache has room for one of the panel beside them: 1.02x to 1.03x at
+/// 128 rows on a processor with 48 KiB, 0.98x at 1024. With 32 KiB long ones are faster. The sums are the same.
 MatmulCode f32_code(const LinearCall& linear, const MachineFacts& facts) {
   constexpr std::int64_t few_rows = 256;
   constexpr std::int64_t large_first_cache = 48 << 10;
