@@ -57,21 +57,17 @@ double product_flops(const Step& step, const Program& program, Extent extent) {
   return step.flops;
 }
 
-/// The matmuls that probe times add in f32 or s32. What adds in f16 does without widening, and is bound by the
-/// instruction alone.
-bool adds_as_measured(const LedgerRow& row) {
-  return row.accumulator != DType::f16;
-}
+enum class Bound : std::uint8_t { instruction, product };
 
-std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase,
-                               double MatmulPeak::*asked_rate) {
+std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase, Bound bound) {
   const Program& program = plan.program();
   double total_ms = 0;
   for (const Step& step : plan.steps()) {
     const MatmulPeak* peak = facts.peak(step.ledger.operand);
-    const auto rate = adds_as_measured(step.ledger) ? asked_rate : &MatmulPeak::instruction_gflops;
-    if (peak == nullptr || peak->*rate <= 0 || (phase && program.nodes[step.node].phase != *phase)) continue;
-    total_ms += product_flops(step, program, plan.options().extent) / (peak->*rate) * 1e-6;
+    if (peak == nullptr || (phase && program.nodes[step.node].phase != *phase)) continue;
+    const double gflops =
+        bound == Bound::instruction ? peak->instruction_gflops : peak->product_gflops(step.ledger.accumulator);
+    if (gflops > 0) total_ms += product_flops(step, program, plan.options().extent) / gflops * 1e-6;
   }
   if (total_ms == 0) return std::nullopt;
   return total_ms;
@@ -162,6 +158,17 @@ std::string build_words() {
   return "assay " ASSAY_VERSION ", " ASSAY_COMPILER;
 }
 
+void record_product_peak(const MatmulPeak& peak, DType accumulator, Record& record) {
+  if (peak.product_gflops(accumulator) <= 0) return;
+  record.peak_gflops = peak.product_gflops(accumulator);
+  if (accumulator == DType::f16) {
+    record.peak_kind = fmt::format("{} instruction, adding in f16", name(peak.operand));
+    return;
+  }
+  record.matmul_peak_gflops = record.peak_gflops;
+  record.peak_kind = fmt::format("best {} matmul measured here", name(peak.operand));
+}
+
 void record_peaks(const MachineFacts& facts, Record& record) {
   if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
   double cache = 0;
@@ -175,20 +182,11 @@ void record_peaks(const MachineFacts& facts, Record& record) {
   const MatmulPeak* peak = dominant != nullptr ? facts.peak(dominant->operand) : nullptr;
   if (peak == nullptr) return;
   if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
-  if (!adds_as_measured(*dominant) && record.instruction_peak_gflops) {
-    record.peak_gflops = record.instruction_peak_gflops;
-    record.peak_kind =
-        fmt::format("{} instruction, adding in {}", name(dominant->operand), name(dominant->accumulator));
-    return;
-  }
-  if (peak->matmul_gflops <= 0) return;
-  record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
-  record.peak_kind = fmt::format("best {} matmul measured here", name(dominant->operand));
+  record_product_peak(*peak, dominant->accumulator, record);
 }
 
 LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase) {
-  return {least_ms(plan, facts, phase, &MatmulPeak::instruction_gflops),
-          least_ms(plan, facts, phase, &MatmulPeak::matmul_gflops)};
+  return {least_ms(plan, facts, phase, Bound::instruction), least_ms(plan, facts, phase, Bound::product)};
 }
 
 Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts) {

@@ -19,6 +19,8 @@ std::string build_words();
 void record_statistics(const std::vector<double>& samples_ms, Record& record);
 /// This machine's bandwidth, caches and matmul rates.
 void record_peaks(const MachineFacts& facts, Record& record);
+/// The part of them that `peak_share` is of: MatmulPeak::product_gflops, and what kind of peak that is.
+void record_product_peak(const MatmulPeak& peak, DType accumulator, Record& record);
 /// What a plan's matrix products take where each runs at its operand's rate; products whose operand has no rate take
 /// no time. Absent where none has.
 struct LeastTimes {

@@ -241,13 +241,13 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
   return contest;
 }
 
-/// Each thread begins with another copy where copies are taken in turn: none shall find what its neighbour has read.
-double turn_gflops(const Contestant& entry, double flops, bool streaming) {
-  std::vector<std::size_t> copies(entry.workers.size());
-  for (std::size_t thread = 0; thread < copies.size(); ++thread) copies[thread] = thread;
+enum class Weights : std::uint8_t { warm, streaming };
+
+double turn_gflops(const Contestant& entry, double flops, Weights weights) {
+  std::vector<std::size_t> runs(entry.workers.size(), 0);
   const Window window = [&](int thread) {
     const auto worker = static_cast<std::size_t>(thread);
-    entry.workers[worker].run(entry.inputs, streaming ? copies[worker]++ : 0);
+    entry.workers[worker].run(entry.inputs, weights == Weights::streaming ? runs[worker]++ : 0);
     return flops;
   };
   return concurrent_rate(static_cast<int>(entry.workers.size()), turn_s, window) * 1e-9;
@@ -260,8 +260,8 @@ void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops
   for (int round = 0; round < least_rounds || now_s() < stop_s; ++round) {
     for (const auto& contest : contests) {
       for (const auto& entry : contest->entries) {
-        entry->gflops.push_back(turn_gflops(*entry, flops, false));
-        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, true));
+        entry->gflops.push_back(turn_gflops(*entry, flops, Weights::warm));
+        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, Weights::streaming));
       }
     }
   }

@@ -31,8 +31,8 @@ struct MatmulRates {
 /// the upper quartile of a kernel's rounds counts. A kernel that would need more than 50 ms a run
 /// (plain loops) keeps the rate of a small shape.
 ///
-/// Each takes a second turn with copies of the weights, one after the other, that the second cache cannot hold: kernels
-/// that are alike with warm weights differ by up to 1.3x there (measured on a processor with AMX).
+/// Each takes a second turn with copies of the weights, one after the other, that the second cache cannot hold, as the
+/// weights of a model's layers are not in it when their turn comes.
 MatmulRates measure_matmuls(const MachineFacts& facts, const MatmulShape& shape, double seconds_each);
 
 }  // namespace assay

@@ -139,8 +139,15 @@ PhaseTimes medians(const std::vector<PhaseTimes>& rounds) {
 
 ProfiledStep describe_step(const Plan& plan, const Step& step) {
   const Node& node = plan.program().nodes[step.node];
-  return {node.path,  node.operation->name, step.ledger.kernel, kind_of(*node.operation),
-          node.phase, step.ledger.operand,  step.flops,         step.bytes,
+  return {node.path,
+          node.operation->name,
+          step.ledger.kernel,
+          kind_of(*node.operation),
+          node.phase,
+          step.ledger.operand,
+          step.ledger.accumulator,
+          step.flops,
+          step.bytes,
           0};
 }
 

@@ -52,6 +52,7 @@ struct ProfiledStep {
   OperationKind kind = OperationKind::other;
   Phase phase = Phase::forward;
   DType operand = DType::f32;
+  DType accumulator = DType::f32;
   double flops = 0;
   double bytes = 0;
   double ms = 0;

@@ -34,11 +34,12 @@ const std::vector<Kinds>& kinds() {
 }
 
 /// The rate of the best matmul of that operand dtype; f32's for what is multiplied in none of them. 0: not measured.
-double peak_gflops(const MachineFacts& facts, DType operand) {
-  const MatmulPeak* peak = facts.peak(operand);
+double peak_gflops(const MachineFacts& facts, const ProfiledStep& step) {
+  const MatmulPeak* peak = facts.peak(step.operand);
   if (peak == nullptr) peak = facts.peak(DType::f32);
   if (peak == nullptr) return 0;
-  return peak->matmul_gflops > 0 ? peak->matmul_gflops : peak->instruction_gflops;
+  const double product = peak->product_gflops(step.accumulator);
+  return product > 0 ? product : peak->instruction_gflops;
 }
 
 void add_step(ProfileRow& row, const ProfiledStep& step, const MachineFacts& facts) {
@@ -46,7 +47,7 @@ void add_step(ProfileRow& row, const ProfiledStep& step, const MachineFacts& fac
   row.ms += step.ms;
   row.flops += step.flops;
   row.bytes += step.bytes;
-  if (const double peak = peak_gflops(facts, step.operand); peak > 0) row.compute_floor_ms += step.flops / peak / 1e6;
+  if (const double peak = peak_gflops(facts, step); peak > 0) row.compute_floor_ms += step.flops / peak / 1e6;
   if (facts.bandwidth_gbs > 0) row.memory_floor_ms += step.bytes / facts.bandwidth_gbs / 1e6;
 }
 

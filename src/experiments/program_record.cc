@@ -37,7 +37,7 @@ void record_children(const std::vector<const ProgramRun*>& runs, Record& record)
   record.system_ms = 1e3 * median_of_runs(runs, &ChildRun::system_s);
   std::int64_t peak = 0;
   for (const ProgramRun* run : runs) peak = std::max(peak, run->child.peak_bytes);
-  record.resident_bytes = peak;
+  if (peak > 0) record.resident_bytes = peak;
 }
 
 /// The gate judges the claim by what the dtype's instructions and matmuls reach here.
@@ -45,17 +45,15 @@ void record_claim(const MeasureRequest& request, const MachineFacts& facts, Reco
   record.precision = request.claims;
   record.flops = request.flops;
   record.peaks_measured_share = facts.measured_share;
-  const DType operand = find_precision(request.claims).operand;
-  const MatmulPeak* peak = facts.peak(operand);
+  const auto& claimed = find_precision(request.claims);
+  const MatmulPeak* peak = facts.peak(claimed.operand);
   if (peak == nullptr) return;
   if (peak->instruction_gflops > 0) {
     record.instruction_peak_gflops = peak->instruction_gflops;
     record.instruction_ms = *request.flops / peak->instruction_gflops * 1e-6;
   }
-  if (peak->matmul_gflops <= 0) return;
-  record.matmul_peak_gflops = record.peak_gflops = peak->matmul_gflops;
-  record.matmul_ms = *request.flops / peak->matmul_gflops * 1e-6;
-  record.peak_kind = fmt::format("best {} matmul measured here", name(operand));
+  record_product_peak(*peak, claimed.accumulator, record);
+  if (record.peak_gflops) record.matmul_ms = *request.flops / *record.peak_gflops * 1e-6;
 }
 
 Record blank(const MeasuredProgram& program) {

@@ -42,8 +42,8 @@ struct MatmulRate {
   std::string kernel;           ///< Its description, packing and all.
   Arithmetic arithmetic = Arithmetic::instructions;
   double gflops = 0;  ///< The same weights again and again.
-  /// Weights that come from memory, as those of a model's layers do: what the choice of kernels goes by. 0: not
-  /// measured.
+  /// Weights from beyond the second cache, as those of a model's layers are: what kernels for constant weights are
+  /// ordered by. 0: not measured.
   double streaming_gflops = 0;
 };
 
@@ -57,6 +57,12 @@ struct MatmulPeak {
   std::string evidence;
   std::string instruction;        ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
   std::vector<MatmulRate> rates;  ///< Of every implementation that took such operands, fastest first.
+
+  /// The best that products can reach which add in that dtype; 0: not known. The matmuls that are timed add in f32 or
+  /// s32: what adds in f16 does without widening, and is bound by the instruction alone.
+  double product_gflops(DType accumulator) const {
+    return accumulator == DType::f16 ? instruction_gflops : matmul_gflops;
+  }
 };
 
 struct PowerSource {

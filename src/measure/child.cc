@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "measure/memory.h"
 
 namespace assay {
 namespace {
@@ -131,6 +132,7 @@ class Child {
     child.markers = markers;
     Pipe failure = make_pipe();
     child.failure = failure.theirs.get();
+    if (const auto mine = read_resident_memory()) forked_bytes_ = mine->bytes;
     process_ = ::fork();
     if (process_ < 0) fail_lacking("{}: fork: {}", command_.words[0], std::strerror(errno));
     if (process_ == 0) become(child);
@@ -181,7 +183,8 @@ class Child {
     run_.wall_s = now_s() - run_.begin_s;
     run_.user_s = seconds(usage.ru_utime);
     run_.system_s = seconds(usage.ru_stime);
-    run_.peak_bytes = usage.ru_maxrss * 1024;
+    const std::int64_t peak_bytes = usage.ru_maxrss * 1024;
+    run_.peak_bytes = peak_bytes > forked_bytes_ + pages_written_before_exec ? peak_bytes : 0;
     if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
     return true;
@@ -219,7 +222,9 @@ class Child {
   Descriptor kept_;
   Descriptor markers_;
   pid_t process_ = 0;
-  double interrupted_s_ = 0;  ///< 0: not.
+  static constexpr std::int64_t pages_written_before_exec = 1 << 20;
+  std::int64_t forked_bytes_ = 0;  ///< Of this process, which its fork begins with.
+  double interrupted_s_ = 0;       ///< 0: not.
 };
 
 }  // namespace

@@ -40,7 +40,9 @@ struct ChildRun {
   double wall_s = 0;
   double user_s = 0;  ///< Of it and of all its children that it waited for (wait4(2)).
   double system_s = 0;
-  std::int64_t peak_bytes = 0;  ///< The largest resident set of any one of them.
+  /// The largest resident set of any one of them. 0: no more than what this process held when it forked, which the
+  /// kernel counts as the child's too.
+  std::int64_t peak_bytes = 0;
   int exit_code = 0;
   int signal = 0;  ///< That ended it; 0: none.
   bool was_interrupted = false;

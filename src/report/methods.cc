@@ -143,8 +143,9 @@ std::string meter_sentence(const Records& measured) {
   });
   if (sources.empty() || update_ms.empty() || bound.empty()) return "";
   return fmt::format(
-      "The meter reads {}, renewed every {} ms; joules are within {} % of what it counted, a bound that leaves out its "
-      "own calibration.",
+      "The meter reads {}, renewed every {} ms; gross joules are within {} % of what it counted, a bound that leaves "
+      "out "
+      "its own calibration.",
       joined(sources), update_ms, bound);
 }
 

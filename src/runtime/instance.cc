@@ -126,7 +126,8 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
     const TensorView& weight = intermediates_.at(id).view;
     ASSAY_ASSERT(weight.shape.size() == 2 && weight.dtype == packing.dtype);
     held.bytes = packed_bytes(packing, weight.shape[0], weight.shape[1]);
-    std::byte* const packed = packed_.take(held.bytes);
+    if (!device_.is_host()) held.memory = Tensor(DType::u8, {static_cast<std::int64_t>(held.bytes)});
+    std::byte* const packed = device_.is_host() ? packed_.take(held.bytes) : held.memory.data();
     pack(weight, packing, packed);
     held.data = packed;
   }

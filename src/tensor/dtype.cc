@@ -37,6 +37,8 @@ constexpr bool in_enum_order() {
   return true;
 }
 static_assert(in_enum_order(), "rows are found by their place");
+static_assert(size_of(DType::f64) == 8 && size_of(DType::bf16) == 2 && size_of(rows[std::size(rows) - 1].dtype) == 1,
+              "so are the sizes");
 
 const DTypeRow& row_of(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);

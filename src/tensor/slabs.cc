@@ -20,9 +20,10 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
 std::byte* Slabs::take(std::size_t bytes) {
   const std::size_t rounded = round_up(bytes, line);
   if (next_ == nullptr || rounded > left_) {
-    left_ = std::max(slab_bytes, round_up(rounded, huge_page));
-    slabs_.push_back(allocate_aligned(left_, huge_page));
+    const std::size_t size = std::max(slab_bytes, round_up(rounded, huge_page));
+    slabs_.push_back(allocate_aligned(size, huge_page));  // may throw: nothing is changed before
     next_ = slabs_.back().get();
+    left_ = size;
     ::madvise(next_, left_, MADV_HUGEPAGE);  // a system without huge pages refuses, and nothing is lost
   }
   std::byte* const taken = next_;

@@ -2,13 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include <cstdint>
 
 #include "base/error.h"
 #include "tensor/ledger.h"
-#include "tensor/slabs.h"
 
 namespace assay {
 namespace {
@@ -46,23 +43,6 @@ TEST(Memory, ARefusedAllocationIsALackOfTheMachine) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::lacking);
     EXPECT_NE(std::string(error.what()).find("1152921504606846976"), std::string::npos) << error.what();
-  }
-}
-
-TEST(Slabs, BlocksAreAlignedAndApartWhateverTheirSizes) {
-  Slabs slabs;
-  std::vector<std::pair<std::byte*, std::size_t>> blocks;
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{64}, std::size_t{15} << 20, std::size_t{2} << 20,
-                                  std::size_t{40} << 20, std::size_t{100}}) {
-    std::byte* const block = slabs.take(bytes);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0U);
-    std::memset(block, static_cast<int>(blocks.size()), bytes);
-    blocks.emplace_back(block, bytes);
-  }
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const auto [block, bytes] = blocks[i];
-    EXPECT_EQ(block[0], std::byte(i));
-    EXPECT_EQ(block[bytes - 1], std::byte(i)) << "no later block reaches into it";
   }
 }
 

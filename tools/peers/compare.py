@@ -6,8 +6,9 @@
     /tmp/peers/bin/python tools/peers/compare.py --workload distilbert-base:1:128 --precision fp32,bf16 --rounds 7
 
 Every peer is a resident process that is stopped (SIGSTOP) while it is not its turn, so that its threads cannot spin on
-another's cores. A round is one turn for assay's fp32, one for its asked precision and one for each peer; assay's come
-together, all in random order. In a turn nothing else runs, so that everybody's weights stay in the caches that hold them. A ratio is taken within a round: peer time / assay time, and assay's fp32 time / its own time;
+another's cores. A round is a turn for assay's fp32, one for its asked precision and one for each peer, in random order,
+assay's two one after the other. In a turn nothing else runs, so that nobody's weights are driven from the caches by
+another's. A ratio is taken within a round: peer time / assay time, and assay's fp32 time / its own time;
 what is printed is the median over the rounds with its range. `least` is the ratio of the shortest times of all rounds:
 what is left of it where others disturb the medians."""
 import argparse

@@ -16,7 +16,8 @@ void cast_rows(const Call& call, const Memory& memory, std::int64_t begin, std::
   for (std::int64_t row = begin; row < end; ++row) copy_row(x[row], y[row], call.in(0).width());
 }
 
-/// Of values within +-127. Adding 1.5 * 2^23 leaves the whole number, rounded to nearest even, in the lowest bits.
+/// Of values within +-127, or NaN, which becomes 0. Adding 1.5 * 2^23 leaves the whole number, rounded to nearest even,
+/// in the lowest bits.
 HWY_INLINE void narrow_s8(V32 value, std::int8_t* out) {
   const hn::RebindToUnsigned<F32> wide;
   const hn::Rebind<std::uint8_t, F32> byte;

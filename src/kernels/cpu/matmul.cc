@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/epilogue.h"
+#include "kernels/cpu/matmul_tasks.h"
 
 namespace assay::cpu {
 namespace {
@@ -43,71 +44,6 @@ void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x
   }
 #pragma omp simd
   for (std::int64_t k = 0; k < call.in; ++k) row[k] = x[k] ^ std::byte{0x80};
-}
-
-/// How the product is cut into tasks of `task_panels` panels and `task_rows` rows.
-struct Tasks {
-  std::int64_t task_panels = 1;
-  std::int64_t panel_tasks = 0;
-  std::int64_t task_rows = 0;
-  std::int64_t row_tasks = 0;
-  std::int64_t count() const { return panel_tasks * row_tasks; }
-};
-
-/// Share of the threads' time that equal tasks fill.
-double balance(std::int64_t tasks, int threads) {
-  return static_cast<double>(tasks) / static_cast<double>(ceil_div(tasks, threads) * threads);
-}
-
-/// Tasks that suffice: a thread whose core others use leaves the rest with little to wait for. Loops that take many
-/// rows at once are so fast that reading panels again would cost more.
-std::int64_t enough_tasks(const LinearCall& call, const MatmulCode& code) {
-  return call.threads > 1 && code.block_rows <= micro::vector_rows ? 10 * call.threads : 1;
-}
-
-/// Panels that pass by one chunk of rows before the next chunk is read. One where all of K is a single chunk.
-std::int64_t panels_together(const LinearCall& call, const MatmulCode& code, std::int64_t chunk,
-                             std::int64_t row_tasks) {
-  constexpr std::int64_t most = 8;  // their sums, 128 bytes a row and panel, stay in the second cache
-  const std::int64_t panels = ceil_div(call.out, micro::panel_width);
-  if (call.in <= chunk) return 1;
-  const std::int64_t few_enough = std::min(panels / (2 * call.threads), panels * row_tasks / enough_tasks(call, code));
-  return std::clamp<std::int64_t>(few_enough, 1, most);
-}
-
-/// Rows are cut so that one chunk of a task's rows stays in the second cache while panels pass by, and further where
-/// that divides the work more evenly among the threads.
-Tasks divide(const LinearCall& call, const MatmulCode& code, std::int64_t chunk) {
-  constexpr std::int64_t second_cache_share = 512 * 1024;
-  constexpr std::int64_t most_rows = 256;
-  constexpr double even_enough = 0.96;
-  const std::int64_t rows = std::max<std::int64_t>(call.rows, 1);
-  const std::int64_t chunk_row_bytes = std::max<std::int64_t>(std::min(call.in, chunk) * bytes_of(code.operand), 1);
-  const std::int64_t fit = std::clamp<std::int64_t>(second_cache_share / chunk_row_bytes, code.block_rows, most_rows);
-  Tasks best;
-  for (std::int64_t cuts = ceil_div(rows, fit); cuts <= ceil_div(rows, code.block_rows); ++cuts) {
-    Tasks tasks;
-    tasks.task_rows = round_up(ceil_div(rows, cuts), code.block_rows);
-    tasks.row_tasks = ceil_div(rows, tasks.task_rows);
-    tasks.task_panels = panels_together(call, code, chunk, tasks.row_tasks);
-    tasks.panel_tasks = ceil_div(ceil_div(call.out, micro::panel_width), tasks.task_panels);
-    const double gain =
-        balance(tasks.count(), call.threads) - balance(std::max<std::int64_t>(best.count(), 1), call.threads);
-    const bool finer = gain >= 0 && best.count() < enough_tasks(call, code);
-    if (best.task_rows == 0 || gain > 0.02 || finer) best = tasks;
-    if (balance(best.count(), call.threads) >= even_enough && best.count() >= enough_tasks(call, code)) break;
-  }
-  return best;
-}
-
-/// Values of K between two stores of the sums: equal parts of K, at most what the code says. Few rows read a widened
-/// panel once or twice: it shall not leave the first cache in between.
-std::int64_t chunk_of(const LinearCall& call, const MatmulCode& code) {
-  constexpr std::int64_t few_rows_chunk = 64;
-  const std::int64_t in = std::max<std::int64_t>(call.in, 1);
-  if (code.accumulator == DType::f16) return code.chunk;
-  if (code.widen != nullptr && call.rows <= 2 * code.block_rows) return std::min(few_rows_chunk, code.chunk);
-  return std::min(code.chunk, round_up(ceil_div(in, ceil_div(in, code.chunk)), 64));
 }
 
 class Matmul final : public Kernel {
@@ -170,6 +106,7 @@ class Matmul final : public Kernel {
     const std::int64_t first_panel = index % tasks_.panel_tasks * tasks_.task_panels;
     const std::int64_t first_row = index / tasks_.panel_tasks * tasks_.task_rows;
     const std::int64_t panels = ceil_div(call_.out, micro::panel_width);
+    const std::int64_t next = index + threads_;
     Task task = {.tensors = tensors,
                  .sums = scratch(tensors, thread),
                  .wide = scratch(tensors, thread) + sums_bytes(),
@@ -177,7 +114,7 @@ class Matmul final : public Kernel {
                  .end_panel = std::min(first_panel + tasks_.task_panels, panels),
                  .first_row = first_row,
                  .end_row = std::min(first_row + tasks_.task_rows, call_.rows),
-                 .next_panel = (index + threads_) % tasks_.panel_tasks * tasks_.task_panels};
+                 .next_panel = next < tasks_.count() ? next % tasks_.panel_tasks * tasks_.task_panels : no_panel};
     for (std::int64_t k = 0; k < std::max<std::int64_t>(call_.in, 1); k += chunk_) {
       for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) multiply_chunk(task, panel, k);
     }
@@ -193,6 +130,7 @@ class Matmul final : public Kernel {
     std::int64_t end_row;
     std::int64_t next_panel;  ///< The first of the task that this thread will take next where all are equally fast.
   };
+  static constexpr std::int64_t no_panel = -1;
 
   bool one_chunk() const { return chunk_ >= call_.in; }
 
@@ -239,10 +177,18 @@ class Matmul final : public Kernel {
     return task.wide;
   }
 
+  /// Whether enough blocks of rows share the fetching of a chunk. The vector loops ask for one line a group of K, of
+  /// two that they read: with few rows they are no faster than memory anyway, and read it in order.
+  bool fetches_ahead(const Task& task) const {
+    return code_.block_rows > micro::vector_rows || task.end_row - task.first_row > 2 * code_.block_rows;
+  }
+
   /// The chunk that this thread reads after the panel's one from k on.
   micro::Ahead after(const Task& task, std::int64_t panel, std::int64_t k) const {
+    if (!fetches_ahead(task)) return {};
     const bool last_panel = panel + 1 == task.end_panel;
     const bool last = last_panel && k + chunk_ >= call_.in;
+    if (last && task.next_panel == no_panel) return {};
     const std::int64_t next_panel = last ? task.next_panel : last_panel ? task.first_panel : panel + 1;
     const std::int64_t next_k = last ? 0 : last_panel ? k + chunk_ : k;
     const std::int64_t groups = ceil_div(std::min(chunk_, call_.in - next_k), code_.packing.group);

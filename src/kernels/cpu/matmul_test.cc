@@ -226,6 +226,33 @@ MatmulRate rate(DType operand, DType computed, const char* implementation, doubl
   return {operand, computed, implementation, implementation, Arithmetic::instructions, gflops, 0};
 }
 
+TEST(Matmul, TheLengthOfChunksLeavesTheSumsAsTheyAre) {
+  MachineFacts facts;
+  facts.isa = read_machine_facts().isa;
+  if (!facts.isa.avx512) GTEST_SKIP() << "no AVX-512 here";
+  const LinearCase c = case_of({128, 1100, 96}, DType::f32, DType::f32, DType::f32);
+  facts.caches = {{.level = 1, .bytes = 32 << 10}};
+  const std::vector<float> with_long = run_with(c, linear_f32(LinearProblem(c).call(), facts));
+  facts.caches = {{.level = 1, .bytes = 48 << 10}};
+  EXPECT_EQ(run_with(c, linear_f32(LinearProblem(c).call(), facts)), with_long);
+}
+
+TEST(Ahead, SharesAreWholeLinesThatMeet) {
+  const std::vector<std::byte> chunk(98304 + 64);
+  for (const std::int64_t bytes : {0, 64, 640, 16384, 98304 + 64}) {
+    for (const std::int64_t all : {1, 5, 32, 33, 128}) {
+      std::int64_t next = 0;
+      for (std::int64_t row = 0; row < all; row += 12) {
+        const micro::Ahead share = micro::Ahead{chunk.data(), bytes}.share(row, 12, all);
+        EXPECT_EQ(share.data - chunk.data(), next);
+        EXPECT_EQ((share.data - chunk.data()) % 64, 0);
+        next += share.bytes;
+      }
+      EXPECT_EQ(next, bytes) << all << " rows";
+    }
+  }
+}
+
 TEST(Choice, LeavesADotProductThatWasMeasuredSlow) {
   MachineFacts facts;
   facts.isa = zen4;

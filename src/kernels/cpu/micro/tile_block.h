@@ -113,7 +113,7 @@ void multiply_stretch(Tiles& tiles, const Block& block, int rows, int groups) {
     Block part = block;
     part.a += row * block.a_stride;
     part.c += row * sum_row_bytes;
-    if (block.ahead.bytes > 0) part.ahead = block.ahead.share(row, 2 * tile_rows, rows);
+    part.ahead = block.ahead.share(row, 2 * tile_rows, rows);
     multiply_tiles(tiles, part, shape, block.groups / groups);
   }
 }
@@ -131,8 +131,10 @@ void multiply_with_tiles(Tiles& tiles, const Block& block, int rows) {
     part.a += whole * 4;
     part.panel += whole * panel_group_bytes;
     part.groups = tail;
-    if (whole > 0) part.sums = Sums::go_on;
-    if (whole > 0) part.ahead = {};
+    if (whole > 0) {
+      part.sums = Sums::go_on;
+      part.ahead = {};
+    }
     multiply_stretch(tiles, part, rows, tail);
   }
   tiles.release();

@@ -27,9 +27,10 @@ inline void multiply_rows(const Block& block) {
   const std::byte* a6 = a3 + 3 * stride;
   const std::byte* a9 = a6 + 3 * stride;
   const std::byte* panel = block.panel;
+  // One fetch a group, of the same line several times where there are fewer lines than groups: no branch in the loop.
   const bool has_ahead = block.ahead.bytes > 0 && block.groups > 0;
   const std::byte* ahead = has_ahead ? block.ahead.data : panel;
-  const std::int64_t ahead_step = has_ahead ? block.ahead.bytes / block.groups : 0;
+  const std::int64_t ahead_step = has_ahead ? (block.ahead.bytes + block.groups - 1) / block.groups : 0;
   for (std::int64_t group = 0; group < block.groups; ++group) {
     const auto left = Arithmetic::load_weights(panel);
     const auto right = Arithmetic::load_weights(panel + vector_bytes);

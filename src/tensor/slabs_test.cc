@@ -1,0 +1,56 @@
+#include "tensor/slabs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay {
+namespace {
+
+/// Blocks that were filled, each with its number.
+struct Blocks {
+  void take(Slabs& slabs, std::size_t bytes) {
+    std::byte* const block = slabs.take(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0U);
+    std::memset(block, static_cast<int>(all.size()), bytes);
+    all.emplace_back(block, bytes);
+  }
+  void expect_apart() const {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto [block, bytes] = all[i];
+      EXPECT_EQ(block[0], std::byte(i)) << bytes;
+      EXPECT_EQ(block[bytes - 1], std::byte(i)) << "a later block reaches into one of " << bytes;
+    }
+  }
+  std::vector<std::pair<std::byte*, std::size_t>> all;
+};
+
+TEST(Slabs, BlocksAreAlignedAndApartWhateverTheirSizes) {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  Slabs slabs;
+  Blocks blocks;
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{64}, 15 * mib, 2 * mib, 40 * mib, std::size_t{100}})
+    blocks.take(slabs, bytes);
+  blocks.expect_apart();
+}
+
+TEST(Slabs, ARefusalLeavesThemUsable) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer ends the program at such a request";
+#endif
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  Slabs slabs;
+  Blocks blocks;
+  blocks.take(slabs, 1);
+  EXPECT_THROW(slabs.take(std::size_t{1} << 60), Error);
+  for (int i = 0; i < 20; ++i) blocks.take(slabs, mib);
+  blocks.expect_apart();
+}
+
+}  // namespace
+}  // namespace assay
