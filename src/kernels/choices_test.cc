@@ -10,8 +10,8 @@ namespace {
 
 class Choices : public testing::Test {
  protected:
-  Choices() { setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
-  ~Choices() override { unsetenv("XDG_CACHE_HOME"); }
+  void SetUp() override { setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
+  void TearDown() override { unsetenv("XDG_CACHE_HOME"); }
   TemporaryFolder folder_;
   const KernelChoice fastest_{{1, 0xffffffffffffffff}, "fastest of 8"};
 };
