@@ -28,8 +28,8 @@ TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
   }
   const std::string text = text_of(records);
   EXPECT_NE(
-      text.find("The meter reads /sys/class/powercap/intel-rapl:0 (uJ), renewed every 1 ms; joules are within 2.5 % "
-                "of what it counted"),
+      text.find("The meter reads /sys/class/powercap/intel-rapl:0 (uJ), renewed every 1 ms; gross joules are within "
+                "2.5 % of what it counted"),
       std::string::npos)
       << text;
 }
