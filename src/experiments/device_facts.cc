@@ -97,9 +97,7 @@ std::vector<MatmulRate> rates_of(const Backend& backend, DType operand, const Ma
                        trial.rate(*prepared, probe.seconds_each) * flops * 1e-9});
     }
   }
-  std::stable_sort(rates.begin(), rates.end(),
-                   [](const MatmulRate& a, const MatmulRate& b) { return a.gflops > b.gflops; });
-  return rates;
+  return in_order_of_choice(backend, rates);
 }
 
 /// Bytes moved a second by z = x + y: two read, one written.
@@ -121,8 +119,7 @@ MatmulPeak peak_of(const Backend& backend, DType operand, const MachineFacts& fa
   if (const char* instruction = instruction_set(operand, facts)) peak.instruction = instruction;
   peak.rates = rates_of(backend, operand, facts, probe);
   if (peak.rates.empty()) return peak;
-  peak.matmul_gflops = peak.rates.front().gflops;
-  peak.kernel = peak.rates.front().kernel;
+  peak.set_best();
   // No loop over registers is run on a device: of f32 alone the peak follows from lanes and clock.
   if (facts.gpu && operand == DType::f32)
     peak.instruction_gflops = std::max(peak.matmul_gflops, f32_peak_gflops(*facts.gpu));

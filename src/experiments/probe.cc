@@ -12,14 +12,14 @@
 namespace assay {
 namespace {
 
-/// Of that operand dtype, fastest first; an implementation that was timed in two packings counts once.
+/// Of that operand dtype, in the order of choice; an implementation that was timed in two packings counts once.
 std::vector<MatmulRate> rates_of(DType operand, std::vector<MatmulRate> rates) {
   std::erase_if(rates, [&](const MatmulRate& rate) { return rate.operand != operand; });
   std::stable_sort(rates.begin(), rates.end(),
                    [](const MatmulRate& a, const MatmulRate& b) { return a.gflops > b.gflops; });
   std::set<std::string> seen;
   std::erase_if(rates, [&](const MatmulRate& rate) { return !seen.insert(rate.implementation).second; });
-  return rates;
+  return in_order_of_choice(cpu_backend(), rates);
 }
 
 MatmulPeak peak_from(const InstructionPeak& instruction, const std::vector<MatmulRate>& all) {
@@ -35,8 +35,7 @@ MatmulPeak peak_from(const InstructionPeak& instruction, const std::vector<Matmu
     if (uses_it) peak.instruction_gflops = std::max(peak.instruction_gflops, rate.gflops);
   }
   if (peak.rates.empty()) return peak;
-  peak.matmul_gflops = peak.rates.front().gflops;
-  peak.kernel = peak.rates.front().kernel;
+  peak.set_best();
   return peak;
 }
 

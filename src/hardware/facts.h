@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,8 +57,15 @@ struct MatmulPeak {
   Verdict verdict = Verdict::unsupported;
   std::string evidence;
   std::string instruction;        ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
-  std::vector<MatmulRate> rates;  ///< Of every implementation that took such operands, fastest first.
+  std::vector<MatmulRate> rates;  ///< Of every implementation that took such operands, in the order of choice.
 
+  /// Takes matmul_gflops and kernel from the fastest of `rates`, of which there is one.
+  void set_best() {
+    const auto best = std::max_element(rates.begin(), rates.end(),
+                                       [](const MatmulRate& a, const MatmulRate& b) { return a.gflops < b.gflops; });
+    matmul_gflops = best->gflops;
+    kernel = best->kernel;
+  }
   /// The best that products can reach which add in that dtype; 0: not known. The matmuls that are timed add in f32 or
   /// s32: what adds in f16 does without widening, and is bound by the instruction alone.
   double product_gflops(DType accumulator) const {

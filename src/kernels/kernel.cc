@@ -25,10 +25,13 @@ const Argument& Call::out(std::size_t index) const {
 
 namespace {
 
+double choice_gflops(const MatmulRate& rate) {
+  return rate.streaming_gflops > 0 ? rate.streaming_gflops : rate.gflops;
+}
+
 double measured_gflops(const Implementation& implementation, const MatmulPeak& peak) {
   for (const MatmulRate& rate : peak.rates) {
-    if (rate.implementation == implementation.name)
-      return rate.streaming_gflops > 0 ? rate.streaming_gflops : rate.gflops;
+    if (rate.implementation == implementation.name) return choice_gflops(rate);
   }
   return 0;
 }
@@ -41,15 +44,15 @@ bool is_measured(const Call& call) {
          (call.operation == &op::quantized_linear && call.in(1).present);
 }
 
-/// Measured ones by their rates, then the others; the table's order within measured_alike.
-std::vector<const Implementation*> by_rate(std::vector<const Implementation*> left, const MatmulPeak& peak) {
-  std::vector<const Implementation*> order;
+/// Measured ones by their rates, then the others; the order that they come in within measured_alike.
+template <typename T, typename Gflops>
+std::vector<T> by_rate(std::vector<T> left, Gflops&& gflops) {
+  std::vector<T> order;
   while (!left.empty()) {
     double best = 0;
-    for (const Implementation* one : left) best = std::max(best, measured_gflops(*one, peak));
-    const auto next = std::find_if(left.begin(), left.end(), [&](const Implementation* one) {
-      return measured_gflops(*one, peak) >= measured_alike * best;
-    });
+    for (const T& one : left) best = std::max(best, gflops(one));
+    const auto next =
+        std::find_if(left.begin(), left.end(), [&](const T& one) { return gflops(one) >= measured_alike * best; });
     order.push_back(*next);
     left.erase(next);
   }
@@ -63,7 +66,8 @@ std::vector<const Implementation*> candidates(const Backend& backend, const Call
     for (const Implementation& implementation : kernels.implementations) all.push_back(&implementation);
   }
   const MatmulPeak* peak = is_measured(call) ? facts.peak(asked_operand(call)) : nullptr;
-  return peak != nullptr && !facts.was_busy() ? by_rate(std::move(all), *peak) : all;
+  if (peak == nullptr || facts.was_busy()) return all;
+  return by_rate(std::move(all), [&](const Implementation* one) { return measured_gflops(*one, *peak); });
 }
 
 Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {
@@ -77,6 +81,23 @@ Prepared judged(Prepared prepared, const Call& call, const Implementation& imple
 }
 
 }  // namespace
+
+std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const std::vector<MatmulRate>& rates) {
+  std::vector<MatmulRate> as_listed = rates;
+  const auto place = [&](const MatmulRate& rate) {
+    std::size_t index = 0;
+    for (const OperationKernels& kernels : backend.table) {
+      for (const Implementation& one : kernels.implementations) {
+        if (rate.implementation == one.name) return index;
+        ++index;
+      }
+    }
+    return index;
+  };
+  std::stable_sort(as_listed.begin(), as_listed.end(),
+                   [&](const MatmulRate& a, const MatmulRate& b) { return place(a) < place(b); });
+  return by_rate(std::move(as_listed), choice_gflops);
+}
 
 Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts) {
   std::string refusals;

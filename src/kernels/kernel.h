@@ -136,6 +136,10 @@ const Backend& reference_backend();
 const Backend& cpu_backend();
 const Backend& cuda_backend();
 
+/// Rates of one operand dtype in the order in which `prepare` asks their implementations: by their rates with streaming
+/// weights where measured, those within measured_alike in the backend's order.
+std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const std::vector<MatmulRate>& rates);
+
 /// The first implementation that accepts, or every refusal in one sentence. Where implementations of the call were
 /// measured with its operand dtype (MatmulPeak::rates), the faster one is asked first; the table's order stands within
 /// measured_alike, where nothing was measured, and where a busy machine was. Judges what a matrix product runs in.

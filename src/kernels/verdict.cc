@@ -20,15 +20,20 @@ template <typename Wanted>
 const MatmulRate* fastest(DType operand, const MachineFacts& facts, Wanted&& wanted) {
   const MatmulPeak* peak = facts.peak(operand);
   if (peak == nullptr) return nullptr;
-  const auto found = std::find_if(peak->rates.begin(), peak->rates.end(), wanted);
-  return found == peak->rates.end() ? nullptr : &*found;
+  const MatmulRate* best = nullptr;
+  for (const MatmulRate& rate : peak->rates) {
+    if (wanted(rate) && (best == nullptr || rate.gflops > best->gflops)) best = &rate;
+  }
+  return best;
 }
 
-/// "380 GFLOP/s, 1.90x fp32".
+/// "380 GFLOP/s (360 with cold weights), 1.90x fp32".
 std::string rate_words(const MatmulRate& rate, const MachineFacts& facts) {
   const double f32 = f32_gflops(facts);
-  if (f32 <= 0) return fmt::format("{:.0f} GFLOP/s", rate.gflops);
-  return fmt::format("{:.0f} GFLOP/s, {:.2f}x fp32", rate.gflops, rate.gflops / f32);
+  std::string words = fmt::format("{:.0f} GFLOP/s", rate.gflops);
+  if (rate.streaming_gflops > 0) words += fmt::format(" ({:.0f} with cold weights)", rate.streaming_gflops);
+  if (f32 > 0) words += fmt::format(", {:.2f}x fp32", rate.gflops / f32);
+  return words;
 }
 
 /// What is known of the kernel's speed.
@@ -117,8 +122,8 @@ ProductVerdict judge_dtype(DType operand, const MachineFacts& facts) {
   if (peak == nullptr || peak->rates.empty()) {
     return {Verdict::unsupported, fmt::format("no kernel multiplies {}", name(operand))};
   }
-  const MatmulRate& best = peak->rates.front();
-  return judge({operand, best.computed, best.arithmetic, best.implementation}, facts);
+  const MatmulRate& first = peak->rates.front();
+  return judge({operand, first.computed, first.arithmetic, first.implementation}, facts);
 }
 
 bool instruction_pays(DType operand, const MachineFacts& facts) {

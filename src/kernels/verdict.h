@@ -24,14 +24,14 @@ struct ProductVerdict {
 ///
 ///   native       the dtype's instruction exists and multiplies, at 0.9x fp32's best matmul or more where measured
 ///   slow         it multiplies, slower than that; or f32 in plain loops
-///   widened      it exists, but f32 from narrower storage multiplies, which was measured faster
+///   widened      it exists, but f32 from narrower storage multiplies, which was measured as fast or faster
 ///   emulated     no such instruction: another dtype, or other instructions, stand in
 ///   unsupported  no kernel (judge_dtype only)
 ///
 /// The rate is that of the kernel that ran; where it was not measured by itself (attention), the best of its dtype is
 /// named as such. Pure.
 ProductVerdict judge(const Products& products, const MachineFacts& facts);
-/// The same for the fastest kernel that was measured with such operands; what probe says of a dtype.
+/// The same for the kernel that is asked first for such operands (MatmulPeak::rates); what probe says of a dtype.
 ProductVerdict judge_dtype(DType operand, const MachineFacts& facts);
 
 /// The instruction set that multiplies the dtype here ("avx512_bf16"; of a GPU "mma bf16"); null where none does.

@@ -114,7 +114,9 @@ constexpr Field fields[] = {
     ASSAY_FIELD(packed_bytes, "B", "Weights in the layout of the kernels, copies beside `model_bytes` included."),
     ASSAY_FIELD(arena_bytes, "B", "The plan's buffers for activations and workspace."),
     ASSAY_FIELD(peak_bytes, "B", "Predicted peak: weights as kept and arena."),
-    ASSAY_FIELD(resident_bytes, "B", "Peak resident set of a process of its own; null unless isolated."),
+    ASSAY_FIELD(
+        resident_bytes, "B",
+        "Peak resident set of a process of its own; null unless isolated or a program that holds more than assay."),
     ASSAY_FIELD(live_bytes, "B", "Of the arena, what is needed during each operation of one pass, in their order."),
     ASSAY_FIELD(user_ms, "ms", "Median over the runs of a program's processor time in itself."),
     ASSAY_FIELD(system_ms, "ms", "The same in the system."),

@@ -91,7 +91,7 @@ Prepared prepared_attention(const Call& call, const MachineFacts& facts, const A
 Offer offer_attention(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
   if (const char* why = unfit_for_attention(call, 3)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 3, facts)) return Declined{why};
-  return described(prepared_attention(call, facts, product), call, "fused");
+  return described(prepared_attention(call, facts, product), call, product, "fused");
 }
 
 }  // namespace

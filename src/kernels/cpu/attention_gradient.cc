@@ -200,7 +200,8 @@ Offer offer_gradient(const Call& call, const MachineFacts& facts, const Attentio
   if (const char* why = unfit_for_product(product, call, 4, facts)) return Declined{why};
   const char* target = choose_vector_target(facts);
   const Plan plan = {.shape = {}, .matmuls = 5, .units = &HWY_DYNAMIC_DISPATCH(gradient_units)};
-  return described(prepared_plan(call, plan, product, target, bind_gradient), call, "fused, probabilities again");
+  return described(prepared_plan(call, plan, product, target, bind_gradient), call, product,
+                   "fused, probabilities again");
 }
 
 Offer offer_transposed(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
@@ -208,7 +209,7 @@ Offer offer_transposed(const Call& call, const MachineFacts& facts, const Attent
   if (const char* why = unfit_for_product(product, call, 2, facts)) return Declined{why};
   const char* target = choose_vector_target(facts);
   const Plan plan = {.shape = {}, .matmuls = 1, .units = &HWY_DYNAMIC_DISPATCH(transposed_units)};
-  return described(prepared_plan(call, plan, product, target, bind_transposed), call, "the matrix as panels");
+  return described(prepared_plan(call, plan, product, target, bind_transposed), call, product, "the matrix as panels");
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ Items choose_context() {
 Offer offer_product(const Call& call, const MachineFacts& facts, const AttentionProduct& product, Items (*choose)()) {
   if (const char* why = unfit_for_vectors(call)) return Declined{why};
   if (const char* why = unfit_for_product(product, call, 2, facts)) return Declined{why};
-  return described(prepared_product(call, facts, product, choose), call, "packed heads");
+  return described(prepared_product(call, facts, product, choose), call, product, "packed heads");
 }
 
 }  // namespace

@@ -63,11 +63,13 @@ const char* unfit_for_product(const AttentionProduct& product, const Call& call,
   return nullptr;
 }
 
-Prepared described(Prepared prepared, const Call& call, const char* what) {
+Prepared described(Prepared prepared, const Call& call, const AttentionProduct& product, const char* what) {
   const DType stored = call.in(0).dtype;
   const bool widened = prepared.operand == DType::f32 && stored != DType::f32;
-  prepared.description = fmt::format("{}: {} {}{}", what, prepared.evidence, name(prepared.operand),
-                                     widened ? fmt::format(" from {} storage", name(stored)) : "");
+  const bool tiles = product.multiply == micro::multiply_bf16_tiles;
+  prepared.description =
+      fmt::format("{}: {} {}{}", what, tiles ? "amx tiles of" : prepared.evidence, name(product.operand),
+                  widened ? fmt::format(" from {} storage", name(stored)) : "");
   return prepared;
 }
 

@@ -96,7 +96,7 @@ const char* unfit_for_attention(const Call& call, std::size_t mask);
 /// Why that product cannot or should not multiply the first `inputs` inputs; null where it can.
 const char* unfit_for_product(const AttentionProduct& product, const Call& call, std::size_t inputs,
                               const MachineFacts& facts);
-/// Says of a prepared kernel what its products are made of, and what that is worth. `what`: "fused", "scores".
-Prepared described(Prepared prepared, const Call& call, const char* what);
+/// Says of a prepared kernel what its products are made of. `what`: "fused", "scores".
+Prepared described(Prepared prepared, const Call& call, const AttentionProduct& product, const char* what);
 
 }  // namespace assay::cpu

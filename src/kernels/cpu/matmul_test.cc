@@ -11,6 +11,7 @@
 #include "kernels/cpu/micro/f16_chunk.h"
 #include "kernels/cpu/micro/simulated_tiles.h"
 #include "kernels/quantized_linear.h"
+#include "kernels/verdict.h"
 #include "tensor/small_float.h"
 
 namespace assay::cpu {
@@ -213,12 +214,11 @@ TEST(Choice, FollowsTheInstructionSets) {
   EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx2 f32 from f16,");
 }
 
-/// As probe fills it: `rates` fastest first.
 MatmulPeak measured(DType operand, std::vector<MatmulRate> rates) {
   MatmulPeak peak;
   peak.operand = operand;
-  peak.matmul_gflops = rates.front().gflops;
   peak.rates = std::move(rates);
+  peak.set_best();
   return peak;
 }
 
@@ -281,6 +281,26 @@ TEST(Choice, TakesTheFasterOfOneDnnAndOurs) {
   facts.peaks = {
       measured(DType::f32, {rate(DType::f32, DType::f32, "onednn", 450), rate(DType::f32, DType::f32, "f32", 442)})};
   EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 f32,");
+}
+
+TEST(Choice, IsWhatProbeJudgesWhereRatesAreAlike) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  facts.isa.avx512_fp16 = true;
+  facts.measured_share = 1;
+  MatmulRate native = rate(DType::f16, DType::f16, "onednn", 345);
+  MatmulRate widened = rate(DType::f16, DType::f32, "f32 from 16-bit storage", 335);
+  const LinearCase c = case_of({128, 768, 768}, DType::f16, DType::f16, DType::f16);
+  for (const double widened_streaming : {0.0, 330.0, 400.0}) {
+    native.streaming_gflops = widened_streaming > 0 ? 331 : 0;
+    widened.streaming_gflops = widened_streaming;
+    facts.peaks = {measured(DType::f16, in_order_of_choice(cpu_backend(), {native, widened}))};
+    EXPECT_EQ(facts.peaks[0].rates.front().computed, DType::f32) << "the list's order where they are alike";
+    EXPECT_EQ(judge_dtype(DType::f16, facts).verdict, Verdict::widened);
+    EXPECT_EQ(first_verdict(c, facts), Verdict::widened) << widened_streaming;
+  }
+  native.streaming_gflops = 500;
+  EXPECT_EQ(in_order_of_choice(cpu_backend(), {widened, native}).front().computed, DType::f16);
 }
 
 TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
