@@ -57,6 +57,7 @@ TEST_F(CliInput, OptionsAreChecked) {
       {{"--threads", "4096"}, "threads"},
       {{"--max-isa", "mmx"}, "mmx"},
       {{"--fusion", "maybe"}, "--fusion"},
+      {{"--graphs", "maybe"}, "--graphs"},
       {{"--seed", "x"}, "--seed"},
   };
   for (const auto& [option, part] : wrong) {

@@ -78,6 +78,15 @@ TEST_F(CliRun, FlopsAreTheModelsWhateverPrecisionAndFusion) {
   for (const Json& record : records_of("on.json")) EXPECT_EQ(record.at("flops"), flops) << record.at("precision");
 }
 
+TEST_F(CliRun, CachesMayBeColdAndGraphsAreOfCudaOnly) {
+  ASSERT_EQ(bench({"--precision", "fp32", "--caches", "cold", "--graphs", "off", "--json", "out.json"}).exit_code, 0);
+  const Json record = records_of("out.json").at(0);
+  EXPECT_EQ(record.at("caches"), "cold");
+  EXPECT_TRUE(record.at("energy_status").get<std::string>().starts_with("no meter: what empties the caches"));
+  for (const char* field : {"graphs", "device_ms", "enqueue_ms", "throttled_rounds", "throttle"})
+    EXPECT_TRUE(record.at(field).is_null()) << field;
+}
+
 TEST_F(CliRun, TheFirstRunIsToldOncePerPackedModel) {
   Arguments arguments = {"bench", "model", "--rounds", "1", "--seconds", "0.05", "--seq", "8,16", "--quality", "none"};
   arguments.insert(arguments.end(), {"--precision", "fp32", "--json", "out.json"});

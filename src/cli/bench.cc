@@ -59,6 +59,8 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
       .add_option("--trial-seconds", request.trial_seconds,
                   "what such a process may take (default: 20 times --seconds, at least 300)")
       ->check(between(0.001, 1e6));
+  static const std::map<std::string, Caches> caches = {{"warm", Caches::warm}, {"cold", Caches::cold}};
+  add_choice(command, "--caches", request.caches, caches, "what a pass finds in them: the last one's data, or nothing");
   add_logits_option(command, request.engine);
 }
 

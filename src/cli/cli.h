@@ -53,6 +53,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options);
 /// `--mode infer|train`.
 void add_mode_option(CLI::App& command, RunMode& mode);
 /// `--logits`.
+void add_graphs_option(CLI::App& command, Graphs& graphs);
 void add_logits_option(CLI::App& command, EngineOptions& options);
 /// `--allow-unused`, `--allow-nonfinite`, `--seed`.
 void add_model_options(CLI::App& command, ModelOptions& options);

@@ -45,6 +45,12 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   add_choice(command, "--casts", options.casts, casts, "mixed-*: cast weights once, or at every call as autocast does");
   static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};
   add_choice(command, "--fusion", options.fusion, fusion, "on, or off (what others call eager)");
+  add_graphs_option(command, options.graphs);
+}
+
+void add_graphs_option(CLI::App& command, Graphs& graphs) {
+  static const std::map<std::string, Graphs> choices = {{"on", Graphs::on}, {"off", Graphs::off}};
+  add_choice(command, "--graphs", graphs, choices, "cuda: queue a pass as one CUDA graph (default), or by kernels");
 }
 
 void add_mode_option(CLI::App& command, RunMode& mode) {

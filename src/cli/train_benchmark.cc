@@ -53,6 +53,7 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
   command.add_option("--seconds", request.seconds, "a row that would take longer is too slow (default 120)")
       ->check(between(0.01, 1e6));
   command.add_option("--device", request.device, "cpu, cuda, mps or reference (default cpu)");
+  add_graphs_option(command, request.graphs);
   add_choice(command, "--mode", request.parts, parts, "how far a step goes (default step)");
   add_choice(command, "--recompute", request.recompute, recomputed, "compute again instead of keeping");
   add_model_options(command, request.model_options);

@@ -219,6 +219,15 @@ BenchRequest without_repeats(BenchRequest request) {
   return request;
 }
 
+/// Throws a user error for a meter where there is nothing to meter.
+Power power_of(const BenchRequest& request) {
+  if (request.caches == Caches::warm) return find_power(energy_on(request.engine.device, request.root, request.energy));
+  const std::string& name = request.energy.meters.name;
+  if (name != "auto" && name != "none")
+    fail_user("--caches cold: what empties them would be metered, too; drop --meter");
+  return {{nullptr, "no meter: what empties the caches would be metered, too"}, std::nullopt};
+}
+
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const BenchCallbacks& callbacks) {
@@ -227,12 +236,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const MachineFacts facts = facts_source();
-  Run run{request,
-          facts,
-          callbacks,
-          find_power(energy_on(request.engine.device, request.root, request.energy)),
-          Remaining(request, entries.size()),
-          kept_cells(callbacks)};
+  Run run{request, facts, callbacks, power_of(request), Remaining(request, entries.size()), kept_cells(callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {

@@ -22,6 +22,9 @@ enum class Emulated : std::uint8_t { left_out, included };
 /// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
 enum class Baseline : std::uint8_t { added, as_asked };
 
+/// What a run finds in the caches: what the one before it left there, or nothing.
+enum class Caches : std::uint8_t { warm, cold };
+
 struct BenchRequest {
   std::vector<std::string> models;      ///< Empty: the default model.
   std::vector<std::string> precisions;  ///< Empty or "all": every row of the table.
@@ -37,6 +40,7 @@ struct BenchRequest {
   Isolate isolate = Isolate::no;
   double trial_seconds = 0;  ///< What a cell's own process may take; 0: see trial_limit_s.
   Baseline baseline = Baseline::added;
+  Caches caches = Caches::warm;
   EngineOptions engine;
   ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
   EnergyRequest energy;

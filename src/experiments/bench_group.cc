@@ -9,6 +9,7 @@
 #include "experiments/bench_record.h"
 #include "experiments/bench_trace.h"
 #include "experiments/random_ids.h"
+#include "kernels/gpu_bus_id.h"
 #include "quality/compare.h"
 
 namespace assay {
@@ -27,7 +28,8 @@ const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
 constexpr double traced_share = 0.1;
 
 Subject subject(const std::string& name, Plan& plan) {
-  return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); }};
+  return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); },
+          [&plan] { return plan.device().time([&plan] { plan.enqueue(); }); }};
 }
 
 }  // namespace
@@ -105,7 +107,8 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
   if (record.status != Status::ok) return nullptr;
   try {
     const double before_s = now_s();
-    auto plan = std::make_unique<Plan>(*member.instance, PlanOptions{extent, false, {"logits"}});
+    auto plan = std::make_unique<Plan>(*member.instance,
+                                       PlanOptions{extent, false, {"logits"}, nullptr, request_.engine.graphs});
     record.prepare_ms = (now_s() - before_s) * 1e3;
     record.flops = model_flops(model_, request_.engine.program, extent);
     describe_plan(*plan, *member.instance, facts_, record);
@@ -158,7 +161,7 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
   return cell;
 }
 
-SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) const {
+SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
   SamplingOptions options;
   options.seconds = request_.seconds;
   options.width = request_.width;
@@ -166,6 +169,8 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) cons
   options.seed = request_.model_options.seed;
   options.root = request_.root;
   meter_windows(request_.energy, power_, options);
+  if (facts_.gpu) options.gpu = gpu_conditions_reader(gpu_bus_id());
+  if (cold_) options.before_run = [this] { cold_->empty(); };
   options.interrupted = callbacks_.interrupted;
   options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
   options.progress = [this, extent, later_s](const SamplingProgress& p) {
@@ -178,6 +183,8 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) cons
 
 void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& records) {
   const Cell cell = plan_cell(extent, records);
+  if (request_.caches == Caches::cold && !cold_ && !cell.plans.empty())
+    cold_ = std::make_unique<ColdCaches>(cell.plans.front()->device(), facts_);
   const std::vector<Series> series = sample(cell.subjects, sampling_options(extent, later_s));
   if (series.empty()) return;
   if (!series[0].energy_fault.empty()) power_ = {{nullptr, "no meter: " + series[0].energy_fault}, std::nullopt};

@@ -9,6 +9,7 @@
 #include "experiments/quality_data.h"
 #include "measure/sampling.h"
 #include "results/record.h"
+#include "runtime/cold_caches.h"
 
 namespace assay {
 
@@ -64,7 +65,7 @@ class BenchGroup {
   std::unique_ptr<Plan> make_plan(Member& member, Extent extent, Record& record);
   void say_declined(const ResidentAnswer& trial, const Record& record) const;
   Cell plan_cell(Extent extent, std::vector<Record>& records);
-  SamplingOptions sampling_options(Extent extent, double later_s) const;
+  SamplingOptions sampling_options(Extent extent, double later_s);
   std::string why_not_scored(const QualityData& data) const;
   Evaluation evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const;
   void account(const Instance* own, std::int64_t arenas);
@@ -77,6 +78,7 @@ class BenchGroup {
   MachineFacts facts_;
   std::int64_t available_bytes_;
   std::vector<Member> members_;
+  std::unique_ptr<ColdCaches> cold_;  ///< Where caches are to be cold.
 };
 
 /// Precisions in groups whose weights fit into memory at the same time, each beginning with the baseline where that

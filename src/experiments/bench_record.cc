@@ -82,6 +82,7 @@ void record_conditions(const Conditions& conditions, Record& record) {
   record.temperature_after_c = conditions.temperature_after_c;
   record.page_faults = conditions.page_faults;
   record.major_page_faults = conditions.major_page_faults;
+  if (const std::string words = throttle_words(conditions.throttle_reasons); !words.empty()) record.throttle = words;
 }
 
 void record_figures(const Model& model, const Quality& mine, Record& record) {
@@ -203,6 +204,8 @@ Record blank_record(const Model& model, const BenchRequest& request, const Machi
   record.seed = static_cast<std::int64_t>(request.model_options.seed);
   record.machine =
       fmt::format("{}, {} cores{}", facts.processor, facts.cores, facts.cap.empty() ? "" : ", capped at " + facts.cap);
+  record.caches = request.caches == Caches::cold ? "cold" : "warm";
+  if (record.device == "cuda") record.graphs = request.engine.graphs == Graphs::on ? "on" : "off";
   if (facts.gpu) record.machine += ", " + facts.gpu->name;
   record.build = build_words();
   return record;
@@ -258,6 +261,9 @@ void record_series(const Series& series, const SeriesContext& context, Record& r
     record.timed_runs = series.timed_runs;
     record.timed_s = series.timed_s;
   }
+  if (!series.device_ms.empty()) record.device_ms = median(series.device_ms);
+  if (!series.enqueue_ms.empty()) record.enqueue_ms = median(series.enqueue_ms);
+  if (record.device == "cuda") record.throttled_rounds = series.throttled_rounds;
   record_statistics(series.raw_ms, record);
   record_conditions(series.conditions, record);
   record_speedup(series, context, record);

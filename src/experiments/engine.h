@@ -19,7 +19,8 @@ struct EngineOptions {
   std::string device = "cpu";
   std::string overrides;  ///< `--with norm=f16,head=f32`
   Fusion fusion = Fusion::on;
-  Casts casts = Casts::once;  ///< mixed-*
+  Casts casts = Casts::once;   ///< mixed-*
+  Graphs graphs = Graphs::on;  ///< cuda
   ProgramOptions program;
 };
 

@@ -62,7 +62,8 @@ Workload inference_workload(const Model& model, const ProfileRequest& request, c
   Workload w{precision, RunMode::infer, nullptr, nullptr, nullptr, {}, {}, {}};
   w.instance = make_instance(model, precision, request.engine, facts);
   w.precision = w.instance->precision().name();
-  w.plan = std::make_unique<Plan>(*w.instance, PlanOptions{request.extent, false, {"logits"}});
+  w.plan = std::make_unique<Plan>(*w.instance,
+                                  PlanOptions{request.extent, false, {"logits"}, nullptr, request.engine.graphs});
   w.plan->set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
   w.plan->run();
   w.plans = {w.plan.get()};

@@ -37,6 +37,7 @@ std::string settings_of(const BenchRequest& request) {
                             {"isolate", static_cast<int>(request.isolate)},
                             {"trial_seconds", request.trial_seconds},
                             {"baseline", static_cast<int>(request.baseline)},
+                            {"caches", static_cast<int>(request.caches)},
                             {"with", request.engine.overrides},
                             {"unused", static_cast<int>(checkpoint.unused)},
                             {"nonfinite", static_cast<int>(checkpoint.nonfinite)}};

@@ -8,6 +8,7 @@
 #include "experiments/probe.h"
 #include "experiments/train_cell.h"
 #include "experiments/train_record.h"
+#include "kernels/gpu_bus_id.h"
 #include "measure/statistics.h"
 #include "results/rules.h"
 
@@ -135,7 +136,8 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
       for (const std::int64_t seq : request.seqs) {
         if (is_interrupted(callbacks)) break;
         const std::size_t first = document.records.size();
-        TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}};
+        TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}, {}};
+        if (facts.gpu) cell.gpu = gpu_conditions_reader(gpu_bus_id());
         add_cell(cell, document);
         // Hashing reads the whole checkpoint: before the first step it would have paged it in.
         if (weights.empty()) weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);

@@ -22,6 +22,7 @@ struct TrainBenchmarkRequest {
   Recompute recompute = Recompute::none;
   OptimizerOptions optimizer;
   std::string device = "cpu";
+  Graphs graphs = Graphs::on;
   std::string overrides;
   ModelOptions model_options;
   EnergyRequest energy;

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "experiments/energy_testing.h"
+#include "experiments/train_cell.h"
+#include "experiments/train_record.h"
 #include "hardware/facts_testing.h"
 #include "model/testing.h"
 
@@ -49,6 +51,29 @@ TEST(TrainBenchmark, PhasesAddUpToTheirStepAndEveryRowIsGraded) {
     // AdamW reads parameter, gradient and both moments, all f32 in these precisions.
     EXPECT_EQ(*record.optimizer_bytes_read, 16.0 * static_cast<double>(record.parameters));
     EXPECT_EQ(*record.model_bytes, 4 * record.parameters);
+  }
+}
+
+TEST(TrainBenchmark, RoundsOfAGpuHeldDownAreMeasuredAgain) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.precisions = {"fp32", "bf16"};
+  const Model model = open_model(gpt2_folder, request.model_options);
+  const MachineFacts facts = facts_without_peaks();
+  Power power{{nullptr, "no meter"}, std::nullopt};
+  TrainCell cell = {model, {2, 8}, request, facts, {}, power, {}, {}};
+  int readings = 0;
+  cell.gpu = [&] {
+    return GpuConditions{.throttle_reasons = ++readings % 16 == 0 ? 0x4U : 0U, .temperature_c = 60, .clock_mhz = 900};
+  };
+  cell.variants = make_variants(cell);
+  run_cell(cell);
+  for (const Variant& variant : cell.variants) {
+    EXPECT_EQ(variant.steps.size(), 9U) << "a step of warm-up, 8 that count";
+    EXPECT_GE(variant.throttled_rounds, 2);
+    const Record record = record_of(cell, variant, 1);
+    EXPECT_EQ(record.frequency_after_mhz, 900);
+    EXPECT_FALSE(record.throttle.has_value()) << "of rounds that count";
   }
 }
 

@@ -18,6 +18,7 @@ TrainingOptions training_options(const TrainCell& cell, const std::string& preci
   options.precision = choose_precision(precision, request.overrides, native_16bit(cell.facts));
   options.parts = request.parts;
   options.fusion = fusion;
+  options.graphs = request.graphs;
   options.recompute = request.recompute;
   options.optimizer = request.optimizer;
   return options;
@@ -51,11 +52,25 @@ StepReading read(const TrainCell& cell) {
   return reading;
 }
 
+/// Of the GPU where one works, else of the processors.
+void read_conditions(const TrainCell& cell, StepSample& sample) {
+  if (!cell.gpu) {
+    sample.frequency_mhz = read_frequency_mhz(cell.request.root);
+    sample.temperature_c = read_temperature_c(cell.request.root);
+    return;
+  }
+  const GpuConditions now = cell.gpu();
+  sample.throttle_reasons |= now.throttle_reasons;
+  sample.frequency_mhz = now.clock_mhz;
+  sample.temperature_c = now.temperature_c;
+}
+
 /// The meter is read inside the step: some ten microseconds a phase, where there is one.
 void run_step(const TrainCell& cell, Variant& variant) {
   const StepParts parts = variant.options.parts;
   const auto number = static_cast<std::int64_t>(variant.steps.size());
   StepSample& sample = variant.steps.emplace_back();
+  read_conditions(cell, sample);
   sample.before = read_counters(cell.request.root);
   sample.begin_s = now_s();
   sample.readings[0] = read(cell);
@@ -67,8 +82,7 @@ void run_step(const TrainCell& cell, Variant& variant) {
   sample.readings[3] = parts == StepParts::whole ? read(cell) : sample.readings[2];
   sample.end_s = now_s();
   sample.after = read_counters(cell.request.root);
-  sample.frequency_mhz = read_frequency_mhz(cell.request.root);
-  sample.temperature_c = read_temperature_c(cell.request.root);
+  read_conditions(cell, sample);
 }
 
 void prepare(const TrainCell& cell, Variant& variant) {
@@ -100,6 +114,34 @@ bool is_interrupted(const TrainCell& cell) {
   return cell.callbacks.interrupted != nullptr && *cell.callbacks.interrupted;
 }
 
+/// Takes away the steps of a round behind the warm-up in which a GPU's clocks were held down; of every second round at
+/// most (see `sample`).
+bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& together, std::int64_t round) {
+  const auto is_held_down = [](const Variant* variant) {
+    return variant->trainer != nullptr && !throttle_words(variant->steps.back().throttle_reasons).empty();
+  };
+  const std::int64_t counted = round - most_warmup(cell.request);
+  if (!cell.gpu || counted < 0 || is_interrupted(cell) || together.front()->throttled_rounds > counted) return false;
+  if (std::none_of(together.begin(), together.end(), is_held_down)) return false;
+  for (Variant* variant : together) {
+    ++variant->throttled_rounds;
+    if (variant->trainer != nullptr) variant->steps.pop_back();
+  }
+  return true;
+}
+
+/// Runs one more step, without the host's part in it. Nothing is known of it where the host computes.
+void time_on_device(Variant& variant) {
+  Trainer& trainer = *variant.trainer;
+  variant.device_time = trainer.step_plan()->device().time([&] {
+    trainer.step_plan()->enqueue(Phase::forward);
+    if (variant.options.parts != StepParts::forward) trainer.step_plan()->enqueue(Phase::backward);
+    for (Plan* plan : {trainer.norm_plan(), trainer.update_plan()}) {
+      if (plan != nullptr) plan->enqueue();
+    }
+  });
+}
+
 /// Steps of all `together`, one of each a round, in a new random order.
 void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
   Random random(cell.request.model_options.seed, 0x7b);
@@ -117,8 +159,10 @@ void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
       cell.callbacks.progress(fmt::format("{} {} x {}", cell.model.name, cell.extent.batch, cell.extent.seq),
                               round_s * static_cast<double>(rounds - round - 1));
     }
+    if (leave_out_throttled(cell, together, round)) --round;
   }
   for (Variant* variant : together) {
+    if (variant->trainer != nullptr && !is_interrupted(cell)) time_on_device(*variant);
     if (is_interrupted(cell) && variant->status == Status::ok) variant->status = Status::interrupted;
     if (variant->status == Status::interrupted) variant->reason = "interrupted";
   }

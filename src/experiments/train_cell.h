@@ -9,6 +9,7 @@
 #include "experiments/bench_group.h"
 #include "experiments/train_benchmark.h"
 #include "measure/conditions.h"
+#include "measure/gpu_conditions.h"
 #include "model/model.h"
 #include "training/trainer.h"
 
@@ -33,6 +34,7 @@ struct StepSample {
   Counters after;
   std::optional<double> frequency_mhz;  ///< After it.
   std::optional<double> temperature_c;
+  std::uint64_t throttle_reasons = 0;  ///< Of a GPU, before and after it.
 
   double phase_ms(std::size_t phase) const { return (readings[phase + 1].at_s - readings[phase].at_s) * 1e3; }
   double phase_j(std::size_t phase) const { return readings[phase + 1].joules - readings[phase].joules; }
@@ -51,9 +53,11 @@ struct Variant {
   Status status = Status::ok;
   std::string reason;
   std::unique_ptr<Trainer> trainer;
-  double prepare_ms = 0;          ///< Weights, state and plan.
-  std::vector<StepSample> steps;  ///< In order, the warm-up included.
-  std::int64_t group = 0;         ///< Variants that ran interleaved share it.
+  double prepare_ms = 0;                  ///< Weights, state and plan.
+  std::vector<StepSample> steps;          ///< In order, the warm-up included.
+  std::int64_t group = 0;                 ///< Variants that ran interleaved share it.
+  int throttled_rounds = 0;               ///< Left out of `steps`, as Series has it.
+  std::optional<DeviceTime> device_time;  ///< Of one more step.
 };
 
 /// The variants of one model at one shape, and what is run.
@@ -65,6 +69,7 @@ struct TrainCell {
   const BenchCallbacks& callbacks;
   Power& power;
   std::vector<Variant> variants;
+  std::function<GpuConditions()> gpu = {};  ///< Of the GPU that works; empty: none does.
 };
 
 /// Variants with their predicted bytes; one that cannot be or does not fit has its status and reason.

@@ -47,6 +47,7 @@ TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_a
   options.precision = choose_precision(request.precision, request.engine.overrides, native_16bit(facts));
   options.precision.casts = request.engine.casts;
   options.fusion = request.engine.fusion;
+  options.graphs = request.engine.graphs;
   if (request.accumulate > 1) options.gradients = Gradients::added;
   Schedule& schedule = options.optimizer.schedule;
   schedule.total_steps = total_steps(request, steps_an_epoch);

@@ -59,7 +59,10 @@ void record_phases(const TrainCell& cell, const Variant& variant, std::int64_t w
 }
 
 void add_conditions(std::span<const StepSample> steps, Conditions& conditions) {
-  for (const StepSample& step : steps) conditions.add(step.before, step.after);
+  for (const StepSample& step : steps) {
+    conditions.add(step.before, step.after);
+    conditions.throttle_reasons |= step.throttle_reasons;
+  }
   if (steps.empty()) return;
   conditions.frequency_before_mhz = steps.front().frequency_mhz;
   conditions.frequency_after_mhz = steps.back().frequency_mhz;
@@ -86,6 +89,10 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
     ++series.energy->runs;
   }
   add_conditions(steps, series.conditions);
+  series.throttled_rounds = variant.throttled_rounds;
+  if (variant.device_time) series.device_ms = {variant.device_time->device_s * 1e3};
+  if (variant.device_time && variant.device_time->enqueue_s)
+    series.enqueue_ms = {*variant.device_time->enqueue_s * 1e3};
   series.stopped_by = variant.status == Status::interrupted ? StoppedBy::interrupted : StoppedBy::rounds;
   return series;
 }
@@ -165,6 +172,7 @@ BenchRequest as_bench(const TrainCell& cell, const Variant& variant) {
   BenchRequest request;
   request.engine.device = cell.request.device;
   request.engine.fusion = variant.fusion;
+  request.engine.graphs = variant.options.graphs;
   request.model_options = cell.request.model_options;
   request.width = 0;
   request.energy = cell.request.energy;

@@ -12,6 +12,7 @@ TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions
   TrainingOptions options;
   options.precision = precision;
   options.fusion = engine.fusion;
+  options.graphs = engine.graphs;
   options.recompute = recompute;
   return options;
 }

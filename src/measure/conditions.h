@@ -45,6 +45,7 @@ struct Conditions {
   std::optional<double> frequency_after_mhz;
   std::optional<double> temperature_before_c;
   std::optional<double> temperature_after_c;
+  std::uint64_t throttle_reasons = 0;  ///< Of a GPU (GpuConditions), before and after every window that counts.
 
   void add(const Counters& before, const Counters& after);
 

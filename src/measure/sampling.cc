@@ -71,6 +71,16 @@ class Sampler {
     return options_.clock.now_s() - begin;
   }
 
+  double window_s(const Subject& subject, int repetitions) const {
+    if (!options_.before_run) return timed_s(subject, repetitions);
+    double sum = 0;
+    for (int i = 0; i < repetitions; ++i) {
+      options_.before_run();
+      sum += timed_s(subject, 1);
+    }
+    return sum;
+  }
+
   void run_first() {
     for (std::size_t i = 0; i < subjects_.size() && !is_interrupted(); ++i) {
       tell("first run", i);
@@ -114,7 +124,19 @@ class Sampler {
     if (run_s > 0) series_[i].repetitions = static_cast<int>(std::clamp(std::ceil(window_s / run_s), 1.0, 1e6));
   }
 
+  /// Every second round at most is left out.
   void run_round() {
+    if (!options_.gpu || throttled_rounds_ > rounds_) return run_counted_round();
+    const std::vector<Series> before = series_;
+    is_throttled_ = false;
+    run_counted_round();
+    if (!is_throttled_ || is_interrupted()) return;
+    series_ = before;
+    --rounds_;
+    ++throttled_rounds_;
+  }
+
+  void run_counted_round() {
     std::vector<std::size_t> order = sampled_;
     for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random_.below(left)]);
     for (const std::size_t i : order) {
@@ -129,25 +151,51 @@ class Sampler {
     const Subject& subject = subjects_[i];
     Series& series = series_[i];
     if (warm_run_s(i) < lead_in_below_s) subject.run();
-    const bool is_metered = options_.energy_window_s <= 0;
+    const bool is_metered = options_.energy_window_s <= 0 && !options_.before_run;
+    read_gpu(series);
     const Counters before = read_counters(options_.root);
     if (is_metered) meters_.begin();
-    const double window_s = timed_s(subject, series.repetitions);
+    const double taken_s = window_s(subject, series.repetitions);
     if (is_dropped()) return;
-    if (is_metered) meters_.end(window_s, series.repetitions, series);
+    if (is_metered) meters_.end(taken_s, series.repetitions, series);
     const Counters after = read_counters(options_.root);
-    series.timed_s += window_s;
+    read_gpu(series);
+    series.timed_s += taken_s;
     series.timed_runs += series.repetitions;
     series.result_sum += subject.read_result();
     series.conditions.add(before, after);
-    series.raw_ms.push_back(window_s * 1e3 / series.repetitions);
+    series.raw_ms.push_back(taken_s * 1e3 / series.repetitions);
+    time_on_device(subject, series);
     read_slow_conditions(i);
+  }
+
+  void time_on_device(const Subject& subject, Series& series) const {
+    if (!subject.time_on_device) return;
+    if (options_.before_run) options_.before_run();
+    const std::optional<DeviceTime> time = subject.time_on_device();
+    if (!time) return;
+    series.device_ms.push_back(time->device_s * 1e3);
+    if (time->enqueue_s) series.enqueue_ms.push_back(*time->enqueue_s * 1e3);
+  }
+
+  /// A GPU's clock and temperature in the place of the processors'.
+  void read_gpu(Series& series) {
+    if (!options_.gpu) return;
+    const GpuConditions now = options_.gpu();
+    is_throttled_ = is_throttled_ || is_throttled(now);
+    Conditions& conditions = series.conditions;
+    conditions.throttle_reasons |= now.throttle_reasons;
+    conditions.frequency_after_mhz = now.clock_mhz;
+    conditions.temperature_after_c = now.temperature_c;
+    if (!series.raw_ms.empty()) return;
+    conditions.frequency_before_mhz = now.clock_mhz;
+    conditions.temperature_before_c = now.temperature_c;
   }
 
   /// Frequency and temperature cost many file reads: after the first window, then at this interval.
   void read_slow_conditions(std::size_t i) {
     const double now = now_s();
-    if (now - slow_reading_s_[i] < seconds_between_slow_readings) return;
+    if (options_.gpu || now - slow_reading_s_[i] < seconds_between_slow_readings) return;
     slow_reading_s_[i] = now;
     Conditions& conditions = series_[i].conditions;
     conditions.frequency_after_mhz = read_frequency_mhz(options_.root);
@@ -188,7 +236,10 @@ class Sampler {
   }
 
   void settle(StoppedBy cause) {
-    for (Series& series : series_) meters_.settle(series);
+    for (Series& series : series_) {
+      meters_.settle(series);
+      series.throttled_rounds = throttled_rounds_;
+    }
     for (const std::size_t i : sampled_) {
       const bool by_width = cause == StoppedBy::budget && is_narrow(series_[i]);
       series_[i].stopped_by = by_width ? StoppedBy::width : cause;
@@ -205,26 +256,12 @@ class Sampler {
   double rounds_begin_s_ = 0;
   MeterBank meters_;
   int rounds_ = 0;
+  int throttled_rounds_ = 0;
+  bool is_throttled_ = false;  ///< In the round at hand.
   int next_look_ = static_cast<int>(fewest_rounds);
 };
 
 }  // namespace
-
-const char* name(StoppedBy cause) {
-  switch (cause) {
-    case StoppedBy::width:
-      return "width";
-    case StoppedBy::budget:
-      return "budget";
-    case StoppedBy::rounds:
-      return "rounds";
-    case StoppedBy::interrupted:
-      return "interrupted";
-    case StoppedBy::too_slow:
-      return "too_slow";
-  }
-  return "";
-}
 
 Clock monotonic_clock() {
   // The smallest difference between successive readings: the step, or what reading costs where that is longer.
@@ -236,11 +273,6 @@ Clock monotonic_clock() {
     last_s = next_s;
   }
   return {now_s, std::isfinite(step_s) ? step_s : 1e-6};
-}
-
-std::optional<double> Series::energy_j() const {
-  if (!energy || energy->windows == 0) return std::nullopt;
-  return energy->joules / static_cast<double>(energy->runs);
 }
 
 bool is_steady(std::span<const double> warm_up_ms) {

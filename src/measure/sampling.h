@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "measure/conditions.h"
+#include "base/device_time.h"
 #include "measure/energy.h"
+#include "measure/gpu_conditions.h"
+#include "measure/series.h"
 #include "measure/statistics.h"
 
 namespace assay {
@@ -22,6 +24,8 @@ struct Subject {
   std::string name;
   std::function<void()> run;
   std::function<double()> read_result;
+  /// Runs it once more and says what the device took. Empty, or absent results: there is no device apart.
+  std::function<std::optional<DeviceTime>()> time_on_device{};
 };
 
 /// A clock, and the smallest step it can tell.
@@ -38,16 +42,6 @@ struct SamplingProgress {
   double share_done;    ///< 0 to 1, of the budget or of the rounds asked.
   double seconds_left;  ///< At most.
 };
-
-/// What ended the sampling of a subject.
-enum class StoppedBy : std::uint8_t {
-  width,        ///< Its interval became as narrow as asked.
-  budget,       ///< The time was used up first.
-  rounds,       ///< The number of rounds asked was reached.
-  interrupted,  ///< Ctrl-C.
-  too_slow,     ///< Its first run alone took longer than `most_first_run_s`; it was not sampled.
-};
-const char* name(StoppedBy cause);
 
 /// Whether the window that an interrupt came in is a sample: it is where its work runs on to its end, and not where the
 /// interrupt ends it.
@@ -68,6 +62,8 @@ struct SamplingOptions {
   double energy_window_s = 0;  ///< Energy is measured apart, in windows so long; 0: in those of the rounds.
   double cool_down_s = 0;      ///< Of rest before each window apart.
   std::function<double(double)> rest = sleep_s;
+  std::function<void()> before_run{};    ///< Called untimed before each run of a window (to empty the caches).
+  std::function<GpuConditions()> gpu{};  ///< Of the GPU that works; empty: none does. See `throttled_rounds`.
   InterruptedWindow interrupted_window = InterruptedWindow::kept;
   const std::atomic<bool>* interrupted = nullptr;  ///< Set by a signal handler; ends the loop between two windows.
   std::function<void(const SamplingProgress&)> progress;
@@ -75,32 +71,12 @@ struct SamplingOptions {
   Clock clock = monotonic_clock();
 };
 
-/// What was measured of one subject. Times are in ms for one repetition of `run`.
-struct Series {
-  std::string name;
-  std::optional<double> first_ms;   ///< The very first call: page-in, lazy set-up and all.
-  std::vector<double> warm_up_ms;   ///< Until steady; not part of the samples.
-  bool steady = false;              ///< Whether the warm-up ended by its rule and not by its share of the time.
-  int repetitions = 1;              ///< Of `run` in one window.
-  std::vector<double> raw_ms;       ///< One value a round: the window divided by its repetitions.
-  double result_sum = 0;            ///< Sum of what read_result gave.
-  Conditions conditions;            ///< Over its timed windows.
-  std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.
-  std::string energy_fault;         ///< Why the meter is none: it stopped answering, or stood still; empty: it is one.
-  std::vector<double> window_power_w;                  ///< Mean power of each metered window, by the run's meter.
-  std::vector<std::optional<EnergySum>> other_energy;  ///< Of the other meters, in their order.
-  std::vector<std::string> other_energy_faults;        ///< Of each: why it has no sum; empty: nothing went wrong.
-  double timed_s = 0;                                  ///< All timed windows together.
-  std::int64_t timed_runs = 0;                         ///< Runs in them.
-  StoppedBy stopped_by = StoppedBy::interrupted;
-
-  /// Joules for one repetition, gross; absent without a meter or a window.
-  std::optional<double> energy_j() const;
-};
-
 /// Runs the subjects interleaved, each once a round in a new random order, until every one's interval is as narrow as
 /// asked, the time is used up, or the user interrupts; see docs/measuring.md for every rule. All series have the same
 /// number of rounds, but for a last one that was interrupted. What a subject throws goes through.
+///
+/// A round in which a GPU's clocks were held down before or after a window is left out, whole, and counted; where that
+/// would be more than every second round it is how the board runs, and they stay: see Conditions::throttle_reasons.
 std::vector<Series> sample(std::span<const Subject> subjects, const SamplingOptions& options);
 
 /// Whether the last runs of a warm-up are steady: the medians of the last three and of the three before differ by no

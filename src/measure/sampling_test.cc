@@ -8,26 +8,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "measure/sampling_testing.h"
 
 namespace assay {
 namespace {
-
-/// Time that passes only when a subject says so.
-struct FakeTime {
-  double now = 100;
-  Clock clock(double resolution_s = 1e-9) {
-    return {[this] { return now; }, resolution_s};
-  }
-  Subject taking(std::string name, std::function<double()> seconds) {
-    return {std::move(name), [this, seconds] { now += seconds(); }, [] { return 1.0; }};
-  }
-};
-
-SamplingOptions options_on(FakeTime& time) {
-  SamplingOptions options;
-  options.clock = time.clock();
-  return options;
-}
 
 TEST(Sampling, StopsAtTheWidthWhereNothingVaries) {
   FakeTime time;

@@ -120,7 +120,7 @@ constexpr Column columns[] = {
 
 auto model_key(const Record& r) {
   return std::tie(r.model, r.weights, r.device, r.threads, r.logits, r.fusion, r.casts, r.mode, r.phase, r.recompute,
-                  r.warmup_steps);
+                  r.warmup_steps, r.graphs, r.caches);
 }
 
 std::string phase_title(const Record& record) {
@@ -167,6 +167,8 @@ std::string model_title(const Record& record) {
   const bool is_model = record.logits != "-";
   if (is_model) title += fmt::format(", logits {}, fusion {}", record.logits, record.fusion);
   if (is_model && record.casts != "once") title += ", casts " + record.casts;
+  if (record.graphs == "off") title += ", graphs off";
+  if (record.caches != "warm") title += ", caches " + record.caches;
   const std::string mode = mode_title(record);
   return mode.empty() ? title : title + ", " + mode;
 }

@@ -32,9 +32,10 @@ std::string subject_paragraph(const Records& all) {
                       return fmt::format("batch {} x {} tokens", r.batch, r.seq);
                     }))));
   p.say(fmt::format("Settings: {}.", joined(distinct(all, [](const Record& r) {
-                      return fmt::format("{} on {} with {}, logits {}, fusion {}, casts {}, recompute {}", r.mode,
-                                         r.device, counted(static_cast<std::size_t>(r.threads), "thread"), r.logits,
-                                         r.fusion, r.casts, r.recompute);
+                      return fmt::format("{} on {} with {}, logits {}, fusion {}, casts {}, recompute {}, caches {}{}",
+                                         r.mode, r.device, counted(static_cast<std::size_t>(r.threads), "thread"),
+                                         r.logits, r.fusion, r.casts, r.recompute, r.caches,
+                                         r.graphs ? ", graphs " + *r.graphs : "");
                     }))));
   p.say(fmt::format("Seed: {}.", joined(distinct(all, [](const Record& r) { return std::to_string(r.seed); }))));
   return p.text();

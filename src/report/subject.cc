@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t traits = 11;
+constexpr std::size_t traits = 13;
 /// What tells subjects apart, in words; the model and the shape first.
 using Traits = std::array<std::string, traits>;
 
@@ -27,7 +27,9 @@ Traits traits_of(const Record& r) {
           "fusion " + r.fusion,
           "casts " + r.casts,
           r.recompute == "none" ? "nothing recomputed" : "recompute " + r.recompute,
-          r.warmup_steps ? fmt::format("{} warm-up steps", *r.warmup_steps) : ""};
+          r.warmup_steps ? fmt::format("{} warm-up steps", *r.warmup_steps) : "",
+          "caches " + r.caches,
+          r.graphs ? "graphs " + *r.graphs : ""};
 }
 
 /// What makes two records rows of one comparison: everything that their names say, and the weights and the source.

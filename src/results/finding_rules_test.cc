@@ -14,6 +14,31 @@ TEST(Findings, AdviceNamesTheBestForEachAim) {
   EXPECT_TRUE(says(text, "for size int8 (137 MB)"));
 }
 
+TEST(Findings, AHostThatIsSlowerThanItsDeviceIsNamed) {
+  std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 100)};
+  records[0].device_ms = 149;
+  records[0].enqueue_ms = 3;
+  records[1].device_ms = 40;
+  records[1].enqueue_ms = 95;
+  records[1].graphs = "off";
+  EXPECT_EQ(sentence(records, "host_bound", "fp32"), "");
+  EXPECT_TRUE(
+      says(sentence(records, "host_bound", "bf16"), "queueing a pass takes 95.0 ms, the GPU computes it in 40.0 ms"));
+  EXPECT_TRUE(says(sentence(records, "host_bound", "bf16"), "--graphs on"));
+}
+
+TEST(Findings, RoundsThatWereLeftOutAreCountedAndClocksHeldDownLowerTheTrust) {
+  std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 100)};
+  for (Record& record : records) record.throttled_rounds = 0;
+  judge(records);
+  const std::string trust = records[1].trust.value();
+  EXPECT_EQ(trust, "A");
+  records[1].throttled_rounds = 4;
+  records[1].throttle = "power cap";
+  EXPECT_TRUE(says(sentence(judge(records), "throttled_rounds", "bf16"), "4 rounds were left out"));
+  EXPECT_EQ(records[1].trust.value(), "B");
+}
+
 TEST(Findings, AdviceForTrainingIsOfTimeAndMemory) {
   std::vector<Record> records = made_up_cell();
   records.pop_back();

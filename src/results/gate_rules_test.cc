@@ -186,6 +186,7 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.stolen_share = 0.02; }, "B", "withheld 2.00 %"},
       {[](Record& r) { r.stolen_share = 0.06; }, "C", "withheld 6.00 %"},
       {[](Record& r) { r.frequency_after_mhz = 2400; }, "B", "from 2600 to 2400 MHz"},
+      {[](Record& r) { r.throttle = "power cap"; }, "B", "held down while it was timed: power cap"},
       {[](Record& r) { r.steady = false; }, "B", "not become steady"},
       {[](Record& r) { r.p90_ms = 1.4 * *r.median_ms; }, "B", "middle 80 %"},
       {[](Record& r) { std::for_each(r.raw_ms.begin() + 20, r.raw_ms.end(), [](double& ms) { ms *= 1.1; }); }, "B",

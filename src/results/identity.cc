@@ -12,18 +12,20 @@ namespace assay {
 namespace {
 
 constexpr IdentityField identity[] = {
-    {"model", Aspect::subject},     {"weights", Aspect::subject},   {"parameters", Aspect::subject},
-    {"precision", Aspect::subject}, {"device", Aspect::subject},    {"batch", Aspect::subject},
-    {"seq", Aspect::subject},       {"threads", Aspect::subject},   {"logits", Aspect::subject},
-    {"fusion", Aspect::subject},    {"casts", Aspect::subject},     {"seed", Aspect::subject},
-    {"mode", Aspect::subject},      {"recompute", Aspect::subject}, {"warmup_steps", Aspect::subject},
-    {"command", Aspect::subject},   {"phase", Aspect::subject},     {"machine", Aspect::place},
-    {"build", Aspect::place},
+    {"model", Aspect::subject},     {"weights", Aspect::subject},      {"parameters", Aspect::subject},
+    {"precision", Aspect::subject}, {"device", Aspect::subject},       {"batch", Aspect::subject},
+    {"seq", Aspect::subject},       {"threads", Aspect::subject},      {"logits", Aspect::subject},
+    {"fusion", Aspect::subject},    {"casts", Aspect::subject},        {"seed", Aspect::subject},
+    {"mode", Aspect::subject},      {"recompute", Aspect::subject},    {"warmup_steps", Aspect::subject},
+    {"command", Aspect::subject},   {"phase", Aspect::subject},        {"machine", Aspect::place},
+    {"build", Aspect::place},       {"graphs", Aspect::subject, true}, {"caches", Aspect::subject, true},
 };
 
 /// The hash of a checkpoint says more than the name under which it was found. The threads of a measured program are no
 /// setting but what it was seen to use.
 bool counts(const IdentityField& field, const Record& record) {
+  const Field& member = record_field(field.name);
+  if (field.is_younger && to_text(member, record) == to_text(member, Record{})) return false;
   if (std::string_view(field.name) == "threads") return record.mode != "program" && record.mode != "phase";
   return std::string_view(field.name) != "model" || !record.weights.starts_with("sha256:");
 }
@@ -40,8 +42,8 @@ std::string key(const Record& record, std::span<const Aspect> aspects) {
 }
 
 /// Fields that are named only where they differ from those of a blank record.
-constexpr const char* unusual[] = {"logits",    "fusion",       "casts",   "mode",
-                                   "recompute", "warmup_steps", "command", "phase"};
+constexpr const char* unusual[] = {"logits",       "fusion",  "casts", "mode",  "recompute",
+                                   "warmup_steps", "command", "phase", "caches"};
 
 }  // namespace
 

@@ -17,6 +17,7 @@ enum class Aspect : std::uint8_t {
 struct IdentityField {
   const char* name;  ///< In record_fields().
   Aspect aspect;
+  bool is_younger = false;  ///< Than records of a store may be: counts only where it differs from a blank record's.
 };
 
 /// The fields by which two records are the same measurement: the one definition that resuming, the history, importing

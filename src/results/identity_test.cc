@@ -82,14 +82,27 @@ TEST(Identity, IsSaidInWords) {
 }
 
 // Stores keep keys that were made from this list. Whoever changes it raises store_version and adds a step to
-// src/results/store_layout.cc that makes the keys anew.
+// src/results/store_layout.cc that makes the keys anew; or adds a field that is younger, with a blank record's value in
+// all that was kept.
 TEST(Identity, BelongsToAVersionOfTheStore) {
   std::string names;
   for (const IdentityField& field : identity_fields()) names += std::string(field.name) + " ";
   EXPECT_EQ(names,
             "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
-            "warmup_steps command phase machine build ");
+            "warmup_steps command phase machine build graphs caches ");
   EXPECT_EQ(store_version, 3);
+}
+
+TEST(Identity, YoungerFieldsCountWhereTheyAreNotAsTheyUsedToBe) {
+  const Record before = made_up_record("bf16", 40);
+  Record record = before;
+  record.caches = "cold";
+  EXPECT_NE(identity_key(record), identity_key(before));
+  EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, caches cold");
+  Record oldest = before;  // Its key as a store of version 3 has it.
+  oldest.machine = "m";
+  oldest.build = "b";
+  EXPECT_EQ(identity_key(oldest), "0328ecfd454990d00de25f45bb085671");
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ struct Record {
   std::string logits = "all";
   std::string fusion = "on";
   std::string casts = "once";
+  std::optional<std::string> graphs;
+  std::string caches = "warm";
   std::int64_t seed = 0;
   std::string machine;
   std::string build;
@@ -72,6 +74,10 @@ struct Record {
   std::optional<double> ci_high_ms;
   std::optional<double> asked_width;
   std::optional<std::string> stopped_by;
+  std::optional<double> device_ms;
+  std::optional<double> enqueue_ms;
+  std::optional<std::int64_t> throttled_rounds;
+  std::optional<std::string> throttle;
   std::optional<std::int64_t> timed_runs;
   std::optional<double> timed_s;
   std::optional<double> items;

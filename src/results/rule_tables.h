@@ -17,6 +17,7 @@ std::span<const Rule> trust_rules();
 std::span<const Rule> finding_rules();
 std::span<const Rule> suspicion_rules();  ///< Findings that rows of grade D are looked at for too.
 std::span<const Rule> energy_rules();     ///< Likewise, of energy.
+std::span<const Rule> device_rules();     ///< Likewise, of a device that works beside the host.
 std::span<const Rule> expectation_rules();
 std::span<const Rule> published_rules();  ///< What only printed figures need.
 

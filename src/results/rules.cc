@@ -14,7 +14,7 @@ namespace {
 std::vector<Rule> all_rules() {
   std::vector<Rule> all;
   for (const auto part : {gate_rules(), trust_rules(), finding_rules(), suspicion_rules(), energy_rules(),
-                          expectation_rules(), published_rules()}) {
+                          device_rules(), expectation_rules(), published_rules()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -22,7 +22,8 @@ std::vector<Rule> all_rules() {
 
 auto key_of(const Record& record) {
   return std::tie(record.model, record.weights, record.device, record.batch, record.seq, record.threads, record.logits,
-                  record.fusion, record.casts, record.mode, record.recompute, record.warmup_steps, record.phase);
+                  record.fusion, record.casts, record.mode, record.recompute, record.warmup_steps, record.phase,
+                  record.graphs, record.caches);
 }
 
 /// Cells in the order in which their first rows stand.
@@ -261,7 +262,7 @@ std::vector<Finding> judge_in_full(std::vector<Record>& records) {
   for (const Cell& cell : cells_of(records)) {
     const Cell trusted = without_doubtful(cell);
     for (const Rule& rule : finding_rules()) collect(rule, trusted, findings);
-    for (const auto part : {suspicion_rules(), energy_rules(), expectation_rules()}) {
+    for (const auto part : {suspicion_rules(), energy_rules(), device_rules(), expectation_rules()}) {
       for (const Rule& rule : part) collect(rule, cell, findings);
     }
   }

@@ -157,6 +157,11 @@ Judgement says_interrupted(const Cell&, const Record& row) {
   return {"sampling was interrupted", {}};
 }
 
+Judgement says_held_down(const Cell&, const Record& row) {
+  if (!row.throttle) return {};
+  return {fmt::format("the GPU's clocks were held down while it was timed: {}", *row.throttle), {}};
+}
+
 constexpr Rule trusts[] = {
     {"suspect_rate", RuleKind::trust, 'C', RuleScope::row, "median_ms, matmul_ms, peaks_measured_share",
      "Faster than 1.1x the best matmuls measured with the same operands, row by row of the ledger.", says_suspect,
@@ -195,6 +200,9 @@ constexpr Rule trusts[] = {
     {"clock_moved", RuleKind::trust, 'B', RuleScope::row, "frequency_before_mhz, frequency_after_mhz",
      "The processors' clock changed by more than 5 %.", says_frequency, Severity::low,
      "Fix the clock (performance governor, no boost), or measure longer."},
+    {"held_down", RuleKind::trust, 'B', RuleScope::row, "throttle",
+     "A GPU's clocks were held down (power cap, heat) in more than every second round, so that these count.",
+     says_held_down, Severity::low, "Cool the board, raise its power limit, or quote the figure as of that limit."},
     {"not_steady", RuleKind::trust, 'B', RuleScope::row, "steady", "The warm-up ended by time and not by its rule.",
      says_unsteady, Severity::low, "Raise `--seconds`: a part of it is warm-up."},
     {"short_warm_up", RuleKind::trust, 'B', RuleScope::row, "warmup_steps, raw_ms",

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "runtime/cold_caches.h"
 #include "runtime/testing.h"
 #include "runtime/trace.h"
 
@@ -41,6 +42,23 @@ class GuardedDevice final : public Device {
     open(PROT_NONE);
   }
   void wait() const override { ++waits; }
+  std::unique_ptr<Recording> record(const std::function<void()>& work) const override {
+    if (!records) return nullptr;
+    auto recording = std::make_unique<Notes>();
+    notes = &recording->launches;
+    work();
+    notes = nullptr;
+    return recording;
+  }
+  void begin_range(const char* name) const override { ranges.emplace_back(name); }
+
+  /// What kernels were to do while a recording was made.
+  struct Notes final : Recording {
+    std::vector<std::function<void()>> launches;
+    void enqueue() const override {
+      for (const auto& launch : launches) launch();
+    }
+  };
 
   void open(int protection) const {
     for (const auto& [memory, bytes] : blocks_) mprotect(memory, bytes, protection);
@@ -53,6 +71,9 @@ class GuardedDevice final : public Device {
   }
   mutable int waits = 0;
   bool refuses = false;
+  bool records = false;
+  mutable std::vector<std::function<void()>>* notes = nullptr;  ///< Where launches go while a recording is made.
+  mutable std::vector<std::string> ranges;
 
  private:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
@@ -78,9 +99,13 @@ Offer prepare_guarded(const Call& call, const MachineFacts& facts) {
   auto* prepared = std::get_if<Prepared>(&offer);
   if (prepared == nullptr) return offer;
   prepared->kernel = make_kernel([inner = std::shared_ptr<Kernel>(std::move(prepared->kernel))](const Memory& memory) {
-    guarded().open(PROT_READ | PROT_WRITE);
-    inner->run(memory);
-    guarded().open(PROT_NONE);
+    const auto launch = [inner, memory] {
+      guarded().open(PROT_READ | PROT_WRITE);
+      inner->run(memory);
+      guarded().open(PROT_NONE);
+    };
+    if (guarded().notes != nullptr) return guarded().notes->push_back(launch);
+    launch();
   });
   return offer;
 }
@@ -155,6 +180,42 @@ TEST(DeviceMemory, ARunEndsWhenTheDeviceIsIdleAndATraceWaitsForEachStep) {
   EXPECT_EQ(waits_of([&] { run_traced(plan, times); }), static_cast<int>(times.size()));
 }
 
+TEST(Graphs, RunFromTheSecondRunOnAndGiveTheSameForNewInputs) {
+  guarded().records = true;
+  const SmallModel model;
+  const Extent extent = {2, 5};
+  Instance device = model.instance("bf16", "", guarded_backend());
+  Plan recorded(device, {.extent = extent});
+  Plan plain(device, {.extent = extent, .graphs = Graphs::off});
+  std::vector<std::int32_t> ids = some_ids(extent);
+  for (int run = 0; run < 4; ++run) {
+    std::swap(ids[0], ids[static_cast<std::size_t>(run)]);
+    const auto ranges_of = [&](Plan& plan) {
+      guarded().ranges.clear();
+      plan.set_inputs(ids, {});
+      plan.run();
+      return guarded().ranges.size();
+    };
+    const std::size_t steps = plain.steps().size();
+    EXPECT_EQ(ranges_of(plain), steps) << "every step has its range, in every run";
+    EXPECT_EQ(ranges_of(recorded), run < 2 ? steps : 0U) << "run, recorded, and then queued as a whole";
+    const Tensor right = plain.output_f32("logits");
+    const Tensor found = recorded.output_f32("logits");
+    for (std::int64_t i = 0; i < right.count(); ++i) ASSERT_EQ(right.as<float>()[i], found.as<float>()[i]) << run;
+  }
+  guarded().records = false;
+}
+
+TEST(ColdCaches, WriteTwiceAsMuchAsTheCachesHold) {
+  MachineFacts facts;
+  facts.caches = {{.level = 2, .bytes = 3000, .shared_by_cores = 1, .instances = 2}, {.level = 3, .bytes = 5000}};
+  const std::int64_t before = guarded().bytes();
+  ColdCaches caches(guarded(), facts);
+  EXPECT_EQ(guarded().bytes() - before, 22000);
+  caches.empty();
+  ColdCaches(host_device(), facts).empty();
+}
+
 TEST(DeviceMemory, OfAStateIsSeenByTheHostAsCopies) {
   State state(guarded());
   const Shape shape = {3};
@@ -219,6 +280,39 @@ TEST_F(Gpu, APlanOnItGivesWhatTheReferenceGives) {
     const Tensor first = logits_of(gpu, {2, 9});
     EXPECT_LE(largest_difference(first, right), gpu.precision().row.tolerance) << precision;
     EXPECT_EQ(largest_difference(logits_of(gpu, {2, 9}), first), 0) << precision << ": the same bits in every run";
+  }
+}
+
+TEST_F(Gpu, AGraphGivesWhatItsKernelsGive) {
+  SmallModel model;
+  cuda_backend().describe(model.facts);
+  const Extent extent = {2, 9};
+  for (const char* precision : {"fp32", "bf16", "int8"}) {
+    Instance gpu = model.instance(precision, "", cuda_backend());
+    const Tensor right = logits_of(gpu, extent);
+    Plan plan(gpu, {.extent = extent});
+    for (int run = 0; run < 3; ++run) {
+      plan.set_inputs(std::vector<std::int32_t>(18, run), {});
+      plan.run();
+    }
+    plan.set_inputs(some_ids(extent), {});
+    plan.run();
+    EXPECT_EQ(largest_difference(plan.output_f32("logits"), right), 0) << precision;
+  }
+}
+
+TEST_F(Gpu, TellsWhatAPassTakesItAndTheHost) {
+  SmallModel model;
+  cuda_backend().describe(model.facts);
+  Instance gpu = model.instance("fp32", "", cuda_backend());
+  Plan plan(gpu, {.extent = {2, 9}});
+  plan.set_inputs(some_ids({2, 9}), {});
+  for (int run = 0; run < 3; ++run) {
+    const std::optional<DeviceTime> time = plan.device().time([&] { plan.enqueue(); });
+    ASSERT_TRUE(time.has_value());
+    EXPECT_GT(time->device_s, 0) << run;
+    EXPECT_LT(time->device_s, 0.4) << run << ": the kernel that holds the stream back is no part of it";
+    if (run > 0) EXPECT_TRUE(time->enqueue_s.has_value()) << run;
   }
 }
 

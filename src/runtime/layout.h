@@ -10,11 +10,16 @@
 
 namespace assay {
 
+/// Whether what a device is to do again and again is recorded and queued as a whole (a CUDA graph). The host knows no
+/// such thing.
+enum class Graphs : std::uint8_t { off, on };
+
 struct PlanOptions {
   Extent extent = {};
   bool masked = false;  ///< An attention mask will be given; without one every position is real.
   std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
   State* state = nullptr;                         ///< Where programs with state have it; outlives the plan.
+  Graphs graphs = Graphs::on;
 };
 
 /// Where a value lies while a plan runs.

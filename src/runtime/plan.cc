@@ -151,10 +151,7 @@ void Plan::set_input(const std::string& name, std::span<const std::byte> bytes) 
 }
 
 void Plan::run(Phase phase) {
-  for (const Step& step : steps_) {
-    if (instance_.program().nodes[step.node].phase == phase)
-      step.kernel->run({step.inputs, step.outputs, step.workspace});
-  }
+  enqueue(phase);
   device().wait();
 }
 
@@ -163,8 +160,25 @@ void Plan::run() {
   device().wait();
 }
 
-void Plan::enqueue() {
-  for (const Step& step : steps_) step.kernel->run({step.inputs, step.outputs, step.workspace});
+/// Libraries load their code in the first run, which a recording does not allow.
+void Plan::enqueue(std::optional<Phase> phase) {
+  if (options_.graphs == Graphs::off || device().is_host()) return enqueue_steps(phase);
+  Segment& segment = segments_[phase ? 1 + static_cast<std::size_t>(*phase) : 0];
+  if (segment.has_run && !segment.recording) segment.recording = device().record([&] { enqueue_steps(phase); });
+  segment.has_run = true;
+  if (segment.recording) return segment.recording->enqueue();
+  enqueue_steps(phase);
+}
+
+void Plan::enqueue_steps(std::optional<Phase> phase) const {
+  const bool is_watched = !device().is_host();
+  for (const Step& step : steps_) {
+    const Node& node = instance_.program().nodes[step.node];
+    if (phase && node.phase != *phase) continue;
+    if (is_watched) device().begin_range(node.path.c_str());
+    step.kernel->run({step.inputs, step.outputs, step.workspace});
+    if (is_watched) device().end_range();
+  }
 }
 
 OutputView Plan::output(const std::string& name) const {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,10 +44,10 @@ class Plan {
   void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
   /// Copies the values of another input; bytes as its dtype and shape say. Nothing where this plan never reads it.
   void set_input(const std::string& name, std::span<const std::byte> bytes);
-  /// Runs all steps and waits for the device.
+  /// Runs all steps and waits for the device. From the second run on, a device's steps are a recording (Graphs).
   void run();
-  /// The same without waiting: a device still works when it returns.
-  void enqueue();
+  /// The same without waiting, of all steps or of a phase's: a device still works when it returns.
+  void enqueue(std::optional<Phase> phase = std::nullopt);
   /// Runs the steps of one phase and waits; they follow one another in `steps`.
   void run(Phase phase);
   /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
@@ -77,6 +79,13 @@ class Plan {
   void bind();
   std::byte* address(ValueId value) const;
   const std::byte* fetch(ValueId value, const std::byte* from) const;
+  void enqueue_steps(std::optional<Phase> phase) const;
+
+  /// Steps that are queued together: all, or those of a phase.
+  struct Segment {
+    bool has_run = false;
+    std::unique_ptr<Recording> recording;
+  };
 
   Instance& instance_;
   PlanOptions options_;
@@ -86,6 +95,7 @@ class Plan {
   mutable std::map<ValueId, Tensor> fetched_;  ///< Outputs of a device, on the host.
   std::int64_t arena_bytes_ = 0;
   std::int64_t workspace_bytes_ = 0;
+  std::array<Segment, 4> segments_;  ///< All; forward, backward, optimizer. Recordings end before the arena does.
 };
 
 }  // namespace assay

@@ -28,6 +28,15 @@ class HostDevice final : public Device {
 
 }  // namespace
 
+std::unique_ptr<Recording> Device::record(const std::function<void()>&) const {
+  return nullptr;
+}
+std::optional<DeviceTime> Device::time(const std::function<void()>&) const {
+  return std::nullopt;
+}
+void Device::begin_range(const char*) const {}
+void Device::end_range() const {}
+
 const Device& host_device() {
   static const HostDevice device;
   return device;

@@ -5,6 +5,7 @@
 
 #include "model/architecture.h"
 #include "program/passes.h"
+#include "runtime/layout.h"
 #include "tensor/precision.h"
 #include "training/optimizer.h"
 
@@ -23,6 +24,7 @@ struct TrainingOptions {
   PrecisionChoice precision;
   StepParts parts = StepParts::whole;
   Fusion fusion = Fusion::on;
+  Graphs graphs = Graphs::on;
   Recompute recompute = Recompute::none;
   Gradients gradients = Gradients::written;
   double dropout = 0;

@@ -56,7 +56,8 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
   load_parameters(weights);
   if (options.parts != StepParts::whole) return;
   const auto plan = [&](Instance& segment, const Program& program) {
-    return std::make_unique<Plan>(segment, PlanOptions{.outputs = output_names(program), .state = &state_});
+    return std::make_unique<Plan>(
+        segment, PlanOptions{.outputs = output_names(program), .state = &state_, .graphs = options_.graphs});
   };
   update_ = instance(programs_.update);
   update_plan_ = plan(*update_, programs_.update);
@@ -92,7 +93,8 @@ void Trainer::set_batch(const TrainingBatch& batch) {
   const PlanKey key = {{batch.extent.batch, batch.extent.seq}, masked};
   if (plans_.count(key) == 0) {
     if (plans_.size() >= most_plans) plans_.clear();
-    const PlanOptions options = {.extent = batch.extent, .masked = masked, .outputs = {"loss"}, .state = &state_};
+    const PlanOptions options = {
+        .extent = batch.extent, .masked = masked, .outputs = {"loss"}, .state = &state_, .graphs = options_.graphs};
     plans_[key] = std::make_unique<Plan>(*step_, options);
   }
   plan_ = plans_.at(key).get();

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/cuda/cublaslt_choices.h"
 #include "kernels/cuda/cublaslt_problem.h"
+#include "kernels/cuda/event.h"
 
 namespace assay::cuda {
 namespace {
@@ -94,40 +95,26 @@ std::optional<Scratch> make_scratch(const ProductShape& shape) {
   }
 }
 
-void destroy_event(cudaEvent_t event) {
-  cudaEventDestroy(event);
-}
-using Event = Handle<cudaEvent_t, destroy_event>;
-
-Event make_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreate(&event), "making an event");
-  return Event(event);
-}
-
 /// Milliseconds of some runs, the first one not counted; nothing where the library refuses it.
 template <typename Run>
-std::optional<float> time_of(const Run& run) {
-  const Event begin = make_event();
-  const Event end = make_event();
+std::optional<double> time_of(const Run& run) {
+  const Event begin;
+  const Event end;
   if (run() != CUBLAS_STATUS_SUCCESS) return std::nullopt;
-  check(cudaEventRecord(begin.get(), stream()), "recording an event");
+  begin.record(stream());
   for (int i = 0; i < timed_runs; ++i) check(run(), "multiplying");
-  check(cudaEventRecord(end.get(), stream()), "recording an event");
-  check(cudaEventSynchronize(end.get()), "waiting for an event");
-  float ms = 0;
-  check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "reading events");
-  return ms;
+  end.record(stream());
+  return end.ms_since(begin);
 }
 
 }  // namespace
 
 /// False: the library refuses every one of them.
 bool Product::State::choose_fastest(const Algorithms& found, const ProductMemory& memory) {
-  std::optional<float> best_ms;
+  std::optional<double> best_ms;
   int timed = 0;
   for (const cublasLtMatmulHeuristicResult_t& one : found) {
-    const std::optional<float> ms = time_of([&] { return start(memory, one); });
+    const std::optional<double> ms = time_of([&] { return start(memory, one); });
     if (!ms) continue;
     ++timed;
     if (best_ms && *ms >= *best_ms) continue;

@@ -1,4 +1,4 @@
-#include <cstdio>
+#include <nvtx3/nvToolsExt.h>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -90,6 +90,14 @@ class Gpu final : public Device {
     wait();
   }
   void wait() const override { check(cudaStreamSynchronize(stream_), "waiting for the GPU"); }
+  std::unique_ptr<Recording> record(const std::function<void()>& work) const override {
+    return record_graph(stream_, work);
+  }
+  std::optional<DeviceTime> time(const std::function<void()>& work) const override {
+    return time_held_back(stream_, work);
+  }
+  void begin_range(const char* name) const override { nvtxRangePushA(name); }
+  void end_range() const override { nvtxRangePop(); }
 
  private:
   static double free_bytes() {

@@ -137,6 +137,12 @@ GpuConditions read_gpu_conditions(const Nvml& nvml, const std::string& bus_id) {
   return conditions;
 }
 
+std::function<GpuConditions()> gpu_conditions_reader(const std::string& bus_id) {
+  const std::optional<Nvml> nvml = load_nvml();
+  if (!nvml) return {};
+  return [nvml = *nvml, bus_id] { return read_gpu_conditions(nvml, bus_id); };
+}
+
 bool is_throttled(const GpuConditions& conditions) {
   return !throttle_words(conditions.throttle_reasons).empty();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/gpu_conditions.h"
 #include "measure/meters/power_meter.h"
 
 namespace assay {
@@ -38,18 +39,6 @@ std::optional<Nvml> load_nvml();
 std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, const std::string& bus_id,
                                                            const MeterTime& time);
 
-/// How a GPU ran at one moment.
-struct GpuConditions {
-  std::uint64_t throttle_reasons = 0;  ///< Bits of NVML's clocksEventReasons.
-  std::optional<int> temperature_c;
-  std::optional<int> clock_mhz;  ///< Of the multiprocessors.
-};
 GpuConditions read_gpu_conditions(const Nvml& nvml, const std::string& bus_id);
-
-/// Whether something beyond idleness and the clocks that were asked for held the clocks down: a power cap, heat, a
-/// power brake. Such a sample does not count.
-bool is_throttled(const GpuConditions& conditions);
-/// "power cap, heat (software)"; empty where nothing holds the clocks down.
-std::string throttle_words(std::uint64_t reasons);
 
 }  // namespace assay

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/conditions.h"
+#include "measure/energy.h"
+
+namespace assay {
+
+/// What ended the sampling of a subject.
+enum class StoppedBy : std::uint8_t {
+  width,        ///< Its interval became as narrow as asked.
+  budget,       ///< The time was used up first.
+  rounds,       ///< The number of rounds asked was reached.
+  interrupted,  ///< Ctrl-C.
+  too_slow,     ///< Its first run alone took longer than `most_first_run_s`; it was not sampled.
+};
+const char* name(StoppedBy cause);
+
+/// What was measured of one subject. Times are in ms for one repetition of `run`.
+struct Series {
+  std::string name;
+  std::optional<double> first_ms;   ///< The very first call: page-in, lazy set-up and all.
+  std::vector<double> warm_up_ms;   ///< Until steady; not part of the samples.
+  bool steady = false;              ///< Whether the warm-up ended by its rule and not by its share of the time.
+  int repetitions = 1;              ///< Of `run` in one window.
+  std::vector<double> raw_ms;       ///< One value a round: the window divided by its repetitions.
+  double result_sum = 0;            ///< Sum of what read_result gave.
+  Conditions conditions;            ///< Over its timed windows.
+  std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.
+  std::string energy_fault;         ///< Why the meter is none: it stopped answering, or stood still; empty: it is one.
+  std::vector<double> window_power_w;                  ///< Mean power of each metered window, by the run's meter.
+  std::vector<std::optional<EnergySum>> other_energy;  ///< Of the other meters, in their order.
+  std::vector<std::string> other_energy_faults;        ///< Of each: why it has no sum; empty: nothing went wrong.
+  std::vector<double> device_ms;   ///< One value a round, by the device's own clock; empty where there is none apart.
+  std::vector<double> enqueue_ms;  ///< What queueing the same took the host; a value fewer where the queue was full.
+  int throttled_rounds = 0;        ///< Rounds left out, of all subjects, since a GPU's clocks were held down in one.
+  double timed_s = 0;              ///< All timed windows together.
+  std::int64_t timed_runs = 0;     ///< Runs in them.
+  StoppedBy stopped_by = StoppedBy::interrupted;
+
+  /// Joules for one repetition, gross; absent without a meter or a window.
+  std::optional<double> energy_j() const;
+};
+
+}  // namespace assay
