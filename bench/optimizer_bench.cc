@@ -3,16 +3,22 @@
 //   optimizer_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5
 //
 // Compare with the read bandwidth and the mixed one (bytes read and written of x += y) that stand in the first rows:
-// AdamW reads four numbers for each weight and writes three.
+// AdamW reads four numbers for each weight and writes three. .../list are the parameters of four layers of GPT-2 in one
+// call, .../each the same ones in a call each: what a step costs beside its memory.
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/threads.h"
 #include "hardware/machine.h"
 #include "kernels/kernel.h"
+#include "kernels/one_by_one.h"
+#include "program/update_list.h"
 #include "tensor/tensor.h"
 
 namespace assay {
@@ -24,41 +30,79 @@ Argument vector_of(DType dtype, std::int64_t count) {
   return {.present = true, .constant = false, .dtype = dtype, .shape = {count}, .row_stride = count, .packing = {}};
 }
 
+std::vector<std::int64_t> layers_of_gpt2() {
+  constexpr std::int64_t d = 768;
+  std::vector<std::int64_t> counts;
+  for (int layer = 0; layer < 4; ++layer)
+    counts.insert(counts.end(), {d, d, 3 * d * d, 3 * d, d * d, d, d, d, 4 * d * d, 4 * d, 4 * d * d, d});
+  return counts;
+}
+
+enum class Calls : std::uint8_t { one, each };
+
+struct Setting {
+  const Operation* operation = nullptr;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> counts = {weights};
+  Calls calls = Calls::one;
+};
+
 /// The inputs' memory; outputs take the place of the inputs that they write over.
 struct Problem {
   Call call;
-  std::vector<Tensor> inputs;
-  std::vector<std::size_t> over;  ///< of each output: which input
+  std::vector<Tensor> memory;
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
 };
 
-Problem make_problem(const Operation& operation, DType dtype, int threads) {
+void add_input(Problem& problem, const Argument& argument) {
+  problem.call.inputs.push_back(argument);
+  Tensor& memory = problem.memory.emplace_back(argument.dtype, argument.shape);
+  std::memset(memory.data(), 0, memory.bytes());
+  problem.inputs.push_back(memory.data());
+}
+
+void add_output(Problem& problem, std::size_t over) {
+  problem.call.outputs.push_back(problem.call.in(over));
+  problem.outputs.push_back(problem.memory[over].data());
+}
+
+bool is_update(const Operation& operation) {
+  return &operation == &op::adamw || &operation == &op::sgd;
+}
+
+void add_updates(Problem& problem, const Setting& setting) {
+  const std::size_t operands = setting.operation == &op::adamw ? 4 : 3;
+  for (const std::int64_t count : setting.counts) {
+    for (std::size_t i = 0; i < operands; ++i) add_input(problem, vector_of(setting.dtype, count));
+    for (const std::size_t written : {0, 2, 3}) {
+      if (written < operands) add_output(problem, problem.inputs.size() - operands + written);
+    }
+  }
+  add_input(problem, vector_of(DType::f32, 4));
+  const float hyper[] = {1e-4F, 0.1F, 0.05F, 1.0F};
+  std::memcpy(problem.memory.back().data(), hyper, sizeof(hyper));
+  add_input(problem, vector_of(DType::s32, 2));
+}
+
+Problem make_problem(const Setting& setting, int threads) {
   Problem problem;
   Call& call = problem.call;
-  call.operation = &operation;
+  call.operation = setting.operation;
   call.attributes.epsilon = 1e-8;
   call.attributes.beta1 = 0.9;
   call.attributes.beta2 = 0.95;
   call.attributes.weight_decay = 0.1;
-  call.attributes.rounding = dtype == DType::bf16 ? Rounding::stochastic : Rounding::nearest;
+  call.attributes.rounding = setting.dtype == DType::bf16 ? Rounding::stochastic : Rounding::nearest;
   call.threads = threads;
-  const int tensors = &operation == &op::adamw ? 4 : &operation == &op::sgd ? 3 : &operation == &op::add ? 2 : 1;
-  for (int i = 0; i < tensors; ++i) call.inputs.push_back(vector_of(dtype, weights));
-  if (tensors > 2) {
-    call.inputs.push_back(vector_of(DType::f32, 4));
-    call.inputs.push_back(vector_of(DType::s32, 2));
-  }
-  problem.over = {0};
-  if (tensors > 2) problem.over.push_back(2);
-  if (tensors > 3) problem.over.push_back(3);
-  for (const std::size_t input : problem.over) call.outputs.push_back(call.in(input));
-  if (tensors == 1) call.outputs = {vector_of(DType::f32, 1)};
-  for (const Argument& input : call.inputs) {
-    problem.inputs.emplace_back(input.dtype, input.shape);
-    std::memset(problem.inputs.back().data(), 0, problem.inputs.back().bytes());
-  }
-  if (tensors > 2) {
-    const float hyper[] = {1e-4F, 0.1F, 0.05F, 1.0F};
-    std::memcpy(problem.inputs[static_cast<std::size_t>(tensors)].data(), hyper, sizeof(hyper));
+  if (is_update(*setting.operation)) {
+    add_updates(problem, setting);
+  } else {
+    for (const std::int64_t count : setting.counts) add_input(problem, vector_of(setting.dtype, count));
+    if (setting.operation == &op::add) add_input(problem, vector_of(setting.dtype, weights));
+    add_output(problem, 0);
+    if (setting.operation == &op::l2_norm)
+      call.outputs = {vector_of(DType::f32, static_cast<std::int64_t>(setting.counts.size()))};
   }
   return problem;
 }
@@ -70,21 +114,48 @@ std::int64_t bytes_moved(const Call& call) {
   return bytes;
 }
 
-void run(benchmark::State& state, const Operation* operation, DType dtype, const MachineFacts& facts) {
-  Problem problem = make_problem(*operation, dtype, facts.threads);
-  const Offer offer = prepare(cpu_backend(), problem.call, facts);
-  const auto& prepared = std::get<Prepared>(offer);
+/// A kernel and where it finds its operands.
+struct Ready {
+  Prepared prepared;
   std::vector<const std::byte*> inputs;
-  for (Tensor& input : problem.inputs) inputs.push_back(input.data());
-  float norm = 0;
   std::vector<std::byte*> outputs;
-  for (const std::size_t input : problem.over) outputs.push_back(problem.inputs[input].data());
-  if (operation == &op::l2_norm) outputs = {reinterpret_cast<std::byte*>(&norm)};
-  const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
-  for (auto _ : state) prepared.kernel->run({inputs, outputs, workspace.get()});
-  benchmark::DoNotOptimize(norm);
+};
+
+Ready make_ready(const Call& call, const MachineFacts& facts, std::vector<const std::byte*> inputs,
+                 std::vector<std::byte*> outputs) {
+  Offer offer = prepare(cpu_backend(), call, facts);
+  return {std::move(std::get<Prepared>(offer)), std::move(inputs), std::move(outputs)};
+}
+
+std::vector<Ready> ready_kernels(const Problem& problem, const Setting& setting, const MachineFacts& facts) {
+  std::vector<Ready> ready;
+  if (setting.calls == Calls::one) {
+    ready.push_back(make_ready(problem.call, facts, problem.inputs, problem.outputs));
+    return ready;
+  }
+  const UpdateList list = update_list(*setting.operation, problem.inputs.size());
+  for (std::size_t k = 0; k < list.parameters; ++k) {
+    const auto* in = problem.inputs.data() + list.input(k, 0);
+    const auto* out = problem.outputs.data() + list.output(k, 0);
+    std::vector<const std::byte*> inputs(in, in + list.inputs_each);
+    inputs.insert(inputs.end(), {problem.inputs[list.hyper()], problem.inputs[list.seed()]});
+    ready.push_back(make_ready(listed_call(problem.call, k), facts, inputs, {out, out + list.outputs_each}));
+  }
+  return ready;
+}
+
+void run(benchmark::State& state, const Setting& setting, const MachineFacts& facts) {
+  const Problem problem = make_problem(setting, facts.threads);
+  const std::vector<Ready> ready = ready_kernels(problem, setting, facts);
+  std::size_t workspace_bytes = 0;
+  for (const Ready& one : ready) workspace_bytes = std::max(workspace_bytes, one.prepared.workspace_bytes);
+  const AlignedBytes workspace = allocate_aligned(workspace_bytes);
+  for (auto _ : state) {
+    for (const Ready& one : ready) one.prepared.kernel->run({one.inputs, one.outputs, workspace.get()});
+  }
+  benchmark::DoNotOptimize(problem.memory.front().data());
   state.SetBytesProcessed(state.iterations() * bytes_moved(problem.call));
-  state.SetLabel(prepared.description);
+  state.SetLabel(ready.front().prepared.description);
 }
 
 }  // namespace
@@ -95,10 +166,16 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   const MachineFacts facts = read_machine_facts();
   set_threads(facts.threads);
+  const auto add = [&](const std::string& label, const Setting& setting) {
+    benchmark::RegisterBenchmark(label.c_str(), run, setting, facts)->UseRealTime();
+  };
   for (const Operation* operation : {&op::l2_norm, &op::add, &op::adamw, &op::sgd}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const std::string label = fmt::format("{}/{}", operation->name, name(dtype));
-      benchmark::RegisterBenchmark(label.c_str(), run, operation, dtype, facts)->UseRealTime();
+      add(label, {operation, dtype});
+      if (!is_update(*operation)) continue;
+      add(label + "/list", {operation, dtype, layers_of_gpt2(), Calls::one});
+      add(label + "/each", {operation, dtype, layers_of_gpt2(), Calls::each});
     }
   }
   benchmark::RunSpecifiedBenchmarks();

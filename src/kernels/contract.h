@@ -54,8 +54,11 @@ class CaseRun {
   /// be finite. `device`: where the implementation's tensors lie.
   Outcome compare(const Implementation& implementation, const MachineFacts& facts,
                   const Device& device = host_device());
+  /// What the kernel writes, by output, guards included.
+  std::vector<std::vector<std::byte>> outputs(Prepared prepared, const Device& device = host_device());
 
  private:
+  void make_inputs();
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -269,45 +269,4 @@ std::vector<Case> cross_entropy_cases(const Operation& operation) {
   return cases;
 }
 
-/// Weights, gradients and moments of one shape; hyper and seed at the end.
-std::vector<Case> optimizer_cases(const Operation& operation) {
-  std::vector<Case> cases;
-  const bool adam = &operation == &op::adamw;
-  for (const DType weight : floats) {
-    for (const Shape& shape : {Shape{1}, Shape{37}, Shape{65, 129}, Shape{200, 515}}) {
-      for (const AdamW variant : {AdamW::pytorch, AdamW::cs336}) {
-        for (const Rounding rounding : {Rounding::nearest, Rounding::stochastic}) {
-          if (rounding == Rounding::stochastic && weight != DType::bf16) continue;
-          Attributes a = {.epsilon = 1e-3,
-                          .stream = 2,
-                          .beta1 = 0.9,
-                          .beta2 = 0.95,
-                          .weight_decay = 0.1,
-                          .adamw = variant,
-                          .rounding = rounding};
-          const Filled moment = {dense(weight, shape), Fill::small};
-          std::vector<Filled> inputs = {{dense(weight, shape)}, {dense(weight, shape)}, moment};
-          if (adam) inputs.push_back(moment);
-          inputs.push_back({dense(DType::f32, {4}), Fill::small});
-          inputs.push_back({dense(DType::s32, {2}), Fill::whole});
-          std::vector<Argument> outputs = {dense(weight, shape), dense(weight, shape)};
-          if (adam) outputs.push_back(dense(weight, shape));
-          if (weight == DType::f32 && shape.size() == 1) outputs.push_back(dense(DType::s32, {1}));
-          add(cases, operation, a, inputs, outputs);
-        }
-      }
-    }
-  }
-  return cases;
-}
-
-std::vector<Case> l2_norm_cases(const Operation& operation) {
-  std::vector<Case> cases;
-  for (const DType dtype : floats) {
-    for (const Shape& shape : {Shape{1}, Shape{37}, Shape{65, 129}, Shape{400, 515}})
-      add(cases, operation, {}, {{dense(dtype, shape)}}, {dense(DType::f32, {1})});
-  }
-  return cases;
-}
-
 }  // namespace assay::contract

@@ -262,13 +262,28 @@ struct CaseRun::State {
 CaseRun::CaseRun(const Case& one) : state_(new State{one, {}, {}}) {}
 CaseRun::~CaseRun() = default;
 
+void CaseRun::make_inputs() {
+  for (std::size_t i = state_->inputs.size(); i < state_->one.call.inputs.size(); ++i)
+    state_->inputs.push_back(make_input(state_->one, i));
+}
+
+std::vector<std::vector<std::byte>> CaseRun::outputs(Prepared prepared, const Device& device) {
+  make_inputs();
+  KernelRun run = {.outputs = {}, .prepared = std::move(prepared)};
+  execute(state_->one, state_->inputs, run, device);
+  std::vector<std::vector<std::byte>> bytes;
+  for (const GuardedBuffer& output : run.outputs)
+    bytes.emplace_back(output.memory.data(), output.memory.data() + output.memory.bytes());
+  return bytes;
+}
+
 Outcome CaseRun::compare(const Implementation& implementation, const MachineFacts& facts, const Device& device) {
   const Case& one = state_->one;
   Offer offer = implementation.prepare(one.call, facts);
   if (auto* declined = std::get_if<Declined>(&offer))
     return {.ran = false, .broken = declined->why.empty() ? "declined without a reason" : ""};
   if (!state_->expected) {
-    for (std::size_t i = 0; i < one.call.inputs.size(); ++i) state_->inputs.push_back(make_input(one, i));
+    make_inputs();
     Offer right = reference_of(*one.call.operation).prepare(one.call, facts);
     state_->expected = KernelRun{.outputs = {}, .prepared = std::move(std::get<Prepared>(right))};
     execute(one, state_->inputs, *state_->expected, host_device());

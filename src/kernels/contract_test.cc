@@ -6,7 +6,10 @@
 
 #include "base/error.h"
 #include "hardware/machine.h"
+#include "kernels/contract_cases.h"
 #include "kernels/cuda/on_host.h"
+#include "kernels/one_by_one.h"
+#include "program/update_list.h"
 
 namespace assay::contract {
 namespace {
@@ -101,6 +104,34 @@ TEST_P(Contract, EveryKernelAgreesWithTheReference) {
   }
   for (const auto& [who, tally] : tallies)
     fmt::print("{}, {}: {} ran, {} declined\n", operation.name, who, tally.ran, tally.declined);
+}
+
+void count_lost_updates(Call& call) {
+  const UpdateList list = update_list(*call.operation, call.inputs.size());
+  call.outputs.resize(list.lost());
+  call.outputs.push_back(dense(DType::s32, {static_cast<std::int64_t>(list.parameters)}));
+}
+
+/// Whoever takes a list at once writes the very bits that it writes for each tensor alone: weights, moments, random
+/// numbers of stochastic rounding, counts of lost updates, norms.
+TEST(Lists, GiveTheBitsOfTheirTensorsAlone) {
+  for (const Operation* operation : {&op::l2_norm, &op::adamw, &op::sgd}) {
+    for (const Case& one : cases_of(*operation)) {
+      if (listed(one.call) == 1) continue;
+      Case counted = one;
+      if (operation != &op::l2_norm) count_lost_updates(counted.call);
+      CaseRun run(counted);
+      for (const Candidate& candidate : candidates_of(*operation)) {
+        const auto prepare_it = candidate.implementation->prepare;
+        Offer together = prepare_it(counted.call, candidate.facts);
+        Offer alone = one_by_one(counted.call, candidate.facts, prepare_it);
+        ASSERT_TRUE(std::holds_alternative<Prepared>(together) && std::holds_alternative<Prepared>(alone));
+        EXPECT_EQ(run.outputs(std::move(std::get<Prepared>(together)), *candidate.device),
+                  run.outputs(std::move(std::get<Prepared>(alone)), *candidate.device))
+            << candidate.who << ": " << one.label;
+      }
+    }
+  }
 }
 
 TEST(Gpu, RunsTheContractSuite) {

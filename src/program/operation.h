@@ -80,10 +80,10 @@ extern const Operation mean_pool_gradient;            ///< dy (B,d) [, mask (B,T
 extern const Operation concat_columns;                ///< x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..)
 extern const Operation cross_entropy_gradient;        ///< logits, labels, dloss (1) -> dlogits
 
-// Optimizer: these write over their inputs.
-extern const Operation l2_norm;  ///< x -> f32 (1): sqrt of the sum of squares
-extern const Operation adamw;    ///< w, g, m, v, hyper f32 (4), seed s32 (2) -> w, m, v [, lost s32 (1)]
-extern const Operation sgd;      ///< w, g, momentum, hyper f32 (4), seed s32 (2) -> w, momentum [, lost s32 (1)]
+// Optimizer: over all parameters at once (program/update_list.h); these write over their inputs.
+extern const Operation l2_norm;  ///< x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares
+extern const Operation adamw;    ///< w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost]
+extern const Operation sgd;  ///< w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost]
 }  // namespace op
 
 /// Every operation there is.

@@ -100,10 +100,10 @@ struct Attributes {
   std::int64_t rows = 0;           ///< embedding_gradient, add_rows_gradient: rows of the table
   std::int64_t padding_id = -1;    ///< embedding and its gradient: the id that gives its row none; -1: every id does
   double rate = 0;                 ///< dropout: the share that becomes zero
-  std::int64_t stream = 0;         ///< dropout, optimizers: tells their random numbers from others' of the same seed
-  double beta1 = 0;                ///< adamw; sgd: momentum
-  double beta2 = 0;                ///< adamw
-  double weight_decay = 0;         ///< adamw (decoupled), sgd (added to the gradient)
+  std::int64_t stream = 0;  ///< dropout, optimizers (the first parameter's): tells random numbers of one seed apart
+  double beta1 = 0;         ///< adamw; sgd: momentum
+  double beta2 = 0;         ///< adamw
+  double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
 };

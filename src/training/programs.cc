@@ -34,16 +34,17 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
 Program norm_program(const Program& step) {
   Builder b;
   b.in_phase(Phase::optimizer);
+  b.at("optimizer", Role::optimizer);
+  std::vector<ValueId> gradients;
   for (const Value& value : step.values) {
     if (value.source != Source::state || is_parameter(value)) continue;
-    const std::string parameter = value.name.substr(gradient_prefix.size());
-    b.at("optimizer." + parameter, Role::optimizer);
-    b.output("norm." + parameter, b.add(op::l2_norm, {b.state(value.name, value.dtype, value.shape)}));
+    gradients.push_back(b.state(value.name, value.dtype, value.shape));
   }
+  b.output("norms", b.add(op::l2_norm, gradients));
   return b.take();
 }
 
-Attributes optimizer_attributes(const OptimizerOptions& options, std::int64_t stream) {
+Attributes optimizer_attributes(const OptimizerOptions& options) {
   Attributes attributes;
   attributes.beta1 = options.beta1;
   attributes.beta2 = options.beta2;
@@ -51,38 +52,44 @@ Attributes optimizer_attributes(const OptimizerOptions& options, std::int64_t st
   attributes.weight_decay = options.weight_decay;
   attributes.adamw = options.variant;
   attributes.rounding = options.rounding;
-  attributes.stream = stream;
   return attributes;
 }
 
-/// Moments have the parameter's dtype, as PyTorch's have.
+/// Moments have the parameter's dtype, as PyTorch's have. Parameter k draws its random numbers from stream k.
 Program update_program(const Program& step, const TrainingOptions& options) {
   const bool adam = options.optimizer.kind == OptimizerKind::adamw;
   const bool momentum = adam || options.optimizer.beta1 > 0;
   Builder b;
   const ValueId hyper = b.input("hyper", DType::f32, {dim(4)});
   const ValueId seed = b.input("seed", DType::s32, {dim(2)});
-  std::int64_t stream = 0;
+  Node update{adam ? &op::adamw : &op::sgd,
+              {},
+              {},
+              optimizer_attributes(options.optimizer),
+              "optimizer",
+              Role::optimizer,
+              Phase::optimizer};
+  std::int64_t parameters = 0;
   for (const Value& value : step.values) {
     if (!is_parameter(value)) continue;
+    ++parameters;
     const auto state = [&](const std::string& prefix) {
       return b.state(prefix + value.name, value.dtype, value.shape);
     };
     const ValueId w = state("");
-    std::vector<ValueId> inputs = {w, state("grad."), momentum ? state("optimizer.m.") : no_value};
-    std::vector<ValueId> outputs = {w, inputs.back()};
-    if (adam) {
-      inputs.push_back(state("optimizer.v."));
-      outputs.push_back(inputs.back());
-    }
-    inputs.insert(inputs.end(), {hyper, seed});
-    if (options.count_lost_updates) {
-      outputs.push_back(b.value("lost." + value.name, DType::s32, {dim(1)}));
-      b.output("lost." + value.name, outputs.back());
-    }
-    b.add_update({adam ? &op::adamw : &op::sgd, inputs, outputs, optimizer_attributes(options.optimizer, stream++),
-                  "optimizer." + value.name, Role::optimizer, Phase::optimizer});
+    const ValueId m = momentum ? state("optimizer.m.") : no_value;
+    update.inputs.insert(update.inputs.end(), {w, state("grad."), m});
+    update.outputs.insert(update.outputs.end(), {w, m});
+    if (!adam) continue;
+    update.inputs.push_back(state("optimizer.v."));
+    update.outputs.push_back(update.inputs.back());
   }
+  update.inputs.insert(update.inputs.end(), {hyper, seed});
+  if (options.count_lost_updates) {
+    update.outputs.push_back(b.value("lost", DType::s32, {dim(parameters)}));
+    b.output("lost", update.outputs.back());
+  }
+  b.add_update(std::move(update));
   return b.take();
 }
 

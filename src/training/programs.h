@@ -38,10 +38,11 @@ struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.
   Program step;
-  /// Outputs norm.<parameter>, f32 (1): the norm of its gradient. Empty where no norms are taken.
+  /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values. Empty where no norms
+  /// are taken.
   Program norms;
   /// Inputs hyper f32 (4) and seed s32 (2) as op::adamw has them; writes the parameters and their moments. With
-  /// count_lost_updates outputs lost.<parameter>, s32 (1).
+  /// count_lost_updates outputs lost, s32 (parameters), in the order of step.values.
   Program update;
 };
 

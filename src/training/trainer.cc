@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -130,9 +131,10 @@ void Trainer::clear_gradients() {
 std::optional<double> Trainer::gradient_norm() {
   if (norm_plan_ == nullptr) return std::nullopt;
   norm_plan_->run();
+  const Tensor norms = norm_plan_->output_f32("norms");
   double squares = 0;
-  for (const std::string& name : norm_plan_->options().outputs) {
-    const double norm = *norm_plan_->output_f32(name).as<float>() / loss_scale_.scale();
+  for (std::int64_t i = 0; i < norms.count(); ++i) {
+    const double norm = norms.as<float>()[i] / loss_scale_.scale();
     squares += norm * norm;
   }
   return std::sqrt(squares);
@@ -155,8 +157,10 @@ UpdateResult Trainer::update(std::int64_t step) {
                          static_cast<float>(clip / result.loss_scale)};
   update_plan_->set_input("hyper", std::as_bytes(std::span(hyper)));
   update_plan_->run();
-  for (const std::string& name : update_plan_->options().outputs)
-    result.lost += *reinterpret_cast<const std::int32_t*>(update_plan_->output(name).tensor.data);
+  if (!options_.count_lost_updates) return result;
+  const TensorView lost = update_plan_->output("lost").tensor;
+  const auto* counts = reinterpret_cast<const std::int32_t*>(lost.data);
+  result.lost = std::accumulate(counts, counts + element_count(lost.shape), std::int64_t{0});
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/kernel.h"
+#include "kernels/one_by_one.h"
 #include "kernels/reference/loops.h"
 
 namespace assay {
@@ -9,6 +10,9 @@ namespace {
 /// The last of every list: slow, and takes everything.
 template <void (*loops)(const Call&, const Memory&)>
 constexpr Implementation reference_loops = {"reference loops", reference::prepare<loops>};
+/// The same for operations over a list of tensors.
+template <void (*loops)(const Call&, const Memory&)>
+constexpr Implementation reference_list = {"reference loops", each_listed<reference::prepare<loops>>};
 
 constexpr Implementation embedding[] = {{"vectors", embedding_vectors}, reference_loops<reference::embedding>};
 constexpr Implementation add_rows[] = {{"vectors", add_rows_vectors}, reference_loops<reference::add_rows>};
@@ -124,9 +128,9 @@ constexpr Implementation concat_columns[] = {{"vectors", concat_columns_vectors}
                                              reference_loops<reference::concat_columns>};
 constexpr Implementation cross_entropy_gradient[] = {{"vectors", cross_entropy_gradient_vectors},
                                                      reference_loops<reference::cross_entropy_gradient>};
-constexpr Implementation l2_norm[] = {{"vectors", l2_norm_vectors}, reference_loops<reference::l2_norm>};
-constexpr Implementation adamw[] = {{"vectors", adamw_vectors}, reference_loops<reference::adamw>};
-constexpr Implementation sgd[] = {{"vectors", sgd_vectors}, reference_loops<reference::sgd>};
+constexpr Implementation l2_norm[] = {{"vectors", each_listed<l2_norm_vectors>}, reference_list<reference::l2_norm>};
+constexpr Implementation adamw[] = {{"vectors", each_listed<adamw_vectors>}, reference_list<reference::adamw>};
+constexpr Implementation sgd[] = {{"vectors", each_listed<sgd_vectors>}, reference_list<reference::sgd>};
 
 constexpr OperationKernels table[] = {
     {&op::embedding, embedding},

@@ -137,6 +137,12 @@ ON_DEVICE inline bool is_16bit(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
 
+/// Whether eight elements from `first` on are whole 16-byte words.
+ON_DEVICE inline bool has_words(DType dtype, const std::byte* data, std::int64_t first) {
+  if (is_32bit_float(dtype)) return is_word_aligned(data + first * 4);
+  return is_16bit(dtype) && is_word_aligned(data + first * 2);
+}
+
 /// An input as rows and columns. Absent ones have no data.
 struct In {
   const std::byte* data = nullptr;
@@ -151,23 +157,28 @@ struct In {
 
   /// Columns first .. first + 7 of a row of `width`; zeros behind its end.
   ON_DEVICE Pack pack(std::int64_t row, std::int64_t first, std::int64_t width) const {
-    Pack result;
     const std::int64_t from = row * stride + first;
-    const bool full = first + pack_width <= width;
-    if (full && is_32bit_float(dtype) && is_word_aligned(data + from * 4)) {
+    if (first + pack_width <= width && has_words(dtype, data, from)) return words(from);
+    Pack result;
+    for (int i = 0; i < pack_width; ++i) result.value[i] = first + i < width ? load(dtype, data, from + i) : 0;
+    return result;
+  }
+
+  /// Elements from .. from + 7, which has_words says can be read so.
+  ON_DEVICE Pack words(std::int64_t from) const {
+    Pack result;
+    if (is_32bit_float(dtype)) {
       const Word* words = reinterpret_cast<const Word*>(data + from * 4);
       for (int word = 0; word < 2; ++word) {
         const Word bits = words[word];
         for (int i = 0; i < 4; ++i) result.value[word * 4 + i] = std::bit_cast<float>(bits.part[i]);
       }
-    } else if (full && is_16bit(dtype) && is_word_aligned(data + from * 2)) {
-      const Word bits = *reinterpret_cast<const Word*>(data + from * 2);
-      for (int i = 0; i < pack_width; ++i) {
-        const auto half = static_cast<std::uint16_t>(bits.part[i / 2] >> (i % 2 * 16));
-        result.value[i] = dtype == DType::f16 ? from_f16(half) : from_bf16(half);
-      }
-    } else {
-      for (int i = 0; i < pack_width; ++i) result.value[i] = first + i < width ? load(dtype, data, from + i) : 0;
+      return result;
+    }
+    const Word bits = *reinterpret_cast<const Word*>(data + from * 2);
+    for (int i = 0; i < pack_width; ++i) {
+      const auto half = static_cast<std::uint16_t>(bits.part[i / 2] >> (i % 2 * 16));
+      result.value[i] = dtype == DType::f16 ? from_f16(half) : from_bf16(half);
     }
     return result;
   }
@@ -187,21 +198,27 @@ struct Out {
   ON_DEVICE void set_pack(std::int64_t row, std::int64_t first, std::int64_t width, const Pack& pack) const {
     if (data == nullptr) return;
     const std::int64_t to = row * stride + first;
-    const bool full = first + pack_width <= width;
-    if (full && is_32bit_float(dtype) && is_word_aligned(data + to * 4)) {
+    if (first + pack_width <= width && has_words(dtype, data, to)) {
+      set_words(to, pack);
+    } else {
+      for (int i = 0; i < pack_width && first + i < width; ++i) store(dtype, data, to + i, pack.value[i]);
+    }
+  }
+
+  /// Elements to .. to + 7, which has_words says can be written so.
+  ON_DEVICE void set_words(std::int64_t to, const Pack& pack) const {
+    if (is_32bit_float(dtype)) {
       Word* words = reinterpret_cast<Word*>(data + to * 4);
       for (int word = 0; word < 2; ++word) {
         Word bits;
         for (int i = 0; i < 4; ++i) bits.part[i] = std::bit_cast<std::uint32_t>(pack.value[word * 4 + i]);
         words[word] = bits;
       }
-    } else if (full && is_16bit(dtype) && is_word_aligned(data + to * 2)) {
-      Word bits;
-      for (int i = 0; i < 4; ++i) bits.part[i] = half(pack.value[2 * i]) | half(pack.value[2 * i + 1]) << 16;
-      *reinterpret_cast<Word*>(data + to * 2) = bits;
-    } else {
-      for (int i = 0; i < pack_width && first + i < width; ++i) store(dtype, data, to + i, pack.value[i]);
+      return;
     }
+    Word bits;
+    for (int i = 0; i < 4; ++i) bits.part[i] = half(pack.value[2 * i]) | half(pack.value[2 * i + 1]) << 16;
+    *reinterpret_cast<Word*>(data + to * 2) = bits;
   }
 
  private:

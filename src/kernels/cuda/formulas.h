@@ -78,6 +78,19 @@ ON_DEVICE inline std::uint32_t random_word(const std::int32_t* seed, std::int64_
   return words.word[index % 4];
 }
 
+/// Those of eight neighbours: the same words, each block of four made once. `first`: a multiple of four.
+struct RandomPack {
+  RandomWords half[2];
+  ON_DEVICE std::uint32_t operator[](int i) const { return half[i / 4].word[i % 4]; }
+};
+ON_DEVICE inline RandomPack random_pack(const std::int32_t* seed, std::int64_t stream, std::int64_t first) {
+  const auto key0 = static_cast<std::uint32_t>(seed[0]);
+  const auto key1 = static_cast<std::uint32_t>(seed[1]);
+  const auto block = static_cast<std::uint64_t>(first) / 4;
+  return {{philox_words(key0, key1, static_cast<std::uint64_t>(stream), block),
+           philox_words(key0, key1, static_cast<std::uint64_t>(stream), block + 1)}};
+}
+
 /// Uniform in (0, 1), as base/random.h's.
 ON_DEVICE inline float uniform_of(std::uint32_t bits) {
   return (static_cast<float>(bits >> 9) + 0.5F) * 0x1p-23F;

@@ -18,9 +18,12 @@
 
 #include "kernels/cuda/gpu.h"
 #define ON_DEVICE __host__ __device__
+/// Before a loop over packs: what is indexed by a loop's variable lies in registers only where the loop is written out.
+#define UNROLLED _Pragma("unroll")
 #define ASSAY_CUDA_NAMESPACE cuda
 #else
 #define ON_DEVICE
+#define UNROLLED
 #ifdef ASSAY_ON_GPU
 #define ASSAY_CUDA_NAMESPACE cuda
 #else

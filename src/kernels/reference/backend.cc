@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/kernel.h"
+#include "kernels/one_by_one.h"
 #include "kernels/reference/loops.h"
 
 namespace assay {
@@ -69,6 +70,9 @@ namespace {
 
 template <void (*loops)(const Call&, const Memory&)>
 constexpr Implementation only[] = {{"reference loops", prepare<loops>}};
+/// Of operations over a list of tensors.
+template <void (*loops)(const Call&, const Memory&)>
+constexpr Implementation list[] = {{"reference loops", each_listed<prepare<loops>>}};
 
 constexpr OperationKernels table[] = {
     {&op::embedding, only<embedding>},
@@ -113,9 +117,9 @@ constexpr OperationKernels table[] = {
     {&op::mean_pool_gradient, only<mean_pool_gradient>},
     {&op::concat_columns, only<concat_columns>},
     {&op::cross_entropy_gradient, only<cross_entropy_gradient>},
-    {&op::l2_norm, only<l2_norm>},
-    {&op::adamw, only<adamw>},
-    {&op::sgd, only<sgd>},
+    {&op::l2_norm, list<l2_norm>},
+    {&op::adamw, list<adamw>},
+    {&op::sgd, list<sgd>},
 };
 
 }  // namespace

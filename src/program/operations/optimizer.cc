@@ -1,43 +1,70 @@
+#include "base/error.h"
 #include "program/operation.h"
+#include "program/update_list.h"
 
 namespace assay {
 namespace {
 
-std::vector<SymbolicShape> one_number(const Program&, const Node&) {
-  return {{dim(1)}};
+std::vector<SymbolicShape> norm_of_each(const Program&, const Node& node) {
+  return {{dim(static_cast<std::int64_t>(node.inputs.size()))}};
 }
 
-/// Weight, moments, and how many updates were lost.
-std::vector<SymbolicShape> adamw_shapes(const Program& program, const Node& node) {
-  const SymbolicShape& w = input(program, node, 0).shape;
-  return {w, w, w, {dim(1)}};
+/// The parameter's shape for everything that is written of it; then how many of its updates were lost.
+std::vector<SymbolicShape> update_shapes(const Program& program, const Node& node) {
+  const UpdateList list = update_list(*node.operation, node.inputs.size());
+  std::vector<SymbolicShape> shapes;
+  for (std::size_t k = 0; k < list.parameters; ++k)
+    shapes.insert(shapes.end(), list.outputs_each, input(program, node, list.input(k, 0)).shape);
+  shapes.push_back({dim(static_cast<std::int64_t>(list.parameters))});
+  return shapes;
 }
 
-std::vector<SymbolicShape> sgd_shapes(const Program& program, const Node& node) {
-  const SymbolicShape& w = input(program, node, 0).shape;
-  return {w, w, {dim(1)}};
+/// A multiplication and an addition for each element.
+double norm_flops(const Program& program, const Node& node, Extent extent) {
+  double elements = 0;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) elements += input_count(program, node, i, extent);
+  return 2 * elements;
+}
+
+/// `count` operations for each element of each weight.
+template <int count>
+double update_flops(const Program& program, const Node& node, Extent extent) {
+  const UpdateList list = update_list(*node.operation, node.inputs.size());
+  double elements = 0;
+  for (std::size_t k = 0; k < list.parameters; ++k) elements += input_count(program, node, list.input(k, 0), extent);
+  return count * elements;
 }
 
 }  // namespace
 
-// y = sqrt(sum of x^2); infinite or NaN where an element is
+UpdateList update_list(const Operation& operation, std::size_t inputs) {
+  constexpr std::size_t shared = 2;
+  const bool adam = &operation == &op::adamw;
+  const std::size_t inputs_each = adam ? 4 : 3;
+  const std::size_t outputs_each = adam ? 3 : 2;
+  ASSAY_ASSERT(adam || &operation == &op::sgd);
+  ASSAY_ASSERT(inputs > shared && (inputs - shared) % inputs_each == 0);
+  return {(inputs - shared) / inputs_each, inputs_each, outputs_each};
+}
+
+// y[k] = sqrt(sum of x_k^2); infinite or NaN where an element is
 const Operation op::l2_norm = {
     .name = "l2_norm",
     .autocast = Autocast::full_precision,
-    .shapes = one_number,
-    .flops = per_element<2>,
+    .shapes = norm_of_each,
+    .flops = norm_flops,
     .bytes = read_once_write_once,
 };
 
 // g' = hyper[3] g, m = beta1 m + (1 - beta1) g', v = beta2 v + (1 - beta2) g'^2, then w by attributes.adamw.
 // hyper: f32 (4): learning rate, 1 - beta1^t, 1 - beta2^t, gradient coefficient (clipping and loss scale).
-// w, g, m, v: one shape, any float dtypes, f32 inside; w, m and v are written over. lost: the number of elements whose
-// update was not zero and left the stored w as it was.
+// w, g, m, v: one shape, any float dtypes, f32 inside; w, m and v are written over. lost: s32 (parameters), the number
+// of elements whose update was not zero and left the stored w as it was.
 const Operation op::adamw = {
     .name = "adamw",
     .autocast = Autocast::full_precision,
-    .shapes = adamw_shapes,
-    .flops = per_element<14>,
+    .shapes = update_shapes,
+    .flops = update_flops<14>,
     .bytes = read_once_write_once,
 };
 
@@ -45,8 +72,8 @@ const Operation op::adamw = {
 const Operation op::sgd = {
     .name = "sgd",
     .autocast = Autocast::full_precision,
-    .shapes = sgd_shapes,
-    .flops = per_element<6>,
+    .shapes = update_shapes,
+    .flops = update_flops<6>,
     .bytes = read_once_write_once,
 };
 
