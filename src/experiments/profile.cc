@@ -210,6 +210,7 @@ Profile summarise_workload(const Workload& w) {
   profile.untraced_ms = medians(w.untraced);
   profile.tracing = paired_ratio(traced_totals, untraced_totals, 1);
   profile.typical_run = typical(w.traced);
+  profile.gpu = gpu_kernels(w.plans);
   return profile;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "experiments/gpu_kernels.h"
 #include "experiments/training_step.h"
 #include "measure/statistics.h"
 #include "runtime/trace.h"
@@ -81,6 +82,7 @@ struct Profile {
   PhaseTimes traced_ms{};             ///< Medians of whole phases with one around each step.
   std::optional<Ratio> tracing;       ///< Traced over untraced run, round by round.
   std::vector<StepTime> typical_run;  ///< Of the traced round whose total is the median.
+  std::optional<GpuKernels> gpu;      ///< Of plans on a GPU; recorded after all rounds.
 
   double steps_ms() const;  ///< Sum of the steps' medians.
   double total_untraced_ms() const;
@@ -155,6 +157,11 @@ std::string profile_text(const ProfileStudy& study);
 /// The study's questions, an answer each.
 std::vector<std::string> profile_paragraphs(const ProfileStudy& study);
 OrderedJson profile_json(const ProfileStudy& study);
+/// The GPU's kernels by operation and by name, beside the times by the host's clock; one line where there are none, and
+/// nothing for a run on the host.
+std::string gpu_text(const Profile& profile);
+OrderedJson gpu_json(const GpuKernels& kernels);
+OrderedJson gpu_kernel_json(const GpuKernel& kernel);
 /// Chrome trace events (ph X; ts and dur in us; cat is the phase) of the typical run; opens in Perfetto.
 OrderedJson trace_json(const ProfileStudy& study);
 /// Time by frames, self-contained.

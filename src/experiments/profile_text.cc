@@ -128,6 +128,12 @@ OrderedJson step_json(const ProfiledStep& step) {
       {"phase", name(step.phase)}, {"flops", step.flops},         {"bytes", step.bytes},   {"ms", step.ms}};
 }
 
+void add_gpu_kernels(const GpuKernels& kernels, std::size_t step, OrderedJson& json) {
+  json["gpu_ms"] = kernels.step_ms(step);
+  json["gpu_kernels"] = OrderedJson::array();
+  for (const GpuKernel& kernel : kernels.steps[step]) json["gpu_kernels"].push_back(gpu_kernel_json(kernel));
+}
+
 OrderedJson phases_json(const PhaseTimes& times) {
   OrderedJson json;
   for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer})
@@ -153,8 +159,13 @@ OrderedJson one_json(const Profile& profile, const MachineFacts& facts) {
     for (const ProfileRow& row : rows_by(profile.steps, table.name, facts)) rows.push_back(row_json(row));
     json[table.json] = rows;
   }
+  if (profile.gpu) json["gpu"] = gpu_json(*profile.gpu);
   json["steps"] = OrderedJson::array();
-  for (const ProfiledStep& step : profile.steps) json["steps"].push_back(step_json(step));
+  for (std::size_t i = 0; i < profile.steps.size(); ++i) {
+    OrderedJson step = step_json(profile.steps[i]);
+    if (profile.gpu && profile.gpu->present()) add_gpu_kernels(*profile.gpu, i, step);
+    json["steps"].push_back(step);
+  }
   return json;
 }
 
@@ -184,6 +195,7 @@ std::string profile_text(const ProfileStudy& study) {
   text += counts_text(profile.counts) + phases_text(profile);
   for (const Table& table : profile_tables)
     text += table_text(table.title, rows_by(profile.steps, table.name, study.facts), profile.steps_ms());
+  text += gpu_text(profile);
   text += "\n" + peaks_text(study.facts);
   if (study.against) text += amdahl_text(study);
   return text;

@@ -16,9 +16,29 @@ struct Open {
   std::size_t place = 0;  ///< Of its event, which stands before those inside it, as viewers want it.
 };
 
-OrderedJson event(const std::string& name, const char* category, double begin_us, double end_us) {
+constexpr int host_track = 1;
+constexpr int gpu_track = 2;
+
+OrderedJson event(const std::string& name, const char* category, double begin_us, double end_us,
+                  int track = host_track) {
   return {{"name", name}, {"cat", category}, {"ph", "X"}, {"ts", begin_us}, {"dur", end_us - begin_us},
-          {"pid", 1},     {"tid", 1}};
+          {"pid", track}, {"tid", 1}};
+}
+
+OrderedJson track_name(int track, const std::string& title) {
+  return {{"name", "process_name"}, {"ph", "M"}, {"pid", track}, {"args", {{"name", title}}}};
+}
+
+/// A run of its own, which begins where the host's does: the two are not the same moments.
+void add_gpu_track(const Profile& profile, OrderedJson& events) {
+  if (!profile.gpu || !profile.gpu->present()) return;
+  for (const KernelSpan& span : profile.gpu->last.spans) {
+    const ProfiledStep& step = profile.steps[span.step];
+    OrderedJson kernel = event(span.name, name(step.phase), span.begin_us, span.end_us, gpu_track);
+    kernel["args"] = {{"path", step.path}, {"operation", step.operation}};
+    events.push_back(std::move(kernel));
+  }
+  events.push_back(track_name(gpu_track, "kernels on the GPU, by CUPTI, in another run"));
 }
 
 /// Ranges around steps that follow one another in the same frames, and the steps themselves.
@@ -128,7 +148,8 @@ OrderedJson trace_json(const ProfileStudy& study) {
   OrderedJson events = writer.take();
   const std::string title = fmt::format("{} {} {}, {} x {}", study.model, profile.precision, name(profile.mode),
                                         study.extent.batch, study.extent.seq);
-  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", title}}}});
+  events.push_back(track_name(host_track, title));
+  add_gpu_track(profile, events);
   return {{"displayTimeUnit", "ms"}, {"traceEvents", events}};
 }
 

@@ -1,36 +1,22 @@
 #include "kernels/cuda/cublaslt_library.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <vector>
-
 #include "base/error.h"
+#include "kernels/cuda/libraries.h"
 
 namespace assay::cuda {
 namespace {
 
 constexpr const char* library_name = "libcublasLt.so.13";
 
-std::vector<std::string> places() {
-  std::vector<std::string> folders;
-  if (const char* asked = std::getenv("ASSAY_CUDA_LIBRARIES")) folders.push_back(std::string(asked) + "/");
-  for (const char* folder : {"", "/usr/local/cuda/lib64/", ASSAY_CUDA_LIBRARY_FOLDER "/"}) folders.push_back(folder);
-  return folders;
-}
-
 void* open_library() {
-  for (const std::string& folder : places()) {
-    if (void* library = dlopen((folder + library_name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  }
+  if (void* library = open_toolkit_library(library_name)) return library;
   fail_lacking("cuda: {} was not found; set ASSAY_CUDA_LIBRARIES to its folder, or run with --device cpu",
                library_name);
 }
 
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) fail_lacking("cuda: {} has no {}", library_name, name);
+  if (!find_function(library, name, function)) fail_lacking("cuda: {} has no {}", library_name, name);
 }
 
 CublasLt load() {

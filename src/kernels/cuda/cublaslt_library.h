@@ -27,8 +27,7 @@ struct CublasLt {
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Throws Error(lacking) where the library is nowhere or does not start. ASSAY_CUDA_LIBRARIES names a folder to look
-/// into first; then the loader's own path, the toolkit's folders, and .deps/cuda of the source tree.
+/// Throws Error(lacking) where the library is nowhere (libraries.h) or does not start.
 const CublasLt& cublaslt();
 /// Throws a defect that names the call.
 void check(cublasStatus_t status, const char* what);

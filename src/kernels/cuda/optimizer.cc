@@ -89,10 +89,16 @@ struct Update {
     const std::int64_t first = (item - table.first_item[k]) * pack_width;
     const bool in_words = aligned && first + pack_width <= table.count[k];
     Pack before[Rule::inputs] = {};
-    UNROLLED
-    for (int i = 0; i < Rule::inputs; ++i) {
-      const In in{table.in[k][i], 0, dtype};
-      if (in.present()) before[i] = in_words ? in.words(first) : in.pack(0, first, table.count[k]);
+    if (in_words) {
+      UNROLLED
+      for (int i = 0; i < Rule::inputs; ++i) {
+        if (i < Rule::always || input(k, i).present()) before[i] = input(k, i).words(first);
+      }
+    } else {
+      UNROLLED
+      for (int i = 0; i < Rule::inputs; ++i) {
+        if (input(k, i).present()) before[i] = input(k, i).pack(0, first, table.count[k]);
+      }
     }
     Pack after[Rule::outputs];
     double weight[pack_width];
@@ -107,6 +113,8 @@ struct Update {
     }
     if (step.lost != nullptr) count_lost(k, first, before[0], weight);
   }
+
+  ON_DEVICE In input(int k, int i) const { return {table.in[k][i], 0, dtype}; }
 
   /// To f32, from which storing rounds to nearest; stochastically to bf16, which storing leaves as it is.
   ON_DEVICE void round(const double* weight, std::int64_t stream, std::int64_t first, Pack& result) const {
@@ -136,6 +144,7 @@ struct Update {
 struct AdamRule {
   static constexpr int inputs = 4;
   static constexpr int outputs = 3;
+  static constexpr int always = 4;  ///< Inputs that are never absent.
   float beta1, beta2, epsilon;
   double decay;
   AdamW kind;
@@ -160,6 +169,7 @@ struct AdamRule {
 struct SgdRule {
   static constexpr int inputs = 3;
   static constexpr int outputs = 2;
+  static constexpr int always = 2;
   float beta1, decay;
 
   ON_DEVICE double operator()(const float* hyper, const Pack* before, int i, Pack* after) const {
