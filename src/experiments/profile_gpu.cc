@@ -75,8 +75,8 @@ std::string gpu_text(const Profile& profile) {
       "by CUPTI, medians of {} runs of their own: GPU ms is the device's time in kernels alone, clock ms the host's "
       "around\nlaunch and wait.\n",
       kernels.runs);
-  if (kernels.last.unmarked > 0) text += fmt::format("{} kernels belong to no operation.\n", kernels.last.unmarked);
-  if (kernels.last.dropped > 0) text += fmt::format("CUPTI dropped {} records.\n", kernels.last.dropped);
+  if (kernels.last.unmarked > 0) text += fmt::format("Kernels of no operation: {}.\n", kernels.last.unmarked);
+  if (kernels.last.dropped > 0) text += fmt::format("Records that CUPTI dropped: {}.\n", kernels.last.dropped);
   return text;
 }
 

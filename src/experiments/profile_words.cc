@@ -59,8 +59,8 @@ std::string besides_matmul(const ProfileStudy& study) {
   std::string text = "Besides matrix products, time goes to";
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i)
-    text += fmt::format("{} {} ({:.1f} %, {} calls)", i == 0 ? "" : ",", rows[i].name, percent(rows[i].ms, total),
-                        rows[i].calls);
+    text += fmt::format("{} {} ({:.1f} %, {} call{})", i == 0 ? "" : ",", rows[i].name, percent(rows[i].ms, total),
+                        rows[i].calls, rows[i].calls == 1 ? "" : "s");
   const double all = sum_ms(rest, [](const ProfiledStep&) { return true; });
   return text + fmt::format("; all of it is {:.1f} %.", percent(all, total));
 }
