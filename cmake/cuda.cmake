@@ -4,9 +4,9 @@ file(GLOB cuda_kernels CONFIGURE_DEPENDS "${cuda_folder}/*.cc")
 list(FILTER cuda_kernels EXCLUDE REGEX "/(absent|[a-z_]*on_host|[a-z_]*_test)\\.cc$")
 set(cuda_libraries ${cuda_kernels})  # the host's side of a GPU: no code that runs on it
 list(FILTER cuda_libraries INCLUDE REGEX
-  "/(backend|device|device_work|libraries|cupti|heads_product|product[a-z_]*|cublaslt[a-z_]*)\\.cc$")
-set(cuda_products ${cuda_libraries})  # of it, what runs on the host too, where loops stand in for cuBLASLt
-list(FILTER cuda_products INCLUDE REGEX "/(heads_product|product[a-z_]*)\\.cc$")
+  "/(backend|device|device_work|libraries|cupti|heads_product|product[a-z_]*|fused[a-z_]*|cublaslt[a-z_]*|cudnn[a-z_]*)\\.cc$")
+set(cuda_products ${cuda_libraries})  # of it, what runs on the host too, where loops stand in for cuBLASLt and cuDNN
+list(FILTER cuda_products INCLUDE REGEX "/(libraries|heads_product|product[a-z_]*|fused[a-z_]*)\\.cc$")
 list(REMOVE_ITEM cuda_kernels ${cuda_libraries} "${cuda_folder}/device_code.cc")
 
 # The toolkit: what tools/setup/cuda.sh put into .deps/, else the machine's own.
@@ -24,6 +24,15 @@ if(ASSAY_CUDA)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")  # CMake 3.25 does not know that nvcc 13 has it
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   find_package(CUDAToolkit 13 REQUIRED)
+  # cuDNN's headers, from its package or the toolkit's folder. Without them attention stores its scores.
+  find_path(CUDNN_INCLUDE cudnn_graph.h PATHS "${cuda_deps}/../cudnn/include" ${CUDAToolkit_INCLUDE_DIRS})
+  find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h PATHS "${CMAKE_SOURCE_DIR}/.deps/cudnn_frontend/include")
+  if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
+    list(REMOVE_ITEM cuda_libraries "${cuda_folder}/cudnn_absent.cc")
+  else()
+    list(FILTER cuda_libraries EXCLUDE REGEX "/cudnn(_library)?\\.cc$")
+    message(STATUS "cuDNN's headers are missing (tools/setup/cuda.sh): attention is built without it")
+  endif()
   message(STATUS "CUDA ${CUDAToolkit_VERSION}: ${CMAKE_CUDA_COMPILER}, for ${CMAKE_CUDA_ARCHITECTURES}")
 endif()
 
@@ -37,7 +46,12 @@ function(assay_add_cuda_backend)
   list(APPEND cuda_kernels "${cuda_folder}/device_code.cc")
   set_source_files_properties(${cuda_kernels} PROPERTIES LANGUAGE CUDA SKIP_UNITY_BUILD_INCLUSION ON)
   set_source_files_properties(${cuda_libraries} PROPERTIES COMPILE_OPTIONS "-isystem;${CUDAToolkit_INCLUDE_DIRS}"
-    COMPILE_DEFINITIONS "ASSAY_ON_GPU;ASSAY_CUDA_LIBRARY_FOLDER=\"${CUDAToolkit_LIBRARY_DIR}\"")
+    COMPILE_DEFINITIONS "ASSAY_ON_GPU;ASSAY_CUDA_LIBRARY_FOLDERS=\"${CUDAToolkit_LIBRARY_DIR}:${cuda_deps}/../cudnn/lib\"")
+  set_property(SOURCE "${cuda_folder}/cudnn.cc" "${cuda_folder}/cudnn_library.cc" APPEND PROPERTY COMPILE_OPTIONS
+    "-isystem;${CUDNN_INCLUDE};-isystem;${CUDNN_FRONTEND_INCLUDE};-DCUDNN_FRONTEND_SKIP_JSON_LIB")
+  # Its headers are a library, of which what is not used goes away only where it is optimised.
+  set_property(SOURCE "${cuda_folder}/cudnn.cc" PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+  set_property(SOURCE "${cuda_folder}/cudnn.cc" APPEND PROPERTY COMPILE_OPTIONS -O2)
   target_sources(assay_kernels PRIVATE ${cuda_kernels} ${cuda_libraries})
   target_compile_options(assay_kernels PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   target_link_libraries(assay_kernels PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})

@@ -48,7 +48,8 @@ class CaseRun {
   ~CaseRun();
   /// Runs the case through that implementation and compares with the reference.
   ///
-  /// Allowed between them, relative to the largest |reference| of the row (of the output, below 8 columns): f32 2^-16,
+  /// Allowed between them, relative to the largest |reference| of the row (of the output, below 8 columns
+  /// or where the kernel says so, Prepared::errors_of): f32 2^-16,
   /// f16 and tf32 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its
   /// accumulator. s8 outputs may differ by 1. Nothing may be written outside the output's rows, and every result must
   /// be finite. `device`: where the implementation's tensors lie.

@@ -137,13 +137,15 @@ std::vector<Case> attention_gradient_cases(const Operation& operation) {
   };
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::tf32}) {
     for (const Heads h : {Heads{3, 3, 8}, Heads{4, 2, 5}, Heads{2, 1, 64}}) {
-      for (const std::int64_t seq : {1, 7, 33, 130}) {
+      for (const std::int64_t seq : {1, 7, 33, 128, 130}) {
         for (const bool causal : {false, true}) {
           const Attributes a = {
               .heads = h.heads, .kv_heads = h.kv_heads, .head_dim = h.head_dim, .scale = 0.3, .causal = causal};
           // One key head in all for three threads: they have to share it.
           const std::int64_t batch = h.kv_heads == 1 ? 1 : 2;
           const Shape matrix = {batch, h.heads, seq, seq};
+          // cuDNN wants whole tiles of 128 tokens, and rows at multiples of 16 bytes.
+          const bool is_whole = seq % 128 == 0;
           const Shape queries = {batch, seq, h.heads * h.head_dim};
           const Shape keys = {batch, seq, h.kv_heads * h.head_dim};
           if (&operation == &op::softmax_gradient) {
@@ -157,9 +159,9 @@ std::vector<Case> attention_gradient_cases(const Operation& operation) {
                                     : Filled{dense(DType::u8, {batch, seq}), causal ? Fill::right_padded : Fill::holes};
             add(cases, operation, a,
                 {{dense(dtype, queries)},
-                 {window(dtype, queries, 4)},
+                 {window(dtype, queries, is_whole ? 8 : 4)},
                  {dense(dtype, keys)},
-                 {window(dtype, keys, 7)},
+                 {window(dtype, keys, is_whole ? 16 : 7)},
                  mask},
                 {dense(dtype, queries), dense(dtype, keys), dense(dtype, keys)});
           }

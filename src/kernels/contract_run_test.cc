@@ -203,10 +203,18 @@ std::vector<double> largest_of_rows(const Argument& argument, const std::vector<
   return std::vector<double>(largest.size(), *std::max_element(largest.begin(), largest.end()));
 }
 
-std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBuffer& found, double allowed) {
+/// The same of the whole tensor, where a kernel's errors are as large as that.
+std::vector<double> largest_of_all(std::vector<double> largest) {
+  if (!largest.empty()) largest.assign(largest.size(), *std::max_element(largest.begin(), largest.end()));
+  return largest;
+}
+
+std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBuffer& found, double allowed,
+                    ErrorsOf errors_of) {
   const std::vector<double> right = widened(expected, argument.dtype);
   const std::vector<double> result = widened(found, argument.dtype);
-  const std::vector<double> largest = largest_of_rows(argument, right);
+  std::vector<double> largest = largest_of_rows(argument, right);
+  if (errors_of == ErrorsOf::output) largest = largest_of_all(std::move(largest));
   for (std::int64_t row = 0; row < argument.rows(); ++row) {
     const double bound = is_float(argument.dtype) ? allowed * largest[static_cast<std::size_t>(row)] : 1;
     for (std::int64_t i = 0; i < argument.width(); ++i) {
@@ -244,7 +252,8 @@ std::string compare_outputs(const Case& one, KernelRun& expected, KernelRun& fou
   for (std::size_t i = 0; i < one.call.outputs.size(); ++i) {
     const Argument& argument = one.call.out(i);
     if (!argument.present) continue;
-    std::string wrong = compare(argument, expected.outputs[i], found.outputs[i], tolerance(found, argument.dtype));
+    std::string wrong = compare(argument, expected.outputs[i], found.outputs[i], tolerance(found, argument.dtype),
+                                found.prepared.errors_of);
     if (wrong.empty()) wrong = check_gaps(argument, found.outputs[i]);
     if (!wrong.empty()) return fmt::format("output {}: {}", i, wrong);
   }

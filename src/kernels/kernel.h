@@ -85,6 +85,12 @@ std::unique_ptr<Kernel> make_kernel(Function function) {
   return std::make_unique<FunctionKernel<Function>>(std::move(function));
 }
 
+/// What a kernel's rounding errors are as large as.
+enum class ErrorsOf : std::uint8_t {
+  row,    ///< a rounding of the largest value of the output's row
+  output  ///< one of the whole output: something was rounded before differences were taken that may cancel in a row
+};
+
 /// A kernel that can run, and what it truthfully does.
 struct Prepared {
   std::unique_ptr<Kernel> kernel;
@@ -94,7 +100,8 @@ struct Prepared {
   Arithmetic arithmetic = Arithmetic::instructions;
   /// Of matrix products `prepare` judges them (verdict.h), whatever an implementation says; of the rest it says itself.
   Verdict verdict = Verdict::native;
-  std::string evidence;             ///< Why that verdict: "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32".
+  std::string evidence;  ///< Why that verdict: "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32".
+  ErrorsOf errors_of = ErrorsOf::row;
   std::size_t workspace_bytes = 0;  ///< 64-byte aligned scratch handed to every run; its content does not last.
   std::vector<Packing> packing;     ///< The layout it wants for each input; may be shorter than inputs (rest: plain).
 };
@@ -106,9 +113,13 @@ struct Declined {
 
 using Offer = std::variant<Prepared, Declined>;
 
+/// Whether the ledger says beside the kernel that ran why this one did not.
+enum class Refusal : std::uint8_t { kept, told };
+
 struct Implementation {
   const char* name;
   Offer (*prepare)(const Call& call, const MachineFacts& facts);
+  Refusal refusal = Refusal::kept;
 };
 
 /// The implementations of one operation, best first.

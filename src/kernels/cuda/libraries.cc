@@ -4,25 +4,35 @@
 
 #include <cstdlib>
 
-namespace assay::cuda {
+namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-void* open(const std::string& path) {
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
-/// With a slash at the end; "" is the loader's own path.
-std::vector<std::string> folders() {
-  std::vector<std::string> all;
-  if (const char* asked = std::getenv("ASSAY_CUDA_LIBRARIES")) all.push_back(std::string(asked) + "/");
-  for (const char* folder : {"", "/usr/local/cuda/lib64/", ASSAY_CUDA_LIBRARY_FOLDER "/"}) all.emplace_back(folder);
-  return all;
+void add_listed(const char* list, std::vector<std::string>& folders) {
+  std::string folder;
+  for (const char* at = list; at != nullptr; ++at) {
+    if (*at != ':' && *at != '\0') {
+      folder += *at;
+      continue;
+    }
+    if (!folder.empty()) folders.push_back(folder + "/");
+    folder.clear();
+    if (*at == '\0') return;
+  }
 }
 
 }  // namespace
 
-void* open_toolkit_library(const char* name, const std::vector<std::string>& beside) {
-  for (const std::string& folder : folders()) {
+std::vector<std::string> library_folders(const char* asked, const char* built_with) {
+  std::vector<std::string> folders;
+  add_listed(asked, folders);
+  folders.insert(folders.end(), {"", "/usr/local/cuda/lib64/"});
+  add_listed(built_with, folders);
+  return folders;
+}
+
+void* open_library(const char* name, const std::vector<std::string>& folders, const std::vector<std::string>& beside) {
+  const auto open = [](const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); };
+  for (const std::string& folder : folders) {
     if (void* library = open(folder + name)) return library;
     if (folder.empty()) continue;
     for (const std::string& other : beside) {
@@ -32,9 +42,16 @@ void* open_toolkit_library(const char* name, const std::vector<std::string>& bes
   return nullptr;
 }
 
+#ifdef ASSAY_ON_GPU
+void* open_toolkit_library(const char* name, const std::vector<std::string>& beside) {
+  const char* asked = std::getenv("ASSAY_CUDA_LIBRARIES");
+  return open_library(name, library_folders(asked, ASSAY_CUDA_LIBRARY_FOLDERS), beside);
+}
+#endif
+
 bool find_function(void* library, const char* name, void*& function) {
   function = dlsym(library, name);
   return function != nullptr;
 }
 
-}  // namespace assay::cuda
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -3,12 +3,25 @@
 #include <string>
 #include <vector>
 
-namespace assay::cuda {
+#include "kernels/cuda/launch.h"
 
-/// Opens a library of the CUDA toolkit; null where it is nowhere. Looked into, in this order: the folder that
-/// ASSAY_CUDA_LIBRARIES names, the loader's own path, /usr/local/cuda, the toolkit that the program was built with; of
-/// each folder then those `beside` it ("../../cuda_cupti/lib": where a Python package has it).
+/// CUDA's libraries are opened when they are first asked for, so that the program starts anywhere.
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// Where they are looked for, in this order: the folders that `asked` lists (colons between them; null: none), the
+/// loader's own path, the toolkit's usual folder, and those that `built_with` lists. Each one ends in '/' but the
+/// loader's path, which is empty.
+std::vector<std::string> library_folders(const char* asked, const char* built_with);
+
+/// What dlopen says of the first of these folders that has such a library, in itself or in one of the folders `beside`
+/// it ("../../cuda_cupti/lib": where a Python package has it); null where none has.
+void* open_library(const char* name, const std::vector<std::string>& folders,
+                   const std::vector<std::string>& beside = {});
+
+#ifdef ASSAY_ON_GPU
+/// The same, asked by ASSAY_CUDA_LIBRARIES and built with this build's toolkit.
 void* open_toolkit_library(const char* name, const std::vector<std::string>& beside = {});
+#endif
 
 /// Writes the function of that name to `function`; false where the library has none.
 bool find_function(void* library, const char* name, void*& function);
@@ -22,4 +35,4 @@ bool find_function(void* library, const char* name, Function& function) {
   return found;
 }
 
-}  // namespace assay::cuda
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

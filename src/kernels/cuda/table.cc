@@ -9,6 +9,12 @@ constexpr Implementation ours[] = {{"cuda", prepare}};
 template <Offer (*library)(const Call&, const MachineFacts&), Offer (*plain)(const Call&, const MachineFacts&)>
 constexpr Implementation product[] = {{"cublaslt", library}, {"cuda, no tensor cores", plain}};
 
+/// What keeps cuDNN from a call is told beside what runs instead: the two differ by far in speed and memory.
+template <Offer (*fused)(const Call&, const MachineFacts&), Offer (*library)(const Call&, const MachineFacts&),
+          Offer (*plain)(const Call&, const MachineFacts&)>
+constexpr Implementation whole_attention[] = {
+    {"cudnn", fused, Refusal::told}, {"cublaslt", library}, {"cuda, no tensor cores", plain}};
+
 constexpr OperationKernels kernels[] = {
     {&op::embedding, ours<prepare_embedding>},
     {&op::add_rows, ours<prepare_add_rows>},
@@ -24,7 +30,7 @@ constexpr OperationKernels kernels[] = {
     {&op::attention_scores, product<prepare_library_attention_scores, prepare_plain_attention_scores>},
     {&op::softmax, ours<prepare_softmax>},
     {&op::attention_context, product<prepare_library_attention_context, prepare_plain_attention_context>},
-    {&op::attention, product<prepare_library_attention, prepare_plain_attention>},
+    {&op::attention, whole_attention<prepare_fused_attention, prepare_library_attention, prepare_plain_attention>},
     {&op::add_layer_norm, ours<prepare_add_layer_norm>},
     {&op::add_rms_norm, ours<prepare_add_rms_norm>},
     {&op::select_row, ours<prepare_select_row>},
@@ -47,7 +53,8 @@ constexpr OperationKernels kernels[] = {
     {&op::softmax_gradient, ours<prepare_softmax_gradient>},
     {&op::attention_context_transposed,
      product<prepare_library_attention_context_transposed, prepare_plain_attention_context_transposed>},
-    {&op::attention_gradient, product<prepare_library_attention_gradient, prepare_plain_attention_gradient>},
+    {&op::attention_gradient, whole_attention<prepare_fused_attention_gradient, prepare_library_attention_gradient,
+                                              prepare_plain_attention_gradient>},
     {&op::embedding_gradient, ours<prepare_embedding_gradient>},
     {&op::add_rows_gradient, ours<prepare_add_rows_gradient>},
     {&op::select_row_gradient, ours<prepare_select_row_gradient>},
