@@ -52,7 +52,7 @@ class CaseRun {
   /// or where the kernel says so, Prepared::errors_of): f32 2^-16,
   /// f16 and tf32 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its
   /// accumulator. s8 outputs may differ by 1. Nothing may be written outside the output's rows, and every result must
-  /// be finite. `device`: where the implementation's tensors lie.
+  /// be finite. `device`: where the implementation's tensors lie; on a GPU a second run must make the same bits.
   Outcome compare(const Implementation& implementation, const MachineFacts& facts,
                   const Device& device = host_device());
   /// What the kernel writes, by output, guards included.
