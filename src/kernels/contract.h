@@ -16,6 +16,7 @@ enum class Fill : std::uint8_t {
   around_one,    ///< 1 + normal / 10: gains
   small,         ///< positive, about 0.01: scales
   whole,         ///< -127 .. 127
+  magnitudes,    ///< +-2^-10 .. 448, every power of two about as often: the range of e4m3
   ids,           ///< rows of the second input
   few_ids,       ///< 0 .. 19, so that each comes several times
   labels,        ///< 0 .. width of the first input - 1, every third -100
@@ -51,8 +52,9 @@ class CaseRun {
   /// Allowed between them, relative to the largest |reference| of the row (of the output, below 8 columns
   /// or where the kernel says so, Prepared::errors_of): f32 2^-16,
   /// f16 and tf32 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its
-  /// accumulator. s8 outputs may differ by 1. Nothing may be written outside the output's rows, and every result must
-  /// be finite. `device`: where the implementation's tensors lie; on a GPU a second run must make the same bits.
+  /// accumulator; with operands of e4m3 2^-9, since a GPU adds their products with some 14 bits. s8 outputs may differ
+  /// by 1, e4m3 ones not at all. Nothing may be written outside the output's rows, and every result must be finite.
+  /// `device`: where the implementation's tensors lie; on a GPU a second run must make the same bits.
   Outcome compare(const Implementation& implementation, const MachineFacts& facts,
                   const Device& device = host_device());
   /// What the kernel writes, by output, guards included.

@@ -86,8 +86,9 @@ std::vector<Case> quantize_cases(const Operation& operation) {
   for (const DType in : floats) {
     for_shapes([&](const Shape& shape, std::int64_t more) {
       const std::int64_t rows = dense(in, shape).rows();
-      add(cases, operation, {}, {{window(in, shape, more), Fill::with_zeros}},
-          {dense(DType::s8, shape), dense(DType::f32, {rows})});
+      for (const DType out : {DType::s8, DType::e4m3})
+        add(cases, operation, {}, {{window(in, shape, more), Fill::with_zeros}},
+            {dense(out, shape), dense(DType::f32, {rows})});
     });
   }
   return cases;
@@ -103,6 +104,11 @@ std::vector<Case> embedding_cases(const Operation& operation) {
       add(cases, operation, {},
           {{dense(DType::s32, {1, 40}), Fill::ids},
            {constant(DType::s8, {11, width}), Fill::whole},
+           {scales, Fill::small}},
+          {dense(out, {1, 40, width})});
+      add(cases, operation, {},
+          {{dense(DType::s32, {1, 40}), Fill::ids},
+           {constant(DType::e4m3, {11, width}), Fill::magnitudes},
            {scales, Fill::small}},
           {dense(out, {1, 40, width})});
     }
@@ -160,7 +166,7 @@ std::vector<Case> rope_cases(const Operation& operation) {
 
 std::vector<Case> concat_cases(const Operation& operation) {
   std::vector<Case> cases;
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::s8}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::s8, DType::e4m3}) {
     const Fill fill = dtype == DType::s8 ? Fill::whole : Fill::normal;
     for (const std::int64_t width : {1, 33, 256})
       add(cases, operation, {},

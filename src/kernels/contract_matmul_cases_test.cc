@@ -61,22 +61,33 @@ std::vector<Case> linear_cases(const Operation& operation) {
   return cases;
 }
 
+namespace {
+
+/// One shape with operands of 8 bits, bias and activation or none; with s8 also the weight-only form.
+void add_quantized(std::vector<Case>& cases, const Operation& operation, const MatmulShape& s, DType bytes, DType out) {
+  const Fill fill = bytes == DType::s8 ? Fill::whole : Fill::magnitudes;
+  const Filled weight = {constant(bytes, {s.out, s.in}), fill};
+  const Filled scale = {constant(DType::f32, {s.out}), Fill::small};
+  const Filled bias = {constant(out, {s.out})};
+  const Filled x = {dense(bytes, with_width(s.rows, s.in)), fill};
+  const Filled real = {dense(out, with_width(s.rows, s.in))};
+  const Filled row_scale = {dense(DType::f32, {rows_of(s.rows)}), Fill::small};
+  const Argument y = dense(out, with_width(s.rows, s.out));
+  for (const Activation activation : {Activation::none, Activation::gelu_erf}) {
+    add(cases, operation, {.activation = activation}, {x, row_scale, weight, scale, bias}, {y});
+    if (bytes == DType::s8)
+      add(cases, operation, {.activation = activation}, {real, {Argument{}}, weight, scale, bias}, {y});
+  }
+  add(cases, operation, {}, {x, row_scale, weight, scale, {Argument{}}}, {y});
+}
+
+}  // namespace
+
 std::vector<Case> quantized_linear_cases(const Operation& operation) {
   std::vector<Case> cases;
-  for (const DType out : floats) {
-    for (const MatmulShape& s : matmul_shapes) {
-      const Filled weight = {constant(DType::s8, {s.out, s.in}), Fill::whole};
-      const Filled scale = {constant(DType::f32, {s.out}), Fill::small};
-      const Filled bias = {constant(out, {s.out})};
-      const Filled whole = {dense(DType::s8, with_width(s.rows, s.in)), Fill::whole};
-      const Filled real = {dense(out, with_width(s.rows, s.in))};
-      const Filled row_scale = {dense(DType::f32, {rows_of(s.rows)}), Fill::small};
-      const Argument y = dense(out, with_width(s.rows, s.out));
-      for (const Activation activation : {Activation::none, Activation::gelu_erf}) {
-        add(cases, operation, {.activation = activation}, {whole, row_scale, weight, scale, bias}, {y});
-        add(cases, operation, {.activation = activation}, {real, {Argument{}}, weight, scale, bias}, {y});
-      }
-      add(cases, operation, {}, {whole, row_scale, weight, scale, {Argument{}}}, {y});
+  for (const DType bytes : {DType::s8, DType::e4m3}) {
+    for (const DType out : floats) {
+      for (const MatmulShape& s : matmul_shapes) add_quantized(cases, operation, s, bytes, out);
     }
   }
   return cases;

@@ -76,6 +76,10 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
       return 0.005 + 0.01 * random.next_uniform();
     case Fill::whole:
       return static_cast<double>(random.below(255)) - 127;
+    case Fill::magnitudes: {
+      const double size = std::ldexp(1 + random.next_uniform(), static_cast<int>(random.below(19)) - 10);
+      return std::min(size, 448.0) * (random.below(2) == 0 ? 1 : -1);
+    }
     case Fill::ids:
       return static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(1).shape[0])));
     case Fill::few_ids:
@@ -171,6 +175,7 @@ double unit_of(DType dtype) {
   switch (dtype) {
     case DType::f16:
     case DType::tf32:
+    case DType::e4m3:  // As operands of a GPU; as outputs they are equal.
       return 0x1p-9;
     case DType::bf16:
       return 0x1p-6;
@@ -204,6 +209,11 @@ std::vector<double> largest_of_rows(const Argument& argument, const std::vector<
   return std::vector<double>(largest.size(), *std::max_element(largest.begin(), largest.end()));
 }
 
+double bound_of(DType dtype, double of_floats) {
+  if (dtype == DType::e4m3) return 0;
+  return is_float(dtype) ? of_floats : 1;
+}
+
 /// The same of the whole tensor, where a kernel's errors are as large as that.
 std::vector<double> largest_of_all(std::vector<double> largest) {
   if (!largest.empty()) largest.assign(largest.size(), *std::max_element(largest.begin(), largest.end()));
@@ -217,7 +227,7 @@ std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBu
   std::vector<double> largest = largest_of_rows(argument, right);
   if (errors_of == ErrorsOf::output) largest = largest_of_all(std::move(largest));
   for (std::int64_t row = 0; row < argument.rows(); ++row) {
-    const double bound = is_float(argument.dtype) ? allowed * largest[static_cast<std::size_t>(row)] : 1;
+    const double bound = bound_of(argument.dtype, allowed * largest[static_cast<std::size_t>(row)]);
     for (std::int64_t i = 0; i < argument.width(); ++i) {
       const auto at = static_cast<std::size_t>(row * argument.row_stride + i);
       if (std::abs(right[at] - result[at]) <= bound && std::isfinite(result[at])) continue;

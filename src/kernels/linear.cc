@@ -63,8 +63,9 @@ LinearCall linear_call(const Call& call) {
 
 LinearCall quantized_linear_call(const Call& call) {
   const LinearCall quantized = view(call, {.x = 0, .x_scale = 1, .weight = 2, .w_scale = 3, .bias = 4});
-  ASSAY_ASSERT(quantized.weight == DType::s8 && quantized.has_w_scale);
-  ASSAY_ASSERT(quantized.has_x_scale ? quantized.x == DType::s8 : is_float(quantized.x));
+  ASSAY_ASSERT((quantized.weight == DType::s8 || quantized.weight == DType::e4m3) && quantized.has_w_scale);
+  ASSAY_ASSERT(quantized.has_x_scale ? quantized.x == quantized.weight
+                                     : is_float(quantized.x) && quantized.weight == DType::s8);
   return quantized;
 }
 

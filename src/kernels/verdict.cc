@@ -140,7 +140,7 @@ bool is_product(const Call& call) {
 }
 
 DType asked_operand(const Call& call) {
-  if (call.operation == &op::quantized_linear) return call.in(1).present ? DType::s8 : call.in(0).dtype;
+  if (call.operation == &op::quantized_linear) return call.in(0).dtype;
   const DType rounded_to = call.attributes.operand;
   DType operand = call.in(0).dtype;
   if (call.operation == &op::linear) {

@@ -39,7 +39,7 @@ extern const Operation add_rows;           ///< x (B,T,d), table (P,d) -> x + ta
 extern const Operation layer_norm;         ///< x (..,d), gain (d), bias (d) -> (..,d)
 extern const Operation rms_norm;           ///< x (..,d), gain (d) -> (..,d)
 extern const Operation linear;             ///< x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias)
-extern const Operation quantized_linear;   ///< x (..,in) [, x_scale (rows)], Wq s8 (out,in), w_scale (out) [, bias]
+extern const Operation quantized_linear;   ///< x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias]
 extern const Operation activation;         ///< x -> f(x)
 extern const Operation gated_activation;   ///< x (..,2f) -> f(x[..,:f]) * x[..,f:]
 extern const Operation add;                ///< x, y -> x + y
@@ -55,7 +55,7 @@ extern const Operation slice_columns;      ///< x (..,w) -> x[.., offset : offse
 extern const Operation select_row;         ///< x (B,T,d) -> (B,d): the first or last position
 extern const Operation mean_pool;          ///< x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions
 extern const Operation cast;               ///< x -> the same values in the output's dtype
-extern const Operation quantize_rows;      ///< x (..,d) -> s8 (..,d), f32 scale (rows): dynamic, per token, symmetric
+extern const Operation quantize_rows;      ///< x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token
 extern const Operation quantize_weight;    ///< W (out,in) -> s8 (out,in), f32 scale (out): per channel, symmetric
 extern const Operation concat_rows;        ///< W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..)
 extern const Operation gate;               ///< x, y -> f(x) * y

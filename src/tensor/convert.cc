@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -63,6 +64,20 @@ void convert_each(const void* from, void* to, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) target[i] = store<To>(load(source[i]));
 }
 
+/// e4m3 into another float: each of its values is rounded once, beforehand.
+template <typename To>
+void look_up(const void* from, void* to, std::size_t count) {
+  static const std::array<To, 256> values = [] {
+    std::array<To, 256> rounded;
+    std::transform(e4m3_values.begin(), e4m3_values.end(), rounded.begin(),
+                   [](float value) { return store<To>(value); });
+    return rounded;
+  }();
+  const auto* source = static_cast<const std::uint8_t*>(from);
+  auto* target = static_cast<To*>(to);
+  for (std::size_t i = 0; i < count; ++i) target[i] = values[source[i]];
+}
+
 /// Calls `use` with a value of the C++ type of `dtype` and returns what it returns.
 template <typename Use>
 Loop with_type(DType dtype, Use&& use) {
@@ -94,7 +109,10 @@ Loop with_type(DType dtype, Use&& use) {
 
 Loop scalar_loop(DType from, DType to) {
   return with_type(from, [to]<typename From>(From) {
-    return with_type(to, []<typename To>(To) -> Loop { return convert_each<From, To>; });
+    return with_type(to, []<typename To>(To) -> Loop {
+      if constexpr (std::is_same_v<From, e4m3> && !std::is_integral_v<To>) return look_up<To>;
+      return convert_each<From, To>;
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -97,5 +98,13 @@ constexpr float decode(std::uint32_t bits, const SmallFormat& format) {
   const float value = static_cast<float>(magnitude) * unit;
   return sign != 0 ? -value : value;
 }
+
+/// Every value of an 8-bit format, by its bits.
+constexpr std::array<float, 256> values_of(const SmallFormat& format) {
+  std::array<float, 256> values = {};
+  for (std::uint32_t bits = 0; bits < values.size(); ++bits) values[bits] = decode(bits, format);
+  return values;
+}
+inline constexpr std::array<float, 256> e4m3_values = values_of(e4m3_format);
 
 }  // namespace assay

@@ -35,9 +35,9 @@ constexpr Implementation linear[] = {
 constexpr Implementation quantized_linear[] = {
     {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
-    {"amx bf16 tiles from s8", quantized_linear_bf16_tiles},
-    {"avx512 bf16 dot products from s8", quantized_linear_bf16},
-    {"f32 from s8", quantized_linear_f32},
+    {"amx bf16 tiles from 8 bits", quantized_linear_bf16_tiles},
+    {"avx512 bf16 dot products from 8 bits", quantized_linear_bf16},
+    {"f32 from 8 bits", quantized_linear_f32},
     reference_loops<reference::quantized_linear>,
 };
 constexpr Implementation activation[] = {{"vectors", activation_vectors}, reference_loops<reference::activation>};

@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 #include "kernels/cpu/copy_row-inl.h"
+#include "kernels/quantize.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -18,30 +19,51 @@ void cast_rows(const Call& call, const Memory& memory, std::int64_t begin, std::
 
 /// Of values within +-127, or NaN, which becomes 0. Adding 1.5 * 2^23 leaves the whole number, rounded to nearest even,
 /// in the lowest bits.
-HWY_INLINE void narrow_s8(V32 value, std::int8_t* out) {
-  const hn::RebindToUnsigned<F32> wide;
+HWY_INLINE W32 bits_as_s8(V32 value) {
+  return hn::BitCast(u32_lanes, hn::Add(value, hn::Set(f32_lanes, 0x1.8p23F)));
+}
+
+/// Of values within +-448, or NaN. The upper bits of f32 are those of e4m3 with another bias; below 2^-6, where e4m3
+/// counts in steps of 2^-9, so does f32 from 2^14 on.
+HWY_INLINE W32 bits_as_e4m3(V32 value) {
+  const V32 size = hn::Abs(value);
+  const W32 bits = hn::BitCast(u32_lanes, size);
+  const W32 odd = hn::And(hn::ShiftRight<20>(bits), hn::Set(u32_lanes, 1));
+  const W32 rounded = hn::ShiftRight<20>(hn::Add(hn::Add(bits, odd), hn::Set(u32_lanes, 0x7ffff)));
+  const W32 normal = hn::Sub(rounded, hn::Set(u32_lanes, (127 - 7) << 3));
+  const V32 from = hn::Set(f32_lanes, 0x1p14F);
+  const W32 steps = hn::Sub(hn::BitCast(u32_lanes, hn::Add(size, from)), hn::BitCast(u32_lanes, from));
+  const auto is_small = hn::RebindMask(u32_lanes, hn::Lt(size, hn::Set(f32_lanes, 0x1p-6F)));
+  const auto is_number = hn::RebindMask(u32_lanes, hn::Eq(value, value));
+  const W32 finite = hn::IfThenElse(is_small, steps, normal);
+  const W32 sign = hn::And(hn::ShiftRight<24>(hn::BitCast(u32_lanes, value)), hn::Set(u32_lanes, 0x80));
+  return hn::Or(hn::IfThenElse(is_number, finite, hn::Set(u32_lanes, 0x7f)), sign);
+}
+
+HWY_INLINE void narrow(V32 value, DType dtype, std::byte* out) {
   const hn::Rebind<std::uint8_t, F32> byte;
-  const auto bits = hn::BitCast(wide, hn::Add(value, hn::Set(f32_lanes, 0x1.8p23F)));
+  const W32 bits = dtype == DType::e4m3 ? bits_as_e4m3(value) : bits_as_s8(value);
   hn::StoreU(hn::TruncateTo(byte, bits), byte, reinterpret_cast<std::uint8_t*>(out));
 }
 
 /// q = round(x * inverse) for one row.
-void quantize_row(Source x, std::int64_t width, float inverse, std::int8_t* q) {
+void quantize_row(Source x, std::int64_t width, float inverse, Sink q) {
   const V32 factor = hn::Set(f32_lanes, inverse);
   const std::int64_t step = lane_count();
   std::int64_t i = 0;
-  for (; i + step <= width; i += step) narrow_s8(hn::Mul(load(x, i), factor), q + i);
+  for (; i + step <= width; i += step) narrow(hn::Mul(load(x, i), factor), q.dtype, q.data + i);
   if (i == width) return;
-  std::int8_t last[HWY_MAX_BYTES];
-  narrow_s8(hn::Mul(load_first(x, i, width - i), factor), last);
-  std::memcpy(q + i, last, std::min(static_cast<std::size_t>(width - i), sizeof(last)));
+  std::byte last[HWY_MAX_BYTES];
+  narrow(hn::Mul(load_first(x, i, width - i), factor), q.dtype, last);
+  std::memcpy(q.data + i, last, std::min(static_cast<std::size_t>(width - i), sizeof(last)));
 }
 
 // As the reference has it: a row of zeros gets scale 1.
 void quantize_each_row(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  constexpr float smallest_row = 0x1p-100F;
   const SourceRows x = source_rows(call, memory, 0);
+  const SinkRows q = sink_rows(call, memory, 0);
   const std::int64_t width = call.in(0).width();
+  const float limit = quantized_limit(q.dtype);
   auto* scales = memory.out<float>(1);
   for (std::int64_t row = begin; row < end; ++row) {
     V32 most = hn::Zero(f32_lanes);
@@ -49,9 +71,8 @@ void quantize_each_row(const Call& call, const Memory& memory, std::int64_t begi
                 [&](auto lanes, std::int64_t i) HWY_ATTR { most = hn::Max(most, hn::Abs(lanes.get(x[row], i))); });
     const float largest = max_of(most);
     const bool zero = largest < smallest_row;
-    quantize_row(x[row], width, zero ? 0.0F : 127.0F / largest,
-                 memory.out<std::int8_t>(0) + row * call.out(0).row_stride);
-    scales[row] = zero ? 1.0F : largest / 127.0F;
+    quantize_row(x[row], width, zero ? 0.0F : limit / largest, q[row]);
+    scales[row] = zero ? 1.0F : largest / limit;
   }
 }
 
@@ -68,8 +89,9 @@ namespace {
 
 Offer quantize(const Call& call, const MachineFacts& facts) {
   if (!is_vector_float(call.in(0).dtype)) return Declined{"the input is neither f32 nor f16 nor bf16"};
-  if (call.out(0).dtype != DType::s8 || call.out(1).dtype != DType::f32)
-    return Declined{"the outputs are not s8 and f32"};
+  const DType q = call.out(0).dtype;
+  if ((q != DType::s8 && q != DType::e4m3) || call.out(1).dtype != DType::f32)
+    return Declined{"the outputs are not s8 or e4m3, and f32"};
   return row_prepared(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(quantize_each_row); });
 }
 

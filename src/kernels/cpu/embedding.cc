@@ -56,7 +56,8 @@ namespace {
 
 const char* unfit_for_gathering(const Call& call) {
   const DType table = call.in(1).dtype;
-  if (!is_vector_float(table) && table != DType::s8) return "the table is neither f32 nor f16 nor bf16 nor s8";
+  if (!is_vector_float(table) && table != DType::s8 && table != DType::e4m3)
+    return "the table is neither f32 nor f16 nor bf16 nor s8 nor e4m3";
   if (!is_vector_float(call.out(0).dtype)) return "the output is neither f32 nor f16 nor bf16";
   if (call.in(0).dtype != DType::s32) return "the ids are not s32";
   if (call.in(2).present && call.in(2).dtype != DType::f32) return "the scales are not f32";

@@ -80,6 +80,7 @@ constexpr Dtypes dtypes[] = {
     {DType::f16, DType::f16, DType::f32},   {DType::s8, DType::s8, DType::f32},
     {DType::s8, DType::s8, DType::bf16},    {DType::f32, DType::s8, DType::f32},
     {DType::bf16, DType::s8, DType::bf16},  {DType::f16, DType::s8, DType::f16},
+    {DType::e4m3, DType::e4m3, DType::f32}, {DType::e4m3, DType::e4m3, DType::bf16},
 };
 
 const MachineFacts& facts() {

@@ -36,14 +36,14 @@ inline std::string to_string(const LinearCase& c) {
                      c.threads, static_cast<int>(c.bias));
 }
 
-/// A call with its tensors. With weight s8 it is a quantized_linear; x s8 then comes with scales.
+/// A call with its tensors. With a weight of 8 bits it is a quantized_linear; x of 8 bits then comes with scales.
 class LinearProblem {
  public:
   explicit LinearProblem(const LinearCase& linear) : case_(linear) {
-    const bool quantized = linear.weight == DType::s8;
+    const bool quantized = size_of(linear.weight) == 1;
     const LinearCase& c = case_;
     add(c.x, {c.rows, c.in}, c.in + c.x_gap);
-    if (quantized) c.x == DType::s8 ? add(DType::f32, {c.rows}, c.rows) : add_absent();
+    if (quantized) size_of(c.x) == 1 ? add(DType::f32, {c.rows}, c.rows) : add_absent();
     add(c.weight, {c.out, c.in}, c.in);
     if (quantized) add(DType::f32, {c.out}, c.out);
     if (c.bias == LinearCase::Bias::absent) add_absent();
@@ -132,6 +132,7 @@ class LinearProblem {
   /// Weights about as a model's, integers over their whole range, scales positive.
   static float value(DType dtype, std::size_t axes, Random& random) {
     const double uniform = 2 * random.next_uniform() - 1;
+    if (dtype == DType::e4m3) return static_cast<float>(uniform * 448);
     if (dtype == DType::s8) return static_cast<float>(std::nearbyint(uniform * 127));
     return static_cast<float>(axes == 1 ? 0.02 + 0.01 * uniform : uniform);
   }

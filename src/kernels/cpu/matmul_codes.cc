@@ -97,6 +97,7 @@ MatmulCode f16_chunks(std::int64_t in, int chunk) {
 MatmulCode f32_from(DType stored) {
   if (stored == DType::f16) return widened(f32(), stored, micro::f16_to_f32, "avx512 f32 from f16");
   if (stored == DType::bf16) return widened(f32(), stored, micro::bf16_to_f32, "avx512 f32 from bf16");
+  if (stored == DType::e4m3) return widened(f32(), stored, micro::e4m3_to_f32, "avx512 f32 from e4m3");
   return widened(f32(), stored, micro::s8_to_f32, "avx512 f32 from s8");
 }
 
@@ -113,15 +114,20 @@ MatmulCode f32_from_avx2(DType stored) {
   const MatmulCode code = f32_avx2();
   if (stored == DType::f16) return widened(code, stored, micro::f16_to_f32_avx2, "avx2 f32 from f16");
   if (stored == DType::bf16) return widened(code, stored, micro::bf16_to_f32_avx2, "avx2 f32 from bf16");
+  if (stored == DType::e4m3) return widened(code, stored, micro::e4m3_to_f32_avx2, "avx2 f32 from e4m3");
   return widened(code, stored, micro::s8_to_f32_avx2, "avx2 f32 from s8");
 }
 
-MatmulCode bf16_dot_products_from_s8() {
-  return widened(bf16_dot_products(), DType::s8, micro::s8_to_bf16, "avx512 bf16 dot products from s8");
+MatmulCode bf16_dot_products_from(DType stored) {
+  const MatmulCode code = bf16_dot_products();
+  if (stored == DType::e4m3) return widened(code, stored, micro::e4m3_to_bf16, "avx512 bf16 dot products from e4m3");
+  return widened(code, stored, micro::s8_to_bf16, "avx512 bf16 dot products from s8");
 }
 
-MatmulCode bf16_tiles_from_s8() {
-  return widened(bf16_tiles(), DType::s8, micro::s8_to_bf16, "amx bf16 tiles from s8");
+MatmulCode bf16_tiles_from(DType stored) {
+  const MatmulCode code = bf16_tiles();
+  if (stored == DType::e4m3) return widened(code, stored, micro::e4m3_to_bf16, "amx bf16 tiles from e4m3");
+  return widened(code, stored, micro::s8_to_bf16, "amx bf16 tiles from s8");
 }
 
 }  // namespace assay::cpu::codes

@@ -13,13 +13,13 @@ MatmulCode s8_tiles();
 /// f16 products and sums; sums go to f32 after `chunk` products, 0: after all of them.
 MatmulCode f16_chunks(std::int64_t in, int chunk);
 
-/// The same products from weights that are stored in `stored` and widened panel by panel: f16 or bf16 or s8 to f32.
+/// The same products from weights that are stored in `stored` and widened panel by panel: f16, bf16, s8 or e4m3 to f32.
 MatmulCode f32_from(DType stored);
 /// Both in the registers of AVX2.
 MatmulCode f32_avx2();
 MatmulCode f32_from_avx2(DType stored);
-/// s8 weights to bf16, which holds them exactly.
-MatmulCode bf16_dot_products_from_s8();
-MatmulCode bf16_tiles_from_s8();
+/// s8 or e4m3 weights to bf16, which holds them exactly.
+MatmulCode bf16_dot_products_from(DType stored);
+MatmulCode bf16_tiles_from(DType stored);
 
 }  // namespace assay::cpu::codes

@@ -71,7 +71,7 @@ std::vector<float> reference(const LinearCase& c) {
 /// The case run by that code, whatever this machine has.
 std::vector<float> run_code(const LinearCase& c, const MatmulCode& code) {
   const LinearProblem problem(c);
-  const bool quantized = c.weight == DType::s8;
+  const bool quantized = size_of(c.weight) == 1;
   const LinearCall linear = quantized ? quantized_linear_call(problem.call()) : linear_call(problem.call());
   return run_with(c, prepare_matmul(linear, read_machine_facts(), code));
 }
@@ -128,10 +128,19 @@ TEST(Tiles, S8ProductsAgreeWithTheLoops) {
 }
 
 TEST(Tiles, WeightOnlyInt8IsWidenedIntoThem) {
-  MatmulCode code = codes::bf16_tiles_from_s8();
+  MatmulCode code = codes::bf16_tiles_from(DType::s8);
   code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::bf16, DType::s8, DType::f32);
+    expect_close(c, reference(c), run_code(c, code), 2e-6);
+  }
+}
+
+TEST(Tiles, E4m3ProductsAreExactInThem) {
+  MatmulCode code = codes::bf16_tiles_from(DType::e4m3);
+  code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
+  for (const Size& size : sizes) {
+    const LinearCase c = case_of(size, DType::e4m3, DType::e4m3, DType::f32);
     expect_close(c, reference(c), run_code(c, code), 2e-6);
   }
 }
@@ -172,6 +181,10 @@ TEST(Avx2, ProductsAgreeWithTheLoops) {
       expect_close(c, reference(c), run_code(c, code), 2e-6);
     }
   }
+  for (const Size& size : sizes) {
+    const LinearCase c = case_of(size, DType::e4m3, DType::e4m3, DType::f32);
+    expect_close(c, reference(c), run_code(c, codes::f32_from_avx2(DType::e4m3)), 2e-6);
+  }
 }
 
 std::string first_choice(const LinearCase& c, const MachineFacts& facts) {
@@ -198,20 +211,25 @@ TEST(Choice, FollowsTheInstructionSets) {
   const LinearCase bf16 = case_of(size, DType::bf16, DType::bf16, DType::bf16);
   const LinearCase f16 = case_of(size, DType::f16, DType::f16, DType::f16);
   const LinearCase s8 = case_of(size, DType::s8, DType::s8, DType::bf16);
+  const LinearCase e4m3 = case_of(size, DType::e4m3, DType::e4m3, DType::bf16);
   EXPECT_PRED2(starts_with, first_choice(f32, facts), "avx512 f32,");
   EXPECT_PRED2(starts_with, first_choice(bf16, facts), "avx512 bf16 dot products,");
   EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx512 f32 from f16,");
   EXPECT_PRED2(starts_with, first_choice(s8, facts), "avx512 vnni");
+  EXPECT_PRED2(starts_with, first_choice(e4m3, facts), "avx512 bf16 dot products from e4m3,");
+  EXPECT_EQ(Verdict::emulated, first_verdict(e4m3, facts)) << "no processor multiplies e4m3";
   EXPECT_EQ(Verdict::native, first_verdict(bf16, facts));
   EXPECT_EQ(Verdict::emulated, first_verdict(f16, facts)) << "no f16 product among these";
   facts.isa.avx512_bf16 = false;
   EXPECT_PRED2(starts_with, first_choice(bf16, facts), "avx512 f32 from bf16,");
   EXPECT_EQ(Verdict::emulated, first_verdict(bf16, facts));
+  EXPECT_PRED2(starts_with, first_choice(e4m3, facts), "avx512 f32 from e4m3,");
   facts.isa.avx512_vnni = false;
   EXPECT_FALSE(starts_with(first_choice(s8, facts), "avx512"));
   facts.isa.avx512 = false;
   EXPECT_PRED2(starts_with, first_choice(f32, facts), "avx2 f32,");
   EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx2 f32 from f16,");
+  EXPECT_PRED2(starts_with, first_choice(e4m3, facts), "avx2 f32 from e4m3,");
 }
 
 MatmulPeak measured(DType operand, std::vector<MatmulRate> rates) {

@@ -13,8 +13,20 @@ constexpr std::int64_t most_s32_products = 65'000;
 /// Why true int8 arithmetic cannot take the call; null where it can.
 const char* unfit_for_s32(const LinearCall& linear) {
   if (!linear.has_x_scale) return "x is not quantised";
+  if (linear.x != DType::s8) return "x is not s8";
   if (linear.in > most_s32_products) return "sums of so many products may pass 2^31";
   return nullptr;
+}
+
+/// Why products of floats cannot take the call; null where they can: weights alone are quantised, or all is e4m3, whose
+/// products bf16 and f32 make exactly.
+const char* unfit_for_floats(const LinearCall& linear) {
+  return linear.x == DType::s8 ? "products of s8 in floats are not int8 arithmetic" : nullptr;
+}
+
+const char* unfit_for_bf16(const LinearCall& linear) {
+  if (const char* why = unfit_for_floats(linear)) return why;
+  return linear.x != DType::bf16 && linear.x != DType::e4m3 ? "x is neither bf16 nor e4m3" : nullptr;
 }
 
 }  // namespace
@@ -36,23 +48,23 @@ Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts) {
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.amx_bf16) return Declined{"no AMX-BF16 here"};
-  if (linear.x != DType::bf16) return Declined{"x is not bf16"};
-  return prepare_matmul(linear, facts, codes::bf16_tiles_from_s8());
+  if (const char* why = unfit_for_bf16(linear)) return Declined{why};
+  return prepare_matmul(linear, facts, codes::bf16_tiles_from(linear.weight));
 }
 
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx512_bf16 || !facts.isa.avx512) return Declined{"no AVX512-BF16 here"};
-  if (linear.x != DType::bf16) return Declined{"x is not bf16"};
+  if (const char* why = unfit_for_bf16(linear)) return Declined{why};
   if (!instruction_pays(DType::bf16, facts)) return Declined{"its dot products were measured slower than f32"};
-  return prepare_matmul(linear, facts, codes::bf16_dot_products_from_s8());
+  return prepare_matmul(linear, facts, codes::bf16_dot_products_from(linear.weight));
 }
 
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
-  if (linear.has_x_scale) return Declined{"products of s8 in f32 are not int8 arithmetic"};
-  const MatmulCode code = facts.isa.avx512 ? codes::f32_from(DType::s8) : codes::f32_from_avx2(DType::s8);
+  if (const char* why = unfit_for_floats(linear)) return Declined{why};
+  const MatmulCode code = facts.isa.avx512 ? codes::f32_from(linear.weight) : codes::f32_from_avx2(linear.weight);
   return prepare_matmul(linear, facts, code);
 }
 

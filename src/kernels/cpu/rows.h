@@ -9,7 +9,7 @@
 
 namespace assay::cpu {
 
-/// Consecutive elements of a float dtype (or s8), read as f32 lanes. `data` is null where the argument is absent.
+/// Consecutive elements of a float dtype, s8 or e4m3, read as f32 lanes. `data` is null where the argument is absent.
 struct Source {
   const std::byte* data = nullptr;
   DType dtype = DType::f32;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "kernels/cpu/rows.h"
+#include "tensor/small_float.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -44,6 +45,13 @@ HWY_INLINE V32 widen_s8(const std::byte* data) {
   return hn::ConvertTo(f32_lanes, hn::PromoteTo(wide, hn::LoadU(byte, reinterpret_cast<const std::int8_t*>(data))));
 }
 
+HWY_INLINE V32 widen_e4m3(const std::byte* data) {
+  const hn::Rebind<std::uint8_t, F32> byte;
+  const hn::RebindToSigned<F32> wide;
+  const auto bits = hn::PromoteTo(wide, hn::LoadU(byte, reinterpret_cast<const std::uint8_t*>(data)));
+  return hn::GatherIndex(f32_lanes, e4m3_values.data(), bits);
+}
+
 using U32 = hn::RebindToUnsigned<F32>;
 using W32 = hn::Vec<U32>;
 constexpr U32 u32_lanes;
@@ -72,7 +80,7 @@ HWY_INLINE void narrow_f16(V32 value, std::byte* data) {
 }
 
 HWY_INLINE std::int64_t bytes_of(DType dtype) {
-  return dtype == DType::f32 ? 4 : dtype == DType::s8 ? 1 : 2;
+  return dtype == DType::f32 ? 4 : dtype == DType::s8 || dtype == DType::e4m3 ? 1 : 2;
 }
 
 /// A vector of elements i, i + 1, ...
@@ -81,6 +89,7 @@ HWY_INLINE V32 load(Source source, std::int64_t i) {
   if (source.dtype == DType::f32) return hn::LoadU(f32_lanes, reinterpret_cast<const float*>(data));
   if (source.dtype == DType::bf16) return widen_bf16(data);
   if (source.dtype == DType::f16) return widen_f16(data);
+  if (source.dtype == DType::e4m3) return widen_e4m3(data);
   return widen_s8(data);
 }
 

@@ -1,13 +1,11 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/formulas.h"
+#include "kernels/quantize.h"
 
 // cast: y = x in y's dtype
-// quantize_rows, quantize_weight: scale = largest / 127, q = round(x * (127 / largest)), a row of zeros: scale 1
+// quantize_rows, quantize_weight: as kernels/quantize.h says
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
-
-/// Rows without a magnitude above this count as zero: 127 / it must stay finite in f32.
-constexpr float smallest_row = 0x1p-100F;
 
 struct Copy {
   In x;
@@ -24,6 +22,10 @@ struct Quantize {
   Out q;
   float* scale;
   std::int64_t width;
+  float limit;
+
+  /// NaN stays what it is.
+  ON_DEVICE float within_limit(float value) const { return value > limit ? limit : value < -limit ? -limit : value; }
 
   ON_DEVICE void operator()(std::int64_t row, const Team& team) const {
     float largest = 0;
@@ -33,13 +35,13 @@ struct Quantize {
     }
     largest = team.max(largest);
     const bool zero = largest < smallest_row;
-    const float inverse = zero ? 0 : 127.0F / largest;
+    const float inverse = zero ? 0 : limit / largest;
     for (std::int64_t first = team.rank * pack_width; first < width; first += team.size * pack_width) {
       Pack pack = x.pack(row, first, width);
-      for (float& value : pack.value) value = fminf(fmaxf(value * inverse, -127), 127);
+      for (float& value : pack.value) value = within_limit(value * inverse);
       q.set_pack(row, first, width, pack);
     }
-    if (team.rank == 0) scale[row] = zero ? 1 : largest / 127;
+    if (team.rank == 0) scale[row] = zero ? 1 : largest / limit;
   }
 };
 
@@ -56,7 +58,8 @@ Offer prepare_quantize(const Call& call, const MachineFacts&) {
   return offer("a team of threads a row", [call](const Memory& memory) {
     const std::int64_t width = call.in(0).width();
     for_rows(call.in(0).rows(), packs(width),
-             Quantize{input(call, memory, 0), output(call, memory, 0), memory.out<float>(1), width});
+             Quantize{input(call, memory, 0), output(call, memory, 0), memory.out<float>(1), width,
+                      quantized_limit(call.out(0).dtype)});
   });
 }
 

@@ -20,9 +20,11 @@ struct Matrix {
   std::int64_t stride = 0;
   std::int64_t batch_stride = 0;  ///< Elements from one product of a batch to the next.
   std::int64_t step = 0;          ///< Elements from one launch to the next, where several share a product.
+  /// Whether the address is a multiple of what alignment_of says, though columns be shorter than the stride.
+  enum class Placed : std::uint8_t { anywhere, aligned } placed = Placed::anywhere;
 
   /// Columns of wider ones: its address may be any multiple of an element.
-  bool is_window() const { return stride != rows; }
+  bool is_window() const { return stride != rows && placed == Placed::anywhere; }
 };
 
 /// What every address of such a matrix is a multiple of, as far as rows, batches and steps tell; at most 16 bytes.
@@ -85,5 +87,10 @@ class Product {
 
 /// What the library adds in for operands of that dtype: s32 for s8, else f32.
 DType accumulator_of(DType operand);
+/// What the library wants the rows of a and c, the inner size and all strides of such a product to be multiples of: s8
+/// 4, e4m3 16.
+constexpr std::int64_t size_step(DType operand) {
+  return operand == DType::s8 ? 4 : operand == DType::e4m3 ? 16 : 1;
+}
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -51,12 +51,12 @@ struct FlagWords {
 };
 constexpr FlagWords units[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA, "tensor cores (HMMA)"},
                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA, "tensor cores (IMMA)"},
+                               {CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK, "tensor cores"},
                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"}};
-constexpr FlagWords inputs[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},
-                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
-                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "tf32"},
-                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "f32"},
-                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "s8"}};
+constexpr FlagWords inputs[] = {
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},   {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "tf32"}, {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "f32"},
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "s8"},     {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3, "e4m3"}};
 constexpr FlagWords accumulators[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F, "f16"},
                                       {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F, "f32"},
                                       {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32I, "s32"}};
@@ -107,6 +107,8 @@ Description description_of(const ProductShape& shape) {
   set(description, CUBLASLT_MATMUL_DESC_TRANSA, a);
   set(description, CUBLASLT_MATMUL_DESC_TRANSB, b);
   set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(shape));
+  // Fast accumulation leaves sums of 8-bit floats in the tensor cores, which keep fewer bits than f32.
+  if (shape.a.dtype == DType::e4m3) set(description, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{0});
   return owned;
 }
 

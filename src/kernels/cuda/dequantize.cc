@@ -36,16 +36,17 @@ struct WidenPack {
   }
 };
 
-struct WholeSum {
-  WholeRest work;
+template <typename Number>
+struct RestSum {
+  RestOfSums work;
 
   ON_DEVICE void operator()(std::int64_t row, std::int64_t rest) const {
     const std::int64_t n = work.first + rest;
-    const auto* x = reinterpret_cast<const std::int8_t*>(work.x) + row * work.x_stride;
-    const auto* w = reinterpret_cast<const std::int8_t*>(work.w) + n * work.in;
-    std::int32_t sum = 0;
-    for (std::int64_t k = 0; k < work.in; ++k) sum += std::int32_t{x[k]} * std::int32_t{w[k]};
-    reinterpret_cast<std::int32_t*>(work.sums)[row * work.sums_stride + n] = sum;
+    const In x{work.x, work.x_stride, work.operand};
+    const In w{work.w, work.in, work.operand};
+    Number sum = 0;
+    for (std::int64_t k = 0; k < work.in; ++k) sum += static_cast<Number>(x(row, k)) * static_cast<Number>(w(n, k));
+    reinterpret_cast<Number*>(work.sums)[row * work.sums_stride + n] = sum;
   }
 };
 
@@ -62,8 +63,10 @@ void widen(const Widen& work) {
             WidenPack{{work.q, work.in, DType::s8}, work.scale, {work.w, work.in, work.dtype}, work.in});
 }
 
-void sum_rest(const WholeRest& work) {
-  for_matrix(work.rows, work.out - work.first, WholeSum{work});
+void sum_rest(const RestOfSums& work) {
+  const std::int64_t outputs = work.out - work.first;
+  if (work.operand == DType::s8) return for_matrix(work.rows, outputs, RestSum<std::int32_t>{work});
+  for_matrix(work.rows, outputs, RestSum<float>{work});
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

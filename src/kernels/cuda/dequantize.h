@@ -6,7 +6,7 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// What is left to do when the products of a linear have been summed up:
 ///
-///   y = f(sums [* x_scale] [* w_scale] + bias)    sums: (rows, width) dense s32 or y itself, y: (rows, width)
+///   y = f(sums [* x_scale] [* w_scale] + bias)    sums: (rows, width) s32 or f32, or y itself, y: (rows, width)
 struct Finish {
   const std::byte* sums = nullptr;
   DType sums_dtype = DType::s32;
@@ -35,17 +35,18 @@ struct Widen {
 };
 void widen(const Widen& work);
 
-/// How the library and a kernel of ours share an s8 product: the library takes rows of W in fours only.
-struct WholeParts {
+/// How the library and a kernel of ours share a product of 8-bit operands: the library takes rows of W in steps only.
+struct SharedOutputs {
   std::int64_t by_library = 0;   ///< W's first rows.
-  std::int64_t sums_stride = 0;  ///< Of (rows, out) s32 sums, in fours too.
+  std::int64_t sums_stride = 0;  ///< Of (rows, out) sums, in steps too.
 };
-constexpr WholeParts whole_parts(std::int64_t out) {
-  return {out / 4 * 4, (out + 3) / 4 * 4};
+constexpr SharedOutputs shared_outputs(std::int64_t out, std::int64_t step) {
+  return {out / step * step, (out + step - 1) / step * step};
 }
 
-/// sums[:, first:] = x W[first:]^T    x: s8 (rows, in), W: s8 (out, in), sums: s32 (rows, out)
-struct WholeRest {
+/// sums[:, first:] = x W[first:]^T    x: (rows, in), W: (out, in), sums: (rows, out); s8 are summed in s32, e4m3 in f32
+struct RestOfSums {
+  DType operand = DType::s8;
   const std::byte* x = nullptr;
   const std::byte* w = nullptr;
   std::byte* sums = nullptr;
@@ -56,6 +57,6 @@ struct WholeRest {
   std::int64_t first = 0;
   std::int64_t out = 0;
 };
-void sum_rest(const WholeRest& work);
+void sum_rest(const RestOfSums& work);
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

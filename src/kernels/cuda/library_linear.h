@@ -16,7 +16,7 @@ inline std::size_t aligned(std::size_t bytes) {
 }
 
 inline bool is_storable(DType operand, DType result) {
-  return stored_as(result) == DType::f32 || (result == operand && operand != DType::s8);
+  return stored_as(result) == DType::f32 || (result == operand && size_of(operand) > 1);
 }
 
 /// y = x W^T, bias and activation left out.

@@ -83,14 +83,17 @@ Offer prepare_plain_linear(const Call& call, const MachineFacts&) {
 
 Offer prepare_plain_quantized_linear(const Call& call, const MachineFacts&) {
   const LinearCall linear = quantized_linear_call(call);
-  const bool whole = linear.has_x_scale;
+  const bool whole = linear.x == DType::s8;
+  const char* how = whole                     ? "a thread an output, s8 products"
+                    : linear.x == DType::e4m3 ? "a thread an output, e4m3 widened"
+                                              : "a thread an output, s8 widened";
   const auto run = [call, linear, whole](const Memory& memory) {
     for_matrix(linear.rows, linear.out,
                PlainLinear{input(call, memory, 0), input(call, memory, 2), input(call, memory, 4),
                            input(call, memory, 1), input(call, memory, 3), output(call, memory, 0), linear.in, 0,
                            linear.activation, DType::f32, whole});
   };
-  Prepared prepared = offer_product(whole ? "a thread an output, s8 products" : "a thread an output, s8 widened", run);
+  Prepared prepared = offer_product(how, run);
   if (whole) {
     prepared.operand = DType::s8;
     prepared.accumulator = DType::s32;

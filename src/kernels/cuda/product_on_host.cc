@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -14,9 +16,18 @@ namespace {
 
 constexpr std::size_t spoiled_bytes = 256;
 
-bool is_multiple_of_4(const ProductShape& shape) {
-  const std::int64_t sizes[] = {shape.c.rows, shape.inner(), shape.a.stride, shape.b.stride, shape.c.stride};
-  return std::all_of(std::begin(sizes), std::end(sizes), [](std::int64_t size) { return size % 4 == 0; });
+/// What the library refuses; empty where it multiplies.
+std::string fault_of(const ProductShape& shape) {
+  const std::int64_t step = size_step(shape.a.dtype);
+  for (const std::int64_t size : {shape.c.rows, shape.inner(), shape.a.stride, shape.b.stride, shape.c.stride}) {
+    if (size % step != 0) return fmt::format("{} sizes are no multiples of {}", name(shape.a.dtype), step);
+  }
+  if (shape.a.dtype != DType::e4m3) return "";
+  if (shape.a_turned == Turned::no || shape.b_turned == Turned::yes) return "e4m3: a alone has to be turned";
+  const DType c = shape.c.dtype;
+  if (c != DType::f32 && c != DType::f16 && c != DType::bf16) return "e4m3: c is none of its floats";
+  if (shape.a.is_window() || shape.b.is_window() || shape.c.is_window()) return "e4m3: a matrix may lie anywhere";
+  return "";
 }
 
 /// `count` vectors of `inner` elements each, which lie behind one another, rounded as operands are.
@@ -70,7 +81,7 @@ Product::~Product() = default;
 std::variant<std::shared_ptr<const Product>, Declined> Product::make(const ProductShape& asked) {
   const ProductShape shape = as_multiplied(asked);
   ASSAY_ASSERT(shape.a.dtype == shape.b.dtype);
-  if (shape.a.dtype == DType::s8 && !is_multiple_of_4(shape)) return Declined{"s8 sizes are no multiples of 4"};
+  if (const std::string fault = fault_of(shape); !fault.empty()) return Declined{fault};
   return std::shared_ptr<const Product>(new Product(std::make_unique<State>(State{shape})));
 }
 

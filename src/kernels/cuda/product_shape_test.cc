@@ -45,15 +45,17 @@ TEST(ProductShape, KeyTellsStepsApart) {
   EXPECT_NE(shape.key(), without) << "another alignment, another algorithm";
 }
 
-TEST(WholeParts, TheLibraryTakesFoursAndTheRestIsOurs) {
-  EXPECT_EQ(whole_parts(50257).by_library, 50256);
-  EXPECT_EQ(whole_parts(50257).sums_stride, 50260);
-  EXPECT_EQ(whole_parts(768).by_library, 768);
-  EXPECT_EQ(whole_parts(768).sums_stride, 768);
-  EXPECT_EQ(whole_parts(3).by_library, 0);
+TEST(SharedOutputs, TheLibraryTakesStepsAndTheRestIsOurs) {
+  EXPECT_EQ(shared_outputs(50257, size_step(DType::s8)).by_library, 50256);
+  EXPECT_EQ(shared_outputs(50257, size_step(DType::s8)).sums_stride, 50260);
+  EXPECT_EQ(shared_outputs(50257, size_step(DType::e4m3)).by_library, 50256);
+  EXPECT_EQ(shared_outputs(50257, size_step(DType::e4m3)).sums_stride, 50272);
+  EXPECT_EQ(shared_outputs(768, 16).by_library, 768);
+  EXPECT_EQ(shared_outputs(768, 16).sums_stride, 768);
+  EXPECT_EQ(shared_outputs(3, 4).by_library, 0);
 }
 
-TEST(WholeParts, SumsOfTheRestAreExactAndLeaveTheOthersAlone) {
+TEST(RestOfSums, OfS8AreExactAndLeaveTheOthersAlone) {
   constexpr std::int64_t in = 100000;  // 127 * 127 * in is beyond what f32 counts exactly.
   const std::vector<std::int8_t> x(2 * in, 127);
   std::vector<std::int8_t> w(5 * in, 127);
@@ -69,6 +71,31 @@ TEST(WholeParts, SumsOfTheRestAreExactAndLeaveTheOthersAlone) {
             .first = 4,
             .out = 5});
   for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], i % 8 == 4 ? 127 * 127 * in - 127 : -1) << i;
+}
+
+TEST(RestOfSums, OfE4m3AreKeptInF32) {
+  const std::vector<std::uint8_t> x = {0x38, 0x01, 0xb8};           // 1, 2^-9, -1
+  const std::vector<std::uint8_t> w = {0, 0, 0, 0x7e, 0x08, 0x40};  // 0 0 0, 448 2^-6 2
+  std::vector<float> sums = {-7, -7};
+  sum_rest({.operand = DType::e4m3,
+            .x = reinterpret_cast<const std::byte*>(x.data()),
+            .w = reinterpret_cast<const std::byte*>(w.data()),
+            .sums = reinterpret_cast<std::byte*>(sums.data()),
+            .rows = 1,
+            .in = 3,
+            .x_stride = 3,
+            .sums_stride = 2,
+            .first = 1,
+            .out = 2});
+  EXPECT_EQ(sums, (std::vector<float>{-7, 446 + 0x1p-15F}));
+}
+
+TEST(ProductShape, IsAWindowUnlessItIsSaidToLieAligned) {
+  Matrix sums{DType::f32, 48, 10, 64};
+  EXPECT_TRUE(sums.is_window());
+  sums.placed = Matrix::Placed::aligned;
+  EXPECT_FALSE(sums.is_window());
+  EXPECT_EQ(alignment_of(sums), 16U);
 }
 
 }  // namespace

@@ -26,9 +26,10 @@ void describe(const Call& call, Prepared& prepared) {
     prepared.description = "reference loops";
     prepared.operand = prepared.accumulator = call.in(0).dtype;
   } else if (call.operation == &op::quantized_linear && call.in(1).present) {
-    prepared.description = "reference loops over s8, exact sums";
-    prepared.operand = DType::s8;
-    prepared.accumulator = DType::s32;
+    const DType operand = call.in(0).dtype;
+    prepared.description = fmt::format("reference loops over {}, exact sums", name(operand));
+    prepared.operand = operand;
+    prepared.accumulator = operand == DType::s8 ? DType::s32 : DType::f64;
   } else if (call.operation == &op::linear && call.attributes.accumulator == DType::f16) {
     prepared.description = "reference loops, every f16 multiply-add rounded to f16 in software";
     prepared.operand = prepared.accumulator = DType::f16;

@@ -130,6 +130,29 @@ TEST(Reference, QuantisedRowsAreWithinHalfAStep) {
     EXPECT_LE(std::abs(q[i] * static_cast<double>(scale[i / 33]) - x[i]), scale[i / 33] * 0.5001) << i;
 }
 
+// The largest of a row becomes 448 whatever its magnitude; what is 2^-19 of it is below half of the least e4m3.
+TEST(Reference, E4m3RowsReach448AndLoseWhatIsTooSmall) {
+  const std::vector<float> x = {3, -1.5F, 3 * 0x1p-19F, 0, 0, 0, -7e30F, 7e28F};
+  std::vector<std::uint8_t> q(x.size());
+  std::vector<float> scale(2);
+  run(call_of(op::quantize_rows, {}, {dense(DType::f32, {2, 4})}, {dense(DType::e4m3, {2, 4}), dense(DType::f32, {2})}),
+      {x.data()}, {q.data(), scale.data()});
+  EXPECT_EQ(q, (std::vector<std::uint8_t>{0x7e, 0xf6, 0, 0, 0, 0, 0xfe, 0x49}));
+  EXPECT_FLOAT_EQ(scale[0], 3 / 448.0F);
+  EXPECT_FLOAT_EQ(scale[1], 7e30F / 448);
+}
+
+TEST(Reference, E4m3KeepsNanAndS8GivesZero) {
+  const std::vector<float> x = {1, NAN};
+  std::vector<std::uint8_t> q(2);
+  float scale = 0;
+  for (const DType dtype : {DType::e4m3, DType::s8}) {
+    run(call_of(op::quantize_rows, {}, {dense(DType::f32, {1, 2})}, {dense(dtype, {1, 2}), dense(DType::f32, {1})}),
+        {x.data()}, {q.data(), &scale});
+    EXPECT_EQ(q[1] & 0x7f, dtype == DType::e4m3 ? 0x7f : 0) << name(dtype);
+  }
+}
+
 // Adding 1 in f16 stops at 2048, where the next number is 2050; a flush to f32 after every 1024 goes on.
 TEST(Reference, F16AccumulatorsSaturateUnlessTheyAreFlushed) {
   const std::vector<float> ones(4096, 1);

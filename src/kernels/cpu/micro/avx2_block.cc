@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/micro/block.h"
 #include "kernels/cpu/micro/target.h"
+#include "tensor/small_float.h"
 
 ASSAY_TARGET("avx2,fma,f16c")
 
@@ -64,9 +65,30 @@ inline __m256 from_f16(const std::byte* data) {
 }
 
 /// Byte `place` of each 32-bit lane, as the number it is.
-template <int place>
-inline __m256 byte_as_f32(__m256i quads) {
-  return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(quads, 24 - 8 * place), 24));
+struct S8 {
+  template <int place>
+  static __m256 as_f32(__m256i quads) {
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(quads, 24 - 8 * place), 24));
+  }
+};
+struct E4m3 {
+  template <int place>
+  static __m256 as_f32(__m256i quads) {
+    const __m256i bits = _mm256_and_si256(_mm256_srli_epi32(quads, 8 * place), _mm256_set1_epi32(0xff));
+    return _mm256_i32gather_ps(e4m3_values.data(), bits, 4);
+  }
+};
+
+template <typename Byte>
+inline void bytes_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide) {
+  for (std::int64_t i = 0; i < groups * 4; ++i) {
+    const __m256i quads = _mm256_load_si256(reinterpret_cast<const __m256i*>(panel + i * vector_bytes));
+    float* const target = floats(wide + i / 4 * 4 * panel_row_bytes + i % 4 * vector_bytes);
+    _mm256_store_ps(target, Byte::template as_f32<0>(quads));
+    _mm256_store_ps(target + panel_width, Byte::template as_f32<1>(quads));
+    _mm256_store_ps(target + 2 * panel_width, Byte::template as_f32<2>(quads));
+    _mm256_store_ps(target + 3 * panel_width, Byte::template as_f32<3>(quads));
+  }
 }
 
 }  // namespace
@@ -92,14 +114,11 @@ void bf16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wi
 }
 
 void s8_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {
-  for (std::int64_t i = 0; i < groups * 4; ++i) {
-    const __m256i quads = _mm256_load_si256(reinterpret_cast<const __m256i*>(panel + i * vector_bytes));
-    float* const target = floats(wide + i / 4 * 4 * panel_row_bytes + i % 4 * vector_bytes);
-    _mm256_store_ps(target, byte_as_f32<0>(quads));
-    _mm256_store_ps(target + panel_width, byte_as_f32<1>(quads));
-    _mm256_store_ps(target + 2 * panel_width, byte_as_f32<2>(quads));
-    _mm256_store_ps(target + 3 * panel_width, byte_as_f32<3>(quads));
-  }
+  bytes_to_f32<S8>(panel, groups, wide);
+}
+
+void e4m3_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {
+  bytes_to_f32<E4m3>(panel, groups, wide);
 }
 
 }  // namespace assay::cpu::micro

@@ -63,12 +63,15 @@ void multiply_f32_avx2(const Block& block, int rows);
 /// with F16C where the name says so.
 using Widen = void (*)(const std::byte* panel, std::int64_t groups, std::byte* wide);
 
-void f16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< groups of 1 to groups of 1
-void bf16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);  ///< pairs to groups of 1
-void s8_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);    ///< quads to groups of 1
-void s8_to_bf16(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< quads to pairs; exact
+void f16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);    ///< groups of 1 to groups of 1
+void bf16_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< pairs to groups of 1
+void s8_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);     ///< quads to groups of 1
+void s8_to_bf16(const std::byte* panel, std::int64_t groups, std::byte* wide);    ///< quads to pairs; exact
+void e4m3_to_f32(const std::byte* panel, std::int64_t groups, std::byte* wide);   ///< quads to groups of 1
+void e4m3_to_bf16(const std::byte* panel, std::int64_t groups, std::byte* wide);  ///< quads to pairs; exact
 void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 void bf16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 void s8_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
+void e4m3_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 
 }  // namespace assay::cpu::micro
