@@ -29,7 +29,7 @@ TEST_F(CliRun, WhatCannotRunIsARowWithItsReason) {
   };
   const std::vector<Case> cases = {
       {{"--device", "mps", "--precision", "fp32,bf16"}, "unsupported", "mps"},
-      {{"--precision", "fp8,tf32", "--no-baseline"}, "unsupported", "CUDA"},
+      {{"--precision", "tf32", "--no-baseline", "--batch", "1,2"}, "unsupported", "CUDA"},
   };
   for (const Case& one : cases) {
     Arguments arguments = one.arguments;
@@ -43,6 +43,29 @@ TEST_F(CliRun, WhatCannotRunIsARowWithItsReason) {
       EXPECT_NE(record.at("reason").get<std::string>().find(one.reason), std::string::npos) << record.at("reason");
     }
   }
+}
+
+TEST_F(CliRun, Fp8IsEmulatedByItsNameAndNoPartOfAll) {
+  const Outcome named = bench({"--precision", "fp8", "--json", "out.json"});
+  ASSERT_EQ(named.exit_code, 0) << named.err;
+  const Json left_out = records_of("out.json").at(1);
+  EXPECT_EQ(left_out.at("status"), "emulated");
+  const std::string reason = left_out.at("reason").get<std::string>();
+  EXPECT_NE(reason.find("no e4m3 product instruction on this processor; computed in "), std::string::npos) << reason;
+
+  ASSERT_EQ(bench({"--precision", "fp8", "--emulated", "--json", "out.json"}).exit_code, 0);
+  const Json measured = records_of("out.json").at(1);
+  EXPECT_EQ(measured.at("status"), "ok");
+  int products = 0;
+  for (const Json& row : measured.at("ledger")) {
+    if (row.at("operation") != "quantized_linear") continue;
+    EXPECT_EQ(row.at("verdict"), "emulated");
+    ++products;
+  }
+  EXPECT_GT(products, 0);
+
+  ASSERT_EQ(bench({"--precision", "all", "--json", "out.json"}).exit_code, 0);
+  for (const Json& record : records_of("out.json")) EXPECT_NE(record.at("precision"), "fp8");
 }
 
 TEST_F(CliRun, AnEmulatedRowNamesItsReason) {

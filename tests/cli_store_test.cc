@@ -17,7 +17,7 @@ class CliStore : public Cli {
 };
 
 TEST_F(CliStore, WhatWasMeasuredIsKept) {
-  ASSERT_EQ(bench({"--precision", "bf16,fp8", "--seq", "8,16", "--json", "out.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--precision", "bf16,tf32", "--seq", "8,16", "--json", "out.json"}).exit_code, 0);
   const std::vector<StoredRecord> records = kept();
   const Json written = records_of("out.json");
   ASSERT_EQ(records.size(), written.size());
@@ -120,9 +120,9 @@ TEST_F(CliStore, OtherSettingsAreAnotherRun) {
 
 TEST_F(CliStore, HistoryListsAndFilters) {
   expect_failure({"history"}, 2, "there is no such store");
-  ASSERT_EQ(bench({"--precision", "bf16,fp8"}).exit_code, 0);
+  ASSERT_EQ(bench({"--precision", "bf16,tf32"}).exit_code, 0);
   const std::string all = run({"history"}).out;
-  for (const char* part : {"fp32", "bf16", "fp8", "unsupported", "run 1, "}) {
+  for (const char* part : {"fp32", "bf16", "tf32", "unsupported", "run 1, "}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << " in " << all;
   }
   const std::string some = run({"history", "--status", "ok", "--precision", "bf16", "--device", "cpu"}).out;
@@ -141,7 +141,7 @@ TEST_F(CliStore, HistoryListsAndFilters) {
 }
 
 TEST_F(CliStore, WhatIsExportedCanBeImportedAsOftenAsOneLikes) {
-  ASSERT_EQ(bench({"--precision", "bf16,fp8", "--json", "out.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--precision", "bf16,tf32", "--json", "out.json"}).exit_code, 0);
   ASSERT_EQ(run({"export", "--json", "all.json", "--csv", "all.csv"}).exit_code, 0);
   for (const std::string& file : {std::string("all.json"), file_.string(), std::string("out.json")}) {
     const std::string first = run({"import", file, "--store", "other.db"}).out;

@@ -133,7 +133,7 @@ TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
   const Safetensors expected = open_safetensors(cases_of(GetParam()) / "right.safetensors");
   int precisions = 0;
   for (const Precision& precision : precision_table()) {
-    if (precision.cuda_only) continue;
+    if (!runs_on(precision, "cpu")) continue;
     ++precisions;
     for (Setting setting : fp32_settings) {
       if (precision.chunk > 0 && setting.device == "cpu" && !facts_.isa.avx512_fp16) continue;
@@ -186,7 +186,7 @@ TEST_P(ModelParity, AFullyMaskedRowIsFiniteAndDisturbsNoOther) {
   masked.erase("labels");
   for (Json& one : masked["attention_mask"][1]) one = 0;
   for (const Precision& precision : precision_table()) {
-    if (precision.cuda_only) continue;
+    if (!runs_on(precision, "cpu")) continue;
     for (Setting setting : fp32_settings) {
       if (precision.chunk > 0 && setting.device == "cpu" && !facts_.isa.avx512_fp16) continue;
       setting.model = GetParam();

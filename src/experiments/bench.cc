@@ -24,7 +24,9 @@ std::vector<Contender> contenders(const BenchRequest& request) {
   if (request.baseline == Baseline::added) add({"fp32", ""});
   const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
   if (all) {
-    for (const Precision& row : precision_table()) add({row.name, request.engine.overrides});
+    for (const Precision& row : precision_table()) {
+      if (is_listed_on(row, request.engine.device)) add({row.name, request.engine.overrides});
+    }
   } else {
     for (const std::string& precision : request.precisions)
       add({find_precision(precision).name, request.engine.overrides});

@@ -27,7 +27,7 @@ enum class Caches : std::uint8_t { warm, cold };
 
 struct BenchRequest {
   std::vector<std::string> models;      ///< Empty: the default model.
-  std::vector<std::string> precisions;  ///< Empty or "all": every row of the table.
+  std::vector<std::string> precisions;  ///< Empty or "all": every row that is listed on the device.
   std::vector<std::int64_t> batches = {1};
   std::vector<std::int64_t> seqs = {128};
   std::filesystem::path data;  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.

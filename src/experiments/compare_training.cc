@@ -113,7 +113,7 @@ void reach_target(PrecisionCurves& mine, double target) {
 std::string why_not(const std::string& precision, const std::string& device) {
   const Precision& row = find_precision(precision);
   if (!row.gradients) return "a precision for inference";
-  if (row.cuda_only && device != "cuda") return "exists on CUDA devices only";
+  if (!runs_on(row, device)) return "exists on CUDA devices only";
   return "";
 }
 

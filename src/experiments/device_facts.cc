@@ -14,12 +14,13 @@
 namespace assay {
 namespace {
 
-/// Uniform values, for s8 spread over its range; a block of them repeated, since only their bits' variety matters.
+/// Uniform values, for 8 bits spread over a part of their range; a block of them repeated, since only their bits'
+/// variety matters.
 Tensor some_values(DType dtype, const Shape& shape) {
   constexpr std::int64_t block = 4096;
   Random random(1);
   Tensor values(DType::f32, shape);
-  const float scale = is_float(dtype) ? 0.2F : 200.0F;
+  const float scale = size_of(dtype) > 1 ? 0.2F : 200.0F;
   for (std::int64_t i = 0; i < std::min(block, values.count()); ++i)
     values.as<float>()[i] = scale * (static_cast<float>(random.next_uniform()) - 0.5F);
   for (std::int64_t i = block; i < values.count(); ++i) values.as<float>()[i] = values.as<float>()[i - block];
@@ -71,14 +72,14 @@ class Trial {
 };
 
 Trial product(const Device& device, DType operand, std::int64_t side) {
-  const bool whole = operand == DType::s8;
-  Trial trial(device, whole ? op::quantized_linear : op::linear);
+  const bool quantized = size_of(operand) == 1;
+  Trial trial(device, quantized ? op::quantized_linear : op::linear);
   trial.add_input(operand, {side, side});
-  if (whole) trial.add_input(DType::f32, {side});
+  if (quantized) trial.add_input(DType::f32, {side});
   trial.add_input(operand, {side, side});
-  if (whole) trial.add_input(DType::f32, {side});
-  trial.call().inputs[whole ? 2 : 1].constant = true;
-  trial.add_output(is_float(operand) && operand != DType::tf32 ? operand : DType::f32, {side, side});
+  if (quantized) trial.add_input(DType::f32, {side});
+  trial.call().inputs[quantized ? 2 : 1].constant = true;
+  trial.add_output(!quantized && operand != DType::tf32 ? operand : DType::f32, {side, side});
   return trial;
 }
 
@@ -136,7 +137,7 @@ MachineFacts facts_on(const Backend& backend, MachineFacts host, const DevicePro
   facts.bandwidth_gbs = bandwidth_gbs(backend, facts, probe);
   facts.measured_share = 1;
   std::vector<MatmulPeak> peaks;
-  for (const DType operand : {DType::f32, DType::tf32, DType::f16, DType::bf16, DType::s8})
+  for (const DType operand : {DType::f32, DType::tf32, DType::f16, DType::bf16, DType::s8, DType::e4m3})
     peaks.push_back(peak_of(backend, operand, facts, probe));
   facts.peaks = std::move(peaks);
   for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.

@@ -49,7 +49,7 @@ PrecisionChoice precision_choice(const std::string& precision, const EngineOptio
 namespace {
 
 std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
-  if (precision.row.cuda_only && options.device != "cuda") {
+  if (!runs_on(precision.row, options.device)) {
     fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
   }
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};

@@ -17,7 +17,8 @@ std::vector<std::string> precisions_of(const MemoryRequest& request) {
   if (!all) return request.precisions;
   std::vector<std::string> names;
   for (const Precision& row : precision_table()) {
-    if (request.mode == RunMode::infer || row.gradients) names.emplace_back(row.name);
+    const bool is_possible = request.mode == RunMode::infer || row.gradients;
+    if (is_possible && is_listed_on(row, request.engine.device)) names.emplace_back(row.name);
   }
   return names;
 }
@@ -40,7 +41,7 @@ MemoryCell predict_or_say(const Model& model, const MemoryCell& blank, const Mem
                           const MachineFacts& facts) {
   try {
     const PrecisionChoice precision = precision_choice(blank.precision, request.engine, facts);
-    if (precision.row.cuda_only && request.engine.device != "cuda")
+    if (!runs_on(precision.row, request.engine.device))
       fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
     MemoryCell cell = predict_memory(model, precision, blank, request, facts);
     judge(cell, facts);

@@ -16,7 +16,7 @@ enum class Measure : std::uint8_t { no, yes };
 
 struct MemoryRequest {
   std::string model;
-  std::vector<std::string> precisions;  ///< Empty: every row of the table; in training those that can train.
+  std::vector<std::string> precisions;  ///< Empty: every row listed on the device; in training those that can train.
   std::vector<std::int64_t> seqs = {128};
   std::int64_t batch = 1;
   RunMode mode = RunMode::infer;

@@ -178,7 +178,7 @@ std::vector<Variant> make_variants(const TrainCell& cell) {
       variant.precision = precision;
       variant.fusion = fusion;
       variant.options = training_options(cell, precision, fusion);
-      if (variant.options.precision.row.cuda_only && cell.request.device != "cuda") {
+      if (!runs_on(variant.options.precision.row, cell.request.device)) {
         variant.status = Status::unsupported;
         variant.reason = fmt::format("{} exists on CUDA devices only", precision);
       } else if (!variant.options.precision.row.gradients) {

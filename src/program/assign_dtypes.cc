@@ -75,7 +75,7 @@ class Assigner {
     return id;
   }
 
-  bool quantised() const { return row_.scheme == Scheme::dynamic_int8 || row_.scheme == Scheme::weight_only_int8; }
+  bool quantised() const { return row_.scheme != Scheme::none; }
 
   /// Dtype in which parameters that are not quantised are stored.
   DType stored() const { return quantised() ? row_.activations : row_.weights; }
@@ -96,7 +96,7 @@ class Assigner {
     if (known != quantised_.end()) return known->second;
     const std::size_t index = to_.add_node({&operation, {id}, {}, {}, path_, role_});
     const std::vector<ValueId> outputs = to_.program().nodes[index].outputs;
-    to_.set_dtype(outputs[0], DType::s8);
+    to_.set_dtype(outputs[0], row_.weights);
     return quantised_[id] = {outputs[0], outputs[1]};
   }
 
@@ -156,7 +156,8 @@ class Assigner {
   void assign_quantised_linear(const Node& node) {
     const ValueId x = as(value(node.inputs[0]), row_.activations);
     const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
-    const Quantised in = row_.scheme == Scheme::dynamic_int8 ? quantise(op::quantize_rows, x) : Quantised{x, no_value};
+    const bool only_weights = row_.scheme == Scheme::weight_only_int8;
+    const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
     Attributes attributes = node.attributes;
     attributes.accumulator = row_.accumulator;
     map(node.outputs[0]) =
@@ -168,7 +169,7 @@ class Assigner {
     return has_input(node, index) ? node.inputs[index] : no_value;
   }
 
-  /// Attention's products: operands in the 16-bit dtype; under int8 in the activations' dtype.
+  /// Attention's products: operands in the 16-bit dtype; under 8 bits in the activations' dtype.
   void assign_matmul(const Node& node) {
     const DType operand =
         precision_.override_for(Role::attention).value_or(quantised() ? row_.activations : row_.operand);

@@ -115,6 +115,22 @@ TEST(AssignDtypes, Int8QuantisesEveryLinearTheHeadIncluded) {
   EXPECT_EQ(count_of(program, op::quantize_rows), 5U) << "q, k and v read one quantised input";
 }
 
+TEST(AssignDtypes, Fp8IsQuantisedAsInt8AndKeepsActivationsInBf16) {
+  const Program program = assigned("fp8", "", std::nullopt);
+  EXPECT_EQ(count_of(program, op::linear), 0U);
+  ASSERT_EQ(count_of(program, op::quantized_linear), 7U);
+  for (const Node* node : nodes_of(program, op::quantized_linear)) {
+    EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::e4m3) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[1]), DType::f32) << node->path << ": a scale a token";
+    EXPECT_EQ(dtype_of(program, node->inputs[2]), DType::e4m3) << node->path;
+    EXPECT_EQ(node->attributes.accumulator, DType::f32) << node->path;
+    EXPECT_EQ(out_of(program, *node), DType::bf16) << node->path;
+  }
+  EXPECT_EQ(count_of(program, op::quantize_rows), 5U);
+  for (const Node* node : nodes_of(program, op::attention_scores))
+    EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::bf16) << "attention's products are not quantised";
+}
+
 TEST(AssignDtypes, Int8WithoutANative16BitTypeKeepsActivationsInF32) {
   const Program program = assigned("int8", "", std::nullopt);
   for (const Node* node : nodes_of(program, op::quantized_linear)) EXPECT_EQ(out_of(program, *node), DType::f32);

@@ -84,6 +84,21 @@ TEST_F(Evaluate, NoFigureDependsOnHowManyRowsRunAtATime) {
   for (std::size_t i = 0; i < one.nll.size(); ++i) EXPECT_NEAR(one.nll[i], all.nll[i], 1e-5) << i;
 }
 
+double mean_kl(const Quality& quality) {
+  double sum = 0;
+  for (const float kl : quality.kl) sum += kl;
+  return sum / static_cast<double>(quality.kl.size());
+}
+
+TEST_F(Evaluate, Fp8DivergesALittleAndMoreThanBf16) {
+  const auto fp32 = instance("fp32");
+  const auto bf16 = instance("bf16");
+  const auto fp8 = instance("fp8");
+  const std::vector<Quality> qualities = run({fp32.get(), bf16.get(), fp8.get()}, set_of(16, 2));
+  EXPECT_GT(mean_kl(qualities[2]), 4 * mean_kl(qualities[1])) << "4 significant bits in place of 8";
+  EXPECT_LT(mean_kl(qualities[2]), 0.05);
+}
+
 TEST_F(Evaluate, TheBaselineDoesNotDivergeFromItselfNorFromItsTwin) {
   const auto fp32 = instance("fp32");
   const auto twin = instance("fp32");

@@ -25,7 +25,7 @@ double relative_difference(const Tensor& expected, const Tensor& actual) {
 TEST(Plan, FusionChangesNothingBeyondRounding) {
   const SmallModel model;
   for (const Precision& precision : precision_table()) {
-    if (precision.cuda_only) continue;
+    if (!runs_on(precision, "cpu")) continue;
     const PrecisionChoice choice = choose_precision(precision.name, "", DType::bf16);
     const Program program = assign_dtypes(build_program(model.config, {}), choice);
     Instance apart(program, choice, model.weights, reference_backend(), model.facts);

@@ -17,6 +17,7 @@ constexpr const char* role_names[] = {"embedding", "attention", "mlp",       "no
 constexpr Role overridable[] = {Role::embedding, Role::attention, Role::mlp, Role::norm, Role::softmax, Role::head};
 
 using enum DType;
+using enum Runs;
 
 // Tolerances: what rounding of operands and stored activations costs over some tens of layers, with room to spare;
 // a wrong kernel (a lost head, a wrong mask) shows differences of 1 and more. fp32's only covers the order of sums.
@@ -31,27 +32,27 @@ constexpr auto native = Activations::native_16bit;
 constexpr std::nullopt_t none = std::nullopt;
 constexpr Precision table[] = {
     // name         weights acts  rule      operand sums  output math gradients masters
-    //   scheme, chunk, cuda_only, tolerance, note
+    //   scheme, chunk, runs, tolerance, note
     {"fp32",         f32,  f32,  stored,   f32,    f32,  f32,   f32, f32,      false,
-     Scheme::none, 0, false, 2e-5, "strict: no TF32, no implicit bf16"},
+     Scheme::none, 0, anywhere, 2e-5, "strict: no TF32, no implicit bf16"},
     {"tf32",         f32,  f32,  stored,   tf32,   f32,  f32,   f32, f32,      false,
-     Scheme::none, 0, true, 5e-3, "CUDA sm_80 and newer only"},
+     Scheme::none, 0, on_cuda, 5e-3, "CUDA sm_80 and newer only"},
     {"fp16",         f16,  f16,  stored,   f16,    f32,  f16,   f32, f16,      false,
-     Scheme::none, 0, false, 1e-2, "stored in 16 bits; norms and softmax computed in f32"},
+     Scheme::none, 0, anywhere, 1e-2, "stored in 16 bits; norms and softmax computed in f32"},
     {"bf16",         bf16, bf16, stored,   bf16,   f32,  bf16,  f32, bf16,     false,
-     Scheme::none, 0, false, 5e-2, "stored in 16 bits; norms and softmax computed in f32"},
+     Scheme::none, 0, anywhere, 5e-2, "stored in 16 bits; norms and softmax computed in f32"},
     {"mixed-fp16",   f32,  f32,  autocast, f16,    f32,  f16,   f32, f32,      true,
-     Scheme::none, 0, false, 1e-2, "f32 weights kept; dynamic loss scaling in training"},
+     Scheme::none, 0, anywhere, 1e-2, "f32 weights kept; dynamic loss scaling in training"},
     {"mixed-bf16",   f32,  f32,  autocast, bf16,   f32,  bf16,  f32, f32,      true,
-     Scheme::none, 0, false, 5e-2, "f32 weights kept; no loss scaling"},
+     Scheme::none, 0, anywhere, 5e-2, "f32 weights kept; no loss scaling"},
     {"fp16-acc16",   f16,  f16,  stored,   f16,    f16,  f16,   f32, none,     false,
-     Scheme::none, 64, false, 5e-2, "sums 64 products in f16, then flushes to f32"},
+     Scheme::none, 64, anywhere, 5e-2, "sums 64 products in f16, then flushes to f32"},
     {"int8",         s8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,
-     Scheme::dynamic_int8, 0, false, 2.5e-1, "every linear layer, the head included; weights per channel, activations per token"},
+     Scheme::dynamic_int8, 0, anywhere, 2.5e-1, "every linear layer, the head included; weights per channel, activations per token"},
     {"int8-weights", s8,   f32,  native,   f32,    f32,  f32,   f32, none,     false,
-     Scheme::weight_only_int8, 0, false, 1e-1, "weight only: dequantised on the fly, no integer arithmetic"},
+     Scheme::weight_only_int8, 0, anywhere, 1e-1, "weight only: dequantised on the fly, no integer arithmetic"},
     {"fp8",          e4m3, bf16, stored,   e4m3,   f32,  bf16,  f32, none,     false,
-     Scheme::float8, 0, true, 3e-1, "CUDA sm_89 and newer only"},
+     Scheme::float8, 0, by_name_off_cuda, 3e-1, "as int8, in e4m3; native on CUDA sm_89 and newer, emulated elsewhere"},
 };
 // clang-format on
 
@@ -142,6 +143,14 @@ const Precision& find_precision(std::string_view name) {
     fail_user("precision '{}': is not known; the precisions are {}", name, fmt::join(precision_names(), ", "));
   }
   return *found;
+}
+
+bool runs_on(const Precision& row, std::string_view device) {
+  return row.runs != on_cuda || device == "cuda";
+}
+
+bool is_listed_on(const Precision& row, std::string_view device) {
+  return row.runs != by_name_off_cuda || device == "cuda";
 }
 
 std::string PrecisionChoice::name() const {

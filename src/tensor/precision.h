@@ -22,7 +22,14 @@ enum class Scheme : std::uint8_t {
   none,
   dynamic_int8,      ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
   weight_only_int8,  ///< The same weights, dequantised on the fly; no integer arithmetic.
-  float8,            ///< e4m3 with a scale per tensor or row.
+  float8,            ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
+};
+
+/// Where a precision runs.
+enum class Runs : std::uint8_t {
+  anywhere,
+  by_name_off_cuda,  ///< Off CUDA devices it is emulated, and no part of "all" there.
+  on_cuda,
 };
 
 /// How a precision decides the dtype of an operation that is not a matmul.
@@ -47,7 +54,7 @@ struct Precision {
   bool master_weights;             ///< The optimizer updates the f32 weights and 16-bit copies follow.
   Scheme scheme;
   int chunk;  ///< fp16-acc16: products added in f16 before the flush to f32; else 0.
-  bool cuda_only;
+  Runs runs;
   double tolerance;  ///< Largest difference from fp32's logits over their largest magnitude that a sound run shows.
   const char* note;
 };
@@ -56,6 +63,9 @@ struct Precision {
 std::span<const Precision> precision_table();
 /// The row of that name; throws a user error that lists the names.
 const Precision& find_precision(std::string_view name);
+/// Whether a device ("cpu", "cuda", "reference", ...) runs the row at all, and whether "all" means it there.
+bool runs_on(const Precision& row, std::string_view device);
+bool is_listed_on(const Precision& row, std::string_view device);
 
 /// `--with norm=f16,softmax=f16,head=f32`: dtypes by role that replace what the row says.
 struct RoleOverride {

@@ -37,8 +37,20 @@ TEST(PrecisionTable, RowsAreConsistent) {
     EXPECT_EQ(row.operand == DType::s8, row.accumulator == DType::s32) << row.name << ": s8 products sum in s32";
     EXPECT_EQ(row.weights == DType::s8, row.scheme == Scheme::dynamic_int8 || row.scheme == Scheme::weight_only_int8)
         << row.name;
+    EXPECT_EQ(row.weights == DType::e4m3, row.scheme == Scheme::float8) << row.name;
     EXPECT_STRNE(row.note, "") << row.name;
   }
+}
+
+TEST(PrecisionTable, SaysWhereARowRunsAndWhereAllMeansIt) {
+  for (const Precision& row : precision_table()) {
+    EXPECT_TRUE(runs_on(row, "cuda") && is_listed_on(row, "cuda")) << row.name;
+  }
+  EXPECT_FALSE(runs_on(find_precision("tf32"), "cpu"));
+  EXPECT_TRUE(is_listed_on(find_precision("tf32"), "cpu")) << "a row that says why not";
+  EXPECT_TRUE(runs_on(find_precision("fp8"), "cpu")) << "by its name";
+  EXPECT_FALSE(is_listed_on(find_precision("fp8"), "cpu"));
+  EXPECT_TRUE(runs_on(find_precision("bf16"), "cpu") && is_listed_on(find_precision("bf16"), "cpu"));
 }
 
 TEST(PrecisionTable, MixedKeepsFullWeightsAndHalvesStoreHalves) {
