@@ -13,9 +13,9 @@
 namespace assay {
 namespace {
 
-const std::filesystem::path fixture = ASSAY_SOURCE_DIR "/tests/fixtures/e4m3.safetensors";
+const std::filesystem::path e4m3_fixture = ASSAY_SOURCE_DIR "/tests/fixtures/e4m3.safetensors";
 
-Argument dense(DType dtype, const Shape& shape) {
+Argument plain_argument(DType dtype, const Shape& shape) {
   return {.present = true, .dtype = dtype, .shape = shape, .row_stride = shape.back(), .packing = {}};
 }
 
@@ -38,43 +38,43 @@ void run_plain(const Backend& backend, const Call& call, std::vector<const std::
   prepared.kernel->run({inputs, outputs, const_cast<std::byte*>(workspace.data())});
 }
 
-struct Case {
-  const char* name;
+struct Quantiser {
+  const char* input;
   const Operation& operation;
 };
 
 TEST(QuantisedParity, ScalesAndRoundingAreTheSameBits) {
-  const Safetensors expected = open_safetensors(fixture);
-  for (const Case& one : {Case{"x", op::quantize_rows}, Case{"w", op::quantize_weight}}) {
-    const TensorView values = expected.find(one.name)->view();
-    const TensorView q = expected.find(std::string(one.name) + ".q")->view();
-    const TensorView scale = expected.find(std::string(one.name) + ".scale")->view();
+  const Safetensors expected = open_safetensors(e4m3_fixture);
+  for (const Quantiser& one : {Quantiser{"x", op::quantize_rows}, Quantiser{"w", op::quantize_weight}}) {
+    const TensorView values = expected.find(one.input)->view();
+    const TensorView q = expected.find(std::string(one.input) + ".q")->view();
+    const TensorView scale = expected.find(std::string(one.input) + ".scale")->view();
     ASSERT_EQ(q.dtype, DType::e4m3);
     for (const Backend* backend : {&reference_backend(), &cpu_backend()}) {
       Call call;
       call.operation = &one.operation;
-      call.inputs = {dense(DType::f32, values.shape)};
-      call.outputs = {dense(DType::e4m3, values.shape), dense(DType::f32, {values.shape[0]})};
+      call.inputs = {plain_argument(DType::f32, values.shape)};
+      call.outputs = {plain_argument(DType::e4m3, values.shape), plain_argument(DType::f32, {values.shape[0]})};
       Tensor found(DType::e4m3, values.shape);
       Tensor scales(DType::f32, {values.shape[0]});
       run_plain(*backend, call, {values.data}, {found.data(), scales.data()});
       for (std::int64_t i = 0; i < values.count(); ++i)
-        ASSERT_EQ(found.data()[i], q.data[i]) << backend->name << " " << one.name << " element " << i;
-      EXPECT_EQ(std::memcmp(scales.data(), scale.data, scale.bytes()), 0) << backend->name << " " << one.name;
+        ASSERT_EQ(found.data()[i], q.data[i]) << backend->name << " " << one.input << " element " << i;
+      EXPECT_EQ(std::memcmp(scales.data(), scale.data, scale.bytes()), 0) << backend->name << " " << one.input;
     }
   }
 }
 
 TEST(QuantisedParity, ProductsAreThoseOfTheRoundedValues) {
-  const Safetensors expected = open_safetensors(fixture);
+  const Safetensors expected = open_safetensors(e4m3_fixture);
   const auto view = [&](const char* name) { return expected.find(name)->view(); };
   const TensorView y = view("y");
   Call call;
   call.operation = &op::quantized_linear;
   for (const char* name : {"x.q", "x.scale", "w.q", "w.scale"})
-    call.inputs.push_back(dense(view(name).dtype, view(name).shape));
+    call.inputs.push_back(plain_argument(view(name).dtype, view(name).shape));
   call.inputs[2].constant = true;
-  call.outputs = {dense(DType::f32, y.shape)};
+  call.outputs = {plain_argument(DType::f32, y.shape)};
   for (const Backend* backend : {&reference_backend(), &cpu_backend()}) {
     Tensor found(DType::f32, y.shape);
     run_plain(*backend, call, {view("x.q").data, view("x.scale").data, view("w.q").data, view("w.scale").data},
