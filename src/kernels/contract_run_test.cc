@@ -194,9 +194,10 @@ std::vector<double> widened(GuardedBuffer& buffer, DType dtype) {
   return values;
 }
 
-/// The largest magnitude of each row; of the whole tensor where rows are too narrow for theirs to stand for the size of
-/// what was added up: a row of one sum may be next to nothing by cancellation.
-std::vector<double> largest_of_rows(const Argument& argument, const std::vector<double>& values) {
+/// The largest magnitude of each row; of the whole tensor where a kernel's errors are as large as that, or rows are too
+/// narrow for theirs to stand for the size of what was added up: a row of one sum may be next to nothing by
+/// cancellation.
+std::vector<double> largest_of(const Argument& argument, const std::vector<double>& values, ErrorsOf errors_of) {
   constexpr std::int64_t narrowest = 8;
   std::vector<double> largest(static_cast<std::size_t>(argument.rows()), 0.0);
   for (std::int64_t row = 0; row < argument.rows(); ++row) {
@@ -205,7 +206,7 @@ std::vector<double> largest_of_rows(const Argument& argument, const std::vector<
       most = std::max(most, std::abs(values[static_cast<std::size_t>(row * argument.row_stride + i)]));
     }
   }
-  if (argument.width() >= narrowest || largest.empty()) return largest;
+  if ((errors_of == ErrorsOf::row && argument.width() >= narrowest) || largest.empty()) return largest;
   return std::vector<double>(largest.size(), *std::max_element(largest.begin(), largest.end()));
 }
 
@@ -214,18 +215,11 @@ double bound_of(DType dtype, double of_floats) {
   return is_float(dtype) ? of_floats : 1;
 }
 
-/// The same of the whole tensor, where a kernel's errors are as large as that.
-std::vector<double> largest_of_all(std::vector<double> largest) {
-  if (!largest.empty()) largest.assign(largest.size(), *std::max_element(largest.begin(), largest.end()));
-  return largest;
-}
-
 std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBuffer& found, double allowed,
                     ErrorsOf errors_of) {
   const std::vector<double> right = widened(expected, argument.dtype);
   const std::vector<double> result = widened(found, argument.dtype);
-  std::vector<double> largest = largest_of_rows(argument, right);
-  if (errors_of == ErrorsOf::output) largest = largest_of_all(std::move(largest));
+  const std::vector<double> largest = largest_of(argument, right, errors_of);
   for (std::int64_t row = 0; row < argument.rows(); ++row) {
     const double bound = bound_of(argument.dtype, allowed * largest[static_cast<std::size_t>(row)]);
     for (std::int64_t i = 0; i < argument.width(); ++i) {

@@ -97,7 +97,10 @@ std::vector<Tensor> gradients(std::int64_t most_bytes) {
   for (const Tensor& one : inputs) in.push_back(one.data());
   in.push_back(nullptr);
   for (std::size_t i = 0; i < 3; ++i) outputs.emplace_back(DType::bf16, Shape{4 * 128, call.out(i).row_stride});
-  for (Tensor& one : outputs) out.push_back(one.data());
+  for (Tensor& one : outputs) {
+    std::fill_n(one.data(), one.bytes(), std::byte{0});  // rows are wider than what is written
+    out.push_back(one.data());
+  }
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
   prepared.kernel->run({in, out, workspace.get()});
   return outputs;
