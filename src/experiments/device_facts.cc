@@ -98,7 +98,7 @@ std::vector<MatmulRate> rates_of(const Backend& backend, DType operand, const Ma
                        trial.rate(*prepared, probe.seconds_each) * flops * 1e-9});
     }
   }
-  return in_order_of_choice(backend, rates);
+  return in_order_of_choice(backend, facts, rates);
 }
 
 /// Bytes moved a second by z = x + y: two read, one written.

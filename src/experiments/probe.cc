@@ -13,20 +13,21 @@ namespace assay {
 namespace {
 
 /// Of that operand dtype, in the order of choice; an implementation that was timed in two packings counts once.
-std::vector<MatmulRate> rates_of(DType operand, std::vector<MatmulRate> rates) {
+std::vector<MatmulRate> rates_of(DType operand, const MachineFacts& facts, std::vector<MatmulRate> rates) {
   std::erase_if(rates, [&](const MatmulRate& rate) { return rate.operand != operand; });
   std::stable_sort(rates.begin(), rates.end(),
                    [](const MatmulRate& a, const MatmulRate& b) { return a.gflops > b.gflops; });
   std::set<std::string> seen;
   std::erase_if(rates, [&](const MatmulRate& rate) { return !seen.insert(rate.implementation).second; });
-  return in_order_of_choice(cpu_backend(), rates);
+  return in_order_of_choice(cpu_backend(), facts, rates);
 }
 
-MatmulPeak peak_from(const InstructionPeak& instruction, const std::vector<MatmulRate>& all) {
+MatmulPeak peak_from(const InstructionPeak& instruction, const MachineFacts& facts,
+                     const std::vector<MatmulRate>& all) {
   MatmulPeak peak;
   peak.operand = instruction.operand;
   peak.instruction = instruction.instruction;
-  peak.rates = rates_of(instruction.operand, all);
+  peak.rates = rates_of(instruction.operand, facts, all);
   if (!instruction.set.empty()) peak.instruction_gflops = instruction.gflops;
   for (const MatmulRate& rate : peak.rates) {
     // No matmul outruns its instruction: where it seems to, the loop was disturbed and the matmul is the better
@@ -51,7 +52,7 @@ void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds
   facts.measured_share = matmuls.processor_share;
   facts.peaks.clear();
   for (const InstructionPeak& instruction : instructions) {
-    facts.peaks.push_back(peak_from(instruction, matmuls.rates));
+    facts.peaks.push_back(peak_from(instruction, facts, matmuls.rates));
   }
   for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.
     const ProductVerdict judgement = judge_dtype(peak.operand, facts);

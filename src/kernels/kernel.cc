@@ -82,7 +82,8 @@ Prepared judged(Prepared prepared, const Call& call, const Implementation& imple
 
 }  // namespace
 
-std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const std::vector<MatmulRate>& rates) {
+std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const MachineFacts& facts,
+                                           const std::vector<MatmulRate>& rates) {
   std::vector<MatmulRate> as_listed = rates;
   const auto place = [&](const MatmulRate& rate) {
     std::size_t index = 0;
@@ -96,7 +97,7 @@ std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const std::ve
   };
   std::stable_sort(as_listed.begin(), as_listed.end(),
                    [&](const MatmulRate& a, const MatmulRate& b) { return place(a) < place(b); });
-  return by_rate(std::move(as_listed), choice_gflops);
+  return facts.was_busy() ? as_listed : by_rate(std::move(as_listed), choice_gflops);
 }
 
 Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts) {

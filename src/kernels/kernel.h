@@ -148,8 +148,9 @@ const Backend& cpu_backend();
 const Backend& cuda_backend();
 
 /// Rates of one operand dtype in the order in which `prepare` asks their implementations: by their rates with streaming
-/// weights where measured, those within measured_alike in the backend's order.
-std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const std::vector<MatmulRate>& rates);
+/// weights where measured, those within measured_alike, and all of a busy machine's, in the backend's order.
+std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const MachineFacts& facts,
+                                           const std::vector<MatmulRate>& rates);
 
 /// The first implementation that accepts, or every refusal in one sentence. Where implementations of the call were
 /// measured with its operand dtype (MatmulPeak::rates), the faster one is asked first; the table's order stands within

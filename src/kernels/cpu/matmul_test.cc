@@ -312,13 +312,15 @@ TEST(Choice, IsWhatProbeJudgesWhereRatesAreAlike) {
   for (const double widened_streaming : {0.0, 330.0, 400.0}) {
     native.streaming_gflops = widened_streaming > 0 ? 331 : 0;
     widened.streaming_gflops = widened_streaming;
-    facts.peaks = {measured(DType::f16, in_order_of_choice(cpu_backend(), {native, widened}))};
+    facts.peaks = {measured(DType::f16, in_order_of_choice(cpu_backend(), facts, {native, widened}))};
     EXPECT_EQ(facts.peaks[0].rates.front().computed, DType::f32) << "the list's order where they are alike";
     EXPECT_EQ(judge_dtype(DType::f16, facts).verdict, Verdict::widened);
     EXPECT_EQ(first_verdict(c, facts), Verdict::widened) << widened_streaming;
   }
   native.streaming_gflops = 500;
-  EXPECT_EQ(in_order_of_choice(cpu_backend(), {widened, native}).front().computed, DType::f16);
+  EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {widened, native}).front().computed, DType::f16);
+  facts.measured_share = 0.4;
+  EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {native, widened}).front().computed, DType::f32) << "busy";
 }
 
 TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
