@@ -4,7 +4,7 @@ file(GLOB cuda_kernels CONFIGURE_DEPENDS "${cuda_folder}/*.cc")
 list(FILTER cuda_kernels EXCLUDE REGEX "/(absent|[a-z_]*on_host|[a-z_]*_test)\\.cc$")
 set(cuda_libraries ${cuda_kernels})  # the host's side of a GPU: no code that runs on it
 list(FILTER cuda_libraries INCLUDE REGEX
-  "/(backend|device|device_work|libraries|cupti|heads_product|product[a-z_]*|fused[a-z_]*|cublaslt[a-z_]*|cudnn[a-z_]*)\\.cc$")
+  "/(backend|device|device_work|libraries|toolkit_library|cupti|heads_product|product[a-z_]*|fused[a-z_]*|cublaslt[a-z_]*|cudnn[a-z_]*)\\.cc$")
 set(cuda_products ${cuda_libraries})  # of it, what runs on the host too, where loops stand in for cuBLASLt and cuDNN
 list(FILTER cuda_products INCLUDE REGEX "/(libraries|heads_product|product[a-z_]*|fused[a-z_]*)\\.cc$")
 list(REMOVE_ITEM cuda_kernels ${cuda_libraries} "${cuda_folder}/device_code.cc")

@@ -57,7 +57,6 @@ TEST_F(CliInput, OptionsAreChecked) {
       {{"--threads", "4096"}, "threads"},
       {{"--max-isa", "mmx"}, "mmx"},
       {{"--fusion", "maybe"}, "--fusion"},
-      {{"--graphs", "maybe"}, "--graphs"},
       {{"--seed", "x"}, "--seed"},
   };
   for (const auto& [option, part] : wrong) {
@@ -69,6 +68,9 @@ TEST_F(CliInput, OptionsAreChecked) {
       expect_failure(command, 2, part);
     }
   }
+  expect_failure({"bench", "model", "--graphs", "maybe"}, 2, "--graphs");
+  expect_failure({"bench", "model", "--caches", "lukewarm"}, 2, "--caches");
+  expect_failure({"bench", "model", "--seq", "8", "--caches", "cold", "--meter", "RAPL"}, 2, "--caches cold");
   expect_failure({"explain", "model", "--seq", "0"}, 2, "--seq");
   expect_failure({"explain", "model", "--seq", "65"}, 2, "context of 64");
   expect_failure({"explain", "model", "--batch", "-1"}, 2, "--batch");

@@ -34,7 +34,8 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
   BenchRequest& request = options.request;
   command.add_option("models", request.models,
                      "folders, .gguf files, cached models or presets (default: smollm2-135m)");
-  command.add_option("--precision", request.precisions, "comma-separated, or all (default)")->delimiter(',');
+  command.add_option("--precision", request.precisions, "comma-separated, or all that the device lists (default)")
+      ->delimiter(',');
   command.add_option("--batch", request.batches, "comma-separated (default 1)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
@@ -141,6 +142,7 @@ void add_bench(CLI::App& program, Action& action) {
   command.add_flag("--resume", options->store.resumes,
                    "continue the newest run with these settings: cells that it has kept are not measured again");
   add_engine_options(command, options->request.engine);
+  add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

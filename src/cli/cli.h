@@ -52,8 +52,9 @@ CLI::Validator between(double least, double most);
 void add_engine_options(CLI::App& command, EngineOptions& options);
 /// `--mode infer|train`.
 void add_mode_option(CLI::App& command, RunMode& mode);
-/// `--logits`.
+/// `--graphs on|off`.
 void add_graphs_option(CLI::App& command, Graphs& graphs);
+/// `--logits`.
 void add_logits_option(CLI::App& command, EngineOptions& options);
 /// `--allow-unused`, `--allow-nonfinite`, `--seed`.
 void add_model_options(CLI::App& command, ModelOptions& options);

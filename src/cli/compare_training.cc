@@ -75,6 +75,7 @@ void add_compare_training(CLI::App& program, Action& action) {
   add_schedule_options(command, training);
   add_step_options(command, training);
   add_engine_options(command, training.engine);
+  add_graphs_option(command, training.engine.graphs);
   add_model_options(command, training.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

@@ -43,7 +43,8 @@ void add_memory(CLI::App& program, Action& action) {
       *program.add_subcommand("memory", "Say what a model's run or training step needs, before it runs");
   command.footer("example: assay memory cs336-small --mode train --batch 4 --seq 128,256,512 --recompute none,block");
   command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
-  command.add_option("--precision", request.precisions, "precisions, or all of them (default)")->delimiter(',');
+  command.add_option("--precision", request.precisions, "precisions, or all that the device lists (default)")
+      ->delimiter(',');
   command.add_option("--seq", request.seqs, "tokens a row (default 128)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));

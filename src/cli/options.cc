@@ -45,7 +45,6 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   add_choice(command, "--casts", options.casts, casts, "mixed-*: cast weights once, or at every call as autocast does");
   static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};
   add_choice(command, "--fusion", options.fusion, fusion, "on, or off (what others call eager)");
-  add_graphs_option(command, options.graphs);
 }
 
 void add_graphs_option(CLI::App& command, Graphs& graphs) {

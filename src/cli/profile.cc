@@ -72,6 +72,7 @@ void add_profile(CLI::App& program, Action& action) {
   command.add_option("--flame", options->flame, "draw the time by phase, layer and operation (SVG)");
   command.add_option("--json", options->json, "write every table and step");
   add_engine_options(command, request.engine);
+  add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

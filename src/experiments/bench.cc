@@ -67,6 +67,9 @@ const std::string& weights_of(Entry& entry) {
 }
 
 void check_engine(const BenchRequest& request) {
+  const std::string& meter = request.energy.meters.name;
+  if (request.caches == Caches::cold && meter != "auto" && meter != "none")
+    fail_user("--caches cold: what empties them would be metered, too; drop --meter {}", meter);
   for (const Contender& contender : contenders(request)) {
     choose_precision(contender.precision, contender.overrides, std::nullopt);
   }
@@ -221,12 +224,8 @@ BenchRequest without_repeats(BenchRequest request) {
   return request;
 }
 
-/// Throws a user error for a meter where there is nothing to meter.
 Power power_of(const BenchRequest& request) {
   if (request.caches == Caches::warm) return find_power(energy_on(request.engine.device, request.root, request.energy));
-  const std::string& name = request.energy.meters.name;
-  if (name != "auto" && name != "none")
-    fail_user("--caches cold: what empties them would be metered, too; drop --meter");
   return {{nullptr, "no meter: what empties the caches would be metered, too"}, std::nullopt};
 }
 

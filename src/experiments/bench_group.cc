@@ -44,6 +44,7 @@ BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContex
       available_bytes_(facts_.available_bytes) {}
 
 void BenchGroup::open(const std::vector<Contender>& contenders, const Record& blank) {
+  make_cold_caches();
   for (const Contender& contender : contenders) {
     Member member{contender, blank, nullptr};
     member.blank.precision = contender.precision;
@@ -59,6 +60,18 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Record& bl
       member.blank.reason = e.what();
     }
     members_.push_back(std::move(member));
+  }
+}
+
+/// Before plans are fitted into what memory is left. A device that is not there is each row's to say.
+void BenchGroup::make_cold_caches() {
+  if (request_.caches == Caches::warm) return;
+  try {
+    cold_ = std::make_unique<ColdCaches>(find_backend(request_.engine.device).memory(), facts_);
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::lacking) throw;
   }
 }
 
@@ -181,18 +194,32 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
   return options;
 }
 
+/// A device may refuse memory while it runs: libraries load their code then, and graphs take some.
+std::vector<Series> BenchGroup::sample_cell(const Cell& cell, const SamplingOptions& options,
+                                            std::vector<Record>& records) {
+  try {
+    return sample(cell.subjects, options);
+  } catch (const OutOfMemory& e) {
+    for (const std::size_t place : cell.places) {
+      records[place].status = Status::oom;
+      records[place].reason = e.what();
+    }
+    return {};
+  }
+}
+
 void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& records) {
   const Cell cell = plan_cell(extent, records);
-  if (request_.caches == Caches::cold && !cold_ && !cell.plans.empty())
-    cold_ = std::make_unique<ColdCaches>(cell.plans.front()->device(), facts_);
-  const std::vector<Series> series = sample(cell.subjects, sampling_options(extent, later_s));
+  const std::vector<Series> series = sample_cell(cell, sampling_options(extent, later_s), records);
   if (series.empty()) return;
   if (!series[0].energy_fault.empty()) power_ = {{nullptr, "no meter: " + series[0].energy_fault}, std::nullopt};
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
     record_series(series[i], {series[0], power_, request_}, record);
     const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
-    if (!stopped && record.status == Status::ok)
+    if (record.graphs == "on" && series[i].timed_runs > 1 && !cell.plans[i]->is_recorded())
+      record.graphs = "off";  // Refused for want of memory.
+    if (!stopped && record.status == Status::ok && !cold_)
       trace_operations(*cell.plans[i], traced_share * request_.seconds, record);
   }
   for (Member& member : members_) {
@@ -257,37 +284,6 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
     const auto index = static_cast<std::size_t>(found - names.begin());
     record_quality(model_, data, {evaluation, baseline, evaluation.qualities[index]}, record);
   }
-}
-
-std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
-                                                     const std::vector<Contender>& contenders,
-                                                     const MachineFacts& facts) {
-  const auto weights_bytes = [&](const Contender& contender) -> std::int64_t {
-    try {
-      EngineOptions engine = request.engine;
-      engine.overrides = contender.overrides;
-      return make_instance(model, contender.precision, engine, facts)->missing_bytes({1, 1});
-    } catch (const Error& e) {
-      if (e.code() != ExitCode::lacking) throw;
-      return 0;
-    }
-  };
-  // Buffers, the page cache of the checkpoint and the system want room beside the weights.
-  const auto limit = static_cast<std::int64_t>(0.75 * static_cast<double>(facts.available_bytes));
-  const std::int64_t baseline = weights_bytes(contenders.front());
-  std::vector<std::vector<Contender>> groups;
-  std::int64_t used = 0;
-  for (const Contender& contender : contenders) {
-    const std::int64_t bytes = weights_bytes(contender);
-    if (groups.empty() || used + bytes > limit) {
-      const bool repeat = !groups.empty() && baseline + bytes <= limit;
-      groups.push_back(repeat ? std::vector<Contender>{contenders.front()} : std::vector<Contender>{});
-      used = repeat ? baseline : 0;
-    }
-    groups.back().push_back(contender);
-    used += bytes;
-  }
-  return groups;
 }
 
 }  // namespace assay

@@ -63,8 +63,11 @@ class BenchGroup {
     std::vector<Subject> subjects;
   };
   std::unique_ptr<Plan> make_plan(Member& member, Extent extent, Record& record);
+  void make_cold_caches();
   void say_declined(const ResidentAnswer& trial, const Record& record) const;
   Cell plan_cell(Extent extent, std::vector<Record>& records);
+  static std::vector<Series> sample_cell(const Cell& cell, const SamplingOptions& options,
+                                         std::vector<Record>& records);
   SamplingOptions sampling_options(Extent extent, double later_s);
   std::string why_not_scored(const QualityData& data) const;
   Evaluation evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const;

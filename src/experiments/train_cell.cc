@@ -42,6 +42,7 @@ void predict(const TrainCell& cell, Variant& variant) {
 StepReading read(const TrainCell& cell) {
   StepReading reading{.at_s = now_s()};
   EnergySource& source = cell.power.source;
+  reading.ready_s = reading.at_s;
   if (!source.meter) return reading;
   try {
     reading.joules = source.meter->read_j();
@@ -49,7 +50,14 @@ StepReading read(const TrainCell& cell) {
   } catch (const Error& error) {
     cell.power = {{nullptr, fmt::format("no meter: {}", error.what())}, std::nullopt};
   }
+  reading.ready_s = now_s();
   return reading;
+}
+
+/// Of a phase that is left out: it ends where it begins.
+StepReading ended_at_once(StepReading begin) {
+  begin.at_s = begin.ready_s;
+  return begin;
 }
 
 /// Of the GPU where one works, else of the processors.
@@ -65,21 +73,21 @@ void read_conditions(const TrainCell& cell, StepSample& sample) {
   sample.temperature_c = now.temperature_c;
 }
 
-/// The meter is read inside the step: some ten microseconds a phase, where there is one.
+/// The meter is read between the phases; what that takes is no part of them.
 void run_step(const TrainCell& cell, Variant& variant) {
   const StepParts parts = variant.options.parts;
   const auto number = static_cast<std::int64_t>(variant.steps.size());
   StepSample& sample = variant.steps.emplace_back();
-  read_conditions(cell, sample);
+  if (cell.gpu) read_conditions(cell, sample);
   sample.before = read_counters(cell.request.root);
   sample.begin_s = now_s();
   sample.readings[0] = read(cell);
   variant.trainer->forward();
   sample.readings[1] = read(cell);
   if (parts != StepParts::forward) variant.trainer->backward();
-  sample.readings[2] = parts == StepParts::forward ? sample.readings[1] : read(cell);
+  sample.readings[2] = parts == StepParts::forward ? ended_at_once(sample.readings[1]) : read(cell);
   if (parts == StepParts::whole) variant.trainer->update(number);
-  sample.readings[3] = parts == StepParts::whole ? read(cell) : sample.readings[2];
+  sample.readings[3] = parts == StepParts::whole ? read(cell) : ended_at_once(sample.readings[2]);
   sample.end_s = now_s();
   sample.after = read_counters(cell.request.root);
   read_conditions(cell, sample);
@@ -99,6 +107,20 @@ void prepare(const TrainCell& cell, Variant& variant) {
   variant.prepare_ms = (now_s() - begin) * 1e3;
 }
 
+/// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
+bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
+  try {
+    run_step(cell, variant);
+    return true;
+  } catch (const OutOfMemory& error) {
+    variant.status = Status::oom;
+    variant.reason = error.what();
+    variant.steps.clear();
+    variant.trainer.reset();
+    return false;
+  }
+}
+
 /// The first step tells what the others will take.
 void refuse_what_is_slow(const TrainCell& cell, Variant& variant) {
   const auto count = static_cast<double>(most_warmup(cell.request) + cell.request.steps);
@@ -114,14 +136,15 @@ bool is_interrupted(const TrainCell& cell) {
   return cell.callbacks.interrupted != nullptr && *cell.callbacks.interrupted;
 }
 
-/// Takes away the steps of a round behind the warm-up in which a GPU's clocks were held down; of every second round at
-/// most (see `sample`).
+/// Takes away the steps of a round behind the shortest warm-up in which a GPU's clocks were held down.
 bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& together, std::int64_t round) {
   const auto is_held_down = [](const Variant* variant) {
-    return variant->trainer != nullptr && !throttle_words(variant->steps.back().throttle_reasons).empty();
+    return variant->trainer != nullptr && is_throttled(variant->steps.back().throttle_reasons);
   };
-  const std::int64_t counted = round - most_warmup(cell.request);
-  if (!cell.gpu || counted < 0 || is_interrupted(cell) || together.front()->throttled_rounds > counted) return false;
+  const std::vector<std::int64_t>& warmups = cell.request.warmups;
+  const std::int64_t counted = round - *std::min_element(warmups.begin(), warmups.end());
+  if (!cell.gpu || counted < 0 || is_interrupted(cell)) return false;
+  if (!may_leave_out(together.front()->throttled_rounds, counted)) return false;
   if (std::none_of(together.begin(), together.end(), is_held_down)) return false;
   for (Variant* variant : together) {
     ++variant->throttled_rounds;
@@ -137,7 +160,7 @@ void time_on_device(Variant& variant) {
     trainer.step_plan()->enqueue(Phase::forward);
     if (variant.options.parts != StepParts::forward) trainer.step_plan()->enqueue(Phase::backward);
     for (Plan* plan : {trainer.norm_plan(), trainer.update_plan()}) {
-      if (plan != nullptr) plan->enqueue();
+      if (plan != nullptr && trainer.updates() > 1) plan->enqueue();
     }
   });
 }
@@ -151,7 +174,7 @@ void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
     double round_s = 0;
     for (Variant* variant : together) {
       if (variant->trainer == nullptr || is_interrupted(cell)) continue;
-      run_step(cell, *variant);
+      if (!run_step_that_fits(cell, *variant)) continue;
       if (round == 0) refuse_what_is_slow(cell, *variant);
       round_s += variant->steps.back().step_ms() * 1e-3;
     }
@@ -169,6 +192,12 @@ void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
 }
 
 }  // namespace
+
+double StepSample::reading_s() const {
+  double total = 0;
+  for (const StepReading& reading : readings) total += reading.ready_s - reading.at_s;
+  return total;
+}
 
 std::vector<Variant> make_variants(const TrainCell& cell) {
   std::vector<Variant> variants;

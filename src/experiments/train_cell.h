@@ -17,7 +17,8 @@ namespace assay {
 
 /// Clock and meter between two phases.
 struct StepReading {
-  double at_s = 0;
+  double at_s = 0;      ///< Before the meter was read: where the phase before it ends.
+  double ready_s = 0;   ///< After that: where the next phase begins.
   double joules = 0;    ///< 0 without a meter.
   double missed_j = 0;  ///< Its bound so far, see EnergyMeter.
 };
@@ -36,9 +37,10 @@ struct StepSample {
   std::optional<double> temperature_c;
   std::uint64_t throttle_reasons = 0;  ///< Of a GPU, before and after it.
 
-  double phase_ms(std::size_t phase) const { return (readings[phase + 1].at_s - readings[phase].at_s) * 1e3; }
+  double phase_ms(std::size_t phase) const { return (readings[phase + 1].at_s - readings[phase].ready_s) * 1e3; }
   double phase_j(std::size_t phase) const { return readings[phase + 1].joules - readings[phase].joules; }
-  double step_ms() const { return (end_s - begin_s) * 1e3; }
+  double step_ms() const { return (end_s - begin_s - reading_s()) * 1e3; }
+  double reading_s() const;  ///< What reading the meter took within the step.
   double step_j() const { return readings.back().joules - readings.front().joules; }
   double phase_missed_j(std::size_t phase) const { return readings[phase + 1].missed_j - readings[phase].missed_j; }
   double step_missed_j() const { return readings.back().missed_j - readings.front().missed_j; }

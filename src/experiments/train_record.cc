@@ -90,9 +90,10 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
   }
   add_conditions(steps, series.conditions);
   series.throttled_rounds = variant.throttled_rounds;
-  if (variant.device_time) series.device_ms = {variant.device_time->device_s * 1e3};
-  if (variant.device_time && variant.device_time->enqueue_s)
+  if (variant.device_time && variant.device_time->enqueue_s) {
+    series.device_ms = {variant.device_time->device_s * 1e3};
     series.enqueue_ms = {*variant.device_time->enqueue_s * 1e3};
+  }
   series.stopped_by = variant.status == Status::interrupted ? StoppedBy::interrupted : StoppedBy::rounds;
   return series;
 }

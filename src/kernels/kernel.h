@@ -85,7 +85,7 @@ std::unique_ptr<Kernel> make_kernel(Function function) {
   return std::make_unique<FunctionKernel<Function>>(std::move(function));
 }
 
-/// What a kernel's rounding errors are as large as.
+/// What a kernel's rounding errors are as large as; the contract suite measures them by it.
 enum class ErrorsOf : std::uint8_t {
   row,    ///< a rounding of the largest value of the output's row
   output  ///< one of the whole output: something was rounded before differences were taken that may cancel in a row

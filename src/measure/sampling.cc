@@ -124,14 +124,13 @@ class Sampler {
     if (run_s > 0) series_[i].repetitions = static_cast<int>(std::clamp(std::ceil(window_s / run_s), 1.0, 1e6));
   }
 
-  /// Every second round at most is left out.
   void run_round() {
-    if (!options_.gpu || throttled_rounds_ > rounds_) return run_counted_round();
-    const std::vector<Series> before = series_;
+    if (!options_.gpu || !may_leave_out(throttled_rounds_, rounds_)) return run_counted_round();
+    const std::vector<SeriesMark> before(series_.begin(), series_.end());
     is_throttled_ = false;
     run_counted_round();
     if (!is_throttled_ || is_interrupted()) return;
-    series_ = before;
+    for (std::size_t i = 0; i < series_.size(); ++i) before[i].restore(series_[i]);
     --rounds_;
     ++throttled_rounds_;
   }
@@ -152,7 +151,7 @@ class Sampler {
     Series& series = series_[i];
     if (warm_run_s(i) < lead_in_below_s) subject.run();
     const bool is_metered = options_.energy_window_s <= 0 && !options_.before_run;
-    read_gpu(series);
+    read_throttling(series);
     const Counters before = read_counters(options_.root);
     if (is_metered) meters_.begin();
     const double taken_s = window_s(subject, series.repetitions);
@@ -173,18 +172,23 @@ class Sampler {
     if (!subject.time_on_device) return;
     if (options_.before_run) options_.before_run();
     const std::optional<DeviceTime> time = subject.time_on_device();
-    if (!time) return;
+    if (!time || !time->enqueue_s) return;  // Else it would hold waits for the host.
     series.device_ms.push_back(time->device_s * 1e3);
-    if (time->enqueue_s) series.enqueue_ms.push_back(*time->enqueue_s * 1e3);
+    series.enqueue_ms.push_back(*time->enqueue_s * 1e3);
+  }
+
+  GpuConditions read_throttling(Series& series) {
+    const GpuConditions now = options_.gpu ? options_.gpu() : GpuConditions{};
+    is_throttled_ = is_throttled_ || is_throttled(now.throttle_reasons);
+    series.conditions.throttle_reasons |= now.throttle_reasons;
+    return now;
   }
 
   /// A GPU's clock and temperature in the place of the processors'.
   void read_gpu(Series& series) {
     if (!options_.gpu) return;
-    const GpuConditions now = options_.gpu();
-    is_throttled_ = is_throttled_ || is_throttled(now);
+    const GpuConditions now = read_throttling(series);
     Conditions& conditions = series.conditions;
-    conditions.throttle_reasons |= now.throttle_reasons;
     conditions.frequency_after_mhz = now.clock_mhz;
     conditions.temperature_after_c = now.temperature_c;
     if (!series.raw_ms.empty()) return;

@@ -75,8 +75,8 @@ struct SamplingOptions {
 /// asked, the time is used up, or the user interrupts; see docs/measuring.md for every rule. All series have the same
 /// number of rounds, but for a last one that was interrupted. What a subject throws goes through.
 ///
-/// A round in which a GPU's clocks were held down before or after a window is left out, whole, and counted; where that
-/// would be more than every second round it is how the board runs, and they stay: see Conditions::throttle_reasons.
+/// A round in which a GPU's clocks were held down before or after a window is left out, whole, and counted, where
+/// may_leave_out allows it; else it counts: see Conditions::throttle_reasons.
 std::vector<Series> sample(std::span<const Subject> subjects, const SamplingOptions& options);
 
 /// Whether the last runs of a warm-up are steady: the medians of the last three and of the three before differ by no

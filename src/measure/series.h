@@ -35,15 +35,28 @@ struct Series {
   std::vector<double> window_power_w;                  ///< Mean power of each metered window, by the run's meter.
   std::vector<std::optional<EnergySum>> other_energy;  ///< Of the other meters, in their order.
   std::vector<std::string> other_energy_faults;        ///< Of each: why it has no sum; empty: nothing went wrong.
-  std::vector<double> device_ms;   ///< One value a round, by the device's own clock; empty where there is none apart.
-  std::vector<double> enqueue_ms;  ///< What queueing the same took the host; a value fewer where the queue was full.
-  int throttled_rounds = 0;        ///< Rounds left out, of all subjects, since a GPU's clocks were held down in one.
-  double timed_s = 0;              ///< All timed windows together.
-  std::int64_t timed_runs = 0;     ///< Runs in them.
+  /// One value a round by the device's own clock, and what queueing the same took the host; empty where there is no
+  /// device apart, fewer where its queue was full.
+  std::vector<double> device_ms;
+  std::vector<double> enqueue_ms;
+  int throttled_rounds = 0;     ///< Rounds left out, of all subjects, since a GPU's clocks were held down in one.
+  double timed_s = 0;           ///< All timed windows together.
+  std::int64_t timed_runs = 0;  ///< Runs in them.
   StoppedBy stopped_by = StoppedBy::interrupted;
 
   /// Joules for one repetition, gross; absent without a meter or a window.
   std::optional<double> energy_j() const;
+};
+
+/// How far a series had come. Restoring it takes back what was added since, without a copy of the samples before.
+class SeriesMark {
+ public:
+  explicit SeriesMark(Series& series);
+  void restore(Series& series) const;
+
+ private:
+  Series sums_;  ///< All but the samples.
+  std::vector<std::size_t> counts_;
 };
 
 }  // namespace assay

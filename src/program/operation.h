@@ -56,7 +56,7 @@ extern const Operation select_row;         ///< x (B,T,d) -> (B,d): the first or
 extern const Operation mean_pool;          ///< x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions
 extern const Operation cast;               ///< x -> the same values in the output's dtype
 extern const Operation quantize_rows;      ///< x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token
-extern const Operation quantize_weight;    ///< W (out,in) -> s8 (out,in), f32 scale (out): per channel, symmetric
+extern const Operation quantize_weight;    ///< W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel
 extern const Operation concat_rows;        ///< W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..)
 extern const Operation gate;               ///< x, y -> f(x) * y
 extern const Operation dropout;            ///< x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator

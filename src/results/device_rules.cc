@@ -13,7 +13,7 @@ Judgement says_host_bound(const Cell&, const Record& row) {
 
 Judgement says_left_out(const Cell&, const Record& row) {
   if (row.throttled_rounds.value_or(0) == 0) return {};
-  return {fmt::format("{} rounds were left out, in which the GPU's clocks were held down; {} count.",
+  return {fmt::format("Rounds that were left out, since the GPU's clocks were held down: {}; {} count.",
                       *row.throttled_rounds, row.samples),
           {}};
 }

@@ -35,7 +35,7 @@ TEST(Findings, RoundsThatWereLeftOutAreCountedAndClocksHeldDownLowerTheTrust) {
   EXPECT_EQ(trust, "A");
   records[1].throttled_rounds = 4;
   records[1].throttle = "power cap";
-  EXPECT_TRUE(says(sentence(judge(records), "throttled_rounds", "bf16"), "4 rounds were left out"));
+  EXPECT_TRUE(says(sentence(judge(records), "throttled_rounds", "bf16"), "held down: 4"));
   EXPECT_EQ(records[1].trust.value(), "B");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "hardware/facts.h"
 #include "tensor/device.h"
@@ -15,6 +16,8 @@ class ColdCaches {
   ColdCaches(const Device& device, const MachineFacts& facts);
   /// Waits until it is done.
   void empty();
+  /// Its memory, where the host can read it.
+  std::span<const std::byte> memory() const { return {memory_.get(), bytes_}; }
 
  private:
   const Device& device_;

@@ -164,8 +164,7 @@ void Plan::run() {
 void Plan::enqueue(std::optional<Phase> phase) {
   if (options_.graphs == Graphs::off || device().is_host()) return enqueue_steps(phase);
   Segment& segment = segments_[phase ? 1 + static_cast<std::size_t>(*phase) : 0];
-  if (segment.has_run && !segment.recording) segment.recording = device().record([&] { enqueue_steps(phase); });
-  segment.has_run = true;
+  if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase); });
   if (segment.recording) return segment.recording->enqueue();
   enqueue_steps(phase);
 }

@@ -50,6 +50,8 @@ class Plan {
   void enqueue(std::optional<Phase> phase = std::nullopt);
   /// Runs the steps of one phase and waits; they follow one another in `steps`.
   void run(Phase phase);
+  /// Whether whole runs are a recording by now.
+  bool is_recorded() const { return segments_[0].recording != nullptr; }
   /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
   OutputView output(const std::string& name) const;
   /// The first element of an output, which has one.
@@ -83,8 +85,8 @@ class Plan {
 
   /// Steps that are queued together: all, or those of a phase.
   struct Segment {
-    bool has_run = false;
-    std::unique_ptr<Recording> recording;
+    int runs = 0;
+    std::unique_ptr<Recording> recording;  ///< Made in the second run; null before, and where the device makes none.
   };
 
   Instance& instance_;

@@ -67,8 +67,9 @@ void quantize_each_row(const Call& call, const Memory& memory, std::int64_t begi
   auto* scales = memory.out<float>(1);
   for (std::int64_t row = begin; row < end; ++row) {
     V32 most = hn::Zero(f32_lanes);
+    // The order of operands is the one in which x86 lets a NaN pass and keeps what was found before it.
     for_vectors(width,
-                [&](auto lanes, std::int64_t i) HWY_ATTR { most = hn::Max(most, hn::Abs(lanes.get(x[row], i))); });
+                [&](auto lanes, std::int64_t i) HWY_ATTR { most = hn::Max(hn::Abs(lanes.get(x[row], i)), most); });
     const float largest = max_of(most);
     const bool zero = largest < smallest_row;
     quantize_row(x[row], width, zero ? 0.0F : limit / largest, q[row]);

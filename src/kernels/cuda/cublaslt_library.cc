@@ -1,7 +1,7 @@
 #include "kernels/cuda/cublaslt_library.h"
 
 #include "base/error.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/toolkit_library.h"
 
 namespace assay::cuda {
 namespace {
@@ -54,6 +54,8 @@ const CublasLt& cublaslt() {
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw OutOfMemory(fmt::format("memory: the GPU refuses what cublaslt takes for {}", what), 0, 0);
   throw Error(ExitCode::defect, fmt::format("cublaslt: {}: status {}", what, static_cast<int>(status)));
 }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernels/cuda/gpu.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/toolkit_library.h"
 
 namespace assay::cuda {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/cuda/gpu.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/toolkit_library.h"
 #include "kernels/kernel_recording.h"
 
 // Kernels and the steps that launched them, by CUPTI's activity records. What the program makes of them is in
@@ -71,6 +71,10 @@ Inbox& inbox() {
 void keep(const CUpti_Activity& record, RecordedKernels& records) {
   if (record.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || record.kind == CUPTI_ACTIVITY_KIND_KERNEL) {
     const auto& kernel = reinterpret_cast<const CUpti_ActivityKernel10&>(record);
+    if (kernel.end == 0) {  // A flush may hand out records that are not complete.
+      ++records.dropped;
+      return;
+    }
     records.kernels.push_back(
         {kernel.correlationId, kernel.name == nullptr ? "" : kernel.name, kernel.start, kernel.end});
   } else if (record.kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
@@ -98,12 +102,12 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
   std::free(buffer);
 }
 
-class Recording final : public KernelRecording {
+class CuptiRecording final : public KernelRecording {
  public:
-  explicit Recording(const Cupti& cupti) : cupti_(cupti) {}
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-  ~Recording() override {
+  explicit CuptiRecording(const Cupti& cupti) : cupti_(cupti) {}
+  CuptiRecording(const CuptiRecording&) = delete;
+  CuptiRecording& operator=(const CuptiRecording&) = delete;
+  ~CuptiRecording() override {
     for (const CUpti_ActivityKind kind : kinds) cupti_.disable(kind);
     cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   }

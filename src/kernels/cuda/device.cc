@@ -1,5 +1,7 @@
 #include <nvtx3/nvToolsExt.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/units.h"
 #include "kernels/cuda/gpu.h"
@@ -9,6 +11,8 @@ namespace {
 
 /// What CUDA 13 compiles for at least.
 constexpr ComputeCapability oldest = {7, 5};
+/// Of the free memory, what libraries take for their code when they first run, and graphs.
+constexpr std::int64_t reserve_bytes = std::int64_t{512} << 20;
 
 /// The first GPU. Throws Error(lacking) where there is none that this build has code for.
 cudaDeviceProp find_gpu() {
@@ -139,6 +143,10 @@ cudaStream_t stream() {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // It is not for the next call to report.
+    throw OutOfMemory(fmt::format("memory: the GPU refuses what it takes for {}", what), 0, 0);
+  }
   throw Error(ExitCode::defect, fmt::format("cuda: {}: {}", what, cudaGetErrorString(status)));
 }
 
@@ -159,7 +167,7 @@ void describe(MachineFacts& facts) {
   std::size_t total = 0;
   check(cudaMemGetInfo(&free, &total), "reading the free memory");
   facts.memory_bytes = gpu.memory_bytes;
-  facts.available_bytes = static_cast<std::int64_t>(free);
+  facts.available_bytes = std::max<std::int64_t>(static_cast<std::int64_t>(free) - reserve_bytes, 0);
   facts.peaks.clear();
   facts.caches = {{.level = 2, .bytes = gpu.l2_bytes, .shared_by_cores = gpu.multiprocessors, .instances = 1}};
   facts.gpu = gpu;

@@ -8,11 +8,7 @@ namespace {
 
 class Graph final : public Recording {
  public:
-  Graph(cudaStream_t stream, cudaGraph_t graph) : stream_(stream) {
-    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
-    cudaGraphDestroy(graph);
-    check(status, "making a graph");
-  }
+  Graph(cudaStream_t stream, cudaGraphExec_t graph) : stream_(stream), graph_(graph) {}
   ~Graph() override {
     cudaStreamSynchronize(stream_);
     cudaGraphExecDestroy(graph_);
@@ -23,7 +19,7 @@ class Graph final : public Recording {
 
  private:
   cudaStream_t stream_;
-  cudaGraphExec_t graph_ = nullptr;
+  cudaGraphExec_t graph_;
 };
 
 /// Ends the capture, whatever became of the work in it.
@@ -87,7 +83,16 @@ class Gate {
 std::unique_ptr<Recording> record_graph(cudaStream_t stream, const std::function<void()>& work) {
   Capture capture(stream);
   work();
-  return std::make_unique<Graph>(stream, capture.end());
+  const cudaGraph_t graph = capture.end();
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // It is not for the next call to report.
+    return nullptr;
+  }
+  check(status, "making a graph");
+  return std::make_unique<Graph>(stream, executable);
 }
 
 DeviceTime time_held_back(cudaStream_t stream, const std::function<void()>& work) {

@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
@@ -41,13 +39,6 @@ void* open_library(const char* name, const std::vector<std::string>& folders, co
   }
   return nullptr;
 }
-
-#ifdef ASSAY_ON_GPU
-void* open_toolkit_library(const char* name, const std::vector<std::string>& beside) {
-  const char* asked = std::getenv("ASSAY_CUDA_LIBRARIES");
-  return open_library(name, library_folders(asked, ASSAY_CUDA_LIBRARY_FOLDERS), beside);
-}
-#endif
 
 bool find_function(void* library, const char* name, void*& function) {
   function = dlsym(library, name);

@@ -18,11 +18,6 @@ std::vector<std::string> library_folders(const char* asked, const char* built_wi
 void* open_library(const char* name, const std::vector<std::string>& folders,
                    const std::vector<std::string>& beside = {});
 
-#ifdef ASSAY_ON_GPU
-/// The same, asked by ASSAY_CUDA_LIBRARIES and built with this build's toolkit.
-void* open_toolkit_library(const char* name, const std::vector<std::string>& beside = {});
-#endif
-
 /// Writes the function of that name to `function`; false where the library has none.
 bool find_function(void* library, const char* name, void*& function);
 

@@ -246,7 +246,8 @@ template <typename Rule>
 Offer prepare_update(const Call& call, const Rule& rule) {
   const UpdateList list = update_list(*call.operation, call.inputs.size());
   for (std::size_t k = 0; k < list.parameters; ++k) {
-    if (!has_one_dtype(call, list, k)) return Declined{"weight, gradient and moments are not all f32, f16 or bf16"};
+    if (!has_one_dtype(call, list, k))
+      return Declined{"weight, gradient and moments are not of one dtype (f32, f16 or bf16)"};
   }
   const auto same_dtype = [&](std::size_t a, std::size_t b) {
     return call.in(list.input(a, 0)).dtype == call.in(list.input(b, 0)).dtype;

@@ -125,26 +125,38 @@ std::vector<std::unique_ptr<EnergyMeter>> make_nvml_meters(const Nvml& nvml, con
   return meters;
 }
 
-GpuConditions read_gpu_conditions(const Nvml& nvml, const std::string& bus_id) {
+namespace {
+
+GpuConditions conditions_of(const Nvml& nvml, Nvml::Device device) {
   GpuConditions conditions;
-  const std::optional<Nvml::Device> device = open_device(nvml, bus_id);
-  if (!device) return conditions;
   unsigned long long bits = 0;
   unsigned value = 0;
-  if (nvml.throttle_reasons(*device, &bits) == 0) conditions.throttle_reasons = bits;
-  if (nvml.temperature_c(*device, core_temperature, &value) == 0) conditions.temperature_c = static_cast<int>(value);
-  if (nvml.clock_mhz(*device, multiprocessor_clock, &value) == 0) conditions.clock_mhz = static_cast<int>(value);
+  if (nvml.throttle_reasons(device, &bits) == 0) conditions.throttle_reasons = bits;
+  if (nvml.temperature_c(device, core_temperature, &value) == 0) conditions.temperature_c = static_cast<int>(value);
+  if (nvml.clock_mhz(device, multiprocessor_clock, &value) == 0) conditions.clock_mhz = static_cast<int>(value);
   return conditions;
+}
+
+}  // namespace
+
+GpuConditions read_gpu_conditions(const Nvml& nvml, const std::string& bus_id) {
+  const std::optional<Nvml::Device> device = open_device(nvml, bus_id);
+  return device ? conditions_of(nvml, *device) : GpuConditions{};
 }
 
 std::function<GpuConditions()> gpu_conditions_reader(const std::string& bus_id) {
   const std::optional<Nvml> nvml = load_nvml();
-  if (!nvml) return {};
-  return [nvml = *nvml, bus_id] { return read_gpu_conditions(nvml, bus_id); };
+  const std::optional<Nvml::Device> device = nvml ? open_device(*nvml, bus_id) : std::nullopt;
+  if (!device) return {};
+  return [nvml = *nvml, device = *device] { return conditions_of(nvml, device); };
 }
 
-bool is_throttled(const GpuConditions& conditions) {
-  return !throttle_words(conditions.throttle_reasons).empty();
+bool is_throttled(std::uint64_t reasons) {
+  return !throttle_words(reasons).empty();
+}
+
+bool may_leave_out(std::int64_t left_out, std::int64_t counted) {
+  return left_out <= counted;
 }
 
 std::string throttle_words(std::uint64_t reasons) {

@@ -142,10 +142,10 @@ TEST(Nvml, ACounterThatStopsAnsweringIsNamed) {
 TEST(Nvml, IdlenessAndAskedClocksAreNoThrottling) {
   const Nvml nvml = pretended();
   gpu.reasons = 0x1 | 0x2 | 0x10 | 0x100;
-  EXPECT_FALSE(is_throttled(read_gpu_conditions(nvml, "")));
+  EXPECT_FALSE(is_throttled(read_gpu_conditions(nvml, "").throttle_reasons));
   gpu.reasons = 0x4 | 0x20;
   const GpuConditions hot = read_gpu_conditions(nvml, "");
-  EXPECT_TRUE(is_throttled(hot));
+  EXPECT_TRUE(is_throttled(hot.throttle_reasons));
   EXPECT_EQ(throttle_words(hot.throttle_reasons), "power cap, heat (software)");
   EXPECT_EQ(hot.temperature_c, 61);
   EXPECT_EQ(hot.clock_mhz, 1980);

@@ -25,8 +25,8 @@ const Operation op::cast = {
     .gradient = cast_rule,
 };
 
-// scale[r] = max |x[r]| / limit, q[r] = round(x[r] / scale[r])    x: (.., d), q: s8 or e4m3 (.., d), scale: f32 (rows)
-// limit: 127 for s8, 448 for e4m3 (kernels/quantize.h)
+// scale[r] = max |x[r]| / limit, q[r] = round(x[r] * (limit / max |x[r]|))    x: (.., d), q: s8 or e4m3 (.., d), scale:
+// f32 (rows) limit: 127 for s8, 448 for e4m3
 const Operation op::quantize_rows = {
     .name = "quantize_rows",
     .autocast = Autocast::widest,
