@@ -152,7 +152,7 @@ std::variant<std::unique_ptr<KernelRecording>, std::string> record_kernels() {
   if (!unusable.empty()) return unusable;
   cuda::gpu();
   if (std::string why = cuda::start(cupti); !why.empty()) return why;
-  return std::make_unique<cuda::Recording>(cupti);
+  return std::make_unique<cuda::CuptiRecording>(cupti);
 }
 
 }  // namespace assay
