@@ -74,7 +74,7 @@ Prepared judged(Prepared prepared, const Call& call, const Implementation& imple
   if (!is_product(call)) return prepared;
   const char* measured_as = is_measured(call) ? implementation.name : "";
   const ProductVerdict judgement =
-      judge({asked_operand(call), prepared.operand, prepared.arithmetic, measured_as}, facts);
+      judge({asked_operand(call), prepared.operand, prepared.arithmetic, measured_as, prepared.accumulator}, facts);
   prepared.verdict = judgement.verdict;
   prepared.evidence = judgement.evidence;
   return prepared;

@@ -42,7 +42,21 @@ struct Speed {
   std::string words;
 };
 
+/// Of products that add in f16: the matmuls that are timed add in f32, and say nothing of them.
+Speed instruction_speed(const MatmulPeak& peak, const MachineFacts& facts) {
+  const MatmulPeak* f32 = facts.peak(DType::f32);
+  const double of_f32 = f32 != nullptr ? f32->instruction_gflops : 0;
+  std::string words = fmt::format("its instruction, adding in {}, measured at {:.0f} GFLOP/s", name(peak.operand),
+                                  peak.instruction_gflops);
+  if (of_f32 <= 0) return {0, words};
+  const double ratio = peak.instruction_gflops / of_f32;
+  return {ratio, words + fmt::format(", {:.2f}x fp32's", ratio)};
+}
+
 Speed speed_of(const Products& products, const MachineFacts& facts) {
+  const MatmulPeak* peak = facts.peak(products.computed);
+  if (products.accumulator == DType::f16 && peak != nullptr && peak->instruction_gflops > 0)
+    return instruction_speed(*peak, facts);
   const double f32 = f32_gflops(facts);
   const auto ratio = [&](const MatmulRate& rate) { return f32 > 0 ? rate.gflops / f32 : 0; };
   const auto is_own = [&](const MatmulRate& rate) { return rate.implementation == products.implementation; };

@@ -12,7 +12,8 @@ struct Products {
   DType asked = DType::f32;     ///< Operand dtype that the precision asks for.
   DType computed = DType::f32;  ///< What the kernel multiplies.
   Arithmetic arithmetic = Arithmetic::instructions;
-  std::string implementation;  ///< Of the kernel, as MatmulRate names it.
+  std::string implementation;      ///< Of the kernel, as MatmulRate names it.
+  DType accumulator = DType::f32;  ///< What it adds in.
 };
 
 struct ProductVerdict {
@@ -29,7 +30,7 @@ struct ProductVerdict {
 ///   unsupported  no kernel (judge_dtype only)
 ///
 /// The rate is that of the kernel that ran; where it was not measured by itself (attention), the best of its dtype is
-/// named as such. Pure.
+/// named as such; of sums in f16, which no timed matmul has, the instruction's, against f32's instruction. Pure.
 ProductVerdict judge(const Products& products, const MachineFacts& facts);
 /// The same for the kernel that is asked first for such operands (MatmulPeak::rates); what probe says of a dtype.
 ProductVerdict judge_dtype(DType operand, const MachineFacts& facts);

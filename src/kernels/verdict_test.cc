@@ -98,6 +98,19 @@ TEST(Verdict, CitesTheKernelThatRanElseTheBestAndSaysSo) {
             "avx512_bf16; best matmul measured in this dtype: 420 GFLOP/s, 2.10x fp32 by onednn");
 }
 
+TEST(Verdict, SumsInF16AreHeldAgainstTheirInstruction) {
+  MachineFacts facts = machine(zen4, {rate(f32, f32, "f32", 370), rate(f16, f16, "onednn", 330)});
+  facts.isa.avx512_fp16 = true;
+  facts.peaks[0].instruction_gflops = 430;
+  for (MatmulPeak& peak : facts.peaks) {
+    if (peak.operand == f16) peak.instruction_gflops = 860;
+  }
+  const ProductVerdict found = judge({f16, f16, Arithmetic::instructions, "chunks", f16}, facts);
+  EXPECT_EQ(found.verdict, Verdict::native);
+  EXPECT_EQ(found.evidence, "avx512_fp16; its instruction, adding in f16, measured at 860 GFLOP/s, 2.00x fp32's");
+  EXPECT_EQ(judge({f16, f16, Arithmetic::instructions, "onednn", f32}, facts).verdict, Verdict::slow);
+}
+
 TEST(Verdict, WithoutAMeasurementTheInstructionSetDecides) {
   MachineFacts facts;
   facts.isa = zen4;
