@@ -34,10 +34,22 @@ HWY_INLINE V32 widen_bf16(const std::byte* data) {
   return hn::BitCast(f32_lanes, hn::ShiftLeft<16>(bits));
 }
 
+#if HWY_TARGET >= HWY_SSE4  // Without F16C Highway cuts off where it should round, and loses infinities and NaN.
+HWY_INLINE V32 widen_f16(const std::byte* data) {
+  float values[hn::MaxLanes(f32_lanes)];
+  for (std::size_t i = 0; i < hn::Lanes(f32_lanes); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, data + 2 * i, sizeof(bits));
+    values[i] = decode(bits, f16_format);
+  }
+  return hn::LoadU(f32_lanes, values);
+}
+#else
 HWY_INLINE V32 widen_f16(const std::byte* data) {
   const hn::Rebind<hwy::float16_t, F32> half;
   return hn::PromoteTo(f32_lanes, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(data)));
 }
+#endif
 
 HWY_INLINE V32 widen_s8(const std::byte* data) {
   const hn::Rebind<std::int8_t, F32> byte;
@@ -74,10 +86,21 @@ HWY_INLINE void narrow_bf16(V32 value, std::byte* data) {
   store_upper_halves(hn::IfThenElse(is_number, rounded_to_bf16(value), quiet), data);
 }
 
+#if HWY_TARGET >= HWY_SSE4  // As in widen_f16.
+HWY_INLINE void narrow_f16(V32 value, std::byte* data) {
+  float values[hn::MaxLanes(f32_lanes)];
+  hn::StoreU(value, f32_lanes, values);
+  for (std::size_t i = 0; i < hn::Lanes(f32_lanes); ++i) {
+    const auto bits = static_cast<std::uint16_t>(encode(values[i], f16_format));
+    std::memcpy(data + 2 * i, &bits, sizeof(bits));
+  }
+}
+#else
 HWY_INLINE void narrow_f16(V32 value, std::byte* data) {
   const hn::Rebind<hwy::float16_t, F32> half;
   hn::StoreU(hn::DemoteTo(half, value), half, reinterpret_cast<hwy::float16_t*>(data));
 }
+#endif
 
 HWY_INLINE std::int64_t bytes_of(DType dtype) {
   return dtype == DType::f32 ? 4 : dtype == DType::s8 || dtype == DType::e4m3 ? 1 : 2;
