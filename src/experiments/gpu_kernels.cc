@@ -151,6 +151,7 @@ std::vector<GpuKernel> kernels_by_name(const GpuKernels& kernels) {
     }
   }
   std::vector<GpuKernel> sorted;
+  sorted.reserve(by_name.size());
   for (auto& [name, kernel] : by_name) sorted.push_back(std::move(kernel));
   std::stable_sort(sorted.begin(), sorted.end(), [](const GpuKernel& a, const GpuKernel& b) { return a.ms > b.ms; });
   return sorted;

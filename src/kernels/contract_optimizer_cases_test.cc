@@ -54,6 +54,7 @@ void add_lists(std::vector<Case>& cases, const Operation& operation) {
   const std::vector<Shape> shapes = odd_shapes();
   for (const DType dtype : floats) {
     std::vector<Parameter> alike;
+    alike.reserve(shapes.size());
     for (const Shape& shape : shapes) alike.push_back({dtype, shape, true});
     add_update(cases, operation, update_attributes(AdamW::cs336, Rounding::nearest), alike, LostUpdates::uncounted);
     add_update(cases, operation, update_attributes(AdamW::pytorch, Rounding::stochastic), alike, LostUpdates::counted);

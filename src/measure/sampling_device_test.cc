@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t power_cap = 0x4;
 
 /// A GPU of 1 GHz that tells `reasons` at every reading.
-std::function<GpuConditions()> gpu_that_tells(std::function<std::uint64_t()> reasons) {
+std::function<GpuConditions()> gpu_that_tells(const std::function<std::uint64_t()>& reasons) {
   return [reasons] { return GpuConditions{.throttle_reasons = reasons(), .temperature_c = 50, .clock_mhz = 1000}; };
 }
 

@@ -135,6 +135,7 @@ TEST(Sampling, RunsEverySubjectOnceARoundInChangingOrder) {
   FakeTime time;
   std::vector<int> order;
   std::vector<Subject> subjects;
+  subjects.reserve(3);
   for (int i = 0; i < 3; ++i) {
     subjects.push_back(time.taking(std::to_string(i), [&order, i] {
       order.push_back(i);

@@ -40,6 +40,7 @@ class Evaluate : public testing::Test {
   }
   static std::vector<std::int32_t> ids(int count) {
     std::vector<std::int32_t> result;
+    result.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) result.push_back((i * i * 7 + 3 * i) % 61);
     return result;
   }

@@ -94,6 +94,7 @@ std::vector<Tensor> gradients(std::int64_t most_bytes) {
       values[j] = static_cast<std::uint16_t>(0x3F80 + ((j * 2654435761 + static_cast<std::int64_t>(i)) >> 7) % 128 +
                                              (j * 40503 % 3 == 0 ? 0x8000 : 0));
   }
+  in.reserve(inputs.size() + 1);
   for (const Tensor& one : inputs) in.push_back(one.data());
   in.push_back(nullptr);
   for (std::size_t i = 0; i < 3; ++i) outputs.emplace_back(DType::bf16, Shape{4 * 128, call.out(i).row_stride});

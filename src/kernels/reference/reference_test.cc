@@ -23,11 +23,13 @@ std::vector<float> normal(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-void run(const Call& call, std::vector<const void*> inputs, std::vector<void*> outputs) {
+void run(const Call& call, const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
   Offer offer = prepare(reference_backend(), call, {});
   auto& prepared = std::get<Prepared>(offer);
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
+  in.reserve(inputs.size());
+  out.reserve(outputs.size());
   for (const void* input : inputs) in.push_back(static_cast<const std::byte*>(input));
   for (void* output : outputs) out.push_back(static_cast<std::byte*>(output));
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
