@@ -61,14 +61,16 @@ constexpr Migration migrations[] = {
 };
 
 struct Header {
+  bool is_empty;
   std::int64_t application;
   std::int64_t version;
-  bool is_empty;
 };
 
+/// Whether it is empty first: another process may make the store between these readings, and a store that is not empty
+/// has its application already.
 Header read_header(const Database& database) {
-  return {database.number("PRAGMA application_id"), database.number("PRAGMA user_version"),
-          database.number("SELECT count(*) FROM sqlite_schema") == 0};
+  return {database.number("SELECT count(*) FROM sqlite_schema") == 0, database.number("PRAGMA application_id"),
+          database.number("PRAGMA user_version")};
 }
 
 void check_header(const Database& database, const Header& header) {
