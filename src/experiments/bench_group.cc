@@ -217,8 +217,7 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
     Record& record = records[cell.places[i]];
     record_series(series[i], {series[0], power_, request_}, record);
     const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
-    if (record.graphs == "on" && series[i].timed_runs > 1 && !cell.plans[i]->is_recorded())
-      record.graphs = "off";  // Refused for want of memory.
+    if (record.graphs == "on" && !cell.plans[i]->is_recorded()) record.graphs = "off";  // Refused for want of memory.
     if (!stopped && record.status == Status::ok && !cold_)
       trace_operations(*cell.plans[i], traced_share * request_.seconds, record);
   }

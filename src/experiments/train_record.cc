@@ -151,6 +151,7 @@ void record_plans(const TrainCell& cell, const Variant& variant, Record& record)
   if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return;
   Trainer& trainer = *variant.trainer;
   const Plan& plan = *trainer.step_plan();
+  if (record.graphs == "on" && !plan.is_recorded()) record.graphs = "off";  // Refused for want of memory.
   record.arena_bytes = plan.arena_bytes();
   record.peak_bytes = trainer.state().bytes() + plan.arena_bytes();
   record.model_bytes = parameter_bytes(plan.program());

@@ -92,11 +92,18 @@ TEST(Graphs, RunFromTheSecondRunOnAndGiveTheSameForNewInputs) {
     const std::size_t steps = plain.steps().size();
     EXPECT_EQ(ranges_of(plain), steps) << "every step has its range, in every run";
     EXPECT_EQ(ranges_of(recorded), run < 2 ? steps : 0U) << "run, recorded, and then queued as a whole";
+    EXPECT_TRUE(recorded.is_recorded());
     const Tensor right = plain.output_f32("logits");
     const Tensor found = recorded.output_f32("logits");
     for (std::int64_t i = 0; i < right.count(); ++i) ASSERT_EQ(right.as<float>()[i], found.as<float>()[i]) << run;
   }
+  for (const Phase phase : {Phase::forward, Phase::backward, Phase::forward, Phase::backward}) recorded.run(phase);
+  EXPECT_TRUE(recorded.is_recorded()) << "a phase without steps is nothing to record";
   guarded().records = false;
+  Plan refused(device, {.extent = extent});
+  refused.set_inputs(ids, {});
+  for (int run = 0; run < 3; ++run) refused.run();
+  EXPECT_FALSE(refused.is_recorded());
 }
 
 TEST(ColdCaches, WriteTwiceAsMuchAsTheCachesHold) {

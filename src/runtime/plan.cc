@@ -162,11 +162,21 @@ void Plan::run() {
 
 /// Libraries load their code in the first run, which a recording does not allow.
 void Plan::enqueue(std::optional<Phase> phase) {
-  if (options_.graphs == Graphs::off || device().is_host()) return enqueue_steps(phase);
+  if (options_.graphs == Graphs::off || device().is_host() || !has_steps(phase)) return enqueue_steps(phase);
   Segment& segment = segments_[phase ? 1 + static_cast<std::size_t>(*phase) : 0];
   if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase); });
   if (segment.recording) return segment.recording->enqueue();
   enqueue_steps(phase);
+}
+
+bool Plan::has_steps(std::optional<Phase> phase) const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [&](const Step& step) { return !phase || instance_.program().nodes[step.node].phase == *phase; });
+}
+
+bool Plan::is_recorded() const {
+  return std::all_of(segments_.begin(), segments_.end(),
+                     [](const Segment& segment) { return segment.runs < 2 || segment.recording != nullptr; });
 }
 
 void Plan::enqueue_steps(std::optional<Phase> phase) const {

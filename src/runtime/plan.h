@@ -50,8 +50,8 @@ class Plan {
   void enqueue(std::optional<Phase> phase = std::nullopt);
   /// Runs the steps of one phase and waits; they follow one another in `steps`.
   void run(Phase phase);
-  /// Whether whole runs are a recording by now.
-  bool is_recorded() const { return segments_[0].recording != nullptr; }
+  /// Whether all that ran more than once is a recording: not where graphs are off, or the device refused the memory.
+  bool is_recorded() const;
   /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
   OutputView output(const std::string& name) const;
   /// The first element of an output, which has one.
@@ -82,6 +82,7 @@ class Plan {
   std::byte* address(ValueId value) const;
   const std::byte* fetch(ValueId value, const std::byte* from) const;
   void enqueue_steps(std::optional<Phase> phase) const;
+  bool has_steps(std::optional<Phase> phase) const;
 
   /// Steps that are queued together: all, or those of a phase.
   struct Segment {

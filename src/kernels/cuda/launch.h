@@ -110,9 +110,9 @@ void for_elements(std::int64_t count, const Body& body) {
   constexpr int threads = 256;
   constexpr std::int64_t most_blocks = 132 * 32;
   if (count == 0) return;
-  const std::int64_t blocks = (count + threads - 1) / threads;
-  run_elements<<<static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks), threads, 0, stream()>>>(body,
-                                                                                                             count);
+  const std::int64_t wanted = (count + threads - 1) / threads;
+  const auto blocks = static_cast<unsigned>(wanted < most_blocks ? wanted : most_blocks);
+  run_elements<<<blocks, threads, 0, stream()>>>(body, count);
   check(cudaGetLastError(), "launching a kernel");
 }
 
