@@ -1,29 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "base/random.h"
-#include "kernels/contract.h"
+#include "kernels/contract_buffer.h"
+#include "program/update_list.h"
 
 namespace assay::contract {
-
-constexpr std::int64_t guard_elements = 64;  ///< Before and behind every buffer.
-
-/// An argument's memory with guards around it; gaps between rows and guards hold guard_byte (as floats: tiny numbers in
-/// f32 and bf16, so inputs overwrite them with NaN).
-struct GuardedBuffer {
-  Tensor memory;
-  std::int64_t lead = 0;
-  std::int64_t elements = 0;
-  std::size_t element_bytes = 1;
-
-  std::byte* data() { return memory.data() + static_cast<std::size_t>(lead) * element_bytes; }
-  std::int64_t total() const { return lead + elements + guard_elements; }
-};
 
 struct KernelRun {
   std::vector<GuardedBuffer> outputs;
@@ -31,86 +16,6 @@ struct KernelRun {
 };
 
 namespace {
-
-constexpr auto guard_byte = std::byte{0xA5};
-
-std::int64_t span_of(const Argument& argument) {
-  const std::int64_t rows = argument.rows();
-  return rows == 0 ? 0 : (rows - 1) * argument.row_stride + argument.width();
-}
-
-/// Elements before the first row. A window begins somewhere in its rows, at whatever address.
-std::int64_t lead_of(const Argument& argument) {
-  return guard_elements + (argument.row_stride - argument.width()) % 4;
-}
-
-GuardedBuffer make_buffer(const Argument& argument) {
-  GuardedBuffer buffer;
-  buffer.lead = lead_of(argument);
-  buffer.elements = span_of(argument);
-  buffer.element_bytes = size_of(argument.dtype);
-  buffer.memory = Tensor(argument.dtype, {buffer.total()});
-  std::fill_n(buffer.memory.data(), buffer.memory.bytes(), guard_byte);
-  return buffer;
-}
-
-double mask_value(Fill fill, const Argument& argument, std::int64_t row, std::int64_t column, Random& random) {
-  const std::int64_t width = argument.width();
-  const std::int64_t real = 1 + (row * 5 + width / 2) % width;
-  if (fill == Fill::right_padded) return column < real ? 1 : 0;
-  if (fill == Fill::left_padded) return column >= width - real ? 1 : 0;
-  const double coin = random.next_uniform() < 0.6 ? 1 : 0;
-  return row + 1 == argument.rows() ? 0 : coin;
-}
-
-double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64_t column, Random& random) {
-  const Argument& argument = one.call.in(index);
-  switch (one.fills[index]) {
-    case Fill::normal:
-      return random.next_normal();
-    case Fill::weights:
-      return random.next_normal() / std::sqrt(static_cast<double>(argument.width()));
-    case Fill::around_one:
-      return 1 + 0.1 * random.next_normal();
-    case Fill::small:
-      return 0.005 + 0.01 * random.next_uniform();
-    case Fill::whole:
-      return static_cast<double>(random.below(255)) - 127;
-    case Fill::magnitudes: {
-      const double size = std::ldexp(1 + random.next_uniform(), static_cast<int>(random.below(19)) - 10);
-      return std::min(size, 448.0) * (random.below(2) == 0 ? 1 : -1);
-    }
-    case Fill::ids:
-      return static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(1).shape[0])));
-    case Fill::few_ids:
-      return static_cast<double>(random.below(20));
-    case Fill::labels:
-      return (row * argument.width() + column) % 3 == 2
-                 ? -100
-                 : static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(0).width())));
-    case Fill::with_zeros:
-      return row % 3 == 2 ? 0 : random.next_normal();
-    default:
-      return mask_value(one.fills[index], argument, row, column, random);
-  }
-}
-
-/// Random values in the rows, NaN (floats) in the gaps and guards: whoever reads those shows it in the result.
-GuardedBuffer make_input(const Case& one, std::size_t index) {
-  const Argument& argument = one.call.in(index);
-  GuardedBuffer buffer = make_buffer(argument);
-  Random random(0x5eed, index);
-  const std::int64_t total = buffer.total();
-  const double gap = is_float(argument.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1;
-  std::vector<double> values(static_cast<std::size_t>(total), gap);
-  for (std::int64_t row = 0; row < argument.rows(); ++row) {
-    for (std::int64_t column = 0; column < argument.width(); ++column)
-      values[static_cast<std::size_t>(buffer.lead + row * argument.row_stride + column)] =
-          value_of(one, index, row, column, random);
-  }
-  convert(DType::f64, values.data(), argument.dtype, buffer.memory.data(), values.size());
-  return buffer;
-}
 
 /// The input as the kernel asked for it.
 std::vector<std::byte> packed_input(const Argument& argument, const Packing& packing, const std::byte* plain) {
@@ -142,7 +47,32 @@ class OnDevice {
   std::vector<DeviceBytes> copies_;
 };
 
-void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run, const Device& device) {
+/// An output that lies where an input does.
+struct Overlap {
+  std::size_t input, output;
+};
+
+bool alike(const Argument& a, const Argument& b) {
+  return a.present && b.present && a.dtype == b.dtype && a.shape == b.shape && a.row_stride == b.row_stride;
+}
+
+/// What plans let overlap: where the operation names an input, and what an optimizer updates.
+std::vector<Overlap> overlaps_of(const Call& call) {
+  std::vector<Overlap> overlaps;
+  if (call.operation->in_place >= 0) overlaps.push_back({static_cast<std::size_t>(call.operation->in_place), 0});
+  if (call.operation == &op::adamw || call.operation == &op::sgd) {
+    const UpdateList list = update_list(*call.operation, call.inputs.size());
+    for (std::size_t i = 0; i < list.lost(); ++i) {
+      const std::size_t operand = i % list.outputs_each;
+      overlaps.push_back({list.input(i / list.outputs_each, operand == 0 ? 0 : operand + 1), i});
+    }
+  }
+  std::erase_if(overlaps, [&](const Overlap& o) { return !alike(call.in(o.input), call.out(o.output)); });
+  return overlaps;
+}
+
+void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run, const Device& device,
+             const std::vector<Overlap>& overlaps = {}) {
   OnDevice on(device);
   const Call& call = one.call;
   std::vector<AlignedBytes> packed(inputs.size());
@@ -161,7 +91,11 @@ void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run
   std::vector<std::byte*> out;
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     run.outputs.push_back(make_buffer(call.out(i)));
+    const auto overlap =
+        std::find_if(overlaps.begin(), overlaps.end(), [i](const Overlap& o) { return o.output == i; });
+    if (overlap != overlaps.end()) copy_rows(call.out(i), inputs[overlap->input], run.outputs.back());
     out.push_back(call.out(i).present ? on.place(run.outputs.back()) : nullptr);
+    if (overlap != overlaps.end()) in[overlap->input] = out.back();
   }
   const DeviceBytes workspace = allocate_on(device, run.prepared.workspace_bytes);
   run.prepared.kernel->run({in, out, workspace.get()});
@@ -232,20 +166,6 @@ std::string compare(const Argument& argument, GuardedBuffer& expected, GuardedBu
   return "";
 }
 
-/// Says where something was written outside the rows.
-std::string check_gaps(const Argument& argument, GuardedBuffer& buffer) {
-  const auto bytes = static_cast<std::int64_t>(buffer.element_bytes);
-  for (std::int64_t element = 0; element < buffer.total(); ++element) {
-    const std::int64_t inside = element - buffer.lead;
-    const bool in_row = inside >= 0 && inside < buffer.elements && inside % argument.row_stride < argument.width();
-    if (in_row) continue;
-    const std::byte* first = buffer.memory.data() + element * bytes;
-    if (std::any_of(first, first + bytes, [](std::byte b) { return b != guard_byte; }))
-      return fmt::format("element {} outside the rows was written", inside);
-  }
-  return "";
-}
-
 const Implementation& reference_of(const Operation& operation) {
   for (const OperationKernels& kernels : reference_backend().table) {
     if (kernels.operation == &operation) return kernels.implementations.back();
@@ -277,6 +197,17 @@ std::string run_again(const Case& one, std::vector<GuardedBuffer>& inputs, Kerne
   return "";
 }
 
+/// Where outputs may lie on inputs: once more so.
+std::string run_in_place(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& expected, KernelRun& found,
+                         const Device& device) {
+  const std::vector<Overlap> overlaps = overlaps_of(one.call);
+  if (overlaps.empty()) return "";
+  found.outputs.clear();
+  execute(one, inputs, found, device, overlaps);
+  const std::string wrong = compare_outputs(one, expected, found);
+  return wrong.empty() ? "" : "in place: " + wrong;
+}
+
 }  // namespace
 
 struct CaseRun::State {
@@ -296,10 +227,13 @@ void CaseRun::make_inputs() {
 std::vector<std::vector<std::byte>> CaseRun::outputs(Prepared prepared, const Device& device) {
   make_inputs();
   KernelRun run = {.outputs = {}, .prepared = std::move(prepared)};
-  execute(state_->one, state_->inputs, run, device);
   std::vector<std::vector<std::byte>> bytes;
-  for (const GuardedBuffer& output : run.outputs)
-    bytes.emplace_back(output.memory.data(), output.memory.data() + output.memory.bytes());
+  for (const std::vector<Overlap>& overlaps : {std::vector<Overlap>{}, overlaps_of(state_->one.call)}) {
+    run.outputs.clear();
+    execute(state_->one, state_->inputs, run, device, overlaps);
+    for (const GuardedBuffer& output : run.outputs)
+      bytes.emplace_back(output.memory.data(), output.memory.data() + output.memory.bytes());
+  }
   return bytes;
 }
 
@@ -316,8 +250,10 @@ Outcome CaseRun::compare(const Implementation& implementation, const MachineFact
   }
   KernelRun found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
   execute(one, state_->inputs, found, device);
-  const std::string wrong = compare_outputs(one, *state_->expected, found);
-  return {.ran = true, .broken = wrong.empty() ? run_again(one, state_->inputs, found, device) : wrong};
+  std::string wrong = compare_outputs(one, *state_->expected, found);
+  if (wrong.empty()) wrong = run_again(one, state_->inputs, found, device);
+  if (wrong.empty()) wrong = run_in_place(one, state_->inputs, *state_->expected, found, device);
+  return {.ran = true, .broken = wrong};
 }
 
 }  // namespace assay::contract

@@ -8,6 +8,7 @@
 #include "hardware/machine.h"
 #include "kernels/contract_cases.h"
 #include "kernels/cuda/on_host.h"
+#include "kernels/cuda/team_on_host.h"
 #include "kernels/one_by_one.h"
 #include "program/update_list.h"
 
@@ -130,6 +131,30 @@ TEST(Lists, GiveTheBitsOfTheirTensorsAlone) {
                   run.outputs(std::move(std::get<Prepared>(alone)), *candidate.device))
             << candidate.who << ": " << one.label;
       }
+    }
+  }
+}
+
+/// Elements, teams and threads in one order and in the opposite one: threads that read what others write without
+/// waiting for it make other bits. Of many cases every fifth: dtypes and masks change little in who waits for whom.
+TEST_P(Contract, ThreadsOfAGpuMayTakeTurnsInAnyOrder) {
+  using cuda_on_host::Turns;
+  using Bits = std::vector<std::vector<std::byte>>;
+  const MachineFacts facts = facts_under("");
+  const std::vector<Case> cases = cases_of(*GetParam());
+  for (std::size_t i = 0; i < cases.size(); i += cases.size() > 50 ? 5 : 1) {
+    const Case& one = cases[i];
+    CaseRun run(one);
+    for (const Implementation& implementation : implementations(cuda_on_host_backend(), *GetParam())) {
+      const auto bits = [&](Turns turns) {
+        Offer offer = implementation.prepare(one.call, facts);
+        if (std::holds_alternative<Declined>(offer)) return Bits{};
+        cuda_on_host::set_turns(turns);
+        Bits written = run.outputs(std::move(std::get<Prepared>(offer)));
+        cuda_on_host::set_turns(Turns::first_to_last);
+        return written;
+      };
+      EXPECT_EQ(bits(Turns::first_to_last), bits(Turns::last_to_first)) << implementation.name << ": " << one.label;
     }
   }
 }

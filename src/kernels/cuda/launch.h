@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,8 +10,9 @@
 
 /// The one place where GPU and host differ. Every kernel of this folder is a struct whose operator() does one item of
 /// work (ON_DEVICE); nvcc launches it over a grid, and the host's compiler runs the very same code in loops, with teams
-/// of one thread, so that the contract suite can check indices, dtypes and formulas where no GPU is.
-/// ASSAY_ON_GPU: the host's code of a build with CUDA (device.cc, products.cc), which launches nothing itself.
+/// whose members take turns, so that the contract suite can check indices, dtypes, formulas and what threads tell one
+/// another where no GPU is. ASSAY_ON_GPU: the host's code of a build with CUDA (device.cc, products.cc), which launches
+/// nothing itself.
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -27,6 +29,8 @@
 #ifdef ASSAY_ON_GPU
 #define ASSAY_CUDA_NAMESPACE cuda
 #else
+#include "kernels/cuda/team_on_host.h"
+#define ASSAY_TEAMS_ON_HOST
 #define ASSAY_CUDA_NAMESPACE cuda_on_host
 #endif
 #endif
@@ -53,6 +57,8 @@ class Team {
   ON_DEVICE void wait() const {
 #ifdef __CUDA_ARCH__
     __syncthreads();
+#elif defined(ASSAY_TEAMS_ON_HOST)
+    wait_for_team();
 #endif
   }
 
@@ -67,22 +73,57 @@ class Team {
   /// Sizes are multiples of 32. Within warps first, then over their results in order: every run adds alike.
   template <typename Combine>
   ON_DEVICE float combine(float value, Combine with) const {
-#ifdef __CUDA_ARCH__
-    __shared__ float of_warps[32];
-    for (int step = 16; step > 0; step /= 2) value = with(value, __shfl_xor_sync(0xffffffffU, value, step));
+    for (int step = 16; step > 0; step /= 2) value = with(value, of_neighbour(value, step));
     if (size == 32) return value;
-    __syncthreads();
+    float* of_warps = memory();
+    wait();
     if (rank % 32 == 0) of_warps[rank / 32] = value;
-    __syncthreads();
+    wait();
     float all = of_warps[0];
     for (int warp = 1; warp < size / 32; ++warp) all = with(all, of_warps[warp]);
     return all;
+  }
+
+  /// The value of the thread of this warp whose rank differs by that bit.
+  ON_DEVICE float of_neighbour(float value, int bit) const {
+#ifdef __CUDA_ARCH__
+    return __shfl_xor_sync(0xffffffffU, value, bit);
+#elif defined(ASSAY_TEAMS_ON_HOST)
+    return exchange_in_team(value, rank, rank ^ bit);
 #else
-    (void)with;
+    (void)bit;
     return value;
 #endif
   }
+
+  /// A float for every warp.
+  ON_DEVICE static float* memory() {
+#ifdef __CUDA_ARCH__
+    __shared__ float of_warps[32];
+    return of_warps;
+#elif defined(ASSAY_TEAMS_ON_HOST)
+    return team_memory();
+#else
+    return nullptr;
+#endif
+  }
 };
+
+/// Threads in a team whose rows have `width` items: whole warps, on the host two at most.
+inline int team_size(std::int64_t width) {
+#ifdef ASSAY_TEAMS_ON_HOST
+  constexpr int most = 64;
+#else
+  constexpr int most = 256;
+#endif
+  int threads = 32;
+  while (threads < most && threads < width) threads *= 2;
+  return threads;
+}
+
+/// Whether a launch can carry that body: 4 KB of arguments, copied byte by byte, are what every driver takes.
+template <typename Body>
+constexpr bool can_be_launched = std::is_trivially_copyable_v<Body> && sizeof(Body) <= 4000;
 
 #ifdef __CUDACC__
 
@@ -107,6 +148,7 @@ __global__ void run_rows(Body body, std::int64_t rows) {
 /// body(i) for i in 0 .. count - 1, in any order.
 template <typename Body>
 void for_elements(std::int64_t count, const Body& body) {
+  static_assert(can_be_launched<Body>);
   constexpr int threads = 256;
   constexpr std::int64_t most_blocks = 132 * 32;
   if (count == 0) return;
@@ -119,25 +161,37 @@ void for_elements(std::int64_t count, const Body& body) {
 /// body(row, team) for every row, with a team as wide as `width` items have use for.
 template <typename Body>
 void for_rows(std::int64_t rows, std::int64_t width, const Body& body) {
+  static_assert(can_be_launched<Body>);
   if (rows == 0) return;
-  int threads = 32;
-  while (threads < 256 && threads < width) threads *= 2;
   const auto teams = static_cast<unsigned>(rows < most_teams ? rows : most_teams);
-  run_rows<<<teams, threads, 0, stream()>>>(body, rows);
+  run_rows<<<teams, team_size(width), 0, stream()>>>(body, rows);
   check(cudaGetLastError(), "launching a kernel");
 }
 
-#elif !defined(ASSAY_ON_GPU)
+#elif defined(ASSAY_TEAMS_ON_HOST)
 
 template <typename Body>
 void for_elements(std::int64_t count, const Body& body) {
-  for (std::int64_t i = 0; i < count; ++i) body(i);
+  static_assert(can_be_launched<Body>);
+  for (std::int64_t turn = 0; turn < count; ++turn) body(item_of(turn, count));
 }
 
+/// With fewer teams than rows, as on a GPU, where there are many rows.
 template <typename Body>
 void for_rows(std::int64_t rows, std::int64_t width, const Body& body) {
-  (void)width;
-  for (std::int64_t row = 0; row < rows; ++row) body(row, Team{});
+  static_assert(can_be_launched<Body>);
+  const std::int64_t teams = rows < 4 ? rows : 4;
+  const int size = team_size(width);
+  for (std::int64_t turn = 0; turn < teams; ++turn) {
+    const std::int64_t index = item_of(turn, teams);
+    run_team(size, [&](int rank) {
+      const Team team{rank, size, index};
+      for (std::int64_t row = index; row < rows; row += teams) {
+        body(row, team);
+        team.wait();
+      }
+    });
+  }
 }
 
 #endif

@@ -1,0 +1,115 @@
+#include "kernels/contract_buffer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace assay::contract {
+namespace {
+
+constexpr auto guard_byte = std::byte{0xA5};
+
+std::int64_t span_of(const Argument& argument) {
+  const std::int64_t rows = argument.rows();
+  return rows == 0 ? 0 : (rows - 1) * argument.row_stride + argument.width();
+}
+
+/// Elements before the first row. A window begins somewhere in its rows, at whatever address.
+std::int64_t lead_of(const Argument& argument) {
+  return guard_elements + (argument.row_stride - argument.width()) % 4;
+}
+
+double mask_value(Fill fill, const Argument& argument, std::int64_t row, std::int64_t column, Random& random) {
+  const std::int64_t width = argument.width();
+  const std::int64_t real = 1 + (row * 5 + width / 2) % width;
+  if (fill == Fill::right_padded) return column < real ? 1 : 0;
+  if (fill == Fill::left_padded) return column >= width - real ? 1 : 0;
+  const double coin = random.next_uniform() < 0.6 ? 1 : 0;
+  return row + 1 == argument.rows() ? 0 : coin;
+}
+
+double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64_t column, Random& random) {
+  const Argument& argument = one.call.in(index);
+  switch (one.fills[index]) {
+    case Fill::normal:
+      return random.next_normal();
+    case Fill::weights:
+      return random.next_normal() / std::sqrt(static_cast<double>(argument.width()));
+    case Fill::around_one:
+      return 1 + 0.1 * random.next_normal();
+    case Fill::small:
+      return 0.005 + 0.01 * random.next_uniform();
+    case Fill::whole:
+      return static_cast<double>(random.below(255)) - 127;
+    case Fill::magnitudes: {
+      const double size = std::ldexp(1 + random.next_uniform(), static_cast<int>(random.below(19)) - 10);
+      return std::min(size, 448.0) * (random.below(2) == 0 ? 1 : -1);
+    }
+    case Fill::ids:
+      return static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(1).shape[0])));
+    case Fill::few_ids:
+      return static_cast<double>(random.below(20));
+    case Fill::labels:
+      return (row * argument.width() + column) % 3 == 2
+                 ? -100
+                 : static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(0).width())));
+    case Fill::with_zeros:
+      return row % 3 == 2 ? 0 : random.next_normal();
+    default:
+      return mask_value(one.fills[index], argument, row, column, random);
+  }
+}
+
+}  // namespace
+
+GuardedBuffer make_buffer(const Argument& argument) {
+  GuardedBuffer buffer;
+  buffer.lead = lead_of(argument);
+  buffer.elements = span_of(argument);
+  buffer.element_bytes = size_of(argument.dtype);
+  buffer.memory = Tensor(argument.dtype, {buffer.total()});
+  std::fill_n(buffer.memory.data(), buffer.memory.bytes(), guard_byte);
+  return buffer;
+}
+
+GuardedBuffer make_input(const Case& one, std::size_t index) {
+  const Argument& argument = one.call.in(index);
+  GuardedBuffer buffer = make_buffer(argument);
+  Random random(0x5eed, index);
+  const std::int64_t total = buffer.total();
+  const double gap = is_float(argument.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1;
+  std::vector<double> values(static_cast<std::size_t>(total), gap);
+  for (std::int64_t row = 0; row < argument.rows(); ++row) {
+    for (std::int64_t column = 0; column < argument.width(); ++column)
+      values[static_cast<std::size_t>(buffer.lead + row * argument.row_stride + column)] =
+          value_of(one, index, row, column, random);
+  }
+  convert(DType::f64, values.data(), argument.dtype, buffer.memory.data(), values.size());
+  return buffer;
+}
+
+void copy_rows(const Argument& argument, const GuardedBuffer& from, GuardedBuffer& to) {
+  const std::size_t row_bytes = static_cast<std::size_t>(argument.width()) * from.element_bytes;
+  const std::size_t stride_bytes = static_cast<std::size_t>(argument.row_stride) * from.element_bytes;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(argument.rows()); ++row)
+    std::memcpy(to.data() + row * stride_bytes, from.data() + row * stride_bytes, row_bytes);
+}
+
+std::string check_gaps(const Argument& argument, const GuardedBuffer& buffer) {
+  const auto bytes = static_cast<std::int64_t>(buffer.element_bytes);
+  for (std::int64_t element = 0; element < buffer.total(); ++element) {
+    const std::int64_t inside = element - buffer.lead;
+    const bool in_row = inside >= 0 && inside < buffer.elements && inside % argument.row_stride < argument.width();
+    if (in_row) continue;
+    const std::byte* first = buffer.memory.data() + element * bytes;
+    if (std::any_of(first, first + bytes, [](std::byte b) { return b != guard_byte; }))
+      return fmt::format("element {} outside the rows was written", inside);
+  }
+  return "";
+}
+
+}  // namespace assay::contract

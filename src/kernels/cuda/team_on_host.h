@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+/// Teams of threads where no GPU is: their members take turns on the calling thread, each running up to where it waits
+/// for the others. In tests only.
+namespace assay::cuda_on_host {
+
+/// Runs member(rank) for ranks 0 .. size - 1 as one team; throws a defect where one ends while others still wait.
+void run_team(int size, const std::function<void(int rank)>& member);
+
+/// Until every member of the running team has come as far.
+void wait_for_team();
+
+/// Memory of the running team: a float for each of its at most 32 warps.
+float* team_memory();
+
+/// The `value` that member `other` passes in the same call.
+float exchange_in_team(float value, int rank, int other);
+
+/// In which order is gone through what a GPU does at once: elements, teams, and members between two waits. Any order
+/// must give the same bits: what reads a value that another thread writes without waiting for it gets the old one in
+/// the one order and the new one in the other.
+enum class Turns : std::uint8_t { first_to_last, last_to_first };
+void set_turns(Turns turns);
+
+/// The item that comes `turn`th of `count`.
+std::int64_t item_of(std::int64_t turn, std::int64_t count);
+
+}  // namespace assay::cuda_on_host
