@@ -52,10 +52,11 @@ class CaseRun {
   /// Allowed between them, relative to the largest |reference| of the row (of the output, below 8 columns
   /// or where the kernel says so, Prepared::errors_of): f32 2^-16,
   /// f16 and tf32 2^-9, bf16 2^-6, whichever is the widest among the output's dtype, the kernel's operands and its
-  /// accumulator; with operands of e4m3 2^-9, since a GPU adds their products with some 14 bits. s8 outputs may differ
-  /// by 1, e4m3 ones not at all. Nothing may be written outside the output's rows, and every result must be finite.
-  /// The same where outputs lie on inputs, as plans and updates let them.
-  /// `device`: where the implementation's tensors lie; on a GPU a second run must make the same bits.
+  /// accumulator; four times that of a 16-bit attributes.math, which rounds a row's sum at every step; with operands of
+  /// e4m3 2^-9, since a GPU adds their products with some 14 bits. s8 outputs may differ by 1, e4m3 ones not at all.
+  /// Nothing may be written outside the output's rows, and every result must be finite. The same where outputs lie on
+  /// inputs, as plans and updates let them. `device`: where the implementation's tensors lie; on a GPU a second run
+  /// must make the same bits.
   Outcome compare(const Implementation& implementation, const MachineFacts& facts,
                   const Device& device = host_device());
   /// What the kernel writes, by output, guards included; then the same where outputs lie on inputs.

@@ -11,6 +11,9 @@
 namespace assay::contract {
 
 inline constexpr DType floats[] = {DType::f32, DType::f16, DType::bf16};
+inline bool is_half(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16;
+}
 
 inline Argument dense(DType dtype, Shape shape) {
   const std::int64_t stride = shape.back();
@@ -41,6 +44,7 @@ inline std::string label_of(const Call& call) {
     label += in.present ? fmt::format(" {} {}/{}", name(in.dtype), to_string(in.shape), in.row_stride) : " -";
   for (const Argument& out : call.outputs)
     label += out.present ? fmt::format(" -> {} {}/{}", name(out.dtype), to_string(out.shape), out.row_stride) : " -> -";
+  if (call.attributes.math != DType::f32) label += fmt::format(" math {}", name(call.attributes.math));
   return label;
 }
 

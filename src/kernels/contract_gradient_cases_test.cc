@@ -157,13 +157,16 @@ std::vector<Case> attention_gradient_cases(const Operation& operation) {
             const Filled mask = seq % 2 == 0
                                     ? Filled{Argument{}}
                                     : Filled{dense(DType::u8, {batch, seq}), causal ? Fill::right_padded : Fill::holes};
-            add(cases, operation, a,
-                {{dense(dtype, queries)},
-                 {window(dtype, queries, is_whole ? 8 : 4)},
-                 {dense(dtype, keys)},
-                 {window(dtype, keys, is_whole ? 16 : 7)},
-                 mask},
-                {dense(dtype, queries), dense(dtype, keys), dense(dtype, keys)});
+            const std::vector<Filled> inputs = {{dense(dtype, queries)},
+                                                {window(dtype, queries, is_whole ? 8 : 4)},
+                                                {dense(dtype, keys)},
+                                                {window(dtype, keys, is_whole ? 16 : 7)},
+                                                mask};
+            const std::vector<Argument> outputs = {dense(dtype, queries), dense(dtype, keys), dense(dtype, keys)};
+            add(cases, operation, a, inputs, outputs);
+            Attributes rounded = a;
+            rounded.math = dtype;
+            if (is_half(dtype) && seq < 50) add(cases, operation, rounded, inputs, outputs);
           }
         }
       }

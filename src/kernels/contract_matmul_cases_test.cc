@@ -121,14 +121,16 @@ Filled joined(DType dtype, const AttentionShape& s, std::int64_t heads) {
   return {window(dtype, {s.batch, s.seq, width}, (s.heads + 2 * s.kv_heads) * s.head_dim - width)};
 }
 
-void add_attention(std::vector<Case>& cases, const Operation& operation, const AttentionShape& s, DType in, DType out) {
+void add_attention(std::vector<Case>& cases, const Operation& operation, const AttentionShape& s, DType in, DType out,
+                   DType math = DType::f32) {
   const Fill masks[] = {Fill::right_padded, Fill::left_padded, Fill::holes};
   const Shape scores = {s.batch, s.heads, s.seq, s.seq};
   const Filled q = joined(in, s, s.heads);
   const Filled k = joined(in, s, s.kv_heads);
   const Argument y = dense(out, {s.batch, s.seq, s.heads * s.head_dim});
   for (std::size_t variant = 0; variant < 8; ++variant) {
-    const Attributes a = attributes_of(s, variant);
+    Attributes a = attributes_of(s, variant);
+    a.math = math;
     const bool masked = variant / 2 > 0;
     const Filled mask =
         masked ? Filled{dense(DType::u8, {s.batch, s.seq}), masks[variant / 2 - 1]} : Filled{Argument{}, Fill::normal};
@@ -149,6 +151,12 @@ std::vector<Case> attention_cases(const Operation& operation) {
                                             {DType::f32, DType::bf16}, {DType::tf32, DType::f32}};
   for (const auto& [in, out] : dtypes) {
     for (const AttentionShape& s : attention_shapes) add_attention(cases, operation, s, in, out);
+  }
+  if (&operation != &op::attention && &operation != &op::softmax) return cases;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const AttentionShape& s : attention_shapes) {
+      if (s.seq < 50) add_attention(cases, operation, s, dtype, dtype, dtype);
+    }
   }
   return cases;
 }

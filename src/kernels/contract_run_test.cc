@@ -118,8 +118,10 @@ double unit_of(DType dtype) {
   }
 }
 
-double tolerance(const KernelRun& run, DType output) {
-  return std::max({unit_of(output), unit_of(run.prepared.operand), unit_of(run.prepared.accumulator)});
+double tolerance(const Call& call, const KernelRun& run, DType output) {
+  const double unit = std::max({unit_of(output), unit_of(run.prepared.operand), unit_of(run.prepared.accumulator)});
+  const DType math = call.attributes.math;
+  return size_of(math) < 4 ? std::max(unit, 4 * unit_of(math)) : unit;
 }
 
 std::vector<double> widened(GuardedBuffer& buffer, DType dtype) {
@@ -177,8 +179,8 @@ std::string compare_outputs(const Case& one, KernelRun& expected, KernelRun& fou
   for (std::size_t i = 0; i < one.call.outputs.size(); ++i) {
     const Argument& argument = one.call.out(i);
     if (!argument.present) continue;
-    std::string wrong = compare(argument, expected.outputs[i], found.outputs[i], tolerance(found, argument.dtype),
-                                found.prepared.errors_of);
+    std::string wrong = compare(argument, expected.outputs[i], found.outputs[i],
+                                tolerance(one.call, found, argument.dtype), found.prepared.errors_of);
     if (wrong.empty()) wrong = check_gaps(argument, found.outputs[i]);
     if (!wrong.empty()) return fmt::format("output {}: {}", i, wrong);
   }
