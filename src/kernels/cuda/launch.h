@@ -43,6 +43,10 @@ constexpr std::int64_t most_teams = 2048;
 /// Sums over rows are taken in so many parts at most, which are then added up, always in the same order.
 constexpr std::int64_t most_parts = 128;
 
+#ifndef ASSAY_TEAMS_ON_HOST
+constexpr int most_threads = 256;  ///< In a team. Sizes are multiples of 32, but for teams of one on the host.
+#endif
+
 /// The threads that work on one row together. Every member of a team calls sum, max and wait alike.
 class Team {
  public:
@@ -70,9 +74,10 @@ class Team {
     ON_DEVICE float operator()(float a, float b) const { return a > b ? a : b; }
   };
 
-  /// Sizes are multiples of 32. Within warps first, then over their results in order: every run adds alike.
+  /// Within warps first, then over their results in order: every run adds alike.
   template <typename Combine>
   ON_DEVICE float combine(float value, Combine with) const {
+    if (most_threads == 1) return value;
     for (int step = 16; step > 0; step /= 2) value = with(value, of_neighbour(value, step));
     if (size == 32) return value;
     float* of_warps = memory();
@@ -109,15 +114,10 @@ class Team {
   }
 };
 
-/// Threads in a team whose rows have `width` items: whole warps, on the host two at most.
+/// Threads in a team whose rows have `width` items.
 inline int team_size(std::int64_t width) {
-#ifdef ASSAY_TEAMS_ON_HOST
-  constexpr int most = 64;
-#else
-  constexpr int most = 256;
-#endif
-  int threads = 32;
-  while (threads < most && threads < width) threads *= 2;
+  int threads = most_threads < 32 ? most_threads : 32;
+  while (threads < most_threads && threads < width) threads *= 2;
   return threads;
 }
 

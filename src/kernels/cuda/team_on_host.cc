@@ -13,7 +13,7 @@
 namespace assay::cuda_on_host {
 namespace {
 
-constexpr std::size_t stack_bytes = std::size_t{256} * 1024;
+constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 
 /// A thread of the team: a place in the code and a stack, which later teams use again. The stack is entered by
 /// swapcontext once; from then on jumps are enough, which spare its two system calls.
@@ -28,10 +28,11 @@ struct RunningTeam {
   std::vector<std::unique_ptr<Member>> members;
   jmp_buf caller = {};
   const std::function<void(int)>* body = nullptr;
+  int size = 0;
   int current = 0;
   std::array<float, 32> memory = {};
-  std::array<std::array<float, 1024>, 2> passed = {};  ///< By turns: the one before may still be read.
-  std::array<std::uint8_t, 1024> passes = {};          ///< By member: which of both is next.
+  std::array<std::array<float, most_threads>, 2> passed = {};  ///< By turns: the one before may still be read.
+  std::array<std::uint8_t, most_threads> passes = {};          ///< By member: which of both is next.
 };
 
 RunningTeam team;
@@ -70,10 +71,10 @@ void take_turn() {
 }
 
 /// Lets every member run to its next wait or its end; how many ended.
-int take_turns(int size) {
+int take_turns() {
   int done = 0;
-  for (int turn = 0; turn < size; ++turn) {
-    team.current = static_cast<int>(item_of(turn, size));
+  for (int turn = 0; turn < team.size; ++turn) {
+    team.current = static_cast<int>(item_of(turn, team.size));
     take_turn();
     done += current().done ? 1 : 0;
   }
@@ -83,19 +84,21 @@ int take_turns(int size) {
 }  // namespace
 
 void run_team(int size, const std::function<void(int)>& member) {
+  team.size = size;
+  if (size == 1) return member(0);
   while (team.members.size() < static_cast<std::size_t>(size)) team.members.push_back(std::make_unique<Member>());
   team.body = &member;
   team.passes = {};
   for (const auto& one : team.members) one->done = false;
   int done = 0;
-  while (done == 0) done = take_turns(size);
+  while (done == 0) done = take_turns();
   if (done == size) return;
   team.members.clear();  // Those that wait are lost.
   throw Error(ExitCode::defect, "some of a team's threads ended while others waited for them");
 }
 
 void wait_for_team() {
-  if (_setjmp(current().place) == 0) _longjmp(team.caller, 1);
+  if (team.size > 1 && _setjmp(current().place) == 0) _longjmp(team.caller, 1);
 }
 
 float* team_memory() {
@@ -104,7 +107,7 @@ float* team_memory() {
 
 float exchange_in_team(float value, int rank, int other) {
   std::uint8_t& pass = team.passes[static_cast<std::size_t>(rank)];
-  std::array<float, 1024>& passed = team.passed[pass];
+  std::array<float, most_threads>& passed = team.passed[pass];
   pass ^= 1;
   passed[static_cast<std::size_t>(rank)] = value;
   wait_for_team();

@@ -7,10 +7,18 @@
 /// for the others. In tests only.
 namespace assay::cuda_on_host {
 
+/// Threads in a team at most: two warps, so that there are sums within a warp and between both. The address sanitizer
+/// knows only stacks that nobody leaves for another one: where it is on, a team is one thread.
+#ifdef __SANITIZE_ADDRESS__
+constexpr int most_threads = 1;
+#else
+constexpr int most_threads = 64;
+#endif
+
 /// Runs member(rank) for ranks 0 .. size - 1 as one team; throws a defect where one ends while others still wait.
 void run_team(int size, const std::function<void(int rank)>& member);
 
-/// Until every member of the running team has come as far.
+/// Until every member of the running team has come as far. A team of one waits for nobody.
 void wait_for_team();
 
 /// Memory of the running team: a float for each of its at most 32 warps.
