@@ -152,9 +152,11 @@ std::string reason_line(const AttentionCell& cell) {
 }
 
 std::string header(const AttentionRequest& request, const AttentionResult& result) {
-  return fmt::format("attention alone, batch {}, {} {}, {}; {}, {} threads\n", request.batch, request.heads,
-                     request.heads == 1 ? "head" : "heads", request.causal ? "causal" : "not causal",
-                     result.facts.processor, result.facts.threads);
+  const MachineFacts& facts = result.facts;
+  const std::string machine =
+      facts.gpu ? facts.gpu->name : fmt::format("{}, {} threads", facts.processor, facts.threads);
+  return fmt::format("attention alone, batch {}, {} {}, {}; {}\n", request.batch, request.heads,
+                     request.heads == 1 ? "head" : "heads", request.causal ? "causal" : "not causal", machine);
 }
 
 constexpr const char* attention_legend =

@@ -47,10 +47,13 @@ std::vector<Case> linear_cases(const Operation& operation) {
     for (const MatmulShape& s : matmul_shapes) {
       const Filled weight = {constant(d.weight, {s.out, s.in}), Fill::weights};
       const Filled bias = {constant(cases.size() % 3 == 0 ? DType::f32 : d.weight, {s.out})};
+      Filled odd_bias = bias;
+      odd_bias.argument.row_stride += 1;  // A window: it begins at an odd address.
       const Argument y = dense(d.out, with_width(s.rows, s.out));
       add(cases, operation, {}, {{dense(d.x, with_width(s.rows, s.in))}, weight}, {y});
       for (const Activation activation : activations)
         add(cases, operation, {.activation = activation}, {{dense(d.x, with_width(s.rows, s.in))}, weight, bias}, {y});
+      add(cases, operation, {}, {{dense(d.x, with_width(s.rows, s.in))}, weight, odd_bias}, {y});
       add(cases, operation, {}, {{window(d.x, with_width(s.rows, s.in), 16)}, weight, bias},
           {window(d.out, with_width(s.rows, s.out), 8)});
       if (d.x == DType::f16)

@@ -140,6 +140,15 @@ bool Product::State::choose(const Algorithms& found) {
   return true;
 }
 
+namespace {
+
+ProductShape in_f32(ProductShape shape) {
+  shape.a.dtype = shape.b.dtype = DType::f32;
+  return shape;
+}
+
+}  // namespace
+
 Product::Product(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Product::~Product() = default;
 
@@ -147,6 +156,7 @@ std::variant<std::shared_ptr<const Product>, Declined> Product::make(const Produ
   const ProductShape shape = as_multiplied(asked);
   auto state = std::make_unique<State>(shape);
   const Algorithms found = state->proposals(Addresses::as_aligned);
+  if (found.empty() && shape.a.dtype == DType::tf32) return make(in_f32(shape));
   if (found.empty()) return Declined{fmt::format("cuBLASLt proposes nothing for {}", shape.key())};
   if (shape.a.is_window() || shape.b.is_window() || shape.c.is_window()) {
     const Algorithms anywhere = state->proposals(Addresses::any);
@@ -169,6 +179,10 @@ void Product::run(const ProductMemory& asked) const {
 std::size_t Product::workspace_bytes() const {
   const std::size_t anywhere = state_->at_any_address ? state_->at_any_address->workspaceSize : 0;
   return std::max(state_->chosen.workspaceSize, anywhere) + workspace_alignment;
+}
+
+DType Product::operand() const {
+  return state_->shape.a.dtype;
 }
 
 std::string Product::description() const {

@@ -45,13 +45,20 @@ void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttri
   check(cublaslt().preference_set(preference, attribute, &value, sizeof(value)), "stating a preference");
 }
 
+/// Algorithms that use tensor cores. Hopper's for tf32 and 8-bit floats call their unit FMA (cuBLASLt 12.4): there what
+/// they multiply tells, for no other unit does.
+constexpr std::uint64_t multiplies_on_tensor_cores_only =
+    CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32 | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3;
+constexpr std::uint64_t uses_tensor_cores =
+    CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | multiplies_on_tensor_cores_only;
+
 struct FlagWords {
   std::uint64_t flag;
   const char* words;
 };
 constexpr FlagWords units[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA, "tensor cores (HMMA)"},
                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA, "tensor cores (IMMA)"},
-                               {CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK, "tensor cores"},
+                               {uses_tensor_cores, "tensor cores"},
                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"}};
 constexpr FlagWords inputs[] = {
     {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},   {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
@@ -97,6 +104,18 @@ Layout layout_of(const Matrix& matrix, std::int64_t stride, int batches) {
   return owned;
 }
 
+/// What no algorithm for operands of that dtype may have: strict f32 no tensor cores, tf32 no operands of f32, which
+/// the heuristic proposes for it too.
+std::uint64_t banned_flags(DType operand) {
+  if (operand == DType::f32) return uses_tensor_cores;
+  return operand == DType::tf32 ? CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F : 0;
+}
+
+/// The library's own choice of parts is a negative number.
+std::string words_of_split(int parts) {
+  return parts < 0 ? "split-K by the library" : fmt::format("split-K {}", parts);
+}
+
 Description description_of(const ProductShape& shape) {
   cublasLtMatmulDesc_t description = nullptr;
   const cudaDataType_t scale = shape.a.dtype == DType::s8 ? CUDA_R_32I : CUDA_R_32F;
@@ -135,14 +154,13 @@ Preference preference_of(const ProductShape& shape, Addresses addresses) {
   prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(shape.c));
   // Parts of K are added in the accumulator's dtype, never in the output's.
   prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-  if (shape.a.dtype == DType::f32) {  // Strict: no tensor core multiplies f32.
-    prefer(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK});
-  }
+  if (const std::uint64_t banned = banned_flags(shape.a.dtype); banned != 0)
+    prefer(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, ~banned);
   return owned;
 }
 
 bool is_allowed(const ProductShape& shape, const cublasLtMatmulAlgo_t& algorithm) {
-  return shape.a.dtype != DType::f32 || (flags_of(algorithm) & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) == 0;
+  return (flags_of(algorithm) & banned_flags(shape.a.dtype)) == 0;
 }
 
 std::uint64_t flags_of(const cublasLtMatmulAlgo_t& algorithm) {
@@ -153,10 +171,10 @@ std::uint64_t flags_of(const cublasLtMatmulAlgo_t& algorithm) {
 }
 
 std::string words_of(const cublasLtMatmulAlgo_t& algorithm) {
-  return fmt::format("algorithm {}, tile {}, stages {}, split-K {}; {}", config_of(algorithm, CUBLASLT_ALGO_CONFIG_ID),
-                     config_of(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID),
-                     config_of(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID),
-                     config_of(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM), words_of_flags(flags_of(algorithm)));
+  return fmt::format(
+      "algorithm {}, tile {}, stages {}, {}; {}", config_of(algorithm, CUBLASLT_ALGO_CONFIG_ID),
+      config_of(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID), config_of(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+      words_of_split(config_of(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)), words_of_flags(flags_of(algorithm)));
 }
 
 }  // namespace assay::cuda

@@ -38,7 +38,7 @@ ProductLayouts layouts_of(const ProductShape& shape);
 /// What the matrices' addresses are multiples of: what alignment_of says, or of an element only.
 enum class Addresses : std::uint8_t { as_aligned, any };
 Preference preference_of(const ProductShape& shape, Addresses addresses);
-/// Whether the precision lets the algorithm multiply so: fp32 without tensor cores.
+/// Whether the precision lets the algorithm multiply so: fp32 without tensor cores, tf32 no f32.
 bool is_allowed(const ProductShape& shape, const cublasLtMatmulAlgo_t& algorithm);
 
 /// CUBLASLT_NUMERICAL_IMPL_FLAGS of an algorithm: which unit multiplies what and adds in what.

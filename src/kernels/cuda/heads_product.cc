@@ -107,10 +107,10 @@ Made make_transposed(const Geometry& g, DType p, const Tokens& y, const Tokens& 
   return make(g, {query_heads(g, y), scores(g, p), key_heads(g, z)}, shape, Groups::summed);
 }
 
-Prepared offer_heads(const HeadsProduct& heads, const Call& call) {
+Prepared offer_heads(const HeadsProduct& heads) {
   Prepared prepared;
   prepared.description = fmt::format("batches of {} heads; {}", heads.g.kv_heads, heads.first->description());
-  prepared.operand = asked_operand(call);
+  prepared.operand = heads.first->operand();
   prepared.workspace_bytes = heads.workspace_bytes();
   return prepared;
 }

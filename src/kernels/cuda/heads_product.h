@@ -50,7 +50,7 @@ Made make_context(const Geometry& g, DType p, const Tokens& v, const Tokens& y, 
 Made make_transposed(const Geometry& g, DType p, const Tokens& y, const Tokens& z, double scale);
 
 /// What `prepare` answers around them, but for the kernel.
-Prepared offer_heads(const HeadsProduct& heads, const Call& call);
+Prepared offer_heads(const HeadsProduct& heads);
 /// Why the library is not asked for such a call; null: it is.
 const char* fault_of(const Call& call, const Geometry& g);
 

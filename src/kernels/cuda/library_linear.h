@@ -29,11 +29,11 @@ inline ProductShape shape_of(const LinearCall& call, DType operand) {
   return shape;
 }
 
-inline Prepared offer_library(const Product& product, DType operand, std::size_t workspace_bytes) {
+inline Prepared offer_library(const Product& product, std::size_t workspace_bytes) {
   Prepared prepared;
   prepared.description = product.description();
-  prepared.operand = operand;
-  prepared.accumulator = accumulator_of(operand);
+  prepared.operand = product.operand();
+  prepared.accumulator = accumulator_of(product.operand());
   prepared.workspace_bytes = workspace_bytes;
   return prepared;
 }

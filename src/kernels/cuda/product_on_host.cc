@@ -22,11 +22,12 @@ std::string fault_of(const ProductShape& shape) {
   for (const std::int64_t size : {shape.c.rows, shape.inner(), shape.a.stride, shape.b.stride, shape.c.stride}) {
     if (size % step != 0) return fmt::format("{} sizes are no multiples of {}", name(shape.a.dtype), step);
   }
+  const bool is_window = shape.a.is_window() || shape.b.is_window() || shape.c.is_window();
+  if (size_of(shape.a.dtype) == 1 && is_window) return "a window of bytes may lie anywhere";
   if (shape.a.dtype != DType::e4m3) return "";
   if (shape.a_turned == Turned::no || shape.b_turned == Turned::yes) return "e4m3: a alone has to be turned";
   const DType c = shape.c.dtype;
   if (c != DType::f32 && c != DType::f16 && c != DType::bf16) return "e4m3: c is none of its floats";
-  if (shape.a.is_window() || shape.b.is_window() || shape.c.is_window()) return "e4m3: a matrix may lie anywhere";
   return "";
 }
 
@@ -89,6 +90,7 @@ void Product::run(const ProductMemory& asked) const {
   const ProductShape& shape = state_->shape;
   const bool may_be_odd = shape.a.is_window() || shape.b.is_window() || shape.c.is_window();
   ASSAY_ASSERT(may_be_odd || is_aligned(shape, asked));
+  ASSAY_ASSERT(!shape.has_bias || reinterpret_cast<std::uintptr_t>(asked.bias) % bias_alignment == 0);
   std::fill_n(asked.workspace, spoiled_bytes, std::byte{0xFF});
   ProductMemory memory = asked;
   if (memory.onto == nullptr) memory.onto = memory.c;
@@ -103,6 +105,10 @@ void Product::run(const ProductMemory& asked) const {
 
 std::size_t Product::workspace_bytes() const {
   return spoiled_bytes;
+}
+
+DType Product::operand() const {
+  return state_->shape.a.dtype;
 }
 
 std::string Product::description() const {

@@ -57,20 +57,27 @@ struct LibraryLinear {
   }
 };
 
-/// The same with bias and activation inside the product; the bias in y's dtype.
+/// The same with bias and activation inside the product; the bias in y's dtype and aligned, copied where it is not.
 struct FusedLinear {
   LinearCall call;
   RoundedWeight weight;
   std::shared_ptr<const Product> product;
-  std::shared_ptr<const Kernel> bias_cast;  ///< Null: the bias has y's dtype, or there is none.
+  std::shared_ptr<const Kernel> bias_cast;  ///< To y's dtype; null: there is no bias.
   std::size_t bias_bytes = 0;
 
   void run(const Memory& memory) const {
     const LinearMemory at = linear_memory(call, memory);
     const std::byte* w = weight.at(at.weight, memory.workspace);
     std::byte* behind = memory.workspace + weight.bytes;
-    if (bias_cast != nullptr) run_cast(*bias_cast, at.bias, behind);
-    product->run({w, at.x, at.y, nullptr, bias_cast != nullptr ? behind : at.bias, behind + bias_bytes});
+    const std::byte* bias = at.bias;
+    if (call.has_bias && !fits(at.bias)) {
+      run_cast(*bias_cast, at.bias, behind);
+      bias = behind;
+    }
+    product->run({w, at.x, at.y, nullptr, bias, behind + bias_bytes});
+  }
+  bool fits(const std::byte* bias) const {
+    return stored_as(call.bias) == stored_as(call.y) && reinterpret_cast<std::uintptr_t>(bias) % bias_alignment == 0;
   }
 };
 
@@ -82,12 +89,11 @@ Offer prepare_fused(const LinearCall& linear, const RoundedWeight& weight, DType
   auto made = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   FusedLinear fused{linear, weight, std::get<std::shared_ptr<const Product>>(made), nullptr, 0};
-  if (linear.has_bias && stored_as(linear.bias) != stored_as(linear.y)) {
+  if (linear.has_bias) {
     fused.bias_cast = cast_kernel(linear.bias, linear.y, linear.out);
     fused.bias_bytes = aligned(static_cast<std::size_t>(linear.out) * size_of(linear.y));
   }
-  Prepared prepared =
-      offer_library(*fused.product, operand, weight.bytes + fused.bias_bytes + fused.product->workspace_bytes());
+  Prepared prepared = offer_library(*fused.product, weight.bytes + fused.bias_bytes + fused.product->workspace_bytes());
   if (linear.has_bias || linear.activation != Activation::none) prepared.description += "; bias and activation inside";
   prepared.kernel = make_kernel([fused](const Memory& memory) { fused.run(memory); });
   return prepared;
@@ -117,7 +123,7 @@ Offer prepare_library_linear(const Call& call, const MachineFacts&) {
   auto made = Product::make(shape_of(linear, operand));
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const LibraryLinear plain{linear, weight, std::get<std::shared_ptr<const Product>>(made)};
-  Prepared prepared = offer_library(*plain.product, operand, weight.bytes + plain.product->workspace_bytes());
+  Prepared prepared = offer_library(*plain.product, weight.bytes + plain.product->workspace_bytes());
   prepared.description += "; bias and activation behind it";
   prepared.kernel = make_kernel([plain](const Memory& memory) { plain.run(memory); });
   return prepared;
@@ -157,7 +163,7 @@ Offer prepare_library_linear_input_gradient(const Call& call, const MachineFacts
   auto made = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const auto product = std::get<std::shared_ptr<const Product>>(made);
-  Prepared prepared = offer_library(*product, operand, weight.bytes + product->workspace_bytes());
+  Prepared prepared = offer_library(*product, weight.bytes + product->workspace_bytes());
   prepared.kernel = make_kernel([weight, product](const Memory& memory) {
     const std::byte* w = weight.at(memory.in<std::byte>(1), memory.workspace);
     product->run({w, memory.in<std::byte>(0), memory.out<std::byte>(0), memory.in<std::byte>(2), nullptr,
@@ -183,7 +189,7 @@ Offer prepare_library_linear_weight_gradient(const Call& call, const MachineFact
   auto made = Product::make(shape);
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const auto product = std::get<std::shared_ptr<const Product>>(made);
-  Prepared prepared = offer_library(*product, operand, product->workspace_bytes());
+  Prepared prepared = offer_library(*product, product->workspace_bytes());
   prepared.kernel = make_kernel([product](const Memory& memory) {
     product->run({memory.in<std::byte>(1), memory.in<std::byte>(0), memory.out<std::byte>(0), nullptr, nullptr,
                   memory.workspace});

@@ -5,10 +5,10 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
 /// A part by itself: a and b are the inputs `a` and `b`.
-Offer offer_part(const Made& made, const Call& call, std::size_t a, std::size_t b) {
+Offer offer_part(const Made& made, std::size_t a, std::size_t b) {
   if (const auto* declined = std::get_if<Declined>(&made)) return *declined;
   const HeadsProduct& heads = std::get<HeadsProduct>(made);
-  Prepared prepared = offer_heads(heads, call);
+  Prepared prepared = offer_heads(heads);
   prepared.kernel = make_kernel([heads, a, b](const Memory& memory) {
     heads.run({memory.in<std::byte>(a), memory.in<std::byte>(b), memory.out<std::byte>(0), nullptr, nullptr,
                memory.workspace},
@@ -22,22 +22,22 @@ Offer offer_part(const Made& made, const Call& call, std::size_t a, std::size_t 
 Offer prepare_library_attention_scores(const Call& call, const MachineFacts&) {
   const Geometry g = geometry_of(call, call.in(0).shape[0], call.in(0).shape[1]);
   if (const char* fault = fault_of(call, g)) return Declined{fault};
-  return offer_part(make_scores(g, tokens(call.in(0)), tokens(call.in(1)), call.out(0).dtype, call.attributes.scale),
-                    call, 1, 0);
+  return offer_part(make_scores(g, tokens(call.in(0)), tokens(call.in(1)), call.out(0).dtype, call.attributes.scale), 1,
+                    0);
 }
 
 Offer prepare_library_attention_context(const Call& call, const MachineFacts&) {
   const Geometry g = geometry_of(call, call.in(0).shape[0], call.in(0).shape[3]);
   if (const char* fault = fault_of(call, g)) return Declined{fault};
   return offer_part(make_context(g, call.in(0).dtype, tokens(call.in(1)), tokens(call.out(0)), call.attributes.scale),
-                    call, 1, 0);
+                    1, 0);
 }
 
 Offer prepare_library_attention_context_transposed(const Call& call, const MachineFacts&) {
   const Geometry g = geometry_of(call, call.in(0).shape[0], call.in(0).shape[3]);
   if (const char* fault = fault_of(call, g)) return Declined{fault};
   return offer_part(
-      make_transposed(g, call.in(0).dtype, tokens(call.in(1)), tokens(call.out(0)), call.attributes.scale), call, 1, 0);
+      make_transposed(g, call.in(0).dtype, tokens(call.in(1)), tokens(call.out(0)), call.attributes.scale), 1, 0);
 }
 
 namespace {
@@ -91,7 +91,7 @@ Offer prepare_library_attention(const Call& call, const MachineFacts&) {
   });
   attention.scores_bytes = score_bytes(g, attention.at_once, DType::f32);
   attention.p_bytes = score_bytes(g, attention.at_once, q.dtype);
-  Prepared prepared = offer_heads(attention.scores, call);
+  Prepared prepared = offer_heads(attention.scores);
   prepared.description = "stored f32 scores; " + prepared.description;
   prepared.workspace_bytes = attention.scores_bytes + attention.p_bytes +
                              std::max(attention.scores.workspace_bytes(), attention.context.workspace_bytes());

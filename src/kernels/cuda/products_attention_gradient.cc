@@ -95,7 +95,7 @@ Offer prepare_library_attention_gradient(const Call& call, const MachineFacts&) 
                                  [&](std::int64_t rows) { return prepare_gradient_of_softmax(g, q.dtype, rows); });
   work.scores_bytes = score_bytes(g, work.at_once, DType::f32);
   work.operand_bytes = score_bytes(g, work.at_once, q.dtype);
-  Prepared prepared = offer_heads(work.scores, call);
+  Prepared prepared = offer_heads(work.scores);
   prepared.description = "stored f32 scores; " + prepared.description;
   prepared.workspace_bytes = 2 * work.scores_bytes + work.operand_bytes + work.library_bytes();
   prepared.kernel = make_kernel([work](const Memory& memory) { work.run(memory); });

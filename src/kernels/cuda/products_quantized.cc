@@ -50,7 +50,7 @@ std::string fault_of(const LinearCall& linear, const MachineFacts& facts) {
   if (linear.in % step != 0 || linear.x_stride % step != 0)
     return fmt::format("cuBLASLt takes rows of {} in steps of {} only", name(linear.x), step);
   if (linear.out < step) return fmt::format("cuBLASLt makes {} products in steps of {} only", name(linear.x), step);
-  if (linear.x == DType::e4m3 && linear.x_stride != linear.in) return "a window of e4m3 may lie at any address";
+  if (linear.x_stride != linear.in) return fmt::format("a window of {} may lie at any address", name(linear.x));
   return "";
 }
 
@@ -67,8 +67,7 @@ Offer prepare_quantized(const LinearCall& linear, const MachineFacts& facts) {
   const auto sums = static_cast<std::size_t>(linear.rows * outputs.sums_stride);
   const QuantizedLinear quantized{linear, std::get<std::shared_ptr<const Product>>(made), outputs,
                                   aligned(sums * size_of(shape.c.dtype))};
-  Prepared prepared =
-      offer_library(*quantized.product, linear.x, quantized.sums_bytes + quantized.product->workspace_bytes());
+  Prepared prepared = offer_library(*quantized.product, quantized.sums_bytes + quantized.product->workspace_bytes());
   if (outputs.by_library < linear.out)
     prepared.description += fmt::format("; {} outputs by a kernel of ours", linear.out - outputs.by_library);
   prepared.kernel = make_kernel([quantized](const Memory& memory) { quantized.run(memory); });
@@ -82,7 +81,7 @@ Offer prepare_widened(const LinearCall& linear) {
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const auto product = std::get<std::shared_ptr<const Product>>(made);
   const std::size_t weight_bytes = aligned(static_cast<std::size_t>(linear.in * linear.out) * size_of(linear.x));
-  Prepared prepared = offer_library(*product, linear.x, weight_bytes + product->workspace_bytes());
+  Prepared prepared = offer_library(*product, weight_bytes + product->workspace_bytes());
   prepared.description += "; s8 weights widened at every run";
   prepared.kernel = make_kernel([linear, product, weight_bytes](const Memory& memory) {
     const LinearMemory at = linear_memory(linear, memory);
