@@ -35,7 +35,6 @@ struct Softmax {
     const auto score = [&](std::int64_t key) { return scores(row, key); };
     const auto sees = [&](std::int64_t key) { return visible(batch, row % h.seq, key); };
     const RowSoftmax softmax = row_softmax(h, team, score, sees);
-    team.wait();  // probabilities may take the scores' place
     for (std::int64_t key = team.rank; key < h.seq; key += team.size)
       probabilities.set(row, key, sees(key) ? softmax.probability(h, score(key)) : 0);
   }
@@ -88,7 +87,6 @@ struct SoftmaxGradient {
       mine += probability == 0 ? 0 : probability * dp(row, i);
     }
     const float mean = team.sum(mine);
-    team.wait();  // ds may take dp's place
     for (std::int64_t i = team.rank; i < width; i += team.size) {
       const float probability = p(row, i);
       ds.set(row, i, probability == 0 ? 0 : probability * (dp(row, i) - mean));

@@ -74,7 +74,6 @@ struct LogitGradient {
     const float count = count_labels(labels, rows, team);
     const float share = count == 0 || label < 0 ? 0 : dloss(0) / count;
     const RowSoftmax softmax = softmax_of(logits, row, width, team);
-    team.wait();  // dlogits may take the logits' place
     for (std::int64_t first = team.rank * pack_width; first < width; first += team.size * pack_width) {
       Pack pack = logits.pack(row, first, width);
       for (int i = 0; i < pack_width; ++i)

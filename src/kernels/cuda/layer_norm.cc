@@ -53,7 +53,6 @@ struct Norm {
     const float mean = centred ? round(total(row, team, 0, 1) / count) : 0;
     const float squares = round(total(row, team, mean, 2) / count);
     const float deviation = round(sqrtf(round(squares + epsilon)));
-    team.wait();  // z or s may take x's place
     for (std::int64_t first = team.rank * pack_width; first < width; first += team.size * pack_width) {
       const Pack from = values(row, first);
       Pack to;

@@ -53,7 +53,6 @@ struct NormInputGradient {
     }
     const float mean_h = centred ? team.sum(h_sum) / count : 0;
     const float mean_hn = team.sum(hn_sum) / count;
-    team.wait();  // dx may take dy's place
     for (std::int64_t i = team.rank; i < width; i += team.size) {
       const float normal = (x(row, i) - s.mean) / s.deviation;
       const float result = (dy(row, i) * gain(i) - mean_h - normal * mean_hn) / s.deviation;
