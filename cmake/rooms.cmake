@@ -5,8 +5,9 @@
 # Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
 # raw memory.
 set(ASSAY_SANITIZED_ROOMS base tensor measure formats results text program kernels model runtime)
-# Rooms whose loops are most of what tests take. Elsewhere tests, and all that is sanitized, take longer to optimise than
-# they would gain.
+# Rooms whose loops are most of what tests take: their tests are optimised in every build, they themselves also where they
+# are sanitized. Elsewhere tests, and all that is sanitized, take longer to optimise than they would gain. What is inline
+# in headers may then run as tests compiled it.
 set(ASSAY_HOT_ROOMS tensor kernels quality)
 set(ASSAY_HOT_LEVEL -O2)
 if(ASSAY_SANITIZE)

@@ -1,6 +1,7 @@
-#include "kernels/contract_cases.h"
-
 #include <cmath>
+
+#include "kernels/contract_cases.h"
+#include "kernels/verdict.h"
 
 namespace assay::contract {
 namespace {
@@ -46,8 +47,8 @@ std::vector<Case> linear_cases(const Operation& operation) {
   for (const LinearDTypes& d : linear_dtypes) {
     for (const MatmulShape& s : matmul_shapes) {
       const Filled weight = {constant(d.weight, {s.out, s.in}), Fill::weights};
-      const Filled bias = {constant(cases.size() % 3 == 0 ? DType::f32 : d.weight, {s.out})};
-      Filled odd_bias = bias;
+      const Filled bias = {constant(s.out % 2 == 0 ? d.weight : DType::f32, {s.out})};
+      Filled odd_bias = {constant(stored_as(d.out), {s.out})};
       odd_bias.argument.row_stride += 1;  // A window: it begins at an odd address.
       const Argument y = dense(d.out, with_width(s.rows, s.out));
       add(cases, operation, {}, {{dense(d.x, with_width(s.rows, s.in))}, weight}, {y});

@@ -81,7 +81,13 @@ class Sharing {
     const bool computed = program_.value(in).source == Source::computed && !program_.value(in).constant;
     const bool alone = windows_[place(in)].offset_bytes == 0 && alike(root(in), out);
     if (!computed || !alone || root(out) != out || last_reader_[place(root(in))] != index) return;
+    if (readings(node, root(in)) > 1) return;  // A product would read what it has overwritten.
     join(in, out);
+  }
+
+  std::ptrdiff_t readings(const Node& node, ValueId of) const {
+    return std::count_if(node.inputs.begin(), node.inputs.end(),
+                         [&](ValueId id) { return id != no_value && root(id) == of; });
   }
 
   bool alike(ValueId a, ValueId b) const {

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "program/operation.h"
+#include "runtime/layout.h"
 #include "runtime/testing.h"
 
 namespace assay {
@@ -93,6 +95,31 @@ TEST(Plan, FlopsAreThoseOfTheProgramCountedByHand) {
   // Two layers of q, k, v, out (32 x 32) and up, down (32 x 72), a head of 97 x 32; 18 rows, a multiply-add is two.
   EXPECT_EQ(linears, 2.0 * 18 * (2 * (4 * 32 * 32 + 2 * 32 * 72) + 97 * 32));
   EXPECT_GT(plan.flops(), linears);
+}
+
+/// x -> a = f(x) -> dx = dy W + onto, with dy = a and what is added either a too or another f(x).
+Layout layout_of_gradient(bool added_to_itself) {
+  const SymbolicShape shape = {dim_batch, dim_seq, dim(8)};
+  Program program;
+  program.values = {{"x", DType::f32, shape, Source::input, false},
+                    {"W", DType::f32, {dim(8), dim(8)}, Source::weight, true},
+                    {"a", DType::f32, shape, Source::computed, false},
+                    {"b", DType::f32, shape, Source::computed, false},
+                    {"dx", DType::f32, shape, Source::computed, false}};
+  const ValueId onto = added_to_itself ? 2 : 3;
+  program.inputs = {{"x", 0}};
+  program.outputs = {{"logits", 4}};
+  program.nodes = {{&op::activation, {0}, {2}, {}, "a"},
+                   {&op::activation, {0}, {3}, {}, "b"},
+                   {&op::linear_input_gradient, {2, 1, onto}, {4}, {}, "dx"}};
+  return lay_out(program, {.extent = {1, 4}});
+}
+
+TEST(Layout, AResultTakesNoMemoryThatItsOwnProductStillReads) {
+  const Layout apart = layout_of_gradient(false);
+  EXPECT_EQ(apart.values[4].offset, apart.values[3].offset) << "what is added is read once, where it is overwritten";
+  const Layout itself = layout_of_gradient(true);
+  EXPECT_NE(itself.values[4].offset, itself.values[2].offset);
 }
 
 TEST(Plan, AnUnknownOutputIsAUsersMistake) {

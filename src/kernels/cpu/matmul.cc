@@ -177,8 +177,8 @@ class Matmul final : public Kernel {
     return task.wide;
   }
 
-  /// Whether enough blocks of rows share the fetching of a chunk. The vector loops ask for one line a group of K, of
-  /// two that they read: with few rows they are no faster than memory anyway, and read it in order.
+  /// Whether enough blocks of rows share the fetching of a chunk. The vector loops ask for one line a group of K at
+  /// most, of two that they read: with few rows they are no faster than memory anyway, and read it in order.
   bool fetches_ahead(const Task& task) const {
     return code_.block_rows > micro::vector_rows || task.end_row - task.first_row > 2 * code_.block_rows;
   }

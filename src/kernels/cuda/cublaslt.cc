@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "hardware/gpu.h"
 #include "kernels/cuda/cublaslt_choices.h"
 #include "kernels/cuda/cublaslt_problem.h"
 #include "kernels/cuda/event.h"
@@ -57,7 +58,8 @@ struct Product::State {
                                                        layouts.b.get(), layouts.onto.get(), layouts.c.get(),
                                                        preference.get(), most_candidates, found.data(), &count);
     found.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(count) : 0);
-    std::erase_if(found, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+    std::erase_if(
+        found, [this](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS || !is_allowed(shape, one.algo); });
     return found;
   }
 
@@ -142,8 +144,19 @@ bool Product::State::choose(const Algorithms& found) {
 
 namespace {
 
-ProductShape in_f32(ProductShape shape) {
-  shape.a.dtype = shape.b.dtype = DType::f32;
+bool multiplies_tf32() {
+  static const bool does = [] {
+    MachineFacts facts;
+    describe(facts);
+    return gpu_products(DType::tf32, facts.gpu->capability).instruction != nullptr;
+  }();
+  return does;
+}
+
+/// f32 in tf32's place where the GPU has no such products: for all of them, so that those of one operation agree.
+ProductShape as_multiplied_here(const ProductShape& asked) {
+  ProductShape shape = as_multiplied(asked);
+  if (shape.a.dtype == DType::tf32 && !multiplies_tf32()) shape.a.dtype = shape.b.dtype = DType::f32;
   return shape;
 }
 
@@ -153,10 +166,9 @@ Product::Product(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Product::~Product() = default;
 
 std::variant<std::shared_ptr<const Product>, Declined> Product::make(const ProductShape& asked) {
-  const ProductShape shape = as_multiplied(asked);
+  const ProductShape shape = as_multiplied_here(asked);
   auto state = std::make_unique<State>(shape);
   const Algorithms found = state->proposals(Addresses::as_aligned);
-  if (found.empty() && shape.a.dtype == DType::tf32) return make(in_f32(shape));
   if (found.empty()) return Declined{fmt::format("cuBLASLt proposes nothing for {}", shape.key())};
   if (shape.a.is_window() || shape.b.is_window() || shape.c.is_window()) {
     const Algorithms anywhere = state->proposals(Addresses::any);

@@ -72,14 +72,13 @@ bool is_aligned(const ProductShape& shape, const ProductMemory& memory);
 /// those that need no alignment.
 class Product {
  public:
-  /// Says in words where the library has no algorithm for it; tf32 is then f32. Throws Error(lacking) where there is no
-  /// library.
+  /// Says in words where the library has no algorithm for it. Throws Error(lacking) where there is no library.
   static std::variant<std::shared_ptr<const Product>, Declined> make(const ProductShape& shape);
   ~Product();
 
   void run(const ProductMemory& memory) const;
   std::size_t workspace_bytes() const;
-  /// What is multiplied: that of the shape, or f32 where no algorithm multiplies tf32 (before compute capability 8.0).
+  /// What is multiplied: that of the shape, or f32 in tf32's place before compute capability 8.0.
   DType operand() const;
   /// "algorithm 66, tile 20, stages 15, split-K 1; tensor cores (HMMA), bf16 in, f32 sums; fastest of 8"
   std::string description() const;

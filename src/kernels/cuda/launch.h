@@ -54,6 +54,7 @@ class Team {
   int size = 1;            ///< Threads in the team.
   std::int64_t index = 0;  ///< Of the team among those that run at once.
 
+  // Neither is a wait: memory that others wrote before it need not be seen after it.
   ON_DEVICE float sum(float value) const { return combine(value, Sum{}); }
   ON_DEVICE float max(float value) const { return combine(value, Max{}); }
 
@@ -77,7 +78,7 @@ class Team {
   /// Within warps first, then over their results in order: every run adds alike.
   template <typename Combine>
   ON_DEVICE float combine(float value, Combine with) const {
-    if (most_threads == 1) return value;
+    if constexpr (most_threads == 1) return value;
     for (int step = 16; step > 0; step /= 2) value = with(value, of_neighbour(value, step));
     if (size == 32) return value;
     float* of_warps = memory();

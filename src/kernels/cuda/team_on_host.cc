@@ -1,6 +1,5 @@
 #include "kernels/cuda/team_on_host.h"
 
-#undef _FORTIFY_SOURCE  // It takes a longjmp to another stack for an attack.
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -54,7 +53,7 @@ void run_member() {
 void enter(Member& member) {
   member.entered = true;
   static ucontext_t left;
-  ucontext_t first;
+  ucontext_t first = {};
   ASSAY_ASSERT(getcontext(&first) == 0);
   first.uc_stack.ss_sp = member.stack.get();
   first.uc_stack.ss_size = stack_bytes;
@@ -84,6 +83,7 @@ int take_turns() {
 }  // namespace
 
 void run_team(int size, const std::function<void(int)>& member) {
+  ASSAY_ASSERT(size <= most_threads && team.body == nullptr);
   team.size = size;
   if (size == 1) return member(0);
   while (team.members.size() < static_cast<std::size_t>(size)) team.members.push_back(std::make_unique<Member>());
@@ -92,13 +92,15 @@ void run_team(int size, const std::function<void(int)>& member) {
   for (const auto& one : team.members) one->done = false;
   int done = 0;
   while (done == 0) done = take_turns();
+  team.body = nullptr;
   if (done == size) return;
   team.members.clear();  // Those that wait are lost.
   throw Error(ExitCode::defect, "some of a team's threads ended while others waited for them");
 }
 
 void wait_for_team() {
-  if (team.size > 1 && _setjmp(current().place) == 0) _longjmp(team.caller, 1);
+  if (team.size == 1) return;
+  if (_setjmp(current().place) == 0) _longjmp(team.caller, 1);
 }
 
 float* team_memory() {
@@ -114,8 +116,11 @@ float exchange_in_team(float value, int rank, int other) {
   return passed[static_cast<std::size_t>(other)];
 }
 
-void set_turns(Turns wanted) {
+InTurns::InTurns(Turns wanted) {
   turns = wanted;
+}
+InTurns::~InTurns() {
+  turns = Turns::first_to_last;
 }
 
 std::int64_t item_of(std::int64_t turn, std::int64_t count) {

@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::int64_t width = 64;
 
-/// Restores the order at the end of a test.
-struct LastToFirst {
-  LastToFirst() { set_turns(Turns::last_to_first); }
-  ~LastToFirst() { set_turns(Turns::first_to_last); }
-};
-
 class TeamOnHost : public testing::Test {
  protected:
   void SetUp() override {
@@ -66,13 +60,13 @@ std::array<float, width> pass_on(bool waits) {
 
 TEST_F(TeamOnHost, AnyOrderGivesTheSameWhereThreadsWait) {
   const auto forward = pass_on(true);
-  const LastToFirst order;
+  const InTurns order(Turns::last_to_first);
   EXPECT_EQ(forward, pass_on(true));
 }
 
 TEST_F(TeamOnHost, OrdersDifferWhereThreadsDoNotWait) {
   const auto forward = pass_on(false);
-  const LastToFirst order;
+  const InTurns order(Turns::last_to_first);
   EXPECT_NE(forward, pass_on(false));
 }
 
@@ -97,7 +91,7 @@ TEST(ElementsOnHost, OrdersDifferWhereElementsReadTheirNeighbours) {
   std::array<float, 4> forward = {1, 2, 3, 4};
   std::array<float, 4> backward = forward;
   for_elements(3, Shift{forward.data()});
-  const LastToFirst order;
+  const InTurns order(Turns::last_to_first);
   for_elements(3, Shift{backward.data()});
   EXPECT_NE(forward, backward);
 }

@@ -12,8 +12,8 @@ constexpr int panel_width = 32;
 
 enum class Sums : std::uint8_t { start, go_on };
 
-/// What will be read soon: a kernel fetches it into the second cache while it multiplies, a little in each step of K.
-/// Weights come from memory once a forward pass, and a processor's own prefetching ends at every page. A hint: the
+/// What will be read soon: a kernel fetches it into the second cache while it multiplies, a little every few steps of
+/// K. Weights come from memory once a forward pass, and a processor's own prefetching ends at every page. A hint: the
 /// loops of AVX2 and of f16 sums take none.
 struct Ahead {
   const std::byte* data = nullptr;
