@@ -64,11 +64,10 @@ check_format() { sources | xargs -d '\n' "$clang_format" --dry-run --Werror; }
 
 build_release() { configure release -DASSAY_TESTS=ON && build release; }
 
-# 1 test program at a time: each uses every core.
 run_tests() {  # PRESET
   local log=build/check/ctest-$1.log labels=()
   if [[ $1 == asan ]]; then labels=(-L sanitized); fi
-  ctest --test-dir "build/$1" "${labels[@]}" -V --timeout 900 >"$log" 2>&1
+  ctest --test-dir "build/$1" "${labels[@]}" -V -j 2 --timeout 900 >"$log" 2>&1
   grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(: Failure$|ERROR: |runtime error: ))' "$log"
   awk -f tools/check/count_tests.awk "$log"
 }
