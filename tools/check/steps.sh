@@ -81,7 +81,7 @@ fuzz_one() {  # PROGRAM: its seeds, if it has any, are in src/<room>/<name>_seed
   name=$(basename "$1")
   mapfile -t seeds < <(find src -type d -name "${name#fuzz_}_seeds")
   mkdir -p "build/fuzz/corpus/$name" build/fuzz/crashes
-  OMP_NUM_THREADS=1 "$1" -max_total_time="${ASSAY_FUZZ_SECONDS:-30}" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
+  OMP_NUM_THREADS=1 "$1" -max_total_time="${ASSAY_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
     -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" "${seeds[@]}" >"build/check/$name.log" 2>&1
 }
 
@@ -135,7 +135,7 @@ tidy_one() {  # FILE DEADLINE
 }
 
 tidy_changed_files() {
-  local files verdicts deadline=$((EPOCHSECONDS + ${ASSAY_TIDY_SECONDS:-150}))
+  local files verdicts deadline=$((EPOCHSECONDS + ${ASSAY_TIDY_SECONDS:-120}))
   files=$(changed_files)
   if [[ -z $files ]]; then echo "no C++ file changed" && return; fi
   configure debug -DASSAY_TESTS=ON || return   # the preset that compiles each file alone: an entry for each to look up
