@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "hardware/gpu.h"
 #include "kernels/cuda/cublaslt_choices.h"
 #include "kernels/cuda/cublaslt_problem.h"
 #include "kernels/cuda/event.h"
@@ -142,31 +141,11 @@ bool Product::State::choose(const Algorithms& found) {
   return true;
 }
 
-namespace {
-
-bool multiplies_tf32() {
-  static const bool does = [] {
-    MachineFacts facts;
-    describe(facts);
-    return gpu_products(DType::tf32, facts.gpu->capability).instruction != nullptr;
-  }();
-  return does;
-}
-
-/// f32 in tf32's place where the GPU has no such products: for all of them, so that those of one operation agree.
-ProductShape as_multiplied_here(const ProductShape& asked) {
-  ProductShape shape = as_multiplied(asked);
-  if (shape.a.dtype == DType::tf32 && !multiplies_tf32()) shape.a.dtype = shape.b.dtype = DType::f32;
-  return shape;
-}
-
-}  // namespace
-
 Product::Product(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Product::~Product() = default;
 
 std::variant<std::shared_ptr<const Product>, Declined> Product::make(const ProductShape& asked) {
-  const ProductShape shape = as_multiplied_here(asked);
+  const ProductShape shape = as_multiplied(asked);
   auto state = std::make_unique<State>(shape);
   const Algorithms found = state->proposals(Addresses::as_aligned);
   if (found.empty()) return Declined{fmt::format("cuBLASLt proposes nothing for {}", shape.key())};

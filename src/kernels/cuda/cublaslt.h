@@ -78,7 +78,7 @@ class Product {
 
   void run(const ProductMemory& memory) const;
   std::size_t workspace_bytes() const;
-  /// What is multiplied: that of the shape, or f32 in tf32's place before compute capability 8.0.
+  /// What is multiplied.
   DType operand() const;
   /// "algorithm 66, tile 20, stages 15, split-K 1; tensor cores (HMMA), bf16 in, f32 sums; fastest of 8"
   std::string description() const;

@@ -22,6 +22,7 @@ std::string fault_of(const ProductShape& shape) {
   for (const std::int64_t size : {shape.c.rows, shape.inner(), shape.a.stride, shape.b.stride, shape.c.stride}) {
     if (size % step != 0) return fmt::format("{} sizes are no multiples of {}", name(shape.a.dtype), step);
   }
+  if (shape.a.dtype == DType::tf32 && shape.c.columns == 1 && shape.c.rows % 4 != 0) return "tf32: an odd vector";
   const bool is_window = shape.a.is_window() || shape.b.is_window() || shape.c.is_window();
   if (size_of(shape.a.dtype) == 1 && is_window) return "a window of bytes may lie anywhere";
   if (shape.a.dtype != DType::e4m3) return "";

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "kernels/cuda/cuda.h"
+#include "kernels/verdict.h"
 
 /// Matrix products through cuBLASLt, and attention through cuDNN.
 namespace assay::ASSAY_CUDA_NAMESPACE {
@@ -15,6 +20,24 @@ Offer prepare_library_attention_context_transposed(const Call& call, const Machi
 /// Scores and probabilities are stored in the workspace, in the operands' dtype.
 Offer prepare_library_attention(const Call& call, const MachineFacts& facts);
 Offer prepare_library_attention_gradient(const Call& call, const MachineFacts& facts);
+
+/// As asked; where the library has no algorithm for tf32 (any before compute capability 8.0, some of odd sizes), the
+/// same in f32: all products of the operation, and the ledger says f32.
+template <auto prepare>
+Offer or_in_f32(const Call& call, const MachineFacts& facts) {
+  Offer offer = prepare(call, facts);
+  if (std::holds_alternative<Prepared>(offer)) return offer;
+  Call in_f32 = call;
+  bool asks_tf32 = call.attributes.operand == DType::tf32;
+  in_f32.attributes.operand = stored_as(call.attributes.operand);
+  for (std::vector<Argument>* arguments : {&in_f32.inputs, &in_f32.outputs}) {
+    for (Argument& argument : *arguments) {
+      asks_tf32 = asks_tf32 || argument.dtype == DType::tf32;
+      argument.dtype = stored_as(argument.dtype);
+    }
+  }
+  return asks_tf32 ? prepare(in_f32, facts) : std::move(offer);
+}
 
 /// The same by cuDNN, without stored scores (fused_attention.h).
 Offer prepare_fused_attention(const Call& call, const MachineFacts& facts);
