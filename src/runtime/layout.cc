@@ -45,7 +45,7 @@ struct Window {
 class Sharing {
  public:
   Sharing(const Program& program, const std::vector<std::size_t>& live, const std::vector<std::string>& outputs)
-      : program_(program), live_(live), last_reader_(program.values.size(), nowhere) {
+      : program_(program), last_reader_(program.values.size(), nowhere) {
     for (std::size_t id = 0; id < program.values.size(); ++id) windows_.push_back({static_cast<ValueId>(id), 0});
     for (const std::size_t index : live) {
       if (program.nodes[index].operation->alias) add_window(program.nodes[index]);
@@ -109,7 +109,6 @@ class Sharing {
   }
 
   const Program& program_;
-  const std::vector<std::size_t>& live_;
   std::vector<std::size_t> last_reader_;  ///< By root; nowhere: never read, or needed to the end.
   std::vector<Window> windows_;
 };
