@@ -11,9 +11,6 @@
 namespace assay::contract {
 
 inline constexpr DType floats[] = {DType::f32, DType::f16, DType::bf16};
-inline bool is_half(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16;
-}
 
 inline Argument dense(DType dtype, Shape shape) {
   const std::int64_t stride = shape.back();

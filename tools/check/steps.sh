@@ -64,6 +64,7 @@ check_format() { sources | xargs -d '\n' "$clang_format" --dry-run --Werror; }
 
 build_release() { configure release -DASSAY_TESTS=ON && build release; }
 
+# Side by side run only programs that cmake/rooms.cmake does not set RUN_SERIAL.
 run_tests() {  # PRESET
   local log=build/check/ctest-$1.log labels=()
   if [[ $1 == asan ]]; then labels=(-L sanitized); fi

@@ -1,7 +1,5 @@
 #include <immintrin.h>
 
-#include <type_traits>
-
 #include "kernels/cpu/micro/target.h"
 
 ASSAY_TARGET("avx512f,avx512bw,avx512vl,avx512bf16")

@@ -10,6 +10,8 @@ namespace assay::cpu::micro {
 /// Outputs of a panel; two vectors of 16 sums, or two tiles.
 constexpr int panel_width = 32;
 
+constexpr std::int64_t line_bytes = 64;  ///< Of every cache.
+
 enum class Sums : std::uint8_t { start, go_on };
 
 /// What will be read soon: a kernel fetches it into the second cache while it multiplies, a little every few steps of
@@ -21,9 +23,8 @@ struct Ahead {
 
   /// The lines that fall to `rows` rows from `row` on, of `all` rows that share the fetching.
   Ahead share(std::int64_t row, std::int64_t rows, std::int64_t all) const {
-    constexpr std::int64_t line = 64;
-    const std::int64_t begin = bytes * row / all / line * line;
-    const std::int64_t end = row + rows >= all ? bytes : bytes * (row + rows) / all / line * line;
+    const std::int64_t begin = bytes * row / all / line_bytes * line_bytes;
+    const std::int64_t end = row + rows >= all ? bytes : bytes * (row + rows) / all / line_bytes * line_bytes;
     return {data + begin, end - begin};
   }
 };

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cpu/micro/block.h"
 
 // Included behind ASSAY_TARGET by each vector kernel: the loop over K that they share.
@@ -10,7 +8,6 @@ namespace {
 
 constexpr std::int64_t vector_bytes = 64;
 constexpr std::int64_t group_panel_bytes = 2 * vector_bytes;
-constexpr std::int64_t line_bytes = 64;
 constexpr int groups_a_fetch_of_few = 4;
 
 /// `rows` x 32 sums in registers. Arithmetic says what is multiplied: Vector; zero, load and store of 16 sums;
@@ -36,7 +33,7 @@ inline void multiply_rows(const Block& block) {
   const std::byte* a6 = a3 + 3 * stride;
   const std::byte* a9 = a6 + 3 * stride;
   const std::byte* panel = block.panel;
-  const auto multiply_groups = [&]<int count>(std::integral_constant<int, count>) __attribute__((always_inline)) {
+  const auto multiply_groups = [&]<int count>() __attribute__((always_inline)) {
 #pragma GCC unroll 4
     for (int group = 0; group < count; ++group) {
       const auto left = Arithmetic::load_weights(panel + group * group_panel_bytes);
@@ -62,12 +59,11 @@ inline void multiply_rows(const Block& block) {
   const std::byte* ahead = has_ahead ? block.ahead.data : panel;
   const std::int64_t ahead_step = has_ahead ? (block.ahead.bytes + fetches - 1) / fetches : 0;
   for (std::int64_t fetch = 0; fetch < fetches; ++fetch) {
-    multiply_groups(std::integral_constant<int, groups_a_fetch>());
+    multiply_groups.template operator()<groups_a_fetch>();
     _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
     ahead += ahead_step;
   }
-  for (std::int64_t left = block.groups % groups_a_fetch; left > 0; --left)
-    multiply_groups(std::integral_constant<int, 1>());
+  for (std::int64_t left = block.groups % groups_a_fetch; left > 0; --left) multiply_groups.template operator()<1>();
 #pragma GCC unroll 12
   for (int row = 0; row < rows; ++row) {
     std::byte* const c = block.c + row * 2 * vector_bytes;
