@@ -15,8 +15,8 @@
 namespace assay {
 namespace {
 
-// Goes up whenever peaks or verdicts are made in another way than before, or a kernel becomes faster under the name that
-// it had; new kernels change the hash by themselves.
+// Goes up whenever peaks or verdicts are made in another way than before, or a kernel becomes faster under the name
+// that it had; new kernels change the hash by themselves.
 constexpr int version = 6;
 
 // What a busy machine gave serves the commands of the moment and is then measured again.
