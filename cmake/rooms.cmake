@@ -5,14 +5,17 @@
 # Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
 # raw memory.
 set(ASSAY_SANITIZED_ROOMS base tensor measure formats results text program kernels model runtime)
-# Rooms whose loops are most of what tests take: their tests are optimised in every build, they themselves also where they
-# are sanitized. Elsewhere tests, and all that is sanitized, take longer to optimise than they would gain. What is inline
-# in headers may then run as tests compiled it.
-set(ASSAY_HOT_ROOMS tensor kernels quality)
+# Rooms whose loops are most of what tests and fuzz programs take: they are optimised where they are sanitized, too. Those
+# of hot tests have even their tests optimised in every build. Elsewhere tests, and all that is sanitized, take longer to
+# optimise than they would gain. What is inline in headers may then run as tests compiled it.
+set(ASSAY_HOT_ROOMS base tensor formats text measure kernels quality)
+set(ASSAY_HOT_TESTS tensor kernels quality)
 set(ASSAY_HOT_LEVEL -O2)
 if(ASSAY_SANITIZE)
   set(ASSAY_HOT_LEVEL -O1)
 endif()
+# Test programs that measure time or what the machine does meanwhile.
+set(ASSAY_MEASURING_TESTS test_hardware test_measure test_experiments test_cli)
 add_custom_target(sanitized_tests)
 add_custom_target(fuzz_programs)
 
@@ -34,7 +37,7 @@ function(assay_room room)
   if(tests AND ASSAY_TESTS)
     assay_test(test_${room} ${tests})
     target_link_libraries(test_${room} PRIVATE assay_${room})
-    if(room IN_LIST ASSAY_HOT_ROOMS)
+    if(room IN_LIST ASSAY_HOT_TESTS)
       target_compile_options(test_${room} PRIVATE ${ASSAY_HOT_LEVEL})
     endif()
     if(room IN_LIST ASSAY_SANITIZED_ROOMS)
@@ -42,7 +45,7 @@ function(assay_room room)
       set_tests_properties(${tests_of_test_${room}} PROPERTIES LABELS sanitized)
     endif()
   endif()
-  if(ASSAY_FUZZ)
+  if(ASSAY_FUZZ AND fuzzers)
     assay_fuzz(${room} ${fuzzers})
   endif()
 endfunction()
@@ -85,23 +88,35 @@ function(assay_test name)
   assay_add_tests(${name})
 endfunction()
 
-# A program's tests use every core, so that programs run one after the other; but for the kernels' suite, which takes
-# longest and most of whose code runs in one thread: in two halves, side by side. Their names: tests_of_<name>.
+# Programs may run side by side, but for those that measure: they have the machine for themselves. The kernels' suite,
+# which takes longest, comes in four parts. The names of a program's tests: tests_of_<name>.
 function(assay_add_tests name)
-  if(NOT name STREQUAL test_kernels)
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
-    set(tests_of_${name} ${name} CACHE INTERNAL "")
-    return()
+  set(parts 1)
+  if(name STREQUAL test_kernels)
+    set(parts 4)
   endif()
-  foreach(half 0 1)
-    add_test(NAME ${name}_${half} COMMAND ${name})
-    set_tests_properties(${name}_${half} PROPERTIES ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}")
+  set(tests "")
+  foreach(part RANGE 1 ${parts})
+    set(test ${name})
+    if(parts GREATER 1)
+      set(test ${name}_${part})
+    endif()
+    math(EXPR shard "${part} - 1")
+    add_test(NAME ${test} COMMAND ${name})
+    # Clang's OpenMP never frees what it holds for its threads.
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT
+      "GTEST_TOTAL_SHARDS=${parts};GTEST_SHARD_INDEX=${shard};LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/leaks.txt:print_suppressions=0")
+    list(APPEND tests ${test})
   endforeach()
-  set(tests_of_${name} ${name}_0 ${name}_1 CACHE INTERNAL "")
+  if(name IN_LIST ASSAY_MEASURING_TESTS)
+    set_tests_properties(${tests} PROPERTIES RUN_SERIAL ON)
+  endif()
+  set(tests_of_${name} ${tests} CACHE INTERNAL "")
 endfunction()
 
+# What libFuzzer goes by is where the room's code has been.
 function(assay_fuzz room)
+  target_compile_options(assay_${room} PRIVATE -fsanitize=fuzzer-no-link)
   foreach(source ${ARGN})
     get_filename_component(stem "${source}" NAME_WE)
     string(REGEX REPLACE "_fuzz$" "" stem "${stem}")

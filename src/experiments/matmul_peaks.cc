@@ -24,7 +24,7 @@ constexpr double longest_trial_s = 0.2;
 constexpr int least_trials = 3;
 constexpr int most_trials = 20;
 constexpr int least_rounds = 3;
-constexpr double turn_s = 0.03;
+constexpr double longest_turn_s = 0.03;
 constexpr std::size_t streaming_bytes = std::size_t{16} << 20;  // second caches have 0.25 to 4 MiB
 
 /// Normal values, for s8 spread over its range; a block of them repeated, since only their bits' variety matters.
@@ -243,7 +243,7 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
 
 enum class Weights : std::uint8_t { warm, streaming };
 
-double turn_gflops(const Contestant& entry, double flops, Weights weights) {
+double turn_gflops(const Contestant& entry, double flops, double turn_s, Weights weights) {
   std::vector<std::size_t> runs(entry.workers.size(), 0);
   const Window window = [&](int thread) {
     const auto worker = static_cast<std::size_t>(thread);
@@ -257,11 +257,12 @@ void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops
   std::size_t entries = 0;
   for (const auto& contest : contests) entries += contest->entries.size();
   const double stop_s = now_s() + 2 * seconds_each * static_cast<double>(entries);
+  const double turn_s = std::min(longest_turn_s, seconds_each / least_rounds);
   for (int round = 0; round < least_rounds || now_s() < stop_s; ++round) {
     for (const auto& contest : contests) {
       for (const auto& entry : contest->entries) {
-        entry->gflops.push_back(turn_gflops(*entry, flops, Weights::warm));
-        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, Weights::streaming));
+        entry->gflops.push_back(turn_gflops(*entry, flops, turn_s, Weights::warm));
+        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, turn_s, Weights::streaming));
       }
     }
   }

@@ -47,6 +47,11 @@ void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds
   const Bandwidth bandwidth = measure_read_bandwidth(facts);
   facts.bandwidth_one_core_gbs = bandwidth.one_core_gbs;
   facts.bandwidth_gbs = bandwidth.all_cores_gbs;
+  measure_peaks(facts, shape, seconds_each);
+}
+
+void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds_each) {
+  set_threads(facts.threads);
   const std::vector<InstructionPeak> instructions = measure_instruction_peaks(facts.isa, facts.threads);
   const MatmulRates matmuls = measure_matmuls(facts, shape, seconds_each);
   facts.measured_share = matmuls.processor_share;

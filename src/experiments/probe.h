@@ -29,6 +29,8 @@ MachineFacts probe(const ProbeOptions& options = {});
 
 /// Fills the measured part of these facts.
 void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds_each);
+/// Of that part the peaks and their verdicts, without the bandwidth.
+void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds_each);
 
 /// cache_folder()/probe-<hash of the processor, its caches, threads and this build's kernels>-<cap>-<version>.json
 std::filesystem::path probe_cache_file(const MachineFacts& facts);

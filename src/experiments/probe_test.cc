@@ -164,12 +164,16 @@ TEST(Matmuls, EveryOperandDtypeIsTimedAndEveryKernelSaysWhatItIs) {
   EXPECT_TRUE(f32_in_f32);
 }
 
+/// This machine's, with verdicts.
+MachineFacts judged_facts(const char* cap, int threads) {
+  MachineFacts facts = read_machine_facts({.max_isa = cap, .threads = threads, .root = "/"});
+  measure_peaks(facts, small, 0.02);
+  return facts;
+}
+
 /// "bf16=native" of probe and of the ledger under one cap, which have to be the same.
 [[noreturn]] void compare_verdicts_and_exit(const char* cap) {
-  const MachineFacts facts = probe({.machine = {.max_isa = cap, .threads = 1, .root = "/"},
-                                    .cache = ProbeCache::none,
-                                    .shape = small,
-                                    .seconds_each = 0.02});
+  const MachineFacts facts = judged_facts(cap, 1);
   const Model model = open_model(ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2", {});
   int differences = 0;
   for (const auto& [precision, operand] : std::map<std::string, DType>{
@@ -196,10 +200,7 @@ TEST(ProbeCapDeathTest, ProbeAndLedgerJudgeAlikeUnderEveryCap) {
 
 /// Prints the verdicts under a cap and ends the process: oneDNN's own limit can be set once a process.
 [[noreturn]] void print_verdicts_and_exit(const char* cap) {
-  const MachineFacts facts = probe({.machine = {.max_isa = cap, .threads = 0, .root = "/"},
-                                    .cache = ProbeCache::none,
-                                    .shape = small,
-                                    .seconds_each = 0.02});
+  const MachineFacts facts = judged_facts(cap, 0);
   std::string line;
   for (const MatmulPeak& peak : facts.peaks) line += fmt::format("{}={} ", name(peak.operand), name(peak.verdict));
   fmt::print(stderr, "{}\n", line);

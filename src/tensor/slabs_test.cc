@@ -40,7 +40,7 @@ TEST(Slabs, BlocksAreAlignedAndApartWhateverTheirSizes) {
 }
 
 TEST(Slabs, ARefusalLeavesThemUsable) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ASSAY_ADDRESS_SANITIZER
   GTEST_SKIP() << "AddressSanitizer ends the program at such a request";
 #endif
   constexpr std::size_t mib = std::size_t{1} << 20;

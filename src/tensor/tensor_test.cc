@@ -34,7 +34,7 @@ TEST(Tensor, ViewFollowsAMove) {
 }
 
 TEST(Memory, ARefusedAllocationIsALackOfTheMachine) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ASSAY_ADDRESS_SANITIZER
   GTEST_SKIP() << "AddressSanitizer ends the program at such a request";
 #endif
   try {

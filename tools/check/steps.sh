@@ -64,18 +64,15 @@ check_format() { sources | xargs -d '\n' "$clang_format" --dry-run --Werror; }
 
 build_release() { configure release -DASSAY_TESTS=ON && build release; }
 
-# Side by side run only programs that cmake/rooms.cmake does not set RUN_SERIAL.
 run_tests() {  # PRESET
   local log=build/check/ctest-$1.log labels=()
-  if [[ $1 == asan ]]; then labels=(-L sanitized); fi
+  if [[ $1 == sanitized ]]; then labels=(-L sanitized); fi
   ctest --test-dir "build/$1" "${labels[@]}" -V -j 2 --timeout 900 >"$log" 2>&1
   grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(: Failure$|ERROR: |runtime error: ))' "$log"
   awk -f tools/check/count_tests.awk "$log"
 }
 
-build_sanitized() { configure asan && build asan sanitized_tests; }
-
-build_fuzzers() { configure fuzz && build fuzz fuzz_programs; }
+build_sanitized() { configure sanitized && build sanitized sanitized_tests fuzz_programs; }
 
 fuzz_one() {  # PROGRAM: its seeds, if it has any, are in src/<room>/<name>_seeds/
   local name seeds
@@ -96,7 +93,7 @@ fuzz_and_say() {  # PROGRAM
 
 run_fuzzers() {
   local programs verdicts
-  programs=$(find build/fuzz/fuzzers -type f -name 'fuzz_*' -perm -u+x 2>/dev/null | sort)
+  programs=$(find build/sanitized/fuzzers -type f -name 'fuzz_*' -perm -u+x 2>/dev/null | sort)
   if [[ -z $programs ]]; then echo "there is no fuzz program" && return 1; fi
   export -f fuzz_one fuzz_and_say
   verdicts=$(xargs -P "$(nproc)" -I{} bash -c 'fuzz_and_say {}' <<<"$programs")

@@ -9,7 +9,7 @@ namespace assay::cuda_on_host {
 
 /// Threads in a team at most: two warps, so that there are sums within a warp and between both. The address sanitizer
 /// knows only stacks that nobody leaves for another one: where it is on, a team is one thread.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ASSAY_ADDRESS_SANITIZER
 constexpr int most_threads = 1;
 #else
 constexpr int most_threads = 64;
