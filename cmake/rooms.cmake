@@ -103,7 +103,6 @@ function(assay_add_tests name)
     endif()
     math(EXPR shard "${part} - 1")
     add_test(NAME ${test} COMMAND ${name})
-    # Clang's OpenMP never frees what it holds for its threads.
     set_tests_properties(${test} PROPERTIES ENVIRONMENT
       "GTEST_TOTAL_SHARDS=${parts};GTEST_SHARD_INDEX=${shard};LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/leaks.txt:print_suppressions=0")
     list(APPEND tests ${test})
