@@ -6,43 +6,29 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/folders.h"
 #include "base/handle.h"
+#include "base/system_error.h"
 
 namespace assay {
 namespace {
 
 using Descriptor = Handle<int, ::close, -1>;
 
-std::string reason() {
-  return std::strerror(errno);
-}
-
 /// Opens a regular file for reading; O_NONBLOCK so that a FIFO in its place cannot hang us.
 Descriptor open_regular(const std::filesystem::path& path, std::size_t& size) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) fail_user("{}: {}", path.string(), reason());
+  if (!file) fail_call(path.string(), errno);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail_user("{}: {}", path.string(), reason());
+  if (::fstat(file.get(), &status) != 0) fail_call(path.string(), errno);
   if (S_ISDIR(status.st_mode)) fail_user("{}: is a folder, a file is needed", path.string());
   if (!S_ISREG(status.st_mode)) fail_user("{}: is not a regular file", path.string());
   size = static_cast<std::size_t>(status.st_size);
   return file;
-}
-
-void write_all(int descriptor, std::span<const std::byte> content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(descriptor, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_user("{}: {}", path.string(), reason());
-    content = content.subspan(static_cast<std::size_t>(written));
-  }
 }
 
 /// Up to `size` bytes; 0 at the end of the file.
@@ -50,7 +36,7 @@ std::size_t read_some(int descriptor, void* to, std::size_t size, const std::fil
   while (true) {
     const ssize_t got = ::read(descriptor, to, size);
     if (got >= 0) return static_cast<std::size_t>(got);
-    if (errno != EINTR) fail_user("{}: {}", path.string(), reason());
+    if (errno != EINTR) fail_call(path.string(), errno);
   }
 }
 
@@ -60,7 +46,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const Descriptor file = open_regular(path, size_);
   if (size_ == 0) fail_user("{}: is empty", path.string());
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) fail_user("{}: cannot be mapped: {}", path.string(), reason());
+  if (address == MAP_FAILED) fail_call(path.string() + ": cannot be mapped", errno);
   address_ = address;
 }
 
@@ -109,35 +95,6 @@ void read_pieces(const std::filesystem::path& path, const ByteSink& sink) {
   while (const std::size_t got = read_some(file.get(), piece.data(), piece.size(), path)) {
     sink(std::span(piece).first(got));
   }
-}
-
-void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
-  write_file_atomically(path, [&](const ByteSink& sink) { sink(std::as_bytes(std::span(content))); });
-}
-
-void write_file_atomically(const std::filesystem::path& path, const std::function<void(const ByteSink&)>& produce) {
-  std::string temporary = path.string() + ".tmp-XXXXXX";
-  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) fail_user("{}: cannot be written: {}", path.string(), reason());
-  try {
-    ::fchmod(file.get(), 0644);
-    produce([&](std::span<const std::byte> piece) { write_all(file.get(), piece, path); });
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail_user("{}: {}", path.string(), reason());
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-}
-
-void check_writable(const std::filesystem::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    fail_user("{}: is a folder, a file is to be written", path.string());
-  }
-  std::string temporary = path.string() + ".tmp-XXXXXX";
-  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) fail_user("{}: cannot be written: {}", path.string(), reason());
-  ::unlink(temporary.c_str());
 }
 
 std::filesystem::path cache_folder() {

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
+
+#include "base/write_file.h"
 
 namespace assay {
 
@@ -35,22 +35,8 @@ class MappedFile {
 /// than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 
-/// Receives the bytes of a file in order, a piece at a time.
-using ByteSink = std::function<void(std::span<const std::byte>)>;
-
 /// Hands a regular file's bytes to `sink` in pieces of at most 1 MiB. Throws a user error that names the file.
 void read_pieces(const std::filesystem::path& path, const ByteSink& sink);
-
-/// Writes under a temporary name in the same folder and renames: the file is there whole, or as it was before.
-/// Throws a user error that names the file.
-void write_file_atomically(const std::filesystem::path& path, std::string_view content);
-/// The same for content too big to hold at once: `produce` hands the pieces to the sink that it is given. What it
-/// throws passes through, and the file stays as it was.
-void write_file_atomically(const std::filesystem::path& path, const std::function<void(const ByteSink&)>& produce);
-
-/// Throws a user error that names the file where it could not be written: its folder is missing or refuses, or a folder
-/// stands in its place. Leaves nothing behind.
-void check_writable(const std::filesystem::path& path);
 
 /// Folder for what can be fetched again: $XDG_CACHE_HOME/assay, else ~/.cache/assay. Not created.
 std::filesystem::path cache_folder();

@@ -23,9 +23,6 @@ class FileTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
   /// Writes it without the code under test.
   fs::path plant(const std::string& name, std::string_view content) const {
     std::ofstream(folder_ / name, std::ios::binary) << content;
@@ -101,34 +98,6 @@ TEST_F(FileTest, AFileOverTheLimitIsRefusedWithBothFigures) {
   const fs::path path = plant("long", "12345");
   EXPECT_EQ(read_file(path, 5), "12345");
   EXPECT_EQ(user_error_of([&] { read_file(path, 4); }), path.string() + ": has 5 bytes, at most 4 are read");
-}
-
-TEST_F(FileTest, AnAtomicWriteReplacesTheWholeFileAndLeavesNothingElse) {
-  const fs::path path = folder_ / "result ü.json";
-  write_file_atomically(path, "a longer first version");
-  write_file_atomically(path, "second");
-  EXPECT_EQ(read_file(path), "second");
-  EXPECT_EQ(entries(), 1U);
-}
-
-TEST_F(FileTest, AFailedAtomicWriteLeavesTheFolderAsItWas) {
-  fs::create_directory(folder_ / "taken");
-  EXPECT_EQ(
-      user_error_of([&] { write_file_atomically(folder_ / "taken", "x"); }).rfind((folder_ / "taken").string(), 0), 0U);
-  EXPECT_EQ(entries(), 1U) << "the temporary file is gone";
-  EXPECT_NE(user_error_of([&] { write_file_atomically(folder_ / "no folder" / "f", "x"); }), "");
-  EXPECT_EQ(entries(), 1U);
-}
-
-TEST_F(FileTest, AProducerThatFailsLeavesTheOldContent) {
-  const fs::path path = plant("kept", "old");
-  const auto produce = [](const ByteSink& sink) {
-    sink(std::as_bytes(std::span("half")));
-    fail_user("source: broke off");
-  };
-  EXPECT_EQ(user_error_of([&] { write_file_atomically(path, produce); }), "source: broke off");
-  EXPECT_EQ(read_file(path), "old");
-  EXPECT_EQ(entries(), 1U);
 }
 
 TEST_F(FileTest, PiecesJoinToTheContent) {

@@ -1,11 +1,19 @@
 #include "experiments/accumulate.h"
 
-#include <fmt/format.h>
-
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 
 namespace assay {
+namespace {
+
+std::string whole_text(const AccumulateRequest& request, const std::vector<AccumulateRow>& rows) {
+  std::string text = accumulate_table(request, rows);
+  for (const std::string& note : accumulate_notes(request, rows)) text += "- " + note + "\n";
+  return text;
+}
+
+}  // namespace
 
 void add_accumulate(CLI::App& program, Action& action) {
   struct Options {
@@ -24,12 +32,8 @@ void add_accumulate(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       const std::vector<AccumulateRow> rows = accumulate(options->request);
-      if (options->json) {
-        fmt::print("{}\n", accumulate_json(options->request, rows).dump(2));
-        return 0;
-      }
-      fmt::print("{}", accumulate_table(options->request, rows));
-      for (const std::string& note : accumulate_notes(options->request, rows)) fmt::print("- {}\n", note);
+      print(options->json ? accumulate_json(options->request, rows).dump(2) + "\n"
+                          : whole_text(options->request, rows));
       return 0;
     };
   });

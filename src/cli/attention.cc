@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "report/text.h"
@@ -18,18 +19,16 @@ struct AttentionCommand {
 };
 
 int run(const AttentionCommand& options) {
-  check_files(options.files);
   Measuring measuring(options.store);
   const AttentionResult result = attention(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
       measuring.callbacks());
   measuring.finish();
-  write_files(options.files,
-              {[&] { return attention_json(result).dump(2) + "\n"; }, [&] { return attention_csv(result); },
-               [&] { return attention_markdown(options.request, result); }});
   std::string text = attention_table(options.request, result) + "\n";
   for (const std::string& note : attention_notes(result)) text += wrap("- " + note, 120, 2) + "\n";
-  print(text);
+  deliver([&] { print(text); }, files_of(options.files, {[&] { return attention_json(result).dump(2) + "\n"; },
+                                                         [&] { return attention_csv(result); },
+                                                         [&] { return attention_markdown(options.request, result); }}));
   return measuring.exit_code();
 }
 

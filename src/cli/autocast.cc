@@ -3,8 +3,8 @@
 #include <map>
 
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
-#include "cli/measuring.h"
 #include "report/text.h"
 
 namespace assay {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
@@ -100,8 +101,14 @@ void print_study(const PerplexityStudy& study) {
   print(text);
 }
 
+void print_report(const Document& document) {
+  TerminalOptions terminal;
+  terminal.colour = colour_for(STDOUT_FILENO);
+  const std::string text = terminal_report(document, terminal);
+  terminal.colour == Colour::on ? print_coloured(text) : print(text);
+}
+
 int run(BenchCommand& options) {
-  check_files(options.files);
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
@@ -112,15 +119,11 @@ int run(BenchCommand& options) {
     const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
     measuring.finish();
     const Document document = to_document(study);
-    write_files(options.files, texts_of(document));
-    print_study(study);
+    deliver([&] { print_study(study); }, files_of(options.files, texts_of(document)));
   } else {
     const Document document = bench(options.request, facts, callbacks);
     measuring.finish();
-    TerminalOptions terminal;
-    terminal.colour = colour_for(STDOUT_FILENO);
-    write_files(options.files, texts_of(document));  // First: a reader of stdout may be gone.
-    print(terminal_report(document, terminal));
+    deliver([&] { print_report(document); }, files_of(options.files, texts_of(document)));
   }
   return measuring.exit_code();
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "formats/table_text.h"
 
@@ -60,11 +61,7 @@ int check(const CheckOptions& options) {
     for (PublishedTable& table : read_one(file, context)) tables.push_back(std::move(table));
   }
   const std::vector<Complaint> complaints = check_tables(tables);
-  if (options.json) {
-    fmt::print("{}\n", check_json(tables, complaints).dump(2));
-  } else {
-    fmt::print("{}", check_text(tables, complaints));
-  }
+  print(options.json ? check_json(tables, complaints).dump(2) + "\n" : check_text(tables, complaints));
   return has_high(complaints) ? high_stands : 0;
 }
 

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/keeping.h"
-#include "cli/measuring.h"
 
 namespace assay {
 namespace {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/deliver.h"
 #include "cli/interrupt.h"
+#include "cli/output_options.h"
 #include "cli/progress.h"
 #include "cli/train_options.h"
 #include "report/text.h"
@@ -30,15 +32,12 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
   command.add_option("--target-loss", options.request.target_loss,
                      "time to reach it is shown (default: the worst final loss of those that learn)");
-  command.add_option("--json", options.json, "file to write");
-  command.add_option("--csv", options.csv, "file to write");
-  command.add_option("--svg", options.svg, "chart to write");
+  add_output_file(command, "--json", options.json, "file to write");
+  add_output_file(command, "--csv", options.csv, "file to write");
+  add_output_file(command, "--svg", options.svg, "chart to write");
 }
 
 int run(const CompareTrainingCommand& options) {
-  for (const std::filesystem::path& file : {options.json, options.csv, options.svg}) {
-    if (!file.empty()) check_writable(file);
-  }
   for (const std::string& precision : options.request.precisions) find_precision(precision);
   const std::atomic<bool>& interrupted = watch_interrupts();
   Progress progress;
@@ -51,11 +50,11 @@ int run(const CompareTrainingCommand& options) {
   const TrainingComparison comparison =
       compare_training(options.request, facts_for(options.machine, options.request.training.engine.device), callbacks);
   progress.finish();
-  if (!options.json.empty()) write_file_atomically(options.json, to_json(comparison).dump(2) + "\n");
-  if (!options.csv.empty()) write_file_atomically(options.csv, to_csv(comparison));
-  if (!options.svg.empty()) write_file_atomically(options.svg, to_svg(comparison));
-  fmt::print("{}\n", to_text(comparison));
-  for (const std::string& note : comparison_notes(comparison)) fmt::print("{}\n", wrap(note, 120, 2));
+  std::string text = to_text(comparison) + "\n";
+  for (const std::string& note : comparison_notes(comparison)) text += wrap(note, 120, 2) + "\n";
+  deliver([&] { print(text); }, {{options.json, [&] { return to_json(comparison).dump(2) + "\n"; }},
+                                 {options.csv, [&] { return to_csv(comparison); }},
+                                 {options.svg, [&] { return to_svg(comparison); }}});
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }
 

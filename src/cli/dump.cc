@@ -1,9 +1,8 @@
 #include "experiments/dump.h"
 
-#include <fmt/format.h>
-
-#include "base/file.h"
+#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/output_options.h"
 
 namespace assay {
 
@@ -23,16 +22,15 @@ void add_dump(CLI::App& program, Action& action) {
       ->required();
   command.add_option("--precision", options->request.precision, "one precision (default fp32)");
   command.add_option("--what", options->request.what, "logits, loss, hidden, grads")->delimiter(',');
-  command.add_option("--out", options->request.out, "safetensors file to write, f32")->required();
+  add_output_file(command, "--out", options->request.out, "safetensors file to write, f32")->required();
   add_engine_options(command, options->request.engine);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
-      check_writable(options->request.out);
       for (const std::string& sentence :
            dump(options->request, facts_for(options->machine, options->request.engine.device)))
-        fmt::print(stderr, "{}\n", sentence);
+        tell(sentence + "\n");
       return 0;
     };
   });

@@ -1,8 +1,7 @@
 #include "experiments/explain.h"
 
-#include <fmt/format.h>
-
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 
 namespace assay {
@@ -31,8 +30,8 @@ void add_explain(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       const MachineFacts facts = facts_for(options->machine, options->request.engine.device);
-      fmt::print("{}", options->json ? explain_json(options->request, facts).dump(2) + "\n"
-                                     : explain_text(options->request, facts));
+      print(options->json ? explain_json(options->request, facts).dump(2) + "\n"
+                          : explain_text(options->request, facts));
       return 0;
     };
   });

@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "results/rule_document.h"
 
@@ -19,7 +18,7 @@ void add_findings(CLI::App& program, Action& action) {
   command.add_flag("--json", options->json, "as JSON");
   command.callback([options, &action] {
     action = [options] {
-      fmt::print("{}", options->json ? rules_json().dump(2) + "\n" : rules_text());
+      print(options->json ? rules_json().dump(2) + "\n" : rules_text());
       return 0;
     };
   });

@@ -7,12 +7,13 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/deliver.h"
 #include "cli/keeping.h"
-#include "cli/measuring.h"
+#include "cli/output_options.h"
 #include "results/exchange.h"
 
 namespace assay {
@@ -94,9 +95,9 @@ int export_records(HistoryCommand& options) {
   if (options.json.empty() && options.csv.empty()) fail_user("export: --json FILE or --csv FILE is needed");
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
-  if (!options.json.empty()) write_file_atomically(options.json, exchange_text(store, records));
-  if (!options.csv.empty()) write_file_atomically(options.csv, history_csv(records));
-  print(fmt::format("{} records\n", records.size()));
+  deliver([&] { print(fmt::format("{} records\n", records.size())); },
+          {{options.json, [&] { return exchange_text(store, records); }},
+           {options.csv, [&] { return history_csv(records); }}});
   return 0;
 }
 
@@ -128,8 +129,8 @@ void add_export(CLI::App& program, Action& action) {
   const auto options = std::make_shared<HistoryCommand>();
   CLI::App& command = *program.add_subcommand("export", "Write what was measured before to a file");
   command.footer("example: assay export --csv results.csv --model gpt2");
-  command.add_option("--json", options->json, "file to write: runs and records, for assay import and compare");
-  command.add_option("--csv", options->csv, "file to write: a line a record, one type a column");
+  add_output_file(command, "--json", options->json, "file to write: runs and records, for assay import and compare");
+  add_output_file(command, "--csv", options->csv, "file to write: a line a record, one type a column");
   add_filter_options(command, *options);
   command.callback([options, &action] { action = [options] { return export_records(*options); }; });
 }

@@ -4,8 +4,8 @@
 
 namespace assay {
 
-/// From now on the first Ctrl-C, or SIGTERM, sets the flag, so that work ends in good order; the second ends the
-/// program as usual.
+/// From now on the first Ctrl-C, SIGTERM or SIGHUP sets the flag, so that work ends in good order; the second ends the
+/// program as usual. A reader of a stream that goes away is an error of writing and no longer ends the program.
 const std::atomic<bool>& watch_interrupts();
 
 }  // namespace assay

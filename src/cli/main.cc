@@ -3,23 +3,32 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
-#include "base/printable.h"
+#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/deliver.h"
+#include "cli/output_options.h"
 
 namespace assay {
 namespace {
 
-int complain(ExitCode code, const std::string& message) {
-  constexpr std::size_t longest = 2000;
-  std::fprintf(stderr, "assay: %s\n", printable(message, longest).c_str());
+int fail(ExitCode code, const std::string& message) {
+  complain(message);
   return static_cast<int>(code);
+}
+
+/// `--help` and `--version`, which CLI11 tells by exceptions.
+int explain_itself(const CLI::App& program, const CLI::Success& asked) {
+  std::ostringstream text;
+  const int code = program.exit(asked, text, text);
+  print(text.str());
+  return code;
 }
 
 /// Known before parsing: training and its benchmark share a name and little else.
@@ -60,10 +69,11 @@ int parse_and_run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return program.exit(e);
+    return explain_itself(program, e);
   } catch (const CLI::ParseError& e) {
-    return complain(ExitCode::user, std::string(e.what()) + " (assay --help lists what there is)");
+    return fail(ExitCode::user, std::string(e.what()) + " (assay --help lists what there is)");
   }
+  check_outputs(*program.get_subcommands().front());
   return action();
 }
 
@@ -86,8 +96,10 @@ void spin_briefly(char** argv) {
 }  // namespace assay
 
 int main(int argc, char** argv) {
+  assay::open_standard_streams();
   assay::spin_briefly(argv);
   std::signal(SIGCHLD, SIG_DFL);  // Inherited as ignored, it would leave no child to wait for.
+  std::signal(SIGXFSZ, SIG_IGN);  // A file that grows too large is an error of `write`, which removes what it began.
   // Weights on their way to their packing go back to the system when they are freed: glibc otherwise raises the
   // threshold to their size and keeps their pages.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
@@ -95,10 +107,10 @@ int main(int argc, char** argv) {
   try {
     return assay::parse_and_run(argc, argv);
   } catch (const assay::Error& e) {
-    return assay::complain(e.code(), e.what());
+    return assay::fail(e.code(), e.what());
   } catch (const std::bad_alloc&) {
-    return assay::complain(ExitCode::lacking, "memory: the system refused an allocation");
+    return assay::fail(ExitCode::lacking, "memory: the system refused an allocation");
   } catch (const std::exception& e) {
-    return assay::complain(ExitCode::defect, e.what());
+    return assay::fail(ExitCode::defect, e.what());
   }
 }

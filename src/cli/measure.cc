@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
@@ -48,7 +49,6 @@ MachineFacts facts_of(const MeasureCommand& options, Measuring& measuring) {
 }
 
 int run(MeasureCommand& options) {
-  check_files(options.files);
   options.request.commands = {parse_command(options.command)};
   for (const std::string& other : options.others) options.request.commands.push_back(parse_command({other}));
   if (options.request.commands.size() > 26) fail_user("--vs: at most 25 commands are compared with the first");
@@ -56,9 +56,9 @@ int run(MeasureCommand& options) {
   const Document document =
       measure_programs(options.request, [&] { return facts_of(options, measuring); }, measuring.callbacks());
   measuring.finish();
-  write_files(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
-                              [&] { return markdown_report(document); }});
-  print(measure_report(document));
+  deliver([&] { print(measure_report(document)); },
+          files_of(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
+                                   [&] { return markdown_report(document); }}));
   return measuring.exit_code();
 }
 

@@ -1,56 +1,29 @@
 #include "cli/measuring.h"
 
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
-
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/interrupt.h"
+#include "cli/output_options.h"
 #include "experiments/device_facts.h"
 #include "experiments/probe.h"
 #include "hardware/machine.h"
 
 namespace assay {
-namespace {
-
-void write(const std::filesystem::path& file, const std::function<std::string()>& text) {
-  if (!file.empty()) write_file_atomically(file, text());
-}
-
-}  // namespace
 
 void add_output_options(CLI::App& command, OutputFiles& files) {
-  command.add_option("--json", files.json, "write all records");
-  command.add_option("--csv", files.csv, "write all fields, a line a record");
-  command.add_option("--markdown", files.markdown, "write tables");
+  add_output_file(command, "--json", files.json, "write all records");
+  add_output_file(command, "--csv", files.csv, "write all fields, a line a record");
+  add_output_file(command, "--markdown", files.markdown, "write tables");
 }
 
-void check_files(const OutputFiles& files) {
-  for (const std::filesystem::path& file : {files.json, files.csv, files.markdown}) {
-    if (!file.empty()) check_writable(file);
-  }
-}
-
-void write_files(const OutputFiles& files, const OutputTexts& texts) {
-  write(files.json, texts.json);
-  write(files.csv, texts.csv);
-  write(files.markdown, texts.markdown);
-}
-
-void print(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) fail_lacking("stdout: {}", std::strerror(errno));
+std::vector<OutputFile> files_of(const OutputFiles& files, const OutputTexts& texts) {
+  return {{files.json, texts.json}, {files.csv, texts.csv}, {files.markdown, texts.markdown}};
 }
 
 Measuring::Measuring(StoreOptions store)
     : interrupted_(watch_interrupts()),
-      keeping_(std::move(store), [this](const std::string& sentence) { progress_.say(sentence); }) {
-  std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not cost the files.
-}
+      keeping_(std::move(store), [this](const std::string& sentence) { progress_.say(sentence); }) {}
 
 MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::string& device) {
   progress_.show("probing this machine", 0);

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/cli.h"
+#include "cli/deliver.h"
 #include "cli/keeping.h"
 #include "cli/progress.h"
 #include "experiments/bench.h"
@@ -20,8 +22,6 @@ struct OutputFiles {
 };
 /// `--json`, `--csv`, `--markdown`.
 void add_output_options(CLI::App& command, OutputFiles& files);
-/// Throws a user error for a file that could not be written.
-void check_files(const OutputFiles& files);
 
 /// Makes a file's text when it is asked for.
 struct OutputTexts {
@@ -29,10 +29,8 @@ struct OutputTexts {
   std::function<std::string()> csv;
   std::function<std::string()> markdown;
 };
-void write_files(const OutputFiles& files, const OutputTexts& texts);
-
-/// To stdout: all of it reaches whoever reads, or it is an error.
-void print(const std::string& text);
+/// What `deliver` writes.
+std::vector<OutputFile> files_of(const OutputFiles& files, const OutputTexts& texts);
 
 /// What commands that measure share: a line of progress, Ctrl-C that ends measuring in good order,
 /// and the store. One at a time.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/deliver.h"
+#include "cli/output_options.h"
 #include "cli/progress.h"
 
 namespace assay {
@@ -19,18 +21,14 @@ struct MemoryCommand {
 };
 
 int run(MemoryCommand& options) {
-  for (const std::filesystem::path& file : {options.json, options.svg}) {
-    if (!file.empty()) check_writable(file);
-  }
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
   const MemoryStudy study =
       memory_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
-  if (!options.json.empty()) write_file_atomically(options.json, memory_json(study).dump(2) + "\n");
-  if (!options.svg.empty()) write_file_atomically(options.svg, memory_svg(study));
-  fmt::print("{}", memory_text(study));
+  deliver([&] { print(memory_text(study)); }, {{options.json, [&] { return memory_json(study).dump(2) + "\n"; }},
+                                               {options.svg, [&] { return memory_svg(study); }}});
   return 0;
 }
 
@@ -55,8 +53,8 @@ void add_memory(CLI::App& program, Action& action) {
   command.add_flag_callback(
       "--measure", [&request] { request.measure = Measure::yes; },
       "run what fits, each in a process of its own, and say how well the prediction agrees");
-  command.add_option("--json", options->json, "write everything, timelines included");
-  command.add_option("--svg", options->svg, "draw live bytes over the steps");
+  add_output_file(command, "--json", options->json, "write everything, timelines included");
+  add_output_file(command, "--svg", options->svg, "draw live bytes over the steps");
   add_engine_options(command, request.engine);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/streams.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "hub/catalogue.h"
@@ -18,26 +19,38 @@ std::int64_t parameters(const ModelConfig& config) {
   return total;
 }
 
-int list_models() {
-  fmt::print("A model's name is looked up in this order: path (a folder or .gguf file), cache, preset.\n\n");
-  fmt::print("in the cache ({})\n", models_folder().string());
+std::string cached_text() {
+  std::string text = fmt::format("in the cache ({})\n", models_folder().string());
   const std::vector<CachedModel> cached = list_cached();
   for (const CachedModel& model : cached) {
-    fmt::print("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.bytes)),
-               model.path.string());
+    text += fmt::format("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.bytes)),
+                        model.path.string());
   }
-  if (cached.empty()) fmt::print("  nothing yet\n");
-  fmt::print("\nto be pulled (assay pull NAME)\n");
+  return cached.empty() ? text + "  nothing yet\n" : text;
+}
+
+std::string pullable_text() {
+  std::string text = "to be pulled (assay pull NAME)\n";
   for (const PullableModel& model : pullable_models()) {
-    fmt::print("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.download_bytes)),
-               model.about);
+    text += fmt::format("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.download_bytes)),
+                        model.about);
   }
-  fmt::print("\npresets (published sizes, random weights)\n");
+  return text;
+}
+
+std::string presets_text() {
+  std::string text = "presets (published sizes, random weights)\n";
   for (const Preset& preset : presets()) {
     const ModelConfig& c = preset.config;
-    fmt::print("  {:<18} {:>14} parameters, {} layers, width {}, {} heads, context {}\n", preset.name,
-               format_count(parameters(c)), c.layers, c.d_model, c.heads, c.context);
+    text += fmt::format("  {:<18} {:>14} parameters, {} layers, width {}, {} heads, context {}\n", preset.name,
+                        format_count(parameters(c)), c.layers, c.d_model, c.heads, c.context);
   }
+  return text;
+}
+
+int list_models() {
+  print("A model's name is looked up in this order: path (a folder or .gguf file), cache, preset.\n\n" + cached_text() +
+        "\n" + pullable_text() + "\n" + presets_text());
   return 0;
 }
 

@@ -1,8 +1,7 @@
 #include "experiments/probe.h"
 
-#include <fmt/format.h>
-
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "experiments/device_facts.h"
 #include "experiments/engine.h"
@@ -32,7 +31,7 @@ void add_probe(CLI::App& program, Action& action) {
       probing.cache = options->renew ? ProbeCache::renew : ProbeCache::use;
       find_backend(options->device);  // Throws where there is none, before anything is measured.
       const MachineFacts facts = facts_on(options->device, probe(probing));
-      fmt::print("{}", options->json ? machine_json(facts).dump(2) + "\n" : render_probe(facts));
+      print(options->json ? machine_json(facts).dump(2) + "\n" : render_probe(facts));
       return 0;
     };
   });

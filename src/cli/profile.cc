@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "base/threads.h"
 #include "cli/cli.h"
+#include "cli/deliver.h"
+#include "cli/output_options.h"
 #include "cli/progress.h"
 #include "experiments/device_facts.h"
 #include "experiments/probe.h"
@@ -24,9 +26,6 @@ struct ProfileCommand {
 
 /// What was asked for exists, before anything is measured.
 void check(const ProfileCommand& options) {
-  for (const std::filesystem::path& file : {options.json, options.trace, options.flame}) {
-    if (!file.empty()) check_writable(file);
-  }
   find_backend(options.request.engine.device);
   find_precision(options.request.precision);
   if (!options.request.against.empty()) find_precision(options.request.against);
@@ -45,11 +44,11 @@ int run(const ProfileCommand& options) {
   const ProfileStudy study =
       profile_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
-  if (!options.json.empty()) write_file_atomically(options.json, profile_json(study).dump(2) + "\n");
-  if (!options.trace.empty()) write_file_atomically(options.trace, trace_json(study).dump() + "\n");
-  if (!options.flame.empty()) write_file_atomically(options.flame, flame_svg(study));
-  fmt::print("{}\n", profile_text(study));
-  for (const std::string& paragraph : profile_paragraphs(study)) fmt::print("{}\n", wrap("- " + paragraph, 120, 2));
+  std::string text = profile_text(study) + "\n";
+  for (const std::string& paragraph : profile_paragraphs(study)) text += wrap("- " + paragraph, 120, 2) + "\n";
+  deliver([&] { print(text); }, {{options.json, [&] { return profile_json(study).dump(2) + "\n"; }},
+                                 {options.trace, [&] { return trace_json(study).dump() + "\n"; }},
+                                 {options.flame, [&] { return flame_svg(study); }}});
   return 0;
 }
 
@@ -68,9 +67,9 @@ void add_profile(CLI::App& program, Action& action) {
   command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seconds", request.seconds, "budget a precision (default 5)")->check(between(0.01, 1e6));
   command.add_option("--rounds", request.rounds, "exactly so many rounds")->check(CLI::Range(1, 1000000));
-  command.add_option("--trace", options->trace, "write Chrome trace events: opens in Perfetto");
-  command.add_option("--flame", options->flame, "draw the time by phase, layer and operation (SVG)");
-  command.add_option("--json", options->json, "write every table and step");
+  add_output_file(command, "--trace", options->trace, "write Chrome trace events: opens in Perfetto");
+  add_output_file(command, "--flame", options->flame, "draw the time by phase, layer and operation (SVG)");
+  add_output_file(command, "--json", options->json, "write every table and step");
   add_engine_options(command, request.engine);
   add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);

@@ -1,11 +1,11 @@
 #include "cli/progress.h"
 
-#include <cstdio>
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
+#include "base/streams.h"
 
 namespace assay {
 
@@ -18,27 +18,26 @@ void Progress::show(const std::string& what, double seconds_left) {
   shown_s_ = now_s();
   last_ = what;
   const std::string left = seconds_left >= 1 ? fmt::format(", {:.0f} s left", seconds_left) : "";
-  fmt::print(stderr, "\r\x1b[K{:.110}{}", what, left);
-  std::fflush(stderr);
+  tell_terminal(fmt::format("\r\x1b[K{:.110}{}", printable(what, 200), left));
 }
 
 void Progress::say(const std::string& sentence) {
   clear();
   if (terminal_) {
-    fmt::print(stderr, "{}\n", sentence);
+    tell(sentence + "\n");
   } else {
     waiting_.push_back(sentence);
   }
 }
 
 void Progress::clear() {
-  if (terminal_ && !last_.empty()) fmt::print(stderr, "\r\x1b[K");
+  if (terminal_ && !last_.empty()) tell_terminal("\r\x1b[K");
   last_.clear();
 }
 
 void Progress::finish() {
   clear();
-  for (const std::string& sentence : waiting_) fmt::print(stderr, "{}\n", sentence);
+  for (const std::string& sentence : waiting_) tell(sentence + "\n");
   waiting_.clear();
 }
 

@@ -1,9 +1,6 @@
 #include "hub/pull.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "hub/catalogue.h"
@@ -22,7 +19,7 @@ void add_pull(CLI::App& program, Action& action) {
       options.say = [&](std::string_view sentence) { progress.say(std::string(sentence)); };
       const std::filesystem::path pulled = pull(find_pullable(*name), options);
       progress.finish();
-      fmt::print("{}\n", pulled.string());
+      print(pulled.string() + "\n");
       return 0;
     };
   });

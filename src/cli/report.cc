@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/keeping.h"
 #include "cli/measuring.h"
@@ -31,16 +32,17 @@ ReportSource read_source(const std::string& input, const StoreOptions& options) 
 }
 
 int run(const ReportCommand& options) {
-  check_files(options.files);
   std::vector<ReportSource> sources;
   for (const std::string& input : options.inputs) sources.push_back(read_source(input, options.store));
   const std::string title = options.title.empty() ? report_title(sources) : options.title;
-  write_files(options.files, sources, {}, title);
-  if (options.print == Print::methods) {
-    print(methods_text(sources));
-  } else if (options.files.empty()) {
-    for (const ReportSource& source : sources) print(terminal_report(source.document, {}));
-  }
+  const auto show = [&] {
+    if (options.print == Print::methods) {
+      print(methods_text(sources));
+    } else if (options.files.empty()) {
+      for (const ReportSource& source : sources) print(terminal_report(source.document, {}));
+    }
+  };
+  deliver(show, files_of(options.files, sources, {}, title));
   return 0;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/file.h"
+#include "cli/output_options.h"
 #include "report/formats.h"
 #include "report/html/page.h"
 #include "report/paper.h"
@@ -11,30 +11,30 @@
 namespace assay {
 
 void add_report_options(CLI::App& command, ReportFiles& files) {
-  command.add_option("--html", files.html, "write one self-contained page: charts, tables, what ran, methods");
-  command.add_option("--latex", files.latex, "write a LaTeX document (booktabs)");
-  command.add_option("--markdown", files.markdown, "write tables, findings, methods and every field");
-  command.add_option("--csv", files.csv, "write all fields, a line a record");
+  add_output_file(command, "--html", files.html, "write one self-contained page: charts, tables, what ran, methods");
+  add_output_file(command, "--latex", files.latex, "write a LaTeX document (booktabs)");
+  add_output_file(command, "--markdown", files.markdown, "write tables, findings, methods and every field");
+  add_output_file(command, "--csv", files.csv, "write all fields, a line a record");
 }
 
-void check_files(const ReportFiles& files) {
-  for (const std::filesystem::path& file : {files.html, files.latex, files.markdown, files.csv}) {
-    if (!file.empty()) check_writable(file);
-  }
-}
-
-void write_files(const ReportFiles& files, std::span<const ReportSource> sources,
-                 std::span<const ReportSection> sections, const std::string& title) {
-  PageOptions page;
-  page.title = title;
-  std::vector<Record> records;
-  for (const ReportSource& source : sources) {
-    records.insert(records.end(), source.document.records.begin(), source.document.records.end());
-  }
-  if (!files.html.empty()) write_file_atomically(files.html, html_report(sources, sections, page));
-  if (!files.latex.empty()) write_file_atomically(files.latex, latex_report(sources, sections, title));
-  if (!files.markdown.empty()) write_file_atomically(files.markdown, markdown_paper(sources, sections, title));
-  if (!files.csv.empty()) write_file_atomically(files.csv, csv_report(records));
+std::vector<OutputFile> files_of(const ReportFiles& files, std::span<const ReportSource> sources,
+                                 std::span<const ReportSection> sections, const std::string& title) {
+  const auto page = [=] {
+    PageOptions options;
+    options.title = title;
+    return html_report(sources, sections, options);
+  };
+  const auto table = [=] {
+    std::vector<Record> records;
+    for (const ReportSource& source : sources) {
+      records.insert(records.end(), source.document.records.begin(), source.document.records.end());
+    }
+    return csv_report(records);
+  };
+  return {{files.html, page},
+          {files.latex, [=] { return latex_report(sources, sections, title); }},
+          {files.markdown, [=] { return markdown_paper(sources, sections, title); }},
+          {files.csv, table}};
 }
 
 std::string report_title(std::span<const ReportSource> sources) {

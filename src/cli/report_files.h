@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/cli.h"
+#include "cli/deliver.h"
 #include "report/section.h"
 #include "report/subject.h"
 
@@ -20,10 +22,9 @@ struct ReportFiles {
 };
 /// `--html`, `--latex`, `--markdown`, `--csv`.
 void add_report_options(CLI::App& command, ReportFiles& files);
-/// Throws a user error for a file that could not be written.
-void check_files(const ReportFiles& files);
-void write_files(const ReportFiles& files, std::span<const ReportSource> sources,
-                 std::span<const ReportSection> sections, const std::string& title);
+/// What `deliver` writes; `sources` and `sections` must outlive it.
+std::vector<OutputFile> files_of(const ReportFiles& files, std::span<const ReportSource> sources,
+                                 std::span<const ReportSection> sections, const std::string& title);
 
 /// "smollm2-135m and gpt2: precisions measured".
 std::string report_title(std::span<const ReportSource> sources);

@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-
 #include <new>
 
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "experiments/isolate.h"
 #include "experiments/probe_cache.h"
@@ -55,7 +54,7 @@ void add_resident(CLI::App& program, Action& action) {
         facts.peaks.clear();
         load_measurements(facts, options->measured);
       }
-      fmt::print("{}\n", answer(options->request, facts).dump());
+      print(answer(options->request, facts).dump() + "\n");
       return 0;
     };
   });

@@ -1,5 +1,6 @@
 #include "cli/study.h"
 
+#include "base/streams.h"
 #include "cli/report_files.h"
 #include "report/paper.h"
 
@@ -16,15 +17,16 @@ struct StudyCommand {
 };
 
 int run(const StudyCommand& options) {
-  check_files(options.files);
   Measuring measuring(options.store);
   const StudyResult result = options.study == Study::inference ? study_inference(options.request, measuring)
                                                                : study_language_model(options.request, measuring);
   measuring.finish();
   const std::string title =
       options.study == Study::inference ? "A study of inference" : "A study of training a language model";
-  write_files(options.files, result.sources, result.sections, title);
-  if (options.files.empty()) print(markdown_paper(result.sources, result.sections, title));
+  const auto show = [&] {
+    if (options.files.empty()) print(markdown_paper(result.sources, result.sections, title));
+  };
+  deliver(show, files_of(options.files, result.sources, result.sections, title));
   return measuring.exit_code();
 }
 

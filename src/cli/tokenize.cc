@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "hub/models.h"
 
@@ -29,11 +30,8 @@ void add_tokenize(CLI::App& program, Action& action) {
       if (!files) fail_user("{}: has no tokenizer; a path or a model in the cache is needed", options->model);
       const Tokenizer tokenizer = load_tokenizer(*files);
       const std::vector<std::int32_t> ids = tokenizer.encode(read_file(options->file), options->file.string());
-      if (options->json) {
-        fmt::print("{}\n", Json{{"ids", ids}}.dump());
-      } else {
-        fmt::print("{}\n{} ids\n", fmt::join(ids, " "), ids.size());
-      }
+      print(options->json ? Json{{"ids", ids}}.dump() + "\n"
+                          : fmt::format("{}\n{} ids\n", fmt::join(ids, " "), ids.size()));
       return 0;
     };
   });

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
+#include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/streams.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/deliver.h"
 #include "cli/interrupt.h"
+#include "cli/output_options.h"
 #include "cli/progress.h"
 #include "cli/train_options.h"
 
@@ -31,15 +33,15 @@ void add_output_options(CLI::App& command, TrainCommand& options) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command.add_flag_callback(
       "--resume", [&request] { request.resume = Resume::yes; }, "go on with the training in --out");
-  command
-      .add_option_function<std::string>(
-          "--json",
-          [&options](const std::string& file) {
-            options.json = true;
-            options.json_file = file;
-          },
-          "{\"losses\": [..]} to stdout, or to the file given")
-      ->expected(0, 1);
+  CLI::Option* json = command.add_option_function<std::string>(
+      "--json",
+      [&options](const std::string& file) {
+        options.json = true;
+        options.json_file = file;
+      },
+      "{\"losses\": [..]} to stdout, or to the file given");
+  json->expected(0, 1);
+  mark_output_file(*json);
 }
 
 std::string status_line(const TrainStatus& status) {
@@ -68,27 +70,45 @@ std::string losses_json(const std::vector<double>& losses) {
   return Json{{"losses", json}}.dump() + "\n";
 }
 
-void print_end(const TrainReport& report, const TrainCommand& options) {
-  if (options.json && options.json_file.empty()) {
-    fmt::print("{}", losses_json(report.losses));
-    return;
-  }
-  fmt::print("{}\n{} steps, {:.1f} s in steps, {} tokens/s", report.data, report.losses.size(), report.seconds,
-             format_count(std::llround(report.tokens_per_s)));
-  if (report.skipped > 0) fmt::print(", {} updates skipped for gradients that were not finite", report.skipped);
-  fmt::print("\n");
-  if (!options.request.out.empty()) fmt::print("saved: {}\n", options.request.out.string());
+std::string end_text(const TrainReport& report, const TrainCommand& options) {
+  if (options.json && options.json_file.empty()) return losses_json(report.losses);
+  std::string text = fmt::format("{}\n{} steps, {:.1f} s in steps, {} tokens/s", report.data, report.losses.size(),
+                                 report.seconds, format_count(std::llround(report.tokens_per_s)));
+  if (report.skipped > 0)
+    text += fmt::format(", {} updates skipped for gradients that were not finite", report.skipped);
+  text += "\n";
+  if (!options.request.out.empty()) text += fmt::format("saved: {}\n", options.request.out.string());
+  return text;
 }
 
+/// Lines on standard output while a training goes on. That nobody can take one ends no training; it is told at the end.
+class Lines {
+ public:
+  void line(const std::string& text) {
+    if (failure_) return;
+    try {
+      print(text + "\n");
+    } catch (const Error& e) {
+      failure_ = e;
+    }
+  }
+  void end(const std::string& text) const {
+    if (failure_) throw Error(*failure_);
+    print(text);
+  }
+
+ private:
+  std::optional<Error> failure_;
+};
+
 int run(const TrainCommand& options) {
-  if (!options.json_file.empty()) check_writable(options.json_file);
   Progress progress;
+  Lines lines;
   const bool quiet = options.json && options.json_file.empty();
   const auto line = [&](const std::string& text) {
     if (quiet) return;
     progress.clear();
-    fmt::print("{}\n", text);
-    std::fflush(stdout);
+    lines.line(text);
   };
   TrainCallbacks callbacks;
   callbacks.step = [&](const TrainStatus& status) {
@@ -101,8 +121,8 @@ int run(const TrainCommand& options) {
   const TrainReport report =
       train(options.request, facts_for(options.machine, options.request.engine.device), callbacks);
   progress.finish();
-  if (!options.json_file.empty()) write_file_atomically(options.json_file, losses_json(report.losses));
-  print_end(report, options);
+  deliver([&] { lines.end(end_text(report, options)); },
+          {{options.json_file, [&] { return losses_json(report.losses); }}});
   const bool whole = static_cast<std::int64_t>(report.losses.size()) == report.total;
   return static_cast<int>(whole ? ExitCode::ok : ExitCode::interrupted);
 }

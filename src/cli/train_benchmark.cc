@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
@@ -61,15 +62,14 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
 }
 
 int run(const TrainBenchmarkCommand& options) {
-  check_files(options.files);
   Measuring measuring(options.store);
   const Document document = train_benchmark(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
       measuring.callbacks());
   measuring.finish();
-  write_files(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
-                              [&] { return training_markdown(document.records); }});
-  print(training_report(document));
+  deliver([&] { print(training_report(document)); },
+          files_of(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
+                                   [&] { return training_markdown(document.records); }}));
   return measuring.exit_code();
 }
 

@@ -123,16 +123,16 @@ std::string last_line(std::string text) {
 }
 
 CommandResult run_held(const Command& command) {
-  try {
+  int signal = 0;
+  CommandResult result;
+  {
     const InterruptScope scope = catch_interrupts();
-    CommandResult result = run_command(command);
-    throw_if_interrupted(command.words[0]);
-    return result;
-  } catch (const Error& e) {
-    if (e.code() != ExitCode::interrupted) throw;
+    result = run_command(command);
+    signal = pending_interrupt();
   }
-  std::raise(SIGINT);
-  return {128 + SIGINT, ""};
+  if (signal == 0) return result;
+  std::raise(signal);  // Again, for whoever watched before.
+  return {128 + signal, ""};
 }
 
 ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts) {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/streams.h"
 
 namespace assay {
 namespace {
@@ -21,8 +21,8 @@ std::string how_it_ended(const ChildRun& run) {
 
 void check_success(const ChildCommand& command, const ChildRun& run) {
   if (run.was_interrupted || (run.exit_code == 0 && run.signal == 0)) return;
-  std::fwrite(run.output_end.data(), 1, run.output_end.size(), stderr);
-  if (!run.output_end.empty() && run.output_end.back() != '\n') std::fputc('\n', stderr);
+  tell_terminal(run.output_end);  // As the program wrote it.
+  if (!run.output_end.empty() && run.output_end.back() != '\n') tell("\n");
   fail_user("{}: {}; a program that fails has no figures", command.text, how_it_ended(run));
 }
 

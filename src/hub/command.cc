@@ -146,7 +146,11 @@ InterruptScope catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = remember;  // Without SA_RESTART: waiting for a lock ends too.
   ::sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < caught.size(); ++i) ::sigaction(caught[i], &action, &scope.get()->actions[i]);
+  for (std::size_t i = 0; i < caught.size(); ++i) {
+    struct sigaction& before = scope.get()->actions[i];
+    ::sigaction(caught[i], nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(caught[i], &action, nullptr);
+  }
   return scope;
 }
 
@@ -156,8 +160,12 @@ void restore_signals(SavedSignals* saved) {
   delete saved;
 }
 
+int pending_interrupt() {
+  return pending_signal.load();
+}
+
 void throw_if_interrupted(const std::string& what) {
-  if (pending_signal.load() != 0) throw Error(ExitCode::interrupted, what + ": interrupted, nothing of it was kept");
+  if (pending_interrupt() != 0) throw Error(ExitCode::interrupted, what + ": interrupted, nothing of it was kept");
 }
 
 CommandResult run_command(const Command& command) {

@@ -8,12 +8,14 @@
 
 namespace assay {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process, and kill the command that
-/// runs.
+/// While it lives, those of SIGINT, SIGTERM and SIGHUP that are not ignored are remembered instead of ending the
+/// process, and kill the command that runs.
 struct SavedSignals;
 void restore_signals(SavedSignals* saved);
 using InterruptScope = Handle<SavedSignals*, restore_signals>;
 InterruptScope catch_interrupts();
+/// The one that has come since; 0: none.
+int pending_interrupt();
 /// Throws Error(interrupted) where one of them has come since; `what` begins the message.
 void throw_if_interrupted(const std::string& what);
 

@@ -138,7 +138,7 @@ class Writer {
     if (display_width(row_name) > widest_precision) add_line(cut(row_name, options_.width));
     std::string line;
     for (std::size_t i = 0; i < widths_.size(); ++i) {
-      const std::string cell = padded(i, cell_text(table_columns()[i], record));
+      const std::string cell = padded(i, terminal_text(cell_text(table_columns()[i], record)));
       const bool is_trust = i + 1 == widths_.size();
       line += (i ? std::string(gap_, ' ') : "") + (is_trust ? paint(cell, colour_of(record)) : cell);
     }

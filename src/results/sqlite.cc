@@ -36,6 +36,13 @@ std::string cause(int code, const char* message) {
   }
 }
 
+/// A full or broken disk is the machine's; the rest is the file that was named.
+ExitCode exit_code(int code) {
+  const int primary = code & 0xff;
+  return primary == SQLITE_FULL || primary == SQLITE_IOERR || primary == SQLITE_NOMEM ? ExitCode::lacking
+                                                                                      : ExitCode::user;
+}
+
 /// A path as a URI: what RFC 3986 reserves is escaped.
 std::string uri(const fs::path& file, const char* query) {
   std::string text = "file:";
@@ -50,7 +57,8 @@ Connection open(const fs::path& file, const char* query, int flags) {
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(uri(file, query).c_str(), &database, flags | SQLITE_OPEN_URI, nullptr);
   Connection connection(database);
-  if (code != SQLITE_OK) fail_user("{}: {}", file.string(), cause(code, sqlite3_errstr(code)));
+  if (code != SQLITE_OK)
+    throw Error(exit_code(code), fmt::format("{}: {}", file.string(), cause(code, sqlite3_errstr(code))));
   sqlite3_busy_timeout(database, patience_ms);
   return connection;
 }
@@ -105,7 +113,8 @@ void check_is_file(const fs::path& file, const char* absent) {
 }
 
 void fail_database(sqlite3* database, const fs::path& file) {
-  fail_user("{}: {}", file.string(), cause(sqlite3_extended_errcode(database), sqlite3_errmsg(database)));
+  const int code = sqlite3_extended_errcode(database);
+  throw Error(exit_code(code), fmt::format("{}: {}", file.string(), cause(code, sqlite3_errmsg(database))));
 }
 
 Statement::Statement(sqlite3* database, const fs::path& file, std::string_view sql) : database_(database), file_(file) {

@@ -26,7 +26,7 @@ std::string made_for() {
 KernelChoices& on_disk() {
   static KernelChoices choices = [] {
     KernelChoices opened("cublaslt", made_for());
-    if (!opened.fault().empty()) fmt::print(stderr, "assay: {}; measured anew\n", opened.fault());
+    if (!opened.fault().empty()) tell(fmt::format("assay: {}; measured anew\n", opened.fault()));
     return opened;
   }();
   return choices;

@@ -1,0 +1,43 @@
+#include "cli/deliver.h"
+
+#include <new>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "base/streams.h"
+#include "base/write_file.h"
+
+namespace assay {
+namespace {
+
+/// Runs `work`; the errors that it ends in are kept.
+void attempt(const std::function<void()>& work, std::vector<Error>& failures) {
+  try {
+    work();
+  } catch (const Error& e) {
+    failures.push_back(e);
+  } catch (const std::bad_alloc&) {
+    failures.emplace_back(ExitCode::lacking, "memory: the system refused an allocation");
+  }
+}
+
+}  // namespace
+
+void deliver(const std::function<void()>& show, const std::vector<OutputFile>& files) {
+  std::vector<Error> failures;
+  attempt(show, failures);
+  for (const OutputFile& file : files) {
+    if (file.path.empty()) continue;
+    attempt([&] { write_file_atomically(file.path, harmless(file.text())); }, failures);
+  }
+  if (failures.empty()) return;
+  for (std::size_t i = 0; i + 1 < failures.size(); ++i) complain(failures[i].what());
+  throw Error(failures.front().code(), failures.back().what());
+}
+
+void complain(const std::string& message) {
+  constexpr std::size_t longest = 2000;
+  tell("assay: " + printable_error(message, longest) + "\n");
+}
+
+}  // namespace assay

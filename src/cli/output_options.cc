@@ -1,0 +1,109 @@
+#include "cli/output_options.h"
+
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/write_file.h"
+#include "hub/models.h"
+#include "results/store.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How help shows such an option; no other option is shown so.
+constexpr const char* output_type = "FILE";
+
+/// What SQLite keeps beside a database.
+constexpr const char* companions[] = {"", "-wal", "-journal", "-shm"};
+
+struct Named {
+  std::string option;
+  fs::path path;
+};
+
+bool is_output(const CLI::Option& option) {
+  return option.get_type_name() == output_type;
+}
+
+std::vector<Named> words_of(const CLI::App& command, bool (*wanted)(const CLI::Option&)) {
+  std::vector<Named> words;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!wanted(*option)) continue;
+    for (const std::string& word : option->results()) {
+      if (!word.empty()) words.push_back({option->get_name(), word});
+    }
+  }
+  return words;
+}
+
+/// What errors and absent folders leave open is told by whoever opens the file.
+template <typename Find>
+std::optional<fs::path> if_known(Find&& find) {
+  try {
+    return find();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Every word of the command line that may be a path: whether it is one, a comparison with the outputs shows.
+std::vector<Named> inputs_of(const CLI::App& command) {
+  std::vector<Named> inputs = words_of(command, [](const CLI::Option& option) { return !is_output(option); });
+  const std::size_t given = inputs.size();
+  for (std::size_t i = 0; i < given; ++i) {
+    const auto cached = if_known([&] { return find_local(inputs[i].path.string()); });
+    if (cached && *cached != inputs[i].path) inputs.push_back({inputs[i].option, *cached});
+  }
+  const CLI::Option* store = command.get_option_no_throw("--store");
+  if (store == nullptr || !store->empty()) return inputs;
+  const auto own = if_known([] { return std::optional(default_store_file()); });
+  if (own) inputs.push_back({"--store", *own});
+  return inputs;
+}
+
+/// An output that exists within a folder that is read is one of the files that are read.
+bool lies_in(const fs::path& output, const fs::path& folder) {
+  std::error_code unknown;
+  if (!fs::is_directory(folder, unknown) || !fs::exists(output, unknown)) return false;
+  const fs::path place = fs::canonical(output, unknown);
+  return !unknown && fs::is_regular_file(place, unknown) && fs::equivalent(place.parent_path(), folder, unknown);
+}
+
+void check_not_read(const Named& output, const Named& input) {
+  bool is_read = lies_in(output.path, input.path);
+  for (const char* companion : companions) is_read |= is_same_file(output.path, input.path.string() + companion);
+  if (is_read)
+    fail_user("{} {}: would replace what {} {} reads; name another file", output.option, output.path.string(),
+              input.option, input.path.string());
+}
+
+}  // namespace
+
+void mark_output_file(CLI::Option& option) {
+  option.type_name(output_type);
+}
+
+CLI::Option* add_output_file(CLI::App& command, const std::string& name, fs::path& file, const std::string& help) {
+  CLI::Option* option = command.add_option(name, file, help);
+  mark_output_file(*option);
+  return option;
+}
+
+void check_outputs(const CLI::App& command) {
+  const std::vector<Named> outputs = words_of(command, is_output);
+  if (outputs.empty()) return;
+  const std::vector<Named> inputs = inputs_of(command);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    check_writable(outputs[i].path);
+    for (const Named& input : inputs) check_not_read(outputs[i], input);
+    for (std::size_t other = 0; other < i; ++other) {
+      if (is_same_file(outputs[i].path, outputs[other].path))
+        fail_user("{} {}: is also what {} writes", outputs[i].option, outputs[i].path.string(), outputs[other].option);
+    }
+  }
+}
+
+}  // namespace assay

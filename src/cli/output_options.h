@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "cli/cli.h"
+
+namespace assay {
+
+/// An option that names a file to write.
+CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::filesystem::path& file,
+                             const std::string& help);
+/// The same option of another kind, as what names a file to write.
+void mark_output_file(CLI::Option& option);
+
+/// Whether every file that the parsed options of `command` name can be written and is nobody's else: throws a user
+/// error for one that is also read (a model, a file of its folder, data, a store), that is asked for twice, or that
+/// could not be written.
+void check_outputs(const CLI::App& command);
+
+}  // namespace assay
