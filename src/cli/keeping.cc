@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/secrets.h"
 
 namespace assay {
 namespace {
@@ -43,7 +44,7 @@ std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string text;
   for (std::string word; std::getline(file, word, '\0');) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
+  return without_secrets(text);
 }
 
 Keeping::Keeping(StoreOptions options, std::function<void(const std::string&)> say)

@@ -52,7 +52,7 @@ class Keeping {
   bool failed_ = false;
 };
 
-/// How this program was started, as a shell takes it.
+/// How this program was started, as a shell takes it, without passwords in addresses.
 std::string command_line();
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/secrets.h"
 #include "experiments/bench_record.h"
 #include "tensor/precision.h"
 
@@ -58,9 +59,9 @@ void record_claim(const MeasureRequest& request, const MachineFacts& facts, Reco
 
 Record blank(const MeasuredProgram& program) {
   Record record;
-  record.model = program.runs.command().text;
+  record.model = without_secrets(program.runs.command().text);
   record.mode = "program";
-  record.command = program.runs.command().text;
+  record.command = record.model;
   record.weights = record.logits = record.fusion = record.casts = record.stored_dtype = "-";
   record.precision = program.series.name;
   record.baseline = program.baseline.name;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/secrets.h"
 #include "base/streams.h"
 
 namespace assay {
@@ -23,7 +24,7 @@ void check_success(const ChildCommand& command, const ChildRun& run) {
   if (run.was_interrupted || (run.exit_code == 0 && run.signal == 0)) return;
   tell_terminal(run.output_end);  // As the program wrote it.
   if (!run.output_end.empty() && run.output_end.back() != '\n') tell("\n");
-  fail_user("{}: {}; a program that fails has no figures", command.text, how_it_ended(run));
+  fail_user("{}: {}; a program that fails has no figures", without_secrets(command.text), how_it_ended(run));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "experiments/resume.h"
 
 #include "base/json.h"
+#include "base/secrets.h"
 #include "results/identity.h"
 
 namespace assay {
@@ -16,9 +17,12 @@ OrderedJson protocol_json(const ProtocolOptions& protocol) {
 
 /// What a joule costs is not among it: that is asked anew of rows that were kept.
 OrderedJson energy_json(const EnergyRequest& energy) {
-  return {{"meter", energy.meters.name},       {"command", energy.meters.command},
-          {"url", energy.meters.url},          {"unit", static_cast<int>(energy.meters.unit)},
-          {"uncertainty", energy.uncertainty}, {"cool_down_s", energy.cool_down_s}};
+  return {{"meter", energy.meters.name},
+          {"command", energy.meters.command},
+          {"url", without_secrets(energy.meters.url)},
+          {"unit", static_cast<int>(energy.meters.unit)},
+          {"uncertainty", energy.uncertainty},
+          {"cool_down_s", energy.cool_down_s}};
 }
 
 }  // namespace

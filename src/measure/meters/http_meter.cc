@@ -10,6 +10,7 @@
 #include "base/handle.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "base/secrets.h"
 #include "measure/meters/energy_log.h"
 #include "measure/meters/external.h"
 #include "measure/statistics.h"
@@ -53,7 +54,8 @@ const Json* find_power(const Json& json) {
 
 class HttpMeter : public EnergyMeter {
  public:
-  HttpMeter(std::string url, double watch_s) : url_(std::move(url)), curl_(curl_easy_init()) {
+  HttpMeter(std::string url, double watch_s)
+      : url_(std::move(url)), shown_(without_secrets(url_)), curl_(curl_easy_init()) {
     set_up();
     watch(watch_s);
     thread_ = std::thread([this] { poll(); });
@@ -75,7 +77,7 @@ class HttpMeter : public EnergyMeter {
     try {
       return log_.read_j(now_s(), most_silence_s);
     } catch (const Error& e) {
-      fail_lacking("{}: {}", url_, e.what());
+      fail_lacking("{}: {}", shown_, e.what());
     }
   }
 
@@ -89,16 +91,16 @@ class HttpMeter : public EnergyMeter {
     curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");  // A plug stands in the local network.
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, keep);
-    if (curl_easy_setopt(curl, CURLOPT_URL, url_.c_str()) != CURLE_OK) fail_user("{}: is no address", url_);
+    if (curl_easy_setopt(curl, CURLOPT_URL, url_.c_str()) != CURLE_OK) fail_user("{}: is no address", shown_);
   }
 
   PlugReading ask() {
     std::string body;
     curl_easy_setopt(curl_.get(), CURLOPT_WRITEDATA, &body);
     const CURLcode code = curl_easy_perform(curl_.get());
-    if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT) fail_user("{}: is no http address", url_);
-    if (code != CURLE_OK) fail_lacking("{}: {}", url_, curl_easy_strerror(code));
-    return parse_plug(body, url_);
+    if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT) fail_user("{}: is no http address", shown_);
+    if (code != CURLE_OK) fail_lacking("{}: {}", shown_, curl_easy_strerror(code));
+    return parse_plug(body, shown_);
   }
 
   void look() {
@@ -121,7 +123,7 @@ class HttpMeter : public EnergyMeter {
     facts_ = {.name = "url", .scope = "what is plugged in", .update_period_s = usual_period_s};
     if (!periods_s.empty()) facts_.update_period_s = std::max(median(periods_s), between_looks_s);
     log_.set_period(std::max(facts_.update_period_s, between_looks_s));
-    facts_.source = url_;
+    facts_.source = shown_;
     facts_.unit = "W, integrated";
     facts_.power_step_w = step_w_;
     facts_.reach = EnergyReach::machine;
@@ -142,6 +144,7 @@ class HttpMeter : public EnergyMeter {
   }
 
   std::string url_;
+  std::string shown_;  ///< Without a password, for records and errors.
   Curl curl_;
   EnergyLog log_;
   EnergyMeterFacts facts_;
