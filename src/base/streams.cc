@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <new>
 #include <span>
 
 #include "base/error.h"
@@ -27,14 +28,17 @@ void print_coloured(std::string_view text) {
   write_all(STDOUT_FILENO, std::as_bytes(std::span(text)), "standard output");
 }
 
-void tell(std::string_view text) {
-  tell_terminal(harmless(text));
+void tell(std::string_view text) noexcept {
+  try {
+    tell_terminal(harmless(text));
+  } catch (const std::bad_alloc&) {
+  }
 }
 
-void tell_terminal(std::string_view text) {
+void tell_terminal(std::string_view text) noexcept {
   try {
     write_all(STDERR_FILENO, std::as_bytes(std::span(text)), "standard error");
-  } catch (const Error&) {
+  } catch (...) {
   }
 }
 

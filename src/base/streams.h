@@ -15,8 +15,8 @@ void print(std::string_view text);
 void print_coloured(std::string_view text);
 
 /// To standard error, escaped. Never fails: whether anybody listens there changes no result.
-void tell(std::string_view text);
+void tell(std::string_view text) noexcept;
 /// The same for text that moves the cursor.
-void tell_terminal(std::string_view text);
+void tell_terminal(std::string_view text) noexcept;
 
 }  // namespace assay

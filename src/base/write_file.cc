@@ -145,9 +145,8 @@ class NewFile {
   }
 
   void give_name() {
-    const fs::path name = temporary_name(folder_);
-    if (!link_to(name)) fail(target_, "cannot be written", errno);
-    name_ = name;
+    name_ = temporary_name(folder_);  // Before there is such a file: nothing may fail between the two.
+    if (!link_to(name_)) fail(target_, "cannot be written", errno);
   }
 
   const Target& target_;

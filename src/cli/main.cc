@@ -92,25 +92,58 @@ void spin_briefly(char** argv) {
   unsetenv(started);
 }
 
+/// Where there is no memory for a line, its words are ready.
+int fail_without_memory() {
+  constexpr std::string_view line = "assay: memory: the system refused an allocation\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  return static_cast<int>(ExitCode::lacking);
+}
+
+/// An error where none can be handed on: in a thread of a kernel, or in a destructor (nlohmann's allocates). It is told
+/// as any other.
+[[noreturn]] void end_in_words() {
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+    complain("the program ended itself");
+  } catch (const Error& e) {
+    ::_exit(fail(e.code(), e.what()));
+  } catch (const std::bad_alloc&) {
+    ::_exit(fail_without_memory());
+  } catch (const std::exception& e) {
+    complain(e.what());
+  } catch (...) {
+    complain("an exception of an unknown kind");
+  }
+  ::_exit(static_cast<int>(ExitCode::defect));
+}
+
+int run(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const Error& e) {
+    return fail(e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    return fail_without_memory();
+  } catch (const std::exception& e) {
+    return fail(ExitCode::defect, e.what());
+  }
+}
+
 }  // namespace
 }  // namespace assay
 
 int main(int argc, char** argv) {
   assay::open_standard_streams();
+  std::set_terminate(assay::end_in_words);
   assay::spin_briefly(argv);
   std::signal(SIGCHLD, SIG_DFL);  // Inherited as ignored, it would leave no child to wait for.
   std::signal(SIGXFSZ, SIG_IGN);  // A file that grows too large is an error of `write`, which removes what it began.
   // Weights on their way to their packing go back to the system when they are freed: glibc otherwise raises the
   // threshold to their size and keeps their pages.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  using assay::ExitCode;
   try {
-    return assay::parse_and_run(argc, argv);
-  } catch (const assay::Error& e) {
-    return assay::fail(e.code(), e.what());
-  } catch (const std::bad_alloc&) {
-    return assay::fail(ExitCode::lacking, "memory: the system refused an allocation");
-  } catch (const std::exception& e) {
-    return assay::fail(ExitCode::defect, e.what());
+    return assay::run(argc, argv);
+  } catch (const std::bad_alloc&) {  // Of an error's own words.
+    return assay::fail_without_memory();
   }
 }
