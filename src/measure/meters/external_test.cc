@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/secrets.h"
 #include "measure/meters/energy_log.h"
 
 namespace assay {
@@ -235,6 +236,14 @@ TEST(HttpMeter, MeasuresHowOftenTheFigureChanges) {
   TinyServer server(
       [begin_s] { return "{\"apower\":" + std::to_string(static_cast<int>((now_s() - begin_s) / 0.5)) + ".5}"; });
   EXPECT_NEAR(make_http_meter(server.url(), 4)->facts().update_period_s, 0.5, 0.45);
+}
+
+TEST(HttpMeter, KeepsThePasswordToItself) {
+  TinyServer server([] { return std::string(R"({"id":0,"apower":60.5})"); });
+  std::string url = server.url();
+  url.insert(url.find("//") + 2, "admin:s3cret@");
+  EXPECT_EQ(make_http_meter(url, 0.1)->facts().source, without_secrets(url));
+  EXPECT_EQ(without_secrets(url).find("s3cret"), std::string::npos);
 }
 
 TEST(HttpMeter, NamesTheAddressThatFails) {
