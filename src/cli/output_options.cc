@@ -1,5 +1,7 @@
 #include "cli/output_options.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -16,6 +18,10 @@ namespace fs = std::filesystem;
 /// How help shows such an option; no other option is shown so.
 constexpr const char* output_type = "FILE";
 
+/// Options that name what is read; so do all words without an option. A word of another option (`--device reference`)
+/// may be some file's name by chance.
+constexpr const char* reading_options[] = {"--data", "--tokens", "--eval", "--store", "--text-file", "--models"};
+
 /// What SQLite keeps beside a database.
 constexpr const char* companions[] = {"", "-wal", "-journal", "-shm"};
 
@@ -26,6 +32,11 @@ struct Named {
 
 bool is_output(const CLI::Option& option) {
   return option.get_type_name() == output_type;
+}
+
+bool is_input(const CLI::Option& option) {
+  return option.get_positional() || std::any_of(std::begin(reading_options), std::end(reading_options),
+                                                [&](const char* name) { return option.check_name(name); });
 }
 
 std::vector<Named> words_of(const CLI::App& command, bool (*wanted)(const CLI::Option&)) {
@@ -49,9 +60,9 @@ std::optional<fs::path> if_known(Find&& find) {
   }
 }
 
-/// Every word of the command line that may be a path: whether it is one, a comparison with the outputs shows.
+/// Every word that may be a path to read: whether it is one, a comparison with the outputs shows.
 std::vector<Named> inputs_of(const CLI::App& command) {
-  std::vector<Named> inputs = words_of(command, [](const CLI::Option& option) { return !is_output(option); });
+  std::vector<Named> inputs = words_of(command, is_input);
   const std::size_t given = inputs.size();
   for (std::size_t i = 0; i < given; ++i) {
     const auto cached = if_known([&] { return find_local(inputs[i].path.string()); });
@@ -73,6 +84,9 @@ bool lies_in(const fs::path& output, const fs::path& folder) {
 }
 
 void check_not_read(const Named& output, const Named& input) {
+  std::error_code unknown;
+  const bool is_there = fs::exists(input.path, unknown);
+  if (!is_there && input.option != "--store") return;  // A preset, or a mistake that is told by whoever opens it.
   bool is_read = lies_in(output.path, input.path);
   for (const char* companion : companions) is_read |= is_same_file(output.path, input.path.string() + companion);
   if (is_read)
