@@ -72,6 +72,13 @@ run_tests() {  # PRESET
   awk -f tools/check/count_tests.awk "$log"
 }
 
+run_all_faults() {
+  local log=build/check/all-faults.log
+  ASSAY_FAULTS=all ctest --test-dir build/release -R '^test_faults$' -V --timeout 7200 >"$log" 2>&1
+  grep -E '^[0-9]+: (\[  FAILED  \]|.*: Failure$)' "$log"
+  awk -f tools/check/count_tests.awk "$log"
+}
+
 build_sanitized() { configure sanitized && build sanitized sanitized_tests fuzz_programs; }
 
 fuzz_one() {  # PROGRAM: its seeds, if it has any, are in src/<room>/<name>_seeds/
