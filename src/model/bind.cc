@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 
 #include "base/error.h"
-#include "base/threads.h"
 #include "model/checkpoint.h"
+#include "tensor/finite.h"
 
 namespace assay {
 namespace {
@@ -30,17 +28,6 @@ bool is_unused_head(const std::string& name, const ModelConfig& config) {
     if (starts_with(name, head)) return true;
   }
   return config.tied_head && name == "lm_head.weight";
-}
-
-bool all_finite(const TensorView& view) {
-  const auto* values = view.as<float>();
-  std::atomic<bool> finite = true;
-  parallel_for(view.count(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
-    float sum = 0;  // 0 * x is 0 for finite x and NaN otherwise; a plain loop that vectorises
-    for (std::int64_t i = begin; i < end; ++i) sum += 0.0F * values[i];
-    if (sum != 0.0F || std::isnan(sum)) finite = false;
-  });
-  return finite;
 }
 
 void refuse_nonfinite(Weight& weight, const std::string& file) {
