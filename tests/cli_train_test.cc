@@ -1,3 +1,10 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "base/handle.h"
 #include "cli_fixture.h"
 
 namespace assay {
@@ -14,6 +21,11 @@ class CliTrain : public Cli {
     const Outcome outcome = run(on_tokens(more));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return parse_json(outcome.out, "stdout").at("losses");
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) found.insert(entry.path().filename().string());
+    return found;
   }
   std::string file(const char* name) const { return read_file(folder_.path() / name); }
 };
@@ -88,8 +100,55 @@ TEST_F(CliTrain, BadInputIsOneLine) {
   fails({"--tokens", "tokens.json", "--steps", "1", "--resume", "--out", "none"}, "holds no training");
   fails({"--tokens", "tokens.json", "--steps", "1", "--labels", "2"}, "language model");
   fails({"--tokens", "tokens.json", "--steps", "1", "--lr", "nan"}, "--lr");
+  EXPECT_FALSE(fs::exists(folder_.path() / "none")) << "made for nothing";
   losses({"--steps", "1", "--out", "kept"});
   fails({"--tokens", "tokens.json", "--steps", "2", "--out", "kept", "--resume", "--lr", "0.5"}, "--lr 0.001, not 0.5");
+}
+
+/// The losses until then are told, and the last checkpoint that is finite stays.
+TEST_F(CliTrain, ATrainingThatDivergesEndsThereAndSaysSo) {
+  const Arguments wild = {"--steps", "20", "--lr", "1e6", "--optimizer", "sgd", "--save-every", "1", "--out", "wild"};
+  const Outcome outcome = run(on_tokens(wild));
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  const Json told = parse_json(outcome.out, "stdout").at("losses");
+  ASSERT_GT(told.size(), 1U);
+  ASSERT_LT(told.size(), 20U);
+  EXPECT_NE(outcome.err.find(fmt::format("step {}: ", told.size())), std::string::npos) << outcome.err;
+  EXPECT_EQ(run({"dump", "wild", "--tokens", "tokens.json", "--what", "loss", "--out", "loss.safetensors"})
+                .err.find("wild/model.safetensors"),
+            std::string::npos)
+      << "its weights load";
+  const Json kept = parse_json(file("wild/training.json"), "training.json");
+  EXPECT_EQ(kept.at("steps"), told.size() - 1);
+  for (const Json& loss : kept.at("losses")) EXPECT_TRUE(loss.is_number());
+  const Outcome unsaved = run(on_tokens({"--steps", "20", "--lr", "1e6", "--optimizer", "sgd"}));
+  EXPECT_EQ(unsaved.exit_code, 2) << unsaved.err;
+  EXPECT_TRUE(parse_json(unsaved.out, "stdout").at("losses").back().is_null());
+  Arguments skipping = wild;
+  skipping.back() = "skipping";
+  skipping.insert(skipping.end(), {"--nonfinite", "skip"});
+  EXPECT_EQ(losses(skipping).size(), 20U);
+  EXPECT_GT(parse_json(file("skipping/training.json"), "training.json").at("loss_scale").at("skipped"), 0);
+}
+
+TEST_F(CliTrain, NothingOfTheUsersGoesAndNothingOfOursStaysBeside) {
+  fs::create_directory(folder_.path() / "run.tmp-20261122");
+  write_text(folder_.path() / "run.tmp-20261122" / "data", "mine");
+  std::set<std::string> expected = names();
+  expected.insert("run");
+  losses({"--steps", "2", "--save-every", "1", "--out", "run"});
+  write_text(folder_.path() / "run" / "notes.txt", "mine");
+  losses({"--steps", "3", "--out", "run", "--resume"});
+  EXPECT_EQ(names(), expected);
+  EXPECT_EQ(file("run/notes.txt"), "mine");
+  EXPECT_EQ(file("run.tmp-20261122/data"), "mine");
+}
+
+TEST_F(CliTrain, ASecondTrainingIntoOneFolderIsRefused) {
+  fs::create_directory(folder_.path() / "run");
+  const Handle<int, ::close, -1> held(::open((folder_.path() / "run").c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  expect_failure(on_tokens({"--steps", "1", "--out", "run"}), 2, "run: another process trains into it");
 }
 
 TEST_F(CliTrain, LabelsOutOfRangeAreRefused) {

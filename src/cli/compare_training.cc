@@ -43,7 +43,7 @@ int run(const CompareTrainingCommand& options) {
   Progress progress;
   TrainCallbacks callbacks;
   callbacks.step = [&](const TrainStatus& status) {
-    progress.show(fmt::format("step {} of {}: loss {:.4f}", status.steps, status.total, status.last.loss),
+    progress.show(fmt::format("step {} of {}: loss {}", status.steps, status.total, loss_words(status.last.loss)),
                   status.seconds_left);
   };
   callbacks.interrupted = &interrupted;

@@ -46,22 +46,23 @@ void add_output_options(CLI::App& command, TrainCommand& options) {
 
 std::string status_line(const TrainStatus& status) {
   const std::string skipped = status.skipped > 0 ? fmt::format(", {} skipped", status.skipped) : "";
-  return fmt::format("step {} of {}: loss {:.4f}, lr {:.3g}, {} tokens/s{}", status.steps, status.total,
-                     status.last.loss, status.last.update.learning_rate,
+  return fmt::format("step {} of {}: loss {}, lr {:.3g}, {} tokens/s{}", status.steps, status.total,
+                     loss_words(status.last.loss), status.last.update.learning_rate,
                      format_count(std::llround(status.tokens_per_s)), skipped);
 }
 
 std::string epoch_line(const EpochScore& score) {
-  return fmt::format(
-      "epoch {}: {} of {} correct ({:.2f} %), mean loss {:.4f}, after {:.0f} s", score.epoch, score.correct, score.of,
-      100.0 * static_cast<double>(score.correct) / static_cast<double>(score.of), score.mean_loss, score.seconds);
+  return fmt::format("epoch {}: {} of {} correct ({:.2f} %), mean loss {}, after {:.0f} s", score.epoch, score.correct,
+                     score.of, 100.0 * static_cast<double>(score.correct) / static_cast<double>(score.of),
+                     loss_words(score.mean_loss), score.seconds);
 }
 
 /// Lines on stdout: some twenty over the run, whatever its length.
 bool is_worth_a_line(const TrainStatus& status) {
   constexpr std::int64_t lines = 20;
   const std::int64_t between_lines = std::max<std::int64_t>(status.total / lines, 1);
-  return status.steps == 1 || status.steps == status.total || status.steps % between_lines == 0;
+  return status.steps == 1 || status.steps == status.total || status.steps % between_lines == 0 ||
+         !std::isfinite(status.last.loss);
 }
 
 std::string losses_json(const std::vector<double>& losses) {
@@ -75,9 +76,9 @@ std::string end_text(const TrainReport& report, const TrainCommand& options) {
   std::string text = fmt::format("{}\n{} steps, {:.1f} s in steps, {} tokens/s", report.data, report.losses.size(),
                                  report.seconds, format_count(std::llround(report.tokens_per_s)));
   if (report.skipped > 0)
-    text += fmt::format(", {} updates skipped for gradients that were not finite", report.skipped);
+    text += fmt::format(", {} updates skipped for a loss or gradients that were not finite", report.skipped);
   text += "\n";
-  if (!options.request.out.empty()) text += fmt::format("saved: {}\n", options.request.out.string());
+  if (!options.request.out.empty() && !report.failure) text += fmt::format("saved: {}\n", options.request.out.string());
   return text;
 }
 
@@ -101,6 +102,18 @@ class Lines {
   std::optional<Error> failure_;
 };
 
+/// What ended the training early is told behind its losses.
+void hand_over(const TrainReport& report, const TrainCommand& options, const Lines& lines) {
+  try {
+    deliver([&] { lines.end(end_text(report, options)); },
+            {{options.json_file, [&] { return losses_json(report.losses); }}});
+  } catch (const Error& error) {
+    if (!report.failure) throw;
+    complain(error.what());
+  }
+  if (report.failure) std::rethrow_exception(report.failure);
+}
+
 int run(const TrainCommand& options) {
   Progress progress;
   Lines lines;
@@ -121,13 +134,16 @@ int run(const TrainCommand& options) {
   const TrainReport report =
       train(options.request, facts_for(options.machine, options.request.engine.device), callbacks);
   progress.finish();
-  deliver([&] { lines.end(end_text(report, options)); },
-          {{options.json_file, [&] { return losses_json(report.losses); }}});
+  hand_over(report, options, lines);
   const bool whole = static_cast<std::int64_t>(report.losses.size()) == report.total;
   return static_cast<int>(whole ? ExitCode::ok : ExitCode::interrupted);
 }
 
 }  // namespace
+
+std::string loss_words(double loss) {
+  return std::isfinite(loss) ? fmt::format("{:.4f}", loss) : "not finite";
+}
 
 void add_data_options(CLI::App& command, TrainRequest& request) {
   command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
@@ -186,7 +202,10 @@ void add_schedule_options(CLI::App& command, TrainRequest& request) {
 void add_step_options(CLI::App& command, TrainRequest& request) {
   static const std::map<std::string, Recompute> kept = {
       {"none", Recompute::none}, {"block", Recompute::block}, {"attention", Recompute::attention}};
+  static const std::map<std::string, OnNonfinite> ways = {{"stop", OnNonfinite::stop}, {"skip", OnNonfinite::skip}};
   add_choice(command, "--recompute", request.training.recompute, kept, "compute again instead of keeping");
+  add_choice(command, "--nonfinite", request.nonfinite, ways,
+             "at a loss or gradient that is not finite: end (default), or leave that update out");
   command.add_option("--dropout", request.training.dropout, "rate (default 0)")->check(between(0, 0.999));
 }
 

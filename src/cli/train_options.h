@@ -11,7 +11,10 @@ namespace assay {
 void add_data_options(CLI::App& command, TrainRequest& request);
 void add_optimizer_options(CLI::App& command, TrainRequest& request);
 void add_schedule_options(CLI::App& command, TrainRequest& request);
-/// Recomputation and dropout.
+/// Recomputation, dropout, and what a loss does that is not finite.
 void add_step_options(CLI::App& command, TrainRequest& request);
+
+/// "2.3456", or that it is not finite.
+std::string loss_words(double loss);
 
 }  // namespace assay

@@ -21,7 +21,9 @@ std::size_t tail_of(std::size_t steps) {
   return std::min(steps, std::max<std::size_t>(steps / 10, 5));
 }
 
+/// NaN where the training diverged.
 double final_loss(const TrainingCurve& curve) {
+  if (curve.diverged) return NAN;
   const auto tail = static_cast<std::ptrdiff_t>(tail_of(curve.loss.size()));
   return mean({curve.loss.end() - tail, curve.loss.end()});
 }
@@ -48,7 +50,7 @@ class CurveRecorder {
   void add(const TrainStatus& status) {
     const UpdateResult& update = status.last.update;
     curve.loss.push_back(status.last.loss);
-    curve.gradient_norm.push_back(update.gradient_norm.value());
+    curve.gradient_norm.push_back(update.gradient_norm.value_or(NAN));  // None where the loss is not finite.
     curve.loss_scale.push_back(update.loss_scale);
     curve.lost_share.push_back(static_cast<double>(update.lost) / static_cast<double>(parameters_));
     curve.at_s.push_back(now_s() - start_s_);
@@ -86,15 +88,17 @@ std::vector<double> block_differences(const PrecisionCurves& mine, const Precisi
 }
 
 void compare(PrecisionCurves& mine, const PrecisionCurves& first) {
+  if (!mine.final_loss || !first.final_loss) return;
   Welford blocks;
   for (const double difference : block_differences(mine, first)) blocks.add(difference);
-  if (blocks.count() == 0) return;
+  if (blocks.count() == 0 || !std::isfinite(blocks.mean())) return;
   mine.difference = blocks.mean();
   if (blocks.count() >= 2)
     mine.difference_se = blocks.standard_deviation() / std::sqrt(static_cast<double>(blocks.count()));
 }
 
 void reach_target(PrecisionCurves& mine, double target) {
+  if (!mine.final_loss) return;
   double seconds = 0;
   double joules = 0;
   for (const TrainingCurve& curve : mine.curves) {
@@ -104,7 +108,6 @@ void reach_target(PrecisionCurves& mine, double target) {
     if (!curve.at_j.empty()) joules += curve.at_j[*step];
   }
   const auto count = static_cast<double>(mine.curves.size());
-  if (mine.curves.empty()) return;
   mine.seconds_to_target = seconds / count;
   if (!mine.curves.front().at_j.empty()) mine.joules_to_target = joules / count;
 }
@@ -117,14 +120,15 @@ std::string why_not(const std::string& precision, const std::string& device) {
   return "";
 }
 
+/// Nothing that ended early or in a loss that is not finite has fallen.
 double fall(const PrecisionCurves& one) {
-  return one.curves.front().loss.front() - one.final_loss;
+  return one.final_loss ? one.curves.front().loss.front() - *one.final_loss : 0;
 }
 
 bool has_learned(const PrecisionCurves& mine, const PrecisionCurves& first) {
   constexpr double enough = 0.5;
-  if (&mine == &first || first.curves.empty()) return fall(mine) > 0;
-  return fall(mine) > 0 && fall(mine) >= enough * fall(first);
+  const double other = &mine == &first ? 0 : fall(first);
+  return fall(mine) > 0 && (!(other > 0) || fall(mine) >= enough * other);
 }
 
 void add_summary(TrainingComparison& comparison, const std::optional<double>& asked_target) {
@@ -133,15 +137,26 @@ void add_summary(TrainingComparison& comparison, const std::optional<double>& as
     if (one.curves.empty()) continue;
     std::vector<double> finals;
     for (const TrainingCurve& curve : one.curves) finals.push_back(final_loss(curve));
-    one.final_loss = mean(finals);
+    if (const double loss = mean(finals); std::isfinite(loss)) one.final_loss = loss;
     one.learned = has_learned(one, comparison.precisions.front());
-    if (one.learned) worst = std::max(worst, one.final_loss);
+    if (one.learned) worst = std::max(worst, *one.final_loss);
     if (&one != &comparison.precisions.front()) compare(one, comparison.precisions.front());
   }
   comparison.target_loss = asked_target;
   if (!asked_target && std::isfinite(worst)) comparison.target_loss = worst;
   if (!comparison.target_loss) return;
   for (PrecisionCurves& one : comparison.precisions) reach_target(one, *comparison.target_loss);
+}
+
+/// A training that diverged is a result; whatever else ended it is thrown.
+void note_end(const TrainReport& report, TrainingCurve& curve) {
+  if (!report.failure) return;
+  try {
+    std::rethrow_exception(report.failure);
+  } catch (const Diverged& error) {
+    curve.diverged = true;
+    if (!curve.first_nonfinite) curve.first_nonfinite = error.step - 1;
+  }
 }
 
 }  // namespace
@@ -174,6 +189,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
         const TrainReport report = train(training, facts, recording);
         comparison.data = report.data;
         comparison.steps = report.total;
+        note_end(report, recorder.curve);
       } catch (const OutOfMemory& error) {
         curves.failure = error.what();
         continue;

@@ -26,7 +26,8 @@ struct TrainingCurve {
   std::vector<double> at_s;        ///< Since the first step began.
   std::vector<double> at_j;        ///< Joules since then; empty without a meter.
   std::int64_t skipped = 0;
-  std::optional<std::int64_t> first_nonfinite;  ///< Step whose loss or gradient was not finite.
+  std::optional<std::int64_t> first_nonfinite;  ///< Step whose loss or gradient was not finite, or weights behind it.
+  bool diverged = false;                        ///< It ended there.
 };
 
 /// All trainings in one precision, and what they come to.
@@ -34,8 +35,10 @@ struct PrecisionCurves {
   std::string precision;
   std::string failure;  ///< Why there are none: does not fit, cannot be trained.
   std::vector<TrainingCurve> curves;
-  double final_loss = 0;  ///< Mean over seeds of the last tenth of the steps.
-  bool learned = false;   ///< The loss fell at least half as far as the first precision's.
+  /// Mean over seeds of the last tenth of the steps; absent where one of these losses is not finite, or a training
+  /// diverged.
+  std::optional<double> final_loss;
+  bool learned = false;  ///< The loss fell at least half as far as the first precision's.
   /// Final loss less the first precision's, step by step on the same batches, and its standard error: over blocks of
   /// steps of every seed, since neighbouring steps are not independent.
   std::optional<double> difference;

@@ -54,5 +54,31 @@ TEST(CompareTraining, PureF16DoesNotLearnWherePureBf16Does) {
   EXPECT_NE(to_text(comparison).find("^"), std::string::npos) << "its curve leaves the scale of the first";
 }
 
+TEST(CompareTraining, WhatDivergesHasNoFinalLossAndIsToldAsSuch) {
+  const TemporaryFolder folder;
+  CompareTrainingRequest request = request_for(folder.file("ids.json", four_rows()));
+  request.precisions = {"fp32", "mixed-fp16"};
+  request.training.steps = 12;
+  request.training.training.optimizer.kind = OptimizerKind::sgd;
+  request.training.training.optimizer.learning_rate = 1e6;
+  for (const OnNonfinite way : {OnNonfinite::stop, OnNonfinite::skip}) {
+    request.training.nonfinite = way;
+    const TrainingComparison comparison = compare_training(request, read_machine_facts(), {});
+    for (const PrecisionCurves& one : comparison.precisions) {
+      EXPECT_EQ(one.curves.front().diverged, way == OnNonfinite::stop) << one.precision;
+      EXPECT_TRUE(one.curves.front().first_nonfinite.has_value()) << one.precision;
+      if (way == OnNonfinite::skip) continue;
+      EXPECT_FALSE(one.final_loss.has_value()) << one.precision;
+      EXPECT_FALSE(one.learned) << one.precision;
+      EXPECT_FALSE(one.seconds_to_target.has_value()) << one.precision;
+      EXPECT_TRUE(any_starts_with(comparison_notes(comparison), one.precision + " fails: ")) << one.precision;
+    }
+    for (const std::string& text : {to_text(comparison), to_csv(comparison), to_svg(comparison)}) {
+      EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+      EXPECT_EQ(text.find("inf"), std::string::npos) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace assay

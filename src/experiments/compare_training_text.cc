@@ -50,6 +50,7 @@ Range range_of(const TrainingComparison& comparison) {
       }
     }
   }
+  if (!std::isfinite(range.low)) return {0, 1};  // There is no loss to show.
   return range;
 }
 
@@ -60,25 +61,42 @@ std::string row(const PrecisionCurves& one, const Range& range) {
       one.difference ? fmt::format("{:+.4f}{}", *one.difference,
                                    one.difference_se ? fmt::format(" ± {:.4f}", *one.difference_se) : "")
                      : "-";
-  return fmt::format("{:<12}  {:>8.4f}  {:>17}  {:>8}  {:>7}  {:>9}  {:>9}  {}\n", one.precision, one.final_loss,
-                     difference, one.seconds_to_target ? fmt::format("{:.1f} s", *one.seconds_to_target) : "never",
-                     first.skipped, fmt::format("{:.2f} %", 100 * first.lost_share.back()),
+  return fmt::format("{:<12}  {:>8}  {:>17}  {:>8}  {:>7}  {:>9}  {:>9}  {}\n", one.precision,
+                     one.final_loss ? fmt::format("{:.4f}", *one.final_loss) : "none", difference,
+                     one.seconds_to_target ? fmt::format("{:.1f} s", *one.seconds_to_target) : "never", first.skipped,
+                     fmt::format("{:.2f} %", 100 * first.lost_share.back()),
                      first.first_nonfinite ? std::to_string(*first.first_nonfinite) : "none",
                      sparkline(first.loss, range.low, range.high, 24));
 }
 
+/// The largest that is finite.
 double most(const std::vector<double>& values) {
-  return *std::max_element(values.begin(), values.end(), [](double a, double b) { return !(b <= a); });
+  double largest = -INFINITY;
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  return largest;
+}
+
+std::string words(double loss) {
+  return std::isfinite(loss) ? fmt::format("{:.3f}", loss) : "not finite";
 }
 
 std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& first) {
+  for (const TrainingCurve& curve : one.curves) {
+    if (curve.diverged)
+      return fmt::format("{} fails: in step {} its loss, its gradient or a weight is not finite; it ended there.",
+                         one.precision, *curve.first_nonfinite);
+  }
   const TrainingCurve& curve = one.curves.front();
   if (curve.first_nonfinite && curve.skipped == 0)
     return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.precision,
                        *curve.first_nonfinite);
-  return fmt::format("{} fails: its loss goes from {:.3f} to {:.3f}, {:.3f} at most, where {}'s goes to {:.3f}.",
-                     one.precision, curve.loss.front(), one.final_loss, most(curve.loss), first.precision,
-                     first.final_loss);
+  if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.precision);
+  const std::string other =
+      first.final_loss ? fmt::format(", where {}'s goes to {}", first.precision, words(*first.final_loss)) : "";
+  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.precision, words(curve.loss.front()),
+                     words(*one.final_loss), words(most(curve.loss)), other);
 }
 
 std::string target_words(const TrainingComparison& comparison) {
@@ -105,6 +123,11 @@ OrderedJson maybe(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
+/// An empty cell where there is no figure.
+std::string cell(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+
 std::string polyline(const char* colour, const std::string& points) {
   return fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"{}\"/>\n", colour, points);
 }
@@ -118,6 +141,7 @@ OrderedJson curve_json(const TrainingCurve& curve) {
           {"at_s", numbers(curve.at_s)},
           {"at_j", numbers(curve.at_j)},
           {"skipped", curve.skipped},
+          {"diverged", curve.diverged},
           {"first_nonfinite", maybe(curve.first_nonfinite)}};
 }
 
@@ -160,7 +184,7 @@ OrderedJson to_json(const TrainingComparison& comparison) {
     for (const TrainingCurve& curve : one.curves) curves.push_back(curve_json(curve));
     precisions.push_back({{"precision", one.precision},
                           {"failure", one.failure},
-                          {"final_loss", one.curves.empty() ? OrderedJson(nullptr) : OrderedJson(one.final_loss)},
+                          {"final_loss", maybe(one.final_loss)},
                           {"difference", maybe(one.difference)},
                           {"difference_se", maybe(one.difference_se)},
                           {"seconds_to_target", maybe(one.seconds_to_target)},
@@ -189,7 +213,8 @@ std::string to_csv(const TrainingComparison& comparison) {
         continue;
       }
       const TrainingCurve& c = one.curves.front();
-      text += fmt::format(",{},{},{},{}", c.loss[at], c.gradient_norm[at], c.loss_scale[at], c.lost_share[at]);
+      text +=
+          fmt::format(",{},{},{},{}", cell(c.loss[at]), cell(c.gradient_norm[at]), c.loss_scale[at], c.lost_share[at]);
     }
   }
   return text + "\r\n";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -16,6 +17,13 @@ namespace assay {
 enum class Resume : std::uint8_t { no, yes };
 /// How text becomes ids.
 enum class Reading : std::uint8_t { tokenizer, bytes };
+
+/// What a loss, or a gradient whose norm is taken, does that is not finite. Its update is left out either way.
+/// Gradients that a dynamic loss scale made infinite are its own affair.
+enum class OnNonfinite : std::uint8_t {
+  stop,
+  skip  ///< The training goes on with the next batch.
+};
 
 struct TrainRequest {
   std::string model;
@@ -33,8 +41,9 @@ struct TrainRequest {
   std::int64_t seq = 128;
   std::int64_t accumulate = 1;
   std::int64_t save_every = 0;  ///< Steps; 0: at the end only.
-  double warmup_share = 0;      ///< Of all steps; instead of a number of warm-up steps.
-  TrainingOptions training;     ///< Its precision, dtypes and total steps are filled in.
+  OnNonfinite nonfinite = OnNonfinite::stop;
+  double warmup_share = 0;   ///< Of all steps; instead of a number of warm-up steps.
+  TrainingOptions training;  ///< Its precision, dtypes and total steps are filled in.
   EngineOptions engine;
   ModelOptions model_options;  ///< Its seed is the one seed: weights, heads, order, windows, dropout, rounding.
 };
@@ -67,14 +76,19 @@ struct TrainCallbacks {
 struct TrainReport {
   std::string data;            ///< In words.
   std::int64_t total = 0;      ///< Steps that were to be done.
-  std::vector<double> losses;  ///< Before each update, those of earlier runs included.
+  std::vector<double> losses;  ///< Before each update, those of earlier runs included; the last may be not finite.
   std::vector<EpochScore> epochs;
   std::int64_t skipped = 0;
   double seconds = 0;  ///< Of the steps of this run.
   double tokens_per_s = 0;
+  std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.
+  /// What ended it before its end: Diverged, a save that failed, anything that a step throws. To be rethrown once the
+  /// losses have been told.
+  std::exception_ptr failure;
 };
 
-/// Trains. Everything that can be refused is refused before the first step; throws what its parts throw.
+/// Trains. Everything that can be refused is refused before the first step, by what the parts throw; what fails
+/// afterwards is in the report. A state that is not finite is never saved.
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks);
 
 }  // namespace assay

@@ -49,6 +49,12 @@ std::string warmup_words(const Variant& variant) {
       name_of(variant), series(ms), variant.prepare_ms, ms[0] / usual_ms, faults(0), ms[1] / usual_ms, faults(1));
 }
 
+/// Times of a training that diverged are times, and no training that anybody wants.
+std::string divergence_words(const Variant& variant) {
+  return fmt::format("{}: the loss of {} of its steps was not finite: these are the times of a training that diverged.",
+                     name_of(variant), variant.nonfinite_losses);
+}
+
 /// What fusion changes, step by step: the same precision's variant without it over the one with it.
 std::string fusion_words(const TrainCell& cell, const Variant& fused, std::int64_t warmup) {
   const auto other = std::find_if(cell.variants.begin(), cell.variants.end(), [&](const Variant& variant) {
@@ -68,6 +74,8 @@ void add_findings(const TrainCell& cell, std::vector<Finding>& findings) {
   for (const Variant& variant : cell.variants) {
     if (variant.status != Status::ok) continue;
     const std::string precision = variant.options.precision.name();
+    if (variant.nonfinite_losses > 0)
+      findings.push_back(about(cell, "not finite", precision, divergence_words(variant)));
     if (study && variant.steps.size() > 2) findings.push_back(about(cell, "warm-up", precision, warmup_words(variant)));
     const std::string fusion = fusion_words(cell, variant, most_warmup(cell.request));
     if (!fusion.empty()) findings.push_back(about(cell, "fusion", precision, fusion));

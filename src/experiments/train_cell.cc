@@ -1,6 +1,7 @@
 #include "experiments/train_cell.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/clock.h"
@@ -82,7 +83,7 @@ void run_step(const TrainCell& cell, Variant& variant) {
   sample.before = read_counters(cell.request.root);
   sample.begin_s = now_s();
   sample.readings[0] = read(cell);
-  variant.trainer->forward();
+  const double loss = variant.trainer->forward();
   sample.readings[1] = read(cell);
   if (parts != StepParts::forward) variant.trainer->backward();
   sample.readings[2] = parts == StepParts::forward ? ended_at_once(sample.readings[1]) : read(cell);
@@ -91,6 +92,7 @@ void run_step(const TrainCell& cell, Variant& variant) {
   sample.end_s = now_s();
   sample.after = read_counters(cell.request.root);
   read_conditions(cell, sample);
+  if (!std::isfinite(loss)) ++variant.nonfinite_losses;
 }
 
 void prepare(const TrainCell& cell, Variant& variant) {

@@ -57,6 +57,7 @@ struct Variant {
   std::unique_ptr<Trainer> trainer;
   double prepare_ms = 0;                  ///< Weights, state and plan.
   std::vector<StepSample> steps;          ///< In order, the warm-up included.
+  std::int64_t nonfinite_losses = 0;      ///< Steps whose loss was not finite.
   std::int64_t group = 0;                 ///< Variants that ran interleaved share it.
   int throttled_rounds = 0;               ///< Left out of `steps`, as Series has it.
   std::optional<DeviceTime> device_time;  ///< Of one more step.

@@ -48,6 +48,7 @@ TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_a
   options.precision.casts = request.engine.casts;
   options.fusion = request.engine.fusion;
   options.graphs = request.engine.graphs;
+  if (request.nonfinite == OnNonfinite::skip) options.norms = GradientNorms::always;
   if (request.accumulate > 1) options.gradients = Gradients::added;
   Schedule& schedule = options.optimizer.schedule;
   schedule.total_steps = total_steps(request, steps_an_epoch);

@@ -1,29 +1,27 @@
 #include "training/checkpoint.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/safetensors.h"
 #include "model/config_json.h"
-#include "training/folder_swap.h"
+#include "tensor/finite.h"
+#include "training/manifest.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* format_name = "assay training 1";
-constexpr const char* progress_file = "training.json";
-constexpr const char* moments_file = "optimizer.safetensors";
-constexpr const char* weights_file = "model.safetensors";
+constexpr const char* progress_format = "assay training 1";
+constexpr const char* config_file = "config.json";
 constexpr std::string_view moment_prefix = "optimizer.";
-
-/// Files that tell how text becomes ids.
-constexpr const char* tokenizer_files[] = {
-    "tokenizer.json",    "tokenizer_config.json",   "vocab.txt",    "vocab.json",     "merges.txt",
-    "added_tokens.json", "special_tokens_map.json", "spiece.model", "tokenizer.model"};
+constexpr std::string_view square_prefix = "optimizer.v.";
 
 /// JSON knows no NaN: null stands for it, and strings for infinities.
 Json json_of(double value) {
@@ -32,17 +30,11 @@ Json json_of(double value) {
   return value > 0 ? "inf" : "-inf";
 }
 
-double number_of(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  return (json == "inf" ? 1 : -1) * std::numeric_limits<double>::infinity();
-}
-
 /// A published folder's config.json may say more than we read (names of classes, special ids): that stays.
 Json config_to_write(const Model& model) {
   Json json = config_json(model.config);
-  if (!model.files || !fs::exists(*model.files / "config.json")) return json;
-  const fs::path file = *model.files / "config.json";
+  if (!model.files || !fs::exists(*model.files / config_file)) return json;
+  const fs::path file = *model.files / config_file;
   Json original = parse_json(read_file(file, 16 << 20), file.string());
   if (original.contains("id2label") && original.at("id2label").size() == json.value("id2label", Json()).size()) {
     json.erase("id2label");
@@ -54,8 +46,9 @@ Json config_to_write(const Model& model) {
 
 void copy_tokenizer(const Model& model, const fs::path& to) {
   if (!model.files || !fs::is_directory(*model.files)) return;
-  for (const char* file : tokenizer_files) {
-    if (fs::exists(*model.files / file)) write_file_atomically(to / file, read_file(*model.files / file));
+  for (const char* file : support_files) {
+    if (file != std::string_view(config_file) && fs::exists(*model.files / file))
+      write_file_atomically(to / file, read_file(*model.files / file));
   }
 }
 
@@ -91,7 +84,7 @@ Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
   const LossScale::Progress& scale = trainer.loss_scale().progress();
   Json losses = Json::array();
   for (const double loss : progress.losses) losses.push_back(json_of(loss));
-  return {{"format", format_name},
+  return {{"format", progress_format},
           {"steps", progress.steps},
           {"updates", trainer.updates()},
           {"loss_scale",
@@ -102,10 +95,10 @@ Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
 
 Json read_progress(const fs::path& folder) {
   const fs::path file = folder / progress_file;
-  if (!fs::exists(file)) fail_user("{}: holds no training to go on with", folder.string());
+  if (!holds_training(folder)) fail_user("{}: holds no training to go on with", folder.string());
   Json json = parse_json(read_file(file), file.string());
-  if (!json.is_object() || json.value("format", Json()) != format_name)
-    fail_user("{}: is not of the format '{}'", file.string(), format_name);
+  if (!json.is_object() || json.value("format", Json()) != progress_format)
+    fail_user("{}: is not of the format '{}'", file.string(), progress_format);
   return json;
 }
 
@@ -114,16 +107,123 @@ void refuse_other_options(const fs::path& folder, const Json& had, const Json& n
     const Json before = had.value(name, Json());
     if (before == value) continue;
     fail_user("{}: was trained with {} {}, not {}; --resume goes on with what it had", folder.string(), name,
-              before.dump(), value.dump());
+              printable(before.dump()), value.dump());
   }
 }
 
-/// Copies a stored tensor into the state's, whose dtype and shape it must have.
-void restore(const StoredTensor* stored, Tensor& to, const std::string& name, const fs::path& file) {
-  if (stored == nullptr) fail_user("{}: tensor '{}' is missing", file.string(), name);
-  if (stored->dtype != to.dtype() || stored->bytes.size() != to.bytes())
-    fail_user("{}: tensor '{}' is another model's or another precision's", file.string(), name);
-  std::memcpy(to.data(), stored->bytes.data(), to.bytes());
+/// What training.json says beside the losses.
+struct Counts {
+  std::int64_t updates = 0;
+  LossScale::Progress scale;
+};
+
+/// An entry of training.json that counts something, from 0 to `most`.
+std::int64_t count_of(const Json& json, const char* name, std::int64_t most, const fs::path& file) {
+  const Json& entry = json.at(name);
+  const bool fits = entry.is_number_unsigned() && entry.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  if (!fits) fail_user("{}: \"{}\" is {}, possible is 0 to {}", file.string(), name, printable(entry.dump(), 40), most);
+  return entry.get<std::int64_t>();
+}
+
+double loss_of(const Json& json, const fs::path& file) {
+  if (json.is_number()) return json.get<double>();
+  if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (json == "inf") return std::numeric_limits<double>::infinity();
+  if (json == "-inf") return -std::numeric_limits<double>::infinity();
+  fail_user("{}: a loss is {}", file.string(), printable(json.dump(), 40));
+}
+
+/// It starts at 2^16 and is halved and doubled: any other number was never one.
+double scale_of(const Json& json, const fs::path& file) {
+  const Json& entry = json.at("scale");
+  const double scale = entry.is_number() ? entry.get<double>() : 0;
+  int exponent = 0;
+  const bool is_power_of_two = std::isfinite(scale) && scale > 0 && std::frexp(scale, &exponent) == 0.5;
+  if (!is_power_of_two)
+    fail_user("{}: the loss scale is {}, possible are powers of two", file.string(), printable(entry.dump(), 40));
+  return scale;
+}
+
+TrainingProgress progress_from(const Json& json, const fs::path& file) {
+  TrainingProgress progress;
+  progress.options = json.at("options");
+  progress.steps = count_of(json, "steps", std::numeric_limits<std::int64_t>::max(), file);
+  const Json& losses = json.at("losses");
+  if (!losses.is_array() || losses.size() != static_cast<std::size_t>(progress.steps))
+    fail_user("{}: has {} losses of {} steps", file.string(), losses.size(), progress.steps);
+  for (const Json& loss : losses) progress.losses.push_back(loss_of(loss, file));
+  return progress;
+}
+
+Counts counts_from(const Json& json, std::int64_t steps, const fs::path& file) {
+  Counts counts;
+  counts.updates = count_of(json, "updates", steps, file);
+  const Json& scale = json.at("loss_scale");
+  counts.scale.scale = scale_of(scale, file);
+  const std::int64_t most_growth = std::min(steps, LossScale::growth_interval - 1);
+  counts.scale.steps_since_growth = count_of(scale, "steps_since_growth", most_growth, file);
+  counts.scale.skipped = count_of(scale, "skipped", steps, file);
+  if (counts.updates + counts.scale.skipped != steps)
+    fail_user("{}: {} updates and {} that were skipped are not {} steps", file.string(), counts.updates,
+              counts.scale.skipped, steps);
+  return counts;
+}
+
+/// A tensor that a checkpoint's file has to hold, and where it belongs.
+struct Wanted {
+  std::string name;   ///< In the file.
+  std::string state;  ///< Of the trainer.
+  bool turned = false;
+};
+
+std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer) {
+  std::vector<Wanted> wanted;
+  for (const Value& value : trainer.programs().step.values) {
+    if (!is_parameter(value)) continue;
+    wanted.push_back({checkpoint_name(model, value.name), value.name, is_conv1d(value.name, model.config.family)});
+  }
+  return wanted;
+}
+
+std::vector<Wanted> wanted_moments(const Trainer& trainer) {
+  std::vector<Wanted> wanted;
+  for (const Value& value : trainer.programs().update.values) {
+    if (value.source == Source::state && value.name.starts_with(moment_prefix))
+      wanted.push_back({value.name, value.name});
+  }
+  return wanted;
+}
+
+bool none_negative(const TensorView& view) {
+  const Tensor wide = converted(view, DType::f32);
+  const auto* values = wide.as<float>();
+  return std::none_of(values, values + wide.count(), [](float value) { return value < 0; });
+}
+
+void check_tensor(const StoredTensor* stored, const Wanted& wanted, const Tensor& held, const std::string& file) {
+  if (stored == nullptr) fail_user("{}: tensor '{}' is missing", file, wanted.name);
+  Shape shape = held.shape();
+  if (wanted.turned) std::swap(shape.at(0), shape.at(1));
+  if (stored->dtype != held.dtype() || stored->shape != shape)
+    fail_user("{}: tensor '{}' is {} {}, in this model and precision it is {} {}", file, wanted.name, stored->stored,
+              to_string(stored->shape), name(held.dtype()), to_string(shape));
+  if (!all_finite(stored->view())) fail_user("{}: tensor '{}' holds NaN or infinite values", file, wanted.name);
+  if (wanted.state.starts_with(square_prefix) && !none_negative(stored->view()))
+    fail_user("{}: tensor '{}' holds negative values, means of squares have none", file, wanted.name);
+}
+
+/// Every tensor is there, as the trainer holds it, finite, and no other is.
+void check_tensors(const Safetensors& file, const std::vector<Wanted>& all, const State& state) {
+  const std::string path = file.files.front().path().string();
+  std::set<std::string> known;
+  for (const Wanted& wanted : all) {
+    known.insert(wanted.name);
+    check_tensor(file.find(wanted.name), wanted, *state.find(wanted.state), path);
+  }
+  for (const StoredTensor& tensor : file.tensors) {
+    if (known.count(tensor.name) == 0)
+      fail_user("{}: tensor '{}' is none of this training", path, printable(tensor.name));
+  }
 }
 
 /// The bytes are those of the transposed matrix.
@@ -134,25 +234,26 @@ void turn_back(Tensor& parameter) {
   convert(DType::f32, back.data(), parameter.dtype(), parameter.data(), static_cast<std::size_t>(back.count()));
 }
 
-void restore_parameters(const fs::path& file, const Model& model, Trainer& trainer) {
-  const Safetensors stored = open_safetensors(file);
-  for (const Value& value : trainer.programs().step.values) {
-    if (!is_parameter(value)) continue;
-    const std::string name = checkpoint_name(model, value.name);
-    Tensor& parameter = *trainer.state().find(value.name);
-    restore(stored.find(name), parameter, name, file);
-    if (is_conv1d(value.name, model.config.family)) turn_back(parameter);
-    trainer.state().store(value.name);
+void restore(const Safetensors& file, const std::vector<Wanted>& all, State& state) {
+  for (const Wanted& wanted : all) {
+    Tensor& to = *state.find(wanted.state);
+    std::memcpy(to.data(), file.find(wanted.name)->bytes.data(), to.bytes());
+    if (wanted.turned) turn_back(to);
+    state.store(wanted.state);
   }
 }
 
-void restore_moments(const fs::path& file, State& state) {
-  const Safetensors stored = open_safetensors(file);
-  for (const auto& [name, tensor] : state.tensors()) {
-    if (!name.starts_with(moment_prefix)) continue;
-    restore(stored.find(name), *state.find(name), name, file);
-    state.store(name);
+void check_manifest(const fs::path& folder, std::int64_t steps, std::vector<std::string>& notes) {
+  const std::optional<Manifest> manifest = read_manifest(folder);
+  if (!manifest) {
+    notes.push_back(
+        fmt::format("{}: carries no manifest; that its files belong together cannot be checked", folder.string()));
+    return;
   }
+  check_files(*manifest, folder, Missing::refused);
+  if (manifest->step != steps)
+    fail_user("{}: is of step {}, {} of step {}", (folder / manifest_file).string(), manifest->step, progress_file,
+              steps);
 }
 
 }  // namespace
@@ -183,54 +284,52 @@ Weights weights_of(const TrainingPrograms& programs, const State& state, const s
   return weights;
 }
 
-void check_training_folder(const fs::path& folder) {
-  remove_abandoned(folder);
-  std::error_code unreadable;
-  if (fs::exists(folder, unreadable) && !fs::is_directory(folder, unreadable))
-    fail_user("{}: is a file, a folder is to be written", folder.string());
-  if (fs::is_directory(folder, unreadable) && !fs::is_empty(folder, unreadable) && !holds_training(folder))
-    fail_user("{}: holds something that is no training of ours; name another folder", folder.string());
-  fs::remove_all(make_sibling(folder));
-}
-
-bool holds_training(const fs::path& folder) {
-  std::error_code unreadable;
-  return fs::exists(folder / progress_file, unreadable);
-}
-
-void save_training(const fs::path& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress) {
-  const fs::path sibling = make_sibling(folder);
-  try {
-    write_file_atomically(sibling / "config.json", config_to_write(model).dump(2) + "\n");
-    copy_tokenizer(model, sibling);
-    write_parameters(sibling / weights_file, model, trainer, trainer.state());
-    write_moments(sibling / moments_file, trainer.state());
-    write_file_atomically(sibling / progress_file, progress_json(trainer, progress).dump() + "\n");
-    put_in_place(sibling, folder);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(sibling, ignored);
-    throw;
+std::optional<std::string> nonfinite_tensor(const Model& model, const Trainer& trainer) {
+  for (const auto& all : {wanted_parameters(model, trainer), wanted_moments(trainer)}) {
+    for (const Wanted& wanted : all) {
+      if (!all_finite(trainer.state().find(wanted.state)->view())) return wanted.name;
+    }
   }
+  return std::nullopt;
 }
 
-TrainingProgress resume_training(const fs::path& folder, const Model& model, Trainer& trainer, const Json& options) {
-  const Json json = read_progress(folder);
+void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress) {
+  if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
+    fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
+  folder.replace([&](const fs::path& to) {
+    write_file_atomically(to / config_file, config_to_write(model).dump(2) + "\n");
+    copy_tokenizer(model, to);
+    write_parameters(to / weights_file, model, trainer, trainer.state());
+    write_moments(to / moments_file, trainer.state());
+    write_file_atomically(to / progress_file, progress_json(trainer, progress).dump() + "\n");
+    write_manifest(to, progress.steps);
+  });
+}
+
+TrainingProgress resume_training(const TrainingFolder& folder, const Model& model, Trainer& trainer,
+                                 const Json& options, std::vector<std::string>& notes) {
+  const fs::path file = folder.path() / progress_file;
+  const Json json = read_progress(folder.path());
   TrainingProgress progress;
+  Counts counts;
   try {
-    progress.options = json.at("options");
-    refuse_other_options(folder, progress.options, options);
-    progress.steps = json.at("steps").get<std::int64_t>();
-    for (const Json& loss : json.at("losses")) progress.losses.push_back(number_of(loss));
-    trainer.set_updates(json.at("updates").get<std::int64_t>());
-    const Json& scale = json.at("loss_scale");
-    trainer.loss_scale().restore({scale.at("scale").get<double>(), scale.at("steps_since_growth").get<std::int64_t>(),
-                                  scale.at("skipped").get<std::int64_t>()});
+    progress = progress_from(json, file);
+    counts = counts_from(json, progress.steps, file);
+    check_manifest(folder.path(), progress.steps, notes);
+    refuse_other_options(folder.path(), progress.options, options);
   } catch (const Json::exception&) {
-    fail_user("{}: lacks an entry, or holds one of another kind", (folder / progress_file).string());
+    fail_user("{}: lacks an entry, or holds one of another kind", file.string());
   }
-  restore_parameters(folder / weights_file, model, trainer);
-  restore_moments(folder / moments_file, trainer.state());
+  const Safetensors weights = open_safetensors(folder.path() / weights_file);
+  const Safetensors moments = open_safetensors(folder.path() / moments_file);
+  const std::vector<Wanted> parameters = wanted_parameters(model, trainer);
+  const std::vector<Wanted> averages = wanted_moments(trainer);
+  check_tensors(weights, parameters, trainer.state());
+  check_tensors(moments, averages, trainer.state());
+  restore(weights, parameters, trainer.state());
+  restore(moments, averages, trainer.state());
+  trainer.set_updates(counts.updates);
+  trainer.loss_scale().restore(counts.scale);
   return progress;
 }
 

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "model/model.h"
+#include "training/folder.h"
 #include "training/trainer.h"
 
 namespace assay {
@@ -17,9 +19,9 @@ namespace assay {
 //   tokenizer.json, vocab.txt, ...      as the model's folder has them
 //   optimizer.safetensors               optimizer.m.<parameter>, optimizer.v.<parameter> as the trainer holds them
 //   training.json                       {"format": ..., "steps", "updates", "loss_scale", "options", "losses"}
+//   manifest.json                       what each of those files was when it was written (manifest.h)
 //
-// It is written whole under another name beside it and the two are exchanged in one step, so that a whole folder stands
-// there at any moment.
+// folder.h says how they come there so that a whole checkpoint stands there at any moment.
 
 /// What goes on besides the trainer's state.
 struct TrainingProgress {
@@ -34,19 +36,18 @@ std::string checkpoint_name(const Model& model, const std::string& parameter);
 /// The parameters of a state as weights: loads give f32 copies. `state` must outlive them.
 Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity);
 
-/// Throws a user error where `folder` cannot become such a folder: it is a file, holds something else, or its parent
-/// refuses. Removes what interrupted writes of processes that no longer run have left beside it.
-void check_training_folder(const std::filesystem::path& folder);
-/// Whether a training stands there.
-bool holds_training(const std::filesystem::path& folder);
+/// The first parameter or moment, by its name in a checkpoint, that holds NaN or an infinity.
+std::optional<std::string> nonfinite_tensor(const Model& model, const Trainer& trainer);
 
-/// Throws a user error naming the file that could not be written; what stood in `folder` stands there still.
-void save_training(const std::filesystem::path& folder, const Model& model, Trainer& trainer,
-                   const TrainingProgress& progress);
+/// Throws an error naming the file that could not be written, or the tensor that is not finite; what stood in the
+/// folder stands there still.
+void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress);
 
-/// Restores parameters, moments, loss scale and updates, bit for bit. Throws a user error where the folder holds no
-/// training, another model's, or one with other options than `options`: it names the first that differs.
-TrainingProgress resume_training(const std::filesystem::path& folder, const Model& model, Trainer& trainer,
-                                 const Json& options);
+/// Restores parameters, moments, loss scale and updates, bit for bit, after everything was checked: each file against
+/// the manifest, every tensor against the model. A folder of before there were manifests is checked as far as it can
+/// be, and `notes` gains a sentence. Throws a user error naming the file and what is wrong with it where the folder
+/// holds no training, a damaged one, another model's, or one with other options than `options`: the first that differs.
+TrainingProgress resume_training(const TrainingFolder& folder, const Model& model, Trainer& trainer,
+                                 const Json& options, std::vector<std::string>& notes);
 
 }  // namespace assay

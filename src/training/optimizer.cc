@@ -25,12 +25,11 @@ OptimizerKind parse_optimizer(std::string_view text) {
 }
 
 bool LossScale::accept(bool finite) {
-  constexpr std::int64_t growth_interval = 2000;
-  if (mode_ == Mode::fixed_at_one) return true;
+  if (!finite) ++progress_.skipped;
+  if (mode_ == Mode::fixed_at_one) return finite;
   if (!finite) {
     progress_.scale *= 0.5;
     progress_.steps_since_growth = 0;
-    ++progress_.skipped;
     return false;
   }
   if (++progress_.steps_since_growth == growth_interval) {

@@ -40,6 +40,8 @@ OptimizerKind parse_optimizer(std::string_view text);
 class LossScale {
  public:
   enum class Mode : std::uint8_t { fixed_at_one, dynamic };
+  /// Finite steps in a row after which a dynamic scale is doubled.
+  static constexpr std::int64_t growth_interval = 2000;
   /// What has to be kept to go on later.
   struct Progress {
     double scale = 65536;
@@ -49,11 +51,12 @@ class LossScale {
 
   explicit LossScale(Mode mode) : mode_(mode) {}
 
+  bool is_dynamic() const { return mode_ == Mode::dynamic; }
   double scale() const { return mode_ == Mode::dynamic ? progress_.scale : 1; }
   const Progress& progress() const { return progress_; }
   void restore(const Progress& progress) { progress_ = progress; }
-  /// After a step's gradients are known to be finite or not: a step that is not is skipped. With a fixed scale nothing
-  /// is skipped, since nothing would change by the next step. Returns whether the update is to be done.
+  /// After a step's loss and gradients are known to be finite or not: the update of a step that is not is skipped, and
+  /// a dynamic scale is halved. Returns whether the update is to be done.
   bool accept(bool finite);
 
  private:

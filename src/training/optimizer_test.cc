@@ -53,11 +53,13 @@ TEST(LossScale, ItDoublesAfterTwoThousandStepsInARow) {
   EXPECT_EQ(resumed.scale(), 2 * before) << "the count goes on where it was";
 }
 
-TEST(LossScale, AFixedScaleSkipsNothing) {
+TEST(LossScale, AFixedScaleStaysAndSkipsWhatIsNotFinite) {
   LossScale scale(LossScale::Mode::fixed_at_one);
-  EXPECT_TRUE(scale.accept(false));
-  EXPECT_EQ(scale.scale(), 1);
+  EXPECT_TRUE(scale.accept(true));
   EXPECT_EQ(scale.progress().skipped, 0);
+  EXPECT_FALSE(scale.accept(false));
+  EXPECT_EQ(scale.scale(), 1);
+  EXPECT_EQ(scale.progress().skipped, 1);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "training/step.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/random.h"
 #include "training/data.h"
@@ -27,9 +29,10 @@ StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t s
     trainer.set_batch(rows);
     trainer.set_seed(seed);
     result.loss += share * trainer.forward();
+    if (!std::isfinite(result.loss)) break;
     trainer.backward(share);
   }
-  result.update = trainer.update(step);
+  result.update = std::isfinite(result.loss) ? trainer.update(step) : trainer.leave_out(step);
   return result;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "base/error.h"
 #include "training/trainer.h"
 
 namespace assay {
@@ -16,9 +18,18 @@ struct StepResult {
   UpdateResult update;
 };
 
+/// A training whose numbers are no longer finite. A user error: the learning rate, the data or the precision do that.
+class Diverged : public Error {
+ public:
+  /// `step` counts from 1.
+  Diverged(std::int64_t step, const std::string& what)
+      : Error(ExitCode::user, fmt::format("training: step {}: {}", step, what)), step(step) {}
+  std::int64_t step;
+};
+
 /// One step of training on the batch. With several parts the gradient is that of the whole batch, each part weighted by
-/// its share of the labels that count. Dropout and rounding draw from (seed, step, part). A batch in which no label
-/// counts is a user error.
+/// its share of the labels that count. Dropout and rounding draw from (seed, step, part). Where the loss is not finite
+/// the update is left out. A batch in which no label counts is a user error.
 StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t step, const StepOptions& options);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -140,14 +141,24 @@ std::optional<double> Trainer::gradient_norm() {
   return std::sqrt(squares);
 }
 
-UpdateResult Trainer::update(std::int64_t step) {
+UpdateResult Trainer::before_update(std::int64_t step, std::optional<double> norm) {
   const OptimizerOptions& optimizer = options_.optimizer;
   UpdateResult result;
-  result.gradient_norm = gradient_norm();
+  result.gradient_norm = norm;
   result.loss_scale = loss_scale_.scale();
   result.learning_rate = optimizer.learning_rate * rate_share(optimizer.schedule, step);
-  result.skipped = !loss_scale_.accept(std::isfinite(result.gradient_norm.value_or(0)));
+  result.skipped = !loss_scale_.accept(std::isfinite(norm.value_or(0)));
+  return result;
+}
+
+UpdateResult Trainer::leave_out(std::int64_t step) {
+  return before_update(step, std::numeric_limits<double>::quiet_NaN());
+}
+
+UpdateResult Trainer::update(std::int64_t step) {
+  UpdateResult result = before_update(step, gradient_norm());
   if (result.skipped) return result;
+  const OptimizerOptions& optimizer = options_.optimizer;
   const auto t = static_cast<double>(++updates_);
   // As torch.nn.utils.clip_grad_norm_: the norm is made a little larger, and nothing is scaled up.
   const double clip =

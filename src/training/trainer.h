@@ -31,7 +31,7 @@ struct UpdateResult {
   /// take none.
   std::optional<double> gradient_norm;
   double loss_scale = 1;  ///< With which the gradients were made.
-  bool skipped = false;   ///< Gradients were not finite and the loss scale is dynamic.
+  bool skipped = false;   ///< The loss or the gradients, where their norm is taken, were not finite.
   double learning_rate = 0;
   std::int64_t lost = 0;  ///< Elements whose update was not zero and rounded to nothing; counted where asked for.
 };
@@ -57,10 +57,15 @@ class Trainer {
   /// Norms where they are taken, then the update. `step` counts from 0.
   UpdateResult update(std::int64_t step);
 
+  /// Instead of an update after a forward whose loss is not finite; counts as a skipped one.
+  UpdateResult leave_out(std::int64_t step);
+
   State& state() { return state_; }
+  const State& state() const { return state_; }
   const TrainingOptions& options() const { return options_; }
   const TrainingPrograms& programs() const { return programs_; }
   LossScale& loss_scale() { return loss_scale_; }
+  const LossScale& loss_scale() const { return loss_scale_; }
   /// Updates that were not skipped: what AdamW's corrections count.
   std::int64_t updates() const { return updates_; }
   void set_updates(std::int64_t updates) { updates_ = updates; }
@@ -75,6 +80,7 @@ class Trainer {
   void load_parameters(const Weights& weights);
   void refuse_what_does_not_fit(const MachineFacts& facts) const;
   std::optional<double> gradient_norm();
+  UpdateResult before_update(std::int64_t step, std::optional<double> norm);
 
   TrainingOptions options_;
   TrainingPrograms programs_;
