@@ -80,6 +80,13 @@ TEST_F(CliOutput, WhatIsReadIsNeverReplaced) {
   EXPECT_EQ(content("model/model.safetensors"), weights);
 }
 
+TEST_F(CliOutput, AnEmptyValueIsNoDefault) {
+  expect_failure({"bench", "model", "--json", ""}, 2, "--json: its value is empty");
+  expect_failure({"train", "model", "--tokens", "tokens.json", "--steps", "1", "--out", ""}, 2,
+                 "--out: its value is empty");
+  EXPECT_EQ(run({"train", "model", "--tokens", "tokens.json", "--steps", "1", "--json"}).exit_code, 0) << "it has none";
+}
+
 TEST_F(CliOutput, ClosedStreamsTakeNoFilesNumber) {
   EXPECT_EQ(shell(std::string(bench_line) + "--json out.json >&- 2>&- <&-"), 0);
   EXPECT_EQ(parse_json(content("out.json"), "out.json").at("records").size(), 1U);

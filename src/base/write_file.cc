@@ -177,6 +177,7 @@ Descriptor open_to_write(const Target& target) {
   if (target.kind == Kind::stream) return open_stream(target);
   Descriptor copy(::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0));
   if (!copy) fail(target, "cannot be written", errno);
+  if ((::fcntl(copy.get(), F_GETFL) & O_ACCMODE) == O_RDONLY) fail(target, "cannot be written", EBADF);
   return copy;
 }
 

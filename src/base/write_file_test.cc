@@ -140,6 +140,8 @@ TEST_F(WriteFileTest, AnOpenDescriptorIsWrittenToWhereItStands) {
   ASSERT_EQ(::stat(file.c_str(), &after), 0);
   EXPECT_EQ(before.st_ino, after.st_ino) << "the file is the one that was opened";
   EXPECT_NE(user_error_of([&] { write_file_atomically("/dev/fd/987654", "x"); }), "");
+  const Descriptor read_only(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_NE(user_error_of([&] { check_writable("/dev/fd/" + std::to_string(read_only.get())); }), "");
 }
 
 TEST_F(WriteFileTest, AFileThatGrowsTooLargeLeavesTheOldOne) {

@@ -94,6 +94,16 @@ void check_not_read(const Named& output, const Named& input) {
               input.option, input.path.string());
 }
 
+/// An empty word would mean the default without a word: a variable of a script that is not set, most likely.
+void check_not_empty(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional() || option->get_expected_min() == 0) continue;
+    for (const std::string& word : option->results()) {
+      if (word.empty()) fail_user("{}: its value is empty", option->get_name());
+    }
+  }
+}
+
 }  // namespace
 
 void mark_output_file(CLI::Option& option) {
@@ -107,6 +117,7 @@ CLI::Option* add_output_file(CLI::App& command, const std::string& name, fs::pat
 }
 
 void check_outputs(const CLI::App& command) {
+  check_not_empty(command);
   const std::vector<Named> outputs = words_of(command, is_output);
   if (outputs.empty()) return;
   const std::vector<Named> inputs = inputs_of(command);

@@ -15,7 +15,7 @@ void mark_output_file(CLI::Option& option);
 
 /// Whether every file that the parsed options of `command` name can be written and is nobody's else: throws a user
 /// error for one that is also read (a model, a file of its folder, data, a store), that is asked for twice, or that
-/// could not be written.
+/// could not be written; and for an option with an empty value.
 void check_outputs(const CLI::App& command);
 
 }  // namespace assay
