@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/paths.h"
 #include "base/units.h"
 #include "experiments/random_ids.h"
 #include "quality/loss.h"
@@ -93,9 +94,8 @@ QualityData from_folder(const Model& model, const BenchRequest& request) {
 }
 
 QualityData load(const Model& model, const BenchRequest& request) {
-  if (!request.data.empty() && !std::filesystem::exists(request.data))
-    fail_user("{}: no such file or folder", request.data.string());
-  if (!request.data.empty() && std::filesystem::is_directory(request.data)) return from_folder(model, request);
+  if (!request.data.empty() && !is_there(request.data)) fail_user("{}: no such file or folder", request.data.string());
+  if (!request.data.empty() && is_folder(request.data)) return from_folder(model, request);
   if (model.random_weights() && !request.data.empty()) {
     fail_user(
         "{}: {} is a preset without a tokenizer; leave --data out for random ids, or give a folder of .npy arrays",

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "formats/npy.h"
 #include "text/unicode.h"
@@ -159,8 +160,8 @@ LabelledSet load_labelled_tsv(const fs::path& path) {
 TokenBatch load_npy_folder(const fs::path& path) {
   TokenBatch batch;
   set_input_ids(batch, read_npy(path / "input_ids.npy"));
-  if (fs::exists(path / "attention_mask.npy")) set_attention_mask(batch, read_npy(path / "attention_mask.npy"));
-  if (fs::exists(path / "labels.npy")) set_labels(batch, read_npy(path / "labels.npy"));
+  if (is_there(path / "attention_mask.npy")) set_attention_mask(batch, read_npy(path / "attention_mask.npy"));
+  if (is_there(path / "labels.npy")) set_labels(batch, read_npy(path / "labels.npy"));
   return batch;
 }
 
