@@ -11,6 +11,7 @@
 #include "base/handle.h"
 #include "base/json.h"
 #include "base/paths.h"
+#include "base/system_error.h"
 #include "experiments/probe.h"
 #include "experiments/random_ids.h"
 #include "hub/command.h"
@@ -115,7 +116,7 @@ void remove_folder(const fs::path* folder) {
 
 ScratchFolder make_folder(const std::string& name) {
   std::string path = (temporary_folder() / (name + "-XXXXXX")).string();
-  if (::mkdtemp(path.data()) == nullptr) fail_lacking("{}: cannot be made: {}", path, std::strerror(errno));
+  if (::mkdtemp(path.data()) == nullptr) fail_call(path, errno);
   return ScratchFolder(new fs::path(path));
 }
 
