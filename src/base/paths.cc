@@ -4,9 +4,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.h"
+#include "base/system_error.h"
 
 namespace assay {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 bool has_found(int result, const std::filesystem::path& path) {
   if (result == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
-  fail_user("{}: {}", path.string(), std::strerror(errno));
+  fail_call(path.string(), errno);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "base/printable.h"
+#include "base/streams.h"
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "experiments/device_facts.h"
@@ -28,7 +28,7 @@ namespace {
 /// A command may open a model more than once.
 void warn_once(const std::string& sentence) {
   static std::set<std::string> said;
-  if (said.insert(sentence).second) fmt::print(stderr, "assay: {}\n", printable(sentence, 1000));
+  if (said.insert(sentence).second) complain(sentence);
 }
 
 }  // namespace

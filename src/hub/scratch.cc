@@ -6,10 +6,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 
-#include "base/error.h"
+#include "base/system_error.h"
 
 namespace assay {
 namespace {
@@ -19,12 +18,6 @@ namespace fs = std::filesystem;
 using Descriptor = Handle<int, ::close, -1>;
 
 constexpr const char* marker_name = ".assay-scratch";
-
-[[noreturn]] void fail_scratch(const std::string& path) {
-  const int error = errno;
-  if (error == ENOSPC || error == EDQUOT) fail_lacking("{}: {}", path, std::strerror(error));
-  fail_user("{}: {}", path, std::strerror(error));
-}
 
 /// Links are not followed: nothing outside may be taken for ours.
 Descriptor open_folder(const fs::path& path) {
@@ -46,14 +39,14 @@ void remove_scratch(Scratch* scratch) {
 
 ScratchHandle make_scratch(const fs::path& prefix) {
   std::string path = prefix.string() + "XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) fail_scratch(path);
+  if (::mkdtemp(path.data()) == nullptr) fail_call(path, errno);
   ::chmod(path.c_str(), 0755);
   ScratchHandle scratch(new Scratch{path, open_folder(path)});
   const Descriptor& folder = scratch.get()->lock;
   // The lock comes first: marked and not locked means abandoned.
-  if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) fail_scratch(path);
+  if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) fail_call(path, errno);
   if (!Descriptor(::openat(folder.get(), marker_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644))) {
-    fail_scratch(path);
+    fail_call(path, errno);
   }
   return scratch;
 }
