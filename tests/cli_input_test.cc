@@ -32,9 +32,7 @@ TEST_F(CliInput, TokensAreChecked) {
   for (const auto& [what, content] : files) {
     SCOPED_TRACE(what);
     write_text(folder_.path() / "bad.json", content);
-    // The length of a sequence is the model's limit, so the model is named.
-    const std::string part = what.starts_with("a longer") ? "context of 64" : "bad.json";
-    expect_failure({"dump", "model", "--tokens", "bad.json", "--out", "out.safetensors"}, 2, part);
+    expect_failure({"dump", "model", "--tokens", "bad.json", "--out", "out.safetensors"}, 2, "bad.json");
   }
   write_text(folder_.path() / "bad.json", R"({"input_ids": [[1, 2]], "labels": [[1, 64]]})");
   expect_failure({"dump", "model", "--tokens", "bad.json", "--what", "loss", "--out", "out.safetensors"}, 2, "64");
@@ -127,8 +125,20 @@ TEST_F(CliInput, HostileTokenizersAreRefused) {
 }
 
 TEST_F(CliInput, MemoryThatWouldNotSufficeIsRefusedWithTwoFigures) {
-  expect_failure({"explain", "cs336-10b", "--batch", "1048576", "--seq", "1024"}, 3, "are available");
-  expect_failure({"explain", "model", "--batch", "1048576", "--seq", "64", "--fusion", "off"}, 3, "are available");
+  const Outcome bench = run({"bench", "cs336-10b", "--batch", "1048576", "--seq", "1024", "--quality", "none"});
+  EXPECT_EQ(bench.exit_code, 0) << bench.err;
+  EXPECT_NE(bench.out.find("oom: memory: "), std::string::npos) << bench.out;
+  EXPECT_NE(bench.out.find("are available"), std::string::npos) << bench.out;
+  const Outcome train = run({"train", "cs336-10b", "--tokens", "tokens.json", "--steps", "1"});
+  EXPECT_EQ(train.exit_code, 3) << train.out;
+  EXPECT_NE(train.err.find("are available"), std::string::npos) << train.err;
+}
+
+TEST_F(CliInput, ExplainTellsOfAModelThatDoesNotFit) {
+  const Outcome outcome = run({"explain", "cs336-10b", "--batch", "64", "--seq", "1024"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("note: does not fit: the peak is "), std::string::npos);
+  EXPECT_LT(outcome.peak_bytes, most_bytes);
 }
 
 }  // namespace

@@ -169,7 +169,10 @@ TEST_F(CliModel, WeightsMustBeFinite) {
     TinyTensors tensors = tiny_tensors();
     tensors.values("layers.0.attn.q_proj.weight")[7] = value;
     write_tensors(model_ / "model.safetensors", tensors);
-    expect_bad_model("model", "layers.0.attn.q_proj.weight");
+    const std::string part = "layers.0.attn.q_proj.weight";
+    expect_failure({"dump", "model", "--tokens", "tokens.json", "--out", "out.safetensors"}, 2, part);
+    expect_failure({"bench", "model", "--rounds", "1", "--seconds", "0.05", "--seq", "8", "--quality", "none"}, 2,
+                   part);
     const Outcome outcome = dump({"--allow-nonfinite"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     fs::remove(folder_.path() / "out.safetensors");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,7 +29,8 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// Memory would not suffice; known before anything was allocated. A cell of a grid becomes an `oom` row.
+/// Memory would not suffice, which is mostly known before anything was allocated, or the system refused it. A cell of a
+/// grid becomes an `oom` row. Figures that nobody knows are 0.
 class OutOfMemory : public Error {
  public:
   OutOfMemory(const std::string& message, double needed, double available)
@@ -46,6 +49,19 @@ template <typename... Args>
 template <typename... Args>
 [[noreturn]] void fail_lacking(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(ExitCode::lacking, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws OutOfMemory: `what` asked the system for `bytes` and was refused.
+[[noreturn]] void fail_memory(const std::string& what, std::size_t bytes);
+
+/// Runs `action`; what the standard library or the language reports as refused memory leaves it as OutOfMemory.
+template <typename Action>
+decltype(auto) with_memory_errors(Action&& action) {
+  try {
+    return std::forward<Action>(action)();
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("memory: the system refused an allocation", 0, 0);
+  }
 }
 
 /// Throws Error(ExitCode::defect): something that cannot happen did.

@@ -46,23 +46,28 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const Descriptor file = open_regular(path, size_);
   if (size_ == 0) fail_user("{}: is empty", path.string());
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED && errno == ENOMEM) fail_memory(path.string() + ": cannot be mapped", size_);
   if (address == MAP_FAILED) fail_call(path.string() + ": cannot be mapped", errno);
   address_ = address;
+  watch_ = watch_mapping(address_, size_, path_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       address_(std::exchange(other.address_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      watch_(std::move(other.watch_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(address_, other.address_);
   std::swap(size_, other.size_);
+  std::swap(watch_, other.watch_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  watch_ = MappingWatch();
   if (address_ != nullptr) ::munmap(address_, size_);
 }
 
@@ -98,7 +103,9 @@ void read_pieces(const std::filesystem::path& path, const ByteSink& sink) {
 }
 
 std::filesystem::path cache_folder() {
-  return user_folder("XDG_CACHE_HOME", ".cache");
+  const std::optional<std::filesystem::path> folder = find_cache_folder();
+  if (!folder) fail_user("HOME: is not set, and neither is XDG_CACHE_HOME, which names the folder for models");
+  return *folder;
 }
 
 }  // namespace assay

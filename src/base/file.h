@@ -5,14 +5,17 @@
 #include <span>
 #include <string>
 
+#include "base/mapped_faults.h"
 #include "base/write_file.h"
 
 namespace assay {
 
-/// A whole regular file mapped read-only. Stays valid when the object is moved.
+/// A whole regular file mapped read-only. Stays valid when the object is moved. Where somebody cuts the file short
+/// meanwhile, reading what is gone ends the process with a line (base/mapped_faults.h).
 class MappedFile {
  public:
-  /// Throws a user error that names the file where it cannot be opened, is not a regular file, or is empty.
+  /// Throws a user error that names the file where it cannot be opened, is not a regular file, or is empty; OutOfMemory
+  /// where the system grants no addresses for it.
   explicit MappedFile(const std::filesystem::path& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -29,6 +32,7 @@ class MappedFile {
   std::filesystem::path path_;
   void* address_ = nullptr;
   std::size_t size_ = 0;
+  MappingWatch watch_;
 };
 
 /// The exact bytes of a regular file. Throws a user error that names the file where it cannot be read or holds more
@@ -38,7 +42,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes =
 /// Hands a regular file's bytes to `sink` in pieces of at most 1 MiB. Throws a user error that names the file.
 void read_pieces(const std::filesystem::path& path, const ByteSink& sink);
 
-/// Folder for what can be fetched again: $XDG_CACHE_HOME/assay, else ~/.cache/assay. Not created.
+/// find_cache_folder() for what cannot do without: throws a user error where there is none.
 std::filesystem::path cache_folder();
 
 }  // namespace assay

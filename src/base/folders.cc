@@ -2,16 +2,18 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
-
 namespace assay {
 
-std::filesystem::path user_folder(const char* variable, const char* below_home) {
+std::optional<std::filesystem::path> find_user_folder(const char* variable, const char* below_home) {
   const char* xdg = std::getenv(variable);
   if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "assay";
   const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] == '\0') fail_user("HOME: is not set, and neither is {}", variable);
+  if (home == nullptr || home[0] == '\0') return std::nullopt;
   return std::filesystem::path(home) / below_home / "assay";
+}
+
+std::optional<std::filesystem::path> find_cache_folder() {
+  return find_user_folder("XDG_CACHE_HOME", ".cache");
 }
 
 }  // namespace assay

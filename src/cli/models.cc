@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/folders.h"
 #include "base/streams.h"
 #include "base/units.h"
 #include "cli/cli.h"
@@ -20,7 +21,9 @@ std::int64_t parameters(const ModelConfig& config) {
 }
 
 std::string cached_text() {
-  std::string text = fmt::format("in the cache ({})\n", models_folder().string());
+  std::string text =
+      fmt::format("in the cache ({})\n", find_cache_folder() ? models_folder().string()
+                                                             : "there is none: neither HOME nor XDG_CACHE_HOME is set");
   const std::vector<CachedModel> cached = list_cached();
   for (const CachedModel& model : cached) {
     text += fmt::format("  {:<18} {:>10}  {}\n", model.name, format_bytes(static_cast<double>(model.bytes)),

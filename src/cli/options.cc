@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
+#include "base/streams.h"
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "experiments/device_facts.h"
@@ -20,6 +22,16 @@ CLI::Validator between(double least, double most) {
   };
   return {check, ""};
 }
+
+namespace {
+
+/// A command may open a model more than once.
+void warn_once(const std::string& sentence) {
+  static std::set<std::string> said;
+  if (said.insert(sentence).second) complain(sentence);
+}
+
+}  // namespace
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--threads", options.threads, "threads that kernels use (default: one a core)")
@@ -63,6 +75,7 @@ void add_logits_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
+  options.say = warn_once;
   command.add_flag_callback(
       "--allow-unused", [&] { options.checkpoint.unused = Unused::allowed; }, "let unknown tensors pass");
   command.add_flag_callback(

@@ -1,5 +1,4 @@
-#include <new>
-
+#include "base/error.h"
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
@@ -12,10 +11,10 @@ namespace {
 /// That memory ran out is an answer too: whoever asks makes a row of it.
 Json answer(const ResidentRequest& request, const MachineFacts& facts) {
   try {
-    const ResidentBytes bytes = measure_resident(request, facts);
+    const ResidentBytes bytes = with_memory_errors([&] { return measure_resident(request, facts); });
     return Json::object({{"resident_bytes", bytes.peak}, {"program_bytes", bytes.program}});
-  } catch (const std::bad_alloc&) {
-    return Json::object({{"out_of_memory", "the system refused its process an allocation"}});
+  } catch (const OutOfMemory& error) {
+    return Json::object({{"out_of_memory", error.what()}});
   }
 }
 

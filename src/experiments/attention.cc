@@ -195,12 +195,14 @@ class AttentionRun {
 
   std::unique_ptr<AttentionStep> make_step(Candidate& one, const MachineFacts& facts) const {
     try {
-      auto step = std::make_unique<AttentionStep>(one.program, one.precision, backend_, facts, one.cell.extent);
+      auto step = with_memory_errors([&] {
+        return std::make_unique<AttentionStep>(one.program, one.precision, backend_, facts, one.cell.extent);
+      });
       step->fill(request_.seed);
       one.cell.memory.peak_bytes = step->peak_bytes();
       return step;
     } catch (const OutOfMemory& e) {
-      one.cell.available_bytes = static_cast<std::int64_t>(e.available_bytes);
+      if (e.available_bytes > 0) one.cell.available_bytes = static_cast<std::int64_t>(e.available_bytes);
       close(one.cell, Status::oom, e.what());
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;

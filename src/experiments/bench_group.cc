@@ -52,8 +52,11 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Record& bl
     try {
       EngineOptions engine = request_.engine;
       engine.overrides = contender.overrides;
-      member.instance = make_instance(model_, contender.precision, engine, facts_);
+      member.instance = with_memory_errors([&] { return make_instance(model_, contender.precision, engine, facts_); });
       member.blank.precision = member.instance->precision().name();
+    } catch (const OutOfMemory& e) {
+      member.blank.status = Status::oom;
+      member.blank.reason = e.what();
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;
       member.blank.status = Status::unsupported;
@@ -120,8 +123,8 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Recor
   if (record.status != Status::ok) return nullptr;
   try {
     const double before_s = now_s();
-    auto plan = std::make_unique<Plan>(*member.instance,
-                                       PlanOptions{extent, false, {"logits"}, nullptr, request_.engine.graphs});
+    const PlanOptions options{extent, false, {"logits"}, nullptr, request_.engine.graphs};
+    auto plan = with_memory_errors([&] { return std::make_unique<Plan>(*member.instance, options); });
     record.prepare_ms = (now_s() - before_s) * 1e3;
     record.flops = model_flops(model_, request_.engine.program, extent);
     describe_plan(*plan, *member.instance, facts_, record);
@@ -198,7 +201,7 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
 std::vector<Series> BenchGroup::sample_cell(const Cell& cell, const SamplingOptions& options,
                                             std::vector<Record>& records) {
   try {
-    return sample(cell.subjects, options);
+    return with_memory_errors([&] { return sample(cell.subjects, options); });
   } catch (const OutOfMemory& e) {
     for (const std::size_t place : cell.places) {
       records[place].status = Status::oom;
@@ -264,7 +267,7 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
   Evaluation evaluation;
   if (failure.empty() && !instances.empty()) {
     try {
-      evaluation = evaluate_all(instances, data);
+      evaluation = with_memory_errors([&] { return evaluate_all(instances, data); });
     } catch (const OutOfMemory& e) {
       failure = fmt::format("oom: {}", e.what());
     } catch (const Error& e) {

@@ -10,7 +10,7 @@ namespace {
 
 /// Milliseconds of the whole process, its start included.
 double time_ms(const std::string& line, const std::filesystem::path& folder) {
-  const CommandResult result = run_command({{"sh", "-c", line}, folder});
+  const CommandResult result = run_command({{"/bin/sh", "-c", line}, folder});
   throw_if_interrupted(line);
   if (result.exit_code != 0) {
     fail_user("{}: exit code {}: {}", line, result.exit_code, last_line(result.output));

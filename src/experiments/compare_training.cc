@@ -186,7 +186,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
         if (callbacks.step) callbacks.step(status);
       };
       try {
-        const TrainReport report = train(training, facts, recording);
+        const TrainReport report = with_memory_errors([&] { return train(training, facts, recording); });
         comparison.data = report.data;
         comparison.steps = report.total;
         note_end(report, recorder.curve);

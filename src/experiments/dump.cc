@@ -52,6 +52,7 @@ std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& fa
   const Model model = open_model(request.model, request.model_options);
   const TokenBatch batch = load_token_json(request.tokens);
   check_tokens(model, batch, request.tokens.string());
+  if (wants(request, "loss")) check_labels(model, batch, request.tokens.string());
   EngineOptions engine = request.engine;
   if (wants(request, "hidden")) engine.program.hidden = HiddenStates::kept;
   if (wants(request, "loss")) engine.program.logits = LogitRows::all;

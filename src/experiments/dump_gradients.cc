@@ -12,20 +12,11 @@ Tensor as_stored(const Tensor& gradient, const Weight& weight) {
   return weight.stored_transposed ? transposed(wide.view()) : converted(wide.view(), DType::f32);
 }
 
-void check_labels(const Model& model, std::span<const std::int32_t> labels, const std::string& file) {
-  const bool language = model.config.task == Task::language_model;
-  const std::int64_t classes = language ? model.config.vocab_size : model.config.labels;
-  for (const std::int32_t label : labels) {
-    if (label >= classes) fail_user("{}: label {} is outside the {} classes", file, label, classes);
-    if (label < 0 && label != ignored_label) fail_user("{}: label {} is negative and not -100", file, label);
-  }
-}
-
 }  // namespace
 
 TrainingBatch training_batch(const Model& model, const TokenBatch& tokens, const std::string& file) {
   TrainingBatch batch = {{tokens.batch, tokens.seq}, tokens.input_ids, tokens.attention_mask, tokens.labels};
-  check_labels(model, tokens.labels, file);
+  check_labels(model, tokens, file);
   if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
   if (model.config.task == Task::classification) {
     if (tokens.labels.size() != static_cast<std::size_t>(tokens.batch))

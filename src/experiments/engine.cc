@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/verdict.h"
 #include "program/passes.h"
+#include "quality/loss.h"
 
 namespace assay {
 
@@ -85,13 +86,40 @@ void check_extent(const Model& model, Extent extent) {
 }
 
 void check_tokens(const Model& model, const TokenBatch& batch, const std::string& file) {
-  check_extent(model, {batch.batch, batch.seq});
+  const std::string& name = batch.ids_name.empty() ? file : batch.ids_name;
+  if (batch.seq > model.config.context) {
+    fail_user("{}: rows of {} tokens are longer than the context of {}, which is {}", name, batch.seq, model.name,
+              model.config.context);
+  }
+  const auto seq = static_cast<std::size_t>(batch.seq);
   for (std::size_t i = 0; i < batch.input_ids.size(); ++i) {
     const std::int32_t id = batch.input_ids[i];
     if (id >= 0 && id < model.config.vocab_size) continue;
-    const auto seq = static_cast<std::size_t>(batch.seq);
-    fail_user("{}: id {} at row {}, position {} is outside the vocabulary of {}", file, id, i / seq, i % seq,
+    fail_user("{}: id {} at row {}, position {} is outside the vocabulary of {}", name, id, i / seq, i % seq,
               model.config.vocab_size);
+  }
+}
+
+void check_labels(const Model& model, const TokenBatch& batch, const std::string& file) {
+  const bool classifies = model.config.task == Task::classification;
+  const std::int64_t classes = classifies ? model.config.labels : model.config.vocab_size;
+  const bool by_token =
+      batch.labels.size() == batch.input_ids.size() && batch.labels.size() != static_cast<std::size_t>(batch.batch);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    const std::int32_t label = batch.labels[i];
+    if (label == ignored_label || (label >= 0 && label < classes)) continue;
+    const auto seq = static_cast<std::size_t>(batch.seq);
+    const std::string place =
+        by_token ? fmt::format("row {}, position {}", i / seq, i % seq) : fmt::format("row {}", i);
+    fail_user("{}: label {} at {} is not among the model's {} classes 0 to {}",
+              batch.labels_name.empty() ? file : batch.labels_name, label, place, classes, classes - 1);
+  }
+}
+
+void check_vocabulary(const Model& model, std::span<const std::int32_t> ids, const std::string& file) {
+  for (const std::int32_t id : ids) {
+    if (id >= model.config.vocab_size)
+      fail_user("{}: the tokenizer gives id {}, the model has {}", file, id, model.config.vocab_size);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,12 @@ std::unique_ptr<Instance> make_instance(const Model& model, const std::string& p
 
 /// Throws a user error where the sequence is longer than the model's context or an extent is not positive.
 void check_extent(const Model& model, Extent extent);
-/// Throws a user error naming `file` and the place of an id outside the vocabulary; checks the extent too.
+/// Throws a user error naming the file (`batch.ids_name`, else `file`) and the place of an id outside the vocabulary,
+/// or where rows are longer than the model's context. Rows and positions count from 0.
 void check_tokens(const Model& model, const TokenBatch& batch, const std::string& file);
+/// The same of labels, where there are any: each is -100 or one of the model's classes (of a language model, its ids).
+void check_labels(const Model& model, const TokenBatch& batch, const std::string& file);
+/// Throws a user error naming `file` where its tokenizer gives ids that the model does not have.
+void check_vocabulary(const Model& model, std::span<const std::int32_t> ids, const std::string& file);
 
 }  // namespace assay

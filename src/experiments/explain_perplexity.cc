@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "experiments/bench_record.h"
 #include "experiments/quality_data.h"
 #include "quality/compare.h"
@@ -51,7 +52,7 @@ void score_all_positions(QualitySet& set) {
 
 /// Rows of one length with their masks.
 QualitySet padded_rows(const Model& model, BenchRequest request) {
-  const bool folder = std::filesystem::is_directory(request.data);
+  const bool folder = is_folder(request.data);
   if (!folder && model.random_weights())
     fail_user("{}: a preset has no tokenizer; give --data a folder with input_ids.npy", model.name);
   request.protocol.protocol = Protocol::padded_lines;
@@ -196,7 +197,7 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   if (study.figures.empty()) throw Error(ExitCode::interrupted, "interrupted before a row was scored");
   step = "windows";
   try {
-    if (!std::filesystem::is_directory(request.data)) study_windows(runner, model, request, study);
+    if (!is_folder(request.data)) with_memory_errors([&] { study_windows(runner, model, request, study); });
   } catch (const OutOfMemory& e) {
     if (callbacks.say) callbacks.say(fmt::format("longer windows are left out: {}", e.what()));
   }

@@ -1,6 +1,7 @@
 #include "experiments/isolate.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include "base/file.h"
 #include "base/handle.h"
 #include "base/json.h"
+#include "base/paths.h"
+#include "base/system_error.h"
 #include "experiments/probe.h"
 #include "experiments/random_ids.h"
 #include "hub/command.h"
@@ -112,8 +115,8 @@ void remove_folder(const fs::path* folder) {
 }
 
 ScratchFolder make_folder(const std::string& name) {
-  std::string path = (fs::temp_directory_path() / (name + "-XXXXXX")).string();
-  if (::mkdtemp(path.data()) == nullptr) fail_lacking("{}: cannot be made", path);
+  std::string path = (temporary_folder() / (name + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr) fail_call(path, errno);
   return ScratchFolder(new fs::path(path));
 }
 

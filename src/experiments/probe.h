@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/json_fwd.h"
@@ -32,8 +33,9 @@ void measure_facts(MachineFacts& facts, const MatmulShape& shape, double seconds
 /// Of that part the peaks and their verdicts, without the bandwidth.
 void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds_each);
 
-/// cache_folder()/probe-<hash of the processor, its caches, threads and this build's kernels>-<cap>-<version>.json
-std::filesystem::path probe_cache_file(const MachineFacts& facts);
+/// find_cache_folder()/probe-<hash of the processor, its caches, threads and this build's
+/// kernels>-<cap>-<version>.json; absent where there is no cache.
+std::optional<std::filesystem::path> probe_cache_file(const MachineFacts& facts);
 
 /// For people: at most 120 columns, ends with a line feed.
 std::string render_probe(const MachineFacts& facts);

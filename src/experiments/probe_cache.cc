@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "experiments/probe.h"
@@ -78,14 +79,17 @@ MatmulPeak parse_peak(const Json& json) {
 
 }  // namespace
 
-std::filesystem::path probe_cache_file(const MachineFacts& facts) {
+std::optional<std::filesystem::path> probe_cache_file(const MachineFacts& facts) {
+  const std::optional<std::filesystem::path> cache = find_cache_folder();
+  if (!cache) return std::nullopt;
   const std::string text = identity(facts);
   const std::string hash = sha256_hex(std::as_bytes(std::span(text))).substr(0, 16);
-  return cache_folder() / fmt::format("probe-{}-{}-{}.json", hash, facts.cap.empty() ? "uncapped" : facts.cap, version);
+  return *cache / fmt::format("probe-{}-{}-{}.json", hash, facts.cap.empty() ? "uncapped" : facts.cap, version);
 }
 
 bool load_measurements(MachineFacts& facts) {
-  return load_measurements(facts, probe_cache_file(facts));
+  const std::optional<std::filesystem::path> file = probe_cache_file(facts);
+  return file && load_measurements(facts, *file);
 }
 
 bool load_measurements(MachineFacts& facts, const std::filesystem::path& file) {
@@ -109,11 +113,12 @@ bool load_measurements(MachineFacts& facts, const std::filesystem::path& file) {
 }
 
 void store_measurements(const MachineFacts& facts) {
-  const std::filesystem::path file = probe_cache_file(facts);
+  const std::optional<std::filesystem::path> file = probe_cache_file(facts);
+  if (!file) return;
   std::error_code error;
-  std::filesystem::create_directories(file.parent_path(), error);
+  std::filesystem::create_directories(file->parent_path(), error);
   try {
-    write_file_atomically(file, machine_json(facts).dump(2) + "\n");
+    write_file_atomically(*file, machine_json(facts).dump(2) + "\n");
   } catch (const Error&) {  // Nothing is lost but the time of measuring again.
   }
 }

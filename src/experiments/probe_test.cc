@@ -97,11 +97,11 @@ TEST(ProbeCache, AnotherCapProcessorOrThreadCountIsAnotherFile) {
 TEST(ProbeCache, AFileThatDoesNotFitIsNoCache) {
   const OwnCache cache;
   MachineFacts facts = without_measurements(filled_facts());
-  std::filesystem::create_directories(probe_cache_file(facts).parent_path());
+  std::filesystem::create_directories(probe_cache_file(facts)->parent_path());
   for (const char* text : {"{", "[]", "{\"bandwidth_gbs\": \"fast\"}",
                            "{\"bandwidth_one_core_gbs\": 1, "
                            "\"bandwidth_gbs\": 2, \"peaks\": [{\"operand\": \"f77\"}]}"}) {
-    write_file_atomically(probe_cache_file(facts), text);
+    write_file_atomically(*probe_cache_file(facts), text);
     EXPECT_FALSE(load_measurements(facts)) << text;
     EXPECT_TRUE(facts.peaks.empty()) << text;
   }
@@ -114,7 +114,7 @@ TEST(ProbeCache, WhatABusyMachineGaveIsNotKeptForLong) {
   store_measurements(facts);
   MachineFacts again = without_measurements(facts);
   EXPECT_TRUE(load_measurements(again));
-  const std::filesystem::path file = probe_cache_file(facts);
+  const std::filesystem::path file = *probe_cache_file(facts);
   std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) - std::chrono::hours(1));
   again = without_measurements(facts);
   EXPECT_FALSE(load_measurements(again));

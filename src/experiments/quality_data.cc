@@ -6,11 +6,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/paths.h"
 #include "base/units.h"
 #include "experiments/random_ids.h"
-#include "quality/loss.h"
 #include "text/bundled.h"
 #include "text/tokenizer.h"
+#include "text/unicode.h"
 
 namespace assay {
 namespace {
@@ -30,13 +31,15 @@ QualityData made_up_ids(const Model& model, std::uint64_t seed) {
 
 void check_ids(const Model& model, const QualitySet& set, const std::string& file) {
   for (const QualityBatch& batch : set.batches) {
-    check_tokens(model, {batch.extent.batch, batch.extent.seq, batch.ids, batch.mask, {}}, file);
-    for (const std::int32_t target : batch.targets) {
-      const std::int64_t classes =
-          model.config.task == Task::classification ? model.config.labels : model.config.vocab_size;
-      if (target != ignored_label && (target < 0 || target >= classes))
-        fail_user("{}: label {} is not among the model's {}", file, target, classes);
-    }
+    check_extent(model, batch.extent);
+    check_vocabulary(model, batch.ids, file);
+  }
+}
+
+void check_classes(const LabelledSet& set, std::int64_t classes) {
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    if (set.labels[i] < classes) continue;
+    fail_user("{}: label {} is not among the {} classes 0 to {}", set.place_of(i), set.labels[i], classes, classes - 1);
   }
 }
 
@@ -52,6 +55,7 @@ std::int32_t padding_id(const Tokenizer& tokenizer) {
 
 QualityData from_text(const Model& model, const std::string& text, const std::string& name,
                       const BenchRequest& request) {
+  unicode::check_utf8(text, request.data.empty() ? name : request.data.string());
   const Tokenizer tokenizer = load_tokenizer(*model.files);
   ProtocolOptions options = request.protocol;
   options.window = std::min(options.window, model.config.context);
@@ -74,9 +78,10 @@ QualityData from_labelled(const Model& model, const BenchRequest& request) {
   const std::string name = request.data.string();
   if (model.config.task != Task::classification)
     fail_user("{}: labelled sentences need a classifier, {} is a {}", name, model.name, assay::name(model.config.task));
+  const LabelledSet set = load_labelled_tsv(request.data);
+  check_classes(set, model.config.labels);
   QualityData data;
-  data.set = sentences(load_labelled_tsv(request.data), load_tokenizer(*model.files), model.config.context,
-                       request.protocol.batch);
+  data.set = sentences(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
   data.set->data = request.data.filename().string();
   data.status = "scored";
   return data;
@@ -84,7 +89,12 @@ QualityData from_labelled(const Model& model, const BenchRequest& request) {
 
 QualityData from_folder(const Model& model, const BenchRequest& request) {
   const TokenBatch tokens = load_npy_folder(request.data);
+  const std::string folder = request.data.string();
   const bool language_model = model.config.task == Task::language_model;
+  check_tokens(model, tokens, folder);
+  if (!language_model && !tokens.labels.empty() && tokens.labels.size() != static_cast<std::size_t>(tokens.batch))
+    fail_user("{}: needs one label a row", tokens.labels_name);
+  if (!language_model && !model.random_weights()) check_labels(model, tokens, folder);
   QualityData data;
   data.set = given_tokens(tokens, language_model ? Scored::next_tokens : Scored::labels, request.protocol.batch);
   data.set->data = request.data.filename().string();
@@ -93,9 +103,8 @@ QualityData from_folder(const Model& model, const BenchRequest& request) {
 }
 
 QualityData load(const Model& model, const BenchRequest& request) {
-  if (!request.data.empty() && !std::filesystem::exists(request.data))
-    fail_user("{}: no such file or folder", request.data.string());
-  if (!request.data.empty() && std::filesystem::is_directory(request.data)) return from_folder(model, request);
+  if (!request.data.empty() && !is_there(request.data)) fail_user("{}: no such file or folder", request.data.string());
+  if (!request.data.empty() && is_folder(request.data)) return from_folder(model, request);
   if (model.random_weights() && !request.data.empty()) {
     fail_user(
         "{}: {} is a preset without a tokenizer; leave --data out for random ids, or give a folder of .npy arrays",

@@ -6,15 +6,28 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/paths.h"
 #include "experiments/train_data.h"
 #include "experiments/train_options.h"
 #include "model/fresh_head.h"
+#include "training/manifest.h"
 
 namespace assay {
 namespace {
 
+/// What a checkpoint takes over from the model's folder: that it cannot be read is not to be found out after all steps.
+void check_support_files(const Model& model) {
+  if (!model.files || !is_folder(*model.files)) return;
+  for (const char* file : support_files) {
+    const std::filesystem::path path = *model.files / file;
+    if (is_there(path)) read_file(path);
+  }
+}
+
 Model open_for_training(const TrainRequest& request) {
   Model model = open_model(request.model, request.model_options);
+  if (!request.out.empty()) check_support_files(model);
   if (request.labels == 0) return model;
   return with_fresh_head(std::move(model), {request.labels, request.model_options.seed});
 }

@@ -98,9 +98,11 @@ void run_step(const TrainCell& cell, Variant& variant) {
 void prepare(const TrainCell& cell, Variant& variant) {
   const double begin = now_s();
   try {
-    variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
-                                                find_backend(cell.request.device), cell.facts);
-    variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
+    with_memory_errors([&] {
+      variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
+                                                  find_backend(cell.request.device), cell.facts);
+      variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
+    });
   } catch (const OutOfMemory& error) {
     variant.status = Status::oom;
     variant.reason = error.what();
@@ -112,7 +114,7 @@ void prepare(const TrainCell& cell, Variant& variant) {
 /// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
 bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
   try {
-    run_step(cell, variant);
+    with_memory_errors([&] { run_step(cell, variant); });
     return true;
   } catch (const OutOfMemory& error) {
     variant.status = Status::oom;

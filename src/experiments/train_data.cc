@@ -45,25 +45,18 @@ std::vector<std::int32_t> text_ids(const TrainRequest& request, const Model& mod
   return tokenizer_of(model, file).encode(text, file);
 }
 
-void check_vocabulary(const std::vector<std::int32_t>& ids, const Model& model, const std::string& file) {
-  for (const std::int32_t id : ids) {
-    if (id >= model.config.vocab_size)
-      fail_user("{}: the tokenizer gives id {}, the model has {}", file, id, model.config.vocab_size);
-  }
-}
-
 TrainingData from_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
   const Extent extent = {request.batch, request.seq};
   check_extent(model, extent);
   std::vector<std::int32_t> ids = text_ids(request, model, callbacks);
-  check_vocabulary(ids, model, request.data.string());
+  check_vocabulary(model, ids, request.data.string());
   return random_windows(std::move(ids), extent, request.model_options.seed, request.data.string());
 }
 
 TokenisedSet labelled(const std::filesystem::path& file, const Model& model) {
   TokenisedSet set = tokenise(load_labelled_tsv(file), tokenizer_of(model, file.string()),
                               {model.config.context, model.config.labels}, file.string());
-  for (const std::vector<std::int32_t>& ids : set.ids) check_vocabulary(ids, model, file.string());
+  for (const std::vector<std::int32_t>& ids : set.ids) check_vocabulary(model, ids, file.string());
   return set;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_header.h"
@@ -82,14 +83,8 @@ Safetensors open_shards(const std::filesystem::path& folder, const std::filesyst
 Safetensors open_safetensors_folder(const std::filesystem::path& folder) {
   const std::filesystem::path single = folder / "model.safetensors";
   const std::filesystem::path index = folder / "model.safetensors.index.json";
-  std::error_code unreadable;
-  // A link that leads nowhere still counts as the file, so that its own error is told.
-  if (std::filesystem::symlink_status(single, unreadable).type() != std::filesystem::file_type::not_found) {
-    return open_safetensors(single);
-  }
-  if (std::filesystem::symlink_status(index, unreadable).type() != std::filesystem::file_type::not_found) {
-    return open_shards(folder, index);
-  }
+  if (is_there(single)) return open_safetensors(single);
+  if (is_there(index)) return open_shards(folder, index);
   fail_user("{}: holds neither model.safetensors nor model.safetensors.index.json", folder.string());
 }
 

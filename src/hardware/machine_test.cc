@@ -118,6 +118,29 @@ TEST(Machine, AnUnlimitedCgroup1ChangesNothing) {
   EXPECT_EQ(facts.cores, 4);
 }
 
+/// As `ulimit -v` and `ulimit -d` set them; a process that is at its limit has next to nothing, not an unknown amount.
+TEST(Machine, LimitsOfTheProcessBoundMemory) {
+  const RecordedTree tree;
+  record_server(tree);
+  const auto limits = [](const std::string& data, const std::string& addresses) {
+    return "Limit                     Soft Limit           Hard Limit           Units\n"
+           "Max data size             " +
+           data +
+           "            unlimited            bytes\n"
+           "Max address space         " +
+           addresses + "            unlimited            bytes\n";
+  };
+  tree.write("proc/self/status", "VmSize:\t  102400 kB\nVmData:\t   51200 kB\n");
+  tree.write("proc/self/limits", limits("unlimited", "unlimited"));
+  EXPECT_EQ(facts_of(tree).available_bytes, 32768 * mib);
+  tree.write("proc/self/limits", limits("unlimited", std::to_string(1000 * mib)));
+  EXPECT_EQ(facts_of(tree).available_bytes, 900 * mib);
+  tree.write("proc/self/limits", limits(std::to_string(800 * mib), std::to_string(1000 * mib)));
+  EXPECT_EQ(facts_of(tree).available_bytes, 750 * mib);
+  tree.write("proc/self/limits", limits(std::to_string(10 * mib), "unlimited"));
+  EXPECT_EQ(facts_of(tree).available_bytes, 1);
+}
+
 TEST(Machine, AnEmptyTreeStillGivesUsableFacts) {
   const RecordedTree tree;
   const MachineFacts facts = facts_of(tree);

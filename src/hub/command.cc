@@ -85,6 +85,8 @@ pid_t spawn(const Command& command, const std::string& log) {
   ::posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, log.c_str(), O_WRONLY | O_APPEND, 0);
   ::posix_spawn_file_actions_adddup2(actions.get(), STDOUT_FILENO, STDERR_FILENO);
+  if (command.working_folder == WorkingFolder::own)
+    ::posix_spawn_file_actions_addchdir_np(actions.get(), command.folder.c_str());
 
   std::vector<std::string> words = command.words;
   std::vector<std::string> environment = environment_with(command.folder.string());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,10 +20,15 @@ int pending_interrupt();
 /// Throws Error(interrupted) where one of them has come since; `what` begins the message.
 void throw_if_interrupted(const std::string& what);
 
+/// Where a command runs: where this program does, or in its own folder, so that nothing that lies about is taken for a
+/// program or a module.
+enum class WorkingFolder : std::uint8_t { current, own };
+
 struct Command {
   std::vector<std::string> words;  ///< Program (looked up on PATH) and arguments; no shell sees them.
   std::filesystem::path folder;    ///< An existing one, for its log and as its TMPDIR.
   double most_s = 0;               ///< It is killed after so long; 0: never.
+  WorkingFolder working_folder = WorkingFolder::current;
 };
 
 struct CommandResult {

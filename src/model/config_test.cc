@@ -110,6 +110,8 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
       {"scaling of a strange type", with(llama_json(), "rope_scaling", {{"rope_type", 5}}), "rope_type"},
       {"scaling that is a text", with(llama_json(), "rope_scaling", "linear"), "object"},
       {"scaled parameters", with(llama_json(), "rope_parameters", {{"rope_type", "yarn"}}), "yarn"},
+      {"a quantisation", with(llama_json(), "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}), "gptq"},
+      {"a quantisation that is a text", with(gpt2_json(), "quantization_config", "int8"), "quantization_config"},
       {"negative theta", with(llama_json(), "rope_theta", -1.0), "rope_theta"},
   };
   for (const Absurd& one : cases) {

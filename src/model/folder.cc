@@ -8,7 +8,6 @@
 #include "model/checkpoint.h"
 
 namespace assay {
-namespace {}  // namespace
 
 const char* family_prefix(Family family) {
   switch (family) {
@@ -38,6 +37,21 @@ std::string canonical(const std::string& name, Family family) {
 }
 
 }  // namespace
+
+const char* embedding_name(Family family) {
+  switch (family) {
+    case Family::gpt2:
+      return "wte.weight";
+    case Family::bert:
+    case Family::distilbert:
+      return "embeddings.word_embeddings.weight";
+    case Family::llama:
+      return "embed_tokens.weight";
+    case Family::cs336:
+      return "token_embeddings.weight";
+  }
+  return "";
+}
 
 bool is_conv1d(const std::string& name, Family family) {
   if (family != Family::gpt2) return false;
@@ -73,12 +87,20 @@ WeightData as_f32(const TensorView& view) {
   return data;
 }
 
+/// Integers and floats of eight bits are codes: without scales, of which nothing here knows, they mean nothing.
+bool is_coded(const StoredTensor& tensor) {
+  return !tensor.dtype || !is_float(*tensor.dtype) || size_of(*tensor.dtype) < 2;
+}
+
 Weight make_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, Family family) {
   Weight weight;
   weight.name = canonical(tensor.name, family);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
   weight.stored = tensor.stored;
+  weight.file = file->path_of(tensor).string();
+  weight.is_coded = is_coded(tensor);
+  weight.bytes = tensor.bytes;
   const bool conv1d = is_conv1d(weight.name, family) && tensor.shape.size() == 2;
   if (conv1d) std::swap(weight.shape[0], weight.shape[1]);
   weight.stored_transposed = conv1d;

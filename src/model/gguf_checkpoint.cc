@@ -84,6 +84,8 @@ Weight make_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, 
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
   weight.stored = layout_of(tensor.type).name;
+  weight.file = file->name;
+  weight.bytes = tensor.bytes;
   const auto ends = [&](std::string_view ending) { return weight.name.find(ending) != std::string::npos; };
   const bool permuted =
       (ends("q_proj") || ends("k_proj")) && tensor.shape.size() == 2 && tensor.shape[0] % head_dim == 0;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/blocks.h"
+#include "model/checkpoint.h"
 
 namespace assay {
 namespace {
@@ -35,7 +36,7 @@ ValueId block(Blocks& b, ValueId x, std::int64_t layer) {
 void emit_gpt2(Blocks& b) {
   const ModelConfig& c = b.config();
   b.at("embeddings", Role::embedding);
-  ValueId x = b.token_embedding("wte.weight");
+  ValueId x = b.token_embedding(embedding_name(c.family));
   x = b.add_rows(x, "wpe.weight", c.context, RowChoice::by_position);
   x = b.dropout(x);
   b.hidden(0, x);
@@ -45,7 +46,7 @@ void emit_gpt2(Blocks& b) {
   }
   b.at("ln_f", Role::norm);
   x = b.layer_norm(x, "ln_f");
-  b.language_head(x, c.tied_head ? "wte.weight" : "lm_head.weight");
+  b.language_head(x, c.tied_head ? embedding_name(c.family) : "lm_head.weight");
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/blocks.h"
+#include "model/checkpoint.h"
 
 namespace assay {
 namespace {
@@ -64,8 +65,9 @@ ValueId decoder_block(Blocks& b, ValueId x, const DecoderLayerNames& names, std:
 }
 
 /// Pre-norm decoder with rotary positions (Touvron et al. 2023).
-void decoder(Blocks& b, DecoderLayerNames (*names)(std::int64_t), const std::string& table, const std::string& norm) {
+void decoder(Blocks& b, DecoderLayerNames (*names)(std::int64_t), const std::string& norm) {
   const ModelConfig& c = b.config();
+  const char* const table = embedding_name(c.family);
   b.at("embeddings", Role::embedding);
   ValueId x = b.token_embedding(table);
   b.hidden(0, x);
@@ -81,11 +83,11 @@ void decoder(Blocks& b, DecoderLayerNames (*names)(std::int64_t), const std::str
 }  // namespace
 
 void emit_llama(Blocks& b) {
-  decoder(b, llama_names, "embed_tokens.weight", "norm");
+  decoder(b, llama_names, "norm");
 }
 
 void emit_cs336(Blocks& b) {
-  decoder(b, cs336_names, "token_embeddings.weight", "ln_final");
+  decoder(b, cs336_names, "ln_final");
 }
 
 }  // namespace assay

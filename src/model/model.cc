@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/paths.h"
 #include "hub/catalogue.h"
 #include "hub/models.h"
 #include "model/presets.h"
@@ -10,14 +11,18 @@ namespace assay {
 namespace {
 
 Model from_files(const std::string& name, const std::filesystem::path& path, const ModelOptions& options) {
-  Checkpoint checkpoint = std::filesystem::is_directory(path) ? open_folder(path) : open_gguf_checkpoint(path);
+  Checkpoint checkpoint = is_folder(path) ? open_folder(path) : open_gguf_checkpoint(path);
+  const std::string head = settle_tied_head(checkpoint);
   Model model;
   model.name = name;
-  model.origin = std::filesystem::exists(name) ? Origin::path : Origin::cache;
+  model.origin = path.string().starts_with(name) ? Origin::path : Origin::cache;
   model.config = checkpoint.config;
   model.files = path;
   model.checkpoint_files = checkpoint.files;
   model.weights = bind_weights(build_program(model.config, {}), std::move(checkpoint), options.checkpoint, model.notes);
+  if (head.empty()) return model;
+  model.notes.push_back(head);
+  if (options.say) options.say(fmt::format("{}: {}", path.string(), head));
   return model;
 }
 

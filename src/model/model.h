@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct Model {
 struct ModelOptions {
   CheckpointOptions checkpoint;
   std::uint64_t seed = 1;  ///< Of random weights.
+  /// Told what a user must know of a checkpoint that is used otherwise than its configuration says; may be empty.
+  std::function<void(const std::string&)> say = nullptr;
 };
 
 /// Opens a model by name. Names mean the same everywhere, in this order: a path (folder or .gguf file), a model in the

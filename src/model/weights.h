@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,11 @@ struct Weight {
   std::string name;             ///< "h.0.attn.c_attn.weight": what the Program calls it
   std::string checkpoint_name;  ///< "transformer.h.0.attn.c_attn.weight"
   Shape shape;
-  std::string stored;  ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
+  std::string stored;     ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
+  std::string file;       ///< That holds it: begins error messages. Empty where none does.
+  bool is_coded = false;  ///< `stored` are codes of a quantisation whose scales stand elsewhere: no values.
   bool stored_transposed = false;    ///< The checkpoint holds it as [in, out].
+  std::span<const std::byte> bytes;  ///< As `file` holds them.
   std::function<WeightData()> load;  ///< Reads, transposes, de-quantises; f32.
   std::function<void()> release;     ///< The mapped pages will not be read again soon; may be empty.
 };

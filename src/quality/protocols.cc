@@ -160,9 +160,10 @@ QualitySet sentences(const LabelledSet& set, const Tokenizer& tokenizer, std::in
     std::vector<std::vector<std::int32_t>> rows;
     QualityBatch part;
     for (std::size_t i = begin; i < end; ++i) {
-      rows.push_back(tokenizer.encode(set.sentences[i]));
+      rows.push_back(tokenizer.encode(set.sentences[i], set.place_of(i)));
       if (static_cast<std::int64_t>(rows.back().size()) > context)
-        fail_user("sentence {}: {} tokens are more than the model's context of {}", i + 1, rows.back().size(), context);
+        fail_user("{}: {} tokens are more than the model's context of {}", set.place_of(i), rows.back().size(),
+                  context);
       part.extent.seq = std::max(part.extent.seq, static_cast<std::int64_t>(rows.back().size()));
       part.targets.push_back(set.labels[i]);
     }

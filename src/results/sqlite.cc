@@ -43,10 +43,17 @@ ExitCode exit_code(int code) {
                                                                                       : ExitCode::user;
 }
 
+fs::path absolute_path(const fs::path& file) {
+  std::error_code fault;
+  fs::path path = fs::absolute(file, fault);
+  if (fault) fail_user("{}: the current folder cannot be told: {}", file.string(), fault.message());
+  return path;
+}
+
 /// A path as a URI: what RFC 3986 reserves is escaped.
 std::string uri(const fs::path& file, const char* query) {
   std::string text = "file:";
-  for (const char c : fs::absolute(file).string()) {
+  for (const char c : absolute_path(file).string()) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '-' || c == '_' || c == '.';
     text += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
@@ -99,7 +106,7 @@ Connection open_to_read_only(const fs::path& file) {
 Connection open_to_read(const fs::path& file) {
   check_is_file(file, "there is no such store");
   const bool writable =
-      ::access(file.c_str(), W_OK) == 0 && ::access(fs::absolute(file).parent_path().c_str(), W_OK) == 0;
+      ::access(file.c_str(), W_OK) == 0 && ::access(absolute_path(file).parent_path().c_str(), W_OK) == 0;
   return writable ? open(file, "", SQLITE_OPEN_READWRITE) : open_to_read_only(file);
 }
 

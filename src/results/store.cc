@@ -162,7 +162,9 @@ Record record_of_any_version(const Json& stored, const std::string& source) {
 }
 
 std::filesystem::path default_store_file() {
-  return user_folder("XDG_DATA_HOME", ".local/share") / "results.db";
+  const auto folder = find_user_folder("XDG_DATA_HOME", ".local/share");
+  if (!folder) fail_user("HOME: is not set, and neither is XDG_DATA_HOME; --store FILE names a store");
+  return *folder / "results.db";
 }
 
 Store::Store(const std::filesystem::path& file, Access access) : database_(file, access) {

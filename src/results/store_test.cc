@@ -158,7 +158,8 @@ TEST_F(StoreTest, StandsWhereTheXdgSpecificationSays) {
   EXPECT_EQ(default_store_file(), "/home/someone/.local/share/assay/results.db");
   with("XDG_DATA_HOME", nullptr);
   with("HOME", nullptr);
-  EXPECT_EQ(failure([] { default_store_file(); }), "HOME: is not set, and neither is XDG_DATA_HOME");
+  EXPECT_EQ(failure([] { default_store_file(); }),
+            "HOME: is not set, and neither is XDG_DATA_HOME; --store FILE names a store");
   if (home != nullptr) with("HOME", old_home.c_str());
 }
 

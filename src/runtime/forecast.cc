@@ -71,6 +71,7 @@ class Forecaster {
       : program_(program), inputs_(inputs), options_(options) {
     made_.layout = lay_out(program, options);
     made_.workspace_bytes.resize(made_.layout.nodes.size());
+    made_.ledger.resize(made_.layout.nodes.size());
   }
 
   Forecast make() {
@@ -109,6 +110,8 @@ class Forecaster {
     }
     const Prepared& prepared = std::get<Prepared>(offer);
     made_.workspace_bytes[place] = static_cast<std::int64_t>(prepared.workspace_bytes);
+    made_.ledger[place] = ledger_row(node, call, prepared, {inputs_.precision.name(), inputs_.backend.device});
+    made_.ledger[place].flops = flops(program_, node, options_.extent);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (call.inputs[i].constant) hold(node.inputs[i], packing_for(prepared, i, call.inputs[i].dtype), loading);
     }
@@ -143,6 +146,10 @@ class Forecaster {
 
 std::int64_t Forecast::most_workspace_bytes() const {
   return workspace_bytes.empty() ? 0 : *std::max_element(workspace_bytes.begin(), workspace_bytes.end());
+}
+
+std::int64_t Forecast::arena_bytes() const {
+  return layout.bytes + most_workspace_bytes();
 }
 
 std::int64_t Forecast::constant_bytes() const {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/weights.h"
-#include "runtime/call.h"
+#include "runtime/ledger_rows.h"
 #include "tensor/precision.h"
 
 namespace assay {
@@ -21,12 +21,14 @@ struct ForecastConstant {
 struct Forecast {
   Layout layout;
   std::vector<std::int64_t> workspace_bytes;  ///< By step, as layout.nodes.
+  std::vector<LedgerRow> ledger;              ///< By step.
   std::vector<ForecastConstant> constants;    ///< In the order in which they would be made.
   std::int64_t master_bytes = 0;              ///< mixed-*: f32 parameters that stay beside their 16-bit copies.
   std::int64_t loading_bytes = 0;             ///< The most that lies in memory while constants are made.
 
   std::int64_t most_workspace_bytes() const;
   std::int64_t constant_bytes() const;  ///< All constants and master weights.
+  std::int64_t arena_bytes() const;
 };
 
 /// What decides a forecast besides the program; the same that decides an instance.

@@ -17,7 +17,15 @@ void expect_equal(const char* precision) {
       forecast(instance.program(), {instance.precision(), model.weights, instance.backend(), model.facts}, options);
   const Plan plan(instance, options);
   EXPECT_EQ(seen.constant_bytes(), instance.resident_bytes());
-  EXPECT_EQ(seen.layout.bytes + seen.most_workspace_bytes(), plan.arena_bytes());
+  EXPECT_EQ(seen.arena_bytes(), plan.arena_bytes());
+  ASSERT_EQ(seen.ledger.size(), plan.steps().size());
+  for (std::size_t i = 0; i < seen.ledger.size(); ++i) {
+    const LedgerRow& row = plan.steps()[i].ledger;
+    EXPECT_EQ(seen.ledger[i].path, row.path);
+    EXPECT_EQ(seen.ledger[i].kernel, row.kernel);
+    EXPECT_EQ(seen.ledger[i].evidence, row.evidence);
+    EXPECT_EQ(seen.ledger[i].flops, row.flops);
+  }
   EXPECT_EQ(seen.layout.nodes.size(), plan.steps().size());
   EXPECT_GE(seen.loading_bytes, seen.constant_bytes());
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "runtime/call.h"
+#include "runtime/ledger_rows.h"
 
 namespace assay {
 Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), options_(std::move(options)) {
@@ -62,7 +63,7 @@ void Plan::prepare_step(std::size_t index) {
   step.inputs = hold_constants(node, call, prepared);
   step.flops = assay::flops(instance_.program(), node, options_.extent);
   step.bytes = assay::bytes(instance_.program(), node, options_.extent);
-  step.ledger = ledger_row(node, call, prepared);
+  step.ledger = ledger_row(node, call, prepared, {instance_.precision().name(), instance_.backend().device});
   step.ledger.flops = step.flops;
   step.kernel = std::move(prepared.kernel);
   workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));
@@ -79,22 +80,6 @@ std::vector<const std::byte*> Plan::hold_constants(const Node& node, const Call&
   }
   instance_.release_intermediates();
   return addresses;
-}
-
-LedgerRow Plan::ledger_row(const Node& node, const Call& call, const Prepared& prepared) const {
-  LedgerRow row;
-  row.path = node.path;
-  row.operation = node.operation->name;
-  row.role = name(node.role);
-  row.requested = instance_.precision().name();
-  row.kernel = prepared.description;
-  row.operand = prepared.operand;
-  row.accumulator = prepared.accumulator;
-  row.stored = call.in(0).dtype;
-  row.verdict = prepared.verdict;
-  row.evidence = prepared.evidence;
-  row.device = instance_.backend().device;
-  return row;
 }
 
 void Plan::bind() {
@@ -256,10 +241,7 @@ double Plan::bytes() const {
 
 Ledger Plan::ledger() const {
   Ledger ledger;
-  for (const NamedValue& in : instance_.program().inputs) {
-    if (is_absent_mask(in.value)) continue;
-    ledger.inputs.push_back({in.name, instance_.program().value(in.value).dtype, instance_.backend().device});
-  }
+  ledger.inputs = ledger_inputs(instance_.program(), options_, instance_.backend().device);
   for (const Step& step : steps_) ledger.rows.push_back(step.ledger);
   return ledger;
 }

@@ -77,7 +77,6 @@ class Plan {
   Call call_for(const Node& node) const;
   bool is_absent_mask(ValueId id) const;
   std::vector<const std::byte*> hold_constants(const Node& node, const Call& call, const Prepared& prepared);
-  LedgerRow ledger_row(const Node& node, const Call& call, const Prepared& prepared) const;
   void bind();
   std::byte* address(ValueId value) const;
   const std::byte* fetch(ValueId value, const std::byte* from) const;

@@ -27,7 +27,7 @@ std::string to_string(const Shape& shape) {
 AlignedBytes allocate_aligned(std::size_t bytes, std::size_t alignment) {
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded));
-  if (memory == nullptr) fail_lacking("memory: {} bytes were asked for and refused", bytes);
+  if (memory == nullptr) fail_memory("memory", bytes);
   return AlignedBytes(memory);
 }
 

@@ -39,7 +39,7 @@ struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeMemory>;
-/// Throws Error(lacking) with the figure where the system refuses. Pages are not touched. `alignment`: a power of two.
+/// Throws OutOfMemory where the system refuses. Pages are not touched. `alignment`: a power of two.
 AlignedBytes allocate_aligned(std::size_t bytes, std::size_t alignment = 64);
 
 /// A dense row-major tensor that owns its memory (64-byte aligned, not initialised).

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "formats/npy.h"
 #include "text/unicode.h"
@@ -26,11 +27,18 @@ struct Values {
   std::vector<std::int64_t> values;
 };
 
+/// The place of a value, counted from 0 as everywhere in tokens.
+std::string place_of(const Values& read, std::size_t index) {
+  if (read.shape.size() < 2) return fmt::format("row {}", index);
+  const auto width = static_cast<std::size_t>(read.shape[1]);
+  return fmt::format("row {}, position {}", index / width, index % width);
+}
+
 void check_range(const Values& read, std::int64_t least, std::int64_t greatest) {
   for (std::size_t i = 0; i < read.values.size(); ++i) {
     const std::int64_t value = read.values[i];
     if (value >= least && value <= greatest) continue;
-    fail_user("{}: value {} is {}, outside {} to {}", read.name, i, value, least, greatest);
+    fail_user("{}: {} is {}, outside {} to {}", read.name, place_of(read, i), value, least, greatest);
   }
 }
 
@@ -42,6 +50,7 @@ void set_input_ids(TokenBatch& batch, const Values& read) {
   if (read.shape.size() != 2) fail_user("{}: has shape {}, (rows, seq) is needed", read.name, shape_text(read.shape));
   if (read.values.empty()) fail_user("{}: holds no tokens", read.name);
   check_range(read, 0, most);
+  batch.ids_name = read.name;
   batch.batch = read.shape[0];
   batch.seq = read.shape[1];
   batch.input_ids.assign(read.values.begin(), read.values.end());
@@ -64,9 +73,12 @@ void set_labels(TokenBatch& batch, const Values& read) {
               shape_text(by_token));
   }
   check_range(read, ignored_label, most);
-  const auto odd = [](std::int64_t label) { return label < 0 && label != ignored_label; };
-  const auto found = std::find_if(read.values.begin(), read.values.end(), odd);
-  if (found != read.values.end()) fail_user("{}: has the label {}; below 0 only -100 is one", read.name, *found);
+  for (std::size_t i = 0; i < read.values.size(); ++i) {
+    const std::int64_t label = read.values[i];
+    if (label >= 0 || label == ignored_label) continue;
+    fail_user("{}: {} is {}; of the labels below 0 only -100 is one", read.name, place_of(read, i), label);
+  }
+  batch.labels_name = read.name;
   batch.labels.assign(read.values.begin(), read.values.end());
 }
 
@@ -82,7 +94,7 @@ Values read_npy(const fs::path& path) {
 void append_integer(Values& read, const Json& value) {
   const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || huge) {
-    fail_user("{}: value {} is {}, not a whole number up to 2^31 - 1", read.name, read.values.size(),
+    fail_user("{}: {} is {}, not a whole number up to 2^31 - 1", read.name, place_of(read, read.values.size()),
               printable(value.dump(), 40));
   }
   read.values.push_back(value.get<std::int64_t>());
@@ -149,6 +161,7 @@ LabelledSet load_labelled_tsv(const fs::path& path) {
   std::size_t at = 0;
   if (next_line(content, at) != "sentence\tlabel") fail_user("{}:1: the header is not sentence<TAB>label", name);
   LabelledSet set;
+  set.file = name;
   for (std::size_t number = 2; at < content.size(); ++number) {
     append_line(set, next_line(content, at), fmt::format("{}:{}", name, number));
   }
@@ -156,11 +169,16 @@ LabelledSet load_labelled_tsv(const fs::path& path) {
   return set;
 }
 
+std::string LabelledSet::place_of(std::size_t sentence) const {
+  constexpr std::size_t first_line = 2;  // Behind the header.
+  return fmt::format("{}:{}", file.empty() ? "sentences" : file, sentence + first_line);
+}
+
 TokenBatch load_npy_folder(const fs::path& path) {
   TokenBatch batch;
   set_input_ids(batch, read_npy(path / "input_ids.npy"));
-  if (fs::exists(path / "attention_mask.npy")) set_attention_mask(batch, read_npy(path / "attention_mask.npy"));
-  if (fs::exists(path / "labels.npy")) set_labels(batch, read_npy(path / "labels.npy"));
+  if (is_there(path / "attention_mask.npy")) set_attention_mask(batch, read_npy(path / "attention_mask.npy"));
+  if (is_there(path / "labels.npy")) set_labels(batch, read_npy(path / "labels.npy"));
   return batch;
 }
 

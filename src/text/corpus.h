@@ -15,12 +15,18 @@ struct TokenBatch {
   std::vector<std::int32_t> input_ids;       ///< (batch, seq), >= 0; whether a model has the ids, the caller checks.
   std::vector<std::uint8_t> attention_mask;  ///< (batch, seq), 1 real, 0 padding; empty: all real.
   std::vector<std::int32_t> labels;          ///< (batch) or (batch, seq), -100 is not counted; empty: none.
+  std::string ids_name = {};                 ///< Where the ids were read (file, member): begins errors about them.
+  std::string labels_name = {};
 };
 
 /// Sentences with their classes; the two have the same length.
 struct LabelledSet {
   std::vector<std::string> sentences;
   std::vector<std::int32_t> labels;  ///< >= 0
+  std::string file = {};             ///< That they were read from.
+
+  /// "file:line" of a sentence, for errors.
+  std::string place_of(std::size_t sentence) const;
 };
 
 /// The exact bytes of a file; an empty file is a text. Whether they are UTF-8, the tokenizer says.

@@ -72,16 +72,17 @@ TEST(TokenJson, OneLineSaysWhatIsWrong) {
   EXPECT_EQ(json_error(R"({"input_ids": [[1], 2]})"), "F.json: input_ids: mixes numbers and lists");
   EXPECT_EQ(json_error(R"({"input_ids": [[1, 2], [3]]})"),
             "F.json: input_ids: is ragged: row 0 has 2 values, row 1 has 1");
-  EXPECT_EQ(json_error(R"({"input_ids": [[-1]]})"), "F.json: input_ids: value 0 is -1, outside 0 to 2147483647");
+  EXPECT_EQ(json_error(R"({"input_ids": [[-1]]})"),
+            "F.json: input_ids: row 0, position 0 is -1, outside 0 to 2147483647");
   for (const std::string odd : {"1.0", "\"1\"", "null", "true", "[1]", "18446744073709551615", "1e400"}) {
     EXPECT_EQ(json_error("{\"input_ids\": [[" + odd + "]]}").find("F.json: "), 0u) << odd;
   }
   EXPECT_EQ(json_error(R"({"input_ids": [[1]], "attention_mask": [[2]]})"),
-            "F.json: attention_mask: value 0 is 2, outside 0 to 1");
+            "F.json: attention_mask: row 0, position 0 is 2, outside 0 to 1");
   EXPECT_EQ(json_error(R"({"input_ids": [[1]], "attention_mask": [[1, 1]]})"),
             "F.json: attention_mask: has shape (1, 2), input_ids have (1, 1)");
   EXPECT_EQ(json_error(R"({"input_ids": [[1]], "labels": [-5]})"),
-            "F.json: labels: has the label -5; below 0 only -100 is one");
+            "F.json: labels: row 0 is -5; of the labels below 0 only -100 is one");
   EXPECT_NE(json_error(R"({"input_ids": [[1]], "token_type_ids": [[0]]})").find("'token_type_ids'"), std::string::npos);
 }
 

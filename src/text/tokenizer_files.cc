@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "text/tokenizer_parts.h"
 #include "text/unicode.h"
@@ -49,7 +50,7 @@ TokenizerConfig read_config(const fs::path& folder) {
   TokenizerConfig config;
   const fs::path path = folder / "tokenizer_config.json";
   config.name = path.string();
-  if (fs::exists(path)) config.file = parse_json(read_file(path), config.name);
+  if (is_there(path)) config.file = parse_json(read_file(path), config.name);
   return config;
 }
 
@@ -159,12 +160,12 @@ Tokenizer load_vocabulary_and_merges(const fs::path& folder) {
 Tokenizer load_tokenizer(const fs::path& path) {
   if (path.extension() == ".gguf") return load_gguf_tokenizer(path);
   if (path.filename() == "vocab.txt") return load_vocabulary_text(path);
-  if (!fs::is_directory(path)) return parse_tokenizer_json(read_file(path), path.string());
-  if (const fs::path json = path / "tokenizer.json"; fs::exists(json)) {
+  if (!is_folder(path)) return parse_tokenizer_json(read_file(path), path.string());
+  if (const fs::path json = path / "tokenizer.json"; is_there(json)) {
     return parse_tokenizer_json(read_file(json), json.string());
   }
-  if (fs::exists(path / "vocab.json") && fs::exists(path / "merges.txt")) return load_vocabulary_and_merges(path);
-  if (fs::exists(path / "vocab.txt")) return load_vocabulary_text(path / "vocab.txt");
+  if (is_there(path / "vocab.json") && is_there(path / "merges.txt")) return load_vocabulary_and_merges(path);
+  if (is_there(path / "vocab.txt")) return load_vocabulary_text(path / "vocab.txt");
   fail_user("{}: has no tokenizer.json, no vocab.json with merges.txt and no vocab.txt", path.string());
 }
 

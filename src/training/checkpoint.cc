@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "formats/safetensors.h"
 #include "model/config_json.h"
@@ -33,7 +34,7 @@ Json json_of(double value) {
 /// A published folder's config.json may say more than we read (names of classes, special ids): that stays.
 Json config_to_write(const Model& model) {
   Json json = config_json(model.config);
-  if (!model.files || !fs::exists(*model.files / config_file)) return json;
+  if (!model.files || !is_there(*model.files / config_file)) return json;
   const fs::path file = *model.files / config_file;
   Json original = parse_json(read_file(file, 16 << 20), file.string());
   if (original.contains("id2label") && original.at("id2label").size() == json.value("id2label", Json()).size()) {
@@ -45,9 +46,9 @@ Json config_to_write(const Model& model) {
 }
 
 void copy_tokenizer(const Model& model, const fs::path& to) {
-  if (!model.files || !fs::is_directory(*model.files)) return;
+  if (!model.files || !is_folder(*model.files)) return;
   for (const char* file : support_files) {
-    if (file != std::string_view(config_file) && fs::exists(*model.files / file))
+    if (file != std::string_view(config_file) && is_there(*model.files / file))
       write_file_atomically(to / file, read_file(*model.files / file));
   }
 }
@@ -260,7 +261,7 @@ void check_manifest(const fs::path& folder, std::int64_t steps, std::vector<std:
 
 std::string checkpoint_name(const Model& model, const std::string& parameter) {
   const auto found = model.weights.by_name.find(parameter);
-  const bool from_folder = model.files && fs::is_directory(*model.files);
+  const bool from_folder = model.files && is_folder(*model.files);
   if (!from_folder || found == model.weights.by_name.end() || found->second.stored == "random")
     return published_name(parameter, model.config.family);
   return found->second.checkpoint_name;

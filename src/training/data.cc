@@ -104,12 +104,11 @@ TokenisedSet tokenise(const LabelledSet& set, const Tokenizer& tokenizer, Limits
   if (set.sentences.empty()) fail_user("{}: holds no sentence", file);
   TokenisedSet result;
   for (std::size_t i = 0; i < set.sentences.size(); ++i) {
-    const std::size_t line = i + 2;  // after the header
     if (set.labels[i] >= limits.classes) {
-      fail_user("{}:{}: label {} is not among the {} classes 0 to {}", file, line, set.labels[i], limits.classes,
+      fail_user("{}: label {} is not among the {} classes 0 to {}", set.place_of(i), set.labels[i], limits.classes,
                 limits.classes - 1);
     }
-    std::vector<std::int32_t> ids = tokenizer.encode(set.sentences[i], fmt::format("{}:{}", file, line));
+    std::vector<std::int32_t> ids = tokenizer.encode(set.sentences[i], set.place_of(i));
     if (static_cast<std::int64_t>(ids.size()) > limits.context) {
       const std::int32_t last = ids.back();
       ids.resize(static_cast<std::size_t>(limits.context));

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/system_error.h"
 #include "training/manifest.h"
 
@@ -37,10 +38,6 @@ void require(int result, const fs::path& path) {
 fs::file_type type_of(const fs::path& path) {
   std::error_code unreadable;
   return fs::symlink_status(path, unreadable).type();
-}
-
-bool is_there(const fs::path& path) {
-  return type_of(path) != fs::file_type::not_found;
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {

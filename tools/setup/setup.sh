@@ -10,13 +10,19 @@ lacking() {  # what the machine lacks, and what to do
   exit 3
 }
 
+logged_from=1   # the line of build/setup.log at which the last logged command's output begins
 logged() {  # COMMAND...
-  local from
-  from=$(($(wc -l 2>/dev/null <"$root/build/setup.log" || echo 0) + 1))
+  logged_from=$(($(wc -l 2>/dev/null <"$root/build/setup.log" || echo 0) + 1))
   "$@" >>"$root/build/setup.log" 2>&1 && return
-  tail -n "+$from" "$root/build/setup.log" | tail -n 40 >&2
+  tail -n "+$logged_from" "$root/build/setup.log" | tail -n 40 >&2
   return 1
 }
+
+log_says() { tail -n "+$logged_from" "$root/build/setup.log" | grep -qE "$1"; }   # EXTENDED REGEXP, of the last logged command
+
+# What pip, apt and the C library say where nobody answers.
+readonly words_of_no_network='Retrying \(Retry\(|Max retries exceeded|Failed to establish a new connection|Name or service not known|name resolution|ProxyError|ConnectTimeout|Network is unreachable|Connection refused|Temporary failure resolving|Could not resolve|(Could not|Unable to) connect|Cannot initiate the connection'
+readonly words_of_full_disk='No space left on device|Errno 28|Disk quota exceeded'
 
 # ---- system packages: from the machine's own release, or not at all ----
 
@@ -64,11 +70,14 @@ install_packages() {  # PACKAGE...
   can_be_root || lacking "packages are missing; run: sudo apt-get update && sudo apt-get install --no-install-recommends" \
     "${own_release[@]@Q}" "$@"
   say "installing: $*"
-  logged run_as_root apt-get update || say "apt-get update failed; going on with the lists that are here"
+  if ! logged run_as_root apt-get update; then say "apt-get update failed; going on with the lists that are here"; fi
+  # Without network it warns and succeeds.
+  local network="$*"
+  if log_says "$words_of_no_network"; then network="$*, and its package archives could not be reached: check the network"; fi
   find_own_release
   refuse_other_releases "$@"
   logged run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-    --option=DPkg::Lock::Timeout=300 "${own_release[@]}" "$@" || lacking "apt-get could not install: $*"
+    --option=DPkg::Lock::Timeout=300 "${own_release[@]}" "$@" || lacking "apt-get could not install: $network"
 }
 
 need_packages() {  # GROUP...
@@ -79,12 +88,27 @@ need_packages() {  # GROUP...
 
 # ---- wheels: tools/setup/NAME.txt pins them by hash, .deps/NAME is what they unpack to ----
 
+# From / and isolated: no module of the current folder, of PYTHONPATH or of the user's own packages takes pip's place.
+isolated() { (cd / && exec "$1" -I "${@:2}"); }   # PYTHON ARGUMENT...
+
 python_with_pip() {
   local python
-  for python in python3 /usr/bin/python3; do
-    "$python" -m pip --version >/dev/null 2>&1 && echo "$python" && return
+  for python in $(type -P python3) /usr/bin/python3; do
+    [[ $python == /* ]] && isolated "$python" -m pip --version >/dev/null 2>&1 && echo "$python" && return
   done
-  lacking "python3 has no pip; install python3-pip"
+  lacking "python3 has no pip of the system's or of a virtual environment's; install python3-pip"
+}
+
+explain_download() {  # NAME: why pip could not fetch the wheels of tools/setup/NAME.txt; ends
+  local pins="tools/setup/$1.txt"
+  if log_says "$words_of_full_disk"; then lacking "$root/.deps: the disk is full, $1 could not be downloaded"; fi
+  if log_says 'DO NOT MATCH THE HASHES'; then
+    lacking "the registry's wheels of $1 have other hashes than $pins pins: none of them was used"
+  fi
+  if log_says "$words_of_no_network"; then
+    lacking "the package registry could not be reached, $1 is missing: check the network, and pip's index and proxy"
+  fi
+  lacking "pip could not download the wheels of $pins; is its registry within reach?"
 }
 
 need_wheels() {  # NAME
@@ -92,12 +116,13 @@ need_wheels() {  # NAME
   cmp -s "$pins" "$target/pins.txt" && return
   say "downloading $1 into .deps/"
   python=$(python_with_pip)
-  mkdir -p "$root/.deps"
+  need_writable "$root/.deps"
   rm -rf "$target".unfinished.*
   work=$(mktemp -d "$target.unfinished.XXXXXX")
-  logged "$python" -m pip --no-cache-dir --disable-pip-version-check download --no-deps --only-binary=:all: \
-    --require-hashes --dest "$work/wheels" --requirement "$pins" || lacking "pip could not download the wheels of $pins"
-  logged "$python" "$root/tools/setup/unpack_wheels.py" "$work/wheels" "$work/prefix" || lacking "$pins: cannot be unpacked"
+  logged isolated "$python" -m pip --no-cache-dir --disable-pip-version-check download --no-deps --only-binary=:all: \
+    --require-hashes --dest "$work/wheels" --requirement "$pins" || explain_download "$1"
+  logged isolated "$python" "$root/tools/setup/unpack_wheels.py" "$work/wheels" "$work/prefix" ||
+    { log_says "$words_of_full_disk" && lacking "$root/.deps: the disk is full"; lacking "$pins: cannot be unpacked"; }
   cp "$pins" "$work/prefix/pins.txt"
   chmod 755 "$work/prefix"
   rm -rf "$target"
@@ -176,8 +201,16 @@ show_progress() {  # on a terminal, one line that counts; elsewhere nothing
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
 }
 
+need_writable() {  # FOLDER...: makes them
+  local folder
+  for folder; do
+    mkdir -p "$folder" 2>/dev/null && [[ -w $folder ]] && continue
+    lacking "$folder: cannot be written, and building needs it; copy the project to where it can be"
+  done
+}
+
 take_lock() {  # one set-up or check of this folder at a time; the lock goes with file descriptor 9
-  mkdir -p "$root/build"
+  need_writable "$root/build"
   exec 9>"$root/build/.lock"
   if flock --nonblock 9; then return; fi
   say "waiting for another ./assay or ./check that builds in this folder"

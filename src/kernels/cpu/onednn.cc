@@ -115,6 +115,11 @@ dnnl::matmul::primitive_desc describe(const LinearCall& call, const Layouts& lay
   return {engine(), layouts.x, layouts.weight, layouts.bias, layouts.y, attributes};
 }
 
+/// oneDNN takes memory of its own, for code above all. Without it no other kernel should take over in silence.
+void refuse_out_of_memory(dnnl_status_t status) {
+  if (status == dnnl_out_of_memory) throw OutOfMemory("memory: the system refused oneDNN an allocation", 0, 0);
+}
+
 /// A primitive with its memory objects, whose pointers are set before each run.
 class OneDnnMatmul final : public Kernel {
  public:
@@ -135,7 +140,9 @@ class OneDnnMatmul final : public Kernel {
     for (std::size_t i = 0; i < memories_.size(); ++i) memories_[i].set_data_handle(const_cast<void*>(pointers[i]));
     const ThreadScope scope(call_.threads);
     const int count = static_cast<int>(arguments_.size());
-    ASSAY_ASSERT(dnnl_primitive_execute(primitive_.get(), stream_.get(), count, arguments_.data()) == dnnl_success);
+    const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(), count, arguments_.data());
+    refuse_out_of_memory(status);
+    ASSAY_ASSERT(status == dnnl_success);
   }
 
  private:
@@ -186,6 +193,7 @@ Offer prepare_onednn(const LinearCall& call, const MachineFacts& facts, const Pa
     prepared.packing.back() = packing;
     return prepared;
   } catch (const dnnl::error& error) {
+    refuse_out_of_memory(error.status);
     return Declined{std::string("oneDNN: ") + error.what()};
   }
 }
