@@ -36,6 +36,10 @@ double measured_gflops(const Implementation& implementation, const MatmulPeak& p
   return 0;
 }
 
+bool has_rates(const Operation* operation) {
+  return operation == &op::linear || operation == &op::quantized_linear;
+}
+
 /// Rates are those of the two linear operations by whole operands and constant weights; attention, weight-only 8 bits
 /// and f16 sums have none, though their kernels may bear the same names.
 bool is_measured(const Call& call) {
@@ -88,6 +92,7 @@ std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const Machine
   const auto place = [&](const MatmulRate& rate) {
     std::size_t index = 0;
     for (const OperationKernels& kernels : backend.table) {
+      if (!has_rates(kernels.operation)) continue;  // A kernel of another operation may bear the same name.
       for (const Implementation& one : kernels.implementations) {
         if (rate.implementation == one.name) return index;
         ++index;

@@ -321,6 +321,9 @@ TEST(Choice, IsWhatProbeJudgesWhereRatesAreAlike) {
   EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {widened, native}).front().computed, DType::f16);
   facts.measured_share = 0.4;
   EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {native, widened}).front().computed, DType::f32) << "busy";
+  const MatmulRate reference = rate(DType::f16, DType::f32, "reference loops", 1);
+  EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {reference, native}).front().implementation, "onednn")
+      << "busy: the list's order is that of its own operation";
 }
 
 TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
