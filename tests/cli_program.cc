@@ -34,11 +34,12 @@ std::string content_of(const TemporaryFile& file) {
   return text;
 }
 
-pid_t start(const std::filesystem::path& folder, const Arguments& arguments, int out, int err) {
+pid_t start(const std::filesystem::path& program, const std::filesystem::path& folder, const Arguments& arguments,
+            int out, int err) {
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
   if (child > 0) return child;
-  std::vector<char*> words = {const_cast<char*>(ASSAY_PROGRAM)};
+  std::vector<char*> words = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   ::dup2(out, STDOUT_FILENO);
@@ -86,9 +87,14 @@ struct Terminal {
 }  // namespace
 
 Outcome run_assay(const std::filesystem::path& folder, const Arguments& arguments) {
+  return run_program(ASSAY_PROGRAM, folder, arguments);
+}
+
+Outcome run_program(const std::filesystem::path& program, const std::filesystem::path& folder,
+                    const Arguments& arguments) {
   const TemporaryFile out(std::tmpfile());
   const TemporaryFile err(std::tmpfile());
-  Outcome outcome = wait_for(start(folder, arguments, ::fileno(out.get()), ::fileno(err.get())));
+  Outcome outcome = wait_for(start(program, folder, arguments, ::fileno(out.get()), ::fileno(err.get())));
   outcome.out = content_of(out);
   outcome.err = content_of(err);
   return outcome;
@@ -97,7 +103,7 @@ Outcome run_assay(const std::filesystem::path& folder, const Arguments& argument
 Outcome run_assay_and_signal_its_child(const std::filesystem::path& folder, const Arguments& arguments, int signal) {
   const TemporaryFile out(std::tmpfile());
   const TemporaryFile err(std::tmpfile());
-  const pid_t parent = start(folder, arguments, ::fileno(out.get()), ::fileno(err.get()));
+  const pid_t parent = start(ASSAY_PROGRAM, folder, arguments, ::fileno(out.get()), ::fileno(err.get()));
   const std::string number = std::to_string(parent);
   const std::string children = "/proc/" + number + "/task/" + number + "/children";
   pid_t child = 0;
@@ -117,7 +123,7 @@ Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& ar
                         int signal) {
   const TemporaryFile out(std::tmpfile());
   Terminal terminal;
-  const pid_t child = start(folder, arguments, ::fileno(out.get()), terminal.theirs);
+  const pid_t child = start(ASSAY_PROGRAM, folder, arguments, ::fileno(out.get()), terminal.theirs);
   ::close(terminal.theirs);
   terminal.theirs = -1;
   std::string shown;

@@ -24,7 +24,10 @@ using Arguments = std::vector<std::string>;
 /// Where a run's store is, in the folder in which it runs: `data/assay/results.db`.
 inline constexpr const char* data_home = "data";
 
-/// Runs `assay` with these arguments in that folder, which also holds its temporary files. A run that hangs is ended.
+/// Runs a program with these arguments in that folder, which also holds its temporary files. A run that hangs is ended.
+Outcome run_program(const std::filesystem::path& program, const std::filesystem::path& folder,
+                    const Arguments& arguments);
+/// The same of `assay`.
 Outcome run_assay(const std::filesystem::path& folder, const Arguments& arguments);
 /// The same with a terminal for stderr, sending `signal` as soon as `phase` is shown there.
 Outcome interrupt_assay(const std::filesystem::path& folder, const Arguments& arguments, const std::string& phase,

@@ -53,7 +53,11 @@ ScratchHandle make_scratch(const fs::path& prefix) {
 
 void remove_if_abandoned(const fs::path& path) {
   const Descriptor folder = open_folder(path);
-  if (!folder || !has_marker(folder) || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (!has_marker(folder)) {
+    ::rmdir(path.c_str());  // Where it is empty its owner ended before it could mark it.
+    return;
+  }
   std::error_code ignored;
   fs::remove_all(path, ignored);
 }

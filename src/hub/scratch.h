@@ -22,7 +22,7 @@ using ScratchHandle = Handle<Scratch*, remove_scratch>;
 /// disk.
 ScratchHandle make_scratch(const std::filesystem::path& prefix);
 
-/// Removes a folder that carries our marker and whose process is gone; leaves everything else.
+/// Removes a folder that carries our marker, or is empty, and whose process is gone; leaves everything else.
 void remove_if_abandoned(const std::filesystem::path& folder);
 
 }  // namespace assay
