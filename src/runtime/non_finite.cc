@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/error.h"
 #include "program/operation.h"
+#include "tensor/finite.h"
 
 namespace assay {
 namespace {
@@ -21,12 +21,11 @@ struct Look {
   bool may_be_minus_infinity = false;
 };
 
-Shape place_of(const Look& look, std::int64_t element) {
-  Shape place(look.shape.size());
-  for (std::size_t axis = look.shape.size(); axis-- > 0;) {
-    const std::int64_t length = look.shape[axis].at(look.extent);
-    place[axis] = element % length;
-    element /= length;
+Shape place_of(std::int64_t element, const Shape& shape) {
+  Shape place(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    place[axis] = element % shape[axis];
+    element /= shape[axis];
   }
   return place;
 }
@@ -48,29 +47,13 @@ bool is_real(const Look& look, const Shape& place) {
   });
 }
 
-/// The exponent bits of NaN and of infinity are all ones, and no other number's are.
-bool are_finite(const float* values, std::int64_t count) {
-  constexpr std::uint32_t exponent = 0x7f800000;
-  constexpr std::int64_t block = 64;  // of a length that compilers know, so that they use vectors
-  const auto is_bad = [](float value) {
-    return (std::bit_cast<std::uint32_t>(value) & exponent) == exponent ? 1U : 0U;
-  };
-  std::uint32_t bad = 0;
-  std::int64_t i = 0;
-  for (; i + block <= count; i += block) {
-    for (std::int64_t j = 0; j < block; ++j) bad |= is_bad(values[i + j]);
-  }
-  for (; i < count; ++i) bad |= is_bad(values[i]);
-  return bad == 0;
-}
-
 /// `begin`: the first value's number in the tensor.
 std::optional<NonFinite> first_in(const Look& look, const float* values, std::int64_t begin, std::int64_t count) {
-  if (are_finite(values, count)) return std::nullopt;
+  if (all_finite({DType::f32, {count}, reinterpret_cast<const std::byte*>(values)})) return std::nullopt;
   for (std::int64_t i = 0; i < count; ++i) {
     if (std::isfinite(values[i])) continue;
     if (look.may_be_minus_infinity && values[i] == -INFINITY) continue;
-    Shape place = place_of(look, begin + i);
+    Shape place = place_of(begin + i, concrete(look.shape, look.extent));
     if (look.real.empty() || is_real(look, place)) return NonFinite{values[i], std::move(place)};
   }
   return std::nullopt;
@@ -112,11 +95,22 @@ std::string at(const Shape& place) {
 
 }  // namespace
 
+std::string words(const std::string& tensor, const NonFinite& found) {
+  return fmt::format("{} holds {}{}", tensor, word(found.value), at(found.place));
+}
+
 std::string words(const NonFiniteRun& run) {
-  const std::string what = fmt::format("{} holds {}{}", run.output, word(run.found.value), at(run.found.place));
+  const std::string what = words(run.output, run.found);
   if (run.path.empty()) return what + "; a second run was finite, so that no operation can be named";
   return fmt::format("{}; the first operation that made such a value is {} ({}), {}{}", what, run.path, run.operation,
                      word(run.first.value), at(run.first.place));
+}
+
+std::optional<NonFinite> first_non_finite(const TensorView& tensor) {
+  if (all_finite(tensor)) return std::nullopt;
+  const float* values = tensor.as<float>();
+  const float* found = std::find_if(values, values + tensor.count(), [](float value) { return !std::isfinite(value); });
+  return NonFinite{*found, place_of(found - values, tensor.shape)};
 }
 
 NonFiniteRun trace_non_finite(const Plan& plan, const std::string& output, NonFinite found,
