@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -176,6 +177,92 @@ TEST_F(CliModel, WeightsMustBeFinite) {
     const Outcome outcome = dump({"--allow-nonfinite"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     fs::remove(folder_.path() / "out.safetensors");
+  }
+}
+
+/// Sound weights whose products pass f32's range in the last layer.
+TinyTensors overflowing_tensors() {
+  TinyTensors tensors = tiny_tensors();
+  for (const char* name : {"layers.1.ffn.w1.weight", "layers.1.ffn.w3.weight"}) {
+    for (int i = 0; i < 64 * 32; ++i) tensors.values(name)[i] *= 1e25F;
+  }
+  return tensors;
+}
+
+TEST_F(CliModel, DumpWritesNoNanUnlessItIsAllowed) {
+  write_tensors(model_ / "model.safetensors", overflowing_tensors());
+  for (const std::string what : {"logits", "loss", "hidden", "grads"}) {
+    const Arguments arguments = {"dump",   "model", "--tokens", "tokens.json",
+                                 "--what", what,    "--out",    "out.safetensors"};
+    expect_failure(arguments, 2, what == "grads" ? "grad." : what == "hidden" ? "hidden.2 holds" : what + " holds");
+    expect_failure(arguments, 2, "layers.1.mlp.");
+  }
+  const Outcome outcome = dump({"--what", "logits,loss,grads", "--allow-nonfinite"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder_.path() / "out.safetensors"));
+}
+
+TEST_F(CliModel, ARowWhoseOutputIsNoNumberIsNotFiniteEverywhere) {
+  write_tensors(model_ / "model.safetensors", overflowing_tensors());
+  const Outcome outcome = bench({"--precision", "bf16", "--json", "run.json", "--csv", "run.csv"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("not finite: on the ids that were timed"), std::string::npos) << outcome.out;
+  for (const Json& record : records_of("run.json")) {
+    EXPECT_EQ(record.at("status"), "not finite");
+    EXPECT_NE(record.at("reason").get<std::string>().find("layers.1.mlp."), std::string::npos);
+    EXPECT_TRUE(record.at("logits_hash").is_null() && record.at("speedup").is_null());
+    EXPECT_EQ(record.at("trust"), "D");
+  }
+  const Outcome report = run({"report", "run.json", "--html", "run.html", "--markdown", "run.md"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_NE(read_file(folder_.path() / "run.html").find("not finite"), std::string::npos);
+  EXPECT_EQ(read_file(folder_.path() / "run.csv").find(",nan"), std::string::npos);
+}
+
+TEST_F(CliModel, ANumberBeyondF64NamesItsKey) {
+  std::string config = tiny_config().dump();
+  const std::string theta = "\"rope_theta\":10000.0";
+  config.replace(config.find(theta), theta.size(), "\"rope_theta\":1e400");
+  write_text(model_ / "config.json", config);
+  expect_bad_model("model", "rope_theta");
+}
+
+TEST_F(CliModel, NumbersOfGgufNameTheirOwnKeys) {
+  const std::string sound = read_file(fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/models/llama-tied.gguf");
+  for (const std::string key : {"llama.rope.freq_base", "llama.attention.layer_norm_rms_epsilon"}) {
+    for (const float value : {1e-39F, -1.0F, 1e30F, std::numeric_limits<float>::quiet_NaN()}) {
+      std::string bytes = sound;
+      std::memcpy(&bytes[bytes.find(key) + key.size() + 4], &value, sizeof value);  // behind the type
+      write_text(folder_.path() / "m.gguf", bytes);
+      expect_failure({"explain", "m.gguf", "--seq", "4"}, 2, key);
+    }
+  }
+}
+
+TEST_F(CliModel, AHeadOfOneOutputGivesScoresAndNoClasses) {
+  const fs::path source = fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/models/bert-classifier";
+  Json config = parse_json(read_file(source / "config.json"), "config.json");
+  config["problem_type"] = "regression";
+  fs::create_directory(folder_.path() / "scores");
+  fs::copy_file(source / "model.safetensors", folder_.path() / "scores" / "model.safetensors");
+  write_text(folder_.path() / "scores" / "config.json", config.dump());
+  fs::create_directory(folder_.path() / "data");
+  write_text(folder_.path() / "data" / "input_ids.npy", npy_text(6, 8, [](std::int64_t i) { return i * i % 60; }));
+  for (const std::string what : {"loss", "grads"}) {
+    expect_failure({"dump", "scores", "--tokens", "tokens.json", "--what", what, "--out", "o.safetensors"}, 2,
+                   "gives scores and no classes");
+  }
+  expect_failure({"train", "scores", "--benchmark", "--steps", "1", "--seq", "8"}, 2, "gives scores and no classes");
+  const Outcome outcome = run({"bench", "scores", "--data", "data", "--precision", "bf16", "--rounds", "1", "--seconds",
+                               "0.05", "--seq", "8", "--json", "run.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Spear-"), std::string::npos) << outcome.out;
+  for (const Json& record : records_of("run.json")) {
+    for (const char* none : {"kl_mean", "top1_agreement", "accuracy", "accuracy_change", "log_perplexity", "mcnemar_p"})
+      EXPECT_TRUE(record.at(none).is_null()) << none;
+    EXPECT_EQ(record.at("scored"), 6);
+    EXPECT_GT(record.at("score_pearson").get<double>(), 0.5);
+    EXPECT_EQ(record.at("score_difference") == 0, record.at("precision") == "fp32");
   }
 }
 

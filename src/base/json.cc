@@ -37,6 +37,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().emplace(std::move(name), nullptr);
     if (!is_new) fail_user("{}: the key '{}' stands twice in one object", name_, printable(place->first));
     member_ = &place->second;
+    key_ = place->first;
     return true;
   }
 
@@ -44,7 +45,8 @@ class Reader final : public nlohmann::json_sax<Json> {
     // nlohmann's message holds the byte and the cause after a bracketed code; it may quote odd bytes over lines.
     std::string cause = error.what();
     if (const auto bracket = cause.find("] "); bracket != std::string::npos) cause.erase(0, bracket + 2);
-    fail_user("{}: {}", name_, printable(cause, 200));
+    fail_user("{}: {}{}", name_, printable(cause, 200),
+              key_.empty() ? "" : fmt::format(", after the key '{}'", printable(key_, 60)));
   }
 
  private:
@@ -75,6 +77,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   const std::string& name_;
   Json root_;
   std::vector<Json*> open_;  // from the document inwards; a container does not grow while one inside it is open
+  std::string key_;          // the one that was read last
   Json* member_ = nullptr;   // of the innermost object: the place of the key that was read last
 };
 

@@ -79,7 +79,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_flag_callback(
       "--allow-unused", [&] { options.checkpoint.unused = Unused::allowed; }, "let unknown tensors pass");
   command.add_flag_callback(
-      "--allow-nonfinite", [&] { options.checkpoint.nonfinite = Nonfinite::allowed; }, "let NaN weights pass");
+      "--allow-nonfinite", [&] { options.checkpoint.nonfinite = Nonfinite::allowed; },
+      "let NaN and infinity pass, in weights and in what dump writes");
   command.add_option("--seed", options.seed, "of random weights, inputs and the order of rounds (default 1)");
 }
 

@@ -16,12 +16,12 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::string run_text(const ToyRun& run) {
-  std::string text = fmt::format("run on 8 rows, loss scale 1: loss {:.6g} ({})", run.loss,
-                                 std::isfinite(run.loss) ? "finite" : "not finite");
-  for (const ToyRun::Figure& figure : run.figures) {
-    text += fmt::format("\n  largest |{}| {:.4g} ({})", figure.name, figure.largest,
-                        std::isfinite(figure.largest) ? "finite" : "not finite");
-  }
+  const auto shown = [](double value, int digits) {
+    return std::isfinite(value) ? fmt::format("{:.{}g} (finite)", value, digits) : "not finite";
+  };
+  std::string text = fmt::format("run on 8 rows, loss scale 1: loss {}", shown(run.loss, 6));
+  for (const ToyRun::Figure& figure : run.figures)
+    text += fmt::format("\n  largest |{}| {}", figure.name, shown(figure.largest, 4));
   return text + "\n";
 }
 

@@ -11,6 +11,7 @@
 #include "experiments/random_ids.h"
 #include "kernels/gpu_bus_id.h"
 #include "quality/compare.h"
+#include "runtime/non_finite.h"
 
 namespace assay {
 namespace {
@@ -30,6 +31,15 @@ constexpr double traced_share = 0.1;
 Subject subject(const std::string& name, Plan& plan) {
   return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); },
           [&plan] { return plan.device().time([&plan] { plan.enqueue(); }); }};
+}
+
+/// A time says nothing where what was timed is no number. The last run's output still lies in the plan.
+void refuse_what_is_not_finite(const Plan& plan, Record& record) {
+  if (record.samples == 0) return;
+  const std::optional<NonFiniteRun> run = find_non_finite(plan, "logits", {});
+  if (!run) return;
+  record.status = Status::not_finite;
+  record.reason = "on the ids that were timed, " + words(*run);
 }
 
 }  // namespace
@@ -219,6 +229,7 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
     record_series(series[i], {series[0], power_, request_}, record);
+    refuse_what_is_not_finite(*cell.plans[i], record);
     const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
     if (record.graphs == "on" && !cell.plans[i]->is_recorded()) record.graphs = "off";  // Refused for want of memory.
     if (!stopped && record.status == Status::ok && !cold_)

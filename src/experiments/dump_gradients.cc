@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "quality/loss.h"
+#include "runtime/non_finite.h"
 
 namespace assay {
 namespace {
@@ -10,6 +11,14 @@ namespace {
 Tensor as_stored(const Tensor& gradient, const Weight& weight) {
   const Tensor wide = converted(gradient.view(), DType::f32);
   return weight.stored_transposed ? transposed(wide.view()) : converted(wide.view(), DType::f32);
+}
+
+void refuse_nonfinite(const Model& model, Trainer& trainer, const std::pair<std::string, Tensor>& gradient,
+                      std::span<const std::uint8_t> mask) {
+  const std::optional<NonFinite> found = first_non_finite(gradient.second.view());
+  if (!found) return;
+  const NonFiniteRun run = trace_non_finite(*trainer.step_plan(), gradient.first, *found, mask);
+  fail_user("{}: {}, and nothing is written (--allow-nonfinite writes it)", model.name, words(run));
 }
 
 }  // namespace
@@ -40,8 +49,11 @@ std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request
   std::vector<std::pair<std::string, Tensor>> found;
   trainer.forward();
   trainer.backward();
-  for (const auto& [name, weight] : model.weights.by_name)
+  for (const auto& [name, weight] : model.weights.by_name) {
     found.emplace_back("grad." + weight.checkpoint_name, as_stored(*trainer.state().find("grad." + name), weight));
+    if (request.model_options.checkpoint.nonfinite == Nonfinite::refused)
+      refuse_nonfinite(model, trainer, found.back(), tokens.attention_mask);
+  }
   return found;
 }
 

@@ -66,12 +66,15 @@ QualitySet padded_rows(const Model& model, BenchRequest request) {
 
 /// What one pass over the rows needs besides them.
 struct Runner {
+  std::string model;
   Instance* instance;
   EvaluateOptions options;
 
   std::vector<double> losses(const QualitySet& set) const {
     Instance* const instances[] = {instance};
-    return evaluate(instances, set, options).qualities[0].nll;
+    Quality quality = std::move(evaluate(instances, set, options).qualities[0]);
+    if (quality.non_finite) fail_user("{}: no perplexity: {}", model, words(*quality.non_finite));
+    return std::move(quality.nll);
   }
 };
 
@@ -188,7 +191,7 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   study.data = rows.data;
   study.cut = rows.protocol;
   std::string step = "rows";
-  Runner runner{instance.get(), {}};
+  Runner runner{model.name, instance.get(), {}};
   runner.options.interrupted = callbacks.interrupted;
   runner.options.progress = [&](double share) {
     if (callbacks.progress) callbacks.progress(fmt::format("{}: {}, {:.0f} %", model.name, step, 100 * share), 0);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "experiments/random_ids.h"
+#include "runtime/non_finite.h"
 
 namespace assay {
 namespace {
@@ -211,6 +212,8 @@ Profile summarise_workload(const Workload& w) {
   profile.tracing = paired_ratio(traced_totals, untraced_totals, 1);
   profile.typical_run = typical(w.traced);
   profile.gpu = gpu_kernels(w.plans);
+  if (const auto run = find_non_finite(*w.plans.front(), w.mode == RunMode::infer ? "logits" : "loss", {}))
+    profile.not_finite = words(*run);
   return profile;
 }
 

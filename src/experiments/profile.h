@@ -78,11 +78,12 @@ struct Profile {
   std::vector<ProfiledStep> steps;  ///< Of all plans of a run, in their order.
   NodeCounts counts;
   int rounds = 0;
-  PhaseTimes untraced_ms{};           ///< Medians of whole phases without a clock inside.
-  PhaseTimes traced_ms{};             ///< Medians of whole phases with one around each step.
-  std::optional<Ratio> tracing;       ///< Traced over untraced run, round by round.
-  std::vector<StepTime> typical_run;  ///< Of the traced round whose total is the median.
-  std::optional<GpuKernels> gpu;      ///< Of plans on a GPU; recorded after all rounds.
+  PhaseTimes untraced_ms{};               ///< Medians of whole phases without a clock inside.
+  PhaseTimes traced_ms{};                 ///< Medians of whole phases with one around each step.
+  std::optional<Ratio> tracing;           ///< Traced over untraced run, round by round.
+  std::vector<StepTime> typical_run;      ///< Of the traced round whose total is the median.
+  std::optional<GpuKernels> gpu;          ///< Of plans on a GPU; recorded after all rounds.
+  std::optional<std::string> not_finite;  ///< Where the last run's logits, or loss, hold NaN or infinity.
 
   double steps_ms() const;  ///< Sum of the steps' medians.
   double total_untraced_ms() const;

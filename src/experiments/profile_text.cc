@@ -153,6 +153,7 @@ OrderedJson one_json(const Profile& profile, const MachineFacts& facts) {
                         {"windows", profile.counts.windows},
                         {"constant", profile.counts.constant},
                         {"unwanted", profile.counts.unwanted}}}};
+  if (profile.not_finite) json["not_finite"] = *profile.not_finite;
   if (profile.tracing) json["traced_over_untraced"] = profile.tracing->value;
   for (const Table& table : profile_tables) {
     OrderedJson rows = OrderedJson::array();

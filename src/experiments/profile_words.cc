@@ -173,6 +173,11 @@ std::vector<std::string> profile_paragraphs(const ProfileStudy& study) {
   paragraphs.push_back(softmax_against_matmuls(study));
   if (study.against) paragraphs.push_back(amdahl_words(study));
   paragraphs.push_back(tracing_cost(study));
+  for (const Profile* profile : {&study.profile, study.against ? &*study.against : nullptr}) {
+    if (profile == nullptr || !profile->not_finite) continue;
+    paragraphs.push_back(fmt::format("What {} computed is no number, and its times are of nothing that is of use: {}.",
+                                     profile->precision, *profile->not_finite));
+  }
   return paragraphs;
 }
 

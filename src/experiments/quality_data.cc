@@ -29,6 +29,10 @@ QualityData made_up_ids(const Model& model, std::uint64_t seed) {
   return {std::move(set), "random weights"};
 }
 
+bool gives_scores(const Model& model) {
+  return model.config.task == Task::classification && model.config.outputs == Outputs::scores;
+}
+
 void check_ids(const Model& model, const QualitySet& set, const std::string& file) {
   for (const QualityBatch& batch : set.batches) {
     check_extent(model, batch.extent);
@@ -121,6 +125,12 @@ QualityData load(const Model& model, const BenchRequest& request) {
 QualityData quality_data(const Model& model, const BenchRequest& request) {
   if (request.quality == QualityMode::none) return {std::nullopt, "not asked"};
   QualityData data = load(model, request);
+  if (gives_scores(model)) {
+    data.set->outputs = Outputs::scores;
+    data.status = data.status == "scored" ? "scores compared as numbers, labels not scored: they name no classes"
+                                          : "scores compared as numbers";
+    drop_targets(*data.set);
+  }
   if (model.random_weights()) {
     data.status = "random weights";
     drop_targets(*data.set);

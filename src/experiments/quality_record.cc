@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/units.h"
 #include "experiments/bench_record.h"
 #include "quality/compare.h"
@@ -14,7 +16,7 @@ void record_figures(const Model& model, const Quality& mine, Record& record) {
   record.scored_windows = f.windows;
   record.log_perplexity = f.mean_nll;
   if (model.config.task == Task::language_model) {
-    record.perplexity = f.perplexity;
+    if (std::isfinite(f.perplexity)) record.perplexity = f.perplexity;
   } else {
     record.correct = f.correct;
     record.accuracy = f.accuracy;
@@ -42,6 +44,25 @@ void record_change(const Model& model, const QualityChange& change, Record& reco
   }
 }
 
+void record_scores(const ScoreChange& change, Record& record) {
+  record.scored = change.rows;
+  record.score_difference = change.largest_difference;
+  record.score_pearson = change.pearson;
+  record.score_spearman = change.spearman;
+  if (!change.undefined.empty()) record.quality_status += "; " + change.undefined;
+}
+
+void record_comparison(const Model& model, const QualityOutcome& outcome, Record& record) {
+  if (outcome.mine.scores.empty()) return record_change(model, compare(*outcome.baseline, outcome.mine), record);
+  record_scores(compare_scores(*outcome.baseline, outcome.mine), record);
+}
+
+void record_not_finite(const NonFiniteRun& run, Record& record) {
+  record.status = Status::not_finite;
+  record.reason = fmt::format("on {}, {}", record.quality_data.value_or("its data"), words(run));
+  record.quality_status = "not given: the output is not finite";
+}
+
 }  // namespace
 
 void record_quality(const Model& model, const QualityData& data, const QualityOutcome& outcome, Record& record) {
@@ -53,13 +74,16 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
     record.quality_status = fmt::format("interrupted after {} of {} tokens", format_count(evaluation.tokens),
                                         format_count(evaluation.tokens_of_set));
   }
+  if (outcome.mine.non_finite) return record_not_finite(*outcome.mine.non_finite, record);
   if (evaluation.tokens == 0) return;
   if (data.status == "scored" && outcome.mine.nll.empty()) {
     record.quality_status = fmt::format("nothing to score: no token of {} has a next one", data.set->data);
   }
   record.logits_hash = fmt::format("{:016x}", outcome.mine.logits_hash);
   record_figures(model, outcome.mine, record);
-  if (outcome.baseline != nullptr) record_change(model, compare(*outcome.baseline, outcome.mine), record);
+  if (outcome.baseline != nullptr && !outcome.baseline->non_finite) return record_comparison(model, outcome, record);
+  if (!outcome.mine.scores.empty())
+    record.quality_status = fmt::format("not given: no scores of {} to compare with", record.baseline);
 }
 
 }  // namespace assay

@@ -165,6 +165,8 @@ class TrainingRun {
     const Quality& quality = evaluation.qualities[0];
     EpochScore score;
     score.epoch = (progress_.steps + input_.data.steps_an_epoch - 1) / input_.data.steps_an_epoch;
+    if (quality.non_finite)
+      return say(fmt::format("epoch {} has no score: {}", score.epoch, words(*quality.non_finite)));
     score.of = static_cast<std::int64_t>(quality.correct.size());
     score.correct = std::accumulate(quality.correct.begin(), quality.correct.end(), std::int64_t{0});
     score.mean_loss = std::accumulate(quality.nll.begin(), quality.nll.end(), 0.0) / static_cast<double>(score.of);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "experiments/training_step.h"
+#include "runtime/non_finite.h"
 
 namespace assay {
 namespace {
@@ -169,6 +170,14 @@ void time_on_device(Variant& variant) {
   });
 }
 
+/// The loss of the last step that ran.
+void refuse_what_is_not_finite(Variant& variant) {
+  const std::optional<NonFiniteRun> run = find_non_finite(*variant.trainer->step_plan(), "loss", {});
+  if (!run || variant.status != Status::ok) return;
+  variant.status = Status::not_finite;
+  variant.reason = fmt::format("after {} steps, {}", variant.steps.size(), words(*run));
+}
+
 /// Steps of all `together`, one of each a round, in a new random order.
 void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
   Random random(cell.request.model_options.seed, 0x7b);
@@ -190,6 +199,7 @@ void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
   }
   for (Variant* variant : together) {
     if (variant->trainer != nullptr && !is_interrupted(cell)) time_on_device(*variant);
+    if (variant->trainer != nullptr && !variant->steps.empty()) refuse_what_is_not_finite(*variant);
     if (is_interrupted(cell) && variant->status == Status::ok) variant->status = Status::interrupted;
     if (variant->status == Status::interrupted) variant->reason = "interrupted";
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -155,6 +157,33 @@ TEST_P(Contract, ThreadsOfAGpuMayTakeTurnsInAnyOrder) {
       };
       EXPECT_EQ(bits(Turns::first_to_last), bits(Turns::last_to_first)) << implementation.name << ": " << one.label;
     }
+  }
+}
+
+/// s8 has no NaN: a row's scale is where every kernel says that the row is not finite.
+TEST(Quantised, RowsThatAreNotFiniteGetTheScaleNan) {
+  constexpr std::int64_t width = 37;
+  Call call;
+  call.operation = &op::quantize_rows;
+  call.inputs = {dense(DType::f32, {4, width})};
+  call.outputs = {dense(DType::s8, {4, width}), dense(DType::f32, {4})};
+  call.threads = 2;
+  std::vector<float> x(4 * width, 0.5F);
+  x[0] = std::numeric_limits<float>::quiet_NaN();
+  x[2 * width - 1] = std::numeric_limits<float>::infinity();
+  std::fill_n(x.begin() + 2 * width, width, std::numeric_limits<float>::quiet_NaN());
+  for (const Candidate& candidate : candidates_of(op::quantize_rows)) {
+    Offer offer = candidate.implementation->prepare(call, candidate.facts);
+    auto* prepared = std::get_if<Prepared>(&offer);
+    if (prepared == nullptr || !candidate.device->is_host()) continue;
+    std::vector<std::int8_t> q(x.size());
+    std::vector<float> scale(4);
+    std::vector<std::byte> workspace(prepared->workspace_bytes);
+    const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(x.data())};
+    std::byte* outputs[] = {reinterpret_cast<std::byte*>(q.data()), reinterpret_cast<std::byte*>(scale.data())};
+    prepared->kernel->run({inputs, outputs, workspace.data()});
+    for (std::size_t row = 0; row < 3; ++row) EXPECT_TRUE(std::isnan(scale[row])) << candidate.who << " " << row;
+    EXPECT_FLOAT_EQ(scale[3], 0.5F / 127) << candidate.who;
   }
 }
 

@@ -16,8 +16,9 @@ enum class Unused : std::uint8_t { refused, allowed };
 enum class Nonfinite : std::uint8_t { refused, allowed };
 
 struct CheckpointOptions {
-  Unused unused = Unused::refused;           ///< `--allow-unused`: unknown tensors pass with a warning.
-  Nonfinite nonfinite = Nonfinite::refused;  ///< `--allow-nonfinite`: NaN and infinite weights pass.
+  Unused unused = Unused::refused;  ///< `--allow-unused`: unknown tensors pass with a warning.
+  Nonfinite nonfinite =
+      Nonfinite::refused;  ///< `--allow-nonfinite`: NaN and infinite weights pass; dump writes such outputs.
 };
 
 /// What a checkpoint file holds: its config and its tensors as [out, in] under canonical names, not yet read.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 
 namespace assay {
 namespace {
@@ -34,14 +35,11 @@ class Reader {
     return value.get<std::int64_t>();
   }
 
-  double real_or(const char* key, double fallback) const {
+  double real_or(const char* key, double fallback, const RealRange& range) const {
     if (!has(key)) return fallback;
     const Json& value = json_.at(key);
     if (!value.is_number()) fail_user("{}: '{}' is {}, a number is needed", file_, key, brief(value));
-    const double number = value.get<double>();
-    if (!std::isfinite(number) || number <= 0)
-      fail_user("{}: '{}' is {}, a positive number is needed", file_, key, brief(value));
-    return number;
+    return checked_real(value.get<double>(), range, file_, key);
   }
 
   std::string text_or(const char* key, const std::string& fallback) const {
@@ -113,6 +111,18 @@ std::int64_t label_count(const Reader& in) {
   return in.count_or("num_labels", 2);
 }
 
+/// One output has no softmax to speak of; several may be regressed, or be labels that do not exclude one another.
+Outputs head_outputs(const Reader& in, std::int64_t labels) {
+  const std::string problem = in.text_or("problem_type", "");
+  if (problem == "regression" || problem == "multi_label_classification") return Outputs::scores;
+  if (!problem.empty() && problem != "single_label_classification") {
+    fail_user(
+        "{}: 'problem_type' is '{}'; regression, single_label_classification and multi_label_classification are known",
+        in.file(), printable(problem, 60));
+  }
+  return labels == 1 ? Outputs::scores : Outputs::classes;
+}
+
 Task encoder_task(const Reader& in) {
   return architecture_contains(in, "ForSequenceClassification") ? Task::classification : Task::embedding;
 }
@@ -131,7 +141,7 @@ ModelConfig gpt2(const Reader& in) {
   c.heads = c.kv_heads = in.count("n_head");
   c.d_ff = in.count_or("n_inner", 4 * c.d_model);
   c.activation = parse_activation(in, "activation_function", "gelu_new");
-  c.norm_epsilon = in.real_or("layer_norm_epsilon", 1e-5);
+  c.norm_epsilon = in.real_or("layer_norm_epsilon", 1e-5, norm_epsilon_range);
   c.tied_head = in.flag_or("tie_word_embeddings", true);
   return c;
 }
@@ -152,8 +162,9 @@ ModelConfig bert(const Reader& in) {
   c.d_ff = in.count("intermediate_size");
   c.token_types = in.count_or("type_vocab_size", 2);
   c.labels = label_count(in);
+  c.outputs = head_outputs(in, c.labels);
   c.activation = parse_activation(in, "hidden_act", "gelu");
-  c.norm_epsilon = in.real_or("layer_norm_eps", 1e-12);
+  c.norm_epsilon = in.real_or("layer_norm_eps", 1e-12, norm_epsilon_range);
   return c;
 }
 
@@ -168,6 +179,7 @@ ModelConfig distilbert(const Reader& in) {
   c.heads = c.kv_heads = in.count("n_heads");
   c.d_ff = in.count("hidden_dim");
   c.labels = label_count(in);
+  c.outputs = head_outputs(in, c.labels);
   c.activation = parse_activation(in, "activation", "gelu");
   c.norm_epsilon = 1e-12;  // fixed in transformers' DistilBERT, not in its config
   return c;
@@ -179,12 +191,12 @@ double read_rope_theta(const Reader& in) {
     const std::string type = scaling.text_or("rope_type", scaling.text_or("type", ""));
     if (type != "default") fail_user("{}: 'rope_scaling' of type '{}' is not supported", in.file(), type.substr(0, 60));
   }
-  if (!in.has("rope_parameters")) return in.real_or("rope_theta", 10000);
+  if (!in.has("rope_parameters")) return in.real_or("rope_theta", 10000, rope_theta_range);
   const Reader parameters(in.json().at("rope_parameters"), in.file());
   if (const std::string type = parameters.text_or("rope_type", "default"); type != "default") {
     fail_user("{}: 'rope_parameters.rope_type' = '{}' is not supported", in.file(), type);
   }
-  return parameters.real_or("rope_theta", in.real_or("rope_theta", 10000));
+  return parameters.real_or("rope_theta", in.real_or("rope_theta", 10000, rope_theta_range), rope_theta_range);
 }
 
 ModelConfig llama(const Reader& in) {
@@ -201,7 +213,7 @@ ModelConfig llama(const Reader& in) {
   c.head_dim = in.count_or("head_dim", 0);
   c.d_ff = in.count("intermediate_size");
   c.activation = parse_activation(in, "hidden_act", "silu");
-  c.norm_epsilon = in.real_or("rms_norm_eps", 1e-6);
+  c.norm_epsilon = in.real_or("rms_norm_eps", 1e-6, norm_epsilon_range);
   c.rope_theta = read_rope_theta(in);
   c.tied_head = in.flag_or("tie_word_embeddings", false);
   return c;
@@ -218,7 +230,7 @@ ModelConfig cs336(const Reader& in) {
   c.d_ff = in.count("d_ff");
   c.activation = Activation::silu;
   c.norm_epsilon = 1e-5;
-  c.rope_theta = in.real_or("rope_theta", 10000);
+  c.rope_theta = in.real_or("rope_theta", 10000, rope_theta_range);
   c.tied_head = false;
   return c;
 }
@@ -282,13 +294,19 @@ ModelConfig parse_config(const Json& json, const std::string& file) {
   const Reader in(json, file);
   ModelConfig config = by_type(in);
   config.padding_id = padding_id(in, config.family);
-  config.initializer_range = in.real_or("initializer_range", 0.02);
+  config.initializer_range = in.real_or("initializer_range", 0.02, initializer_range);
   if (config.head_dim == 0 && config.d_model % config.heads != 0) {
     fail_user("{}: {} heads do not divide the width {}", file, config.heads, config.d_model);
   }
   if (config.head_dim == 0) config.head_dim = config.d_model / config.heads;
   check_config(config, file);
   return config;
+}
+
+double checked_real(double value, const RealRange& range, const std::string& file, std::string_view key) {
+  if (std::isfinite(value) && range.least <= value && value <= range.most) return value;
+  fail_user("{}: '{}' is {}, {} is needed: a number from {:g} to {:g}", file, key, value, range.what, range.least,
+            range.most);
 }
 
 void check_config(const ModelConfig& c, const std::string& file) {

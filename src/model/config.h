@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/json_fwd.h"
 #include "program/program.h"
@@ -14,6 +15,12 @@ const char* name(Family family);
 
 enum class Task : std::uint8_t { language_model, classification, embedding };
 const char* name(Task task);
+
+/// What the outputs of a classification head are.
+enum class Outputs : std::uint8_t {
+  classes,  ///< Logits of classes: softmax makes probabilities of them.
+  scores    ///< Numbers, each by itself: one output (rerankers, regression), or several where problem_type says so.
+};
 
 /// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
 /// head_dim was given; kv_heads divide heads.
@@ -28,8 +35,9 @@ struct ModelConfig {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t d_ff = 0;
-  std::int64_t labels = 2;       ///< Classification only.
-  std::int64_t token_types = 0;  ///< BERT's token type table; 0: none.
+  std::int64_t labels = 2;             ///< Classification only.
+  Outputs outputs = Outputs::classes;  ///< Classification only.
+  std::int64_t token_types = 0;        ///< BERT's token type table; 0: none.
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;
@@ -43,6 +51,22 @@ struct ModelConfig {
 /// error for a missing or absurd entry, an unknown model_type, and every feature that would change the result and is
 /// not built (scaled rotary embeddings, attention biases, ...): nothing is ignored that matters.
 ModelConfig parse_config(const Json& json, const std::string& file);
+
+/// What a number of a configuration may be. The arithmetic is f32's: below the least and above the most it would divide
+/// by zero, or give infinity, or all the same for every position.
+struct RealRange {
+  const char* what;
+  double least;
+  double most;
+};
+/// Published ones lie between 1e-12 and 1e-3. Below the smallest normal f32 a row of zeros is divided by zero.
+constexpr RealRange norm_epsilon_range = {"what keeps a norm from dividing by zero", 0x1p-126, 1};
+/// Published bases lie between 1e4 and 1e8. Below 1 later pairs would turn faster than by one radian a position.
+constexpr RealRange rope_theta_range = {"the base of rotary angles", 1, 1e15};
+/// A deviation of 0 makes every new weight the same.
+constexpr RealRange initializer_range = {"a standard deviation of new weights", 0x1p-126, 1e4};
+/// The value, or a user error naming file and key where it is not finite or outside of the range.
+double checked_real(double value, const RealRange& range, const std::string& file, std::string_view key);
 
 /// Throws a user error naming `file` where counts do not fit one another.
 void check_config(const ModelConfig& config, const std::string& file);

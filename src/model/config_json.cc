@@ -36,6 +36,7 @@ void add_task(Json& json, const ModelConfig& c, const std::string& family) {
   }
   json["id2label"] = id2label;
   json["label2id"] = label2id;
+  if (c.outputs == Outputs::scores && c.labels > 1) json["problem_type"] = "regression";
 }
 
 Json gpt2(const ModelConfig& c) {

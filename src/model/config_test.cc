@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/json.h"
 #include "model/testing.h"
 
@@ -86,6 +88,24 @@ struct Absurd {
   const char* named;  ///< What the message must name.
 };
 
+Json bert_json() {
+  return {{"model_type", "bert"},     {"architectures", Json::array({"BertForSequenceClassification"})},
+          {"vocab_size", 97},         {"max_position_embeddings", 24},
+          {"hidden_size", 32},        {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}, {"intermediate_size", 64}};
+}
+
+TEST(Config, OneOutputIsAScoreAndSeveralAreClassesUnlessTheProblemSaysOtherwise) {
+  EXPECT_EQ(parsed(bert_json()).outputs, Outputs::classes);
+  EXPECT_EQ(parsed(with(bert_json(), "num_labels", 1)).outputs, Outputs::scores);
+  EXPECT_EQ(parsed(with(bert_json(), "id2label", {{"0", "LABEL_0"}})).outputs, Outputs::scores);
+  EXPECT_EQ(parsed(with(bert_json(), "problem_type", "regression")).outputs, Outputs::scores);
+  EXPECT_EQ(parsed(with(bert_json(), "problem_type", "multi_label_classification")).outputs, Outputs::scores);
+  EXPECT_EQ(parsed(with(bert_json(), "problem_type", "single_label_classification")).outputs, Outputs::classes);
+  EXPECT_NE(fault_of(with(bert_json(), "problem_type", "ranking")).find("'problem_type' is 'ranking'"),
+            std::string::npos);
+}
+
 TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
   const Absurd cases[] = {
       {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
@@ -113,6 +133,16 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
       {"a quantisation", with(llama_json(), "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}), "gptq"},
       {"a quantisation that is a text", with(gpt2_json(), "quantization_config", "int8"), "quantization_config"},
       {"negative theta", with(llama_json(), "rope_theta", -1.0), "rope_theta"},
+      {"theta that vanishes", with(llama_json(), "rope_theta", 1e-300), "'rope_theta' is 1e-300"},
+      {"theta below 1", with(llama_json(), "rope_theta", 0.5), "rope_theta"},
+      {"theta beyond f32", with(llama_json(), "rope_theta", 1e300), "rope_theta"},
+      {"theta that is none", with(llama_json(), "rope_theta", NAN), "'rope_theta' is nan"},
+      {"theta of parameters", with(llama_json(), "rope_parameters", {{"rope_theta", 1e-30}}), "rope_theta"},
+      {"epsilon of zero", with(llama_json(), "rms_norm_eps", 0.0), "rms_norm_eps"},
+      {"epsilon below f32", with(llama_json(), "rms_norm_eps", 1e-40), "rms_norm_eps"},
+      {"huge epsilon", with(llama_json(), "rms_norm_eps", 1e30), "rms_norm_eps"},
+      {"infinite epsilon", with(gpt2_json(), "layer_norm_epsilon", INFINITY), "layer_norm_epsilon"},
+      {"huge deviation", with(gpt2_json(), "initializer_range", 1e38), "initializer_range"},
   };
   for (const Absurd& one : cases) {
     SCOPED_TRACE(one.what);

@@ -17,6 +17,7 @@ Model with_fresh_head(Model model, const FreshHead& head) {
     fail_user("--labels: {} is a language model; only encoders take a classification head", model.name);
   model.config.task = Task::classification;
   model.config.labels = head.labels;
+  model.config.outputs = head.labels == 1 ? Outputs::scores : Outputs::classes;
   Weights weights = random_weights(build_program(model.config, {}), model.config, head.seed);
   weights.identity = fmt::format("{}, fresh head of {} seed {}", model.weights.identity, head.labels, head.seed);
   for (const auto& [name, weight] : model.weights.by_name) {

@@ -9,6 +9,19 @@
 namespace assay {
 namespace {
 
+double real(const Gguf& file, std::string_view key, const RealRange& range) {
+  return checked_real(file.number(key), range, file.name, key);
+}
+
+/// Positions divided by a factor; llama.cpp takes one whose type is not named for a linear one.
+void refuse_scaled_positions(const Gguf& file) {
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    if (file.find(key) == nullptr || file.find("llama.rope.scaling.type") != nullptr) continue;
+    const double factor = file.number(key);
+    if (factor != 0 && factor != 1) fail_user("{}: '{}' = {} is not supported", file.name, key, factor);
+  }
+}
+
 ModelConfig read_config(const Gguf& file) {
   const std::string_view architecture = file.text("general.architecture");
   if (architecture != "llama") {
@@ -18,6 +31,7 @@ ModelConfig read_config(const Gguf& file) {
       scaling != nullptr && file.text("llama.rope.scaling.type") != "none") {
     fail_user("{}: 'llama.rope.scaling.type' = '{}' is not supported", file.name, file.text("llama.rope.scaling.type"));
   }
+  refuse_scaled_positions(file);
   // The same entries as config.json's, so that they pass the same checks.
   Json json = {{"model_type", "llama"}, {"hidden_act", "silu"}};
   json["hidden_size"] = file.integer("llama.embedding_length");
@@ -29,8 +43,9 @@ ModelConfig read_config(const Gguf& file) {
   if (file.find("llama.attention.key_length") != nullptr) json["head_dim"] = file.integer("llama.attention.key_length");
   json["intermediate_size"] = file.integer("llama.feed_forward_length");
   json["max_position_embeddings"] = file.integer("llama.context_length");
-  json["rms_norm_eps"] = file.number("llama.attention.layer_norm_rms_epsilon");
-  if (file.find("llama.rope.freq_base") != nullptr) json["rope_theta"] = file.number("llama.rope.freq_base");
+  json["rms_norm_eps"] = real(file, "llama.attention.layer_norm_rms_epsilon", norm_epsilon_range);
+  if (file.find("llama.rope.freq_base") != nullptr)
+    json["rope_theta"] = real(file, "llama.rope.freq_base", rope_theta_range);
   const GgufTensor* table = file.find_tensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2) fail_user("{}: tensor 'token_embd.weight' is missing", file.name);
   json["vocab_size"] = table->shape[0];

@@ -1,5 +1,7 @@
 #include "quality/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,12 +13,12 @@ namespace assay {
 namespace {
 
 /// Smallest value that at least `share` of all values do not pass.
-double nearest_rank(std::vector<float> values, double share) {
+double nearest_rank(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, values.size()) - 1);
   std::nth_element(values.begin(), at, values.end());
-  return static_cast<double>(*at);
+  return *at;
 }
 
 double log_choose(std::int64_t n, std::int64_t k) {
@@ -72,6 +74,26 @@ void compare_answers(const Quality& baseline, const Quality& mine, QualityChange
   c.accuracy_interval = {difference / n - half_width, difference / n + half_width};
 }
 
+bool is_constant(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
+}
+
+std::vector<double> scores_of(const Quality& quality, std::int64_t output) {
+  std::vector<double> scores;
+  for (std::size_t i = static_cast<std::size_t>(output); i < quality.scores.size();
+       i += static_cast<std::size_t>(quality.outputs))
+    scores.push_back(quality.scores[i]);
+  return scores;
+}
+
+ScoreChange without_correlation(ScoreChange change, const std::string& whose) {
+  change.pearson.reset();
+  change.spearman.reset();
+  change.undefined = change.rows < 2 ? "one row has no correlation"
+                                     : fmt::format("{} scores are all equal, and have no correlation", whose);
+  return change;
+}
+
 /// The 999th of 1,000 values is the first that may be called a 99.9th percentile.
 constexpr std::size_t fewest_for_p999 = 1000;
 
@@ -86,6 +108,57 @@ QualityFigures figures(const Quality& quality) {
   f.correct = std::count(quality.correct.begin(), quality.correct.end(), 1);
   f.accuracy = f.scored == 0 ? 0 : static_cast<double>(f.correct) / static_cast<double>(f.scored);
   return f;
+}
+
+std::optional<double> pearson(std::span<const double> x, std::span<const double> y) {
+  ASSAY_ASSERT(x.size() == y.size());
+  if (x.size() < 2 || is_constant(x) || is_constant(y)) return std::nullopt;
+  const double x_mean = mean(x);
+  const double y_mean = mean(y);
+  double xx = 0;
+  double yy = 0;
+  double xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - x_mean) * (x[i] - x_mean);
+    yy += (y[i] - y_mean) * (y[i] - y_mean);
+    xy += (x[i] - x_mean) * (y[i] - y_mean);
+  }
+  if (xx == 0 || yy == 0) return std::nullopt;
+  return std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0);
+}
+
+std::vector<double> ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> result(values.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    for (std::size_t i = begin; i < end; ++i) result[order[i]] = static_cast<double>(begin + 1 + end) / 2;
+    begin = end;
+  }
+  return result;
+}
+
+ScoreChange compare_scores(const Quality& baseline, const Quality& mine) {
+  ASSAY_ASSERT(baseline.scores.size() == mine.scores.size() && baseline.outputs == mine.outputs && mine.outputs > 0);
+  ScoreChange change;
+  change.rows = static_cast<std::int64_t>(mine.scores.size()) / mine.outputs;
+  for (std::size_t i = 0; i < mine.scores.size(); ++i) {
+    const double difference = static_cast<double>(mine.scores[i]) - baseline.scores[i];
+    change.largest_difference = std::max(change.largest_difference, std::abs(difference));
+  }
+  for (std::int64_t output = 0; output < mine.outputs; ++output) {
+    const std::vector<double> x = scores_of(baseline, output);
+    const std::vector<double> y = scores_of(mine, output);
+    const auto linear = pearson(x, y);
+    const auto monotone = pearson(ranks(x), ranks(y));
+    if (!linear || !monotone) return without_correlation(change, is_constant(x) ? "the baseline's" : "its");
+    change.pearson = std::min(change.pearson.value_or(1), *linear);
+    change.spearman = std::min(change.spearman.value_or(1), *monotone);
+  }
+  return change;
 }
 
 double mcnemar_exact(std::int64_t better, std::int64_t worse) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "quality/evaluate.h"
 
@@ -45,6 +47,24 @@ struct QualityChange {
   double largest_difference = 0;  ///< Of logits, over the largest magnitude of the baseline's.
 };
 QualityChange compare(const Quality& baseline, const Quality& mine);
+
+/// Scores of one instance against the baseline's, as numbers. Of several outputs each correlation is that of the output
+/// where it is lowest.
+struct ScoreChange {
+  std::int64_t rows = 0;
+  /// Pearson's correlation; absent where it does not exist, see `undefined`.
+  std::optional<double> pearson;
+  /// Spearman's: Pearson's of the ranks, ties sharing the mean of theirs. Absent where Pearson's is.
+  std::optional<double> spearman;
+  double largest_difference = 0;  ///< Of a score, absolute.
+  std::string undefined;          ///< Why there is no correlation: one row, or scores that are all equal.
+};
+ScoreChange compare_scores(const Quality& baseline, const Quality& mine);
+
+/// Pearson's correlation of two series of one length; absent for fewer than two values and where one has no variance.
+std::optional<double> pearson(std::span<const double> x, std::span<const double> y);
+/// From 1; values that are equal share the mean of their ranks.
+std::vector<double> ranks(std::span<const double> values);
 
 /// Two-sided p-value of the exact McNemar test (McNemar 1947): of n = better + worse rows that changed, each was as
 /// likely to become right as wrong. 1 where none changed.

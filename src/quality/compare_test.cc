@@ -164,5 +164,57 @@ TEST(Compare, LargestDifferenceIsRelativeToTheBaselinesLargestLogit) {
   EXPECT_EQ(change.kl_mean, 0.375);
 }
 
+TEST(Scores, PearsonIsOneOfLinesAndDoesNotExistWithoutVariance) {
+  const std::vector<double> x = {1, 2, 4, 8};
+  const std::vector<double> line = {-3, -5, -9, -17};  // -1 - 2 x
+  const std::vector<double> constant = {0.1, 0.1, 0.1, 0.1};
+  EXPECT_DOUBLE_EQ(*pearson(x, x), 1);
+  EXPECT_DOUBLE_EQ(*pearson(x, line), -1);
+  EXPECT_FALSE(pearson(x, constant).has_value());
+  EXPECT_FALSE(pearson(constant, x).has_value());
+  EXPECT_FALSE(pearson(std::vector<double>{1}, std::vector<double>{2}).has_value());
+  EXPECT_NEAR(*pearson(std::vector<double>{1, 2, 3, 4, 5}, std::vector<double>{2, 1, 4, 3, 5}), 0.8, 1e-12);
+}
+
+TEST(Scores, EqualValuesShareTheMeanOfTheirRanks) {
+  EXPECT_EQ(ranks(std::vector<double>{5, 1, 5, 3, 5}), (std::vector<double>{4, 1, 4, 2, 4}));
+  EXPECT_TRUE(ranks(std::vector<double>{}).empty());
+}
+
+Quality scores(std::vector<float> values, std::int64_t outputs = 1) {
+  Quality quality;
+  quality.scores = std::move(values);
+  quality.outputs = outputs;
+  return quality;
+}
+
+TEST(Scores, AreComparedAsNumbers) {
+  const ScoreChange same = compare_scores(scores({1, 2, 3}), scores({1, 2, 3}));
+  EXPECT_EQ(same.rows, 3);
+  EXPECT_EQ(same.pearson, 1.0);
+  EXPECT_EQ(same.spearman, 1.0);
+  EXPECT_EQ(same.largest_difference, 0);
+  // Every order is kept, the distances are not: ranks do not see it.
+  const ScoreChange bent = compare_scores(scores({1, 2, 3}), scores({1, 2, 30}));
+  EXPECT_EQ(bent.spearman, 1.0);
+  EXPECT_LT(*bent.pearson, 0.9);
+  EXPECT_EQ(bent.largest_difference, 27);
+}
+
+TEST(Scores, WithoutVarianceHaveNoCorrelationButADifference) {
+  const ScoreChange constant = compare_scores(scores({1, 2, 3}), scores({2, 2, 2}));
+  EXPECT_FALSE(constant.pearson || constant.spearman);
+  EXPECT_EQ(constant.largest_difference, 1);
+  EXPECT_NE(constant.undefined.find("its scores are all equal"), std::string::npos);
+  EXPECT_NE(compare_scores(scores({2, 2}), scores({1, 2})).undefined.find("baseline's"), std::string::npos);
+  EXPECT_NE(compare_scores(scores({2}), scores({1})).undefined.find("one row"), std::string::npos);
+}
+
+TEST(Scores, OfSeveralOutputsTheLowestCorrelationIsTold) {
+  const ScoreChange change = compare_scores(scores({1, 1, 2, 2, 3, 3}, 2), scores({1, 3, 2, 2, 3, 1}, 2));
+  EXPECT_EQ(change.rows, 3);
+  EXPECT_DOUBLE_EQ(*change.pearson, -1);
+}
+
 }  // namespace
 }  // namespace assay

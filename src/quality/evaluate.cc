@@ -30,6 +30,8 @@ class CurrentPlan {
     plan_->run();
     return plan_->output("logits");
   }
+  /// That of the last call.
+  const Plan& plan() const { return *plan_; }
 
  private:
   Instance& instance_;
@@ -67,6 +69,11 @@ struct ScoredBatch {
 /// A row is real where its token is; a classifier's rows all are.
 bool is_real(const QualityBatch& batch, std::size_t row, std::size_t rows) {
   return batch.mask.empty() || rows != batch.mask.size() || batch.mask[row] != 0;
+}
+
+/// What a figure may come from: real rows, and whatever is scored.
+bool counts(const QualityBatch& batch, std::size_t row, std::size_t rows) {
+  return is_real(batch, row, rows) || (row < batch.targets.size() && batch.targets[row] != ignored_label);
 }
 
 struct Scratch {
@@ -130,12 +137,42 @@ void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const 
   for (std::size_t row = 0; row < mine.rows(); ++row) {
     if (!is_real(batch, row, mine.rows())) continue;
     const Divergence& divergence = mine.divergences[row];
-    quality.kl.push_back(static_cast<float>(divergence.kl));
+    quality.kl.push_back(divergence.kl);
     quality.agreeing += baseline.scores[row].best == mine.scores[row].best ? 1 : 0;
     quality.largest_difference = std::max(quality.largest_difference, divergence.largest_difference);
     quality.largest_logit = std::max(quality.largest_logit, divergence.largest_logit);
-    quality.logits_hash = hash_step(quality.logits_hash, mine.hashes[row]);
   }
+}
+
+void add_hashes(const ScoredBatch& mine, const QualityBatch& batch, Quality& quality) {
+  for (std::size_t row = 0; row < mine.rows(); ++row) {
+    if (is_real(batch, row, mine.rows())) quality.logits_hash = hash_step(quality.logits_hash, mine.hashes[row]);
+  }
+}
+
+void add_scores(const ScoredBatch& mine, Quality& quality) {
+  std::vector<float> scratch;
+  quality.outputs = static_cast<std::int64_t>(mine.classes());
+  for (std::size_t row = 0; row < mine.rows(); ++row) {
+    const std::span<const float> values = mine.row(row, scratch);
+    quality.scores.insert(quality.scores.end(), values.begin(), values.end());
+  }
+}
+
+bool is_finite(const ScoredBatch& scored, const QualityBatch& batch) {
+  for (std::size_t row = 0; row < scored.rows(); ++row) {
+    if (!scored.scores[row].finite && counts(batch, row, scored.rows())) return false;
+  }
+  return true;
+}
+
+/// Where it began. The logits still lie in the plan.
+NonFiniteRun find_origin(const Plan& plan, const QualityBatch& batch) {
+  std::vector<std::uint8_t> counted = batch.mask;
+  for (std::size_t row = 0; row < counted.size(); ++row) counted[row] = counts(batch, row, counted.size()) ? 1 : 0;
+  std::optional<NonFiniteRun> run = find_non_finite(plan, "logits", counted);
+  ASSAY_ASSERT(run.has_value());
+  return std::move(*run);
 }
 
 }  // namespace
@@ -153,10 +190,22 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
     const QualityBatch& batch = set.batches[b];
     std::optional<ScoredBatch> baseline;
     for (std::size_t i = 0; i < instances.size(); ++i) {
+      Quality& quality = qualities[i];
+      if (quality.non_finite) continue;
       ScoredBatch mine = score(plans[i].logits(batch), batch, baseline ? &*baseline : nullptr);
-      add_targets(mine, batch, qualities[i]);
-      add_divergence(mine, baseline ? *baseline : mine, batch, qualities[i]);
-      if (!baseline) baseline = std::move(mine);
+      if (!is_finite(mine, batch)) {
+        quality = Quality{};
+        quality.non_finite = find_origin(plans[i].plan(), batch);
+        continue;
+      }
+      add_hashes(mine, batch, quality);
+      if (set.outputs == Outputs::scores) {
+        add_scores(mine, quality);
+        continue;
+      }
+      add_targets(mine, batch, quality);
+      if (i == 0) baseline = std::move(mine);
+      if (baseline) add_divergence(i == 0 ? *baseline : mine, *baseline, batch, quality);
     }
     evaluation.tokens += real_tokens(batch);
   }

@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "model/config.h"
 #include "program/program.h"
 #include "quality/row_scores.h"
 #include "runtime/instance.h"
+#include "runtime/non_finite.h"
 #include "runtime/plan.h"
 
 namespace assay {
@@ -34,6 +37,7 @@ struct QualitySet {
   std::vector<QualityBatch> batches;
   std::int64_t tokens = 0;  ///< Of a text: ids that were taken, overlaps counted once.
   Taken taken = Taken::all;
+  Outputs outputs = Outputs::classes;  ///< Of the models that are run on it. Of scores no target counts.
 };
 
 /// What one instance did on every row of a set; rows in the set's order, so that two instances compare row by row.
@@ -41,12 +45,17 @@ struct Quality {
   std::vector<double> nll;            ///< Negative log-likelihood of the target, nats; rows that count.
   std::vector<std::uint8_t> correct;  ///< Target is the arg max; rows that count.
   std::vector<std::int32_t> windows;  ///< How many rows count in each row of a batch that has any, in their order.
-  std::vector<float> kl;              ///< KL(baseline || this) of every real row, nats.
+  std::vector<double> kl;             ///< KL(baseline || this) of every real row, nats.
   std::int64_t agreeing = 0;          ///< Real rows with the baseline's arg max.
   double largest_difference = 0;      ///< Of any logit from the baseline's.
   double largest_logit = 0;           ///< Largest magnitude of the baseline's logits; 0 for the baseline itself.
   std::uint64_t logits_hash =
       hash_start;  ///< Over the real rows' logits as f32: equal where two runs are bit-identical.
+  /// Where outputs are scores: all of them, (rows, outputs); of what stands above, only the hash is filled then.
+  std::vector<float> scores;
+  std::int64_t outputs = 1;
+  /// A real or scored row that is not finite. Nothing else is filled then: no figure follows from such an output.
+  std::optional<NonFiniteRun> non_finite;
 };
 
 struct EvaluateOptions {
@@ -64,7 +73,8 @@ struct Evaluation {
 
 /// Runs every instance on every batch, the first one being the baseline of the others. The instances' program gives
 /// `logits` for all positions; their ids are inside the vocabulary and targets inside the classes. Memory beside the
-/// weights: a plan of each instance at the set's shape.
+/// weights: a plan of each instance at the set's shape. An instance whose output is not finite is run no further; where
+/// that is the baseline, nothing is compared from there on and the caller must drop what was before.
 Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options);
 
 }  // namespace assay

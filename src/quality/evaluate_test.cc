@@ -165,5 +165,64 @@ TEST_F(Evaluate, StopsBetweenBatchesAndKeepsWhatIsScored) {
   EXPECT_EQ(evaluation.tokens_of_set, 50);
 }
 
+/// One token whose embedding is not finite: rows that hold it are seen, wherever they stand, and nothing is scored.
+class NotFinite : public Evaluate {
+ protected:
+  void SetUp() override {
+    Weight& table = weights_.by_name.at("wte.weight");
+    table.load = [load = table.load] {
+      WeightData data = load();
+      data.owned = converted(data.view, DType::f32);
+      std::fill_n(data.owned.as<float>() + 60 * 16, 16, std::numeric_limits<float>::infinity());
+      data.view = data.owned.view();
+      return data;
+    };
+    config_.tied_head = false;
+    weights_.by_name.insert(*random_weights(build_program(config_, {}), config_, 2).by_name.find("lm_head.weight"));
+  }
+  static QualitySet two_batches(std::size_t where) {
+    QualitySet set = set_of(16, 1);
+    for (QualityBatch& batch : set.batches) std::replace(batch.ids.begin(), batch.ids.end(), 60, 59);
+    set.batches[1].ids[where] = 60;
+    return set;
+  }
+};
+
+TEST_F(NotFinite, OnePositionOfOneRowIsEnough) {
+  const auto fp32 = instance("fp32");
+  const Quality quality = run({fp32.get()}, two_batches(15))[0];
+  ASSERT_TRUE(quality.non_finite.has_value());
+  EXPECT_EQ(quality.non_finite->path, "embeddings");
+  EXPECT_EQ(quality.non_finite->first.place[1], 15);
+  EXPECT_TRUE(quality.nll.empty() && quality.kl.empty() && quality.scores.empty());
+}
+
+TEST_F(NotFinite, WithABaselineThatIsNoneNothingIsCompared) {
+  const auto fp32 = instance("fp32");
+  const auto bf16 = instance("bf16");
+  const std::vector<Quality> qualities = run({fp32.get(), bf16.get()}, two_batches(3));
+  EXPECT_TRUE(qualities[0].non_finite && qualities[1].non_finite);
+}
+
+TEST_F(Evaluate, ScoresAreKeptAsNumbersAndMakeNoProbabilities) {
+  config_.family = Family::bert;
+  config_.task = Task::classification;
+  config_.token_types = 2;
+  config_.labels = 1;
+  config_.activation = Activation::gelu_erf;
+  weights_ = random_weights(build_program(config_, {}), config_, 1);
+  QualitySet set = set_of(10, 2);
+  set.outputs = Outputs::scores;
+  for (QualityBatch& batch : set.batches) batch.targets.clear();
+  const auto fp32 = instance("fp32");
+  const auto bf16 = instance("bf16");
+  const std::vector<Quality> qualities = run({fp32.get(), bf16.get()}, set);
+  EXPECT_EQ(qualities[0].scores.size(), 5U);
+  EXPECT_TRUE(qualities[1].kl.empty() && qualities[1].nll.empty() && qualities[1].correct.empty());
+  const ScoreChange change = compare_scores(qualities[0], qualities[1]);
+  EXPECT_GT(change.largest_difference, 0);
+  EXPECT_GT(*change.pearson, 0.9);
+}
+
 }  // namespace
 }  // namespace assay

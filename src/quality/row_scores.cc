@@ -78,6 +78,18 @@ float largest(const float* row, std::size_t count) {
   return result;
 }
 
+/// Zero times NaN or infinity is NaN, and a sum keeps it.
+bool are_finite(const float* row, std::size_t count) {
+  const std::size_t step = hn::Lanes(f32_lanes);
+  const auto zero = hn::Zero(f32_lanes);
+  auto sum = zero;
+  std::size_t i = 0;
+  for (; i + step <= count; i += step) sum = hn::MulAdd(hn::LoadU(f32_lanes, row + i), zero, sum);
+  float total = hn::GetLane(hn::SumOfLanes(f32_lanes, sum));
+  for (; i < count; ++i) total += 0 * row[i];
+  return total == 0;
+}
+
 std::size_t first_equal(const float* row, std::size_t count, float value) {
   const std::size_t step = hn::Lanes(f32_lanes);
   const auto wanted = hn::Set(f32_lanes, value);
@@ -98,7 +110,8 @@ RowScore score(const float* row, std::size_t count) {
     sum = hn::Add(sum, exponential(hn::Sub(load_part(row + i, real, nothing), shift)));
   });
   const double total = hn::GetLane(hn::SumOfLanes(f64_lanes, sum));
-  return {std::log(total) + static_cast<double>(highest), static_cast<std::int64_t>(first_equal(row, count, highest))};
+  return {std::log(total) + static_cast<double>(highest), static_cast<std::int64_t>(first_equal(row, count, highest)),
+          are_finite(row, count)};
 }
 
 Divergence diverge(const ScoredRow& p, const ScoredRow& q) {

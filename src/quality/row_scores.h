@@ -12,6 +12,7 @@ namespace assay {
 struct RowScore {
   double log_sum = 0;     ///< log(sum(exp(logits))); NaN where a logit is NaN or +infinity.
   std::int64_t best = 0;  ///< The first largest logit.
+  bool finite = true;     ///< Whether every logit is; what stands above means nothing where one is not.
 };
 RowScore score_row(std::span<const float> logits);
 

@@ -72,20 +72,33 @@ std::string energy(const Record& record) {
 std::string quality(const Record& record) {
   if (record.perplexity)
     return *record.perplexity < 1e4 ? format_significant(*record.perplexity, 4) : scientific(*record.perplexity);
+  if (record.log_perplexity) return fmt::format("e^{:.0f}", *record.log_perplexity);  // Beyond what f64 holds.
+  if (record.score_difference) return *record.score_difference == 0 ? "0" : scientific(*record.score_difference);
   if (record.accuracy) return fmt::format("{:.2f}%", 100 * *record.accuracy);
   return record.quality_status.starts_with("random") ? "random" : absent;
 }
 
+/// "0.99998": 1 only where it is 1.
+std::string correlation(double value) {
+  return value == 1 ? "1" : fmt::format("{:.5f}", std::trunc(value * 1e5) / 1e5);
+}
+
 std::string divergence(const Record& record) {
+  if (record.score_pearson) return correlation(*record.score_pearson);
   if (!record.kl_mean) return absent;
   return *record.kl_mean == 0 ? "0" : scientific(*record.kl_mean);
 }
 
 std::string agreement(const Record& record) {
+  if (record.score_spearman) return correlation(*record.score_spearman);
   if (!record.top1_agreement) return absent;
   // 99.98 % must not read as 100: that figure is kept for full agreement.
   const double percent = 100 * *record.top1_agreement;
   return percent == 100 ? "100" : fmt::format("{:.1f}", std::min(percent, 99.9));
+}
+
+bool gives_scores(const Record& record) {
+  return std::string_view(quality_kind(record)) == "scores";
 }
 
 std::string trust(const Record& record) {
@@ -111,9 +124,9 @@ constexpr Column columns[] = {
     {"energy\nJ", Align::right, Cut::never, energy},
     {"peak\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.peak_bytes); }},
     {"size\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.model_bytes); }},
-    {"qual-\nity", Align::right, Cut::never, quality},
-    {"KL\nnat", Align::right, Cut::never, divergence},
-    {"top-1\n%", Align::right, Cut::never, agreement},
+    {"qual-\nity", Align::right, Cut::never, quality, "differ-\nence"},
+    {"KL\nnat", Align::right, Cut::never, divergence, "Pear-\nson"},
+    {"top-1\n%", Align::right, Cut::never, agreement, "Spear-\nman"},
     {"\nran", Align::left, Cut::if_needed, ran},
     {"\ntrust", Align::left, Cut::never, trust},
 };
@@ -137,7 +150,8 @@ std::string shown_precision(const Record& record) {
 }
 
 std::string title_of(const Column& column, const Records& rows) {
-  return with_rates(column.title, rows);
+  const bool scores = std::any_of(rows.begin(), rows.end(), [](const Record* row) { return gives_scores(*row); });
+  return with_rates(scores && column.title_of_scores != nullptr ? column.title_of_scores : column.title, rows);
 }
 
 std::string one_line_title(const Column& column, const Records& rows) {
@@ -176,6 +190,14 @@ std::string model_title(const Record& record) {
 Together relation(const Record& a, const Record& b) {
   if (model_key(a) != model_key(b)) return Together::apart;
   return a.batch == b.batch && a.seq == b.seq ? Together::same_cell : Together::same_model;
+}
+
+Records under_one_title(std::span<const Record> records, const Record& first) {
+  Records together;
+  for (const Record& record : records) {
+    if (relation(first, record) != Together::apart) together.push_back(&record);
+  }
+  return together;
 }
 
 }  // namespace assay

@@ -18,6 +18,7 @@ struct Column {
   Align align;
   Cut cut;
   std::string (*cell)(const Record& record);
+  const char* title_of_scores = nullptr;  ///< Above rows of a head that gives scores, where it is another.
 };
 
 /// Columns for rows that have a measurement. Absent values are "-".
@@ -34,6 +35,8 @@ std::string model_title(const Record& record);
 /// Whether two records stand under one title.
 enum class Together : std::uint8_t { same_cell, same_model, apart };
 Together relation(const Record& a, const Record& b);
+/// Those under one title with `first`: what their columns hold, the ones with figures say.
+Records under_one_title(std::span<const Record> records, const Record& first);
 
 /// The precision's name with the phase of a program, and a star where a resumed run took the row from the store.
 std::string shown_precision(const Record& record);

@@ -12,11 +12,11 @@ namespace assay {
 namespace {
 
 /// Above rows of one mode.
-std::string title_rows(const Record& record) {
+std::string title_rows(const Records& rows) {
   std::string titles = "|";
   std::string rule = "|";
   for (const Column& column : table_columns()) {
-    titles += fmt::format(" {} |", one_line_title(column, {&record}));
+    titles += fmt::format(" {} |", one_line_title(column, rows));
     rule += column.align == Align::left ? " :-- |" : " --: |";
   }
   return titles + "\n" + rule + "\n";
@@ -40,7 +40,7 @@ std::string tables(std::span<const Record> records) {
     const Together relation_above = above ? relation(*above, record) : Together::apart;
     if (relation_above == Together::apart) text += fmt::format("\n## {}\n", model_title(record));
     if (relation_above != Together::same_cell)
-      text += fmt::format("\n{}\n\n{}", cell_title(record), title_rows(record));
+      text += fmt::format("\n{}\n\n{}", cell_title(record), title_rows(under_one_title(records, record)));
     text += table_row(record);
     above = &record;
   }

@@ -37,6 +37,8 @@ std::string outcome(const StoredRecord& stored) {
   text += ", " + record.trust.value_or("not graded");
   if (record.perplexity) text += fmt::format(", perplexity {}", format_significant(*record.perplexity, 4));
   if (record.accuracy) text += fmt::format(", accuracy {:.1f} %", 100 * *record.accuracy);
+  if (record.score_difference)
+    text += fmt::format(", scores within {}", format_significant(*record.score_difference, 2));
   return text;
 }
 

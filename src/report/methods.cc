@@ -189,14 +189,15 @@ std::string precision_paragraph(const Records& measured) {
 std::string quality_paragraph(const Records& measured) {
   Paragraph p;
   const auto scored = distinct(measured, [](const Record& r) -> std::string {
-    if (!r.perplexity && !r.accuracy) return "";
-    return fmt::format("{} of {} on {} ({}; {} {} scored)", r.perplexity ? "perplexity" : "accuracy", r.model,
-                       r.quality_data.value_or("unnamed data"), r.protocol.value_or("protocol not named"),
-                       format_count(r.scored.value_or(0)), r.perplexity ? "tokens" : "rows");
+    const std::string kind = quality_kind(r);
+    if (kind.empty()) return "";
+    return fmt::format("{} of {} on {} ({}; {} {} scored)", kind, r.model, r.quality_data.value_or("unnamed data"),
+                       r.protocol.value_or("protocol not named"), format_count(r.scored.value_or(0)),
+                       kind == "perplexity" ? "tokens" : "rows");
   });
   if (!scored.empty()) p.say(fmt::format("Quality: {}, from the instances that were timed.", joined(scored)));
   const auto why = distinct(measured, [](const Record& r) {
-    return r.perplexity || r.accuracy ? "" : fmt::format("{}: {}", r.model, r.quality_status);
+    return *quality_kind(r) != '\0' ? "" : fmt::format("{}: {}", r.model, r.quality_status);
   });
   if (!why.empty()) p.say(fmt::format("Quality not given: {}.", joined(why)));
   return p.text();

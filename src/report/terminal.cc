@@ -24,8 +24,8 @@ constexpr const char* red = "31";
 constexpr std::size_t widest_precision = 12;
 constexpr std::size_t narrowest_cut = 8;  // "emulated" whole
 
-std::string line_of_title(const Column& column, const Record& record, std::size_t which) {
-  const std::string text = title_of(column, {&record});
+std::string line_of_title(const Column& column, const Records& rows, std::size_t which) {
+  const std::string text = title_of(column, rows);
   const auto newline = text.find('\n');
   return which == 0 ? text.substr(0, newline) : text.substr(newline + 1);
 }
@@ -72,8 +72,8 @@ class Writer {
     for (const Column& column : table_columns()) {
       std::size_t width = 0;
       for (const Record& record : document_.records) {
-        width = std::max(
-            {width, display_width(line_of_title(column, record, 0)), display_width(line_of_title(column, record, 1))});
+        width = std::max({width, display_width(line_of_title(column, {&record}, 0)),
+                          display_width(line_of_title(column, {&record}, 1))});
         const bool is_name = &column == &table_columns().front();
         if (record.status == Status::ok || is_name) width = std::max(width, display_width(cell_text(column, record)));
       }
@@ -115,11 +115,11 @@ class Writer {
     out_ += line + "\n";
   }
 
-  void write_titles(const Record& record) {
+  void write_titles(const Records& rows) {
     for (std::size_t which = 0; which < 2; ++which) {
       std::string line;
       for (std::size_t i = 0; i < widths_.size(); ++i) {
-        line += (i ? std::string(gap_, ' ') : "") + padded(i, line_of_title(table_columns()[i], record, which));
+        line += (i ? std::string(gap_, ' ') : "") + padded(i, line_of_title(table_columns()[i], rows, which));
       }
       add_line(line);
     }
@@ -151,7 +151,7 @@ class Writer {
       const Together relation_above = above ? relation(*above, record) : Together::apart;
       if (relation_above == Together::apart) {
         heading(model_title(record));
-        if (measured_) write_titles(record);
+        if (measured_) write_titles(under_one_title(document_.records, record));
       }
       if (relation_above != Together::same_cell) out_ += terminal_text(cell_title(record)) + "\n";
       write_row(record);
@@ -190,9 +190,13 @@ class Writer {
   }
 
   static std::string quality_note(const Record& record) {
-    if (!record.perplexity && !record.accuracy) return record.quality_status;
-    return fmt::format("{} on {} ({})", record.perplexity ? "perplexity" : "accuracy",
-                       record.quality_data.value_or("unnamed data"), record.protocol.value_or("protocol not named"));
+    const std::string kind = quality_kind(record);
+    if (kind.empty()) return record.quality_status;
+    const std::string on = fmt::format("on {} ({})", record.quality_data.value_or("unnamed data"),
+                                       record.protocol.value_or("protocol not named"));
+    if (kind != "scores") return kind + " " + on;
+    return fmt::format("largest difference from the baseline's scores and correlations with them, {}; {}", on,
+                       record.quality_status);
   }
 
   void write_trust() {

@@ -69,6 +69,33 @@ Record extreme_record() {
   return record;
 }
 
+TEST(Terminal, ScoresStandWhereDivergenceDoes) {
+  std::vector<Record> records = made_up_cell();
+  for (Record& record : records) {
+    record.perplexity.reset();
+    record.log_perplexity.reset();
+    record.kl_mean.reset();
+    record.top1_agreement.reset();
+    record.score_difference = 0.00123;
+    record.score_pearson = 0.9999999;
+    record.score_spearman = 1;
+  }
+  const std::string text = terminal_report({.records = records, .findings = {}}, {});
+  for (const char* part : {"differ-", "Pear-", "Spear-", "1.2e-3", "0.99999 "})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  EXPECT_EQ(text.find("top-1"), std::string::npos) << text;
+}
+
+/// A mean of the log beyond 709 is finite, and its exponential is not.
+TEST(Terminal, APerplexityBeyondF64IsWrittenAsAPower) {
+  std::vector<Record> records = {made_up_record("fp32", 1)};
+  records[0].perplexity.reset();
+  records[0].log_perplexity = 812.3;
+  const std::string text = terminal_report({.records = records, .findings = {}}, {});
+  EXPECT_NE(text.find("e^812"), std::string::npos) << text;
+  EXPECT_EQ(text.find("inf "), std::string::npos);
+}
+
 TEST(Terminal, FitsIntoTheWidthEvenForExtremes) {
   std::vector<Record> records = made_up_cell();
   records.push_back(extreme_record());

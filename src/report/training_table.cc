@@ -136,7 +136,7 @@ std::string table(std::span<const Record> records) {
   std::vector<Row> rows;
   for (const Record& record : records) {
     Row& row = rows.emplace_back();
-    const bool measured = record.step_ms.has_value();
+    const bool measured = record.step_ms.has_value() && record.status != Status::not_finite;
     for (std::size_t i = 0; i < (measured ? std::size(training_columns) : named_columns); ++i)
       row.push_back(terminal_text(training_columns[i].cell(record)));
   }

@@ -171,7 +171,7 @@ constexpr Field fields[] = {
     ASSAY_FIELD(scored_windows, "", "Windows (rows) that hold the scored tokens."),
     ASSAY_FIELD(accuracy, "share", "Correct answers over scored ones."),
     ASSAY_FIELD(correct, "", "Correct answers."),
-    ASSAY_FIELD(scored, "", "Scored tokens (perplexity) or rows (accuracy)."),
+    ASSAY_FIELD(scored, "", "Scored tokens (perplexity) or rows (accuracy, scores)."),
     ASSAY_FIELD(accuracy_change, "share", "Accuracy less the baseline's."),
     ASSAY_FIELD(accuracy_change_low, "share", "Lower end of its 95 % interval (Agresti & Min 2005)."),
     ASSAY_FIELD(accuracy_change_high, "share", "Its upper end."),
@@ -180,6 +180,12 @@ constexpr Field fields[] = {
     ASSAY_FIELD(kl_p999, "nat", "Its 99.9th percentile over positions (nearest rank); null below 1,000 of them."),
     ASSAY_FIELD(top1_agreement, "share", "Positions whose most likely output equals the baseline's."),
     ASSAY_FIELD(max_logit_difference, "", "Largest difference of a logit over the baseline's largest magnitude."),
+    ASSAY_FIELD(
+        score_pearson, "",
+        "Of a head that gives scores: Pearson's correlation with the baseline's; of several outputs the lowest. "
+        "Null where scores are all equal: see `quality_status`."),
+    ASSAY_FIELD(score_spearman, "", "The same of the ranks (Spearman); equal scores share the mean of their ranks."),
+    ASSAY_FIELD(score_difference, "", "Largest absolute difference of a score from the baseline's."),
     ASSAY_FIELD(logits_hash, "", "Hash of the logits of the timed input, to tell bit-identical precisions."),
     ASSAY_FIELD(foreign_load, "share",
                 "Processor time that others used during the windows, over that of the threads used here."),

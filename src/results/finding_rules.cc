@@ -88,10 +88,10 @@ Judgement says_widened(const Cell&, const Record& row) {
 Judgement says_quality(const Cell& cell, const Record& row) {
   if (is_baseline(cell, row) || !is_quality_changed(row).value_or(false)) return {};
   if (row.delta_log_perplexity && row.delta_log_perplexity_low && row.delta_log_perplexity_high) {
-    return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}] (perplexity {}): more than "
-                        "noise.",
+    return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}]{}: more than noise.",
                         row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_low,
-                        *row.delta_log_perplexity_high, format_significant(row.perplexity.value_or(0), 4)),
+                        *row.delta_log_perplexity_high,
+                        row.perplexity ? fmt::format(" (perplexity {})", format_significant(*row.perplexity, 4)) : ""),
             {}};
   }
   if (!row.mcnemar_p) return {};
@@ -179,6 +179,22 @@ Judgement says_quality_unknown(const Cell& cell, const Record&) {
       {}};
 }
 
+/// What is left out, and what a baseline that is left out takes with it.
+Judgement says_not_finite(const Cell& cell, const Record&) {
+  std::string text;
+  for (const Record* row : cell.records) {
+    if (row->status != Status::not_finite) continue;
+    const std::string reason = row->reason.value_or("no reason was given");
+    if (!text.empty()) text += " ";
+    text += row == not_finite_baseline(cell)
+                ? fmt::format("{} is not finite ({}): nothing is compared with it, and no precision is advised.",
+                              row->precision, reason)
+                : fmt::format("{} is not finite ({}): it is no choice here, however fast or small.", row->precision,
+                              reason);
+  }
+  return {text, {}};
+}
+
 Judgement says_doubtful(const Cell& cell, const Record&) {
   if (cell.doubtful.empty()) return {};
   std::string names;
@@ -208,7 +224,7 @@ std::string for_size(const Cell& cell) {
 }
 
 Judgement says_advice(const Cell& cell, const Record& first) {
-  if (cell.measured.size() < 2) return {};
+  if (cell.measured.size() < 2 || not_finite_baseline(cell) != nullptr) return {};
   std::string text = fmt::format("At batch {} and {} tokens take {}", first.batch, first.seq, for_latency(cell));
   for (const std::string& part : {for_quality(cell), for_size(cell)}) {
     if (!part.empty()) text += "; " + part;
@@ -241,6 +257,11 @@ constexpr Rule findings[] = {
      "the interval of delta_log_perplexity or of accuracy_change",
      "The interval of the change lies neither within the margin nor outside of it.", says_quality_unknown,
      Severity::low, "Score more data (`--tokens`, `--data`)."},
+    {"not_finite", RuleKind::finding, ' ', RuleScope::cell, "status, reason",
+     "Rows whose output holds NaN or infinity are left out of all findings; where the baseline is one, nothing is "
+     "compared with it and no precision is advised.",
+     says_not_finite, Severity::medium,
+     "Use a dtype with more range where it began (`--with mlp=f32`); of a baseline, look at the weights."},
     {"grade_d", RuleKind::finding, ' ', RuleScope::cell, "trust", "Rows of grade D are left out of all findings.",
      says_doubtful, Severity::low, "See the row's reasons for its grade."},
     {"first_call", RuleKind::finding, ' ', RuleScope::cell, "first_ms, median_ms",

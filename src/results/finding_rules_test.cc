@@ -173,5 +173,61 @@ TEST(Findings, ALongFirstCallIsSaidOnce) {
   EXPECT_TRUE(says(sentence(records, "first_call"), "first run of int8 took 900 ms, 30.0x its median"));
 }
 
+/// A row whose output is no number, with figures that somebody wrote down all the same.
+Record without_numbers(Record record) {
+  record.status = Status::not_finite;
+  record.reason = "logits holds NaN at [0, 0, 0]; the first operation that made such a value is layers.1.mlp (linear)";
+  return record;
+}
+
+TEST(NotFinite, ARowIsNeverAdvisedHoweverFastAndSmall) {
+  std::vector<Record> records = made_up_cell();
+  Record& fastest = records.back();
+  fastest = without_numbers(fastest);
+  const std::vector<Finding> findings = judge(records);
+  const std::string advice = sentence(findings, "advice");
+  EXPECT_NE(advice, "");
+  EXPECT_EQ(advice.find(fastest.precision), std::string::npos) << advice;
+  EXPECT_TRUE(says(sentence(findings, "not_finite"), "layers.1.mlp (linear)"));
+  for (const Finding& finding : findings)
+    EXPECT_TRUE(finding.rule == "not_finite" || finding.precision != fastest.precision) << finding.text;
+  EXPECT_EQ(records.back().trust, "D");
+  EXPECT_FALSE(records.back().perplexity || records.back().kl_mean || records.back().top1_agreement ||
+               records.back().log_perplexity || records.back().speedup || records.back().logits_hash);
+  EXPECT_TRUE(records.back().median_ms.has_value()) << "its times stay in the record";
+}
+
+TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
+  std::vector<Record> records = made_up_cell();
+  records.front() = without_numbers(records.front());
+  const std::vector<Finding> findings = judge(records);
+  EXPECT_EQ(sentence(findings, "advice"), "");
+  EXPECT_TRUE(says(sentence(findings, "not_finite"), "fp32 is not finite"));
+  EXPECT_TRUE(says(sentence(findings, "not_finite"), "no precision is advised"));
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const Record& row = records[i];
+    EXPECT_TRUE(row.median_ms.has_value());
+    EXPECT_FALSE(row.speedup || row.kl_mean || row.kl_p999 || row.top1_agreement || row.max_logit_difference ||
+                 row.delta_log_perplexity || row.accuracy_change || row.score_pearson)
+        << row.precision;
+    EXPECT_NE(*row.trust, "A") << row.precision;
+  }
+  for (const Finding& finding : findings)
+    EXPECT_EQ(finding.text.find("fp32's quality"), std::string::npos) << finding.text;
+}
+
+/// Files keep NaN as nothing: a row of an older version says that it was scored, and has no figure.
+TEST(NotFinite, ARowThatLostItsFigureIsOne) {
+  std::vector<Record> records = made_up_cell();
+  Record& lost = records.back();
+  lost.quality_status = "scored";
+  lost.perplexity.reset();
+  lost.log_perplexity.reset();
+  lost.accuracy.reset();
+  const std::vector<Finding> findings = judge(records);
+  EXPECT_EQ(records.back().status, Status::not_finite);
+  EXPECT_EQ(sentence(findings, "advice").find(records.back().precision), std::string::npos);
+}
+
 }  // namespace
 }  // namespace assay

@@ -10,8 +10,8 @@
 namespace assay {
 namespace {
 
-constexpr std::array<const char*, status_kinds> status_names = {"ok",       "oom",        "too_slow",    "unsupported",
-                                                                "emulated", "impossible", "interrupted", "crashed"};
+constexpr std::array<const char*, status_kinds> status_names = {
+    "ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted", "crashed", "not finite"};
 
 std::vector<const LedgerRow*> working_rows(const Record& record) {
   std::vector<const LedgerRow*> rows;
@@ -46,6 +46,12 @@ std::optional<Status> parse_status(std::string_view text) {
     if (text == status_names[i]) return static_cast<Status>(i);
   }
   return std::nullopt;
+}
+
+const char* quality_kind(const Record& record) {
+  if (record.perplexity || record.log_perplexity) return "perplexity";
+  if (record.accuracy) return "accuracy";
+  return record.score_difference ? "scores" : "";
 }
 
 bool is_linear(const LedgerRow& row) {

@@ -19,9 +19,10 @@ enum class Status : std::uint8_t {
   emulated,     ///< Left out: no instruction for this dtype here.
   impossible,   ///< Measured, and beyond what physics allows: the number is wrong.
   interrupted,  ///< Ctrl-C before it had samples.
-  crashed       ///< Its process died; not run in this one.
+  crashed,      ///< Its process died; not run in this one.
+  not_finite    ///< It ran, and its output holds NaN or infinity: nothing follows from it.
 };
-inline constexpr int status_kinds = static_cast<int>(Status::crashed) + 1;
+inline constexpr int status_kinds = static_cast<int>(Status::not_finite) + 1;
 const char* name(Status status);
 std::optional<Status> parse_status(std::string_view text);
 
@@ -189,6 +190,9 @@ struct Record {
   std::optional<double> kl_p999;
   std::optional<double> top1_agreement;
   std::optional<double> max_logit_difference;
+  std::optional<double> score_pearson;
+  std::optional<double> score_spearman;
+  std::optional<double> score_difference;
   std::optional<std::string> logits_hash;
 
   // Conditions around the windows.
@@ -216,6 +220,9 @@ struct Record {
 /// (where no meter gave it) power_w from the totals over all windows, and what follows from the energy; what lacks its
 /// ingredients stays absent.
 void derive(Record& record);
+
+/// What its quality is a figure of: "perplexity", "accuracy" or "scores"; empty where there is none.
+const char* quality_kind(const Record& record);
 
 /// A product with a weight.
 bool is_linear(const LedgerRow& row);

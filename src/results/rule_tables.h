@@ -42,8 +42,11 @@ std::string scored_words(const Record& record);
 /// Whether the change is told apart from none at 95 %. Absent where no change was measured, or no interval of it.
 std::optional<bool> is_quality_changed(const Record& record);
 
-/// The row's baseline where that was found impossible, else null.
-const Record* impossible_baseline(const Cell& cell, const Record& row);
+/// The row's baseline where nothing may be compared with it, since it was found impossible or its output is not finite;
+/// else null.
+const Record* unsound_baseline(const Cell& cell, const Record& row);
+/// The cell's baseline where its output is not finite, else null.
+const Record* not_finite_baseline(const Cell& cell);
 /// Whether the peaks were measured while others had more than half of the time: then they bound nothing.
 bool are_peaks_busy(const Record& record);
 /// Whether two rows were timed interleaved, so that their times compare.

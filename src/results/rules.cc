@@ -61,17 +61,38 @@ Cell without_doubtful(const Cell& cell) {
   return trusted;
 }
 
-/// What compares with a baseline whose figures are wrong is wrong too.
-void withhold_comparison(const Cell& cell, Record& record) {
-  if (impossible_baseline(cell, record) == nullptr) return;
+void drop_comparison(Record& record) {
   for (const auto member :
        {&Record::speedup, &Record::speedup_low, &Record::speedup_high, &Record::baseline_median_ms,
         &Record::delta_log_perplexity, &Record::delta_log_perplexity_se, &Record::delta_log_perplexity_low,
         &Record::delta_log_perplexity_high, &Record::accuracy_change, &Record::accuracy_change_low,
         &Record::accuracy_change_high, &Record::mcnemar_p, &Record::kl_mean, &Record::kl_p999, &Record::top1_agreement,
-        &Record::max_logit_difference}) {
+        &Record::max_logit_difference, &Record::score_pearson, &Record::score_spearman, &Record::score_difference}) {
     (record.*member).reset();
   }
+}
+
+/// What compares with a baseline whose figures are wrong is wrong too.
+void withhold_comparison(const Cell& cell, Record& record) {
+  if (unsound_baseline(cell, record) != nullptr) drop_comparison(record);
+}
+
+/// Files and stores have no word for NaN and infinity: a row that says it was scored and holds no figure had one.
+bool lost_its_figure(const Record& record) {
+  return record.status == Status::ok && record.quality_status == "scored" && *quality_kind(record) == '\0';
+}
+
+/// No figure of quality follows from an output that is no number, whoever wrote one down.
+void withhold_what_is_not_finite(Record& record) {
+  if (lost_its_figure(record)) {
+    record.status = Status::not_finite;
+    record.reason = "its quality was scored and is no number: NaN or infinity, for which files have no word";
+  }
+  if (record.status != Status::not_finite) return;
+  drop_comparison(record);
+  for (const auto member : {&Record::perplexity, &Record::log_perplexity, &Record::accuracy}) (record.*member).reset();
+  for (const auto member : {&Record::scored, &Record::scored_windows, &Record::correct}) (record.*member).reset();
+  record.logits_hash.reset();
 }
 
 Severity severity_of(const Rule& rule, const Judgement& judgement) {
@@ -116,7 +137,7 @@ std::string ground_of_trust(const Record& record) {
 void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& findings) {
   char grade = 'A';
   record.trust_reasons.clear();
-  if (record.status == Status::impossible) {
+  if (record.status == Status::impossible || record.status == Status::not_finite) {
     grade = 'D';
     record.trust_reasons.push_back(record.reason.value_or("no reason was given"));
   }
@@ -168,10 +189,18 @@ std::span<const Rule> rules() {
   return all;
 }
 
-const Record* impossible_baseline(const Cell& cell, const Record& row) {
+const Record* unsound_baseline(const Cell& cell, const Record& row) {
   if (row.precision == row.baseline) return nullptr;
   for (const Record* other : cell.records) {
-    if (other->precision == row.baseline && other->status == Status::impossible) return other;
+    const bool is_unsound = other->status == Status::impossible || other->status == Status::not_finite;
+    if (other->precision == row.baseline && is_unsound) return other;
+  }
+  return nullptr;
+}
+
+const Record* not_finite_baseline(const Cell& cell) {
+  for (const Record* row : cell.records) {
+    if (row->precision == row->baseline && row->status == Status::not_finite) return row;
   }
   return nullptr;
 }
@@ -253,6 +282,7 @@ bool is_tie(const Record& a, const Record& b) {
 
 std::vector<Finding> judge_in_full(std::vector<Record>& records) {
   std::vector<Finding> findings;
+  for (Record& record : records) withhold_what_is_not_finite(record);
   // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
   for_samples(records, [&](const Cell& cell, Record& record) {
     if (record.status == Status::ok || record.status == Status::impossible) apply_gate(cell, record, findings);

@@ -80,7 +80,8 @@ struct Finding {
   Severity severity = Severity::info;
 };
 
-/// Applies every rule: sets status and reason of impossible rows, trust and trust_reasons of measured ones, and returns
+/// Applies every rule: sets status and reason of impossible rows, takes figures of quality from rows that are not
+/// finite and comparisons from those whose baseline is not, trust and trust_reasons of measured ones, and returns
 /// what gates, findings and expectations say. A sentence that holds for several shapes of a model is said once.
 std::vector<Finding> judge(std::vector<Record>& records);
 /// The same with what the rules of trust say among it, every repetition kept.

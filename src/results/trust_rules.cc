@@ -25,11 +25,11 @@ Judgement says_busy_peaks(const Cell&, const Record& row) {
       {}};
 }
 
-Judgement says_baseline_impossible(const Cell& cell, const Record& row) {
-  const Record* baseline = impossible_baseline(cell, row);
+Judgement says_baseline_unsound(const Cell& cell, const Record& row) {
+  const Record* baseline = unsound_baseline(cell, row);
   if (baseline == nullptr) return {};
-  return {fmt::format("speed-up, divergence and changes are left out: {} is impossible ({})", baseline->precision,
-                      baseline->reason.value_or("")),
+  return {fmt::format("speed-up, divergence and changes are left out: {} is {} ({})", baseline->precision,
+                      name(baseline->status), baseline->reason.value_or("")),
           {}};
 }
 
@@ -170,8 +170,8 @@ constexpr Rule trusts[] = {
      "The peaks were measured on a busy machine: they gate nothing.", says_busy_peaks, Severity::low,
      "Run `assay probe` again while nothing else runs."},
     {"baseline_impossible", RuleKind::trust, 'B', RuleScope::row, "status of the baseline",
-     "The baseline is impossible: nothing is compared with it.", says_baseline_impossible, Severity::low,
-     "Mend what made the baseline impossible, then compare."},
+     "The baseline is impossible, or its output is not finite: nothing is compared with it.", says_baseline_unsound,
+     Severity::low, "Mend what made the baseline impossible, then compare."},
     {"no_interval", RuleKind::trust, 'D', RuleScope::row, "ci_low_ms, ci_high_ms",
      "Too few samples for an interval of the median.", says_few, Severity::medium,
      "Measure longer (`--seconds`) or with more rounds (`--rounds`)."},

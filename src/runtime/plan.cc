@@ -223,6 +223,27 @@ Tensor Plan::output_f32(const std::string& name) const {
   return result;
 }
 
+void Plan::read_rows(ValueId id, RowSpan rows, float* to) const {
+  const Value& value = instance_.program().value(id);
+  const std::int64_t width = value.shape.back().at(options_.extent);
+  const std::int64_t stride = placement(id).row_stride;
+  if (rows.count == 0 || width == 0) return;
+  const std::size_t row_bytes = static_cast<std::size_t>(stride) * size_of(value.dtype);
+  const std::byte* from = address(id) + static_cast<std::size_t>(rows.first) * row_bytes;
+  std::vector<std::byte> copy;
+  if (!device().is_host()) {
+    // The last row of a window may be the arena's end.
+    copy.resize(static_cast<std::size_t>(rows.count - 1) * row_bytes +
+                static_cast<std::size_t>(width) * size_of(value.dtype));
+    device().download(copy.data(), from, copy.size());
+    from = copy.data();
+  }
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    convert(value.dtype, from + static_cast<std::size_t>(row) * row_bytes, DType::f32, to + row * width,
+            static_cast<std::size_t>(width));
+  }
+}
+
 std::int64_t Plan::peak_bytes() const {
   return instance_.resident_bytes() + arena_bytes_;
 }

@@ -58,6 +58,13 @@ class Plan {
   float first_value(const std::string& name) const;
   /// A copy of an output as dense f32.
   Tensor output_f32(const std::string& name) const;
+  /// Copies rows (all axes but the last) of a value that lies in memory as the last step left it, as dense f32.
+  /// `to`: rows * width elements.
+  struct RowSpan {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+  };
+  void read_rows(ValueId value, RowSpan rows, float* to) const;
 
   const Program& program() const { return instance_.program(); }
   const PlanOptions& options() const { return options_; }

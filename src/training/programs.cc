@@ -13,6 +13,12 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
   if (!row.gradients) fail_user("{}: is a precision for inference; nothing is trained in it", row.name);
   if (config.task == Task::embedding)
     fail_user("an embedding model has no loss; give it a classification head with --labels N");
+  if (config.task == Task::classification && config.outputs == Outputs::scores) {
+    fail_user(
+        "a head of {} gives scores and no classes: training has cross-entropy over classes alone; give it a "
+        "classification head with --labels N, N at least 2",
+        config.labels == 1 ? "one output" : fmt::format("{} outputs", config.labels));
+  }
   const bool drops =
       config.family == Family::gpt2 || config.family == Family::bert || config.family == Family::distilbert;
   if (options.dropout > 0 && !drops) fail_user("--dropout: {} models have none", name(config.family));

@@ -58,7 +58,7 @@ void quantize_row(Source x, std::int64_t width, float inverse, Sink q) {
   std::memcpy(q.data + i, last, std::min(static_cast<std::size_t>(width - i), sizeof(last)));
 }
 
-// As the reference has it: a row of zeros gets scale 1.
+// As kernels/quantize.h says. Zero times NaN or infinity is NaN, and a sum keeps it.
 void quantize_each_row(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
   const SourceRows x = source_rows(call, memory, 0);
   const SinkRows q = sink_rows(call, memory, 0);
@@ -67,13 +67,17 @@ void quantize_each_row(const Call& call, const Memory& memory, std::int64_t begi
   auto* scales = memory.out<float>(1);
   for (std::int64_t row = begin; row < end; ++row) {
     V32 most = hn::Zero(f32_lanes);
-    // The order of operands is the one in which x86 lets a NaN pass and keeps what was found before it.
-    for_vectors(width,
-                [&](auto lanes, std::int64_t i) HWY_ATTR { most = hn::Max(hn::Abs(lanes.get(x[row], i)), most); });
+    V32 poison = hn::Zero(f32_lanes);
+    for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
+      const V32 value = lanes.get(x[row], i);
+      // The order of operands is the one in which x86 lets a NaN pass and keeps what was found before it.
+      most = hn::Max(hn::Abs(value), most);
+      poison = hn::MulAdd(value, hn::Zero(f32_lanes), poison);
+    });
     const float largest = max_of(most);
     const bool zero = largest < smallest_row;
     quantize_row(x[row], width, zero ? 0.0F : limit / largest, q[row]);
-    scales[row] = zero ? 1.0F : largest / limit;
+    scales[row] = (zero ? 1.0F : largest / limit) + sum_of(poison);
   }
 }
 

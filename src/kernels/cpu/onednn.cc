@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "base/error.h"
+#include "base/threads.h"
 
 namespace assay::cpu {
 namespace {
@@ -71,9 +72,8 @@ std::optional<memory::format_tag> panel_tag(const Packing& packing) {
 void append_activation(dnnl::post_ops& operations, Activation activation) {
   switch (activation) {
     case Activation::none:
+    case Activation::relu:  // oneDNN's makes 0 of NaN: see rectify.
       return;
-    case Activation::relu:
-      return operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
     case Activation::gelu_erf:
       return operations.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0.0F, 0.0F);
     case Activation::gelu_tanh:
@@ -83,6 +83,27 @@ void append_activation(dnnl::post_ops& operations, Activation activation) {
     case Activation::tanh:
       return operations.append_eltwise(dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
   }
+}
+
+/// y = 0 where y < 0, by its bits; NaN stays NaN.
+template <typename Bits>
+void rectify(const LinearCall& call, std::byte* y, Bits infinity) {
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  const ThreadScope scope(call.threads);
+  parallel_for(call.rows, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      Bits* values = reinterpret_cast<Bits*>(y) + row * call.y_stride;
+      for (std::int64_t i = 0; i < call.out; ++i) {
+        const bool is_negative = values[i] >= sign && values[i] <= static_cast<Bits>(sign | infinity);
+        if (is_negative) values[i] = 0;
+      }
+    }
+  });
+}
+
+void rectify(const LinearCall& call, std::byte* y) {
+  if (call.y == DType::f32) return rectify<std::uint32_t>(call, y, 0x7f800000);
+  rectify<std::uint16_t>(call, y, call.y == DType::f16 ? 0x7c00 : 0x7f80);
 }
 
 struct Layouts {
@@ -143,6 +164,7 @@ class OneDnnMatmul final : public Kernel {
     const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(), count, arguments_.data());
     refuse_out_of_memory(status);
     ASSAY_ASSERT(status == dnnl_success);
+    if (call_.activation == Activation::relu) rectify(call_, tensors.y);
   }
 
  private:

@@ -15,11 +15,27 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-// NaN stays NaN: Min and Max return their second argument where one is NaN, so that is where x stands.
-
 HWY_INLINE V32 constant(float value) {
   return hn::Set(f32_lanes, value);
 }
+
+// NaN stays NaN. On x86 Min and Max return their second argument where one is NaN, so that is where x stands; where
+// Highway has no vectors, they return the one that is a number.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+HWY_INLINE V32 at_least(V32 low, V32 x) {
+  return hn::IfThenElse(hn::Lt(x, low), low, x);
+}
+HWY_INLINE V32 at_most(V32 high, V32 x) {
+  return hn::IfThenElse(hn::Gt(x, high), high, x);
+}
+#else
+HWY_INLINE V32 at_least(V32 low, V32 x) {
+  return hn::Max(low, x);
+}
+HWY_INLINE V32 at_most(V32 high, V32 x) {
+  return hn::Min(high, x);
+}
+#endif
 
 /// c[0] + c[1] x + ... by Horner's rule.
 template <std::size_t count>
@@ -39,7 +55,7 @@ HWY_INLINE V32 power_of_two(V32 n) {
 /// 2^x; 0 below -126. Relative error at most 1.5e-7 for x <= 127.
 HWY_INLINE V32 exp2(V32 x) {
   const auto vanishes = hn::Lt(x, constant(-126.0F));
-  const V32 inside = hn::Min(constant(127.0F), hn::Max(constant(-126.0F), x));
+  const V32 inside = at_most(constant(127.0F), at_least(constant(-126.0F), x));
   const V32 whole = hn::Round(inside);
   const V32 power = polynomial(coefficients::exp2, hn::Sub(inside, whole));
   return hn::IfThenZeroElse(vanishes, hn::Mul(power, power_of_two(whole)));
@@ -48,7 +64,7 @@ HWY_INLINE V32 exp2(V32 x) {
 /// e^x; 0 below -87.3, and 2^127 or so from 88 on. Relative error at most 2.5e-7.
 HWY_INLINE V32 exp(V32 x) {
   const auto vanishes = hn::Lt(x, constant(-87.3F));
-  const V32 inside = hn::Min(constant(88.0F), hn::Max(constant(-87.3F), x));
+  const V32 inside = at_most(constant(88.0F), at_least(constant(-87.3F), x));
   const V32 whole = hn::Round(hn::Mul(inside, constant(coefficients::log2_e)));
   // ln 2 in two parts (Cody & Waite 1980), so that the small remainder keeps its bits.
   const V32 high = hn::NegMulAdd(whole, constant(coefficients::ln2_high), inside);
@@ -70,11 +86,11 @@ HWY_INLINE V32 tanh(V32 x) {
 /// Relative error at most 4e-7.
 HWY_INLINE V32 erf(V32 x) {
   const V32 limit = constant(coefficients::erf_limit);
-  const V32 inside = hn::Min(limit, hn::Max(hn::Neg(limit), x));
+  const V32 inside = at_most(limit, at_least(hn::Neg(limit), x));
   const V32 square = hn::Mul(inside, inside);
   const V32 ratio =
       hn::Div(polynomial(coefficients::erf_numerator, square), polynomial(coefficients::erf_denominator, square));
-  return hn::Min(constant(1.0F), hn::Max(constant(-1.0F), hn::Mul(inside, ratio)));
+  return at_most(constant(1.0F), at_least(constant(-1.0F), hn::Mul(inside, ratio)));
 }
 
 /// 1 / (1 + e^-x)
@@ -88,7 +104,7 @@ HWY_INLINE V32 activated_with_slope(V32 x, V32& slope) {
   const V32 one = constant(1.0F);
   if constexpr (activation == Activation::relu) {
     slope = hn::IfThenZeroElse(hn::Le(x, hn::Zero(f32_lanes)), one);
-    return hn::Max(hn::Zero(f32_lanes), x);
+    return at_least(hn::Zero(f32_lanes), x);
   }
   if constexpr (activation == Activation::tanh) {
     const V32 value = tanh(x);
@@ -114,7 +130,7 @@ HWY_INLINE V32 activated_with_slope(V32 x, V32& slope) {
     const V32 twice_u = hn::Mul(hn::MulAdd(cubed, constant(0.044715F), x), constant(coefficients::two_sqrt_2_over_pi));
     const V32 share = sigmoid(twice_u);
     // Beyond 64 the sigmoid is 0 or 1, and x^3 must not make 0 * infinity of its slope.
-    const V32 inside = hn::Min(constant(64.0F), hn::Max(constant(-64.0F), x));
+    const V32 inside = at_most(constant(64.0F), at_least(constant(-64.0F), x));
     const V32 rise = hn::MulAdd(hn::Mul(inside, inside), constant(3 * 0.044715F * coefficients::two_sqrt_2_over_pi),
                                 constant(coefficients::two_sqrt_2_over_pi));
     slope = hn::MulAdd(hn::Mul(hn::Mul(inside, share), hn::Sub(one, share)), rise, share);

@@ -113,7 +113,7 @@ TEST_P(VectorMath, NotANumberStaysNotANumber) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(InstructionSets, VectorMath, testing::Values("all", "avx2"),
+INSTANTIATE_TEST_SUITE_P(InstructionSets, VectorMath, testing::Values("all", "avx2", "none"),
                          [](const auto& one) { return std::string(one.param); });
 
 }  // namespace

@@ -29,11 +29,16 @@ struct Quantize {
 
   ON_DEVICE void operator()(std::int64_t row, const Team& team) const {
     float largest = 0;
+    float poison = 0;  // Zero times NaN or infinity is NaN, and a sum keeps it.
     for (std::int64_t first = team.rank * pack_width; first < width; first += team.size * pack_width) {
       const Pack pack = x.pack(row, first, width);
-      for (const float value : pack.value) largest = fmaxf(largest, fabsf(value));
+      for (const float value : pack.value) {
+        largest = fmaxf(largest, fabsf(value));
+        poison += 0 * value;
+      }
     }
     largest = team.max(largest);
+    poison = team.sum(poison);
     const bool zero = largest < smallest_row;
     const float inverse = zero ? 0 : limit / largest;
     for (std::int64_t first = team.rank * pack_width; first < width; first += team.size * pack_width) {
@@ -41,7 +46,7 @@ struct Quantize {
       for (float& value : pack.value) value = within_limit(value * inverse);
       q.set_pack(row, first, width, pack);
     }
-    if (team.rank == 0) scale[row] = zero ? 1 : largest / limit;
+    if (team.rank == 0) scale[row] = (zero ? 1 : largest / limit) + poison;
   }
 };
 

@@ -14,7 +14,7 @@ ON_DEVICE inline float activate(Activation activation, float x) {
     case Activation::none:
       return x;
     case Activation::relu:
-      return x > 0 ? x : 0;
+      return x <= 0 ? 0 : x;  // NaN stays NaN.
     case Activation::gelu_erf:
       return 0.5F * x * erfcf(-x * sqrt_half);
     case Activation::gelu_tanh:

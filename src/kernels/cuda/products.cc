@@ -38,8 +38,9 @@ struct RoundedWeight {
   }
 };
 
+/// Of what the library has. Its relu takes the larger of 0 and x, which makes 0 of NaN.
 bool is_in_epilogue(Activation activation) {
-  return activation == Activation::none || activation == Activation::relu || activation == Activation::gelu_tanh;
+  return activation == Activation::none || activation == Activation::gelu_tanh;
 }
 
 /// Workspace: the rounded weight, then the library's.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/threads.h"
 #include "kernels/quantize.h"
@@ -14,12 +15,16 @@ void quantize_row(const Call& call, const Memory& memory, std::int64_t row) {
   const std::int64_t width = call.in(0).width();
   const float limit = quantized_limit(call.out(0).dtype);
   float largest = 0;
-  for (std::int64_t i = 0; i < width; ++i) largest = std::max(largest, static_cast<float>(std::abs(x(row, i))));
+  bool finite = true;
+  for (std::int64_t i = 0; i < width; ++i) {
+    largest = std::max(largest, static_cast<float>(std::abs(x(row, i))));
+    finite = finite && std::isfinite(x(row, i));
+  }
   const bool zero = largest < smallest_row;
   const float inverse = zero ? 0.0F : limit / largest;
   for (std::int64_t i = 0; i < width; ++i)
     q.set(row, i, std::clamp(static_cast<float>(x(row, i)) * inverse, -limit, limit));
-  memory.out<float>(1)[row] = zero ? 1.0F : largest / limit;
+  memory.out<float>(1)[row] = !finite ? NAN : zero ? 1.0F : largest / limit;
 }
 
 }  // namespace

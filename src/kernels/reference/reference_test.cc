@@ -144,6 +144,21 @@ TEST(Reference, E4m3RowsReach448AndLoseWhatIsTooSmall) {
   EXPECT_FLOAT_EQ(scale[1], 7e30F / 448);
 }
 
+// s8 has no NaN and no infinity: the row's scale says it, so that no product with the row comes out finite.
+TEST(Reference, RowsThatAreNotFiniteGetTheScaleNan) {
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    const std::vector<float> x = {1, bad, 1, -2};
+    std::vector<std::uint8_t> q(x.size());
+    std::vector<float> scale(2);
+    for (const DType dtype : {DType::e4m3, DType::s8}) {
+      run(call_of(op::quantize_rows, {}, {dense(DType::f32, {2, 2})}, {dense(dtype, {2, 2}), dense(DType::f32, {2})}),
+          {x.data()}, {q.data(), scale.data()});
+      EXPECT_TRUE(std::isnan(scale[0])) << name(dtype) << " " << bad;
+      EXPECT_TRUE(std::isfinite(scale[1])) << name(dtype) << " " << bad;
+    }
+  }
+}
+
 TEST(Reference, E4m3KeepsNanAndS8GivesZero) {
   const std::vector<float> x = {1, NAN};
   std::vector<std::uint8_t> q(2);

@@ -11,8 +11,9 @@
 namespace assay {
 namespace {
 
-/// Differences of quality are small beside it.
+/// Differences of quality are small beside it; a correlation is 1 only where it is 1.
 std::string quality_text(double value) {
+  if (value < 1 && value > 0.999) return fmt::format("{:.6f}", std::trunc(value * 1e6) / 1e6);
   return value < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.3g}", value);
 }
 
@@ -46,6 +47,7 @@ std::optional<FigurePoint> quality_point(const Record& r) {
     }
     return point;
   }
+  if (r.score_pearson) return FigurePoint{*r.score_pearson};
   if (!r.accuracy) return std::nullopt;
   FigurePoint point{100 * *r.accuracy};
   if (r.accuracy_change && r.accuracy_change_low && r.accuracy_change_high) {
@@ -73,6 +75,7 @@ std::string quality_unit(std::span<const ReportSubject> group) {
     for (const Record* record : subject.records) {
       if (record->perplexity) return "perplexity";
       if (record->accuracy) return "accuracy, %";
+      if (record->score_pearson) return "Pearson's r with the baseline's scores";
     }
   }
   return "";

@@ -34,12 +34,20 @@ constexpr Costs costs[] = {
 std::optional<double> gain_of(const Record& record) {
   if (record.perplexity) return -*record.perplexity;
   if (record.accuracy) return 100 * *record.accuracy;
-  return std::nullopt;
+  return record.score_pearson;
 }
 
-bool is_perplexity(const ReportSubject& subject) {
-  return std::any_of(subject.records.begin(), subject.records.end(),
-                     [](const Record* record) { return record->perplexity.has_value(); });
+/// What gain_of gives, and how it reads.
+struct Gain {
+  const char* axis;
+  double sign;
+};
+Gain gain_kind(const ReportSubject& subject) {
+  for (const Record* record : subject.records) {
+    if (record->perplexity) return {"perplexity (up is better)", -1};
+    if (record->accuracy) return {"accuracy, % (up is better)", 1};
+  }
+  return {"Pearson's r with the baseline's scores", 1};
 }
 
 std::vector<Tradeoff> tradeoffs_of(const ReportSubject& subject, const Costs& which) {
@@ -67,20 +75,20 @@ Axis gain_axis(const std::vector<Tradeoff>& all) {
                    {low->gain - margin, high->gain + margin, pareto_frame.bottom(), pareto_frame.top(), 5});
 }
 
-void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const char* x_title, const std::string& y_title) {
+void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const char* x_title, const Gain& gain) {
   for (const double tick : x.ticks) {
     drawing.line(x.at(tick), pareto_frame.top(), x.at(tick), pareto_frame.bottom(), "grid");
     drawing.text(x.at(tick), pareto_frame.bottom() + 15, Anchor::middle, plain_number(tick), "tick");
   }
   for (const double tick : y.ticks) {
     drawing.line(pareto_frame.left(), y.at(tick), pareto_frame.right(), y.at(tick), "grid");
-    drawing.text(pareto_frame.left() - 6, y.at(tick) + 4, Anchor::end, plain_number(std::abs(tick)), "tick");
+    drawing.text(pareto_frame.left() - 6, y.at(tick) + 4, Anchor::end, plain_number(gain.sign * tick), "tick");
   }
   drawing.path(fmt::format("M{0} {1}V{2}H{3}", pareto_frame.left(), pareto_frame.top(), pareto_frame.bottom(),
                            pareto_frame.right()),
                "axis");
   drawing.text(pareto_frame.middle_x(), pareto_frame.height - 8, Anchor::middle, x_title);
-  drawing.vertical_text(14, pareto_frame.middle_y(), y_title);
+  drawing.vertical_text(14, pareto_frame.middle_y(), gain.axis);
 }
 
 /// Steps: what the front costs for at least that gain.
@@ -98,8 +106,8 @@ std::string chart(const ReportSubject& subject, const Costs& which, const std::v
   Drawing drawing(pareto_frame.width, pareto_frame.height);
   const Axis x = cost_axis(all);
   const Axis y = gain_axis(all);
-  const bool perplexity = is_perplexity(subject);
-  draw_axes(drawing, x, y, which.axis, perplexity ? "perplexity (up is better)" : "accuracy, % (up is better)");
+  const Gain gain = gain_kind(subject);
+  draw_axes(drawing, x, y, which.axis, gain);
   draw_front(drawing, all, x, y);
   const std::vector<std::size_t> front = pareto_front(all);
   Labels labels(pareto_frame.left() + 2, pareto_frame.top(), pareto_frame.width - 2, pareto_frame.bottom());
@@ -108,7 +116,7 @@ std::string chart(const ReportSubject& subject, const Costs& which, const std::v
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool on_front = std::find(front.begin(), front.end(), i) != front.end();
     const std::string words = fmt::format("{}: {}, {}{}", all[i].precision, plain_number(all[i].cost),
-                                          plain_number(std::abs(all[i].gain)), on_front ? ", on the front" : "");
+                                          plain_number(gain.sign * all[i].gain), on_front ? ", on the front" : "");
     drawing.mark(x.at(all[i].cost), y.at(all[i].gain), on_front ? 0 : 1, on_front ? "s0" : "off", words);
     description += (description.empty() ? "" : "; ") + words;
   }

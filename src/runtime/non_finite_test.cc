@@ -1,0 +1,213 @@
+#include "runtime/non_finite.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "hardware/machine.h"
+#include "runtime/guarded_device_testing.h"
+#include "runtime/testing.h"
+
+namespace assay {
+namespace {
+
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
+constexpr Extent extent{2, 6};
+
+ModelConfig small(Family family, Task task) {
+  ModelConfig c = small_gpt2();
+  c.family = family;
+  c.task = task;
+  c.token_types = family == Family::bert ? 2 : 0;
+  c.activation = Activation::gelu_erf;
+  if (family == Family::llama || family == Family::cs336) c.activation = Activation::silu;
+  c.tied_head = false;
+  c.layers = 2;
+  c.initializer_range = 0.3;
+  return c;
+}
+
+/// Changes what a weight reads.
+void change(Weight& weight, const std::function<void(float* values, std::int64_t count)>& how) {
+  weight.load = [load = weight.load, how] {
+    WeightData data = load();
+    data.owned = converted(data.view, DType::f32);
+    how(data.owned.as<float>(), data.owned.count());
+    data.view = data.owned.view();
+    return data;
+  };
+}
+
+/// A table gives only the rows that are looked up.
+bool is_table(const std::string& weight) {
+  for (const char* part : {"wte", "wpe", "embeddings.weight", "embed_tokens"}) {
+    if (weight.find(part) != std::string::npos) return true;
+  }
+  return weight.ends_with("_embeddings.weight");
+}
+
+struct Subjects {
+  ModelConfig config;
+  MachineFacts facts = plain_facts();
+  Weights weights;
+
+  explicit Subjects(const ModelConfig& c) : config(c), weights(random_weights(build_program(c, {}), c, 1)) {}
+  std::unique_ptr<Instance> instance(const char* precision, const Backend& backend, Fusion fusion = Fusion::on) const {
+    const PrecisionChoice choice = choose_precision(precision, "", DType::bf16);
+    Program program = assign_dtypes(build_program(config, {}), choice);
+    if (fusion == Fusion::on) program = fuse(program);
+    return std::make_unique<Instance>(std::move(program), choice, weights, backend, facts);
+  }
+};
+
+std::optional<NonFiniteRun> look(Instance& instance, std::vector<std::int32_t> ids = some_ids(extent),
+                                 const std::vector<std::uint8_t>& mask = {}) {
+  Plan plan(instance, {.extent = extent, .masked = !mask.empty()});
+  plan.set_inputs(ids, mask);
+  plan.run();
+  return find_non_finite(plan, "logits", mask);
+}
+
+/// What this machine has, and the instruction sets below it.
+MachineFacts capped(const std::string& cap) {
+  static const MachineFacts machine = read_machine_facts();
+  MachineFacts facts = machine;
+  facts.threads = 1;
+  facts.available_bytes = 0;
+  if (cap == "all") return facts;
+  const bool avx2 = facts.isa.avx2 && cap == "avx2";
+  facts.isa = {};
+  facts.isa.avx2 = avx2;
+  return facts;
+}
+
+/// No kernel may make a number of what is none: one NaN in any weight is seen in the logits, whatever quantises,
+/// clamps or takes a maximum on the way, and is found in the layer that the weight belongs to.
+class Poisoned : public testing::TestWithParam<ModelConfig> {};
+
+TEST_P(Poisoned, OneNanInAnyWeightIsSeenInEveryPrecision) {
+  const Subjects sound(GetParam());
+  for (const auto& [name, weight] : sound.weights.by_name) {
+    if (name.find(".0.") != std::string::npos) continue;  // One layer is as good as the other.
+    Subjects poisoned = sound;
+    change(poisoned.weights.by_name.at(name),
+           [&](float* values, std::int64_t count) { std::fill_n(values, is_table(name) ? count : 1, nan_value); });
+    for (const Precision& precision : precision_table()) {
+      if (!runs_on(precision, "cpu")) continue;
+      for (const std::string cap : {"reference", "all", "avx2", "none"}) {
+        const bool is_widened = precision.scheme == Scheme::none && precision.weights != DType::f32;
+        if (is_widened && (cap == "reference" || cap == "avx2")) continue;  // Widened there and multiplied in f32.
+        poisoned.facts = capped(cap);
+        const auto instance =
+            poisoned.instance(precision.name, cap == "reference" ? reference_backend() : cpu_backend());
+        const auto run = look(*instance);
+        const std::string what = fmt::format("{} {} {}", name, precision.name, cap);
+        ASSERT_TRUE(run.has_value()) << what;
+        EXPECT_FALSE(run->path.empty()) << what;
+        const bool in_layer = name.find(".1.") != std::string::npos;
+        EXPECT_TRUE(!in_layer || run->path.starts_with("layers.1.")) << what << ": " << words(*run);
+      }
+    }
+  }
+}
+
+std::string family_name(const testing::TestParamInfo<ModelConfig>& info) {
+  return name(info.param.family);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Poisoned,
+                         testing::Values(small(Family::gpt2, Task::language_model),
+                                         small(Family::llama, Task::language_model),
+                                         small(Family::cs336, Task::language_model),
+                                         small(Family::bert, Task::classification),
+                                         small(Family::distilbert, Task::classification)),
+                         family_name);
+
+TEST(NonFinite, WhatADeviceMadeIsLookedAtInACopy) {
+  Subjects poisoned(small(Family::gpt2, Task::language_model));
+  const auto sound = poisoned.instance("bf16", guarded_backend());
+  EXPECT_FALSE(look(*sound).has_value());
+  change(poisoned.weights.by_name.at("h.1.ln_2.bias"), [](float* values, std::int64_t) { values[3] = -INFINITY; });
+  const auto run = look(*poisoned.instance("bf16", guarded_backend()));
+  ASSERT_TRUE(run.has_value());
+  EXPECT_TRUE(run->path.starts_with("layers.1.")) << words(*run);
+}
+
+/// Weights that only fp16 cannot hold the results of: 16 bits of range are the cause, and bf16 has them not.
+TEST(NonFinite, OverflowIsFoundWhereItHappens) {
+  Subjects large(small(Family::gpt2, Task::language_model));
+  for (const char* name : {"h.1.mlp.c_fc.weight", "h.1.mlp.c_proj.weight"}) {
+    change(large.weights.by_name.at(name), [](float* values, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) values[i] *= 300;
+    });
+  }
+  for (const char* precision : {"fp32", "bf16", "mixed-bf16"})
+    EXPECT_FALSE(look(*large.instance(precision, cpu_backend())).has_value()) << precision;
+  const auto run = look(*large.instance("fp16", cpu_backend()));
+  ASSERT_TRUE(run.has_value());
+  EXPECT_TRUE(run->path.starts_with("layers.1.mlp.")) << words(*run);
+  EXPECT_TRUE(std::isinf(run->first.value)) << words(*run);
+  EXPECT_NE(words(*run).find("infinity"), std::string::npos);
+}
+
+/// A decoder of one layer in fp16, whose residual stream overflows behind the attention where id 96 stands: what an
+/// attention sees of a NaN, it hands on to others, zero times NaN being NaN.
+Subjects overflowing_at_96() {
+  ModelConfig config = small(Family::gpt2, Task::language_model);
+  config.layers = 1;
+  Subjects subjects(config);
+  change(subjects.weights.by_name.at("wte.weight"),
+         [](float* values, std::int64_t) { std::fill_n(values + 96 * 32, 32, 65000.0F); });
+  change(subjects.weights.by_name.at("h.0.attn.c_proj.bias"),
+         [](float* values, std::int64_t count) { std::fill_n(values, count, 1000.0F); });
+  return subjects;
+}
+
+/// One position of one row.
+TEST(NonFinite, NamesTheOnlyPosition) {
+  const Subjects subjects = overflowing_at_96();
+  std::vector<std::int32_t> ids(12, 5);
+  ids[11] = 96;
+  const auto run = look(*subjects.instance("fp16", cpu_backend()), ids);
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->found.place, (Shape{1, 5, 0}));
+  EXPECT_TRUE(run->path.starts_with("layers.0.")) << words(*run);
+  EXPECT_EQ(run->first.place, (Shape{1, 5, 0})) << words(*run);
+  EXPECT_FALSE(look(*subjects.instance("bf16", cpu_backend()), ids).has_value());
+}
+
+/// What stands at padding is nobody's result, on either side.
+TEST(NonFinite, PaddingDoesNotCount) {
+  const Subjects subjects = overflowing_at_96();
+  std::vector<std::int32_t> ids(12, 5);
+  std::vector<std::uint8_t> mask(12, 1);
+  for (const std::size_t at : {4, 5, 6}) {
+    ids[at] = 96;
+    mask[at] = 0;
+  }
+  for (const Fusion fusion : {Fusion::on, Fusion::off}) {
+    const auto instance = subjects.instance("fp16", cpu_backend(), fusion);
+    Plan plan(*instance, {.extent = extent, .masked = true});
+    plan.set_inputs(ids, mask);
+    plan.run();
+    EXPECT_FALSE(find_non_finite(plan, "logits", mask).has_value());
+    const auto bare = find_non_finite(plan, "logits", {});
+    ASSERT_TRUE(bare.has_value());
+    EXPECT_EQ(bare->found.place, (Shape{0, 4, 0}));
+    // Of padding and a real token, the real one is named.
+    ids[3] = 96;
+    plan.set_inputs(ids, mask);
+    plan.run();
+    const auto both = find_non_finite(plan, "logits", mask);
+    ASSERT_TRUE(both.has_value());
+    EXPECT_EQ(both->found.place, (Shape{0, 3, 0}));
+    EXPECT_EQ(both->first.place, (Shape{0, 3, 0}));
+    ids[3] = 5;
+  }
+}
+
+}  // namespace
+}  // namespace assay
