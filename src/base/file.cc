@@ -42,7 +42,9 @@ std::size_t read_some(int descriptor, void* to, std::size_t size, const std::fil
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+/// Made empty first, so that what fails behind the mapping finds a whole object to destroy.
+MappedFile::MappedFile(const std::filesystem::path& path) : MappedFile() {
+  path_ = path;
   const Descriptor file = open_regular(path, size_);
   if (size_ == 0) fail_user("{}: is empty", path.string());
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);

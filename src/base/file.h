@@ -29,6 +29,8 @@ class MappedFile {
   void release_pages(std::span<const std::byte> range) const;
 
  private:
+  MappedFile() = default;
+
   std::filesystem::path path_;
   void* address_ = nullptr;
   std::size_t size_ = 0;

@@ -29,6 +29,7 @@ static_assert(std::atomic<std::uintptr_t>::is_always_lock_free && std::atomic<Wa
 
 std::atomic<WatchedMapping*> first_mapping = nullptr;
 std::mutex filling;
+std::atomic_flag told;
 
 const WatchedMapping* mapping_at(std::uintptr_t address) {
   for (const WatchedMapping* entry = first_mapping.load(); entry != nullptr; entry = entry->next) {
@@ -46,6 +47,7 @@ void end_with_a_line(int signal, siginfo_t* fault, void*) {
     if (fault->si_code <= 0) ::raise(signal);  // Somebody sent it: no instruction would bring it again.
     return;
   }
+  while (told.test_and_set()) ::pause();  // Another thread met it, too: the line is one.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, mapping->line.data(), mapping->line.size());
   ::_exit(static_cast<int>(ExitCode::user));
 }

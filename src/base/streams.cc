@@ -31,7 +31,7 @@ void print_coloured(std::string_view text) {
 void tell(std::string_view text) noexcept {
   try {
     tell_terminal(harmless(text));
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
   }
 }
 

@@ -78,10 +78,12 @@ Target target_of(const fs::path& path) {
   fail(target, "cannot be written", ELOOP);
 }
 
-void refuse_folder(const Target& target) {
-  if (target.kind == Kind::stream && S_ISDIR(target.status.st_mode)) {
-    fail_user("{}: is a folder, a file is to be written", target.name);
-  }
+/// What cannot be written to, as far as it can be told without opening it.
+void check_kind_and_permission(const Target& target) {
+  if (target.kind == Kind::absent || target.kind == Kind::own_descriptor) return;
+  if (S_ISDIR(target.status.st_mode)) fail_user("{}: is a folder, a file is to be written", target.name);
+  if (S_ISSOCK(target.status.st_mode)) fail_user("{}: is a socket, a file is to be written", target.name);
+  if (::access(target.path.c_str(), W_OK) != 0) fail(target, "cannot be written", errno);
 }
 
 std::string name_of_descriptor(int descriptor) {
@@ -101,11 +103,13 @@ fs::path temporary_name(const fs::path& folder) {
 class NewFile {
  public:
   explicit NewFile(const Target& target) : target_(target), folder_(folder_of(target.path)) {
-    constexpr mode_t all = 0666;  // The kernel takes the umask off.
-    file_ = Descriptor(::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, all));
+    // A new one's mode is the umask's, which the kernel takes off; nobody else may look into what will get the mode of
+    // an old one.
+    const mode_t mode = target.kind == Kind::regular ? 0600 : 0666;
+    file_ = Descriptor(::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
     if (file_ && ::access(name_of_descriptor(file_.get()).c_str(), F_OK) == 0) return;
     name_ = temporary_name(folder_);
-    file_ = Descriptor(::open(name_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, all));
+    file_ = Descriptor(::open(name_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode));
     if (file_) return;
     name_.clear();
     fail(target, "cannot be written", errno);
@@ -132,8 +136,10 @@ class NewFile {
   /// Of the file that is replaced. The owner stays where we may give files away; the mode always.
   void keep_owner_and_mode() const {
     if (target_.kind != Kind::regular) return;
-    if (::fchown(file_.get(), target_.status.st_uid, target_.status.st_gid) != 0) errno = 0;
-    ::fchmod(file_.get(), target_.status.st_mode & 0777);
+    const bool is_given = ::fchown(file_.get(), target_.status.st_uid, target_.status.st_gid) == 0 ||
+                          ::fchown(file_.get(), static_cast<uid_t>(-1), target_.status.st_gid) == 0;
+    const mode_t all = is_given ? 0777 : 0707;  // Not what another group was let do.
+    if (::fchmod(file_.get(), target_.status.st_mode & all) != 0) fail(target_, "cannot be written", errno);
   }
 
   void sync() const {
@@ -181,15 +187,15 @@ Descriptor open_to_write(const Target& target) {
   return copy;
 }
 
-void check_permission(const Target& target) {
-  if (::access(target.path.c_str(), W_OK) != 0) fail(target, "cannot be written", errno);
-}
-
-/// A path's own place, whether or not it exists; empty where that cannot be told.
+/// Where a path leads, whether or not something is there; empty where that cannot be told.
 fs::path place_of(const fs::path& path) {
-  std::error_code unknown;
-  const fs::path place = fs::weakly_canonical(fs::absolute(path, unknown), unknown);
-  return unknown ? fs::path() : place;
+  try {
+    std::error_code unknown;
+    const fs::path place = fs::weakly_canonical(fs::absolute(target_of(path).path, unknown), unknown);
+    return unknown ? fs::path() : place;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -214,7 +220,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
 
 void write_file_atomically(const fs::path& path, const std::function<void(const ByteSink&)>& produce) {
   const Target target = target_of(path);
-  refuse_folder(target);
+  check_kind_and_permission(target);
   const auto sink_to = [&](int descriptor) {
     return [&target, descriptor](std::span<const std::byte> piece) { write_all(descriptor, piece, target.name); };
   };
@@ -230,12 +236,8 @@ void write_file_atomically(const fs::path& path, const std::function<void(const 
 
 void check_writable(const fs::path& path) {
   const Target target = target_of(path);
-  refuse_folder(target);
-  if (target.kind == Kind::own_descriptor) {
-    open_to_write(target);
-  } else if (target.kind != Kind::absent) {
-    check_permission(target);
-  }
+  check_kind_and_permission(target);
+  if (target.kind == Kind::own_descriptor) open_to_write(target);
   if (target.kind == Kind::absent || target.kind == Kind::regular) const NewFile probe(target);
 }
 

@@ -174,6 +174,8 @@ TEST_F(WriteFileTest, OneFileUnderTwoNamesIsKnown) {
   EXPECT_TRUE(is_same_file(file, path() / "hard"));
   EXPECT_TRUE(is_same_file(path() / "new", path() / "." / "new")) << "neither exists yet";
   EXPECT_FALSE(is_same_file(file, path() / "new"));
+  fs::create_symlink("new", path() / "dangling");
+  EXPECT_TRUE(is_same_file(path() / "dangling", path() / "new"));
   EXPECT_FALSE(is_same_file("/dev/null", "/dev/null")) << "a device is no file that could be lost";
 }
 

@@ -1,5 +1,8 @@
 #include "cli/deliver.h"
 
+#include <algorithm>
+#include <csignal>
+#include <exception>
 #include <new>
 
 #include "base/error.h"
@@ -18,12 +21,17 @@ void attempt(const std::function<void()>& work, std::vector<Error>& failures) {
     failures.push_back(e);
   } catch (const std::bad_alloc&) {
     failures.emplace_back(ExitCode::lacking, "memory: the system refused an allocation");
+  } catch (const std::exception& e) {
+    failures.emplace_back(ExitCode::defect, e.what());
   }
 }
 
 }  // namespace
 
 void deliver(const std::function<void()>& show, const std::vector<OutputFile>& files) {
+  const bool asks_for_files =
+      std::any_of(files.begin(), files.end(), [](const OutputFile& file) { return !file.path.empty(); });
+  if (asks_for_files) std::signal(SIGPIPE, SIG_IGN);  // A reader of standard output that is gone must not cost them.
   std::vector<Error> failures;
   attempt(show, failures);
   for (const OutputFile& file : files) {

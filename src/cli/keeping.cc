@@ -43,8 +43,9 @@ std::filesystem::path store_file(const StoreOptions& options) {
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string text;
-  for (std::string word; std::getline(file, word, '\0');) text += (text.empty() ? "" : " ") + shell_word(word);
-  return without_secrets(text);
+  for (std::string word; std::getline(file, word, '\0');)
+    text += (text.empty() ? "" : " ") + shell_word(without_secrets(word));
+  return text;
 }
 
 Keeping::Keeping(StoreOptions options, std::function<void(const std::string&)> say)

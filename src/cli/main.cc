@@ -73,7 +73,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return fail(ExitCode::user, std::string(e.what()) + " (assay --help lists what there is)");
   }
-  check_outputs(*program.get_subcommands().front());
+  check_options(*program.get_subcommands().front());
   return action();
 }
 

@@ -12,6 +12,15 @@
 #include "hardware/topology.h"
 
 namespace assay {
+namespace {
+
+/// A command may open a model more than once.
+void note_once(const std::string& sentence) {
+  static std::set<std::string> said;
+  if (said.insert(sentence).second) tell("note: " + sentence + "\n");
+}
+
+}  // namespace
 
 CLI::Validator between(double least, double most) {
   const auto check = [least, most](std::string& text) -> std::string {
@@ -22,16 +31,6 @@ CLI::Validator between(double least, double most) {
   };
   return {check, ""};
 }
-
-namespace {
-
-/// A command may open a model more than once.
-void warn_once(const std::string& sentence) {
-  static std::set<std::string> said;
-  if (said.insert(sentence).second) complain(sentence);
-}
-
-}  // namespace
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--threads", options.threads, "threads that kernels use (default: one a core)")
@@ -75,7 +74,7 @@ void add_logits_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-  options.say = warn_once;
+  options.say = note_once;
   command.add_flag_callback(
       "--allow-unused", [&] { options.checkpoint.unused = Unused::allowed; }, "let unknown tensors pass");
   command.add_flag_callback(

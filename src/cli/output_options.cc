@@ -75,12 +75,23 @@ std::vector<Named> inputs_of(const CLI::App& command) {
   return inputs;
 }
 
-/// An output that exists within a folder that is read is one of the files that are read.
+/// What assay reads in a model's or a data folder; anything else there is not of its making.
+bool is_read_in_folders(const fs::path& file) {
+  constexpr const char* endings[] = {".safetensors", ".gguf", ".npy", ".txt", ".model"};
+  constexpr const char* names[] = {"config.json",       "tokenizer.json",          "tokenizer_config.json",
+                                   "added_tokens.json", "special_tokens_map.json", "vocab.json",
+                                   "manifest.json",     "training.json",           "model.safetensors.index.json"};
+  const auto is = [](const std::string& text) { return [&text](const char* known) { return text == known; }; };
+  return std::any_of(std::begin(endings), std::end(endings), is(file.extension().string())) ||
+         std::any_of(std::begin(names), std::end(names), is(file.filename().string()));
+}
+
+/// An output that is one of the files of a folder that is read.
 bool lies_in(const fs::path& output, const fs::path& folder) {
   std::error_code unknown;
   if (!fs::is_directory(folder, unknown) || !fs::exists(output, unknown)) return false;
   const fs::path place = fs::canonical(output, unknown);
-  return !unknown && fs::is_regular_file(place, unknown) && fs::equivalent(place.parent_path(), folder, unknown);
+  return !unknown && is_read_in_folders(place) && fs::equivalent(place.parent_path(), folder, unknown);
 }
 
 void check_not_read(const Named& output, const Named& input) {
@@ -104,6 +115,16 @@ void check_not_empty(const CLI::App& command) {
   }
 }
 
+/// The folder of a training has files of its own.
+void check_not_in_training(const CLI::App& command, const Named& output) {
+  const CLI::Option* folder = command.get_option_no_throw("--out");
+  if (folder == nullptr || is_output(*folder) || folder->empty()) return;
+  std::error_code unknown;
+  const fs::path parent = fs::weakly_canonical(fs::absolute(output.path, unknown).parent_path(), unknown);
+  if (parent == fs::weakly_canonical(fs::absolute(folder->results()[0], unknown), unknown))
+    fail_user("{} {}: lies in the folder that --out writes; name another file", output.option, output.path.string());
+}
+
 }  // namespace
 
 void mark_output_file(CLI::Option& option) {
@@ -116,12 +137,13 @@ CLI::Option* add_output_file(CLI::App& command, const std::string& name, fs::pat
   return option;
 }
 
-void check_outputs(const CLI::App& command) {
+void check_options(const CLI::App& command) {
   check_not_empty(command);
   const std::vector<Named> outputs = words_of(command, is_output);
   if (outputs.empty()) return;
   const std::vector<Named> inputs = inputs_of(command);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    check_not_in_training(command, outputs[i]);
     check_writable(outputs[i].path);
     for (const Named& input : inputs) check_not_read(outputs[i], input);
     for (std::size_t other = 0; other < i; ++other) {

@@ -13,9 +13,9 @@ CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::fi
 /// The same option of another kind, as what names a file to write.
 void mark_output_file(CLI::Option& option);
 
-/// Whether every file that the parsed options of `command` name can be written and is nobody's else: throws a user
-/// error for one that is also read (a model, a file of its folder, data, a store), that is asked for twice, or that
-/// could not be written; and for an option with an empty value.
-void check_outputs(const CLI::App& command);
+/// Of the parsed options of `command`, whether every file that they write can be written and is nobody's else: throws a
+/// user error for one that is also read (a model, a file of its folder, data, a store), that is asked for twice, or
+/// that could not be written; and for an option with an empty value.
+void check_options(const CLI::App& command);
 
 }  // namespace assay

@@ -22,7 +22,7 @@ std::string how_it_ended(const ChildRun& run) {
 
 void check_success(const ChildCommand& command, const ChildRun& run) {
   if (run.was_interrupted || (run.exit_code == 0 && run.signal == 0)) return;
-  tell_terminal(run.output_end);  // As the program wrote it.
+  tell(run.output_end);
   if (!run.output_end.empty() && run.output_end.back() != '\n') tell("\n");
   fail_user("{}: {}; a program that fails has no figures", without_secrets(command.text), how_it_ended(run));
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 
 namespace assay {
 namespace {
@@ -49,7 +50,7 @@ void set_attributes(posix_spawnattr_t* attributes) {
   sigset_t none;
   ::sigemptyset(&defaults);
   ::sigemptyset(&none);
-  for (const int signal : caught) ::sigaddset(&defaults, signal);
+  for (const int signal : changed_signals) ::sigaddset(&defaults, signal);
   ::posix_spawnattr_setsigdefault(attributes, &defaults);
   ::posix_spawnattr_setsigmask(attributes, &none);
   ::posix_spawnattr_setpgroup(attributes, 0);

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "base/paths.h"
+#include "base/signals.h"
 #include "measure/memory.h"
 
 namespace assay {
@@ -88,7 +89,7 @@ std::vector<std::string> environment_with_markers(int markers) {
 [[noreturn]] void become(const Preparation& child) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
+  for (const int signal : changed_signals) ::signal(signal, SIG_DFL);
   const int empty = ::open("/dev/null", O_RDONLY);
   if (empty >= 0) ::dup2(empty, STDIN_FILENO);
   ::dup2(child.output, STDOUT_FILENO);

@@ -45,7 +45,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     entries.push_back(at->path());
-  if (error) fail_user("{}: {}", folder.string(), error.message());
+  if (error) fail_call(folder.string(), error.value());
   return entries;
 }
 
@@ -80,7 +80,10 @@ void make_ours(const fs::path& folder) {
   require(::mkdir(folder.c_str(), 0777), folder);
   const fs::path marker = folder / marker_file;
   const Descriptor made(::open(marker.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!made) fail_to_write(marker, errno);
+  const int error = errno;
+  if (made) return;
+  ::rmdir(folder.c_str());
+  fail_to_write(marker, error);
 }
 
 bool is_same_content(const fs::path& one, const fs::path& other) {
@@ -185,11 +188,13 @@ FolderClaim::FolderClaim(const fs::path& folder, std::vector<std::string>& notes
   for (int tries = 0; tries < most_tries; ++tries) {
     made_ = ::mkdir(folder.c_str(), 0777) == 0;
     if (!made_ && errno != EEXIST) fail_to_write(folder, errno);
+    if (made_) sync_folder(folder.has_parent_path() ? folder.parent_path() : fs::path("."));
     descriptor_ = Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!descriptor_ && errno == ENOENT && is_there(folder)) fail_user("{}: is a link to nothing", folder.string());
-    if (!descriptor_ && errno == ENOENT) continue;
-    if (!descriptor_ && errno == ENOTDIR) fail_user("{}: is a file, a folder is to be written", folder.string());
-    if (!descriptor_) fail_to_write(folder, errno);
+    const int refusal = descriptor_ ? 0 : errno;
+    if (refusal == ENOENT && is_there(folder)) fail_user("{}: is a link to nothing", folder.string());
+    if (refusal == ENOENT) continue;
+    if (refusal == ENOTDIR) fail_user("{}: is a file, a folder is to be written", folder.string());
+    if (refusal != 0) fail_to_write(folder, refusal);
     const int error = ::flock(descriptor_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     if (error == EWOULDBLOCK) fail_user("{}: another process trains into it now", folder.string());
     if (error != 0 && !knows_no_locks(error)) fail_to_write(folder, error);

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "base/system_error.h"
 #include "formats/safetensors.h"
 
 namespace assay {
@@ -38,7 +39,7 @@ bool is_plain_file(const fs::path& file) {
 std::int64_t bytes_of(const fs::path& file) {
   std::error_code error;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
-  if (error) fail_user("{}: {}", file.string(), error.message());
+  if (error) fail_call(file.string(), error.value());
   return bytes;
 }
 

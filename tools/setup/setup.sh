@@ -115,7 +115,7 @@ need_wheels() {  # NAME
   local pins="$root/tools/setup/$1.txt" target="$root/.deps/$1" python work
   cmp -s "$pins" "$target/pins.txt" && return
   say "downloading $1 into .deps/"
-  python=$(python_with_pip)
+  python=$(python_with_pip) || exit
   need_writable "$root/.deps"
   rm -rf "$target".unfinished.*
   work=$(mktemp -d "$target.unfinished.XXXXXX")

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <type_traits>
 
+#include "base/streams.h"
 #include "kernels/choices.h"
 #include "kernels/cuda/gpu.h"
 

@@ -84,6 +84,9 @@ class HttpMeter : public EnergyMeter {
  private:
   void set_up() {
     if (!curl_) fail_lacking("libcurl: could not be initialised");
+    // Without a scheme libcurl would guess one, and what stands before an @ could not be told from a host.
+    if (!url_.starts_with("http://") && !url_.starts_with("https://"))
+      fail_user("--meter-url: is no http address: it does not begin with http:// or https://");
     CURL* const curl = curl_.get();
     allow_http_only(curl);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
