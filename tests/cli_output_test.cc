@@ -76,6 +76,11 @@ TEST_F(CliOutput, WhatIsReadIsNeverReplaced) {
   expect_failure({"bench", "model", "--store", "new.db", "--json", "new.db"}, 2, would_replace);
   expect_failure({"train", "model", "--tokens", "tokens.json", "--out", "run", "--json", "run/training.json"}, 2,
                  "lies in the folder that --out writes");
+  ASSERT_EQ(run({"train", "model", "--tokens", "tokens.json", "--steps", "1", "--out", "run"}).exit_code, 0);
+  fs::copy_file(folder_.path() / "tokens.json", folder_.path() / "run" / "vocab.txt");
+  expect_failure({"train", "model", "--tokens", "run/vocab.txt", "--out", "run"}, 2, "lies in the folder");
+  expect_failure({"train", "run", "--tokens", "tokens.json", "--out", "run"}, 2, "lies in the folder");
+  EXPECT_EQ(shell(std::string(bench_line) + "--json both >>both 2>err"), 2) << "standard output is that file";
   expect_failure({"bench", "model", "--json", "a", "--csv", "a"}, 2, "is also what --json writes");
   ASSERT_EQ(shell("\"$ASSAY\" bench model --precision fp32 --rounds 1 --seq 8 --quality none >out"), 0);
   expect_failure({"export", "--json", "data/assay/results.db"}, 2, would_replace);

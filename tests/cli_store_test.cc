@@ -132,8 +132,7 @@ TEST_F(CliStore, HistoryListsAndFilters) {
   for (const char* since : {"9999", "9999-12", "9999-12-31", "9999-12-31T23", "9999-12-31T23:59Z"}) {
     EXPECT_EQ(run({"history", "--since", since}).out, "no record is like that\n") << since;
   }
-  for (const char* since :
-       {"yesterday", "21.11.2026", "2026-11-31", "2026-13-01", "2026-11-21 18:00", "2026-1-1", ""}) {
+  for (const char* since : {"yesterday", "21.11.2026", "2026-11-31", "2026-13-01", "2026-11-21 18:00", "2026-1-1"}) {
     expect_failure({"history", "--since", since}, 2, fmt::format("--since {}: no day or instant", since));
     expect_failure({"export", "--since", since, "--csv", "x.csv"}, 2, "no day or instant");
   }

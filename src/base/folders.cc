@@ -8,7 +8,7 @@ std::optional<std::filesystem::path> find_user_folder(const char* variable, cons
   const char* xdg = std::getenv(variable);
   if (xdg != nullptr && xdg[0] == '/') return std::filesystem::path(xdg) / "assay";
   const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] == '\0') return std::nullopt;
+  if (home == nullptr || home[0] != '/') return std::nullopt;  // A relative one would be another folder everywhere.
   return std::filesystem::path(home) / below_home / "assay";
 }
 

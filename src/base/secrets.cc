@@ -1,8 +1,6 @@
 #include "base/secrets.h"
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
 
 namespace assay {
 namespace {
@@ -10,25 +8,15 @@ namespace {
 constexpr std::string_view hidden = "***";
 /// What ends an address in a command line.
 constexpr std::string_view ends = " \t\n'\"<>";
-/// In names of a query's values: a plug's `password`, `user`, an `api_key`, an `auth` token, a signature.
-constexpr std::string_view telling[] = {"user", "pass", "pw", "key", "tok", "auth", "secret", "sig", "cred", "login"};
-
-bool speaks_of_secrets(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::any_of(std::begin(telling), std::end(telling),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
-}
-
-/// "a=1&password=x": the values that are not to be seen are left out.
+/// "a=1&password=x": which of the values is secret its name does not always say.
 std::string query_without_secrets(std::string_view query) {
   std::string shown;
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find_first_of("&;"));
     const std::size_t equals = pair.find('=');
-    const bool hides = equals != std::string_view::npos && speaks_of_secrets(pair.substr(0, equals));
-    shown += pair.substr(0, hides ? equals + 1 : pair.size());
-    if (hides) shown += hidden;
+    const bool has_value = equals != std::string_view::npos;
+    shown += pair.substr(0, has_value ? equals + 1 : pair.size());
+    if (has_value) shown += hidden;
     query.remove_prefix(pair.size());
     shown += query.substr(0, 1);
     query.remove_prefix(std::min<std::size_t>(1, query.size()));
@@ -36,13 +24,21 @@ std::string query_without_secrets(std::string_view query) {
   return shown;
 }
 
+/// "user:pass" where a host with its port should stand: a password may hold a slash.
+bool is_no_host(std::string_view authority) {
+  const std::size_t colon = authority.rfind(':');
+  return colon != std::string_view::npos && authority.find('[') == std::string_view::npos &&
+         authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
+}
+
 /// What follows "://".
 std::string address_without_secrets(std::string_view address) {
   const std::string_view authority = address.substr(0, address.find_first_of("/?#"));
-  const std::size_t at = authority.rfind('@');
-  std::string shown = at == std::string_view::npos ? "" : std::string(hidden);
-  shown += authority.substr(at == std::string_view::npos ? 0 : at);
-  const std::string_view rest = address.substr(authority.size());
+  const std::string_view with_user = is_no_host(authority) ? address : authority;
+  const std::size_t at = with_user.rfind('@');
+  const bool has_user = at != std::string_view::npos;
+  std::string shown = has_user ? std::string(hidden) : "";
+  const std::string_view rest = address.substr(has_user ? at : 0);
   const std::size_t query = rest.find('?');
   if (query == std::string_view::npos) return shown + std::string(rest);
   return shown + std::string(rest.substr(0, query + 1)) + query_without_secrets(rest.substr(query + 1));

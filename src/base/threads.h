@@ -6,10 +6,9 @@
 
 namespace assay {
 
-/// Sets the number of OpenMP threads that parallel_for and the kernels use from this thread on.
-inline void set_threads(int threads) {
-  omp_set_num_threads(threads);
-}
+/// Sets the number of OpenMP threads that parallel_for and the kernels use from this thread on. Throws Error(lacking)
+/// where the system refuses so many.
+void set_threads(int threads);
 
 /// Runs body(begin, end) on contiguous parts of [0, count), one part a thread. `grain` is the smallest part worth a
 /// thread. body must not throw. Inside a parallel region it runs on the calling thread alone.

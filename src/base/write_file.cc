@@ -187,6 +187,15 @@ Descriptor open_to_write(const Target& target) {
   return copy;
 }
 
+/// Whether a path is a name of an open descriptor, /dev/stdout or so.
+bool is_descriptor(const fs::path& path) {
+  try {
+    return target_of(path).kind == Kind::own_descriptor;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// Where a path leads, whether or not something is there; empty where that cannot be told.
 fs::path place_of(const fs::path& path) {
   try {
@@ -241,9 +250,17 @@ void check_writable(const fs::path& path) {
   if (target.kind == Kind::absent || target.kind == Kind::regular) const NewFile probe(target);
 }
 
+bool is_file_of(int descriptor, const fs::path& path) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && S_ISREG(named.st_mode) &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino && !is_descriptor(path);
+}
+
 bool is_same_file(const fs::path& one, const fs::path& other) {
   struct stat a {};
   struct stat b {};
+  if (is_descriptor(one) || is_descriptor(other)) return false;  // Written to one behind the other.
   const bool both_exist = ::stat(one.c_str(), &a) == 0 && ::stat(other.c_str(), &b) == 0;
   if (both_exist) return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
   const fs::path place = place_of(one);

@@ -35,6 +35,9 @@ void check_writable(const std::filesystem::path& path);
 /// Whether both paths lead to one regular file, or would once it is made; through links, and where neither exists yet.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
+/// Whether a path leads by its own name, not as /dev/stdout, to the regular file that is open as `descriptor`.
+bool is_file_of(int descriptor, const std::filesystem::path& path);
+
 /// Makes the names in a folder outlast a crash.
 void sync_folder(const std::filesystem::path& folder);
 

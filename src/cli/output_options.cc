@@ -1,5 +1,7 @@
 #include "cli/output_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -86,21 +88,30 @@ bool is_read_in_folders(const fs::path& file) {
          std::any_of(std::begin(names), std::end(names), is(file.filename().string()));
 }
 
-/// An output that is one of the files of a folder that is read.
-bool lies_in(const fs::path& output, const fs::path& folder) {
+/// Whether an output is one of the files of a folder that is read.
+bool is_read_in(const fs::path& folder, const fs::path& output) {
   std::error_code unknown;
-  if (!fs::is_directory(folder, unknown) || !fs::exists(output, unknown)) return false;
-  const fs::path place = fs::canonical(output, unknown);
-  return !unknown && is_read_in_folders(place) && fs::equivalent(place.parent_path(), folder, unknown);
+  if (!fs::is_directory(folder, unknown)) return false;
+  for (fs::directory_iterator at(folder, unknown), end; !unknown && at != end; at.increment(unknown)) {
+    if (is_read_in_folders(at->path()) && is_same_file(output, at->path())) return true;
+  }
+  return false;
+}
+
+/// SQLite follows links before it names what it keeps beside a database.
+bool is_of_store(const fs::path& output, const fs::path& store) {
+  std::error_code unknown;
+  const fs::path real = fs::weakly_canonical(fs::absolute(store, unknown), unknown);
+  return std::any_of(std::begin(companions), std::end(companions), [&](const char* companion) {
+    return is_same_file(output, store.string() + companion) || is_same_file(output, real.string() + companion);
+  });
 }
 
 void check_not_read(const Named& output, const Named& input) {
   std::error_code unknown;
   const bool is_there = fs::exists(input.path, unknown);
   if (!is_there && input.option != "--store") return;  // A preset, or a mistake that is told by whoever opens it.
-  bool is_read = lies_in(output.path, input.path);
-  for (const char* companion : companions) is_read |= is_same_file(output.path, input.path.string() + companion);
-  if (is_read)
+  if (is_of_store(output.path, input.path) || is_read_in(input.path, output.path))
     fail_user("{} {}: would replace what {} {} reads; name another file", output.option, output.path.string(),
               input.option, input.path.string());
 }
@@ -115,14 +126,30 @@ void check_not_empty(const CLI::App& command) {
   }
 }
 
-/// The folder of a training has files of its own.
-void check_not_in_training(const CLI::App& command, const Named& output) {
+fs::path real_place(const fs::path& path) {
+  std::error_code unknown;
+  return fs::weakly_canonical(fs::absolute(path, unknown), unknown);
+}
+
+/// The folder of a training has files of its own, which each save replaces: nothing else may be written there, and what
+/// is read there would be lost.
+void check_training_folder(const CLI::App& command, const std::vector<Named>& outputs,
+                           const std::vector<Named>& inputs) {
   const CLI::Option* folder = command.get_option_no_throw("--out");
   if (folder == nullptr || is_output(*folder) || folder->empty()) return;
-  std::error_code unknown;
-  const fs::path parent = fs::weakly_canonical(fs::absolute(output.path, unknown).parent_path(), unknown);
-  if (parent == fs::weakly_canonical(fs::absolute(folder->results()[0], unknown), unknown))
-    fail_user("{} {}: lies in the folder that --out writes; name another file", output.option, output.path.string());
+  const fs::path place = real_place(folder->results()[0]);
+  for (const Named& output : outputs) {
+    if (real_place(output.path).parent_path() == place)
+      fail_user("{} {}: lies in the folder that --out writes; name another file", output.option, output.path.string());
+  }
+  for (const Named& input : inputs) {
+    const fs::path read = real_place(input.path);
+    std::error_code unknown;
+    if (!fs::exists(read, unknown)) continue;
+    if (read == place || read.parent_path() == place)
+      fail_user("{} {}: lies in the folder that --out replaces; name another folder", input.option,
+                input.path.string());
+  }
 }
 
 }  // namespace
@@ -140,11 +167,13 @@ CLI::Option* add_output_file(CLI::App& command, const std::string& name, fs::pat
 void check_options(const CLI::App& command) {
   check_not_empty(command);
   const std::vector<Named> outputs = words_of(command, is_output);
-  if (outputs.empty()) return;
   const std::vector<Named> inputs = inputs_of(command);
+  check_training_folder(command, outputs, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    check_not_in_training(command, outputs[i]);
     check_writable(outputs[i].path);
+    if (is_file_of(STDOUT_FILENO, outputs[i].path))
+      fail_user("{} {}: is where standard output goes; name another file, or /dev/stdout", outputs[i].option,
+                outputs[i].path.string());
     for (const Named& input : inputs) check_not_read(outputs[i], input);
     for (std::size_t other = 0; other < i; ++other) {
       if (is_same_file(outputs[i].path, outputs[other].path))

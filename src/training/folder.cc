@@ -206,6 +206,15 @@ FolderClaim::FolderClaim(const fs::path& folder, std::vector<std::string>& notes
   fail_user("{}: comes and goes", folder.string());
 }
 
+fs::path FolderClaim::place() const {
+  if (is_still_there(descriptor_.get(), folder_)) return folder_;
+  std::error_code unknown;
+  const fs::path now = fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor_.get()), unknown);
+  if (unknown || !is_still_there(descriptor_.get(), now))
+    fail_user("{}: is no longer the folder that this training began in", folder_.string());
+  return now;
+}
+
 FolderClaim::~FolderClaim() {
   if (made_) ::rmdir(folder_.c_str());
 }
@@ -232,6 +241,7 @@ void TrainingFolder::finish_interrupted() {
 }
 
 void TrainingFolder::replace(const std::function<void(const fs::path&)>& write) {
+  path_ = claim_.place();
   finish_interrupted();
   const fs::path saving = path_ / saving_folder;
   const fs::path saved = path_ / saved_folder;

@@ -35,6 +35,9 @@ class FolderClaim {
   FolderClaim(const std::filesystem::path& folder, std::vector<std::string>& notes);
   FolderClaim(const FolderClaim&) = delete;
   FolderClaim& operator=(const FolderClaim&) = delete;
+  /// Where the folder is now: it may have been moved, and another may stand at its old place. Throws a user error where
+  /// it was removed.
+  std::filesystem::path place() const;
   /// A folder that was made and stayed empty is removed.
   ~FolderClaim();
 
