@@ -23,9 +23,9 @@ TEST(Streams, AClosedStandardStreamIsNoPlaceForAFile) {
   EXPECT_EQ(exit_code_of_child([] {
               for (int i = 0; i < 3; ++i) ::close(i);
               open_standard_streams();
-              return ::open("/dev/null", O_RDONLY);
+              return ::open("/dev/null", O_RDONLY) > STDERR_FILENO ? 0 : 1;
             }),
-            3);
+            0);
 }
 
 TEST(Streams, AFullStandardOutputIsAnErrorAndAFullStandardErrorIsNone) {
