@@ -128,6 +128,7 @@ void* allocate(std::size_t bytes) {
 
 extern "C" {
 
+// NOLINTNEXTLINE(readability-function-size): the parameters are the C library's
 int __libc_start_main(Main* main, int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
                       void* stack_end) {
   real_main = main;
