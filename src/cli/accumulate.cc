@@ -1,24 +1,13 @@
-#include "experiments/accumulate.h"
-
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/outputs.h"
+#include "experiments/accumulate/request.h"
 
 namespace assay {
-namespace {
-
-std::string whole_text(const AccumulateRequest& request, const std::vector<AccumulateRow>& rows) {
-  std::string text = accumulate_table(request, rows);
-  for (const std::string& note : accumulate_notes(request, rows)) text += "- " + note + "\n";
-  return text;
-}
-
-}  // namespace
 
 void add_accumulate(CLI::App& program, Action& action) {
   struct Options {
     AccumulateRequest request;
-    bool json = false;
+    OutputOptions outputs;
   };
   const auto options = std::make_shared<Options>();
   CLI::App& command =
@@ -28,12 +17,10 @@ void add_accumulate(CLI::App& program, Action& action) {
   command.add_option("--count", options->request.count, "how often (default 1000)");
   command.add_option("--chunk", options->request.chunk, "terms a chunk of chunked accumulation (default 64)");
   command.add_option("--seed", options->request.seed, "of stochastic rounding");
-  command.add_flag("--json", options->json, "print JSON");
+  add_output_options(command, options->outputs, JsonOption::flag);
   command.callback([options, &action] {
     action = [options] {
-      const std::vector<AccumulateRow> rows = accumulate(options->request);
-      print(options->json ? accumulate_json(options->request, rows).dump(2) + "\n"
-                          : whole_text(options->request, rows));
+      deliver(accumulate(options->request), options->outputs);
       return 0;
     };
   });

@@ -1,12 +1,7 @@
-#include "experiments/attention.h"
-
-#include <fmt/format.h>
-
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
-#include "report/text.h"
+#include "cli/outputs.h"
+#include "experiments/attention/request.h"
 
 namespace assay {
 namespace {
@@ -14,21 +9,17 @@ namespace {
 struct AttentionCommand {
   AttentionRequest request;
   MachineOptions machine;
-  OutputFiles files;
+  OutputOptions outputs;
   StoreOptions store;
 };
 
 int run(const AttentionCommand& options) {
   Measuring measuring(options.store);
-  const AttentionResult result = attention(
+  const Document document = attention(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
       measuring.callbacks());
   measuring.finish();
-  std::string text = attention_table(options.request, result) + "\n";
-  for (const std::string& note : attention_notes(result)) text += wrap("- " + note, 120, 2) + "\n";
-  deliver([&] { print(text); }, files_of(options.files, {[&] { return attention_json(result).dump(2) + "\n"; },
-                                                         [&] { return attention_csv(result); },
-                                                         [&] { return attention_markdown(options.request, result); }}));
+  deliver(document, options.outputs);
   return measuring.exit_code();
 }
 
@@ -55,7 +46,7 @@ void add_attention(CLI::App& program, Action& action) {
   command.add_option("--seconds", request.seconds, "budget a cell (default 5)")->check(between(0.01, 1e6));
   command.add_option("--device", request.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
   command.add_option("--seed", request.seed, "of q, k, v, dy and the order of rounds (default 1)");
-  add_output_options(command, options->files);
+  add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

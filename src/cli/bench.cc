@@ -27,7 +27,7 @@ struct BenchCommand {
   BenchRequest request;
   Question question = Question::which_precision;
   MachineOptions machine;
-  OutputFiles files;
+  OutputOptions outputs;
   StoreOptions store;
 };
 
@@ -90,22 +90,10 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
 }
 
-OutputTexts texts_of(const Document& document) {
-  return {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
-          [&] { return markdown_report(document); }};
-}
-
-void print_study(const PerplexityStudy& study) {
+std::string text_of(const PerplexityStudy& study) {
   std::string text = tables(study) + "\n";
   for (const std::string& sentence : explain(study)) text += wrap(sentence, 120, 2) + "\n";
-  print(text);
-}
-
-void print_report(const Document& document) {
-  TerminalOptions terminal;
-  terminal.colour = colour_for(STDOUT_FILENO);
-  const std::string text = terminal_report(document, terminal);
-  terminal.colour == Colour::on ? print_coloured(text) : print(text);
+  return text;
 }
 
 int run(BenchCommand& options) {
@@ -118,12 +106,11 @@ int run(BenchCommand& options) {
   if (options.question == Question::why_this_perplexity) {
     const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
     measuring.finish();
-    const Document document = to_document(study);
-    deliver([&] { print_study(study); }, files_of(options.files, texts_of(document)));
+    deliver(to_document(study), options.outputs, {{ReportFormat::terminal, [&] { return text_of(study); }}});
   } else {
     const Document document = bench(options.request, facts, callbacks);
     measuring.finish();
-    deliver([&] { print_report(document); }, files_of(options.files, texts_of(document)));
+    deliver(document, options.outputs);
   }
   return measuring.exit_code();
 }
@@ -140,7 +127,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_quality_options(command, *options);
   add_meter_options(command, options->request.energy);
   add_energy_window_options(command, options->request.energy);
-  add_output_options(command, options->files);
+  add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   command.add_flag("--resume", options->store.resumes,
                    "continue the newest run with these settings: cells that it has kept are not measured again");

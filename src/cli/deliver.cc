@@ -26,17 +26,25 @@ void attempt(const std::function<void()>& work, std::vector<Error>& failures) {
   }
 }
 
+bool is_for_stdout(const OutputFile& file) {
+  return file.path == standard_output_path;
+}
+
+void hand_over(const OutputFile& file) {
+  is_for_stdout(file) ? print(file.text()) : write_file_atomically(file.path, harmless(file.text()));
+}
+
 }  // namespace
 
 void deliver(const std::function<void()>& show, const std::vector<OutputFile>& files) {
-  const bool asks_for_files =
-      std::any_of(files.begin(), files.end(), [](const OutputFile& file) { return !file.path.empty(); });
+  const bool asks_for_files = std::any_of(
+      files.begin(), files.end(), [](const OutputFile& file) { return !file.path.empty() && !is_for_stdout(file); });
   if (asks_for_files) std::signal(SIGPIPE, SIG_IGN);  // A reader of standard output that is gone must not cost them.
   std::vector<Error> failures;
-  attempt(show, failures);
+  if (std::none_of(files.begin(), files.end(), is_for_stdout)) attempt(show, failures);
   for (const OutputFile& file : files) {
     if (file.path.empty()) continue;
-    attempt([&] { write_file_atomically(file.path, harmless(file.text())); }, failures);
+    attempt([&] { hand_over(file); }, failures);
   }
   if (failures.empty()) return;
   for (std::size_t i = 0; i + 1 < failures.size(); ++i) complain(failures[i].what());

@@ -17,7 +17,7 @@ struct MeasureCommand {
   std::vector<std::string> command;
   std::vector<std::string> others;
   MachineOptions machine;
-  OutputFiles files;
+  OutputOptions outputs;
   StoreOptions store;
 };
 
@@ -56,9 +56,7 @@ int run(MeasureCommand& options) {
   const Document document =
       measure_programs(options.request, [&] { return facts_of(options, measuring); }, measuring.callbacks());
   measuring.finish();
-  deliver([&] { print(measure_report(document)); },
-          files_of(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
-                                   [&] { return markdown_report(document); }}));
+  deliver(document, options.outputs, {{ReportFormat::terminal, [&] { return measure_report(document); }}});
   return measuring.exit_code();
 }
 
@@ -73,7 +71,7 @@ void add_measure(CLI::App& program, Action& action) {
       "          assay measure --vs 'python3 train.py --compile' -- python3 train.py\n"
       "          assay measure --flops 2e12 --claims fp32 --json out.json -- ./matmul 10000");
   add_program_options(command, *options);
-  add_output_options(command, options->files);
+  add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_meter_options(command, options->request.energy);
   add_energy_window_options(command, options->request.energy);

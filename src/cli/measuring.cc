@@ -4,22 +4,11 @@
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/interrupt.h"
-#include "cli/output_options.h"
 #include "experiments/device_facts.h"
 #include "experiments/probe.h"
 #include "hardware/machine.h"
 
 namespace assay {
-
-void add_output_options(CLI::App& command, OutputFiles& files) {
-  add_output_file(command, "--json", files.json, "write all records");
-  add_output_file(command, "--csv", files.csv, "write all fields, a line a record");
-  add_output_file(command, "--markdown", files.markdown, "write tables");
-}
-
-std::vector<OutputFile> files_of(const OutputFiles& files, const OutputTexts& texts) {
-  return {{files.json, texts.json}, {files.csv, texts.csv}, {files.markdown, texts.markdown}};
-}
 
 Measuring::Measuring(StoreOptions store)
     : interrupted_(watch_interrupts()),

@@ -1,36 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "cli/cli.h"
-#include "cli/deliver.h"
 #include "cli/keeping.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "experiments/bench.h"
 
 namespace assay {
-
-/// Where a command that measures writes, besides stdout; empty: nowhere.
-struct OutputFiles {
-  std::filesystem::path json;
-  std::filesystem::path csv;
-  std::filesystem::path markdown;
-};
-/// `--json`, `--csv`, `--markdown`.
-void add_output_options(CLI::App& command, OutputFiles& files);
-
-/// Makes a file's text when it is asked for.
-struct OutputTexts {
-  std::function<std::string()> json;
-  std::function<std::string()> csv;
-  std::function<std::string()> markdown;
-};
-/// What `deliver` writes.
-std::vector<OutputFile> files_of(const OutputFiles& files, const OutputTexts& texts);
 
 /// What commands that measure share: a line of progress, Ctrl-C that ends measuring in good order,
 /// and the store. One at a time.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/write_file.h"
+#include "cli/deliver.h"
 #include "hub/models.h"
 #include "results/store.h"
 
@@ -152,6 +153,14 @@ void check_training_folder(const CLI::App& command, const std::vector<Named>& ou
   }
 }
 
+void check_output(const Named& output, const std::vector<Named>& inputs) {
+  check_writable(output.path);
+  if (is_file_of(STDOUT_FILENO, output.path))
+    fail_user("{} {}: is where standard output goes; name another file, or /dev/stdout", output.option,
+              output.path.string());
+  for (const Named& input : inputs) check_not_read(output, input);
+}
+
 }  // namespace
 
 void mark_output_file(CLI::Option& option) {
@@ -170,11 +179,7 @@ void check_options(const CLI::App& command) {
   const std::vector<Named> inputs = inputs_of(command);
   check_training_folder(command, outputs, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    check_writable(outputs[i].path);
-    if (is_file_of(STDOUT_FILENO, outputs[i].path))
-      fail_user("{} {}: is where standard output goes; name another file, or /dev/stdout", outputs[i].option,
-                outputs[i].path.string());
-    for (const Named& input : inputs) check_not_read(outputs[i], input);
+    if (outputs[i].path != standard_output_path) check_output(outputs[i], inputs);
     for (std::size_t other = 0; other < i; ++other) {
       if (is_same_file(outputs[i].path, outputs[other].path))
         fail_user("{} {}: is also what {} writes", outputs[i].option, outputs[i].path.string(), outputs[other].option);

@@ -1,12 +1,9 @@
 #include <fmt/format.h>
 
-#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/keeping.h"
 #include "cli/measuring.h"
-#include "cli/report_files.h"
 #include "report/methods.h"
-#include "report/terminal.h"
 #include "results/read_records.h"
 #include "results/rules.h"
 
@@ -17,32 +14,28 @@ enum class Print : std::uint8_t { tables, methods };
 
 struct ReportCommand {
   std::vector<std::string> inputs;
-  ReportFiles files;
+  OutputOptions outputs;
   StoreOptions store;
   std::string title;
   Print print = Print::tables;
 };
 
-/// What comes without findings, as a run of the store and an export do, is judged by the rules of this version.
+/// Records that come without findings, as a run of the store and an export do, are judged by the rules of this version.
 ReportSource read_source(const std::string& input, const StoreOptions& options) {
   NamedRecords read = read_records(input, store_file(options));
   Document& document = read.document;
-  if (document.findings.empty()) document.findings = judge(document.records);
+  if (document.findings.empty() && !document.tells()) document.findings = judge(document.records);
   return {std::filesystem::path(read.name).filename().string(), std::move(document)};
 }
 
 int run(const ReportCommand& options) {
   std::vector<ReportSource> sources;
   for (const std::string& input : options.inputs) sources.push_back(read_source(input, options.store));
-  const std::string title = options.title.empty() ? report_title(sources) : options.title;
-  const auto show = [&] {
-    if (options.print == Print::methods) {
-      print(methods_text(sources));
-    } else if (options.files.empty()) {
-      for (const ReportSource& source : sources) print(terminal_report(source.document, {}));
-    }
-  };
-  deliver(show, files_of(options.files, sources, {}, title));
+  RenderOptions how;
+  how.title = options.title;
+  OwnTexts own;
+  if (options.print == Print::methods) own[ReportFormat::terminal] = [&] { return methods_text(sources); };
+  deliver(ReportParts{sources}, options.outputs, how, own);
   return 0;
 }
 
@@ -62,7 +55,7 @@ void add_report(CLI::App& program, Action& action) {
           "runs of the store by number, or files that --json or assay export wrote; several are compared side by "
           "side")
       ->required();
-  add_report_options(command, options->files);
+  add_output_options(command, options->outputs);
   add_read_store_option(command, options->store);
   command.add_option("--title", options->title, "heading of the page (default: the models)");
   command.add_flag_callback(

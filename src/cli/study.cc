@@ -1,9 +1,5 @@
 #include "cli/study.h"
 
-#include "base/streams.h"
-#include "cli/report_files.h"
-#include "report/paper.h"
-
 namespace assay {
 namespace {
 
@@ -12,7 +8,7 @@ enum class Study : std::uint8_t { inference, language_model };
 struct StudyCommand {
   Study study = Study::inference;
   StudyRequest request;
-  ReportFiles files;
+  OutputOptions outputs;
   StoreOptions store;
 };
 
@@ -21,12 +17,9 @@ int run(const StudyCommand& options) {
   const StudyResult result = options.study == Study::inference ? study_inference(options.request, measuring)
                                                                : study_language_model(options.request, measuring);
   measuring.finish();
-  const std::string title =
-      options.study == Study::inference ? "A study of inference" : "A study of training a language model";
-  const auto show = [&] {
-    if (options.files.empty()) print(markdown_paper(result.sources, result.sections, title));
-  };
-  deliver(show, files_of(options.files, result.sources, result.sections, title));
+  RenderOptions how;
+  how.title = options.study == Study::inference ? "A study of inference" : "A study of training a language model";
+  deliver(ReportParts{result.sources, result.sections}, options.outputs, how);
   return measuring.exit_code();
 }
 
@@ -49,7 +42,7 @@ void add_study(CLI::App& program, Action& action) {
       ->check(between(0.01, 1e6));
   command.add_flag_callback(
       "--quick", [&request] { request.length = StudyLength::quick; }, "the smallest of everything, under a minute");
-  add_report_options(command, options->files);
+  add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, request.machine);
   command.callback([options, &action] { action = [options] { return run(*options); }; });

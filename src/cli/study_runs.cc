@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "cli/study.h"
-#include "experiments/accumulate.h"
-#include "experiments/attention.h"
+#include "experiments/accumulate/run.h"
+#include "experiments/attention/request.h"
 #include "experiments/autocast.h"
 #include "experiments/memory.h"
 #include "experiments/train_benchmark.h"
@@ -61,12 +61,7 @@ ReportSection attention_section(const StudyRequest& request, const FactsSource& 
     attention_request.seqs = {64, 128};
     attention_request.repetitions = 3;
   }
-  const AttentionResult result = attention(attention_request, facts, callbacks);
-  ReportSection section;
-  section.title = "Attention alone, naive and fused";
-  section.tables = markdown_tables(attention_markdown(attention_request, result));
-  section.paragraphs = attention_notes(result);
-  return section;
+  return {.title = "Attention alone, naive and fused", .document = attention(attention_request, facts, callbacks)};
 }
 
 ReportSection memory_section(const StudyRequest& request, const MachineFacts& facts) {
@@ -84,11 +79,10 @@ ReportSection memory_section(const StudyRequest& request, const MachineFacts& fa
 
 ReportSection accumulate_section() {
   AccumulateRequest request;
-  const std::vector<AccumulateRow> rows = accumulate(request);
+  const std::vector<AccumulateRow> rows = accumulate_rows(request);
   ReportSection section;
-  section.title = fmt::format("{} added {} times", request.addend, request.count);
-  section.paragraphs = accumulate_notes(request, rows);
-  section.listings = {accumulate_table(request, rows)};
+  section.document = accumulate(request);
+  section.title = section.document.subject.title;
   const double f16 = std::abs(find_row(rows, Summation::sequential, DType::f16, DType::f16).error);
   const double f32 = std::abs(find_row(rows, Summation::sequential, DType::f32, DType::f32).error);
   section.expectations.push_back({"A sum kept in f32 is closer to the exact one than a sum kept in f16",

@@ -15,7 +15,7 @@ namespace {
 struct TrainBenchmarkCommand {
   TrainBenchmarkRequest request;
   MachineOptions machine;
-  OutputFiles files;
+  OutputOptions outputs;
   StoreOptions store;
 };
 
@@ -67,9 +67,9 @@ int run(const TrainBenchmarkCommand& options) {
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
       measuring.callbacks());
   measuring.finish();
-  deliver([&] { print(training_report(document)); },
-          files_of(options.files, {[&] { return json_report(document); }, [&] { return csv_report(document.records); },
-                                   [&] { return training_markdown(document.records); }}));
+  deliver(document, options.outputs,
+          {{ReportFormat::terminal, [&] { return training_report(document); }},
+           {ReportFormat::markdown, [&] { return training_markdown(document.records); }}});
   return measuring.exit_code();
 }
 
@@ -82,7 +82,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
       "example: assay train --benchmark cs336-small --precision fp32,mixed-bf16 --batch 4 --seq 128,256 --warmup 5");
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
   add_grid_options(command, options->request);
-  add_output_options(command, options->files);
+  add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {

@@ -28,9 +28,9 @@ Tensor some_values(DType dtype, const Shape& shape) {
 }
 
 /// A call whose tensors lie on a device.
-class Trial {
+class DeviceCall {
  public:
-  Trial(const Device& device, const Operation& operation) : device_(device) { call_.operation = &operation; }
+  DeviceCall(const Device& device, const Operation& operation) : device_(device) { call_.operation = &operation; }
 
   void add_input(DType dtype, const Shape& shape) {
     const Tensor values = some_values(dtype, shape);
@@ -71,9 +71,9 @@ class Trial {
   std::vector<std::byte*> outputs_;
 };
 
-Trial product(const Device& device, DType operand, std::int64_t side) {
+DeviceCall product(const Device& device, DType operand, std::int64_t side) {
   const bool quantized = size_of(operand) == 1;
-  Trial trial(device, quantized ? op::quantized_linear : op::linear);
+  DeviceCall trial(device, quantized ? op::quantized_linear : op::linear);
   trial.add_input(operand, {side, side});
   if (quantized) trial.add_input(DType::f32, {side});
   trial.add_input(operand, {side, side});
@@ -86,7 +86,7 @@ Trial product(const Device& device, DType operand, std::int64_t side) {
 std::vector<MatmulRate> rates_of(const Backend& backend, DType operand, const MachineFacts& facts,
                                  const DeviceProbe& probe) {
   std::vector<MatmulRate> rates;
-  Trial trial = product(backend.memory(), operand, probe.side);
+  DeviceCall trial = product(backend.memory(), operand, probe.side);
   for (const OperationKernels& kernels : backend.table) {
     if (kernels.operation != trial.call().operation) continue;
     for (const Implementation& one : kernels.implementations) {
@@ -104,7 +104,7 @@ std::vector<MatmulRate> rates_of(const Backend& backend, DType operand, const Ma
 /// Bytes moved a second by z = x + y: two read, one written.
 double bandwidth_gbs(const Backend& backend, const MachineFacts& facts, const DeviceProbe& probe) {
   const Shape shape = {probe.bytes / 4096, 1024};
-  Trial trial(backend.memory(), op::add);
+  DeviceCall trial(backend.memory(), op::add);
   trial.add_input(DType::f32, shape);
   trial.add_input(DType::f32, shape);
   trial.add_output(DType::f32, shape);

@@ -10,9 +10,9 @@
 namespace assay {
 namespace {
 
-using Figure = std::optional<double>;
+using OptionalFigure = std::optional<double>;
 
-std::string figure(const Figure& value) {
+std::string figure(const OptionalFigure& value) {
   return value ? format_significant(*value) : "-";
 }
 

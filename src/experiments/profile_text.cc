@@ -39,12 +39,12 @@ std::string table_text(const char* title, const std::vector<ProfileRow>& rows, d
   return text;
 }
 
-struct Table {
+struct StepTable {
   const char* title;
   const char* json;
   std::string (*name)(const ProfiledStep& step);
 };
-constexpr Table profile_tables[] = {
+constexpr StepTable profile_tables[] = {
     {"by operation", "by_operation", [](const ProfiledStep& step) { return step.operation; }},
     {"by layer path", "by_path",
      [](const ProfiledStep& step) {
@@ -155,7 +155,7 @@ OrderedJson one_json(const Profile& profile, const MachineFacts& facts) {
                         {"unwanted", profile.counts.unwanted}}}};
   if (profile.not_finite) json["not_finite"] = *profile.not_finite;
   if (profile.tracing) json["traced_over_untraced"] = profile.tracing->value;
-  for (const Table& table : profile_tables) {
+  for (const StepTable& table : profile_tables) {
     OrderedJson rows = OrderedJson::array();
     for (const ProfileRow& row : rows_by(profile.steps, table.name, facts)) rows.push_back(row_json(row));
     json[table.json] = rows;
@@ -194,7 +194,7 @@ std::string profile_text(const ProfileStudy& study) {
                                  profile.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW",
                                  study.extent.batch, study.extent.seq, study.fusion == Fusion::on ? "on" : "off");
   text += counts_text(profile.counts) + phases_text(profile);
-  for (const Table& table : profile_tables)
+  for (const StepTable& table : profile_tables)
     text += table_text(table.title, rows_by(profile.steps, table.name, study.facts), profile.steps_ms());
   text += gpu_text(profile);
   text += "\n" + peaks_text(study.facts);

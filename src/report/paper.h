@@ -2,7 +2,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "report/section.h"
 #include "report/subject.h"
@@ -13,7 +12,6 @@ namespace assay {
 /// is escaped; letters that the usual fonts lack are written as their code points.
 std::string latex_report(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
                          const std::string& title);
-std::string latex_text(std::string_view text);
 
 /// markdown_report of each source under its label, then sections and methods.
 std::string markdown_paper(std::span<const ReportSource> sources, std::span<const ReportSection> sections,

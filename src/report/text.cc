@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/printable.h"
 #include "base/units.h"
@@ -76,6 +77,26 @@ std::string markdown_cell(std::string_view text) {
     cell += c == '\n' || c == '\r' ? ' ' : c;
   }
   return cell;
+}
+
+std::string markdown_text(std::string_view text) {
+  constexpr std::string_view always = "\\`*[]<>";
+  const auto is_letter = [&](std::size_t i) {
+    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i]));
+  };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_at_edge = c == '_' && !(i > 0 && is_letter(i - 1) && is_letter(i + 1));
+    if (is_at_edge || always.find(c) != std::string_view::npos) result += '\\';
+    result += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return result;
+}
+
+std::string markdown_line(std::string_view text) {
+  const bool is_mark = !text.empty() && std::string_view("#+-=~").find(text[0]) != std::string_view::npos;
+  return (is_mark ? "\\" : "") + markdown_text(text);
 }
 
 std::string ratio_text(double value) {

@@ -23,6 +23,10 @@ std::string terminal_text(std::string_view text);
 std::string csv_field(const std::string& text);
 /// A cell of a Markdown table: no line breaks, no bars that would end it.
 std::string markdown_cell(std::string_view text);
+/// A text of Markdown that shows as it is: on one line, without markup, links or HTML.
+std::string markdown_text(std::string_view text);
+/// The same where it begins a line or an item: it begins no heading, list or rule.
+std::string markdown_line(std::string_view text);
 /// "1.23", "12.3": two decimals below 10, what an interval from a noisy machine can carry.
 std::string ratio_text(double value);
 

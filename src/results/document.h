@@ -5,22 +5,52 @@
 #include <vector>
 
 #include "base/json.h"
+#include "results/figure.h"
 #include "results/record.h"
 #include "results/rules.h"
+#include "results/table.h"
 
 namespace assay {
 
-/// Names the schema of the document; a change that breaks readers gets a new number.
+/// Names the schema of a document of records; a change that breaks readers gets a new number.
 constexpr const char* document_schema_name = "assay-records-1";
+/// Names the schema of "document", which says how to read and show the rest.
+constexpr const char* description_schema_name = "assay-document-1";
 
-/// All that one run of `bench` found. `machine` is what `assay probe --json` prints.
-struct Document {
-  OrderedJson machine = OrderedJson::object();
-  std::vector<Record> records;
-  std::vector<Finding> findings;
+/// Sentences that say what figures say.
+struct Sentences {
+  std::string key = "notes";  ///< Where they stand in JSON.
+  std::vector<std::string> texts = {};
+  std::string title = {};
+  Detail detail = Detail::brief;
 };
 
-/// {"schema": …, "machine": {…}, "records": […], "findings": […]}.
+/// All that one run of a study found, as data: `report/` makes text, tables and charts of it. What a study does not
+/// have is empty.
+struct Document {
+  /// What was asked.
+  struct Subject {
+    std::string schema = document_schema_name;   ///< Of the JSON as a whole.
+    std::string title = {};                      ///< In words, machine included.
+    Table facts = {.form = Table::Form::facts};  ///< What was asked for; at the top of the JSON.
+  };
+
+  Subject subject = {};
+  OrderedJson machine = OrderedJson::object();  ///< What `assay probe --json` prints.
+  std::vector<Record> records = {};
+  std::vector<Finding> findings = {};  ///< Of the rules over the records.
+  std::vector<Table> tables = {};
+  std::vector<Figure> figures = {};
+  std::vector<Sentences> sentences = {};
+  Table methods = {.key = "methods", .caption = "How it was measured", .form = Table::Form::facts};
+
+  /// Whether it says more than its records do.
+  bool tells() const { return !tables.empty() || !figures.empty() || !sentences.empty(); }
+};
+
+/// What stands where: the facts of the subject at the top, "machine", every table and all sentences under their keys,
+/// "records", "findings", "methods"; and in "document" what reading it back needs: titles, columns, captions, figures.
+/// Numbers that JSON cannot hold (infinite, NaN) are null.
 OrderedJson to_json(const Document& document);
 OrderedJson to_json(const Finding& finding);
 /// The way back: of what `--json` of some version writes, and of any object with "records". Throws a user error naming

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "report/draw/plot.h"
 #include "report/html/labels.h"
 #include "report/html/pareto.h"
-#include "report/html/plot.h"
 #include "report/section.h"
 #include "report/subject.h"
 #include "results/made_up_test.h"

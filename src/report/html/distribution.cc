@@ -7,7 +7,7 @@
 
 #include "base/markup.h"
 #include "base/units.h"
-#include "report/html/plot.h"
+#include "report/draw/plot.h"
 
 namespace assay {
 namespace {

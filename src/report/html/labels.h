@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/html/plot.h"
+#include "report/draw/plot.h"
 
 namespace assay {
 

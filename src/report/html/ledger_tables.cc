@@ -38,12 +38,12 @@ std::vector<OperatedGroup> groups_of(const Record& record) {
   return groups;
 }
 
-TableCell figure_cell(double value) {
+PageCell figure_cell(double value) {
   if (value <= 0) return {"-", "0", true};
   return {format_significant(value), fmt::format("{}", value), true};
 }
 
-std::vector<TableCell> row_of(const OperatedGroup& group) {
+std::vector<PageCell> row_of(const OperatedGroup& group) {
   const LedgerRow& row = *group.row;
   return {{row.operation},
           {row.role},

@@ -16,19 +16,20 @@
 #include "report/html/tables.h"
 #include "report/html/timeline.h"
 #include "report/methods.h"
+#include "report/render.h"
 
 namespace assay {
 namespace {
 
 /// How much a page holds of what grows with the records.
-struct Detail {
+struct Fullness {
   std::size_t points = 200;  ///< Samples of a row in a distribution.
   std::size_t charts = 48;   ///< Charts of each kind that are drawn for single subjects or records.
   std::size_t fields = 24;   ///< Records whose every field is shown.
   std::size_t ledgers = SIZE_MAX;
 };
 /// From the fullest to the leanest.
-constexpr Detail details[] = {{200, 48, 24, SIZE_MAX}, {60, 24, 12, 200}, {30, 8, 0, 60}, {20, 2, 0, 10}};
+constexpr Fullness details[] = {{200, 48, 24, SIZE_MAX}, {60, 24, 12, 200}, {30, 8, 0, 60}, {20, 2, 0, 10}};
 
 constexpr std::size_t subjects_together = 4;
 
@@ -78,7 +79,7 @@ std::string up_to(const Items& items, std::size_t most, Draw&& draw) {
   return text;
 }
 
-std::string panels_part(std::span<const ReportSubject> all, const Detail& detail) {
+std::string panels_part(std::span<const ReportSubject> all, const Fullness& detail) {
   return up_to(figure_groups(all, subjects_together), detail.charts, [](const std::vector<ReportSubject>& group) {
     const std::string title = group.size() == 1 ? group.front().title : "Side by side";
     return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(title), panels_html(group));
@@ -89,13 +90,13 @@ std::string cards(const std::string& figures) {
   return "<div class=\"cards\">\n" + figures + "</div>\n";
 }
 
-std::string pareto_part(std::span<const ReportSubject> all, const Detail& detail) {
+std::string pareto_part(std::span<const ReportSubject> all, const Fullness& detail) {
   return up_to(all, detail.charts, [&](const ReportSubject& subject) {
     return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(subject.name), cards(pareto_html(subject)));
   });
 }
 
-std::string roofline_part(std::span<const ReportSubject> all, const Detail& detail) {
+std::string roofline_part(std::span<const ReportSubject> all, const Fullness& detail) {
   std::vector<const Record*> records;
   for (const ReportSubject& subject : all) {
     for (const Record* record : subject.records) {
@@ -106,17 +107,17 @@ std::string roofline_part(std::span<const ReportSubject> all, const Detail& deta
   return cards(up_to(records, detail.charts, [](const Record* record) { return roofline_html(*record); }));
 }
 
-std::string timelines_part(std::span<const ReportSubject> all, const Detail& detail) {
+std::string timelines_part(std::span<const ReportSubject> all, const Fullness& detail) {
   return cards(up_to(all, detail.charts,
                      [](const ReportSubject& subject) { return memory_timeline_html(subject) + power_html(subject); }));
 }
 
-std::string distribution_part(std::span<const ReportSubject> all, const Detail& detail) {
+std::string distribution_part(std::span<const ReportSubject> all, const Fullness& detail) {
   return cards(up_to(all, detail.charts,
                      [&](const ReportSubject& subject) { return distribution_html(subject, detail.points); }));
 }
 
-std::string ledger_part(std::span<const ReportSubject> all, const Detail& detail) {
+std::string ledger_part(std::span<const ReportSubject> all, const Fullness& detail) {
   std::vector<std::vector<ReportSubject>> ones;
   for (const ReportSubject& subject : all) ones.push_back({subject});
   return up_to(ones, detail.ledgers, [](const std::vector<ReportSubject>& one) { return ledger_html(one); });
@@ -128,9 +129,25 @@ std::string methods_part(std::span<const ReportSource> sources) {
   return text;
 }
 
-std::string section_html(const ReportSection& section, std::size_t number) {
+bool has_sections(std::span<const ReportSource> sources) {
+  return std::any_of(sources.begin(), sources.end(), [](const ReportSource& one) { return one.document.tells(); });
+}
+
+/// What the documents say beside their records comes after what is given.
+std::vector<ReportSection> all_sections(std::span<const ReportSource> sources, std::span<const ReportSection> given) {
+  std::vector<ReportSection> sections(given.begin(), given.end());
+  for (const ReportSource& source : sources) {
+    if (!source.document.tells()) continue;
+    const std::string from = sources.size() > 1 ? source.label + ": " : "";
+    sections.push_back({.title = from + source.document.subject.title, .document = source.document});
+  }
+  return sections;
+}
+
+std::string section_html(const ReportSection& section, std::size_t number, Detail detail) {
   std::string text;
   for (const std::string& paragraph : section.paragraphs) text += "<p>" + markup_text(paragraph) + "</p>\n";
+  text += html_of(section.document, fmt::format("document-{}", number), detail);
   std::size_t tables = 0;
   for (const ReportTable& table : section.tables) {
     text += table_html(page_table(table, fmt::format("section-{}-{}", number, ++tables)));
@@ -154,8 +171,10 @@ std::string section_html(const ReportSection& section, std::size_t number) {
   return text;
 }
 
+/// Of records; empty where there are none.
 std::vector<Part> parts_of(std::span<const ReportSource> sources, std::span<const ReportSubject> all,
-                           const Detail& detail) {
+                           const Fullness& detail) {
+  if (all.empty() && has_sections(sources)) return {};
   return {{"panels", "Six panels", panels_part(all, detail)},
           {"table", "Results", results_html(all)},
           {"without", "Left out", left_out_html(all)},
@@ -182,7 +201,7 @@ std::string body(const std::vector<Part>& parts, std::span<const ReportSection> 
   };
   for (const ReportSection& section : sections) {
     ++number;
-    add(fmt::format("study-{}", number), section.title, section_html(section, number));
+    add(fmt::format("study-{}", number), section.title, section_html(section, number, options.detail));
   }
   for (const Part& part : parts) add(part.id, part.title, part.html);
   const std::string command =
@@ -198,6 +217,7 @@ std::string body(const std::vector<Part>& parts, std::span<const ReportSection> 
 std::string html_report(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
                         const PageOptions& options) {
   const std::vector<ReportSubject> all = subjects(sources);
+  const std::vector<ReportSection> told = all_sections(sources, sections);
   const std::string head = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -206,8 +226,8 @@ std::string html_report(std::span<const ReportSource> sources, std::span<const R
       policy(report_script()), markup_text(options.title), report_style());
   const std::string tail = fmt::format("<script>{}</script>\n</body>\n</html>\n", report_script());
   std::string page;
-  for (const Detail& detail : details) {
-    page = head + body(parts_of(sources, all, detail), sections, options) + tail;
+  for (const Fullness& detail : details) {
+    page = head + body(parts_of(sources, all, detail), told, options) + tail;
     if (page.size() < most_page_bytes) break;
   }
   return page;

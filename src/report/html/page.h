@@ -11,6 +11,7 @@ namespace assay {
 struct PageOptions {
   std::string title = "assay";
   std::string command;  ///< How the page was asked for; empty: not said.
+  Detail detail = Detail::details;
 };
 
 /// The largest page that is made: beyond it samples are thinned, then charts left out, and the page says so.

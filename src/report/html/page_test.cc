@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "report/latex.h"
 #include "report/methods.h"
 #include "report/paper.h"
 #include "results/made_up_test.h"

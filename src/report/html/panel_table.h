@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "report/html/plot.h"
+#include "report/draw/plot.h"
 #include "report/subject.h"
 
 namespace assay {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/markup.h"
+#include "report/draw/plot.h"
 #include "report/html/panel_table.h"
-#include "report/html/plot.h"
 
 namespace assay {
 namespace {

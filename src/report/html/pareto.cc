@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/markup.h"
+#include "report/draw/plot.h"
 #include "report/html/labels.h"
-#include "report/html/plot.h"
 
 namespace assay {
 namespace {

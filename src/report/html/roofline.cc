@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/markup.h"
+#include "report/draw/plot.h"
 #include "report/html/labels.h"
-#include "report/html/plot.h"
 #include "report/operated.h"
 
 namespace assay {

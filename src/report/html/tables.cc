@@ -13,15 +13,15 @@
 namespace assay {
 namespace {
 
-std::string cell_html(const TableCell& cell, bool is_header) {
+std::string cell_html(const PageCell& cell, bool is_header) {
   const std::string sorting = cell.value.empty() ? "" : fmt::format(" data-v=\"{}\"", markup_text(cell.value));
   if (is_header) return fmt::format("<th scope=\"row\"{}>{}</th>", sorting, markup_text(cell.text));
   return fmt::format("<td{}{}>{}</td>", sorting, cell.is_number ? "" : " class=\"text\"", markup_text(cell.text));
 }
 
-std::string row_html(const std::vector<TableCell>& row) {
+std::string row_html(const std::vector<PageCell>& row) {
   std::string text = "<tr>";
-  for (const TableCell& cell : row) text += cell_html(cell, &cell == row.data());
+  for (const PageCell& cell : row) text += cell_html(cell, &cell == row.data());
   return text + "</tr>\n";
 }
 
@@ -37,18 +37,18 @@ std::optional<double> leading_number(const std::string& text) {
   return *end == 'k' ? value * 1e3 : *end == 'M' ? value * 1e6 : value;
 }
 
-TableCell numeric(const std::string& text) {
+PageCell numeric(const std::string& text) {
   const auto number = leading_number(text);
   return {text, number ? fmt::format("{}", *number) : "", true};
 }
 
-std::vector<TableCell> result_row(const ReportSubject& subject, const Record& record) {
-  std::vector<TableCell> row;
+std::vector<PageCell> result_row(const ReportSubject& subject, const Record& record) {
+  std::vector<PageCell> row;
   for (const Column& column : table_columns()) {
     const std::string text = column.cell(record);
-    row.push_back(column.align == Align::right || leading_number(text) ? numeric(text) : TableCell{text});
+    row.push_back(column.align == Align::right || leading_number(text) ? numeric(text) : PageCell{text});
   }
-  row.insert(row.begin() + 1, TableCell{subject.name});
+  row.insert(row.begin() + 1, PageCell{subject.name});
   return row;
 }
 
@@ -84,7 +84,9 @@ std::string table_html(const PageTable& table) {
       "<caption>{0}</caption><thead><tr>",
       markup_text(table.caption), table.id);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    text += fmt::format("<th scope=\"col\"{}>{}</th>", is_textual(table, i) ? " class=\"text\"" : "",
+    const bool has_meaning = i < table.meanings.size() && !table.meanings[i].empty();
+    text += fmt::format("<th scope=\"col\"{}{}>{}</th>", is_textual(table, i) ? " class=\"text\"" : "",
+                        has_meaning ? fmt::format(" title=\"{}\"", markup_text(table.meanings[i])) : "",
                         markup_text(table.columns[i]));
   }
   text += "</tr></thead><tbody>\n";
@@ -96,7 +98,7 @@ PageTable page_table(const ReportTable& table, const std::string& id) {
   PageTable page{id, table.caption, table.columns, {}};
   for (const auto& row : table.rows) {
     auto& cells = page.rows.emplace_back();
-    for (const std::string& text : row) cells.push_back(leading_number(text) ? numeric(text) : TableCell{text});
+    for (const std::string& text : row) cells.push_back(leading_number(text) ? numeric(text) : PageCell{text});
   }
   return page;
 }
@@ -172,10 +174,10 @@ std::string fields_html(std::span<const ReportSubject> subjects, std::size_t mos
   table.columns.emplace_back("meaning");
   for (const Field& field : record_fields()) {
     if (!is_short(field)) continue;
-    std::vector<TableCell> row = {{field.name}, {field.unit}};
+    std::vector<PageCell> row = {{field.name}, {field.unit}};
     for_each_record(subjects, [&](const ReportSubject&, const Record& record) {
       const std::string text = to_text(field, record);
-      row.push_back(leading_number(text) ? numeric(text) : TableCell{text});
+      row.push_back(leading_number(text) ? numeric(text) : PageCell{text});
     });
     row.push_back({field.meaning});
     table.rows.push_back(std::move(row));

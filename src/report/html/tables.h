@@ -9,7 +9,7 @@
 namespace assay {
 
 /// What a table of the page is made of; cells are plain text.
-struct TableCell {
+struct PageCell {
   std::string text;
   std::string value = {};  ///< What sorting goes by where the text is no number: "0.0123"; empty: the text.
   bool is_number = false;
@@ -18,7 +18,8 @@ struct PageTable {
   std::string id;  ///< Of the element, for links to it and to an order of it.
   std::string caption;
   std::vector<std::string> columns;
-  std::vector<std::vector<TableCell>> rows;  ///< The first cell of each is its header.
+  std::vector<std::vector<PageCell>> rows;  ///< The first cell of each is its header.
+  std::vector<std::string> meanings = {};   ///< Of the columns, shown where a pointer rests; fewer: none.
 };
 /// A `table` that a script may make sortable, in a region of its own that scrolls where the window is narrow.
 std::string table_html(const PageTable& table);

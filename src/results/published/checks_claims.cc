@@ -12,14 +12,14 @@ namespace {
 struct Mention {
   std::size_t from = 0;
   std::size_t to = 0;
-  Figure figure;
+  PrintedFigure figure;
 };
 
 /// "30x more": a factor and what is compared.
 struct SpokenClaim {
   std::size_t from = 0;
   std::size_t to = 0;
-  Figure factor;
+  PrintedFigure factor;
 };
 
 bool is_digit(char c) {
@@ -99,8 +99,8 @@ void check_line(const TextLine& source, Complaints& say) {
   for (const SpokenClaim& claim : claims_in(numbers)) {
     const Sides sides = sides_of(claim, numbers, line);
     if (!sides.subject || !sides.object || !says_than(line, claim.to, sides.object->from)) continue;
-    const Figure a = in_base_unit(sides.subject->figure);
-    const Figure b = in_base_unit(sides.object->figure);
+    const PrintedFigure a = in_base_unit(sides.subject->figure);
+    const PrintedFigure b = in_base_unit(sides.object->figure);
     if (a.range.low <= 0 || b.range.low <= 0) continue;
     const Range ratio = a.value >= b.value ? a.range / b.range : b.range / a.range;
     if (may_equal(ratio, claim.factor.range, 0.05)) continue;

@@ -113,7 +113,7 @@ bool take_plus_minus(std::string_view& text) {
   return take_text(text, "±") || take_text(text, "+/-") || take_text(text, "+-") || take_text(text, "\\pm");
 }
 
-void take_spread(std::string_view& text, Figure& figure) {
+void take_spread(std::string_view& text, PrintedFigure& figure) {
   const bool in_parentheses = take_text(text, "(±");
   if (!in_parentheses && !take_plus_minus(text)) return;
   skip_blanks(text);
@@ -132,7 +132,7 @@ void take_spread(std::string_view& text, Figure& figure) {
 }
 
 /// "40-50 mJ" and "0.5–0.7ms" are ranges of their own.
-void take_range(std::string_view& text, Figure& figure) {
+void take_range(std::string_view& text, PrintedFigure& figure) {
   std::string_view rest = text;
   const bool is_range = take_text(rest, "–") || take_text(rest, "-") || take_text(rest, "to ");
   if (!is_range || rest.empty() || !std::isdigit(static_cast<unsigned char>(rest[0]))) return;
@@ -168,7 +168,7 @@ bool may_equal(Range a, Range b, double slack) {
   return x.low <= y.high && y.low <= x.high;
 }
 
-Figure in_base_unit(Figure figure) {
+PrintedFigure in_base_unit(PrintedFigure figure) {
   const double factor = figure.unit.factor;
   figure.value *= factor;
   figure.range = scaled(figure.range, factor);
@@ -178,10 +178,10 @@ Figure in_base_unit(Figure figure) {
   return figure;
 }
 
-std::optional<Figure> read_figure(std::string_view cell) {
+std::optional<PrintedFigure> read_figure(std::string_view cell) {
   const std::string plain = plain_text(cell);
   std::string_view text = plain;
-  Figure figure;
+  PrintedFigure figure;
   figure.text = plain;
   while (take_text(text, "~") || take_text(text, "≈") || take_text(text, "about ")) figure.is_about = true;
   bool is_negative = take_text(text, "−");

@@ -42,7 +42,7 @@ Range scaled(Range range, double factor);
 bool may_equal(Range a, Range b, double slack = 0);
 
 /// A number as a cell prints it.
-struct Figure {
+struct PrintedFigure {
   double value = 0;
   Range range;                   ///< By the digits that were printed, or what the cell says: "0.5-0.7".
   std::optional<double> spread;  ///< Behind ±.
@@ -54,13 +54,13 @@ struct Figure {
   std::string behind;     ///< What follows number and unit: "5.5% faster".
 };
 /// The figure multiplied by its unit's factor, spread and ranges too.
-Figure in_base_unit(Figure figure);
+PrintedFigure in_base_unit(PrintedFigure figure);
 
 /// A cell without emphasis, links, footnote marks, tags and emoji, its blanks single.
 std::string plain_text(std::string_view cell);
 
 /// The figure that a cell holds, or none for words, "N/A", "OOM", "-", and for bounds ("< 10").
 /// Reads "~0.7ms", "**4.6x**", "370mJ", "0.024990±0.003563", "1,234.5", "3.4 ms (5 % faster)", "1.2e-3", "40-50 mJ".
-std::optional<Figure> read_figure(std::string_view cell);
+std::optional<PrintedFigure> read_figure(std::string_view cell);
 
 }  // namespace assay

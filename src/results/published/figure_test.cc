@@ -18,7 +18,7 @@ void expect_value(const char* cell, double value, Dimension dimension) {
   EXPECT_EQ(figure->unit.dimension, dimension) << cell;
 }
 
-TEST(Figure, IsReadAsPeopleWriteIt) {
+TEST(PrintedFigure, IsReadAsPeopleWriteIt) {
   expect_value("~0.7ms", 0.7, Dimension::time);
   expect_value("**4.6x**", 4.6, Dimension::ratio);
   expect_value("×1.75", 1.75, Dimension::ratio);
@@ -37,12 +37,12 @@ TEST(Figure, IsReadAsPeopleWriteIt) {
   expect_value("225 mJ!)", 0.225, Dimension::energy);
 }
 
-TEST(Figure, WordsAndBoundsAreNone) {
+TEST(PrintedFigure, WordsAndBoundsAreNone) {
   for (const char* cell : {"", "N/A", "OOM", "-", "—", "XX.X", "<10", "v2", "FP16", "n/a†", "✓", "..", ",", "."})
     EXPECT_FALSE(read_figure(cell).has_value()) << cell;
 }
 
-TEST(Figure, KnowsItsSpread) {
+TEST(PrintedFigure, KnowsItsSpread) {
   const auto figure = read_figure("0.024990±0.003563");
   ASSERT_TRUE(figure && figure->spread);
   EXPECT_DOUBLE_EQ(*figure->spread, 0.003563);
@@ -50,7 +50,7 @@ TEST(Figure, KnowsItsSpread) {
   EXPECT_DOUBLE_EQ(*read_figure("10ms ± 5%")->spread, 0.5);
 }
 
-TEST(Figure, IsAsWideAsItsLastDigit) {
+TEST(PrintedFigure, IsAsWideAsItsLastDigit) {
   EXPECT_NEAR(read_figure("0.7")->range.low, 0.65, 1e-12);
   EXPECT_NEAR(read_figure("0.7")->range.high, 0.75, 1e-12);
   EXPECT_NEAR(read_figure("40-50 mJ")->range.high, 50.5, 1e-12);

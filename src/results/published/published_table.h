@@ -14,7 +14,7 @@ namespace assay {
 
 /// A figure and where it stands in the table as printed.
 struct Measured {
-  Figure figure;             ///< In the base unit of its quantity where `is_absolute`.
+  PrintedFigure figure;      ///< In the base unit of its quantity where `is_absolute`.
   bool is_absolute = false;  ///< Whether its unit is known; without one only ratios mean anything.
   std::string row;
   std::string column;

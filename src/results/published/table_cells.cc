@@ -24,7 +24,7 @@ bool is_precision_word(const std::string& plain) {
 }
 
 void put(Observation& observation, Quantity quantity, Unit header_unit, Measured measured) {
-  Figure& figure = measured.figure;
+  PrintedFigure& figure = measured.figure;
   const Dimension wanted = dimension_of(quantity);
   if (figure.unit.dimension == Dimension::none && header_unit.dimension != Dimension::none) {
     figure.unit = header_unit;

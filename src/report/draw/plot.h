@@ -78,6 +78,9 @@ class Drawing {
   std::string markup(std::string_view title, std::string_view description) const;
   /// The same for a chart whose words stand beside it: hidden from screen readers.
   std::string decoration() const;
+  /// The same as `markup`, as a file of its own.
+  std::string file(std::string_view title, std::string_view description) const;
+  const std::string& body() const { return body_; }
   double width() const { return width_; }
   double height() const { return height_; }
 

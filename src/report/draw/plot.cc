@@ -1,4 +1,4 @@
-#include "report/html/plot.h"
+#include "report/draw/plot.h"
 
 #include <fmt/format.h>
 
@@ -132,6 +132,11 @@ void Drawing::vertical_text(double x, double y, std::string_view text) {
 void Drawing::mark(double x, double y, std::size_t shape, std::string_view style, std::string_view title) {
   body_ += fmt::format("<path class=\"{}\" d=\"{}\">{}</path>", style, polygon(x, y, shape),
                        title.empty() ? "" : fmt::format("<title>{}</title>", markup_text(title)));
+}
+
+std::string Drawing::file(std::string_view title, std::string_view description) const {
+  std::string text = markup(title, description);
+  return text.insert(std::string_view("<svg").size(), " xmlns=\"http://www.w3.org/2000/svg\"");
 }
 
 std::string Drawing::markup(std::string_view title, std::string_view description) const {

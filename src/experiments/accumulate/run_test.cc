@@ -1,13 +1,11 @@
-#include "experiments/accumulate.h"
+#include "experiments/accumulate/run.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/random.h"
 #include "tensor/precision.h"
 
@@ -27,7 +25,7 @@ double result(const std::vector<AccumulateRow>& rows, Summation way, DType dtype
 }
 
 TEST(Accumulate, AThousandHundredthsToTheLastDigit) {
-  const auto rows = accumulate(thousand);
+  const auto rows = accumulate_rows(thousand);
   EXPECT_EQ(result(rows, Summation::sequential, DType::f32), 10.000133514404297);
   EXPECT_EQ(result(rows, Summation::sequential, DType::f16), 9.953125);
   EXPECT_EQ(result(rows, Summation::sequential, DType::bf16), 4.0);
@@ -38,7 +36,7 @@ TEST(Accumulate, AThousandHundredthsToTheLastDigit) {
 }
 
 TEST(Accumulate, TenThousandThousandthsToTheLastDigit) {
-  const auto rows = accumulate(ten_thousand);
+  const auto rows = accumulate_rows(ten_thousand);
   EXPECT_EQ(result(rows, Summation::sequential, DType::f32), 10.000411033630371);
   EXPECT_EQ(result(rows, Summation::sequential, DType::f16), 4.0);
   EXPECT_EQ(result(rows, Summation::sequential, DType::bf16), 0.5);
@@ -49,11 +47,11 @@ TEST(Accumulate, TenThousandThousandthsToTheLastDigit) {
 // The figures of the three tests below come from NumPy and ml_dtypes, adding one scalar at a time.
 
 TEST(Accumulate, ChunkedSumsEqualThoseOfNumPy) {
-  const auto rows = accumulate(thousand);
+  const auto rows = accumulate_rows(thousand);
   EXPECT_EQ(result(rows, Summation::chunked, DType::f32), 9.999995231628418);
   EXPECT_EQ(result(rows, Summation::chunked, DType::f16), 9.950927734375);
   EXPECT_EQ(result(rows, Summation::chunked, DType::bf16), 10.177734375);
-  const auto more = accumulate(ten_thousand);
+  const auto more = accumulate_rows(ten_thousand);
   EXPECT_EQ(result(more, Summation::chunked, DType::f32), 10.000005722045898);
   EXPECT_EQ(result(more, Summation::chunked, DType::f16), 10.042129516601562);
   EXPECT_EQ(result(more, Summation::chunked, DType::bf16), 9.842041015625);
@@ -65,15 +63,15 @@ TEST(Accumulate, ChunksAreThoseOfThePrecisionThatFlushes) {
 
 TEST(Accumulate, KahanSumsEqualThoseOfNumPy) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    EXPECT_EQ(result(accumulate(thousand), Summation::kahan, dtype), 10.0) << name(dtype);
+    EXPECT_EQ(result(accumulate_rows(thousand), Summation::kahan, dtype), 10.0) << name(dtype);
   }
-  const auto more = accumulate(ten_thousand);
+  const auto more = accumulate_rows(ten_thousand);
   EXPECT_EQ(result(more, Summation::kahan, DType::f16), 10.0);
   EXPECT_EQ(result(more, Summation::kahan, DType::bf16), 9.9375);
 }
 
 TEST(Accumulate, PairwiseSumsEqualThoseOfNumPy) {
-  const auto rows = accumulate(ten_thousand);
+  const auto rows = accumulate_rows(ten_thousand);
   EXPECT_EQ(result(rows, Summation::pairwise, DType::f32), 9.999999046325684);
   EXPECT_EQ(result(rows, Summation::pairwise, DType::f16), 10.015625);
   EXPECT_EQ(result(rows, Summation::pairwise, DType::bf16), 10.0);
@@ -81,19 +79,19 @@ TEST(Accumulate, PairwiseSumsEqualThoseOfNumPy) {
 
 TEST(Accumulate, ErrorsSplitExactlyIntoRepresentationAndAccumulation) {
   for (const AccumulateRequest& request : {thousand, ten_thousand, AccumulateRequest{.addend = -0.3, .count = 77}}) {
-    for (const AccumulateRow& row : accumulate(request)) {
+    for (const AccumulateRow& row : accumulate_rows(request)) {
       EXPECT_EQ(row.error, row.result - row.expected);
       EXPECT_NEAR(row.representation_error + row.accumulation_error, row.error, 1e-14) << name(row.summation);
     }
   }
-  const auto rows = accumulate(thousand);
+  const auto rows = accumulate_rows(thousand);
   const AccumulateRow& cast = find_row(rows, Summation::implicit_cast, DType::f32, DType::f16);
   EXPECT_EQ(cast.representation_error, 0.00213623046875) << "all of it is the addend's";
   EXPECT_EQ(cast.accumulation_error, 0.0);
 }
 
 TEST(Accumulate, EachDtypeStopsGrowingWhereHalfAnUlpExceedsTheAddend) {
-  const auto rows = accumulate(thousand);
+  const auto rows = accumulate_rows(thousand);
   const Growth bf16_growth = *find_row(rows, Summation::sequential, DType::bf16, DType::bf16).growth;
   EXPECT_EQ(bf16_growth.step, 351);
   EXPECT_EQ(bf16_growth.sum, 4.0);
@@ -110,10 +108,10 @@ TEST(Accumulate, EachDtypeStopsGrowingWhereHalfAnUlpExceedsTheAddend) {
 
 TEST(Accumulate, OneMoreStepAddsNothingAndOneFewerDid) {
   const auto sum_after = [](std::int64_t count) {
-    return result(accumulate({.addend = 0.001, .count = count}), Summation::sequential, DType::f16);
+    return result(accumulate_rows({.addend = 0.001, .count = count}), Summation::sequential, DType::f16);
   };
   const std::int64_t step =
-      find_row(accumulate(ten_thousand), Summation::sequential, DType::f16, DType::f16).growth->step;
+      find_row(accumulate_rows(ten_thousand), Summation::sequential, DType::f16, DType::f16).growth->step;
   EXPECT_EQ(step, 3071);
   EXPECT_EQ(sum_after(step - 1), 4.0);
   EXPECT_EQ(sum_after(step), 4.0);
@@ -125,7 +123,7 @@ TEST(Accumulate, TheStepIsThatOfAddingOneByOne) {
     float sum = 0;
     std::int64_t step = 1;
     for (; sum + addend != sum; ++step) sum += addend;
-    const auto rows = accumulate({.addend = static_cast<double>(addend), .count = 1});
+    const auto rows = accumulate_rows({.addend = static_cast<double>(addend), .count = 1});
     const Growth growth = *find_row(rows, Summation::sequential, DType::f32, DType::f32).growth;
     EXPECT_EQ(growth.step, step) << addend;
     EXPECT_EQ(growth.sum, static_cast<double>(sum)) << addend;
@@ -136,7 +134,7 @@ TEST(Accumulate, TheStepIsThatOfAddingOneByOne) {
     float sum = 0;
     std::int64_t step = 1;
     for (; round_to(DType::f16, sum + addend) != sum; ++step) sum = round_to(DType::f16, sum + addend);
-    const auto rows = accumulate({.addend = static_cast<double>(addend), .count = 1});
+    const auto rows = accumulate_rows({.addend = static_cast<double>(addend), .count = 1});
     const Growth growth = *find_row(rows, Summation::sequential, DType::f16, DType::f16).growth;
     ASSERT_EQ(growth.step, step) << addend;
     ASSERT_EQ(growth.sum, static_cast<double>(sum)) << addend;
@@ -145,7 +143,7 @@ TEST(Accumulate, TheStepIsThatOfAddingOneByOne) {
 
 TEST(Accumulate, OtherCausesOfStoppingAreToldApart) {
   const auto stop = [](double addend, DType dtype) {
-    return find_row(accumulate({.addend = addend, .count = 1}), Summation::sequential, dtype, dtype).growth->stop;
+    return find_row(accumulate_rows({.addend = addend, .count = 1}), Summation::sequential, dtype, dtype).growth->stop;
   };
   EXPECT_EQ(stop(1.0, DType::f16), Stop::tie_to_even) << "2048 + 1 is a tie, and 2048 is even";
   EXPECT_EQ(stop(-1.0, DType::bf16), Stop::tie_to_even);
@@ -159,7 +157,7 @@ TEST(Accumulate, StochasticRoundingIsUnbiased) {
   double mean = 0;
   double squares = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const auto rows = accumulate({.addend = 0.01, .count = 1000, .seed = seed});
+    const auto rows = accumulate_rows({.addend = 0.01, .count = 1000, .seed = seed});
     const double sum = result(rows, Summation::stochastic, DType::bf16);
     mean += sum / seeds;
     squares += sum * sum / seeds;
@@ -171,14 +169,14 @@ TEST(Accumulate, StochasticRoundingIsUnbiased) {
 }
 
 TEST(Accumulate, OneSeedGivesOneResult) {
-  const auto first = accumulate(thousand);
-  const auto again = accumulate(thousand);
+  const auto first = accumulate_rows(thousand);
+  const auto again = accumulate_rows(thousand);
   for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].result, again[i].result);
 }
 
 TEST(Accumulate, ASumIsMirroredByTheSign) {
-  const auto rows = accumulate(thousand);
-  const auto mirrored = accumulate({.addend = -0.01, .count = 1000});
+  const auto rows = accumulate_rows(thousand);
+  const auto mirrored = accumulate_rows({.addend = -0.01, .count = 1000});
   ASSERT_EQ(rows.size(), mirrored.size());
   for (std::size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(mirrored[i].result, -rows[i].result) << name(rows[i].summation);
@@ -186,47 +184,11 @@ TEST(Accumulate, ASumIsMirroredByTheSign) {
 
 TEST(Accumulate, ARequestOutOfRangeIsRefusedInWords) {
   for (const double addend : {0.0, 1e39, std::nan(""), HUGE_VAL}) {
-    EXPECT_THROW(accumulate({.addend = addend, .count = 10}), Error) << addend;
+    EXPECT_THROW(accumulate_rows({.addend = addend, .count = 10}), Error) << addend;
   }
-  EXPECT_THROW(accumulate({.addend = 1, .count = 0}), Error);
-  EXPECT_THROW(accumulate({.addend = 1, .count = 10'000'001}), Error);
-  EXPECT_THROW(accumulate({.addend = 1, .count = 10, .seed = 0, .chunk = 0}), Error);
-}
-
-TEST(AccumulateTable, FitsATerminalAndHoldsTheFigures) {
-  const std::string table = accumulate_table(thousand, accumulate(thousand));
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(line.size(), 120U) << line;
-    EXPECT_NE(line.back(), ' ') << "trailing blanks: " << line;
-  }
-  for (const char* figure : {"10.000133514404297", "9.953125", "10.00213623046875", "10.009765625", "351"}) {
-    EXPECT_NE(table.find(figure), std::string::npos) << figure << "\n" << table;
-  }
-}
-
-TEST(AccumulateNotes, SayWhatTheFiguresSay) {
-  const auto notes = accumulate_notes(thousand, accumulate(thousand));
-  const auto says = [&](const std::string& part) {
-    return std::ranges::any_of(notes, [&](const std::string& note) { return note.find(part) != note.npos; });
-  };
-  EXPECT_TRUE(says("bf16 accumulates worse than f16 here: -6 off against -0.046875"));
-  EXPECT_TRUE(says("not below 1e-6"));
-  EXPECT_TRUE(says("1,000 x f16(0.01) is 10.00213623046875: all of the error is the addend's"));
-  EXPECT_TRUE(says("bf16 stops growing at step 351: at 4 half an ulp of bf16 is 0.015625, more than the addend"));
-  EXPECT_TRUE(says("f16 would stop growing at step 2,799"));
-  const AccumulateRequest two = {.addend = 1, .count = 2};
-  const auto exact = accumulate_notes(two, accumulate(two));
-  EXPECT_NE(exact[1].find("no worse"), std::string::npos) << "where both are exact, the note says so: " << exact[1];
-}
-
-TEST(AccumulateJson, ParsesBackAndHasNoInfinity) {
-  const AccumulateRequest overflow = {.addend = 30'000, .count = 10};
-  const Json json = parse_json(accumulate_json(overflow, accumulate(overflow)).dump(), "accumulate");
-  EXPECT_EQ(json["rows"].size(), 19U);
-  EXPECT_EQ(json["rows"][0]["result"], 300'000.0);
-  EXPECT_TRUE(json["rows"][1]["result"].is_null()) << "infinity in f16";
-  EXPECT_EQ(json["rows"][1]["growth"]["cause"], "overflow");
+  EXPECT_THROW(accumulate_rows({.addend = 1, .count = 0}), Error);
+  EXPECT_THROW(accumulate_rows({.addend = 1, .count = 10'000'001}), Error);
+  EXPECT_THROW(accumulate_rows({.addend = 1, .count = 10, .seed = 0, .chunk = 0}), Error);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/attention.h"
+#include "experiments/attention/run.h"
 #include "measure/sampling.h"
 
 namespace assay {

@@ -6,26 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/attention_step.h"
-#include "experiments/bench.h"
+#include "experiments/attention/request.h"
+#include "experiments/attention/step.h"
 #include "measure/statistics.h"
 #include "program/program.h"
 #include "results/record.h"
 
 namespace assay {
-
-struct AttentionRequest {
-  std::int64_t batch = 8;
-  std::int64_t heads = 1;
-  std::vector<std::int64_t> head_dims = {16, 32, 64, 128};
-  std::vector<std::int64_t> seqs = {256, 1024, 4096, 8192, 16384};
-  std::vector<std::string> precisions = {"fp32"};
-  bool causal = false;
-  int repetitions = 100;  ///< Steps that are sampled, where the budget suffices.
-  double seconds = 5;     ///< Budget a cell (one method in one precision at one shape).
-  std::uint64_t seed = 1;
-  std::string device = "cpu";
-};
 
 struct AttentionCell {
   AttentionShape shape;
@@ -52,19 +39,13 @@ struct AttentionResult {
 /// and what there is, before anything is allocated; a cell of which one step would take longer than the budget, at the
 /// rate of the largest smaller cell that was measured, is `too_slow`. After an interrupt: what was measured so far.
 /// Throws user errors for shapes and precisions that cannot be.
-AttentionResult attention(const AttentionRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks);
+AttentionResult attention_cells(const AttentionRequest& request, const FactsSource& facts,
+                                const BenchCallbacks& callbacks);
 
 /// The power p of the least-squares line log y = p log x + c. Absent below two different x.
 std::optional<double> fitted_exponent(const std::vector<std::pair<double, double>>& points);
 
-/// At most 120 columns.
-std::string attention_table(const AttentionRequest& request, const AttentionResult& result);
 /// What the figures say, a sentence each: how memory grows with T, what removes it, time against FLOPs.
 std::vector<std::string> attention_notes(const AttentionResult& result);
-/// {"schema", "machine", "cells", "records", "notes"}.
-OrderedJson attention_json(const AttentionResult& result);
-/// A header line and a line a cell; the fields of "cells".
-std::string attention_csv(const AttentionResult& result);
-std::string attention_markdown(const AttentionRequest& request, const AttentionResult& result);
 
 }  // namespace assay

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "experiments/attention.h"
+#include "experiments/attention/run.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/attention_record.h"
+#include "experiments/attention/record.h"
 
 #include <fmt/format.h>
 

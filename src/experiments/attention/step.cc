@@ -1,4 +1,4 @@
-#include "experiments/attention_step.h"
+#include "experiments/attention/step.h"
 
 #include <algorithm>
 #include <cmath>

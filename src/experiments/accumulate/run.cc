@@ -1,4 +1,4 @@
-#include "experiments/accumulate.h"
+#include "experiments/accumulate/run.h"
 
 #include <algorithm>
 #include <cmath>
@@ -245,7 +245,7 @@ const char* name(Stop stop) {
   return names[static_cast<std::size_t>(stop)];
 }
 
-std::vector<AccumulateRow> accumulate(const AccumulateRequest& request) {
+std::vector<AccumulateRow> accumulate_rows(const AccumulateRequest& request) {
   check(request);
   std::vector<AccumulateRow> rows;
   for (const Case& one : cases()) rows.push_back(row_of(one, request));

@@ -1,4 +1,4 @@
-#include "experiments/attention.h"
+#include "experiments/attention/run.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "experiments/attention_record.h"
+#include "experiments/attention/record.h"
 #include "experiments/engine.h"
 #include "measure/phases.h"
 
@@ -267,7 +267,8 @@ class AttentionRun {
 
 }  // namespace
 
-AttentionResult attention(const AttentionRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks) {
+AttentionResult attention_cells(const AttentionRequest& request, const FactsSource& facts,
+                                const BenchCallbacks& callbacks) {
   check(request);
   std::vector<PrecisionChoice> precisions;
   for (const std::string& precision : request.precisions) {

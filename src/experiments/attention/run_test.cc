@@ -1,4 +1,4 @@
-#include "experiments/attention.h"
+#include "experiments/attention/run.h"
 
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(Attention, NaiveSavesTheMatrixAndFusedDoesNot) {
 TEST(Attention, MeasuresBothPhasesOfBothMethods) {
   AttentionRequest request = small_attention_request();
   request.precisions = {"fp32", "bf16"};
-  const AttentionResult result = attention(request, two_thread_facts, {});
+  const AttentionResult result = attention_cells(request, two_thread_facts, {});
   ASSERT_EQ(result.cells.size(), 4U);
   for (const AttentionCell& cell : result.cells) {
     ASSERT_EQ(cell.status, Status::ok) << cell.reason;
@@ -84,11 +84,6 @@ TEST(Attention, MeasuresBothPhasesOfBothMethods) {
     EXPECT_TRUE(cell.forward->interval.has_value());
     EXPECT_FALSE(cell.backward_record.ledger.empty());
   }
-  const OrderedJson json = attention_json(result);
-  EXPECT_EQ(json["schema"], "assay-attention-1");
-  EXPECT_EQ(json["cells"].size(), 4U);
-  EXPECT_EQ(json["records"].size(), 8U);
-  EXPECT_EQ(json["cells"][1]["method"], "fused");
 }
 
 TEST(Attention, WhatDoesNotFitIsARowWithItsFigures) {
@@ -100,14 +95,13 @@ TEST(Attention, WhatDoesNotFitIsARowWithItsFigures) {
     machine.available_bytes = 20'000'000;
     return machine;
   };
-  const AttentionResult result = attention(request, little, {});
+  const AttentionResult result = attention_cells(request, little, {});
   const AttentionCell& naive = result.cells.at(0);
   EXPECT_EQ(naive.status, Status::oom);
   EXPECT_EQ(naive.available_bytes, 20'000'000);
   EXPECT_GE(naive.memory.peak_bytes, std::int64_t{2} * 8 * 16384 * 16384 * 4);
   EXPECT_NE(naive.reason.find("17.2 GB are needed, 20.0 MB are available"), std::string::npos) << naive.reason;
   EXPECT_LT(result.cells.at(1).memory.peak_bytes, naive.memory.peak_bytes / 100) << "fused";
-  EXPECT_NE(attention_table(request, result).find("oom: "), std::string::npos);
 }
 
 TEST(Attention, ACellBeyondTheBudgetIsToldFromASmallerOne) {
@@ -120,7 +114,7 @@ TEST(Attention, ACellBeyondTheBudgetIsToldFromASmallerOne) {
     machine.available_bytes = std::int64_t{1} << 50;
     return machine;
   };
-  const AttentionResult result = attention(request, much, {});
+  const AttentionResult result = attention_cells(request, much, {});
   ASSERT_EQ(result.cells.size(), 4U);
   EXPECT_EQ(result.cells[0].extent.seq, 12);
   for (const std::size_t i : {2U, 3U}) {
@@ -139,7 +133,7 @@ TEST(Attention, WithoutASmallerCellAShortStepTellsTheRate) {
     machine.available_bytes = std::int64_t{1} << 50;
     return machine;
   };
-  for (const AttentionCell& cell : attention(request, much, {}).cells) {
+  for (const AttentionCell& cell : attention_cells(request, much, {}).cells) {
     EXPECT_EQ(cell.status, Status::too_slow);
     EXPECT_NE(cell.reason.find("GFLOP/s of head_dim 8, 128 tokens"), std::string::npos) << cell.reason;
   }
@@ -154,7 +148,7 @@ TEST(Attention, ThePowerOfAPowerLawIsFound) {
 TEST(Attention, NotesSayHowMemoryGrowsAndWhatRemovesIt) {
   AttentionRequest request = small_attention_request();
   request.seqs = {16, 64};
-  const std::vector<std::string> notes = attention_notes(attention(request, two_thread_facts, {}));
+  const std::vector<std::string> notes = attention_notes(attention_cells(request, two_thread_facts, {}));
   std::string all;
   for (const std::string& note : notes) all += note + "\n";
   EXPECT_NE(all.find("Saved for the backward by fused attention in fp32 grows as T^1.00 at head_dim 8"),
@@ -167,12 +161,12 @@ TEST(Attention, NotesSayHowMemoryGrowsAndWhatRemovesIt) {
 TEST(Attention, ARequestThatCannotBeIsRefusedInWords) {
   AttentionRequest request = small_attention_request();
   request.precisions = {"int8"};
-  EXPECT_NE(user_error_of([&] { attention(request, two_thread_facts, {}); }).find("int8"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention_cells(request, two_thread_facts, {}); }).find("int8"), std::string::npos);
   request.precisions = {"fp31"};
-  EXPECT_NE(user_error_of([&] { attention(request, two_thread_facts, {}); }).find("fp31"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention_cells(request, two_thread_facts, {}); }).find("fp31"), std::string::npos);
   request = small_attention_request();
   request.seqs = {0};
-  EXPECT_NE(user_error_of([&] { attention(request, two_thread_facts, {}); }).find("--seq 0"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { attention_cells(request, two_thread_facts, {}); }).find("--seq 0"), std::string::npos);
 }
 
 }  // namespace

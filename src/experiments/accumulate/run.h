@@ -5,18 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
+#include "experiments/accumulate/request.h"
 #include "tensor/dtype.h"
 
 namespace assay {
-
-/// What is added, how often. The same question is put to every dtype and every way of adding.
-struct AccumulateRequest {
-  double addend = 0.01;       ///< Finite, not 0, within f32's range.
-  std::int64_t count = 1000;  ///< 1 to 10,000,000.
-  std::uint64_t seed = 0;     ///< Of stochastic rounding.
-  int chunk = 64;             ///< Terms added in the narrow dtype before the flush to f32, as fp16-acc16 does.
-};
 
 /// Ways of adding `count` equal terms.
 enum class Summation : std::uint8_t {
@@ -61,18 +53,11 @@ struct AccumulateRow {
   std::optional<Growth> growth = std::nullopt;  ///< For sequential sums and the two casts.
 };
 
-/// All rows, in the order in which they are printed. Throws a user error where the request is out of range.
-std::vector<AccumulateRow> accumulate(const AccumulateRequest& request);
+/// All rows, in the order in which they are shown. Throws a user error where the request is out of range.
+std::vector<AccumulateRow> accumulate_rows(const AccumulateRequest& request);
 
 /// The row of that way and those dtypes; asserts that there is one.
 const AccumulateRow& find_row(const std::vector<AccumulateRow>& rows, Summation summation, DType accumulator,
                               DType addend);
-
-/// Plain text, at most 120 columns, results to the last digit.
-std::string accumulate_table(const AccumulateRequest& request, const std::vector<AccumulateRow>& rows);
-/// What the figures say, a sentence each.
-std::vector<std::string> accumulate_notes(const AccumulateRequest& request, const std::vector<AccumulateRow>& rows);
-/// {"addend", "count", "seed", "chunk", "rows": [...], "notes": [...]}; figures that are not finite are null.
-OrderedJson accumulate_json(const AccumulateRequest& request, const std::vector<AccumulateRow>& rows);
 
 }  // namespace assay

@@ -1,0 +1,59 @@
+#include "cli/outputs.h"
+
+#include <unistd.h>
+
+#include "base/streams.h"
+#include "cli/output_options.h"
+
+namespace assay {
+namespace {
+
+void show(const std::string& text, const TerminalOptions& terminal) {
+  terminal.colour == Colour::on ? print_coloured(text) : print(text);
+}
+
+std::vector<OutputFile> files_of(const OutputOptions& outputs, const std::function<std::string(ReportFormat)>& text) {
+  const auto as = [&](ReportFormat format) { return [text, format] { return text(format); }; };
+  return {{outputs.json, as(ReportFormat::json)},
+          {outputs.csv, as(ReportFormat::csv)},
+          {outputs.markdown, as(ReportFormat::markdown)},
+          {outputs.latex, as(ReportFormat::latex)},
+          {outputs.html, as(ReportFormat::html)}};
+}
+
+}  // namespace
+
+void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json) {
+  if (json == JsonOption::file) {
+    add_output_file(command, "--json", outputs.json, "write everything (-: to standard output)");
+  } else {
+    CLI::Option* option = command.add_flag("--json{-}", outputs.json, "print everything as JSON; --json=F: write it");
+    mark_output_file(*option);
+  }
+  add_output_file(command, "--csv", outputs.csv, "write all fields, a line a row");
+  add_output_file(command, "--markdown", outputs.markdown, "write tables, sentences, methods");
+  add_output_file(command, "--latex", outputs.latex, "write a LaTeX document (booktabs)");
+  add_output_file(command, "--html", outputs.html, "write one self-contained page: charts, tables, methods");
+}
+
+void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own) {
+  RenderOptions options;
+  options.terminal.colour = colour_for(STDOUT_FILENO);
+  const auto text = [&](ReportFormat format) {
+    return own.contains(format) ? own.at(format)() : render(document, format, options);
+  };
+  deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files_of(outputs, text));
+}
+
+void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,
+             const OwnTexts& own) {
+  const auto text = [&](ReportFormat format) {
+    return own.contains(format) ? own.at(format)() : render(parts, format, options);
+  };
+  const auto show_where_nothing_else = [&] {
+    if (outputs.empty() || own.contains(ReportFormat::terminal)) show(text(ReportFormat::terminal), options.terminal);
+  };
+  deliver(show_where_nothing_else, files_of(outputs, text));
+}
+
+}  // namespace assay

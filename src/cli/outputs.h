@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "cli/cli.h"
+#include "cli/deliver.h"
+#include "report/render.h"
+
+namespace assay {
+
+/// What a result is written as besides what standard output shows; empty: not. "-": to standard output, and then
+/// nothing else is.
+struct OutputOptions {
+  std::filesystem::path json;
+  std::filesystem::path csv;
+  std::filesystem::path markdown;
+  std::filesystem::path latex;
+  std::filesystem::path html;
+
+  bool empty() const { return json.empty() && csv.empty() && markdown.empty() && latex.empty() && html.empty(); }
+};
+
+enum class JsonOption : std::uint8_t {
+  file,  ///< --json FILE
+  flag   ///< --json prints it, --json=FILE writes it: never takes the next word.
+};
+/// `--json`, `--csv`, `--markdown`, `--latex`, `--html`: the same for every command that has a result.
+void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json = JsonOption::file);
+
+/// Formats that a study still writes by itself, in the place of `render`.
+using OwnTexts = std::map<ReportFormat, std::function<std::string()>>;
+
+/// Shows the document and writes it as was asked: first standard output, then each file, each whatever becomes of the
+/// others.
+void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own = {});
+/// The same for several side by side, and for sections of a study. Where a file is asked for, standard output shows no
+/// more than a text of the caller's own.
+void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,
+             const OwnTexts& own = {});
+
+}  // namespace assay

@@ -1,0 +1,89 @@
+#include "report/number_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+#include "report/phrases.h"
+
+namespace assay {
+namespace {
+
+/// Beyond it, neighbouring whole numbers are one double.
+constexpr double whole_limit = 9007199254740992.0;
+
+std::string finite_text(double value, const Table::Column& column) {
+  const int digits = column.digits;
+  switch (column.notation) {
+    case Notation::exact:
+      return fmt::format("{}", value);
+    case Notation::significant:
+      return format_significant(value, digits);
+    case Notation::fixed:
+      return fmt::format("{:.{}f}", value, digits);
+    case Notation::general:
+      return fmt::format("{:.{}g}", value, digits);
+    case Notation::scientific:
+      return fmt::format("{:.{}e}", value, digits);
+    case Notation::count:
+      return std::abs(value) < whole_limit ? format_count(std::llround(value)) : fmt::format("{}", value);
+    case Notation::bytes:
+      return format_bytes(value);
+    case Notation::percent:
+      return fmt::format("{:.{}f} %", 100 * value, digits);
+  }
+  return "";
+}
+
+std::string estimate_text(const Estimate& estimate, const Table::Column& column) {
+  return fmt::format("{} [{}, {}]", number_text(estimate.value, column), number_text(estimate.low, column),
+                     number_text(estimate.high, column));
+}
+
+struct TextOfCell {
+  const Table::Column& column;
+
+  std::string operator()(const Absent&) const { return "-"; }
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(bool value) const { return value ? "yes" : "no"; }
+  std::string operator()(std::int64_t value) const { return whole(value); }
+  std::string operator()(std::uint64_t value) const { return whole(value); }
+  std::string operator()(double value) const { return number_text(value, column); }
+  std::string operator()(const Estimate& estimate) const { return estimate_text(estimate, column); }
+  std::string operator()(const RowStatus& row) const { return name(row.status); }
+  std::string operator()(const std::vector<std::string>& words) const {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  }
+
+  /// Whole numbers lose no digit where the column does not group or scale them.
+  template <typename T>
+  std::string whole(T value) const {
+    const bool is_scaled = column.notation == Notation::bytes || column.notation == Notation::percent;
+    if (is_scaled || column.notation == Notation::count) return number_text(static_cast<double>(value), column);
+    return std::to_string(value);
+  }
+};
+
+}  // namespace
+
+std::string number_text(double value, const Table::Column& column) {
+  if (std::isnan(value)) return "nan";  // Its sign means nothing.
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  const std::string text = finite_text(value, column);
+  return column.sign == Sign::always && !std::signbit(value) ? "+" + text : text;
+}
+
+std::string cell_text(const Table::Cell& cell, const Table::Column& column) {
+  return std::visit(TextOfCell{column}, cell);
+}
+
+std::string heading_of(const Table::Column& column) {
+  const std::string title = column.title.empty() ? column.key : column.title;
+  const bool is_named_in_cells = column.notation == Notation::bytes || column.notation == Notation::percent;
+  return column.unit.empty() || is_named_in_cells ? title : title + ", " + column.unit;
+}
+
+}  // namespace assay

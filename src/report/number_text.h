@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "results/table.h"
+
+namespace assay {
+
+// The one place where numbers of tables become text.
+
+/// As the column says; "nan", "inf" and "-inf" where it is no number.
+std::string number_text(double value, const Table::Column& column);
+
+/// A cell for people: "-" where there is nothing, "12.3 [12.1, 12.6]" with an interval, "yes" or "no", "oom".
+std::string cell_text(const Table::Cell& cell, const Table::Column& column);
+
+/// "forward, ms": the title with its unit, where cells do not name it themselves.
+std::string heading_of(const Table::Column& column);
+
+}  // namespace assay

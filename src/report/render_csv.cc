@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "base/json.h"
+#include "report/render.h"
+#include "report/text.h"
+#include "results/table_json.h"
+
+namespace assay {
+namespace {
+
+/// Words joined by ';', as series of records are; absent values empty.
+std::string field_of(const OrderedJson& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string text;
+  for (const OrderedJson& one : value) text += (text.empty() ? "" : ";") + one.get<std::string>();
+  return text;
+}
+
+std::string line_of(const std::vector<std::string>& fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + csv_field(fields[i]);
+  return line + "\r\n";
+}
+
+std::vector<std::string> header_of(const Table& table) {
+  std::vector<std::string> keys;
+  for (const Table::Column& column : table.columns) {
+    keys.push_back(column.key.empty() ? table.key : column.key);
+    keys.insert(keys.end(), column.more_keys.begin(), column.more_keys.end());
+  }
+  return keys;
+}
+
+/// `name`: in a column before the others; empty: without it.
+std::string csv_of(const Table& table, const std::string& name) {
+  std::vector<std::string> header = header_of(table);
+  if (!name.empty()) header.insert(header.begin(), "table");
+  std::string text = line_of(header);
+  for (const auto& row : table.rows) {
+    std::vector<std::string> fields;
+    if (!name.empty()) fields.push_back(name);
+    for (const JsonMember& member : members_of(table, row)) fields.push_back(field_of(member.second));
+    text += line_of(fields);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string csv_text_of(const Document& document) {
+  if (document.tables.size() == 1) return csv_of(document.tables.front(), "");
+  std::string text;
+  for (const Table& table : document.tables) text += (text.empty() ? "" : "\r\n") + csv_of(table, table.key);
+  return text;
+}
+
+}  // namespace assay

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "report/layout.h"
+#include "report/render.h"
+#include "report/text.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t gap = 2;          ///< Between two columns.
+constexpr std::size_t least_text = 16;  ///< A column of texts is not made narrower than that by breaking its lines.
+
+using Lines = std::vector<std::string>;
+
+/// A text in lines of at most `width`.
+Lines broken(const std::string& text, std::size_t width) {
+  Lines lines;
+  const std::string wrapped = wrap(text, std::max<std::size_t>(width, 1), 0);
+  for (std::size_t begin = 0; begin <= wrapped.size();) {
+    const std::size_t end = std::min(wrapped.find('\n', begin), wrapped.size());
+    lines.push_back(wrapped.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    longest = std::max(longest, display_width(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return longest;
+}
+
+/// Cells as a terminal may get them.
+TextTable printable_table(TextTable table) {
+  for (TextTable::Column& column : table.columns) column.title = terminal_text(column.title);
+  for (auto& row : table.rows) {
+    for (TextTable::Cell& cell : row) cell.text = terminal_text(cell.text);
+  }
+  return table;
+}
+
+/// The columns of a table, some of which stand in one block of lines.
+class Block {
+ public:
+  Block(const TextTable* table, std::vector<std::size_t> columns) : table_(table), columns_(std::move(columns)) {
+    for (const std::size_t column : columns_) widths_.push_back(natural_width(column));
+  }
+
+  std::size_t width() const {
+    return std::accumulate(widths_.begin(), widths_.end(), std::size_t{0}) + gap * (widths_.size() - 1);
+  }
+
+  /// Breaks the widest texts, down to `least_text`, as far as it must to be `most` wide.
+  void narrow(std::size_t most) {
+    while (width() > most) {
+      std::size_t widest = columns_.size();
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        const bool can = table_->columns[columns_[i]].align == Align::left && widths_[i] > least_text;
+        if (can && (widest == columns_.size() || widths_[i] > widths_[widest])) widest = i;
+      }
+      if (widest == columns_.size()) return;
+      widths_[widest] = std::max(least_text, widths_[widest] - std::min(widths_[widest], width() - most));
+    }
+  }
+
+  std::string text() const {
+    std::vector<Lines> titles;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      titles.push_back(broken(table_->columns[columns_[i]].title, widths_[i]));
+    std::string all = lines_of(bottomed(titles));
+    for (const auto& row : table_->rows) {
+      std::vector<Lines> cells;
+      for (std::size_t i = 0; i < columns_.size(); ++i) cells.push_back(broken(row[columns_[i]].text, widths_[i]));
+      all += lines_of(cells);
+    }
+    return all;
+  }
+
+ private:
+  /// Of the cells, and of the title's longest word: titles are broken between words.
+  std::size_t natural_width(std::size_t column) const {
+    std::size_t width = std::max<std::size_t>(longest_word(table_->columns[column].title), 1);
+    for (const auto& row : table_->rows) width = std::max(width, display_width(row[column].text));
+    return width;
+  }
+
+  /// Short titles stand on the lowest line.
+  static std::vector<Lines> bottomed(std::vector<Lines> titles) {
+    std::size_t most = 0;
+    for (const Lines& title : titles) most = std::max(most, title.size());
+    for (Lines& title : titles) title.insert(title.begin(), most - title.size(), "");
+    return titles;
+  }
+
+  std::string lines_of(const std::vector<Lines>& cells) const {
+    std::size_t height = 0;
+    for (const Lines& cell : cells) height = std::max(height, cell.size());
+    std::string all;
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string text;
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string part = line < cells[i].size() ? cells[i][line] : "";
+        const bool is_right = table_->columns[columns_[i]].align == Align::right;
+        text += (i == 0 ? "" : std::string(gap, ' ')) +
+                (is_right ? pad_left(part, widths_[i]) : pad_right(part, widths_[i]));
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      all += text + "\n";
+    }
+    return all;
+  }
+
+  const TextTable* table_;
+  std::vector<std::size_t> columns_;
+  std::vector<std::size_t> widths_;
+};
+
+/// A table that is too wide goes on below, with its labels again: no figure is ever cut.
+std::string table_text(const TextTable& table, std::size_t width) {
+  std::vector<std::size_t> labels;
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) (table.columns[i].is_label ? labels : others).push_back(i);
+  std::string text;
+  do {
+    std::vector<std::size_t> columns(table.columns.size());
+    std::iota(columns.begin(), columns.end(), std::size_t{0});
+    if (!text.empty()) columns = labels, columns.insert(columns.end(), others.begin(), others.end());
+    Block block(&table, columns);
+    block.narrow(width);
+    while (block.width() > width && columns.size() > labels.size() + 1) {
+      columns.pop_back();
+      block = Block(&table, columns);
+      block.narrow(width);
+    }
+    text += (text.empty() ? "" : "\n") + block.text();
+    std::erase_if(others, [&](std::size_t i) { return std::find(columns.begin(), columns.end(), i) != columns.end(); });
+  } while (!others.empty());
+  return text;
+}
+
+class TerminalLayout : public Layout {
+ public:
+  explicit TerminalLayout(std::size_t width) : width_(width) {}
+
+  std::string table(const std::string& caption, const TextTable& table) override {
+    std::string text = "\n" + legend(caption) + table_text(printable_table(table), width_);
+    for (const std::string& reason : table.reasons) text += legend(reason);
+    return text;
+  }
+
+  std::string facts(const std::string& caption, const Facts& facts) override {
+    std::size_t longest = 0;
+    for (const auto& [title, value] : facts) longest = std::max(longest, display_width(terminal_text(title)));
+    std::string text = "\n" + legend(caption);
+    for (const auto& [title, value] : facts) {
+      const std::string line = pad_right(terminal_text(title), longest + gap) + terminal_text(value);
+      text += wrap(line, width_, std::min(longest + gap, width_ / 2)) + "\n";
+    }
+    return text;
+  }
+
+  std::string list(const std::string& caption, const std::vector<std::string>& texts) override {
+    std::string text = "\n" + legend(caption);
+    for (const std::string& one : texts) text += wrap("- " + terminal_text(one), width_, 2) + "\n";
+    return text;
+  }
+
+  std::string paragraph(const std::string& caption, const std::string& text) override {
+    return "\n" + legend(caption) + legend(text);
+  }
+
+  std::string legend(const std::string& text) override {
+    return text.empty() ? "" : wrap(terminal_text(text), width_, 0) + "\n";
+  }
+
+ private:
+  std::size_t width_;
+};
+
+}  // namespace
+
+std::string terminal_text_of(const Document& document, const RenderOptions& options) {
+  TerminalLayout layout(options.terminal.width);
+  return layout.legend(document.subject.title) + laid_out(document, layout, options.detail);
+}
+
+}  // namespace assay

@@ -1,0 +1,110 @@
+#include "report/text_table.h"
+
+#include <algorithm>
+
+#include "report/number_text.h"
+
+namespace assay {
+namespace {
+
+bool is_ok(const Table::Cell& cell) {
+  const auto* status = std::get_if<RowStatus>(&cell);
+  return status == nullptr || status->status == Status::ok;
+}
+
+/// Numbers of the columns that are shown.
+std::vector<std::size_t> shown_columns(const Table& table, Detail detail) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const Table::Column& column = table.columns[i];
+    const bool says_nothing = column.holds_status() && std::all_of(table.rows.begin(), table.rows.end(),
+                                                                   [&](const auto& row) { return is_ok(row[i]); });
+    if (shows(detail, column.detail) && !says_nothing) shown.push_back(i);
+  }
+  return shown;
+}
+
+std::optional<double> number_of(const Table::Cell& cell) {
+  if (const auto* value = std::get_if<double>(&cell)) return *value;
+  if (const auto* value = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*value);
+  if (const auto* value = std::get_if<std::uint64_t>(&cell)) return static_cast<double>(*value);
+  if (const auto* value = std::get_if<Estimate>(&cell)) return value->value;
+  return std::nullopt;
+}
+
+/// Texts to the left; numbers, and what is absent among them, to the right.
+Align align_of(const Table& table, std::size_t column) {
+  const bool is_number = std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+    return std::holds_alternative<Absent>(row[column]) || number_of(row[column]);
+  });
+  return is_number ? Align::right : Align::left;
+}
+
+/// What the row is about: texts as they are, numbers behind their titles.
+std::string label_of(const Table& table, const std::vector<Table::Cell>& row) {
+  std::string label;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const Table::Column& column = table.columns[i];
+    if (column.role != Table::Role::label || column.detail == Detail::data) continue;
+    label += label.empty() ? "" : ", ";
+    label += (number_of(row[i]) ? heading_of(column) + " " : "") + cell_text(row[i], column);
+  }
+  return label;
+}
+
+/// Each reason of a row once: a state's, and those of what is absent.
+std::vector<std::string> reasons_of(const std::vector<Table::Cell>& row) {
+  std::vector<std::string> reasons;
+  std::vector<std::string> said;
+  for (const Table::Cell& cell : row) {
+    const auto* status = std::get_if<RowStatus>(&cell);
+    if (status == nullptr || status->status == Status::ok) continue;
+    reasons.push_back(name(status->status) + (status->reason.empty() ? "" : ": " + status->reason));
+    said.push_back(status->reason);
+  }
+  for (const Table::Cell& cell : row) {
+    const auto* absent = std::get_if<Absent>(&cell);
+    if (absent == nullptr || absent->reason.empty()) continue;
+    if (std::find(said.begin(), said.end(), absent->reason) != said.end()) continue;
+    reasons.push_back(absent->reason);
+    said.push_back(absent->reason);
+  }
+  return reasons;
+}
+
+}  // namespace
+
+bool shows(Detail detail, Detail needed) {
+  return needed <= detail && needed != Detail::data;
+}
+
+TextTable text_table(const Table& table, Detail detail) {
+  TextTable text;
+  const std::vector<std::size_t> shown = shown_columns(table, detail);
+  for (const std::size_t i : shown) {
+    const Table::Column& column = table.columns[i];
+    text.columns.push_back({heading_of(column), column.meaning, align_of(table, i), column.role == Table::Role::label});
+  }
+  for (const auto& row : table.rows) {
+    auto& cells = text.rows.emplace_back();
+    for (const std::size_t i : shown) cells.push_back({cell_text(row[i], table.columns[i]), number_of(row[i])});
+    const std::string label = label_of(table, row);
+    for (const std::string& reason : reasons_of(row))
+      text.reasons.push_back(label.empty() ? reason : label + ": " + reason);
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> text_facts(const Table& facts, Detail detail) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (facts.rows.empty()) return texts;
+  for (const std::size_t i : shown_columns(facts, detail)) {
+    const Table::Cell& cell = facts.rows.front()[i];
+    const auto* absent = std::get_if<Absent>(&cell);
+    const std::string reason = absent == nullptr || absent->reason.empty() ? "" : " (" + absent->reason + ")";
+    texts.emplace_back(heading_of(facts.columns[i]), cell_text(cell, facts.columns[i]) + reason);
+  }
+  return texts;
+}
+
+}  // namespace assay
