@@ -1,12 +1,11 @@
-#include "experiments/compare.h"
+#include "experiments/compare/run.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/keeping.h"
+#include "cli/outputs.h"
 
 namespace assay {
 namespace {
@@ -17,7 +16,7 @@ struct CompareCommand {
   std::int64_t rounds = 10;
   CompareOptions compare;
   StoreOptions store;
-  bool prints_json = false;
+  OutputOptions outputs;
 };
 
 /// "3%" or "0.03" as a share.
@@ -43,13 +42,9 @@ ComparisonReport compare(const CompareCommand& options) {
   return compare_sides(read_side(options.sides[0], store), read_side(options.sides[1], store), options.compare);
 }
 
-std::string json_text(const ComparisonReport& report, const CompareOptions& options) {
-  return comparison_json(report, options).dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
 int run(const CompareCommand& options) {
   const ComparisonReport report = compare(options);
-  print(options.prints_json ? json_text(report, options.compare) : comparison_text(report, options.compare));
+  deliver(to_document(report, options.compare), options.outputs);
   return report.fails() ? static_cast<int>(DoneCode::slower) : 0;
 }
 
@@ -76,7 +71,7 @@ void add_compare(CLI::App& program, Action& action) {
       "exit with 9 where B is slower by more than that, beyond doubt");
   command.add_option("--seed", options->compare.seed, "of the bootstrap (default 1)");
   add_read_store_option(command, options->store);
-  command.add_flag("--json", options->prints_json, "print JSON");
+  add_output_options(command, options->outputs, JsonOption::flag);
   command.callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

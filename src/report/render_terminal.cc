@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "report/layout.h"
@@ -10,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t gap = 2;          ///< Between two columns.
+constexpr std::size_t wide_gap = 2;     ///< Between two columns; in a table that would not fit, 1.
 constexpr std::size_t least_text = 16;  ///< A column of texts is not made narrower than that by breaking its lines.
 
 using Lines = std::vector<std::string>;
@@ -49,12 +50,20 @@ TextTable printable_table(TextTable table) {
 /// The columns of a table, some of which stand in one block of lines.
 class Block {
  public:
-  Block(const TextTable* table, std::vector<std::size_t> columns) : table_(table), columns_(std::move(columns)) {
-    for (const std::size_t column : columns_) widths_.push_back(natural_width(column));
+  /// How a block is set: blanks between two columns; titles are broken between words into so many lines, or where a
+  /// word is long, into more.
+  struct Setting {
+    std::size_t gap;
+    std::size_t title_lines;
+  };
+
+  Block(const TextTable* table, std::vector<std::size_t> columns, Setting setting)
+      : table_(table), columns_(std::move(columns)), gap_(setting.gap) {
+    for (const std::size_t column : columns_) widths_.push_back(natural_width(column, setting.title_lines));
   }
 
   std::size_t width() const {
-    return std::accumulate(widths_.begin(), widths_.end(), std::size_t{0}) + gap * (widths_.size() - 1);
+    return std::accumulate(widths_.begin(), widths_.end(), std::size_t{0}) + gap_ * (widths_.size() - 1);
   }
 
   /// Breaks the widest texts, down to `least_text`, as far as it must to be `most` wide.
@@ -84,10 +93,11 @@ class Block {
   }
 
  private:
-  /// Of the cells, and of the title's longest word: titles are broken between words.
-  std::size_t natural_width(std::size_t column) const {
-    std::size_t width = std::max<std::size_t>(longest_word(table_->columns[column].title), 1);
+  std::size_t natural_width(std::size_t column, std::size_t title_lines) const {
+    const std::string& title = table_->columns[column].title;
+    std::size_t width = std::max<std::size_t>(longest_word(title), 1);
     for (const auto& row : table_->rows) width = std::max(width, display_width(row[column].text));
+    while (broken(title, width).size() > title_lines) ++width;
     return width;
   }
 
@@ -108,7 +118,7 @@ class Block {
       for (std::size_t i = 0; i < cells.size(); ++i) {
         const std::string part = line < cells[i].size() ? cells[i][line] : "";
         const bool is_right = table_->columns[columns_[i]].align == Align::right;
-        text += (i == 0 ? "" : std::string(gap, ' ')) +
+        text += (i == 0 ? "" : std::string(gap_, ' ')) +
                 (is_right ? pad_left(part, widths_[i]) : pad_right(part, widths_[i]));
       }
       text.erase(text.find_last_not_of(' ') + 1);
@@ -120,7 +130,20 @@ class Block {
   const TextTable* table_;
   std::vector<std::size_t> columns_;
   std::vector<std::size_t> widths_;
+  std::size_t gap_;
 };
+
+/// Made narrower as far as it must: titles take more lines, then columns move together, then texts are broken.
+Block fitted_block(const TextTable& table, const std::vector<std::size_t>& columns, std::size_t width) {
+  constexpr Block::Setting settings[] = {{wide_gap, 2}, {wide_gap, SIZE_MAX}, {1, SIZE_MAX}};
+  Block block(&table, columns, settings[0]);
+  for (const Block::Setting& setting : settings) {
+    block = Block(&table, columns, setting);
+    if (block.width() <= width) return block;
+  }
+  block.narrow(width);
+  return block;
+}
 
 /// A table that is too wide goes on below, with its labels again: no figure is ever cut.
 std::string table_text(const TextTable& table, std::size_t width) {
@@ -132,12 +155,10 @@ std::string table_text(const TextTable& table, std::size_t width) {
     std::vector<std::size_t> columns(table.columns.size());
     std::iota(columns.begin(), columns.end(), std::size_t{0});
     if (!text.empty()) columns = labels, columns.insert(columns.end(), others.begin(), others.end());
-    Block block(&table, columns);
-    block.narrow(width);
+    Block block = fitted_block(table, columns, width);
     while (block.width() > width && columns.size() > labels.size() + 1) {
       columns.pop_back();
-      block = Block(&table, columns);
-      block.narrow(width);
+      block = fitted_block(table, columns, width);
     }
     text += (text.empty() ? "" : "\n") + block.text();
     std::erase_if(others, [&](std::size_t i) { return std::find(columns.begin(), columns.end(), i) != columns.end(); });
@@ -160,8 +181,8 @@ class TerminalLayout : public Layout {
     for (const auto& [title, value] : facts) longest = std::max(longest, display_width(terminal_text(title)));
     std::string text = "\n" + legend(caption);
     for (const auto& [title, value] : facts) {
-      const std::string line = pad_right(terminal_text(title), longest + gap) + terminal_text(value);
-      text += wrap(line, width_, std::min(longest + gap, width_ / 2)) + "\n";
+      const std::string line = pad_right(terminal_text(title), longest + wide_gap) + terminal_text(value);
+      text += wrap(line, width_, std::min(longest + wide_gap, width_ / 2)) + "\n";
     }
     return text;
   }
@@ -188,7 +209,8 @@ class TerminalLayout : public Layout {
 
 std::string terminal_text_of(const Document& document, const RenderOptions& options) {
   TerminalLayout layout(options.terminal.width);
-  return layout.legend(document.subject.title) + laid_out(document, layout, options.detail);
+  const std::string text = layout.legend(document.subject.title) + laid_out(document, layout, options.detail);
+  return text.starts_with('\n') ? text.substr(1) : text;
 }
 
 }  // namespace assay

@@ -14,10 +14,11 @@ using AttentionPhase = std::optional<Summary> AttentionCell::*;
 struct PhaseWords {
   AttentionPhase phase;
   std::string name;
+  std::string short_name;
   double AttentionCell::*flops;
 };
-const PhaseWords forward_words = {&AttentionCell::forward, "forward", &AttentionCell::forward_flops};
-const PhaseWords backward_words = {&AttentionCell::backward, "backward", &AttentionCell::backward_flops};
+const PhaseWords forward_words = {&AttentionCell::forward, "forward", "fwd", &AttentionCell::forward_flops};
+const PhaseWords backward_words = {&AttentionCell::backward, "backward", "bwd", &AttentionCell::backward_flops};
 
 /// The cell's status, where it left no time.
 Table::Cell if_timed(const AttentionCell& cell, AttentionPhase phase, Table::Cell (*value)(const Summary& summary)) {
@@ -64,7 +65,7 @@ void add_time(AttentionColumns& columns, const PhaseWords& words) {
 }
 
 void add_rate(AttentionColumns& columns, const PhaseWords& words) {
-  columns.push_back({{.key = words.name + "_gflops", .title = words.name, .unit = "GFLOP/s"},
+  columns.push_back({{.key = words.name + "_gflops", .title = words.short_name, .unit = "GFLOP/s"},
                      [words](const AttentionCell& cell) -> Table::Cell {
                        if (!(cell.*words.phase)) return Absent{cell.reason};
                        return cell.*words.flops / (*(cell.*words.phase)).median * 1e-6;

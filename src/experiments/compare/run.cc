@@ -1,4 +1,4 @@
-#include "experiments/compare.h"
+#include "experiments/compare/run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

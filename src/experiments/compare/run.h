@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "measure/two_samples.h"
-#include "results/record.h"
+#include "results/document.h"
 
 namespace assay {
 
@@ -80,7 +79,6 @@ struct InterleaveRequest {
 /// Throws a user error for a command that fails, Error(interrupted) after an interrupt.
 ComparisonReport compare_commands(const InterleaveRequest& request, const CompareOptions& options);
 
-std::string comparison_text(const ComparisonReport& report, const CompareOptions& options);
-OrderedJson comparison_json(const ComparisonReport& report, const CompareOptions& options);
+Document to_document(const ComparisonReport& report, const CompareOptions& options);
 
 }  // namespace assay

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "experiments/compare.h"
+#include "experiments/compare/run.h"
 #include "experiments/isolate.h"
 #include "hub/command.h"
 
