@@ -1,28 +1,15 @@
-#include "experiments/autocast.h"
-
 #include <map>
 
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
-#include "report/text.h"
+#include "cli/outputs.h"
+#include "experiments/autocast/request.h"
 
 namespace assay {
-namespace {
-
-std::string whole_text(const AutocastResult& result) {
-  std::string text = autocast_text(result) + "\n";
-  for (const std::string& note : sensitivity_notes(result.sensitivity)) text += wrap("- " + note, 120, 2) + "\n";
-  return text;
-}
-
-}  // namespace
-
 void add_autocast(CLI::App& program, Action& action) {
   struct Options {
     AutocastRequest request;
     MachineOptions machine;
-    bool json = false;
+    OutputOptions outputs;
   };
   const auto options = std::make_shared<Options>();
   AutocastRequest& request = options->request;
@@ -36,13 +23,12 @@ void add_autocast(CLI::App& program, Action& action) {
              "off: operation by operation, as eager autocast runs (default); on: the fused step that train runs");
   command.add_option("--seconds", request.seconds, "budget of each norm's timing (default 1)")
       ->check(between(0.01, 1e6));
-  command.add_flag("--json", options->json, "print JSON");
+  add_output_options(command, options->outputs, JsonOption::flag);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
-      const AutocastResult result = autocast(options->request, [&] { return facts_for(options->machine); });
-      print(options->json ? autocast_json(result).dump(2) + "\n" : whole_text(result));
+      deliver(autocast(options->request, [&] { return facts_for(options->machine); }), options->outputs);
       return 0;
     };
   });

@@ -6,7 +6,7 @@
 #include "cli/study.h"
 #include "experiments/accumulate/run.h"
 #include "experiments/attention/request.h"
-#include "experiments/autocast.h"
+#include "experiments/autocast/request.h"
 #include "experiments/memory.h"
 #include "experiments/train_benchmark.h"
 #include "report/training_table.h"
@@ -93,12 +93,8 @@ ReportSection accumulate_section() {
 ReportSection autocast_section(const StudyRequest& request, const FactsSource& facts) {
   AutocastRequest autocast_request;
   autocast_request.seconds = budget_s(request, 0.1, 1);
-  const AutocastResult result = autocast(autocast_request, facts);
-  ReportSection section;
-  section.title = "What autocast does to a toy model, and why norms keep f32";
-  section.listings = {autocast_text(result)};
-  section.paragraphs = sensitivity_notes(result.sensitivity);
-  return section;
+  return {.title = "What autocast does to a toy model, and why norms keep f32",
+          .document = autocast(autocast_request, facts)};
 }
 
 /// The same model, shape and precision at the other lengths of warm-up: each row is measured once.

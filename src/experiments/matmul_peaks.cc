@@ -241,13 +241,13 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
   return contest;
 }
 
-enum class Weights : std::uint8_t { warm, streaming };
+enum class WeightCaching : std::uint8_t { warm, streaming };
 
-double turn_gflops(const Contestant& entry, double flops, double turn_s, Weights weights) {
+double turn_gflops(const Contestant& entry, double flops, double turn_s, WeightCaching weights) {
   std::vector<std::size_t> runs(entry.workers.size(), 0);
   const Window window = [&](int thread) {
     const auto worker = static_cast<std::size_t>(thread);
-    entry.workers[worker].run(entry.inputs, weights == Weights::streaming ? runs[worker]++ : 0);
+    entry.workers[worker].run(entry.inputs, weights == WeightCaching::streaming ? runs[worker]++ : 0);
     return flops;
   };
   return concurrent_rate(static_cast<int>(entry.workers.size()), turn_s, window) * 1e-9;
@@ -261,8 +261,8 @@ void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops
   for (int round = 0; round < least_rounds || now_s() < stop_s; ++round) {
     for (const auto& contest : contests) {
       for (const auto& entry : contest->entries) {
-        entry->gflops.push_back(turn_gflops(*entry, flops, turn_s, Weights::warm));
-        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, turn_s, Weights::streaming));
+        entry->gflops.push_back(turn_gflops(*entry, flops, turn_s, WeightCaching::warm));
+        entry->streaming_gflops.push_back(turn_gflops(*entry, flops, turn_s, WeightCaching::streaming));
       }
     }
   }

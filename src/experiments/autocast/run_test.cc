@@ -1,4 +1,4 @@
-#include "experiments/autocast.h"
+#include "experiments/autocast/run.h"
 
 #include <gtest/gtest.h>
 
@@ -76,20 +76,20 @@ TEST(Autocast, AModelIsToldAsOneLayerWithCounts) {
   request.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2";
   request.precisions = {"mixed-bf16"};
   request.seconds = 0.02;
-  const AutocastResult result = autocast(request, two_thread_facts);
+  const AutocastResult result = autocast_result(request, two_thread_facts);
   const auto& rows = result.tables.at(0).rows;
   const std::int64_t layers = open_model(request.model, {}).config.layers;
   const auto found = std::find_if(rows.begin(), rows.end(), [](const DtypeRow& row) {
     return row.kind == ValueKind::activation && row.name == "layers.*.ln1";
   });
-  ASSERT_NE(found, rows.end()) << autocast_text(result);
+  ASSERT_NE(found, rows.end()) << result.model;
   EXPECT_EQ(found->count, layers);
   EXPECT_EQ(found->dtype, DType::f32);
   EXPECT_EQ(result.costs.norms, 2 * layers + 1);
   ASSERT_EQ(result.costs.rows.size(), 3U);
   EXPECT_EQ(result.costs.rows[1].precision, "fp16[norm=f16]");
   for (const NormCost& row : result.costs.rows) EXPECT_GT(row.time_ms.median, 0) << row.precision;
-  const OrderedJson json = autocast_json(result);
+  const OrderedJson json = to_json(to_document(result));
   EXPECT_EQ(json["schema"], "assay-autocast-1");
   EXPECT_EQ(json["tables"].size(), 1U);
 }
@@ -97,10 +97,10 @@ TEST(Autocast, AModelIsToldAsOneLayerWithCounts) {
 TEST(Autocast, WhatIsNoAutocastIsRefused) {
   AutocastRequest request;
   request.precisions = {"bf16"};
-  EXPECT_NE(user_error_of([&] { autocast(request, two_thread_facts); }).find("bf16"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { autocast_result(request, two_thread_facts); }).find("bf16"), std::string::npos);
   request.precisions = {"mixed-fp16"};
   request.model = "nosuch-model";
-  EXPECT_NE(user_error_of([&] { autocast(request, two_thread_facts); }).find("nosuch-model"), std::string::npos);
+  EXPECT_NE(user_error_of([&] { autocast_result(request, two_thread_facts); }).find("nosuch-model"), std::string::npos);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
+#include "results/table.h"
 #include "tensor/dtype.h"
 
 namespace assay {
@@ -83,9 +83,9 @@ struct NormSensitivity {
 };
 NormSensitivity norm_sensitivity(std::uint64_t seed);
 
-std::string sensitivity_text(const NormSensitivity& s);
 /// What the figures say, a sentence each; which of the failures bf16 cures among them.
 std::vector<std::string> sensitivity_notes(const NormSensitivity& s);
-OrderedJson sensitivity_json(const NormSensitivity& s);
+/// A table of each, under "norm_sensitivity".
+std::vector<Table> sensitivity_tables(const NormSensitivity& s);
 
 }  // namespace assay

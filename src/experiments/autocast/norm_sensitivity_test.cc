@@ -1,4 +1,4 @@
-#include "experiments/norm_sensitivity.h"
+#include "experiments/autocast/norm_sensitivity.h"
 
 #include <gtest/gtest.h>
 

@@ -6,21 +6,12 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "experiments/bench.h"
-#include "experiments/norm_sensitivity.h"
+#include "experiments/autocast/norm_sensitivity.h"
+#include "experiments/autocast/request.h"
 #include "measure/statistics.h"
 #include "program/program.h"
 
 namespace assay {
-
-struct AutocastRequest {
-  std::string model = "toy";  ///< "toy", or a model by any of its names.
-  std::vector<std::string> precisions = {"mixed-fp16", "mixed-bf16"};
-  ModelOptions model_options;
-  /// off: each operation by itself, as PyTorch's eager autocast runs them; on: the step that `train` runs.
-  Fusion fusion = Fusion::off;
-  double seconds = 1;  ///< Budget of each norm's timing.
-};
 
 /// What a value of a training step is.
 enum class ValueKind : std::uint8_t {
@@ -104,10 +95,8 @@ struct AutocastResult {
 };
 
 /// Throws user errors for a model or precision that does not exist, cannot be trained, or that is not autocast.
-AutocastResult autocast(const AutocastRequest& request, const FactsSource& facts);
+AutocastResult autocast_result(const AutocastRequest& request, const FactsSource& facts);
 
-/// At most 120 columns.
-std::string autocast_text(const AutocastResult& result);
-OrderedJson autocast_json(const AutocastResult& result);
+Document to_document(const AutocastResult& result);
 
 }  // namespace assay

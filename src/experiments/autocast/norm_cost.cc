@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "experiments/autocast.h"
+#include "experiments/autocast/run.h"
 #include "experiments/engine.h"
 #include "measure/sampling.h"
 #include "program/builder.h"

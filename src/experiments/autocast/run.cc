@@ -1,4 +1,4 @@
-#include "experiments/autocast.h"
+#include "experiments/autocast/run.h"
 
 #include <algorithm>
 #include <cctype>
@@ -212,7 +212,7 @@ AutocastLists autocast_lists() {
   return lists;
 }
 
-AutocastResult autocast(const AutocastRequest& request, const FactsSource& facts) {
+AutocastResult autocast_result(const AutocastRequest& request, const FactsSource& facts) {
   const bool toy = request.model == "toy";
   std::vector<PrecisionChoice> precisions;
   for (const std::string& precision : request.precisions) precisions.push_back(autocast_precision(precision));
