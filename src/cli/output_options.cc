@@ -140,7 +140,7 @@ void check_training_folder(const CLI::App& command, const std::vector<Named>& ou
   if (folder == nullptr || is_output(*folder) || folder->empty()) return;
   const fs::path place = real_place(folder->results()[0]);
   for (const Named& output : outputs) {
-    if (real_place(output.path).parent_path() == place)
+    if (output.path != standard_output_path && real_place(output.path).parent_path() == place)
       fail_user("{} {}: lies in the folder that --out writes; name another file", output.option, output.path.string());
   }
   for (const Named& input : inputs) {
