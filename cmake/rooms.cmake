@@ -15,7 +15,7 @@ if(ASSAY_SANITIZE)
   set(ASSAY_HOT_LEVEL -O1)
 endif()
 # Test programs that measure time or what the machine does meanwhile.
-set(ASSAY_MEASURING_TESTS test_hardware test_measure test_experiments test_cli)
+set(ASSAY_MEASURING_TESTS test_hardware test_measure test_studies test_cli)
 add_custom_target(sanitized_tests)
 add_custom_target(fuzz_programs)
 

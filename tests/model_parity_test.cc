@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "experiments/dump.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
+#include "studies/dump.h"
 #include "text/corpus.h"
 
 // Small random models of every family against what transformers gives for them (tools/generate_model_fixtures.py).

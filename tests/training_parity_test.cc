@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "experiments/dump_gradients.h"
-#include "experiments/engine.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
+#include "studies/dump_gradients.h"
+#include "studies/engine.h"
 
 // Gradients and optimizer steps of small random models against PyTorch's (tools/generate_training_fixtures.py).
 

@@ -1,6 +1,6 @@
 #include "cli/cli.h"
 #include "cli/outputs.h"
-#include "experiments/accumulate/request.h"
+#include "studies/accumulate/request.h"
 
 namespace assay {
 

@@ -1,7 +1,7 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/outputs.h"
-#include "experiments/attention/request.h"
+#include "studies/attention/request.h"
 
 namespace assay {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/outputs.h"
-#include "experiments/autocast/request.h"
+#include "studies/autocast/request.h"
 
 namespace assay {
 void add_autocast(CLI::App& program, Action& action) {

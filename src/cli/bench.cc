@@ -1,4 +1,4 @@
-#include "experiments/bench.h"
+#include "studies/bench.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,12 +10,12 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
-#include "experiments/default_model.h"
-#include "experiments/explain_perplexity.h"
-#include "experiments/resume.h"
 #include "report/formats.h"
 #include "report/terminal.h"
 #include "report/text.h"
+#include "studies/default_model.h"
+#include "studies/explain_perplexity.h"
+#include "studies/resume.h"
 
 namespace assay {
 namespace {

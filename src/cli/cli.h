@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "experiments/training_step.h"
 #include "hardware/facts.h"
+#include "studies/training_step.h"
 
 namespace assay {
 

@@ -1,4 +1,4 @@
-#include "experiments/compare/run.h"
+#include "studies/compare/run.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "experiments/compare_training.h"
+#include "studies/compare_training.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "experiments/dump.h"
+#include "studies/dump.h"
 
 #include "base/streams.h"
 #include "cli/cli.h"

@@ -1,4 +1,4 @@
-#include "experiments/explain.h"
+#include "studies/explain.h"
 
 #include "base/json.h"
 #include "base/streams.h"

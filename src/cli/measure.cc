@@ -1,4 +1,4 @@
-#include "experiments/measure_program.h"
+#include "studies/measure_program.h"
 
 #include <fmt/format.h>
 

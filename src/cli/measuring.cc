@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/interrupt.h"
-#include "experiments/device_facts.h"
-#include "experiments/probe.h"
 #include "hardware/machine.h"
+#include "studies/device_facts.h"
+#include "studies/probe.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include "cli/keeping.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
-#include "experiments/bench.h"
+#include "studies/bench.h"
 
 namespace assay {
 

@@ -1,4 +1,4 @@
-#include "experiments/memory.h"
+#include "studies/memory.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "experiments/energy_record.h"
+#include "studies/energy_record.h"
 
 namespace assay {
 

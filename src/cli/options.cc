@@ -6,10 +6,10 @@
 #include "base/streams.h"
 #include "base/threads.h"
 #include "cli/cli.h"
-#include "experiments/device_facts.h"
-#include "experiments/probe_cache.h"
 #include "hardware/machine.h"
 #include "hardware/topology.h"
+#include "studies/device_facts.h"
+#include "studies/probe_cache.h"
 
 namespace assay {
 namespace {

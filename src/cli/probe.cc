@@ -1,10 +1,10 @@
-#include "experiments/probe.h"
+#include "studies/probe.h"
 
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
-#include "experiments/device_facts.h"
-#include "experiments/engine.h"
+#include "studies/device_facts.h"
+#include "studies/engine.h"
 
 namespace assay {
 

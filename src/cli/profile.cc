@@ -1,4 +1,4 @@
-#include "experiments/profile.h"
+#include "studies/profile.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "cli/deliver.h"
 #include "cli/output_options.h"
 #include "cli/progress.h"
-#include "experiments/device_facts.h"
-#include "experiments/probe.h"
 #include "report/text.h"
+#include "studies/device_facts.h"
+#include "studies/probe.h"
 
 namespace assay {
 namespace {

@@ -2,8 +2,8 @@
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
-#include "experiments/isolate.h"
-#include "experiments/probe_cache.h"
+#include "studies/isolate.h"
+#include "studies/probe_cache.h"
 
 namespace assay {
 namespace {

@@ -20,7 +20,7 @@ struct StudyRequest {
   MachineOptions machine;
 };
 
-/// What a study found: records, and what its other experiments say.
+/// What a study found: records, and what its other parts say.
 struct StudyResult {
   std::vector<ReportSource> sources;
   std::vector<ReportSection> sections;

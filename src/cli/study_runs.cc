@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "cli/study.h"
-#include "experiments/accumulate/run.h"
-#include "experiments/attention/request.h"
-#include "experiments/autocast/request.h"
-#include "experiments/memory.h"
-#include "experiments/train_benchmark.h"
 #include "report/training_table.h"
+#include "studies/accumulate/run.h"
+#include "studies/attention/request.h"
+#include "studies/autocast/request.h"
+#include "studies/memory.h"
+#include "studies/train_benchmark.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/train.h"
+#include "studies/train.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "experiments/train_benchmark.h"
+#include "studies/train_benchmark.h"
 
 #include <algorithm>
 

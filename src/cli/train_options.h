@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "experiments/train.h"
+#include "studies/train.h"
 
 namespace assay {
 

@@ -80,7 +80,7 @@ struct PowerSource {
   std::string path;  ///< The file that is read; empty where there is none.
 };
 
-/// What this machine is, as found; never what to do about it. The measured part is empty until experiments/probe has
+/// What this machine is, as found; never what to do about it. The measured part is empty until studies/probe has
 /// filled it (or its cache).
 struct MachineFacts {
   std::string processor;

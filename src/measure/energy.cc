@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "measure/statistics.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {

@@ -14,7 +14,7 @@
 #include "measure/energy.h"
 #include "measure/gpu_conditions.h"
 #include "measure/series.h"
-#include "measure/statistics.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 

@@ -22,7 +22,7 @@ struct ReportExpectation {
   std::optional<bool> met;  ///< Absent: it could not be told.
 };
 
-/// A part of a report that is not made from records: what a study's other experiments say.
+/// A part of a report that is not made from records: what a study's other parts say.
 struct ReportSection {
   std::string title = {};
   std::vector<std::string> paragraphs = {};

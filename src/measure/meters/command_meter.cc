@@ -22,7 +22,7 @@
 #include "hardware/system_files.h"
 #include "measure/meters/energy_log.h"
 #include "measure/meters/external.h"
-#include "measure/statistics.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {

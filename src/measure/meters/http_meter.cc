@@ -13,7 +13,7 @@
 #include "base/secrets.h"
 #include "measure/meters/energy_log.h"
 #include "measure/meters/external.h"
-#include "measure/statistics.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "measure/sampling.h"
+#include "studies/attention/run.h"
+
+namespace assay {
+
+/// One phase of a cell that was sampled.
+struct MeasuredPhase {
+  const Series& series;
+  const AttentionStep& step;
+  const AttentionCell& cell;
+  Phase phase;
+};
+
+/// What `bench` would write of it: samples, conditions, FLOPs, bytes, the ledger of the phase's operations, this
+/// machine's rates. `bench` says device, seed and the like.
+Record attention_record(const MeasuredPhase& measured, const BenchRequest& bench, const MachineFacts& facts);
+
+}  // namespace assay

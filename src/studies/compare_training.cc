@@ -1,0 +1,212 @@
+#include "studies/compare_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "measure/energy.h"
+#include "statistics/statistics.h"
+
+namespace assay {
+namespace {
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// The last tenth of the steps, five at least where there are so many.
+std::size_t tail_of(std::size_t steps) {
+  return std::min(steps, std::max<std::size_t>(steps / 10, 5));
+}
+
+/// NaN where the training diverged.
+double final_loss(const TrainingCurve& curve) {
+  if (curve.diverged) return NAN;
+  const auto tail = static_cast<std::ptrdiff_t>(tail_of(curve.loss.size()));
+  return mean({curve.loss.end() - tail, curve.loss.end()});
+}
+
+/// The step after which the mean of the last ten losses is at or below the target.
+std::optional<std::size_t> step_of_target(const TrainingCurve& curve, double target) {
+  constexpr std::size_t window = 10;
+  for (std::size_t step = 0; step < curve.loss.size(); ++step) {
+    const std::size_t first = step + 1 < window ? 0 : step + 1 - window;
+    const auto begin = curve.loss.begin();
+    if (mean({begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(step) + 1}) <= target)
+      return step;
+  }
+  return std::nullopt;
+}
+
+class CurveRecorder {
+ public:
+  CurveRecorder(std::int64_t parameters, EnergyMeter* meter) : parameters_(parameters), meter_(meter) {
+    start_s_ = now_s();
+    if (meter_ != nullptr) start_j_ = meter_->read_j();
+  }
+
+  void add(const TrainStatus& status) {
+    const UpdateResult& update = status.last.update;
+    curve.loss.push_back(status.last.loss);
+    curve.gradient_norm.push_back(update.gradient_norm.value_or(NAN));  // None where the loss is not finite.
+    curve.loss_scale.push_back(update.loss_scale);
+    curve.lost_share.push_back(static_cast<double>(update.lost) / static_cast<double>(parameters_));
+    curve.at_s.push_back(now_s() - start_s_);
+    if (meter_ != nullptr) curve.at_j.push_back(meter_->read_j() - start_j_);
+    curve.skipped = status.skipped;
+    const bool finite = std::isfinite(status.last.loss) && std::isfinite(curve.gradient_norm.back());
+    if (!finite && !curve.first_nonfinite) curve.first_nonfinite = status.steps - 1;
+  }
+
+  TrainingCurve curve;
+
+ private:
+  std::int64_t parameters_;
+  EnergyMeter* meter_;
+  double start_s_ = 0;
+  double start_j_ = 0;
+};
+
+/// Means of blocks of the differences to the first precision over the tail; blocks of five steps, of every seed.
+std::vector<double> block_differences(const PrecisionCurves& mine, const PrecisionCurves& first) {
+  constexpr std::size_t block = 5;
+  std::vector<double> means;
+  for (std::size_t seed = 0; seed < std::min(mine.curves.size(), first.curves.size()); ++seed) {
+    const std::vector<double>& a = mine.curves[seed].loss;
+    const std::vector<double>& b = first.curves[seed].loss;
+    const std::size_t steps = std::min(a.size(), b.size());
+    for (std::size_t at = steps - tail_of(steps); at < steps; at += block) {
+      const std::size_t end = std::min(at + block, steps);
+      double sum = 0;
+      for (std::size_t i = at; i < end; ++i) sum += a[i] - b[i];
+      means.push_back(sum / static_cast<double>(end - at));
+    }
+  }
+  return means;
+}
+
+void compare(PrecisionCurves& mine, const PrecisionCurves& first) {
+  if (!mine.final_loss || !first.final_loss) return;
+  Welford blocks;
+  for (const double difference : block_differences(mine, first)) blocks.add(difference);
+  if (blocks.count() == 0 || !std::isfinite(blocks.mean())) return;
+  mine.difference = blocks.mean();
+  if (blocks.count() >= 2)
+    mine.difference_se = blocks.standard_deviation() / std::sqrt(static_cast<double>(blocks.count()));
+}
+
+void reach_target(PrecisionCurves& mine, double target) {
+  if (!mine.final_loss) return;
+  double seconds = 0;
+  double joules = 0;
+  for (const TrainingCurve& curve : mine.curves) {
+    const std::optional<std::size_t> step = step_of_target(curve, target);
+    if (!step) return;
+    seconds += curve.at_s[*step];
+    if (!curve.at_j.empty()) joules += curve.at_j[*step];
+  }
+  const auto count = static_cast<double>(mine.curves.size());
+  mine.seconds_to_target = seconds / count;
+  if (!mine.curves.front().at_j.empty()) mine.joules_to_target = joules / count;
+}
+
+/// Why nothing is trained in it here; empty where it can be.
+std::string why_not(const std::string& precision, const std::string& device) {
+  const Precision& row = find_precision(precision);
+  if (!row.gradients) return "a precision for inference";
+  if (!runs_on(row, device)) return "exists on CUDA devices only";
+  return "";
+}
+
+/// Nothing that ended early or in a loss that is not finite has fallen.
+double fall(const PrecisionCurves& one) {
+  return one.final_loss ? one.curves.front().loss.front() - *one.final_loss : 0;
+}
+
+bool has_learned(const PrecisionCurves& mine, const PrecisionCurves& first) {
+  constexpr double enough = 0.5;
+  const double other = &mine == &first ? 0 : fall(first);
+  return fall(mine) > 0 && (!(other > 0) || fall(mine) >= enough * other);
+}
+
+void add_summary(TrainingComparison& comparison, const std::optional<double>& asked_target) {
+  double worst = -INFINITY;
+  for (PrecisionCurves& one : comparison.precisions) {
+    if (one.curves.empty()) continue;
+    std::vector<double> finals;
+    for (const TrainingCurve& curve : one.curves) finals.push_back(final_loss(curve));
+    if (const double loss = mean(finals); std::isfinite(loss)) one.final_loss = loss;
+    one.learned = has_learned(one, comparison.precisions.front());
+    if (one.learned) worst = std::max(worst, *one.final_loss);
+    if (&one != &comparison.precisions.front()) compare(one, comparison.precisions.front());
+  }
+  comparison.target_loss = asked_target;
+  if (!asked_target && std::isfinite(worst)) comparison.target_loss = worst;
+  if (!comparison.target_loss) return;
+  for (PrecisionCurves& one : comparison.precisions) reach_target(one, *comparison.target_loss);
+}
+
+/// A training that diverged is a result; whatever else ended it is thrown.
+void note_end(const TrainReport& report, TrainingCurve& curve) {
+  if (!report.failure) return;
+  try {
+    std::rethrow_exception(report.failure);
+  } catch (const Diverged& error) {
+    curve.diverged = true;
+    if (!curve.first_nonfinite) curve.first_nonfinite = error.step - 1;
+  }
+}
+
+}  // namespace
+
+TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
+                                    const TrainCallbacks& callbacks) {
+  const EnergySource energy = find_energy_meter();
+  TrainingComparison comparison;
+  comparison.model = request.training.model;
+  comparison.energy_status = energy.status;
+  const std::int64_t parameters =
+      open_model(request.training.model, request.training.model_options).weights.parameters();
+  for (const std::string& precision : request.precisions) {
+    PrecisionCurves& curves = comparison.precisions.emplace_back();
+    curves.precision = precision;
+    curves.failure = why_not(precision, request.training.engine.device);
+    for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed) {
+      TrainRequest training = request.training;
+      training.precision = precision;
+      training.training.count_lost_updates = true;
+      training.training.norms = GradientNorms::always;
+      training.model_options.seed += static_cast<std::uint64_t>(seed);
+      CurveRecorder recorder(parameters, energy.meter.get());
+      TrainCallbacks recording = callbacks;
+      recording.step = [&](const TrainStatus& status) {
+        recorder.add(status);
+        if (callbacks.step) callbacks.step(status);
+      };
+      try {
+        const TrainReport report = with_memory_errors([&] { return train(training, facts, recording); });
+        comparison.data = report.data;
+        comparison.steps = report.total;
+        note_end(report, recorder.curve);
+      } catch (const OutOfMemory& error) {
+        curves.failure = error.what();
+        continue;
+      }
+      recorder.curve.seed = training.model_options.seed;
+      if (recorder.curve.loss.empty()) {
+        curves.failure = "interrupted";
+      } else {
+        curves.curves.push_back(std::move(recorder.curve));
+      }
+    }
+  }
+  const auto trained = [](const PrecisionCurves& one) { return !one.curves.empty(); };
+  if (std::ranges::none_of(comparison.precisions, trained))
+    fail_lacking("{}: nothing was trained: {}", comparison.model, comparison.precisions.front().failure);
+  add_summary(comparison, request.target_loss);
+  return comparison;
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "studies/train.h"
+
+namespace assay {
+
+struct CompareTrainingRequest {
+  TrainRequest training;                ///< Its precision and seed are set in turn; nothing of it is saved.
+  std::vector<std::string> precisions;  ///< The first is what the others are compared with.
+  std::int64_t seeds = 1;               ///< Trainings a precision: seeds s, s + 1, ...
+  std::optional<double> target_loss;    ///< Absent: the worst final loss of the precisions that learned.
+};
+
+/// One training: a value a step.
+struct TrainingCurve {
+  std::uint64_t seed = 0;
+  std::vector<double> loss;
+  std::vector<double> gradient_norm;
+  std::vector<double> loss_scale;
+  std::vector<double> lost_share;  ///< Of the parameters: updates that were not zero and rounded to nothing.
+  std::vector<double> at_s;        ///< Since the first step began.
+  std::vector<double> at_j;        ///< Joules since then; empty without a meter.
+  std::int64_t skipped = 0;
+  std::optional<std::int64_t> first_nonfinite;  ///< Step whose loss or gradient was not finite, or weights behind it.
+  bool diverged = false;                        ///< It ended there.
+};
+
+/// All trainings in one precision, and what they come to.
+struct PrecisionCurves {
+  std::string precision;
+  std::string failure;  ///< Why there are none: does not fit, cannot be trained.
+  std::vector<TrainingCurve> curves;
+  /// Mean over seeds of the last tenth of the steps; absent where one of these losses is not finite, or a training
+  /// diverged.
+  std::optional<double> final_loss;
+  bool learned = false;  ///< The loss fell at least half as far as the first precision's.
+  /// Final loss less the first precision's, step by step on the same batches, and its standard error: over blocks of
+  /// steps of every seed, since neighbouring steps are not independent.
+  std::optional<double> difference;
+  std::optional<double> difference_se;
+  std::optional<double> seconds_to_target;  ///< Mean over seeds; absent where a seed never got there.
+  std::optional<double> joules_to_target;
+};
+
+struct TrainingComparison {
+  std::string model;
+  std::string data;
+  std::int64_t steps = 0;
+  std::optional<double> target_loss;  ///< Absent where none was asked for and no precision learned.
+  std::string energy_status;
+  std::vector<PrecisionCurves> precisions;
+};
+
+/// The same data in the same order from the same weights, in each precision. Throws what train() throws, but for a
+/// precision that does not fit or cannot be trained, which is a row with its reason.
+TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
+                                    const TrainCallbacks& callbacks);
+
+/// A table with a sparkline of each loss curve.
+std::string to_text(const TrainingComparison& comparison);
+/// Precisions that fail, those that lose updates in rounding, and what the columns are; a sentence or more each.
+std::vector<std::string> comparison_notes(const TrainingComparison& comparison);
+OrderedJson to_json(const TrainingComparison& comparison);
+/// A line a step: step, then loss, gradient norm, loss scale and lost share of every precision's first seed.
+std::string to_csv(const TrainingComparison& comparison);
+/// Loss over steps, one line a precision (the first seed), self-contained.
+std::string to_svg(const TrainingComparison& comparison);
+
+}  // namespace assay
