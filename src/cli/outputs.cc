@@ -21,6 +21,11 @@ std::vector<OutputFile> files_of(const OutputOptions& outputs, const std::functi
           {outputs.html, as(ReportFormat::html)}};
 }
 
+RenderOptions options_of(ReportFormat format, RenderOptions options, const OutputOptions& outputs) {
+  options.detail = format == ReportFormat::terminal ? outputs.shown : Detail::details;
+  return options;
+}
+
 }  // namespace
 
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json) {
@@ -34,13 +39,15 @@ void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption js
   add_output_file(command, "--markdown", outputs.markdown, "write tables, sentences, methods");
   add_output_file(command, "--latex", outputs.latex, "write a LaTeX document (booktabs)");
   add_output_file(command, "--html", outputs.html, "write one self-contained page: charts, tables, methods");
+  command.add_flag_callback(
+      "--details", [&outputs] { outputs.shown = Detail::details; }, "print everything, not the gist alone");
 }
 
 void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own) {
   RenderOptions options;
   options.terminal.colour = colour_for(STDOUT_FILENO);
   const auto text = [&](ReportFormat format) {
-    return own.contains(format) ? own.at(format)() : render(document, format, options);
+    return own.contains(format) ? own.at(format)() : render(document, format, options_of(format, options, outputs));
   };
   deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files_of(outputs, text));
 }
@@ -48,7 +55,7 @@ void deliver(const Document& document, const OutputOptions& outputs, const OwnTe
 void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,
              const OwnTexts& own) {
   const auto text = [&](ReportFormat format) {
-    return own.contains(format) ? own.at(format)() : render(parts, format, options);
+    return own.contains(format) ? own.at(format)() : render(parts, format, options_of(format, options, outputs));
   };
   const auto show_where_nothing_else = [&] {
     if (outputs.empty() || own.contains(ReportFormat::terminal)) show(text(ReportFormat::terminal), options.terminal);

@@ -20,6 +20,7 @@ struct OutputOptions {
   std::filesystem::path markdown;
   std::filesystem::path latex;
   std::filesystem::path html;
+  Detail shown = Detail::brief;  ///< By the terminal; files have everything.
 
   bool empty() const { return json.empty() && csv.empty() && markdown.empty() && latex.empty() && html.empty(); }
 };
@@ -28,7 +29,7 @@ enum class JsonOption : std::uint8_t {
   file,  ///< --json FILE
   flag   ///< --json prints it, --json=FILE writes it: never takes the next word.
 };
-/// `--json`, `--csv`, `--markdown`, `--latex`, `--html`: the same for every command that has a result.
+/// `--json`, `--csv`, `--markdown`, `--latex`, `--html`, `--details`: the same for every command that has a result.
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json = JsonOption::file);
 
 /// Formats that a study still writes by itself, in the place of `render`.
