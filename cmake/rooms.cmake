@@ -4,11 +4,11 @@
 
 # Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
 # raw memory.
-set(ASSAY_SANITIZED_ROOMS base tensor measure formats results text program kernels model runtime)
+set(ASSAY_SANITIZED_ROOMS base tensor measure formats results rules published text program kernels model runtime)
 # Rooms whose loops are most of what tests and fuzz programs take: they are optimised where they are sanitized, too. Those
 # of hot tests have even their tests optimised in every build. Elsewhere tests, and all that is sanitized, take longer to
 # optimise than they would gain. What is inline in headers may then run as tests compiled it.
-set(ASSAY_HOT_ROOMS base tensor formats text measure results kernels quality)
+set(ASSAY_HOT_ROOMS base tensor formats text measure results rules published kernels quality)
 set(ASSAY_HOT_TESTS tensor kernels quality)
 set(ASSAY_HOT_LEVEL -O2)
 if(ASSAY_SANITIZE)

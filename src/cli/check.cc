@@ -1,4 +1,4 @@
-#include "results/published/check.h"
+#include "published/check.h"
 
 #include <fmt/format.h>
 

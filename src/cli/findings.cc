@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
-#include "results/rule_document.h"
+#include "published/rule_document.h"
 
 namespace assay {
 

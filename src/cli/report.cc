@@ -5,7 +5,7 @@
 #include "cli/measuring.h"
 #include "report/methods.h"
 #include "results/read_records.h"
-#include "results/rules.h"
+#include "rules/rules.h"
 
 namespace assay {
 namespace {

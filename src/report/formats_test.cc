@@ -8,6 +8,7 @@
 
 #include "results/fields.h"
 #include "results/made_up_test.h"
+#include "rules/rules.h"
 
 namespace assay {
 namespace {

@@ -12,6 +12,7 @@
 #include "report/text.h"
 #include "report/training_table.h"
 #include "results/made_up_test.h"
+#include "rules/rules.h"
 
 namespace assay {
 namespace {

@@ -12,34 +12,6 @@
 namespace assay {
 namespace {
 
-Severity severity_of(const std::string& word) {
-  for (int i = 0; i <= static_cast<int>(Severity::high); ++i) {
-    if (word == name(static_cast<Severity>(i))) return static_cast<Severity>(i);
-  }
-  throw std::invalid_argument("unknown severity");
-}
-
-RuleKind kind_of(const std::string& word) {
-  for (int i = 0; i <= static_cast<int>(RuleKind::expectation); ++i) {
-    if (word == name(static_cast<RuleKind>(i))) return static_cast<RuleKind>(i);
-  }
-  throw std::invalid_argument("unknown kind of rule");
-}
-
-Finding finding_from_json(const Json& json) {
-  Finding finding;
-  json.at("rule").get_to(finding.rule);
-  finding.kind = kind_of(json.at("kind").get_ref<const std::string&>());
-  json.at("model").get_to(finding.model);
-  json.at("batch").get_to(finding.batch);
-  json.at("seq").get_to(finding.seq);
-  if (!json.at("precision").is_null()) json.at("precision").get_to(finding.precision);
-  if (!json.at("met").is_null()) finding.met = json.at("met").get<bool>();
-  json.at("text").get_to(finding.text);
-  if (json.contains("severity")) finding.severity = severity_of(json["severity"].get_ref<const std::string&>());
-  return finding;
-}
-
 OrderedJson description_of(const Sentences& sentences) {
   return {{"key", sentences.key}, {"title", sentences.title}, {"detail", name(sentences.detail)}};
 }
@@ -102,17 +74,6 @@ void read_description(const Json& json, const std::string& source, Document& doc
 }
 
 }  // namespace
-
-OrderedJson to_json(const Finding& finding) {
-  OrderedJson json = {{"rule", finding.rule},   {"kind", name(finding.kind)},
-                      {"model", finding.model}, {"batch", finding.batch},
-                      {"seq", finding.seq},     {"precision", nullptr},
-                      {"met", nullptr},         {"severity", name(finding.severity)},
-                      {"text", finding.text}};
-  if (!finding.precision.empty()) json["precision"] = finding.precision;
-  if (finding.met) json["met"] = *finding.met;
-  return json;
-}
 
 OrderedJson to_json(const Document& document) {
   OrderedJson json = {{"schema", document.subject.schema}};

@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "results/figure.h"
+#include "results/finding.h"
 #include "results/record.h"
-#include "results/rules.h"
 #include "results/table.h"
 
 namespace assay {
@@ -52,7 +52,6 @@ struct Document {
 /// "records", "findings", "methods"; and in "document" what reading it back needs: titles, columns, captions, figures.
 /// Numbers that JSON cannot hold (infinite, NaN) are null.
 OrderedJson to_json(const Document& document);
-OrderedJson to_json(const Finding& finding);
 /// The way back: of what `--json` of some version writes, and of any object with "records". Throws a user error naming
 /// `source` and what of it is missing or of another type.
 Document document_from_json(const Json& json, const std::string& source);

@@ -13,8 +13,7 @@ TEST(Document, ComesBackAsItWasWritten) {
   Document document;
   document.machine = {{"processor", "A"}, {"cores", 2}};
   document.records = made_up_cell();
-  document.findings = judge(document.records);
-  ASSERT_FALSE(document.findings.empty());
+  document.findings = made_up_findings();
   const std::string text = to_json(document).dump();
   EXPECT_EQ(Json::parse(to_json(document_from_json(parse_json(text, "run.json"), "run.json")).dump()),
             Json::parse(text));

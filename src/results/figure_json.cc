@@ -32,17 +32,17 @@ OrderedJson point_json(const Figure::Point& point) {
   return json;
 }
 
-double number_from_json(const Json& json) {
+double coordinate_from_json(const Json& json) {
   return json.is_null() ? std::nan("") : json.get<double>();
 }
 
 std::optional<double> number_if_there(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional(number_from_json(json.at(key))) : std::nullopt;
+  return json.contains(key) ? std::optional(coordinate_from_json(json.at(key))) : std::nullopt;
 }
 
 Figure::Point point_from_json(const Json& json) {
-  return {number_from_json(json.at("x")), number_from_json(json.at("y")), number_if_there(json, "low"),
-          number_if_there(json, "high"),  number_if_there(json, "value"), json.value("label", "")};
+  return {coordinate_from_json(json.at("x")), coordinate_from_json(json.at("y")), number_if_there(json, "low"),
+          number_if_there(json, "high"),      number_if_there(json, "value"),     json.value("label", "")};
 }
 
 OrderedJson series_json(const Figure::Series& series) {

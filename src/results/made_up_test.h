@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "results/finding.h"
 #include "results/record.h"
 
 namespace assay {
@@ -152,6 +153,26 @@ inline Record made_up_left_out(const std::string& precision, Status status, cons
   record.status = status;
   record.reason = reason;
   return record;
+}
+
+/// One of each kind of sentence, about a row and about a cell.
+inline std::vector<Finding> made_up_findings() {
+  Finding expected;
+  expected.rule = "size";
+  expected.kind = RuleKind::expectation;
+  expected.model = "smollm2-135m";
+  expected.precision = "bf16";
+  expected.met = true;
+  expected.text = "bf16 takes half of fp32's bytes.";
+  Finding found = expected;
+  found.rule = "advice";
+  found.kind = RuleKind::finding;
+  found.batch = 8;
+  found.precision.clear();
+  found.met.reset();
+  found.text = "int8 is the fastest.";
+  found.severity = Severity::medium;
+  return {expected, found};
 }
 
 }  // namespace assay

@@ -25,7 +25,7 @@ OrderedJson array_of(OrderedJson items) {
 }
 
 /// An object that has exactly these properties.
-OrderedJson object_of(OrderedJson properties) {
+OrderedJson object_schema(OrderedJson properties) {
   OrderedJson required = OrderedJson::array();
   for (const auto& [key, value] : properties.items()) required.push_back(key);
   return {{"type", "object"},
@@ -35,7 +35,7 @@ OrderedJson object_of(OrderedJson properties) {
 }
 
 OrderedJson ledger_input() {
-  return object_of({{"name", of_type("string")}, {"dtype", of_type("string")}, {"device", of_type("string")}});
+  return object_schema({{"name", of_type("string")}, {"dtype", of_type("string")}, {"device", of_type("string")}});
 }
 
 OrderedJson ledger_row() {
@@ -48,7 +48,7 @@ OrderedJson ledger_row() {
   properties["evidence"] = of_type("string");
   properties["device"] = of_type("string");
   properties["flops"] = of_type("number");
-  return object_of(std::move(properties));
+  return object_schema(std::move(properties));
 }
 
 struct TypeOf {
@@ -76,21 +76,21 @@ OrderedJson record_schema() {
     property["description"] = field.meaning + unit;
     properties[field.name] = std::move(property);
   }
-  return object_of(std::move(properties));
+  return object_schema(std::move(properties));
 }
 
 OrderedJson finding_schema() {
   const auto kind = [](int i) { return name(static_cast<RuleKind>(i)); };
   const auto severity = [](int i) { return name(static_cast<Severity>(i)); };
-  return object_of({{"rule", of_type("string")},
-                    {"kind", enumeration(kind, static_cast<int>(RuleKind::expectation) + 1)},
-                    {"model", of_type("string")},
-                    {"batch", of_type("integer")},
-                    {"seq", of_type("integer")},
-                    {"precision", nullable("string")},
-                    {"met", nullable("boolean")},
-                    {"severity", enumeration(severity, static_cast<int>(Severity::high) + 1)},
-                    {"text", of_type("string")}});
+  return object_schema({{"rule", of_type("string")},
+                        {"kind", enumeration(kind, static_cast<int>(RuleKind::expectation) + 1)},
+                        {"model", of_type("string")},
+                        {"batch", of_type("integer")},
+                        {"seq", of_type("integer")},
+                        {"precision", nullable("string")},
+                        {"met", nullable("boolean")},
+                        {"severity", enumeration(severity, static_cast<int>(Severity::high) + 1)},
+                        {"text", of_type("string")}});
 }
 
 bool has_type(const Json& value, const std::string& type) {
@@ -154,10 +154,10 @@ OrderedJson document_schema() {
   OrderedJson schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                         {"title", "Records of assay"},
                         {"description", "What assay bench --json writes. Made from the field list in src/results."}};
-  schema.update(object_of({{"schema", {{"type", "string"}, {"const", document_schema_name}}},
-                           {"machine", {{"type", "object"}}},
-                           {"records", array_of(record_schema())},
-                           {"findings", array_of(finding_schema())}}));
+  schema.update(object_schema({{"schema", {{"type", "string"}, {"const", document_schema_name}}},
+                               {"machine", {{"type", "object"}}},
+                               {"records", array_of(record_schema())},
+                               {"findings", array_of(finding_schema())}}));
   return schema;
 }
 

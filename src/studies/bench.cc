@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "results/rules.h"
+#include "rules/rules.h"
 #include "studies/bench_group.h"
 #include "studies/bench_record.h"
 #include "studies/probe.h"

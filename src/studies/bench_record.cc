@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "model/architecture.h"
 #include "program/operation.h"
-#include "results/rules.h"
+#include "rules/rules.h"
 #include "statistics/statistics.h"
 
 namespace assay {

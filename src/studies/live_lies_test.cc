@@ -15,7 +15,7 @@
 #include "hardware/facts_testing.h"
 #include "measure/sampling.h"
 #include "model/testing.h"
-#include "results/rules.h"
+#include "rules/rules.h"
 #include "studies/bench_record.h"
 #include "studies/energy_testing.h"
 #include "studies/random_ids.h"

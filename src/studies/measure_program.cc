@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "results/rules.h"
+#include "rules/rules.h"
 #include "studies/probe.h"
 #include "studies/program_record.h"
 #include "tensor/precision.h"

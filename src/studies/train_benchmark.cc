@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/gpu_bus_id.h"
-#include "results/rules.h"
+#include "rules/rules.h"
 #include "statistics/statistics.h"
 #include "studies/bench_record.h"
 #include "studies/probe.h"

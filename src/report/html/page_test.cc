@@ -8,6 +8,7 @@
 #include "report/methods.h"
 #include "report/paper.h"
 #include "results/made_up_test.h"
+#include "rules/rules.h"
 
 namespace assay {
 namespace {

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "published/checks.h"
+
+namespace assay {
+namespace {
+
+/// A figure with a unit, and where it stands in its line.
+struct Mention {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  PrintedFigure figure;
+};
+
+/// "30x more": a factor and what is compared.
+struct SpokenClaim {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  PrintedFigure factor;
+};
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// Every number of the line that begins a word or follows a sign.
+std::vector<Mention> numbers_in(const std::string& line) {
+  std::vector<Mention> mentions;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const bool is_inside = at > 0 && (std::isalnum(static_cast<unsigned char>(line[at - 1])) || line[at - 1] == '.' ||
+                                      line[at - 1] == ',' || line[at - 1] == '-');
+    if (!is_digit(line[at]) || is_inside) continue;
+    const auto figure = read_figure(std::string_view(line).substr(at, 60));
+    if (!figure) continue;
+    const std::size_t length = std::min<std::size_t>(60, line.size() - at);
+    const std::size_t used = length - std::min(length, figure->behind.size());
+    if (used == 0) continue;
+    mentions.push_back({at, at + used, *figure});
+    at += used - 1;
+  }
+  return mentions;
+}
+
+bool compares(std::string_view behind) {
+  constexpr std::array words = {"more",   "less",   "slower", "faster", "smaller",  "larger",
+                                "bigger", "higher", "lower",  "better", "reduction"};
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return behind.starts_with(word); });
+}
+
+std::vector<SpokenClaim> claims_in(const std::vector<Mention>& numbers) {
+  std::vector<SpokenClaim> claims;
+  for (const Mention& mention : numbers) {
+    if (mention.figure.unit.dimension != Dimension::ratio || !compares(mention.figure.behind)) continue;
+    if (mention.figure.value > 1) claims.push_back({mention.from, mention.to, mention.figure});
+  }
+  return claims;
+}
+
+bool is_quantity(Dimension dimension) {
+  return dimension == Dimension::time || dimension == Dimension::energy || dimension == Dimension::power ||
+         dimension == Dimension::bytes;
+}
+
+/// The nearest figure before the claim and the first of the same dimension behind it, one of the same sentence.
+struct Sides {
+  const Mention* subject = nullptr;
+  const Mention* object = nullptr;
+};
+
+Sides sides_of(const SpokenClaim& claim, const std::vector<Mention>& numbers, const std::string& line) {
+  Sides sides;
+  const auto in_sentence = [&](std::size_t from, std::size_t to) {
+    return line.substr(from, to - from).find(". ") == std::string::npos;
+  };
+  for (const Mention& mention : numbers) {
+    if (!is_quantity(mention.figure.unit.dimension)) continue;
+    if (mention.to <= claim.from && in_sentence(mention.to, claim.from)) sides.subject = &mention;
+    const bool is_behind = mention.from >= claim.to && sides.subject != nullptr && sides.object == nullptr;
+    if (is_behind && mention.figure.unit.dimension == sides.subject->figure.unit.dimension &&
+        mention.from - claim.to < 60 && in_sentence(claim.to, mention.from))
+      sides.object = &mention;
+  }
+  return sides;
+}
+
+bool says_than(const std::string& line, std::size_t from, std::size_t to) {
+  const std::string between = line.substr(from, to - from);
+  return between.find("than") != std::string::npos || between.find("vs") != std::string::npos ||
+         between.find("compared") != std::string::npos;
+}
+
+void check_line(const TextLine& source, Complaints& say) {
+  constexpr std::size_t longest = 2000;
+  const std::string line = plain_text(source.text).substr(0, longest);
+  const std::vector<Mention> numbers = numbers_in(line);
+  for (const SpokenClaim& claim : claims_in(numbers)) {
+    const Sides sides = sides_of(claim, numbers, line);
+    if (!sides.subject || !sides.object || !says_than(line, claim.to, sides.object->from)) continue;
+    const PrintedFigure a = in_base_unit(sides.subject->figure);
+    const PrintedFigure b = in_base_unit(sides.object->figure);
+    if (a.range.low <= 0 || b.range.low <= 0) continue;
+    const Range ratio = a.value >= b.value ? a.range / b.range : b.range / a.range;
+    if (may_equal(ratio, claim.factor.range, 0.05)) continue;
+    const double off = claim.factor.value / middle(ratio);
+    Measured said;
+    said.row = fmt::format("line {}", source.line);
+    const std::string subject = line.substr(sides.subject->from, sides.subject->to - sides.subject->from);
+    const std::string object = line.substr(sides.object->from, sides.object->to - sides.object->from);
+    say.figure(said,
+               fmt::format("'{}' is {}x: {} against {}.", line.substr(claim.from, sides.object->to - claim.from),
+                           shown(ratio), subject, object),
+               fmt::format("{} / {} = {}", a.value >= b.value ? subject : object, a.value >= b.value ? object : subject,
+                           shown(ratio)),
+               off > 1.3 || off < 0.77 ? Severity::high : Severity::medium);
+  }
+}
+
+}  // namespace
+
+void check_claims(const PublishedTable& table, Complaints& say) {
+  for (const TextLine& line : table.prose) check_line(line, say);
+}
+
+}  // namespace assay

@@ -1,0 +1,94 @@
+#include <cmath>
+
+#include "published/checks.h"
+
+namespace assay {
+namespace {
+
+struct SizeRatio {
+  double low;
+  double high;
+};
+
+/// Of the size over fp32's. 8-bit models often keep their embeddings wider.
+SizeRatio usual_ratio(PrecisionName precision) {
+  switch (stored_bits(precision)) {
+    case 16:
+      return {0.45, 0.62};
+    case 8:
+      return {0.2, 0.62};
+    case 4:
+      return {0.1, 0.6};
+    default:
+      return {0.9, 1.12};
+  }
+}
+
+void say_size(const Observation& baseline, const Observation& row, double ratio, Complaints& say) {
+  const PrecisionName precision = row.precision.precision;
+  const Measured& size = *row.find(Quantity::size);
+  const Measured& base = *baseline.find(Quantity::size);
+  const bool is_whole = std::abs(ratio - 1) < 0.06 && stored_bits(precision) < 32;
+  const std::string expected = fmt::format("{}x", shown(stored_bits(precision) / 32.0));
+  say.figure(size,
+             fmt::format("{} stores {}, {} of {}'s {}, where {} weights take {}{}.", row.label, shown(size),
+                         shown(ratio), baseline.label, shown(base), name(precision), expected,
+                         is_whole ? ": the weights are still stored in 32 bits" : ""),
+             fmt::format("{} / {} = {}", shown(size), shown(base), shown(ratio)),
+             is_whole              ? Severity::high
+             : is_mixed(precision) ? Severity::low
+                                   : Severity::medium);
+}
+
+template <typename Check>
+void for_sizes(const PublishedTable& table, Check&& check) {
+  for (const auto& group : table.groups()) {
+    const Observation* baseline = baseline_of(group);
+    if (!baseline || !baseline->find(Quantity::size) || baseline->find(Quantity::size)->figure.value <= 0) continue;
+    for (const Observation* row : group) {
+      if (row == baseline || stored_bits(row->precision.precision) == 0 || !row->find(Quantity::size)) continue;
+      check(*baseline, *row, row->find(Quantity::size)->figure.value / baseline->find(Quantity::size)->figure.value);
+    }
+  }
+}
+
+}  // namespace
+
+void check_size_dtype(const PublishedTable& table, Complaints& say) {
+  for_sizes(table, [&](const Observation& baseline, const Observation& row, double ratio) {
+    const SizeRatio usual = usual_ratio(row.precision.precision);
+    const bool is_larger = stored_bits(row.precision.precision) == 16 && ratio > 1.02;
+    if ((usual.low <= ratio && ratio <= usual.high) || is_larger) return;
+    say_size(baseline, row, ratio, say);
+  });
+}
+
+void check_size_16_bit(const PublishedTable& table, Complaints& say) {
+  for_sizes(table, [&](const Observation& baseline, const Observation& row, double ratio) {
+    if (stored_bits(row.precision.precision) != 16 || ratio <= 1.02) return;
+    const Measured& size = *row.find(Quantity::size);
+    say.figure(size,
+               fmt::format("a 16-bit model of {} is larger than {}'s {}.", shown(size), baseline.label,
+                           shown(*baseline.find(Quantity::size))),
+               fmt::format("{} / {} = {}", shown(size), shown(*baseline.find(Quantity::size)), shown(ratio)));
+  });
+}
+
+void check_size_parameters(const PublishedTable& table, Complaints& say) {
+  for (const Observation& row : table.rows) {
+    const auto size = row.absolute(Quantity::size);
+    const double bits = stored_bits(row.precision.precision);
+    const double parameters = parameters_of(row, model_of(table, row));
+    if (!size || bits == 0 || parameters <= 0) continue;
+    const double expected = parameters * bits / 8;
+    if (0.85 * expected <= size->high && size->low <= 4.5 * parameters) continue;
+    const Measured& about = *row.find(Quantity::size);
+    say.figure(
+        about,
+        fmt::format("{} parameters in {} bits take {}, not {}.", format_count(static_cast<std::int64_t>(parameters)),
+                    shown(bits), format_bytes(expected), shown(about)),
+        fmt::format("{} x {} bytes", format_count(static_cast<std::int64_t>(parameters)), shown(bits / 8)));
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,268 @@
+#include "published/column.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <initializer_list>
+#include <vector>
+
+namespace assay {
+namespace {
+
+constexpr std::array quantity_names = {
+    "none",         "precision", "model",       "device",       "key",          "notes",     "batch",
+    "seq",          "layers",    "width",       "parameters",   "count",        "runs",      "latency",
+    "latency_std",  "forward",   "forward_std", "backward",     "backward_std", "optimizer", "optimizer_std",
+    "step",         "step_std",  "throughput",  "tokens_per_s", "energy",       "power",     "speedup",
+    "energy_ratio", "size",      "size_ratio",  "memory",       "perplexity",   "accuracy",  "rate"};
+
+/// The words of a header in lower case: "fwd_avg (ms)" is fwd, avg.
+struct Words {
+  std::vector<std::string> list;
+  bool has(std::initializer_list<std::string_view> any) const {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const std::string& word) { return std::find(any.begin(), any.end(), word) != any.end(); });
+  }
+};
+
+Words header_words(std::string_view text) {
+  Words words;
+  words.list = {""};
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || byte >= 0x80) {
+      words.list.back() += static_cast<char>(byte < 0x80 ? std::tolower(byte) : byte);
+    } else if (!words.list.back().empty()) {
+      words.list.emplace_back();
+    }
+  }
+  if (words.list.back().empty()) words.list.pop_back();
+  return words;
+}
+
+/// "throughput_samples_s", "tokens_per_s", "samples per second": what ends like a time and is a rate.
+Unit take_rate(std::string& text) {
+  const Words words = header_words(text);
+  const std::size_t n = words.list.size();
+  if (n < 2) return {};
+  const auto is_one_of = [](const std::string& word, std::initializer_list<std::string_view> any) {
+    return std::find(any.begin(), any.end(), word) != any.end();
+  };
+  if (!is_one_of(words.list[n - 1], {"s", "sec", "second"})) return {};
+  const std::string& what = words.list[n - 2] == "per" && n > 2 ? words.list[n - 3] : words.list[n - 2];
+  const bool is_token = is_one_of(what, {"token", "tokens", "tok"});
+  if (!is_token && !is_one_of(what, {"sample", "samples", "samp", "seq", "sequences", "sentences", "images", "requests",
+                                     "inferences", "items", "it", "queries"}))
+    return {};
+  if (text.find('(') != std::string::npos) return {};
+  return {is_token ? Dimension::token_rate : Dimension::rate, 1};
+}
+
+/// "latency_min" is the least latency; minutes stand in brackets: "Time (min)".
+bool says_least(std::string_view last_word) {
+  return header_words(last_word).has({"min"});
+}
+
+/// Takes the unit off a header: "Latency (ms)", "Latency [ms]", "latency_ms", "Latency ms", "Energy/sample (mJ)".
+Unit take_header_unit(std::string& text) {
+  if (const Unit rate = take_rate(text); rate.dimension != Dimension::none) return rate;
+  for (const char open : {'(', '['}) {
+    const auto from = text.rfind(open);
+    if (from == std::string::npos) continue;
+    const auto to = std::min(text.find(open == '(' ? ')' : ']', from), text.size());
+    std::string inside = text.substr(from + 1, to - from - 1);
+    const auto per = inside.find("/sample");
+    const auto unit = read_unit(per == std::string::npos ? inside : inside.substr(0, per));
+    if (!unit) continue;
+    text.erase(from, to - from + 1);
+    return *unit;
+  }
+  const auto last = text.find_last_of(" _,");
+  if (last != std::string::npos && !says_least(text.substr(last + 1))) {
+    if (const auto unit = read_unit(text.substr(last + 1)); unit && unit->dimension != Dimension::ratio) {
+      text.erase(last);
+      return *unit;
+    }
+  }
+  if (text.ends_with('%')) {
+    text.pop_back();
+    return {Dimension::percent, 0.01};
+  }
+  return {};
+}
+
+Quantity with_spread(Quantity mean, bool is_spread) {
+  return is_spread ? spread_of(mean) : mean;
+}
+
+Quantity duration_in(const Words& words) {
+  const bool forward = words.has({"forward", "fwd", "fw"});
+  const bool backward = words.has({"backward", "bwd", "bw", "back"});
+  if (forward && backward) return Quantity::step;
+  if (forward) return Quantity::forward;
+  if (backward) return Quantity::backward;
+  if (words.has({"optimizer", "optimiser", "adamw", "opt"})) return Quantity::optimizer;
+  if (words.has({"total", "step", "iteration", "iter"})) return Quantity::step;
+  if (words.has({"latency", "time", "runtime", "duration", "mean", "avg", "average", "median", "p50", "speed"}))
+    return Quantity::latency;
+  return Quantity::none;
+}
+
+Quantity energy_in(const Words& words, Unit unit) {
+  if (words.has({"token", "tokens", "total", "delay", "edp"})) return Quantity::none;
+  const bool compares =
+      words.has({"reduction", "savings", "saving", "saved", "ratio", "improvement", "vs", "efficiency"});
+  if (compares || unit.dimension == Dimension::percent || unit.dimension == Dimension::ratio)
+    return Quantity::energy_ratio;
+  return Quantity::energy;
+}
+
+Quantity size_in(const Words& words, Unit unit) {
+  if (words.has({"reduction", "ratio", "compression", "saved", "savings", "vs"})) return Quantity::size_ratio;
+  if (unit.dimension == Dimension::percent || unit.dimension == Dimension::ratio) return Quantity::size_ratio;
+  return words.has({"memory", "vram", "mem", "ram", "peak"}) ? Quantity::memory : Quantity::size;
+}
+
+/// What stands beside a figure and is none of its middle.
+bool is_edge(const Words& words) {
+  return words.has({"p90", "p95", "p99", "max", "min", "cv", "ci", "first", "cold", "prefill", "ttft"});
+}
+
+Quantity figure_in(const Words& words, Unit unit) {
+  const bool is_spread = words.has({"std", "stdev", "stddev", "sd", "deviation", "σ", "±"});
+  const bool is_number =
+      unit.dimension == Dimension::none && !words.has({"per", "throughput", "s", "sec", "second", "power"});
+  if (is_number && words.has({"runs", "iterations", "iters", "trials", "measurements"})) return Quantity::runs;
+  if (is_number && words.has({"samples", "rows", "n"})) return Quantity::count;
+  if (is_edge(words)) return Quantity::none;
+  if (words.has({"speedup", "speedups", "faster"}) ||
+      (words.has({"speed"}) && words.has({"up", "vs", "relative", "ratio"})))
+    return Quantity::speedup;
+  if (words.has({"perplexity", "ppl"})) return is_spread ? Quantity::none : Quantity::perplexity;
+  if (words.has({"accuracy", "acc", "top1"})) return is_spread ? Quantity::none : Quantity::accuracy;
+  if (words.has({"tflops", "gflops", "flops", "tops"}) && !words.has({"util", "utilization", "mfu"}))
+    return unit.dimension == Dimension::tops ? Quantity::rate : Quantity::none;
+  if (unit.dimension == Dimension::token_rate || words.has({"tps"})) return Quantity::tokens_per_s;
+  if (words.has({"tokens", "tok"}) && words.has({"per", "s", "sec", "second", "throughput"}))
+    return Quantity::tokens_per_s;
+  if (unit.dimension == Dimension::rate || words.has({"throughput", "qps", "fps"})) return Quantity::throughput;
+  if (words.has({"compression"})) return Quantity::size_ratio;
+  if (unit.dimension == Dimension::energy || words.has({"energy", "joules"})) {
+    return is_spread ? Quantity::none : energy_in(words, unit);
+  }
+  if (unit.dimension == Dimension::power || words.has({"power", "watts", "wattage"})) {
+    return is_spread || words.has({"samples", "readings", "idle", "limit"}) ? Quantity::none : Quantity::power;
+  }
+  if (words.has({"size", "disk", "memory", "vram", "mem"}) || unit.dimension == Dimension::bytes) {
+    if (words.has({"batch"})) return Quantity::batch;
+    return is_spread ? Quantity::none : size_in(words, unit);
+  }
+  if (unit.dimension != Dimension::none && unit.dimension != Dimension::time) return Quantity::none;
+  if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"})) return Quantity::none;
+  const Quantity duration = duration_in(words);
+  return duration == Quantity::none && is_spread ? Quantity::latency_std : with_spread(duration, is_spread);
+}
+
+Quantity label_in(const Words& words) {
+  if (words.has({"batch", "bs", "batchsize"})) return Quantity::batch;
+  if (words.has({"seq", "seqlen", "sequence", "context", "ctx", "tokens"})) return Quantity::seq;
+  if (words.has({"layers", "nlayers", "depth"})) return Quantity::layers;
+  if (words.has({"width", "hidden", "dmodel"}) || (words.has({"d"}) && words.has({"model"}))) return Quantity::width;
+  if (words.has({"params", "parameters", "param"})) return Quantity::parameters;
+  if (words.has({"precision", "dtype", "format", "quantization", "quantisation", "approach", "method", "config",
+                 "configuration", "variant", "datatype", "quant"}))
+    return Quantity::precision;
+  if (words.has({"device", "gpu", "hardware", "platform"})) return Quantity::device;
+  if (words.has({"notes", "note", "status", "comment", "comments", "remarks", "observation"})) return Quantity::notes;
+  if (words.has(
+          {"phase", "mode", "pass", "stage", "task", "dataset", "data", "backend", "framework", "compile", "function"}))
+    return Quantity::key;
+  return Quantity::none;
+}
+
+/// Those that would be taken for figures, by their last word.
+Quantity early_label(const Words& words) {
+  if (words.list.empty()) return Quantity::none;
+  if (words.has({"batch"}) && words.has({"size"})) return Quantity::batch;
+  if (words.list.front() == "d" && words.list.back() == "model") return Quantity::width;
+  if (words.has({"model", "network", "architecture"}) && !words.has({"size", "mb", "memory"})) return Quantity::model;
+  if (words.has({"sequence", "seq", "context"}) && words.has({"length", "len"})) return Quantity::seq;
+  if (words.list.size() == 1 && words.has({"tokens"})) return Quantity::seq;
+  return Quantity::none;
+}
+
+}  // namespace
+
+const char* name(Quantity quantity) {
+  return quantity_names[static_cast<std::size_t>(quantity)];
+}
+
+std::optional<Quantity> parse_quantity(std::string_view word) {
+  const auto found = std::find(quantity_names.begin(), quantity_names.end(), word);
+  if (found == quantity_names.end()) return std::nullopt;
+  return static_cast<Quantity>(found - quantity_names.begin());
+}
+
+std::string quantity_words() {
+  std::string words;
+  for (const char* one : quantity_names) words += (words.empty() ? "" : "|") + std::string(one);
+  return words;
+}
+
+bool is_duration(Quantity quantity) {
+  return quantity == Quantity::latency || quantity == Quantity::forward || quantity == Quantity::backward ||
+         quantity == Quantity::optimizer || quantity == Quantity::step;
+}
+
+Quantity spread_of(Quantity quantity) {
+  return is_duration(quantity) ? static_cast<Quantity>(static_cast<int>(quantity) + 1) : Quantity::none;
+}
+
+Dimension dimension_of(Quantity quantity) {
+  if (is_duration(quantity)) return Dimension::time;
+  switch (quantity) {
+    case Quantity::latency_std:
+    case Quantity::forward_std:
+    case Quantity::backward_std:
+    case Quantity::optimizer_std:
+    case Quantity::step_std:
+      return Dimension::time;
+    case Quantity::energy:
+      return Dimension::energy;
+    case Quantity::power:
+      return Dimension::power;
+    case Quantity::size:
+    case Quantity::memory:
+      return Dimension::bytes;
+    case Quantity::throughput:
+      return Dimension::rate;
+    case Quantity::tokens_per_s:
+      return Dimension::token_rate;
+    case Quantity::speedup:
+    case Quantity::energy_ratio:
+    case Quantity::size_ratio:
+      return Dimension::ratio;
+    case Quantity::accuracy:
+      return Dimension::percent;
+    case Quantity::rate:
+      return Dimension::tops;
+    default:
+      return Dimension::none;
+  }
+}
+
+ColumnMeaning read_column(std::string_view header) {
+  ColumnMeaning meaning;
+  std::string text = plain_text(header);
+  meaning.unit = take_header_unit(text);
+  const Words words = header_words(text);
+  meaning.quantity = early_label(words);
+  if (meaning.quantity == Quantity::none) meaning.quantity = figure_in(words, meaning.unit);
+  if (meaning.quantity == Quantity::none) meaning.quantity = label_in(words);
+  // "Speed-up vs FP32" names the other side of a comparison, not whose figure it is.
+  const bool compares = words.has({"vs", "over", "relative", "against"});
+  if (!compares) meaning.precision = read_precision(text);
+  return meaning;
+}
+
+}  // namespace assay

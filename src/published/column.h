@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "published/figure.h"
+#include "rules/precision_name.h"
+
+namespace assay {
+
+/// What a column, or a row of a table whose columns are precisions, holds.
+enum class Quantity : std::uint8_t {
+  none,
+  precision,
+  model,
+  device,
+  key,  ///< Words that tell rows apart: phase, task, data set.
+  notes,
+  batch,
+  seq,
+  layers,
+  width,
+  parameters,
+  count,  ///< Rows of data behind a figure.
+  runs,   ///< Runs or iterations behind it.
+  latency,
+  latency_std,
+  forward,
+  forward_std,
+  backward,
+  backward_std,
+  optimizer,
+  optimizer_std,
+  step,  ///< Forward and backward, or the whole step.
+  step_std,
+  throughput,
+  tokens_per_s,
+  energy,
+  power,
+  speedup,
+  energy_ratio,
+  size,
+  size_ratio,
+  memory,
+  perplexity,
+  accuracy,
+  rate,
+};
+const char* name(Quantity quantity);
+std::optional<Quantity> parse_quantity(std::string_view word);
+/// The same with '|' between them, for help and errors.
+std::string quantity_words();
+/// Of what its values are, where no unit is printed.
+Dimension dimension_of(Quantity quantity);
+/// The spread of a duration: forward_std of forward; none for what has none.
+Quantity spread_of(Quantity quantity);
+/// latency, forward, backward, optimizer, step.
+bool is_duration(Quantity quantity);
+
+/// What the words over a column (or at the head of a row) say.
+struct ColumnMeaning {
+  Quantity quantity = Quantity::none;
+  Unit unit;                 ///< dimension none: not said.
+  PrecisionWords precision;  ///< "FP16 latency (ms)" is latency, of fp16.
+};
+ColumnMeaning read_column(std::string_view header);
+
+}  // namespace assay

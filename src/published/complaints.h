@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "published/published_table.h"
+#include "published/table_rules.h"
+
+namespace assay {
+
+/// One sentence about a published table.
+struct Complaint {
+  std::string id;  ///< Of the rule.
+  Severity severity = Severity::info;
+  std::string file;
+  int table = 1;    ///< In its file, from 1.
+  std::string row;  ///< As printed; empty: the whole table.
+  std::string column;
+  std::string evidence;  ///< The figures behind it.
+  std::string sentence;
+  std::string remedy;
+};
+OrderedJson to_json(const Complaint& complaint);
+
+/// What a rule says of a table, collected.
+class Complaints {
+ public:
+  /// From here on `rule` speaks about `table`.
+  void begin(const TableRule& rule, const PublishedTable& table);
+  /// About the whole table.
+  void table(std::string sentence, std::string evidence, std::optional<Severity> severity = {});
+  /// About one figure.
+  void figure(const Measured& measured, std::string sentence, std::string evidence,
+              std::optional<Severity> severity = {});
+  /// About a row.
+  void row(const Observation& row, std::string sentence, std::string evidence, std::optional<Severity> severity = {});
+  std::vector<Complaint> take() { return std::move(all_); }
+
+ private:
+  Complaint begun(std::string sentence, std::string evidence, std::optional<Severity> severity) const;
+
+  const TableRule* rule_ = nullptr;
+  const PublishedTable* table_ = nullptr;
+  std::vector<Complaint> all_;
+};
+
+}  // namespace assay

@@ -1,0 +1,84 @@
+#include "published/rule_document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "published/table_rules.h"
+#include "rules/rules.h"
+
+namespace assay {
+namespace {
+
+/// A rule as the documents tell it, whatever it is asked of.
+struct ToldRule {
+  std::string_view id;
+  RuleKind kind = RuleKind::finding;
+  Severity severity = Severity::info;
+  const char* states;
+  const char* evidence;
+  const char* remedy;
+  bool of_records = false;
+  bool of_tables = false;
+
+  const char* applies_to() const {
+    if (!of_tables) return "records";
+    return of_records ? "records, tables" : "tables";
+  }
+};
+
+std::vector<ToldRule> told_rules() {
+  std::vector<ToldRule> all;
+  for (const Rule& rule : rules())
+    all.push_back({rule.id, rule.kind, rule.severity, rule.states, rule.evidence, rule.remedy, true, false});
+  for (const TableRule& rule : table_rules()) {
+    const auto known = std::find_if(all.begin(), all.end(), [&](const ToldRule& one) { return one.id == rule.id; });
+    if (known != all.end()) {
+      known->of_tables = true;
+    } else {
+      all.push_back({rule.id, RuleKind::finding, rule.severity, rule.states, rule.evidence, rule.remedy, false, true});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string rules_text() {
+  std::string text;
+  for (const ToldRule& rule : told_rules()) {
+    text += fmt::format("{} ({}, {}; of {})\n  {}\n  evidence: {}\n  remedy: {}\n", rule.id, name(rule.kind),
+                        name(rule.severity), rule.applies_to(), rule.states, rule.evidence, rule.remedy);
+  }
+  return text;
+}
+
+OrderedJson rules_json() {
+  OrderedJson all = OrderedJson::array();
+  for (const ToldRule& rule : told_rules()) {
+    all.push_back({{"id", rule.id},
+                   {"kind", name(rule.kind)},
+                   {"severity", name(rule.severity)},
+                   {"detects", rule.states},
+                   {"evidence", rule.evidence},
+                   {"remedy", rule.remedy},
+                   {"records", rule.of_records},
+                   {"tables", rule.of_tables}});
+  }
+  return all;
+}
+
+std::string rules_markdown() {
+  std::string text =
+      "| rule | kind | severity | of | what it detects | evidence | remedy |\n|---|---|---|---|---|---|---|\n";
+  for (const ToldRule& rule : told_rules()) {
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", rule.id, name(rule.kind), name(rule.severity),
+                        rule.applies_to(), rule.states, rule.evidence, rule.remedy);
+  }
+  return text;
+}
+
+}  // namespace assay

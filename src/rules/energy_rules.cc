@@ -1,0 +1,73 @@
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+/// A counter that stands still gives no joules for a window in which work was done.
+Judgement says_stuck(const Cell&, const Record& row) {
+  if (!row.energy_j || *row.energy_j > 0 || row.timed_s.value_or(1) <= 0) return {};
+  return {fmt::format("{}'s meter ({}) gave {} J for its windows: its counter stood still, or its reading is broken.",
+                      row.precision, row.energy_status, format_significant(*row.energy_j)),
+          {}};
+}
+
+/// What works draws more than what idles. Where it does not, the meter watched another device.
+Judgement says_idle_device(const Cell&, const Record& row) {
+  if (row.power_w.value_or(0) <= 0 || row.idle_power_w.value_or(0) <= 0) return {};
+  if (*row.power_w > 1.02 * *row.idle_power_w) return {};
+  return {
+      fmt::format("{} drew {} W where idleness draws {} W: the meter ({}) watched a device that did not work, or the "
+                  "idle baseline was taken under load.",
+                  row.precision, format_significant(*row.power_w), format_significant(*row.idle_power_w),
+                  row.energy_status),
+      {}};
+}
+
+Judgement says_short_window(const Cell&, const Record& row) {
+  if (row.energy_short_share.value_or(0) <= 0) return {};
+  return {fmt::format("{} of {}'s windows are shorter than 20 steps of the meter: its joules are off by more than 5 %.",
+                      percent(*row.energy_short_share), row.precision),
+          {}};
+}
+
+Judgement says_no_idle(const Cell&, const Record& row) {
+  if (!row.energy_j || row.idle_power_w) return {};
+  return {fmt::format("{}'s energy is gross only: no idle power was measured to take from it.", row.precision), {}};
+}
+
+/// Two rows of a cell refer to one machine; an idle power that moves between them is no baseline.
+Judgement says_idle_drift(const Cell& cell, const Record& row) {
+  if (!cell.baseline || !row.idle_power_w || cell.baseline->idle_power_w.value_or(0) <= 0) return {};
+  const double change = *row.idle_power_w / *cell.baseline->idle_power_w - 1;
+  if (change <= 0.1 && change >= -0.1) return {};
+  return {fmt::format("the idle power beside {} is {} W, beside {} {} W: net energies do not compare.", row.precision,
+                      format_significant(*row.idle_power_w), cell.baseline->precision,
+                      format_significant(*cell.baseline->idle_power_w)),
+          {}};
+}
+
+constexpr Rule energies[] = {
+    {"stuck_counter", RuleKind::finding, ' ', RuleScope::row, "energy_j, timed_s",
+     "Windows with work in them gave no joules.", says_stuck, Severity::high,
+     "Read the counter by hand twice; use another meter where it stands still."},
+    {"idle_device_energy", RuleKind::finding, ' ', RuleScope::row, "power_w, idle_power_w",
+     "Power under load is within 2 % of idle power: the energy is of a device that did not work.", says_idle_device,
+     Severity::high, "Read the meter of the device that works, and take the idle baseline while nothing runs."},
+    {"short_energy_window", RuleKind::finding, ' ', RuleScope::row, "energy_short_share",
+     "Windows shorter than 20 steps or updates of the meter.", says_short_window, Severity::medium,
+     "Repeat the work within a window until it spans 20 updates."},
+    {"no_idle_baseline", RuleKind::finding, ' ', RuleScope::row, "energy_j, idle_power_w",
+     "Energy without a measured idle power.", says_no_idle, Severity::low,
+     "Measure idle power before and after, and give net energy too."},
+    {"idle_drift", RuleKind::finding, ' ', RuleScope::row, "idle_power_w of the row and of the baseline",
+     "Idle powers of one cell differ by more than 10 %.", says_idle_drift, Severity::medium,
+     "Let the machine settle, and measure idle power around each window."},
+};
+
+}  // namespace
+
+std::span<const Rule> energy_rules() {
+  return energies;
+}
+
+}  // namespace assay

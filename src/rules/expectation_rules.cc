@@ -1,0 +1,199 @@
+#include <cmath>
+
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+constexpr bool as_expected = true;
+constexpr bool not_expected = false;
+
+Judgement expected(const std::string& what) {
+  return {what + ": as expected.", as_expected};
+}
+Judgement unexpected(const std::string& what, const std::string& because) {
+  return {fmt::format("{}: not, because {}.", what, because), not_expected};
+}
+
+const Record* find(const Cell& cell, std::string_view precision) {
+  for (const Record* row : cell.measured) {
+    if (row->precision == precision) return row;
+  }
+  return nullptr;
+}
+
+bool is_f32_stored(const Record* record) {
+  const Precision* precision = record ? precision_row(*record) : nullptr;
+  return precision && precision->weights == DType::f32;
+}
+
+struct SizeRange {
+  double low;
+  double high;
+  const char* words;
+};
+
+/// Of the stored size over fp32's. 8-bit weights come with scales of their own, and norms and biases stay wider.
+SizeRange size_range(const Precision& precision) {
+  switch (size_of(precision.weights)) {
+    case 2:
+      return {0.495, 0.505, "half"};
+    case 1:
+      return {0.25, 0.30, "about a quarter"};
+    default:
+      return {1.0, 1.0, "the same"};
+  }
+}
+
+Judgement expects_size(const Cell& cell, const Record& row) {
+  const Precision* precision = precision_row(row);
+  if (&row == cell.baseline || !is_f32_stored(cell.baseline) || !precision || is_overridden(row)) return {};
+  if (!row.model_bytes || cell.baseline->model_bytes.value_or(0) <= 0) return {};
+  const auto bytes = static_cast<double>(*row.model_bytes);
+  const auto baseline_bytes = static_cast<double>(*cell.baseline->model_bytes);
+  const SizeRange range = size_range(*precision);
+  const double ratio = bytes / baseline_bytes;
+  const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.precision, megabytes(bytes), ratio,
+                                       cell.baseline->precision, megabytes(baseline_bytes), range.words);
+  if (range.low <= ratio && ratio <= range.high) return expected(what);
+  const double excess = bytes - baseline_bytes * (ratio > range.high ? range.high : range.low);
+  return unexpected(
+      what, fmt::format("{} {} than that is stored", megabytes(std::abs(excess)), excess > 0 ? "more" : "less"));
+}
+
+/// A matmul this much faster than the baseline's takes a unit of its own; wider vectors alone give up to 2x.
+constexpr double matrix_unit_ratio = 1.5;
+
+Judgement order_sentence(const Record& base, const Record& mixed, const Record& pure) {
+  const std::string what =
+      fmt::format("{} {} {} > {} {} > {} {}", is_training(base) ? "time" : "latency", base.precision,
+                  milliseconds(base), mixed.precision, milliseconds(mixed), pure.precision, milliseconds(pure));
+  const bool base_slowest = *base.median_ms > *mixed.median_ms;
+  if (base_slowest && *mixed.median_ms > *pure.median_ms) return expected(what);
+  if (!base_slowest) {
+    return unexpected(what,
+                      fmt::format("the casts of {} cost more than its matmuls save at this shape", mixed.precision));
+  }
+  const char* apart = is_tie(mixed, pure) ? "the two are not told apart; " : "";
+  if (is_training(mixed)) {
+    return unexpected(what, fmt::format("{}casting its weights anew each step costs {} less than it was expected to",
+                                        apart, mixed.precision));
+  }
+  const char* casts =
+      mixed.casts == "once" ? "both run the same matmuls on packed 16-bit weights" : "casting is cheap here";
+  return unexpected(what, fmt::format("{}{}, and {} casts nothing around its norms and sums, which are f32 already",
+                                      apart, casts, mixed.precision));
+}
+
+Judgement expects_order(const Cell& cell, const Record& row) {
+  const Precision* precision = precision_row(row);
+  if (!precision || !is_f32_stored(cell.baseline) || size_of(precision->weights) != 2) return {};
+  const Record* mixed = find(cell, "mixed-" + row.precision);
+  const auto ratio = matmul_ratio(row);
+  if (!cell.baseline->median_ms || !mixed || !mixed->median_ms || !row.median_ms) return {};
+  if (!ratio || !were_interleaved(*mixed, row) || !were_interleaved(*cell.baseline, row)) return {};
+  if (*ratio >= matrix_unit_ratio) return order_sentence(*cell.baseline, *mixed, row);
+  return {fmt::format("latency {} > {} > {} is not to be expected here: {}'s matmuls run at {} {}'s.",
+                      cell.baseline->precision, mixed->precision, row.precision, row.precision, times(*ratio),
+                      cell.baseline->precision),
+          {}};
+}
+
+/// Throughput counts all windows, latency is their median: a few slow windows part the two.
+constexpr double throughput_tolerance = 0.05;
+
+Judgement expects_throughput(const Cell& cell, const Record&) {
+  for (const Record* row : cell.measured) {
+    if (!row->samples_per_s || !row->median_ms) return {};
+    const double product = *row->samples_per_s * *row->median_ms * 1e-3;
+    if (std::abs(product / static_cast<double>(row->batch) - 1) <= throughput_tolerance) continue;
+    return unexpected("throughput x latency = batch",
+                      fmt::format("{} gives {} for a batch of {}: the mean over all its windows is not their median",
+                                  row->precision, format_significant(product, 4), row->batch));
+  }
+  return expected(fmt::format("throughput x latency = batch in all {} rows", cell.measured.size()));
+}
+
+std::string margin_words(const Record& row) {
+  return row.delta_log_perplexity ? fmt::format("{} nat", log_perplexity_margin)
+                                  : fmt::format("{} point", 100 * accuracy_margin);
+}
+
+std::string quality_change(const Record& row) {
+  if (row.delta_log_perplexity) {
+    const std::string change = fmt::format("log-perplexity {:+.5f} nat", *row.delta_log_perplexity);
+    if (!row.delta_log_perplexity_low || !row.delta_log_perplexity_high) return change;
+    return change +
+           fmt::format(", 95 % [{:+.5f}, {:+.5f}]", *row.delta_log_perplexity_low, *row.delta_log_perplexity_high);
+  }
+  return fmt::format("accuracy {:+.2f} points, 95 % [{:+.2f}, {:+.2f}]", 100 * row.accuracy_change.value_or(0),
+                     100 * row.accuracy_change_low.value_or(-1), 100 * row.accuracy_change_high.value_or(1));
+}
+
+Judgement expects_mixed_quality(const Cell& cell, const Record& row) {
+  const Precision* precision = precision_row(row);
+  const auto equivalence = quality_equivalence(row);
+  if (!precision || precision->rule != Activations::autocast_lists || !equivalence || !cell.baseline) return {};
+  const std::string what = fmt::format("{}'s quality equals {}'s within {} ({})", row.precision,
+                                       cell.baseline->precision, margin_words(row), quality_change(row));
+  if (*equivalence == Equivalence::equal) return expected(what);
+  if (*equivalence == Equivalence::different)
+    return unexpected(what, "on the same rows, its rounding changes more than that");
+  return {fmt::format("{}: cannot tell, {} leave more room than that.", what, scored_words(row)), {}};
+}
+
+bool ran_alike(const Record& a, const Record& b) {
+  const LedgerRow* one = dominant_row(a);
+  const LedgerRow* other = dominant_row(b);
+  return one && other && one->operand == other->operand && one->accumulator == other->accumulator;
+}
+
+Judgement identical_sentence(const Record& a, const Record& b) {
+  const std::string what = fmt::format("{} and {} differ in their logits", a.precision, b.precision);
+  if (ran_alike(a, b)) return unexpected(what, fmt::format("they are bit-identical: both ran {}", what_ran(a)));
+  return unexpected(what, fmt::format("they are bit-identical although one ran {} and the other {}: one of the two "
+                                      "does not run what it says",
+                                      what_ran(a), what_ran(b)));
+}
+
+Judgement expects_distinct_logits(const Cell& cell, const Record&) {
+  int hashed = 0;
+  for (std::size_t i = 0; i < cell.measured.size(); ++i) {
+    if (!cell.measured[i]->logits_hash) continue;
+    ++hashed;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (cell.measured[j]->logits_hash != cell.measured[i]->logits_hash) continue;
+      return identical_sentence(*cell.measured[j], *cell.measured[i]);
+    }
+  }
+  if (hashed < 2) return {};
+  return expected(fmt::format("the logits of all {} precisions differ", hashed));
+}
+
+constexpr Rule expectations[] = {
+    {"size", RuleKind::expectation, ' ', RuleScope::row, "model_bytes of the row and of an f32 baseline",
+     "Stored size over fp32's: 0.495 to 0.505 for 16-bit weights, 0.25 to 0.30 for 8-bit ones, exactly 1 for mixed; "
+     "not asked of overrides by role.",
+     expects_size, Severity::high, "Count bytes as stored; find the tensors that kept another dtype."},
+    {"latency_order", RuleKind::expectation, ' ', RuleScope::row, "median_ms, matmul peaks",
+     "Where a 16-bit matmul peaks at 1.5x fp32's or more: fp32 slower than mixed slower than pure 16-bit.",
+     expects_order, Severity::low, "Look at the casts (`assay profile`), and at larger shapes."},
+    {"throughput", RuleKind::expectation, ' ', RuleScope::cell, "samples_per_s, median_ms",
+     "Throughput over all windows times the median latency is the batch, within 5 %.", expects_throughput,
+     Severity::medium, "Look for pauses between runs, or windows that overlap."},
+    {"mixed_quality", RuleKind::expectation, ' ', RuleScope::row,
+     "the interval of delta_log_perplexity or of accuracy_change",
+     "A mixed precision's quality equals the baseline's: the interval of its change lies within 0.01 nat or 1 point.",
+     expects_mixed_quality, Severity::medium, "Compare on the same data, and check which operations left f32."},
+    {"distinct_logits", RuleKind::expectation, ' ', RuleScope::cell, "logits_hash",
+     "No two precisions give bit-identical logits.", expects_distinct_logits, Severity::high,
+     "Check that the cast happened; the ledger says which kernel ran."},
+};
+
+}  // namespace
+
+std::span<const Rule> expectation_rules() {
+  return expectations;
+}
+
+}  // namespace assay

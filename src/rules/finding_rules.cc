@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+bool is_baseline(const Cell& cell, const Record& row) {
+  return cell.baseline == &row;
+}
+
+/// "its matmuls (bf16/f32 widened) peak at 0.5x fp32's here, 220 against 442 GFLOP/s".
+std::string matmul_comparison(const Cell& cell, const Record& row) {
+  return fmt::format("its matmuls ({}) peak at {} {}'s here, {} against {} GFLOP/s", what_ran(row),
+                     times(*matmul_ratio(row)), cell.baseline->precision, format_significant(*row.matmul_peak_gflops),
+                     format_significant(*row.baseline_matmul_peak_gflops));
+}
+
+std::string why_not_faster(const Cell& cell, const Record& row) {
+  const LedgerRow* dominant = dominant_row(row);
+  if (dominant && dominant->verdict == Verdict::widened) {
+    return fmt::format("its matmuls are computed in {} from narrower storage, and widening costs time ({})",
+                       name(dominant->operand), dominant->evidence);
+  }
+  const auto ratio = matmul_ratio(row);
+  if (!ratio) return "no matmul peak was measured to compare with";
+  if (*ratio < 1.05) return matmul_comparison(cell, row);
+  return matmul_comparison(cell, row) +
+         ", but what surrounds them (casts, quantisation, norms) costs more than that saves";
+}
+
+Judgement says_slower(const Cell& cell, const Record& row) {
+  if (is_baseline(cell, row) || !cell.baseline || !row.speedup || row.speedup_high.value_or(1) >= 1) return {};
+  const auto baseline_ms = row.baseline_median_ms ? row.baseline_median_ms : cell.baseline->median_ms;
+  if (!row.median_ms || !baseline_ms) return {};
+  return {fmt::format("{} is slower than {} here, {} against {} ms ({} as fast): {}.", row.precision,
+                      cell.baseline->precision, milliseconds(row), format_significant(*baseline_ms),
+                      times(*row.speedup), why_not_faster(cell, row)),
+          {}};
+}
+
+Judgement says_mixed_size(const Cell& cell, const Record& row) {
+  const Precision* precision = precision_row(row);
+  if (!precision || precision->rule != Activations::autocast_lists || !row.model_bytes || !cell.baseline) return {};
+  if (is_overridden(row)) return {};
+  std::string text =
+      fmt::format("{} stores {}, as {} does: its weights stay {} and are cast for the matmuls", row.precision,
+                  megabytes(static_cast<double>(*row.model_bytes)), cell.baseline->precision, name(precision->weights));
+  if (row.packed_bytes) {
+    text += fmt::format("; packed for the kernels it keeps {}", megabytes(static_cast<double>(*row.packed_bytes)));
+  }
+  return {text + ".", {}};
+}
+
+std::string memory_rate(const Record& row) {
+  if (!row.weight_bytes_read || row.bandwidth_bytes_per_s.value_or(0) <= 0 || !row.median_ms) return "";
+  const double share = *row.weight_bytes_read / (*row.median_ms * 1e-3) / *row.bandwidth_bytes_per_s;
+  if (share < 0.5) return "";
+  return fmt::format("; reading its weights takes {} of the memory bandwidth, which no instruction speeds up",
+                     percent(share));
+}
+
+/// Amdahl (1967): with the matmuls R times as fast and everything else unchanged, a speed-up S means that the share
+/// (1/S - 1/R) / (1 - 1/R) of the baseline's time was something else.
+Judgement says_below_matmul(const Cell& cell, const Record& row) {
+  const auto ratio = matmul_ratio(row);
+  if (is_baseline(cell, row) || !cell.baseline || !ratio || *ratio <= 1.1 || !row.speedup) return {};
+  if (*row.speedup >= 0.9 * *ratio || *row.speedup <= 1) return {};
+  const double other_share = (1 / *row.speedup - 1 / *ratio) / (1 - 1 / *ratio);
+  return {fmt::format("{} is {} as fast as {} though its matmuls are {}: as if {} of {}'s time went into what does not "
+                      "speed up (norms, softmax, casts, memory){}.",
+                      row.precision, times(*row.speedup), cell.baseline->precision, times(*ratio), percent(other_share),
+                      cell.baseline->precision, memory_rate(row)),
+          {}};
+}
+
+Judgement says_widened(const Cell&, const Record& row) {
+  const LedgerRow* dominant = dominant_row(row);
+  const Precision* precision = precision_row(row);
+  if (!dominant || !precision || is_overridden(row) || dominant->operand == precision->operand) return {};
+  return {fmt::format("{} multiplies in {}, not in {}: {} ({}).", row.precision, name(dominant->operand),
+                      name(precision->operand), name(dominant->verdict), dominant->evidence),
+          {}};
+}
+
+Judgement says_quality(const Cell& cell, const Record& row) {
+  if (is_baseline(cell, row) || !is_quality_changed(row).value_or(false)) return {};
+  if (row.delta_log_perplexity && row.delta_log_perplexity_low && row.delta_log_perplexity_high) {
+    return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}]{}: more than noise.",
+                        row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_low,
+                        *row.delta_log_perplexity_high,
+                        row.perplexity ? fmt::format(" (perplexity {})", format_significant(*row.perplexity, 4)) : ""),
+            {}};
+  }
+  if (!row.mcnemar_p) return {};
+  return {fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.precision,
+                      100 * row.accuracy_change.value_or(0), format_significant(*row.mcnemar_p, 2)),
+          {}};
+}
+
+Judgement says_first_call(const Cell& cell, const Record&) {
+  const Record* worst = nullptr;
+  double most = 3;
+  for (const Record* row : cell.measured) {
+    if (!row->first_ms || row->median_ms.value_or(0) <= 0 || *row->first_ms / *row->median_ms <= most) continue;
+    most = *row->first_ms / *row->median_ms;
+    worst = row;
+  }
+  if (!worst) return {};
+  return {fmt::format(
+              "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the figures.",
+              worst->precision, format_significant(*worst->first_ms), times(most)),
+          {}};
+}
+
+template <typename Less>
+const Record* best_of(const std::vector<const Record*>& rows, Less&& less) {
+  const auto best = std::min_element(rows.begin(), rows.end(), less);
+  return best == rows.end() ? nullptr : *best;
+}
+
+/// Medians compare within a group only; beyond it each row's speed-up over its own baseline does.
+bool is_faster(const Record* a, const Record* b) {
+  if (were_interleaved(*a, *b)) return a->median_ms.value_or(INFINITY) < b->median_ms.value_or(INFINITY);
+  return a->speedup.value_or(0) > b->speedup.value_or(0);
+}
+
+std::string speed_of(const Record& row) {
+  return milliseconds(row) + (row.speedup ? ", " + times(*row.speedup) : "");
+}
+
+std::string for_latency(const Cell& cell) {
+  const Record* fastest = best_of(cell.measured, is_faster);
+  const char* aim = is_training(*fastest) ? "for time" : "for latency";
+  std::string text = fmt::format("{} {} ({})", aim, fastest->precision, speed_of(*fastest));
+  for (const Record* row : cell.measured) {
+    if (row == fastest) continue;
+    if (!were_interleaved(*row, *fastest)) {
+      text += fmt::format(", compared with {} by speed-ups since the two were not timed interleaved", row->precision);
+    } else if (row->ci_low_ms && fastest->ci_low_ms && is_tie(*row, *fastest)) {
+      text += fmt::format(", with {} not told apart from it", row->precision);
+    }
+  }
+  return text;
+}
+
+std::vector<const Record*> rows_that_are(const Cell& cell, Equivalence wanted) {
+  std::vector<const Record*> rows;
+  for (const Record* row : cell.measured) {
+    if (!is_baseline(cell, *row) && quality_equivalence(*row) == wanted) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string for_quality(const Cell& cell) {
+  if (!cell.baseline || is_training(*cell.baseline)) return "";
+  const bool any = std::any_of(cell.measured.begin(), cell.measured.end(),
+                               [](const Record* row) { return quality_equivalence(*row).has_value(); });
+  if (!any) return "for quality no advice (no scores against the baseline)";
+  std::vector<const Record*> equal = rows_that_are(cell, Equivalence::equal);
+  equal.push_back(cell.baseline);
+  const Record* fastest = best_of(equal, is_faster);
+  return fmt::format("for speed at {}'s quality {} ({})", cell.baseline->precision, fastest->precision,
+                     speed_of(*fastest));
+}
+
+Judgement says_quality_unknown(const Cell& cell, const Record&) {
+  const std::vector<const Record*> unknown = rows_that_are(cell, Equivalence::cannot_tell);
+  if (unknown.empty() || !cell.baseline) return {};
+  std::string names;
+  for (const Record* row : unknown) names += (names.empty() ? "" : ", ") + row->precision;
+  return {
+      fmt::format("Whether the quality of {} equals {}'s cannot be told from {}: the 95 % interval of the change is "
+                  "not within {} nat or {} point of none, nor outside.",
+                  names, cell.baseline->precision, scored_words(*unknown.front()), log_perplexity_margin,
+                  100 * accuracy_margin),
+      {}};
+}
+
+/// What is left out, and what a baseline that is left out takes with it.
+Judgement says_not_finite(const Cell& cell, const Record&) {
+  std::string text;
+  for (const Record* row : cell.records) {
+    if (row->status != Status::not_finite) continue;
+    const std::string reason = row->reason.value_or("no reason was given");
+    if (!text.empty()) text += " ";
+    text += row == not_finite_baseline(cell)
+                ? fmt::format("{} is not finite ({}): nothing is compared with it, and no precision is advised.",
+                              row->precision, reason)
+                : fmt::format("{} is not finite ({}): it is no choice here, however fast or small.", row->precision,
+                              reason);
+  }
+  return {text, {}};
+}
+
+Judgement says_doubtful(const Cell& cell, const Record&) {
+  if (cell.doubtful.empty()) return {};
+  std::string names;
+  for (const Record* row : cell.doubtful) names += (names.empty() ? "" : ", ") + row->precision;
+  return {fmt::format("Nothing is concluded from {}: grade D.", names), {}};
+}
+
+/// The row with the fewest bytes, the faster one where two have as many; null where none says.
+const Record* smallest_by(const Cell& cell, std::optional<std::int64_t> Record::*bytes) {
+  std::vector<const Record*> sized;
+  for (const Record* row : cell.measured) {
+    if (row->*bytes) sized.push_back(row);
+  }
+  return best_of(sized, [&](const Record* a, const Record* b) {
+    return *(a->*bytes) < *(b->*bytes) || (*(a->*bytes) == *(b->*bytes) && is_faster(a, b));
+  });
+}
+
+/// A model is kept in its stored size, and trained in the peak of a step.
+std::string for_size(const Cell& cell) {
+  const bool training = is_training(*cell.measured.front());
+  const auto bytes = training ? &Record::peak_bytes : &Record::model_bytes;
+  const Record* smallest = smallest_by(cell, bytes);
+  if (!smallest) return "";
+  return fmt::format("for {} {} ({})", training ? "memory" : "size", smallest->precision,
+                     megabytes(static_cast<double>(*(smallest->*bytes))));
+}
+
+Judgement says_advice(const Cell& cell, const Record& first) {
+  if (cell.measured.size() < 2 || not_finite_baseline(cell) != nullptr) return {};
+  std::string text = fmt::format("At batch {} and {} tokens take {}", first.batch, first.seq, for_latency(cell));
+  for (const std::string& part : {for_quality(cell), for_size(cell)}) {
+    if (!part.empty()) text += "; " + part;
+  }
+  return {text + ".", {}};
+}
+
+constexpr Rule findings[] = {
+    {"advice", RuleKind::finding, ' ', RuleScope::cell, "median_ms; quality fields; model_bytes",
+     "The fastest precision, the fastest one whose quality equals the baseline's (the interval of its change lies "
+     "within 0.01 nat or 1 point), and the smallest; in training the fastest and the one with the lowest peak.",
+     says_advice, Severity::info, "Nothing to mend."},
+    {"slower", RuleKind::finding, ' ', RuleScope::row, "speedup, speedup_high, ledger, matmul peaks",
+     "A precision is slower than the baseline (the whole interval below 1), and why.", says_slower, Severity::low,
+     "Use the baseline here, or larger shapes, or a machine with a matrix unit for this dtype."},
+    {"below_matmul", RuleKind::finding, ' ', RuleScope::row, "speedup, matmul peaks",
+     "The speed-up stays under 0.9x the ratio of the matmul peaks; the share of other work by Amdahl's law.",
+     says_below_matmul, Severity::info,
+     "Fuse what surrounds the matmuls, or use larger shapes; `assay profile --against` shows where time goes."},
+    {"other_operands", RuleKind::finding, ' ', RuleScope::row, "ledger",
+     "The matmuls multiply in another dtype than the precision's.", says_widened, Severity::low,
+     "Name the run after what multiplied, or use a machine that has the instruction."},
+    {"mixed_size", RuleKind::finding, ' ', RuleScope::row, "model_bytes",
+     "Why a mixed precision has the baseline's size.", says_mixed_size, Severity::info,
+     "Quote its size as the baseline's."},
+    {"quality_changed", RuleKind::finding, ' ', RuleScope::row, "the interval of delta_log_perplexity, or mcnemar_p",
+     "The interval of the change leaves 0 out, or McNemar's p is at most 0.05.", says_quality, Severity::low,
+     "Weigh it against what is gained, or keep sensitive roles wider (`--with head=f32`)."},
+    {"quality_unknown", RuleKind::finding, ' ', RuleScope::cell,
+     "the interval of delta_log_perplexity or of accuracy_change",
+     "The interval of the change lies neither within the margin nor outside of it.", says_quality_unknown,
+     Severity::low, "Score more data (`--tokens`, `--data`)."},
+    {"not_finite", RuleKind::finding, ' ', RuleScope::cell, "status, reason",
+     "Rows whose output holds NaN or infinity are left out of all findings; where the baseline is one, nothing is "
+     "compared with it and no precision is advised.",
+     says_not_finite, Severity::medium,
+     "Use a dtype with more range where it began (`--with mlp=f32`); of a baseline, look at the weights."},
+    {"grade_d", RuleKind::finding, ' ', RuleScope::cell, "trust", "Rows of grade D are left out of all findings.",
+     says_doubtful, Severity::low, "See the row's reasons for its grade."},
+    {"first_call", RuleKind::finding, ' ', RuleScope::cell, "first_ms, median_ms",
+     "A first run took more than three times the median.", says_first_call, Severity::info,
+     "Exclude first calls from latency, and say so."},
+};
+
+}  // namespace
+
+std::span<const Rule> finding_rules() {
+  return findings;
+}
+
+}  // namespace assay

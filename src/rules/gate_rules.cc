@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+/// What measuring a peak may fall short of the true one.
+constexpr double tolerance = 1.05;
+Judgement says_duration(const Cell&, const Record& row) {
+  const auto wrong = std::find_if(row.raw_ms.begin(), row.raw_ms.end(), [](double ms) { return !(ms > 0); });
+  if (wrong == row.raw_ms.end()) return {};
+  return {fmt::format("a sample lasts {} ms", *wrong), {}};
+}
+
+Judgement says_instruction_peak(const Cell&, const Record& row) {
+  if (are_peaks_busy(row) || !row.instruction_ms || row.median_ms.value_or(0) <= 0) return {};
+  if (*row.instruction_ms <= tolerance * *row.median_ms) return {};
+  const Precision* precision = precision_row(row);
+  const bool claims_f32 = precision && precision->operand == DType::f32;
+  return {fmt::format("{} is {} the rate that its instructions reach without memory: they alone take {} ms for its "
+                      "matrix products{}",
+                      milliseconds(row), times(*row.instruction_ms / *row.median_ms),
+                      format_significant(*row.instruction_ms),
+                      claims_f32 ? "; if they ran at all, it was in a narrower type (TF32, bf16)" : ""),
+          {}};
+}
+
+Judgement says_bandwidth(const Cell&, const Record& row) {
+  if (!row.weight_bytes_read || !row.cache_bytes || !row.median_ms) return {};
+  if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
+  // What the caches can hold from one pass to the next need not come from memory; the rest must.
+  const double from_memory = std::max(0.0, *row.weight_bytes_read - *row.cache_bytes);
+  const double rate = from_memory / (*row.median_ms * 1e-3);
+  if (rate <= tolerance * *row.bandwidth_bytes_per_s) return {};
+  return {fmt::format("its weights beyond the caches would have come from memory at {}/s; {}/s was measured here",
+                      format_bytes(rate), format_bytes(*row.bandwidth_bytes_per_s)),
+          {}};
+}
+
+/// One phase of a training step against its matrix products.
+Judgement phase_sentence(const char* phase, std::optional<double> phase_ms, std::optional<double> least_ms) {
+  if (!least_ms || phase_ms.value_or(0) <= 0 || *least_ms <= tolerance * *phase_ms) return {};
+  return {fmt::format("its {} of {} ms is {} the rate that the instructions of its matrix products reach", phase,
+                      format_significant(*phase_ms), times(*least_ms / *phase_ms)),
+          {}};
+}
+
+Judgement says_phase_peak(const Cell&, const Record& row) {
+  if (are_peaks_busy(row)) return {};
+  const Judgement forward = phase_sentence("forward", row.forward_ms, row.forward_instruction_ms);
+  return forward.text.empty() ? phase_sentence("backward", row.backward_ms, row.backward_instruction_ms) : forward;
+}
+
+/// Means add up where medians need not; phases and step are readings of one clock.
+Judgement says_phases(const Cell&, const Record& row) {
+  if (!row.mean_forward_ms || row.mean_step_ms.value_or(0) <= 0) return {};
+  const double sum_ms = *row.mean_forward_ms + row.mean_backward_ms.value_or(0) + row.mean_optimizer_ms.value_or(0);
+  if (std::abs(sum_ms / *row.mean_step_ms - 1) <= 0.01) return {};
+  return {fmt::format("its phases take {} ms together, its step {} ms", format_significant(sum_ms, 4),
+                      format_significant(*row.mean_step_ms, 4)),
+          {}};
+}
+
+Judgement says_update_bandwidth(const Cell&, const Record& row) {
+  if (!row.optimizer_bytes_read || !row.cache_bytes || row.optimizer_ms.value_or(0) <= 0) return {};
+  if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
+  const double from_memory = std::max(0.0, *row.optimizer_bytes_read - *row.cache_bytes);
+  const double rate = from_memory / (*row.optimizer_ms * 1e-3);
+  if (rate <= tolerance * *row.bandwidth_bytes_per_s) return {};
+  return {fmt::format("its update would have read parameters, gradients and moments at {}/s; {}/s was measured here",
+                      format_bytes(rate), format_bytes(*row.bandwidth_bytes_per_s)),
+          {}};
+}
+
+/// What the power is at least, by the uncertainty of the energy that it comes from.
+double least_power_w(const Record& row) {
+  if (row.energy_j.value_or(0) <= 0) return *row.power_w;
+  return *row.power_w * (1 - row.energy_uncertainty_j.value_or(0) / *row.energy_j);
+}
+
+Judgement says_power(const Cell&, const Record& row) {
+  if (!row.power_w || !row.power_limit_w || least_power_w(row) <= tolerance * *row.power_limit_w) return {};
+  const std::string least =
+      row.energy_uncertainty_j ? fmt::format(" (at least {} W)", format_significant(least_power_w(row))) : "";
+  return {fmt::format("{} W{} is above 1.05x the limit of {} W", format_significant(*row.power_w), least,
+                      format_significant(*row.power_limit_w)),
+          {}};
+}
+
+/// A row of a store or a file that was found impossible where more of its cell was known.
+Judgement says_judged(const Cell&, const Record& row) {
+  if (row.status != Status::impossible) return {};
+  return {row.reason.value_or("it was found impossible before, and no reason is kept"), {}};
+}
+
+Judgement says_size(const Cell& cell, const Record& row) {
+  const Precision* precision = precision_row(row);
+  if (!cell.baseline || !precision || is_overridden(row) || size_of(precision->weights) != 2) return {};
+  if (!row.model_bytes || !cell.baseline->model_bytes || *row.model_bytes <= *cell.baseline->model_bytes) return {};
+  const Precision* base = precision_row(*cell.baseline);
+  if (!base || size_of(base->weights) != 4) return {};
+  return {fmt::format("a 16-bit model of {} is larger than {}'s {}", megabytes(static_cast<double>(*row.model_bytes)),
+                      cell.baseline->precision, megabytes(static_cast<double>(*cell.baseline->model_bytes))),
+          {}};
+}
+
+constexpr Rule gates[] = {
+    {"negative_duration", RuleKind::gate, 'D', RuleScope::row, "raw_ms", "A sample lasts no time, or less.",
+     says_duration, Severity::high,
+     "Time the whole and its parts each with their own clock reads; never derive a phase by subtraction."},
+    {"instruction_peak", RuleKind::gate, 'D', RuleScope::row, "median_ms, instruction_ms, peaks_measured_share",
+     "Faster than 1.05x what each matrix product's operands reach in an instruction from registers, row by row of the "
+     "ledger.",
+     says_instruction_peak, Severity::high,
+     "Synchronise the device before the clock stops, read the result, and check the ledger for the dtype that ran."},
+    {"bandwidth", RuleKind::gate, 'D', RuleScope::row,
+     "weight_bytes_read, cache_bytes, bandwidth_bytes_per_s, median_ms",
+     "Weights beyond the last-level cache read at above 1.05x the measured bandwidth.", says_bandwidth, Severity::high,
+     "Synchronise before the clock stops, and make sure that each run reads its weights and no cached result."},
+    {"phase_peak", RuleKind::gate, 'D', RuleScope::row,
+     "forward_ms, forward_instruction_ms, backward_ms, backward_instruction_ms, peaks_measured_share",
+     "The same of a training step's forward or backward.", says_phase_peak, Severity::high,
+     "Synchronise the device before each clock reading, and read what each phase computed."},
+    {"phase_sum", RuleKind::gate, 'D', RuleScope::row,
+     "mean_forward_ms, mean_backward_ms, mean_optimizer_ms, mean_step_ms",
+     "The phases of a training step do not add up to it, within 1 %.", says_phases, Severity::high,
+     "Time every phase and the whole by the same clock, in the same steps."},
+    {"update_bandwidth", RuleKind::gate, 'D', RuleScope::row,
+     "optimizer_bytes_read, cache_bytes, bandwidth_bytes_per_s, optimizer_ms",
+     "An update that reads what it must, beyond the caches, at above 1.05x the measured bandwidth.",
+     says_update_bandwidth, Severity::high, "Check that the update ran over all parameters before its clock stopped."},
+    {"power_limit", RuleKind::gate, 'D', RuleScope::row, "power_w, power_limit_w, energy_j, energy_uncertainty_j",
+     "Power above 1.05x the limit of the board, even where the energy is as low as the meter's uncertainty allows.",
+     says_power, Severity::high,
+     "Check the unit, the window and the wrap-around of the counter, and that one device only was counted."},
+    {"size_16_bit", RuleKind::gate, 'D', RuleScope::row, "model_bytes of the row and of the baseline",
+     "A 16-bit model larger than its 32-bit one; not asked of overrides by role.", says_size, Severity::high,
+     "Count bytes as stored: a cast that keeps its source holds both."},
+    {"judged_before", RuleKind::gate, 'D', RuleScope::row, "status, reason",
+     "A row that was found impossible before stays so, also where what showed it is not here.", says_judged,
+     Severity::high, "See the row's reason."},
+};
+
+}  // namespace
+
+std::span<const Rule> gate_rules() {
+  return gates;
+}
+
+}  // namespace assay

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "rules/recorded_cells_test.h"
+
+namespace assay {
+namespace {
+
+/// One way to be wrong: what it does to a row of a sound cell (1: bf16, 3: int8 and so on), and the rule that sees it.
+struct Lie {
+  const char* rule;
+  const char* story;
+  std::function<void(std::vector<Record>&)> plant;
+};
+
+/// The last row of a cell is the one that lies; the first is fp32.
+const Lie lies[] = {
+    {"negative_duration", "a phase got by subtraction", [](auto& c) { c.back().raw_ms.front() = -2.7; }},
+    {"instruction_peak", "a skipped synchronisation: the clock stops before the device",
+     [](auto& c) { hasten(c.back(), 1000); }},
+    {"instruction_peak", "cached results: nothing is computed after the first run",
+     [](auto& c) { hasten(c.front(), 1e5); }},
+    {"bandwidth", "weights that are read from nowhere",
+     [](auto& c) {
+       c.back().instruction_ms.reset();
+       c.back().weight_bytes_read = 1e3 * *c.back().bandwidth_bytes_per_s * *c.back().median_ms * 1e-3;
+     }},
+    {"power_limit", "joules of two devices counted as one",
+     [](auto& c) {
+       c.back().power_w = 300;
+       c.back().power_limit_w = 250;
+     }},
+    {"phase_peak", "a forward whose clock stops early",
+     [](auto& c) {
+       c.back().forward_ms = 1;
+       c.back().forward_instruction_ms = 5;
+     }},
+    {"phase_sum", "phases that leave a part of the step out",
+     [](auto& c) {
+       c.back().mean_forward_ms = 10;
+       c.back().mean_backward_ms = 20;
+       c.back().mean_step_ms = 40;
+     }},
+    {"update_bandwidth", "an update that touches half of the parameters",
+     [](auto& c) {
+       c.back().optimizer_ms = 1;
+       c.back().optimizer_bytes_read = *c.back().cache_bytes + 2e-3 * *c.back().bandwidth_bytes_per_s;
+     }},
+    {"suspect_rate", "a peak that was measured on a throttled machine",
+     [](auto& c) {
+       c.back().peaks_measured_share = 1;
+       c.back().matmul_ms = 1.3 * *c.back().median_ms;
+       c.back().instruction_ms = 0.9 * *c.back().median_ms;
+     }},
+    {"no_interval", "three samples", [](auto& c) { c.back().ci_low_ms.reset(); }},
+    {"very_busy", "a spinning neighbour on one core of four", [](auto& c) { c.back().foreign_load = 0.25; }},
+    {"overrun", "a spinning neighbour on most cores", [](auto& c) { c.back().foreign_load = 0.7; }},
+    {"much_stolen", "a hypervisor that gives the cores away", [](auto& c) { c.back().stolen_share = 0.1; }},
+    {"disk", "weights paged in within the windows", [](auto& c) { c.back().major_page_faults = 400; }},
+    {"drift", "a machine that heats up",
+     [](auto& c) {
+       auto& raw = c.back().raw_ms;
+       raw.assign(40, *c.back().median_ms);
+       for (std::size_t i = 20; i < 40; ++i) raw[i] *= 1.2;
+     }},
+    {"spread", "a thread that sleeps in every fifth run", [](auto& c) { c.back().p90_ms = 3 * *c.back().median_ms; }},
+    {"emulated", "bf16 by hand, in f32",
+     [](auto& c) {
+       std::for_each(c.back().ledger.begin(), c.back().ledger.end(),
+                     [](LedgerRow& row) { row.verdict = Verdict::emulated; });
+     }},
+    {"swapped_kernel", "an f32 kernel under a narrow name",
+     [](auto& c) {
+       for (LedgerRow& row : c.back().ledger) {
+         row.operand = c.back().precision == "fp16" ? DType::bf16 : DType::f16;
+         row.verdict = Verdict::native;
+       }
+     }},
+    {"other_operands", "a widened product",
+     [](auto& c) {
+       for (LedgerRow& row : c.back().ledger) {
+         row.operand = DType::f32;
+         row.verdict = Verdict::widened;
+       }
+     }},
+    {"slow_precision", "an instruction at half the rate",
+     [](auto& c) {
+       for (LedgerRow& row : c.back().ledger) row.verdict = Verdict::slow;
+     }},
+    {"warm_up_short", "sampling that began with the first call",
+     [](auto& c) {
+       c.back().raw_ms.assign(30, *c.back().median_ms);
+       for (std::size_t i = 0; i < 3; ++i) c.back().raw_ms[i] *= 4;
+     }},
+    {"throttled", "a clock that falls by a third",
+     [](auto& c) {
+       c.back().frequency_before_mhz = 3000;
+       c.back().frequency_after_mhz = 2000;
+       c.back().raw_ms.assign(30, *c.back().median_ms);
+       for (std::size_t i = 15; i < 30; ++i) c.back().raw_ms[i] *= 1.5;
+     }},
+    {"coarse_clock", "a clock of 10 ms steps",
+     [](auto& c) {
+       c.back().raw_ms.assign(20, 10.0);
+       c.back().raw_ms[4] = c.back().raw_ms[11] = 20.0;
+       c.back().median_ms = 10.0;
+       c.back().instruction_ms = c.back().matmul_ms = 0.1;
+       c.back().weight_bytes_read = 0;
+     }},
+    {"perplexity_range", "padding scored as text",
+     [](auto& c) {
+       for (Record& r : c) {
+         r.model = "gpt2";
+         r.weights = "sha256:1";
+         r.protocol = "window 128";
+         r.perplexity = 217;
+       }
+     }},
+    {"scored_padding", "labels equal to input ids, padding too",
+     [](auto& c) {
+       c.back().protocol = "padded-lines 128";
+       c.back().scored_windows = 64;
+       c.back().scored = 64 * 127;
+     }},
+    {"nothing_changed", "a cast that was forgotten",
+     [](auto& c) {
+       c.front().logits_hash = c.back().logits_hash = "same";
+       c.back().speedup = 1.01;
+     }},
+    {"distinct_logits", "two names for one run",
+     [](auto& c) {
+       c.front().logits_hash = c.back().logits_hash = "same";
+       for (LedgerRow& row : c.back().ledger) row.accumulator = DType::f64;
+     }},
+    {"speedup_above_peaks", "a baseline that was held up",
+     [](auto& c) {
+       c.back().peaks_measured_share = 1;
+       c.back().speedup_low = c.back().speedup =
+           40 * *c.back().matmul_peak_gflops / *c.back().baseline_matmul_peak_gflops;
+     }},
+    {"stuck_counter", "an energy counter that stands still",
+     [](auto& c) {
+       c.back().energy_j = 0;
+       c.back().idle_power_w = 5;
+     }},
+    {"idle_device_energy", "the GPU's meter read while the CPU worked",
+     [](auto& c) {
+       c.back().energy_j = 1.411;
+       c.back().power_w = 29.4;
+       c.back().idle_power_w = 29.3;
+     }},
+    {"short_energy_window", "a window of two updates",
+     [](auto& c) {
+       c.back().energy_j = 1;
+       c.back().idle_power_w = 1;
+       c.back().energy_short_share = 1;
+     }},
+    {"no_idle_baseline", "energy without idle power", [](auto& c) { c.back().energy_j = 1; }},
+    {"idle_drift", "an idle power taken under load",
+     [](auto& c) {
+       c.front().idle_power_w = 10;
+       c.back().idle_power_w = 30;
+     }},
+    {"size", "int8 in name only", [](auto& c) { c.back().model_bytes = *c.front().model_bytes * 3 / 4; }},
+    {"throughput", "pauses between the runs",
+     [](auto& c) {
+       c.back().timed_s = 2.0 * static_cast<double>(c.back().timed_runs.value_or(1)) * *c.back().median_ms * 1e-3;
+       derive(c.back());
+     }},
+};
+
+struct Caught {
+  int planted = 0;
+  int caught = 0;
+};
+
+std::map<std::string, Caught> confusion() {
+  std::map<std::string, Caught> table;
+  for (std::vector<Record> honest : recorded_cells()) {
+    quieten(honest);
+    for (const Lie& lie : lies) {
+      std::vector<Record> cell = honest;
+      lie.plant(cell);
+      Caught& row = table[fmt::format("{}: {}", lie.rule, lie.story)];
+      ++row.planted;
+      row.caught += rules_that_speak(cell).contains(lie.rule) ? 1 : 0;
+    }
+  }
+  return table;
+}
+
+TEST(Lies, BeyondTheThresholdsAreCaughtInEveryRecordedRun) {
+  const auto table = confusion();
+  ASSERT_GE(table.size(), std::size(lies));
+  fmt::print("planted fault | runs | caught\n");
+  for (const auto& [lie, row] : table) {
+    fmt::print("{} | {} | {}\n", lie, row.planted, row.caught);
+    EXPECT_GE(row.planted, 20) << lie;
+    EXPECT_EQ(row.caught, row.planted) << lie;
+  }
+}
+
+TEST(Lies, SuiteCoversEveryRuleThatCanBeHigh) {
+  std::set<std::string> covered;
+  for (const Lie& lie : lies) covered.insert(lie.rule);
+  covered.insert("size_16_bit");    // Told by Gate.ASixteenBitModelIsNotLargerThanFp32.
+  covered.insert("judged_before");  // Told by Gate.WhatWasImpossibleStaysSoWithoutItsEvidence.
+  for (const Rule& rule : rules()) {
+    if (rule.severity == Severity::high) {
+      EXPECT_TRUE(covered.contains(rule.id)) << rule.id;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,120 @@
+#include "rules/precision_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+namespace assay {
+namespace {
+
+struct Spelling {
+  std::string_view text;
+  PrecisionName precision;
+};
+
+// Longer spellings of one start come first.
+constexpr Spelling spellings[] = {
+    {"bfloat16", PrecisionName::bf16},      {"bf16", PrecisionName::bf16},
+    {"brainfloat16", PrecisionName::bf16},  {"tf32", PrecisionName::tf32},
+    {"tfloat32", PrecisionName::tf32},      {"tensorfloat32", PrecisionName::tf32},
+    {"float32", PrecisionName::fp32},       {"fp32", PrecisionName::fp32},
+    {"f32", PrecisionName::fp32},           {"singleprecision", PrecisionName::fp32},
+    {"fullprecision", PrecisionName::fp32}, {"float16", PrecisionName::fp16},
+    {"fp16", PrecisionName::fp16},          {"f16", PrecisionName::fp16},
+    {"half", PrecisionName::fp16},          {"halfprecision", PrecisionName::fp16},
+    {"int8", PrecisionName::int8},          {"w8a8", PrecisionName::int8},
+    {"q80", PrecisionName::int8},           {"8bit", PrecisionName::int8},
+    {"float8", PrecisionName::fp8},         {"fp8", PrecisionName::fp8},
+    {"e4m3", PrecisionName::fp8},           {"int4", PrecisionName::int4},
+    {"4bit", PrecisionName::int4},          {"nf4", PrecisionName::int4},
+    {"w4a16", PrecisionName::int4},
+};
+
+/// Lower-case words; "FP-16", "fp 16" and "int_8" become one.
+std::vector<std::string> precision_words_of(std::string_view text) {
+  std::vector<std::string> words = {""};
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte)) {
+      words.back() += static_cast<char>(std::tolower(byte));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+PrecisionName spelled(std::string_view word) {
+  for (const Spelling& one : spellings) {
+    if (word == one.text) return one.precision;
+  }
+  return PrecisionName::unknown;
+}
+
+bool is_mixed_word(const std::string& word) {
+  return word == "mixed" || word == "amp" || word == "autocast" || word == "mixedprecision";
+}
+
+/// "FP-16" is one name over two words.
+PrecisionName spelled_at(const std::vector<std::string>& words, std::size_t at) {
+  const PrecisionName alone = spelled(words[at]);
+  if (alone != PrecisionName::unknown || at + 1 >= words.size()) return alone;
+  return spelled(words[at] + words[at + 1]);
+}
+
+PrecisionName mixed_of(PrecisionName narrow) {
+  if (narrow == PrecisionName::fp16) return PrecisionName::mixed_fp16;
+  return narrow == PrecisionName::bf16 ? PrecisionName::mixed_bf16 : PrecisionName::mixed;
+}
+
+bool says_stand_in(const std::string& word) {
+  return word == "as" || word == "proxy" || word == "simulated" || word == "simulating" || word == "approximating";
+}
+
+}  // namespace
+
+const char* name(PrecisionName precision) {
+  constexpr std::array names = {"an unnamed precision", "fp32",       "tf32", "fp16", "bf16", "mixed",
+                                "mixed-fp16",           "mixed-bf16", "int8", "fp8",  "int4"};
+  return names[static_cast<std::size_t>(precision)];
+}
+
+int stored_bits(PrecisionName precision) {
+  constexpr std::array bits = {0, 32, 32, 16, 16, 32, 32, 32, 8, 8, 4};
+  return bits[static_cast<std::size_t>(precision)];
+}
+
+int operand_bits(PrecisionName precision) {
+  return is_mixed(precision) ? 16 : stored_bits(precision);
+}
+
+bool is_mixed(PrecisionName precision) {
+  return precision == PrecisionName::mixed || precision == PrecisionName::mixed_fp16 ||
+         precision == PrecisionName::mixed_bf16;
+}
+
+PrecisionWords read_precision(std::string_view text) {
+  constexpr std::size_t longest = 200;
+  const std::vector<std::string> words = precision_words_of(text.substr(0, longest));
+  PrecisionWords out;
+  bool mixed = false;
+  bool stand_in = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    out.is_on_cpu = out.is_on_cpu || words[i] == "cpu";
+    mixed = mixed || is_mixed_word(words[i]);
+    stand_in = stand_in || (says_stand_in(words[i]) && out.precision != PrecisionName::unknown);
+    const PrecisionName here = spelled_at(words, i);
+    if (here == PrecisionName::unknown) continue;
+    if (out.precision == PrecisionName::unknown) {
+      out.precision = here;
+    } else if (stand_in && here != out.precision && out.stands_in == PrecisionName::unknown) {
+      out.stands_in = here;
+    }
+  }
+  if (mixed) out.precision = mixed_of(out.precision);
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+#include "rules/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "results/fields.h"
+#include "rules/judged_test.h"
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+TEST(Rules, HaveUniqueNamesAndWords) {
+  std::set<std::string> ids;
+  for (const Rule& rule : rules()) {
+    EXPECT_TRUE(ids.insert(rule.id).second) << rule.id;
+    EXPECT_GT(std::string(rule.states).size(), 10u) << rule.id;
+    EXPECT_GT(std::string(rule.evidence).size(), 3u) << rule.id;
+    const bool has_grade = rule.kind == RuleKind::gate || rule.kind == RuleKind::trust;
+    EXPECT_EQ(rule.grade != ' ', has_grade) << rule.id;
+    EXPECT_GT(std::string(rule.remedy).size(), 10u) << rule.id;
+    EXPECT_TRUE(rule.judge) << rule.id;
+  }
+}
+
+TEST(Judge, ComparesWithinACellAndSaysARepeatedSentenceOnce) {
+  std::vector<Record> records = made_up_cell();
+  for (Record record : made_up_cell()) {
+    record.batch = 8;
+    derive(record);
+    records.push_back(record);
+  }
+  const auto findings = judge(records);
+  const auto sizes = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.rule == "size"; });
+  const auto advice =
+      std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.rule == "advice"; });
+  EXPECT_EQ(sizes, 3);
+  EXPECT_EQ(advice, 2);
+}
+
+TEST(Judge, TheMedianOfAnEvenNumberIsTheMiddleOfTheTwoInTheMiddle) {
+  EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median_of({1, 9}), 5);
+  EXPECT_EQ(median_of({3, 1, 2}), 2);
+  EXPECT_EQ(median_of({7}), 7);
+}
+
+TEST(Judge, FieldsThatAFileLeavesOutAreNeverRead) {
+  const std::vector<Record> whole = made_up_cell();
+  for (const Field& field : record_fields()) {
+    std::vector<Record> records = whole;
+    for (Record& record : records) {
+      record.mcnemar_p = 0.01;
+      std::visit(
+          [&](auto member) {
+            if constexpr (requires { (record.*member).reset(); }) (record.*member).reset();
+          },
+          field.member);
+    }
+    judge(records);
+    records.front().status = Status::impossible;
+    for (const Finding& finding : judge_in_full(records)) EXPECT_FALSE(finding.text.empty()) << field.name;
+  }
+}
+
+TEST(Judge, IsSilentAboutNothing) {
+  std::vector<Record> none;
+  EXPECT_TRUE(judge(none).empty());
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "rules/known_models.h"
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+/// Share of the FLOPs of products with weights in rows that `picks` picks; 0 without any.
+template <typename Picks>
+double linear_share(const Record& row, Picks&& picks) {
+  double all = 0;
+  double picked = 0;
+  for (const LedgerRow& line : row.ledger) {
+    if (!is_linear(line)) continue;
+    all += std::max(line.flops, 1.0);
+    if (picks(line)) picked += std::max(line.flops, 1.0);
+  }
+  return all > 0 ? picked / all : 0;
+}
+
+bool is_other_row(const Cell& cell, const Record& row) {
+  return cell.baseline != nullptr && cell.baseline != &row;
+}
+
+/// A kernel that is said to be what was asked for, and multiplies something else. Widened and emulated rows say so
+/// themselves; weight-only int8 multiplies in whatever is native.
+Judgement says_swapped(const Cell&, const Record& row) {
+  const Precision* precision = precision_row(row);
+  if (!precision || is_overridden(row) || precision->scheme == Scheme::weight_only_int8) return {};
+  const LedgerRow* worst = nullptr;
+  const double share = linear_share(row, [&](const LedgerRow& line) {
+    const bool says_native = line.verdict == Verdict::native || line.verdict == Verdict::slow;
+    const bool is_swapped = says_native && line.operand != precision->operand;
+    if (is_swapped) worst = &line;
+    return is_swapped;
+  });
+  if (!worst) return {};
+  return {fmt::format("{} of {}'s products with weights multiplied {} although {} was asked for and the ledger calls "
+                      "them {} ({}): the row is not what its name says.",
+                      percent(share), row.precision, name(worst->operand), name(precision->operand),
+                      name(worst->verdict), worst->kernel),
+          {}};
+}
+
+Judgement says_emulated(const Cell&, const Record& row) {
+  const double share = linear_share(row, [](const LedgerRow& line) { return line.verdict == Verdict::emulated; });
+  if (share == 0) return {};
+  return {fmt::format("{} of {}'s products with weights were emulated in another dtype: its speed says nothing of "
+                      "hardware that has the instruction.",
+                      percent(share), row.precision),
+          {}};
+}
+
+Judgement says_slow(const Cell&, const Record& row) {
+  const double share = linear_share(row, [](const LedgerRow& line) { return line.verdict == Verdict::slow; });
+  if (share == 0) return {};
+  return {fmt::format("{}'s instructions exist here and run below 0.9x fp32's rate ({} of its products with weights).",
+                      row.precision, percent(share)),
+          {}};
+}
+
+Judgement says_warm_up(const Cell&, const Record& row) {
+  const auto ratio = short_warm_up(row);
+  if (!ratio || row.warmup_steps) return {};  // Of a warm-up that was asked for the grade says it.
+  return {fmt::format("{}'s first samples take {} as long as its later ones: it was still warming up when sampling "
+                      "began.",
+                      row.precision, times(*ratio)),
+          {}};
+}
+
+Judgement says_throttled(const Cell&, const Record& row) {
+  if (!row.frequency_before_mhz || !row.frequency_after_mhz || row.raw_ms.size() < 10) return {};
+  if (*row.frequency_after_mhz >= 0.9 * *row.frequency_before_mhz) return {};
+  const auto half = row.raw_ms.begin() + std::ssize(row.raw_ms) / 2;
+  const double slowdown = median_of({half, row.raw_ms.end()}) / median_of({row.raw_ms.begin(), half});
+  if (!(slowdown > 1.05)) return {};
+  const std::string heat =
+      row.temperature_after_c ? fmt::format(" at {:.0f} degC", *row.temperature_after_c) : std::string();
+  return {fmt::format("{} was throttled: the clock fell from {:.0f} to {:.0f} MHz{} and its samples became {} as long.",
+                      row.precision, *row.frequency_before_mhz, *row.frequency_after_mhz, heat, times(slowdown)),
+          {}};
+}
+
+/// A clock of step S shows few values, all multiples of S.
+Judgement says_coarse_clock(const Cell&, const Record& row) {
+  if (row.raw_ms.size() < 10 || row.median_ms.value_or(0) <= 0) return {};
+  const std::set<double> values(row.raw_ms.begin(), row.raw_ms.end());
+  if (3 * values.size() > row.raw_ms.size()) return {};
+  double step = values.size() == 1 ? *values.begin() : INFINITY;
+  for (auto it = values.begin(); std::next(it) != values.end(); ++it) step = std::min(step, *std::next(it) - *it);
+  if (step < 0.01 * *row.median_ms) return {};
+  return {fmt::format("{}'s {} samples show only {} values, {} ms apart: the clock is too coarse for windows of {}.",
+                      row.precision, row.raw_ms.size(), values.size(), format_significant(step), milliseconds(row)),
+          {}};
+}
+
+/// Ids a window holds, from "window 128", "stride 512/256", "padded-lines 128"; 0 where the words have no number.
+std::int64_t window_of(const std::string& protocol) {
+  const auto digit = protocol.find_first_of("0123456789");
+  std::int64_t window = 0;
+  if (digit != std::string::npos) std::from_chars(&protocol[digit], protocol.data() + protocol.size(), window);
+  return window;
+}
+
+/// Windows shorter than 64 ids leave a model without context, and no usual figure is known for them.
+Judgement says_perplexity(const Cell&, const Record& row) {
+  const KnownModel* known = row.weights == "random" ? nullptr : find_known_model(row.model);
+  if (!known || known->perplexity_high == 0 || !row.perplexity) return {};
+  if (window_of(row.protocol.value_or("")) < 64) return {};
+  if (known->perplexity_low <= *row.perplexity && *row.perplexity <= known->perplexity_high) return {};
+  return {
+      fmt::format("{}'s perplexity of {} lies outside of {} to {}, which {} reaches on English text: padding that is "
+                  "scored, a wrong mask, another tokenizer or other text do that.",
+                  row.precision, format_significant(*row.perplexity, 4), format_significant(known->perplexity_low),
+                  format_significant(known->perplexity_high), known->name),
+      {}};
+}
+
+/// Of rows filled up to one length some positions are padding; if all were scored, padding was.
+Judgement says_scored_padding(const Cell&, const Record& row) {
+  const std::string protocol = row.protocol.value_or("");
+  const std::int64_t window = window_of(protocol);
+  if (!protocol.starts_with("padded") || window < 2 || !row.scored || row.scored_windows.value_or(0) < 2) return {};
+  if (*row.scored < *row.scored_windows * (window - 1)) return {};
+  return {fmt::format("{} scored {} of {} positions of padded rows, every one: padding is scored as text, and the "
+                      "perplexity of {} is not the text's.",
+                      row.precision, format_count(*row.scored), format_count(*row.scored_windows * (window - 1)),
+                      format_significant(row.perplexity.value_or(0), 4)),
+          {}};
+}
+
+Judgement says_nothing_changed(const Cell& cell, const Record& row) {
+  if (!is_other_row(cell, row) || !row.logits_hash || row.logits_hash != cell.baseline->logits_hash) return {};
+  if (!row.speedup || std::abs(*row.speedup - 1) > 0.05) return {};
+  return {fmt::format("{} has exactly {}'s logits and {} its speed: it ran as {}.", row.precision,
+                      cell.baseline->precision, times(*row.speedup), cell.baseline->precision),
+          {}};
+}
+
+Judgement says_equal_accuracy(const Cell& cell, const Record& row) {
+  if (!is_other_row(cell, row) || !row.accuracy || row.accuracy != cell.baseline->accuracy) return {};
+  if (row.logits_hash && row.logits_hash == cell.baseline->logits_hash) return {};
+  return {
+      fmt::format("{} answers {} of {} rows rightly, as {} does: equal counts may well be right, and prove nothing.",
+                  row.precision, format_count(row.correct.value_or(0)), format_count(row.scored.value_or(0)),
+                  cell.baseline->precision),
+      {}};
+}
+
+Judgement says_accuracy_noise(const Cell& cell, const Record& row) {
+  if (!is_other_row(cell, row) || row.accuracy_change.value_or(0) == 0 || row.mcnemar_p.value_or(0) <= 0.05) return {};
+  return {fmt::format("{}'s accuracy differs from {}'s by {:+.2f} points on {} rows, which chance alone does with "
+                      "probability {} (McNemar).",
+                      row.precision, cell.baseline->precision, 100 * *row.accuracy_change,
+                      format_count(row.scored.value_or(0)), format_significant(*row.mcnemar_p, 2)),
+          {}};
+}
+
+Judgement says_few_samples(const Cell& cell, const Record& row) {
+  if (!is_other_row(cell, row) || !row.speedup_low || !row.speedup_high || !row.speedup) return {};
+  if (*row.speedup_low >= 1 || *row.speedup_high <= 1 || std::abs(*row.speedup - 1) < 0.01) return {};
+  return {fmt::format("{} samples do not tell {} from {}: the speed-up of {} lies between {} and {}.", row.samples,
+                      row.precision, cell.baseline->precision, times(*row.speedup), times(*row.speedup_low),
+                      times(*row.speedup_high)),
+          {}};
+}
+
+/// Nothing in a run becomes faster by more than its matmuls, or its bytes, do.
+Judgement says_above_peaks(const Cell& cell, const Record& row) {
+  const auto ratio = matmul_ratio(row);
+  if (!is_other_row(cell, row) || !ratio || !row.speedup_low || are_peaks_busy(row)) return {};
+  double bytes = 1;
+  if (row.moved_bytes.value_or(0) > 0) bytes = cell.baseline->moved_bytes.value_or(0) / *row.moved_bytes;
+  if (row.weight_bytes_read.value_or(0) > 0)
+    bytes = std::max(bytes, cell.baseline->weight_bytes_read.value_or(0) / *row.weight_bytes_read);
+  const double most = std::max({1.0, *ratio, bytes});
+  if (*row.speedup_low <= 1.3 * most) return {};
+  return {fmt::format("{} is at least {} as fast as {}, though its matmuls are {} as fast and it moves {} as little: "
+                      "one of the two did not do the same work.",
+                      row.precision, times(*row.speedup_low), cell.baseline->precision, times(*ratio), times(bytes)),
+          {},
+          *row.speedup_low > 2 * most ? Severity::high : Severity::medium};
+}
+
+constexpr Rule suspicions[] = {
+    {"swapped_kernel", RuleKind::finding, ' ', RuleScope::row, "ledger",
+     "Products with weights multiplied another dtype than asked for, in kernels that are called native.", says_swapped,
+     Severity::high, "Name the row after what ran, or find out why the kernel was chosen (`assay explain`)."},
+    {"emulated", RuleKind::finding, ' ', RuleScope::row, "ledger",
+     "Products with weights ran in a dtype that the machine only emulates (of tables: high).", says_emulated,
+     Severity::medium, "Leave the precision out on this machine."},
+    {"slow_precision", RuleKind::finding, ' ', RuleScope::row, "ledger",
+     "The instruction exists, and is slower than fp32's (of tables: medium).", says_slow, Severity::low,
+     "Use it for its memory only, or another precision."},
+    {"warm_up_short", RuleKind::finding, ' ', RuleScope::row, "raw_ms",
+     "The first tenth of at least 20 samples takes more than 1.25x what the second half does (`short_warm_up`).",
+     says_warm_up, Severity::medium, "Warm up until the times stand still, and leave the first runs out."},
+    {"throttled", RuleKind::finding, ' ', RuleScope::row, "frequency_before_mhz, frequency_after_mhz, raw_ms",
+     "The clock fell by more than 10 % and the samples became more than 5 % longer.", says_throttled, Severity::medium,
+     "Cool the machine, cap its power, or pause between windows."},
+    {"coarse_clock", RuleKind::finding, ' ', RuleScope::row, "raw_ms",
+     "The samples take few values that lie more than 1 % of the median apart.", says_coarse_clock, Severity::medium,
+     "Repeat the work within a window, or use a finer clock."},
+    {"perplexity_range", RuleKind::finding, ' ', RuleScope::row, "perplexity, protocol, weights",
+     "A known model's perplexity lies outside of what it reaches on English text.", says_perplexity, Severity::high,
+     "Mask the padding, score each token once, and name text, window and tokenizer."},
+    {"scored_padding", RuleKind::finding, ' ', RuleScope::row, "protocol, scored, scored_windows",
+     "Every position of padded rows was scored.", says_scored_padding, Severity::high,
+     "Score only predictions of real tokens (labels of padding = ignored)."},
+    {"nothing_changed", RuleKind::finding, ' ', RuleScope::row, "logits_hash, speedup",
+     "A precision has exactly the baseline's logits and, within 5 %, its speed.", says_nothing_changed, Severity::high,
+     "Check that the model was cast before it was timed."},
+    {"equal_accuracy", RuleKind::finding, ' ', RuleScope::row, "accuracy",
+     "A precision answers exactly as many rows rightly as the baseline: informational.", says_equal_accuracy,
+     Severity::info, "Compare logits or losses, which tell more."},
+    {"accuracy_noise", RuleKind::finding, ' ', RuleScope::row, "accuracy_change, mcnemar_p",
+     "An accuracy differs from the baseline's by what chance gives (McNemar's p above 0.05).", says_accuracy_noise,
+     Severity::info, "Score more rows before calling one better."},
+    {"few_samples", RuleKind::finding, ' ', RuleScope::row, "speedup, speedup_low, speedup_high, samples",
+     "The interval of a speed-up holds 1 although its middle is 1 % or more from it.", says_few_samples, Severity::low,
+     "Measure longer, or do not claim a difference."},
+    {"speedup_above_peaks", RuleKind::finding, ' ', RuleScope::row, "speedup_low, matmul peaks, moved_bytes",
+     "The speed-up exceeds 1.3x the ratio of the matmul peaks and of the bytes moved (high: 2x).", says_above_peaks,
+     Severity::medium, "Check that both rows did the same work, and that the baseline was not held up."},
+};
+
+}  // namespace
+
+std::span<const Rule> suspicion_rules() {
+  return suspicions;
+}
+
+}  // namespace assay

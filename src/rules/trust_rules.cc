@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rules/rule_tables.h"
+
+namespace assay {
+namespace {
+
+/// Rate over the best matmul measured with the same operands, beyond which one of the two figures is in doubt.
+constexpr double suspect_over_matmul = 1.1;
+
+Judgement says_suspect(const Cell&, const Record& row) {
+  if (are_peaks_busy(row) || !row.matmul_ms || row.median_ms.value_or(0) <= 0) return {};
+  if (*row.matmul_ms <= suspect_over_matmul * *row.median_ms) return {};
+  return {fmt::format("{} is {} the rate of the best matmuls measured, which take {} ms for its products: suspect",
+                      milliseconds(row), times(*row.matmul_ms / *row.median_ms), format_significant(*row.matmul_ms)),
+          {}};
+}
+
+Judgement says_busy_peaks(const Cell&, const Record& row) {
+  if (!are_peaks_busy(row)) return {};
+  return {
+      fmt::format("the peaks were measured while others had the processors (it got {} of its time): no gate by them",
+                  percent(*row.peaks_measured_share)),
+      {}};
+}
+
+Judgement says_baseline_unsound(const Cell& cell, const Record& row) {
+  const Record* baseline = unsound_baseline(cell, row);
+  if (baseline == nullptr) return {};
+  return {fmt::format("speed-up, divergence and changes are left out: {} is {} ({})", baseline->precision,
+                      name(baseline->status), baseline->reason.value_or("")),
+          {}};
+}
+
+Judgement says_few(const Cell&, const Record& row) {
+  if (row.ci_low_ms && row.ci_high_ms) return {};
+  return {fmt::format("{} samples give no 95 % interval of the median", row.samples), {}};
+}
+
+double interval_width(const Record& row) {
+  if (!row.ci_low_ms || !row.ci_high_ms || row.median_ms.value_or(0) <= 0) return 0;
+  return (*row.ci_high_ms - *row.ci_low_ms) / *row.median_ms;
+}
+
+Judgement says_wide(const Cell&, const Record& row) {
+  if (interval_width(row) <= 0.1) return {};
+  return {fmt::format("the interval of the median is {} wide", percent(interval_width(row))), {}};
+}
+
+Judgement says_not_as_narrow(const Cell&, const Record& row) {
+  if (!row.asked_width || interval_width(row) <= *row.asked_width) return {};
+  return {fmt::format("the interval is {} wide where {} was asked; ended by {}", percent(interval_width(row)),
+                      percent(*row.asked_width), row.stopped_by.value_or("an unknown cause")),
+          {}};
+}
+
+Judgement says_load(const std::optional<double>& share, double above, double up_to) {
+  if (!share || *share <= above || *share > up_to) return {};
+  return {fmt::format("others used {} of the processors meanwhile", percent(*share)), {}};
+}
+
+Judgement says_load_unknown(const Cell&, const Record& row) {
+  if (row.foreign_load) return {};
+  return {"what others used of the processors is not known", {}};
+}
+
+Judgement says_some_load(const Cell&, const Record& row) {
+  return says_load(row.foreign_load, 0.05, 0.2);
+}
+Judgement says_much_load(const Cell&, const Record& row) {
+  return says_load(row.foreign_load, 0.2, 0.5);
+}
+Judgement says_too_much_load(const Cell&, const Record& row) {
+  return says_load(row.foreign_load, 0.5, 1);
+}
+
+Judgement says_stolen(const std::optional<double>& share, double above, double up_to) {
+  if (!share || *share <= above || *share > up_to) return {};
+  return {fmt::format("the hypervisor withheld {} of the processor time", percent(*share)), {}};
+}
+Judgement says_stolen_unknown(const Cell&, const Record& row) {
+  if (row.stolen_share) return {};
+  return {"what the hypervisor withheld is not known", {}};
+}
+Judgement says_some_stolen(const Cell&, const Record& row) {
+  return says_stolen(row.stolen_share, 0.01, 0.05);
+}
+Judgement says_much_stolen(const Cell&, const Record& row) {
+  return says_stolen(row.stolen_share, 0.05, 1);
+}
+
+Judgement says_frequency(const Cell&, const Record& row) {
+  if (row.frequency_before_mhz.value_or(0) <= 0 || !row.frequency_after_mhz) return {};
+  const double change = *row.frequency_after_mhz / *row.frequency_before_mhz - 1;
+  if (std::abs(change) <= 0.05) return {};
+  return {fmt::format("the clock moved from {:.0f} to {:.0f} MHz", *row.frequency_before_mhz, *row.frequency_after_mhz),
+          {}};
+}
+
+Judgement says_unsteady(const Cell&, const Record& row) {
+  if (row.steady.value_or(true)) return {};
+  return {"the warm-up had not become steady when its time was used up", {}};
+}
+
+Judgement says_short_warm_up(const Cell&, const Record& row) {
+  const auto ratio = short_warm_up(row);
+  if (!ratio) return {};
+  if (!row.warmup_steps) return {fmt::format("the first samples took {} what later ones did", times(*ratio)), {}};
+  return {fmt::format("the first step after a warm-up of {} took {} the median", *row.warmup_steps, times(*ratio)), {}};
+}
+
+Judgement says_tail(const Cell&, const Record& row) {
+  if (!row.p90_ms || !row.p10_ms || !row.median_ms || *row.p90_ms - *row.p10_ms <= 0.3 * *row.median_ms) return {};
+  return {fmt::format("the middle 80 % of the samples span {} to {} ms", format_significant(*row.p10_ms),
+                      format_significant(*row.p90_ms)),
+          {}};
+}
+
+Judgement says_drift(const Cell&, const Record& row) {
+  if (row.raw_ms.size() < 20) return {};
+  const auto half = row.raw_ms.begin() + static_cast<std::ptrdiff_t>(row.raw_ms.size() / 2);
+  const double change = median_of({half, row.raw_ms.end()}) / median_of({row.raw_ms.begin(), half}) - 1;
+  if (std::abs(change) <= 0.05) return {};
+  return {fmt::format("the second half of the samples is {} {} than the first", percent(std::abs(change)),
+                      change > 0 ? "slower" : "faster"),
+          {}};
+}
+
+Judgement says_disk(const Cell&, const Record& row) {
+  if (row.major_page_faults.value_or(0) == 0) return {};
+  return {fmt::format("{} pages were read from a disk within the windows", *row.major_page_faults), {}};
+}
+
+Judgement says_speedup_wide(const Cell&, const Record& row) {
+  if (!row.speedup || !row.speedup_low || !row.speedup_high) return {};
+  if (*row.speedup_high - *row.speedup_low <= 0.2 * *row.speedup) return {};
+  return {fmt::format("the speed-up is only known to lie between {} and {}", times(*row.speedup_low),
+                      times(*row.speedup_high)),
+          {}};
+}
+
+Judgement says_any_emulated(const Cell&, const Record& row) {
+  const auto emulated = std::count_if(row.ledger.begin(), row.ledger.end(),
+                                      [](const LedgerRow& line) { return line.verdict == Verdict::emulated; });
+  if (emulated == 0) return {};
+  return {fmt::format("{} of {} operations were emulated in another dtype", emulated, row.ledger.size()), {}};
+}
+
+Judgement says_conflict(const Cell&, const Record& row) {
+  if (!row.energy_conflict) return {};
+  return {"the meters contradict each other: " + *row.energy_conflict, {}};
+}
+
+Judgement says_interrupted(const Cell&, const Record& row) {
+  if (row.stopped_by != "interrupted") return {};
+  return {"sampling was interrupted", {}};
+}
+
+Judgement says_held_down(const Cell&, const Record& row) {
+  if (!row.throttle) return {};
+  return {fmt::format("the GPU's clocks were held down while it was timed: {}", *row.throttle), {}};
+}
+
+constexpr Rule trusts[] = {
+    {"suspect_rate", RuleKind::trust, 'C', RuleScope::row, "median_ms, matmul_ms, peaks_measured_share",
+     "Faster than 1.1x the best matmuls measured with the same operands, row by row of the ledger.", says_suspect,
+     Severity::medium, "Run `assay probe` again on a quiet machine, then measure again."},
+    {"busy_peaks", RuleKind::trust, 'B', RuleScope::row, "peaks_measured_share",
+     "The peaks were measured on a busy machine: they gate nothing.", says_busy_peaks, Severity::low,
+     "Run `assay probe` again while nothing else runs."},
+    {"baseline_impossible", RuleKind::trust, 'B', RuleScope::row, "status of the baseline",
+     "The baseline is impossible, or its output is not finite: nothing is compared with it.", says_baseline_unsound,
+     Severity::low, "Mend what made the baseline impossible, then compare."},
+    {"no_interval", RuleKind::trust, 'D', RuleScope::row, "ci_low_ms, ci_high_ms",
+     "Too few samples for an interval of the median.", says_few, Severity::medium,
+     "Measure longer (`--seconds`) or with more rounds (`--rounds`)."},
+    {"wide_interval", RuleKind::trust, 'C', RuleScope::row, "ci_low_ms, ci_high_ms",
+     "Interval of the median wider than 10 %.", says_wide, Severity::medium,
+     "Measure longer, or on a quieter machine."},
+    {"width_not_reached", RuleKind::trust, 'B', RuleScope::row, "asked_width, ci_low_ms, ci_high_ms",
+     "Interval wider than asked when sampling ended.", says_not_as_narrow, Severity::low,
+     "Raise `--seconds`, or ask for a wider interval (`--width`)."},
+    {"busy", RuleKind::trust, 'B', RuleScope::row, "foreign_load", "Others used more than 5 % of the processors.",
+     says_some_load, Severity::low, "Stop what else runs."},
+    {"very_busy", RuleKind::trust, 'C', RuleScope::row, "foreign_load", "Others used more than 20 %.", says_much_load,
+     Severity::medium, "Stop what else runs; compare ratios of interleaved runs only."},
+    {"overrun", RuleKind::trust, 'D', RuleScope::row, "foreign_load", "Others used more than 50 %.", says_too_much_load,
+     Severity::medium, "Measure again when the machine is free."},
+    {"load_unknown", RuleKind::trust, 'B', RuleScope::row, "foreign_load", "What others used is not known.",
+     says_load_unknown, Severity::low, "Run where /proc/stat can be read."},
+    {"stolen", RuleKind::trust, 'B', RuleScope::row, "stolen_share",
+     "The hypervisor withheld more than 1 % of the time.", says_some_stolen, Severity::low,
+     "Measure on a machine of your own, or compare interleaved ratios only."},
+    {"much_stolen", RuleKind::trust, 'C', RuleScope::row, "stolen_share", "It withheld more than 5 %.",
+     says_much_stolen, Severity::medium, "Measure on a machine of your own."},
+    {"stolen_unknown", RuleKind::trust, 'B', RuleScope::row, "stolen_share",
+     "What the hypervisor withheld is not known.", says_stolen_unknown, Severity::low,
+     "Run where /proc/stat can be read."},
+    {"clock_moved", RuleKind::trust, 'B', RuleScope::row, "frequency_before_mhz, frequency_after_mhz",
+     "The clock of what works, processors or GPU, changed by more than 5 %.", says_frequency, Severity::low,
+     "Fix the clock (performance governor, no boost; nvidia-smi -lgc), or measure longer."},
+    {"held_down", RuleKind::trust, 'B', RuleScope::row, "throttle",
+     "A GPU's clocks were held down (power cap, heat) in rounds that count, since as many had been left out by then.",
+     says_held_down, Severity::low, "Cool the board, raise its power limit, or quote the figure as of that limit."},
+    {"not_steady", RuleKind::trust, 'B', RuleScope::row, "steady", "The warm-up ended by time and not by its rule.",
+     says_unsteady, Severity::low, "Raise `--seconds`: a part of it is warm-up."},
+    {"short_warm_up", RuleKind::trust, 'B', RuleScope::row, "warmup_steps, raw_ms",
+     "The first step that counts took more than 1.25x the median, or the first tenth of at least 20 samples more than "
+     "1.25x what the second half does: the warm-up may have been too short.",
+     says_short_warm_up, Severity::low, "Raise `--warmup`, or `--seconds`."},
+    {"spread", RuleKind::trust, 'B', RuleScope::row, "p10_ms, p90_ms, median_ms",
+     "90th and 10th percentile lie further apart than 30 % of the median.", says_tail, Severity::low,
+     "Look at the raw samples for a second mode; measure on a quieter machine."},
+    {"drift", RuleKind::trust, 'B', RuleScope::row, "raw_ms",
+     "Medians of the two halves of the samples differ by more than 5 %.", says_drift, Severity::low,
+     "Warm up longer, and look at temperature and clock."},
+    {"disk", RuleKind::trust, 'C', RuleScope::row, "major_page_faults",
+     "Pages were read from a disk within the windows.", says_disk, Severity::medium,
+     "Give the machine enough memory for the model, or run once more."},
+    {"speedup_unsure", RuleKind::trust, 'B', RuleScope::row, "speedup, speedup_low, speedup_high",
+     "Interval of the speed-up wider than 20 %.", says_speedup_wide, Severity::low, "Measure longer."},
+    {"emulated_operations", RuleKind::trust, 'C', RuleScope::row, "ledger",
+     "An operation was emulated in another dtype.", says_any_emulated, Severity::medium,
+     "Use a precision that this machine has instructions for."},
+    {"meters_disagree", RuleKind::trust, 'C', RuleScope::row, "energy_conflict",
+     "Two meters of one part are further apart than their uncertainties and a tenth, or a part used more than its "
+     "whole.",
+     says_conflict, Severity::medium, "Find out which meter covers what; name the one you trust with `--meter`."},
+    {"was_interrupted", RuleKind::trust, 'C', RuleScope::row, "stopped_by", "Sampling was interrupted.",
+     says_interrupted, Severity::medium, "Let it run to its end."},
+};
+
+}  // namespace
+
+std::span<const Rule> trust_rules() {
+  return trusts;
+}
+
+}  // namespace assay
