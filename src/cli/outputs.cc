@@ -52,10 +52,10 @@ void deliver(const Document& document, const OutputOptions& outputs, const OwnTe
   deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files_of(outputs, text));
 }
 
-void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,
+void deliver(std::span<const ReportSource> sources, const OutputOptions& outputs, const RenderOptions& options,
              const OwnTexts& own) {
   const auto text = [&](ReportFormat format) {
-    return own.contains(format) ? own.at(format)() : render(parts, format, options_of(format, options, outputs));
+    return own.contains(format) ? own.at(format)() : render(sources, format, options_of(format, options, outputs));
   };
   const auto show_where_nothing_else = [&] {
     if (outputs.empty() || own.contains(ReportFormat::terminal)) show(text(ReportFormat::terminal), options.terminal);

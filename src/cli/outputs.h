@@ -38,9 +38,9 @@ using OwnTexts = std::map<ReportFormat, std::function<std::string()>>;
 /// Shows the document and writes it as was asked: first standard output, then each file, each whatever becomes of the
 /// others.
 void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own = {});
-/// The same for several side by side, and for sections of a study. Where a file is asked for, standard output shows no
+/// The same for several side by side. Where a file is asked for, standard output shows no
 /// more than a text of the caller's own.
-void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,
+void deliver(std::span<const ReportSource> sources, const OutputOptions& outputs, const RenderOptions& options,
              const OwnTexts& own = {});
 
 }  // namespace assay

@@ -35,7 +35,7 @@ int run(const ReportCommand& options) {
   how.title = options.title;
   OwnTexts own;
   if (options.print == Print::methods) own[ReportFormat::terminal] = [&] { return methods_text(sources); };
-  deliver(ReportParts{sources}, options.outputs, how, own);
+  deliver(sources, options.outputs, how, own);
   return 0;
 }
 

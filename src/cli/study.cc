@@ -14,12 +14,13 @@ struct StudyCommand {
 
 int run(const StudyCommand& options) {
   Measuring measuring(options.store);
-  const StudyResult result = options.study == Study::inference ? study_inference(options.request, measuring)
-                                                               : study_language_model(options.request, measuring);
+  const std::vector<ReportSource> sources = options.study == Study::inference
+                                                ? study_inference(options.request, measuring)
+                                                : study_language_model(options.request, measuring);
   measuring.finish();
   RenderOptions how;
   how.title = options.study == Study::inference ? "A study of inference" : "A study of training a language model";
-  deliver(ReportParts{result.sources, result.sections}, options.outputs, how);
+  deliver(sources, options.outputs, how);
   return measuring.exit_code();
 }
 

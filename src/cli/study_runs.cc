@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "cli/study.h"
-#include "report/training_table.h"
 #include "studies/accumulate/run.h"
 #include "studies/attention/request.h"
 #include "studies/autocast/request.h"
@@ -42,16 +42,7 @@ TrainBenchmarkRequest training_request(const StudyRequest& request) {
   return training;
 }
 
-ReportSection training_section(const Document& document) {
-  ReportSection section;
-  section.title = "Training steps over sizes and contexts";
-  section.tables = markdown_tables(training_markdown(document.records));
-  for (ReportTable& table : section.tables) table.caption = "Forward, backward and update of a training step, ms";
-  return section;
-}
-
-ReportSection attention_section(const StudyRequest& request, const FactsSource& facts,
-                                const BenchCallbacks& callbacks) {
+Document attention_document(const StudyRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks) {
   AttentionRequest attention_request;
   attention_request.seconds = budget_s(request, 0.3, 5);
   attention_request.causal = true;
@@ -61,40 +52,41 @@ ReportSection attention_section(const StudyRequest& request, const FactsSource& 
     attention_request.seqs = {64, 128};
     attention_request.repetitions = 3;
   }
-  return {.title = "Attention alone, naive and fused", .document = attention(attention_request, facts, callbacks)};
+  return attention(attention_request, facts, callbacks);
 }
 
-ReportSection memory_section(const StudyRequest& request, const MachineFacts& facts) {
+Document memory_document(const StudyRequest& request, const MachineFacts& facts) {
   MemoryRequest memory_request;
   memory_request.model = models_of(request, {"cs336-small"}, {"cs336-small"}).front();
   memory_request.precisions = {"fp32", "mixed-bf16"};
   memory_request.mode = RunMode::train;
   memory_request.batch = is_quick(request) ? 1 : 4;
   memory_request.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512};
-  ReportSection section;
-  section.title = "Memory of a training step, predicted";
-  section.listings = {memory_text(memory_study(memory_request, facts))};
-  return section;
+  Document document{.subject = {.title = "Memory of a training step, predicted"}};
+  std::istringstream lines(memory_text(memory_study(memory_request, facts)));
+  Sentences sentences;
+  for (std::string line; std::getline(lines, line);) sentences.texts.push_back(line);
+  document.sentences.push_back(sentences);
+  return document;
 }
 
-ReportSection accumulate_section() {
+Document accumulate_document() {
   AccumulateRequest request;
   const std::vector<AccumulateRow> rows = accumulate_rows(request);
-  ReportSection section;
-  section.document = accumulate(request);
-  section.title = section.document.subject.title;
+  Document document = accumulate(request);
   const double f16 = std::abs(find_row(rows, Summation::sequential, DType::f16, DType::f16).error);
   const double f32 = std::abs(find_row(rows, Summation::sequential, DType::f32, DType::f32).error);
-  section.expectations.push_back({"A sum kept in f32 is closer to the exact one than a sum kept in f16",
-                                  fmt::format("errors {:.3g} and {:.3g}", f32, f16), f32 < f16});
-  return section;
+  Finding finding{.rule = "accumulation", .kind = RuleKind::expectation, .met = f32 < f16};
+  finding.text = fmt::format(
+      "A sum kept in f32 is closer to the exact one than a sum kept in f16: errors {:.3g} and {:.3g}", f32, f16);
+  document.findings.push_back(finding);
+  return document;
 }
 
-ReportSection autocast_section(const StudyRequest& request, const FactsSource& facts) {
+Document autocast_document(const StudyRequest& request, const FactsSource& facts) {
   AutocastRequest autocast_request;
   autocast_request.seconds = budget_s(request, 0.1, 1);
-  return {.title = "What autocast does to a toy model, and why norms keep f32",
-          .document = autocast(autocast_request, facts)};
+  return autocast(autocast_request, facts);
 }
 
 /// The same model, shape and precision at the other lengths of warm-up: each row is measured once.
@@ -111,7 +103,7 @@ TrainBenchmarkRequest warm_up_request(const StudyRequest& request, TrainBenchmar
 
 }  // namespace
 
-StudyResult study_inference(const StudyRequest& request, Measuring& measuring) {
+std::vector<ReportSource> study_inference(const StudyRequest& request, Measuring& measuring) {
   BenchRequest bench_request;
   bench_request.models = models_of(request, {"distilbert-base"}, {"distilbert-base", "gpt2"});
   bench_request.data = request.data;
@@ -119,30 +111,24 @@ StudyResult study_inference(const StudyRequest& request, Measuring& measuring) {
   bench_request.seqs = {is_quick(request) ? 16 : 128};
   bench_request.seconds = budget_s(request, 0.2, 5);
   bench_request.protocol.most_tokens = is_quick(request) ? 256 : 8192;
-  StudyResult result;
-  result.sources.push_back(
-      {"inference",
-       bench(bench_request, [&] { return measuring.probe_machine(request.machine, "cpu"); }, measuring.callbacks())});
-  result.sections.push_back(rules_section(result.sources));
-  return result;
+  const auto facts = [&] { return measuring.probe_machine(request.machine, "cpu"); };
+  return {{"inference", bench(bench_request, facts, measuring.callbacks())}};
 }
 
-StudyResult study_language_model(const StudyRequest& request, Measuring& measuring) {
+std::vector<ReportSource> study_language_model(const StudyRequest& request, Measuring& measuring) {
   const MachineFacts machine = measuring.probe_machine(request.machine, "cpu");
   const FactsSource facts = [&] { return machine; };
   const BenchCallbacks callbacks = measuring.callbacks();
   const TrainBenchmarkRequest training = training_request(request);
-  StudyResult result;
-  result.sources.push_back({"training steps", train_benchmark(training, facts, callbacks)});
-  result.sources.push_back({"warm-up study", train_benchmark(warm_up_request(request, training), facts, callbacks)});
-  result.sections.push_back(training_section(result.sources[0].document));
-  result.sections.push_back(warm_up_section(result.sources[0].document.records, result.sources[1].document.records));
-  result.sections.push_back(attention_section(request, facts, callbacks));
-  result.sections.push_back(memory_section(request, machine));
-  result.sections.push_back(accumulate_section());
-  result.sections.push_back(autocast_section(request, facts));
-  result.sections.push_back(rules_section(result.sources));
-  return result;
+  std::vector<ReportSource> parts;
+  parts.push_back({"training steps", train_benchmark(training, facts, callbacks)});
+  const Document warm_up = train_benchmark(warm_up_request(request, training), facts, callbacks);
+  parts.push_back({"warm-up", warm_up_document(parts[0].document.records, warm_up.records)});
+  parts.push_back({"attention alone", attention_document(request, facts, callbacks)});
+  parts.push_back({"memory", memory_document(request, machine)});
+  parts.push_back({"accumulation", accumulate_document()});
+  parts.push_back({"autocast", autocast_document(request, facts)});
+  return parts;
 }
 
 }  // namespace assay

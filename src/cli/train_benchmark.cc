@@ -7,7 +7,6 @@
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "report/formats.h"
-#include "report/training_table.h"
 
 namespace assay {
 namespace {
@@ -67,9 +66,7 @@ int run(const TrainBenchmarkCommand& options) {
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
       measuring.callbacks());
   measuring.finish();
-  deliver(document, options.outputs,
-          {{ReportFormat::terminal, [&] { return training_report(document); }},
-           {ReportFormat::markdown, [&] { return training_markdown(document.records); }}});
+  deliver(document, options.outputs);
   return measuring.exit_code();
 }
 

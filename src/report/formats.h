@@ -14,8 +14,4 @@ std::string json_report(const Document& document);
 /// are empty, series are joined by ';', ledgers are JSON. Lines end with CR LF.
 std::string csv_report(std::span<const Record> records);
 
-/// GitHub-flavoured Markdown: the terminal's table for each model, the findings, and a table of every field that has a
-/// short value (no series, no ledgers) with its unit and meaning.
-std::string markdown_report(const Document& document);
-
 }  // namespace assay

@@ -5,17 +5,17 @@ namespace {
 
 std::string values_of(const Table& table, Detail detail) {
   std::string values;
-  for (const auto& row : text_table(table, detail).rows) values += (values.empty() ? "" : ", ") + row.front().text;
+  for (const auto& row : shown_table(table, detail).rows) values += (values.empty() ? "" : ", ") + row.front().text;
   return values;
 }
 
 std::string part_of(const Table& table, Layout& layout, Detail detail) {
   if (table.form == Table::Form::values) return layout.paragraph(table.caption, values_of(table, detail));
   if (table.form == Table::Form::facts) {
-    const Facts facts = text_facts(table, detail);
+    const Facts facts = shown_facts(table, detail);
     return facts.empty() ? "" : layout.facts(table.caption, facts);
   }
-  const TextTable text = text_table(table, detail);
+  const ShownTable text = shown_table(table, detail);
   return text.columns.empty() ? "" : layout.table(table.caption, text);
 }
 

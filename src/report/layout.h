@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/text_table.h"
+#include "report/shown_table.h"
 #include "results/document.h"
 
 namespace assay {
@@ -16,7 +16,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;  ///< Titles and
 class Layout {
  public:
   virtual ~Layout() = default;
-  virtual std::string table(const std::string& caption, const TextTable& table) = 0;
+  virtual std::string table(const std::string& caption, const ShownTable& table) = 0;
   virtual std::string facts(const std::string& caption, const Facts& facts) = 0;
   virtual std::string list(const std::string& caption, const std::vector<std::string>& texts) = 0;
   virtual std::string paragraph(const std::string& caption, const std::string& text) = 0;

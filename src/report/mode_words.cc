@@ -35,9 +35,7 @@ std::string mode_title(const Record& record) {
   const ModeWords& words = mode_words(record);
   std::string title = *words.mode ? words.title : "mode " + record.mode;
   const auto add = [&](const std::string& text) { title += (title.empty() ? "" : ", ") + text; };
-  if (record.phase) title = "phase " + *record.phase;
   if (record.recompute != "none") add("recompute " + record.recompute);
-  if (record.warmup_steps) add(fmt::format("{} warm-up steps", *record.warmup_steps));
   return title;
 }
 

@@ -16,7 +16,7 @@ struct ModeWords {
 };
 const ModeWords& mode_words(const Record& record);
 
-/// "training: step, recompute block, 5 warm-up steps", "phase load": what is not as in inference; empty where all is.
+/// "training: step, recompute block": what is not as in inference; empty where all is.
 std::string mode_title(const Record& record);
 
 /// `text` with what these rows count a second for its "{}": "tokens", "tokens and runs".

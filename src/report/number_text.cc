@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
@@ -12,6 +13,21 @@ namespace {
 
 /// Beyond it, neighbouring whole numbers are one double.
 constexpr double whole_limit = 9007199254740992.0;
+
+/// In percent: one decimal below 10.
+std::string share_text(double share) {
+  return fmt::format("{:.{}f}", 100 * share, share < 0.0995 ? 1 : 0);
+}
+
+/// "1.2e-5": the exponent without padding.
+std::string scientific_text(double value, int digits) {
+  std::string text = fmt::format("{:.{}e}", value, digits);
+  const auto exponent = text.find('e') + 2;
+  const auto first = std::min(text.find_first_not_of('0', exponent), text.size() - 1);
+  text.erase(exponent, first - exponent);
+  if (text[exponent - 1] == '+') text.erase(exponent - 1, 1);
+  return text;
+}
 
 std::string finite_text(double value, const Table::Column& column) {
   const int digits = column.digits;
@@ -25,7 +41,7 @@ std::string finite_text(double value, const Table::Column& column) {
     case Notation::general:
       return fmt::format("{:.{}g}", value, digits);
     case Notation::scientific:
-      return fmt::format("{:.{}e}", value, digits);
+      return scientific_text(value, digits);
     case Notation::count:
       return std::abs(value) < whole_limit ? format_count(std::llround(value)) : fmt::format("{}", value);
     case Notation::bytes:
@@ -37,6 +53,11 @@ std::string finite_text(double value, const Table::Column& column) {
 }
 
 std::string estimate_text(const Estimate& estimate, const Table::Column& column) {
+  const double half_width = (estimate.high - estimate.low) / 2;
+  if (column.spread == Spread::half_width)
+    return fmt::format("{} ± {}", number_text(estimate.value, column), format_significant(half_width, 2));
+  if (column.spread == Spread::percent)
+    return fmt::format("{} ±{}%", number_text(estimate.value, column), share_text(half_width / estimate.value));
   return fmt::format("{} [{}, {}]", number_text(estimate.value, column), number_text(estimate.low, column),
                      number_text(estimate.high, column));
 }

@@ -7,61 +7,52 @@
 #include "report/html/page.h"
 #include "report/paper.h"
 #include "report/phrases.h"
+#include "report/records/described.h"
+#include "report/text.h"
 
 namespace assay {
 namespace {
 
-/// Sections are told as a paper tells them.
-std::string terminal_of(const ReportParts& parts, const std::string& title, const RenderOptions& options) {
-  if (!parts.sections.empty()) return markdown_paper(parts.sources, parts.sections, title);
+std::string terminal_of(std::span<const ReportSource> sources, const RenderOptions& options) {
   std::string text;
-  for (const ReportSource& source : parts.sources)
-    text += source.document.tells() ? terminal_text_of(source.document, options)
-                                    : terminal_report(source.document, options.terminal);
+  for (const ReportSource& source : sources) {
+    const std::string label = sources.size() > 1 ? terminal_text(source.label) + "\n\n" : "";
+    text += (text.empty() ? "" : "\n") + label + terminal_text_of(described(source.document, options.detail), options);
+  }
   return text;
 }
 
-void add_labelled(const std::string& label, const Document& document, OrderedJson& list) {
-  OrderedJson json = {{"label", label}};
-  json.update(to_json(document));
-  list.push_back(std::move(json));
-}
-
-std::string json_of(const ReportParts& parts) {
-  if (parts.sources.size() == 1 && parts.sections.empty()) return json_report(parts.sources.front().document);
+std::string json_of(std::span<const ReportSource> sources) {
+  if (sources.size() == 1) return json_report(sources.front().document);
   OrderedJson list = OrderedJson::array();
-  for (const ReportSource& source : parts.sources) add_labelled(source.label, source.document, list);
-  for (const ReportSection& section : parts.sections) {
-    if (section.document.tells()) add_labelled(section.title, section.document, list);
+  for (const ReportSource& source : sources) {
+    list.push_back({{"label", source.label}});
+    list.back().update(to_json(source.document));
   }
   const OrderedJson json = {{"schema", "assay-documents-1"}, {"documents", std::move(list)}};
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 /// Documents of records go into one table; every other has tables of its own.
-std::string csv_of(const ReportParts& parts) {
+std::string csv_of(std::span<const ReportSource> sources) {
   std::vector<Record> records;
   std::string text;
-  for (const ReportSource& source : parts.sources) {
+  for (const ReportSource& source : sources) {
     const Document& document = source.document;
     if (document.tables.empty())
       records.insert(records.end(), document.records.begin(), document.records.end());
     else
       text += (text.empty() ? "" : "\r\n") + csv_text_of(document);
   }
-  for (const ReportSection& section : parts.sections) {
-    const std::string tables = csv_text_of(section.document);
-    text += (text.empty() || tables.empty() ? "" : "\r\n") + tables;
-  }
   if (records.empty() && !text.empty()) return text;
   return csv_report(records) + (text.empty() ? "" : "\r\n" + text);
 }
 
-std::string html_page(const ReportParts& parts, const std::string& title, Detail detail) {
+std::string html_page(std::span<const ReportSource> sources, const std::string& title, Detail detail) {
   PageOptions page;
   page.title = title;
   page.detail = detail;
-  return html_report(parts.sources, parts.sections, page);
+  return html_report(sources, page);
 }
 
 }  // namespace
@@ -78,28 +69,28 @@ std::string report_title(std::span<const ReportSource> sources) {
   return models.empty() ? "assay: nothing was measured" : joined(models) + ": precisions measured";
 }
 
-std::string render(const ReportParts& parts, ReportFormat format, const RenderOptions& options) {
-  const std::string title = options.title.empty() ? report_title(parts.sources) : options.title;
+std::string render(std::span<const ReportSource> sources, ReportFormat format, const RenderOptions& options) {
+  const std::string title = options.title.empty() ? report_title(sources) : options.title;
   switch (format) {
     case ReportFormat::terminal:
-      return terminal_of(parts, title, options);
+      return terminal_of(sources, options);
     case ReportFormat::json:
-      return json_of(parts);
+      return json_of(sources);
     case ReportFormat::csv:
-      return csv_of(parts);
+      return csv_of(sources);
     case ReportFormat::markdown:
-      return markdown_paper(parts.sources, parts.sections, title);
+      return markdown_paper(sources, title);
     case ReportFormat::latex:
-      return latex_report(parts.sources, parts.sections, title);
+      return latex_report(sources, title);
     case ReportFormat::html:
-      return html_page(parts, title, options.detail);
+      return html_page(sources, title, options.detail);
   }
   return "";
 }
 
 std::string render(const Document& document, ReportFormat format, const RenderOptions& options) {
   const ReportSource source{"", document};
-  return render(ReportParts{std::span(&source, 1)}, format, options);
+  return render(std::span(&source, 1), format, options);
 }
 
 }  // namespace assay

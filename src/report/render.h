@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include "report/section.h"
 #include "report/subject.h"
 #include "report/terminal.h"
 #include "results/document.h"
@@ -24,13 +23,8 @@ struct RenderOptions {
 /// records alone, the reports over records. Every text is escaped for its format.
 std::string render(const Document& document, ReportFormat format, const RenderOptions& options);
 
-/// Documents side by side, each under its label, and the sections of a study.
-struct ReportParts {
-  std::span<const ReportSource> sources;
-  std::span<const ReportSection> sections = {};
-};
-/// The same of all parts; the JSON of several documents is a list of them.
-std::string render(const ReportParts& parts, ReportFormat format, const RenderOptions& options);
+/// Documents side by side, each under its label; the JSON of several is a list of them.
+std::string render(std::span<const ReportSource> sources, ReportFormat format, const RenderOptions& options);
 
 /// The document's own title, or "smollm2-135m and gpt2: precisions measured".
 std::string report_title(std::span<const ReportSource> sources);

@@ -13,20 +13,9 @@ class HtmlLayout : public Layout {
  public:
   explicit HtmlLayout(std::string id) : id_(std::move(id)) {}
 
-  std::string table(const std::string& caption, const TextTable& table) override {
-    PageTable page{fmt::format("{}-{}", id_, ++tables_), caption, {}, {}};
-    for (const TextTable::Column& column : table.columns) {
-      page.columns.push_back(column.title);
-      page.meanings.push_back(column.meaning);
-    }
-    for (const auto& row : table.rows) {
-      auto& cells = page.rows.emplace_back();
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        const bool is_number = table.columns[i].align == Align::right;
-        cells.push_back({row[i].text, row[i].number ? fmt::format("{}", *row[i].number) : "", is_number});
-      }
-    }
-    return table_html(page) + (table.reasons.empty() ? "" : list("", table.reasons));
+  std::string table(const std::string& caption, const ShownTable& table) override {
+    const std::string text = table_html(fmt::format("{}-{}", id_, ++tables_), caption, table);
+    return text + (table.reasons.empty() ? "" : list("", table.reasons));
   }
 
   std::string facts(const std::string& caption, const Facts& facts) override {

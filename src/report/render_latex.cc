@@ -10,24 +10,24 @@ namespace {
 constexpr std::size_t most_wide = 6;  ///< Columns that share the width; more are set small and as wide as they need.
 
 /// Numbers to the right; where the columns share the width, texts are broken.
-std::string letters_of(const TextTable& table) {
+std::string letters_of(const ShownTable& table) {
   const std::size_t columns = table.columns.size();
   const std::string share = fmt::format("p{{{:.3f}\\linewidth}}", 0.9 / static_cast<double>(columns));
   std::string letters;
-  for (const TextTable::Column& column : table.columns)
+  for (const ShownTable::Column& column : table.columns)
     letters += column.align == Align::right ? "r" : columns > most_wide ? "l" : share;
   return letters;
 }
 
 class LatexLayout : public Layout {
  public:
-  std::string table(const std::string& caption, const TextTable& table) override {
+  std::string table(const std::string& caption, const ShownTable& table) override {
     std::vector<std::string> titles;
-    for (const TextTable::Column& column : table.columns) titles.push_back(column.title);
+    for (const ShownTable::Column& column : table.columns) titles.push_back(column.title);
     std::string text = latex_table_head(letters_of(table), caption, titles);
     for (const auto& row : table.rows) {
       std::vector<std::string> cells;
-      for (const TextTable::Cell& cell : row) cells.push_back(cell.text);
+      for (const ShownTable::Cell& cell : row) cells.push_back(cell.text);
       text += latex_line(cells);
     }
     const char* size = titles.size() > most_wide ? "\\tiny\\setlength{\\tabcolsep}{2pt}" : "";

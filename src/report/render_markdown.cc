@@ -13,17 +13,17 @@ std::string shown_cell(const std::string& text) {
 
 class MarkdownLayout : public Layout {
  public:
-  std::string table(const std::string& caption, const TextTable& table) override {
+  std::string table(const std::string& caption, const ShownTable& table) override {
     std::string titles = "|";
     std::string rule = "|";
-    for (const TextTable::Column& column : table.columns) {
+    for (const ShownTable::Column& column : table.columns) {
       titles += fmt::format(" {} |", shown_cell(column.title));
       rule += column.align == Align::left ? " :-- |" : " --: |";
     }
     std::string text = titles + "\n" + rule + "\n";
     for (const auto& row : table.rows) {
       text += "|";
-      for (const TextTable::Cell& cell : row) text += fmt::format(" {} |", shown_cell(cell.text));
+      for (const ShownTable::Cell& cell : row) text += fmt::format(" {} |", shown_cell(cell.text));
       text += "\n";
     }
     return legend(caption) + "\n" + text + (table.reasons.empty() ? "" : list("", table.reasons));

@@ -162,7 +162,7 @@ TEST(NumberText, NotationSaysHowANumberReads) {
   EXPECT_EQ(text(1234.6, Notation::significant, 3), "1235");
   EXPECT_EQ(text(2, Notation::fixed, 3), "2.000");
   EXPECT_EQ(text(6.1e-5, Notation::general, 3), "6.1e-05");
-  EXPECT_EQ(text(1.5, Notation::scientific, 2), "1.50e+00");
+  EXPECT_EQ(text(1.5, Notation::scientific, 2), "1.50e0");
   EXPECT_EQ(text(-1234567, Notation::count, 0), "-1,234,567");
   EXPECT_EQ(text(91.3e6, Notation::bytes, 3), "91.3 MB");
   EXPECT_EQ(text(0.123, Notation::percent, 1), "12.3 %");

@@ -6,8 +6,8 @@
 #include <array>
 #include <map>
 
-#include "report/columns.h"
 #include "report/mode_words.h"
+#include "report/record_titles.h"
 
 namespace assay {
 namespace {
@@ -70,6 +70,7 @@ std::string words_of(const Record& r) {
       fmt::format("{}, {}, {}, {} thread{}", r.model, cell_title(r), r.device, r.threads, r.threads == 1 ? "" : "s");
   const std::string mode = mode_title(r);
   if (!mode.empty() && !r.phase) title += ", " + mode;
+  if (r.warmup_steps) title += fmt::format(", {} warm-up steps", *r.warmup_steps);
   return r.machine.empty() ? title : title + ", " + r.machine;
 }
 

@@ -28,14 +28,14 @@ const char* name(Severity severity);
 
 /// One sentence about a cell or one of its rows.
 struct Finding {
-  std::string rule;
+  std::string rule = {};
   RuleKind kind = RuleKind::finding;
-  std::string model;
+  std::string model = {};
   std::int64_t batch = 1;
   std::int64_t seq = 1;
-  std::string precision;  ///< Empty: about the whole cell.
-  std::optional<bool> met;
-  std::string text;
+  std::string precision = {};  ///< Empty: about the whole cell.
+  std::optional<bool> met = {};
+  std::string text = {};
   Severity severity = Severity::info;
 };
 OrderedJson to_json(const Finding& finding);

@@ -15,6 +15,16 @@ const char* name(Notation notation) {
   return names[static_cast<std::size_t>(notation)];
 }
 
+const char* name(Spread spread) {
+  constexpr const char* names[] = {"ends", "half_width", "percent"};
+  return names[static_cast<std::size_t>(spread)];
+}
+
+const char* name(Table::Role role) {
+  constexpr const char* names[] = {"figure", "label", "grade"};
+  return names[static_cast<std::size_t>(role)];
+}
+
 const char* name(Table::Form form) {
   constexpr const char* names[] = {"rows", "facts", "values"};
   return names[static_cast<std::size_t>(form)];

@@ -44,6 +44,10 @@ enum class Notation : std::uint8_t {
 };
 enum class Sign : std::uint8_t { negative, always };
 
+/// How people read the interval of an estimate: its ends, or half its width, in percent of the value too.
+enum class Spread : std::uint8_t { ends, half_width, percent };
+const char* name(Spread spread);
+
 /// Who is shown something: everybody; who asks for details; programs alone (JSON and CSV have everything).
 enum class Detail : std::uint8_t { brief, details, data };
 const char* name(Detail detail);
@@ -53,8 +57,8 @@ struct Table {
   using Cell = std::variant<Absent, std::string, bool, std::int64_t, std::uint64_t, double, Estimate, RowStatus,
                             std::vector<std::string>>;
 
-  /// What a column is to its row: what was found, or what the row is about.
-  enum class Role : std::uint8_t { figure, label };
+  /// What a column is to its row: what was found, what the row is about, or how far it can be trusted.
+  enum class Role : std::uint8_t { figure, label, grade };
 
   struct Column {
     std::string key = {};      ///< In JSON and CSV; see `member_at` in results/json_places.h for dots.
@@ -64,6 +68,7 @@ struct Table {
     Notation notation = Notation::significant;
     int digits = 3;
     Sign sign = Sign::negative;
+    Spread spread = Spread::ends;
     Role role = Role::figure;
     Detail detail = Detail::brief;
     /// Keys of what a cell holds beside its value: of an Estimate its low and its high end, of a RowStatus its reason.
@@ -90,6 +95,7 @@ struct Table {
 };
 const char* name(Notation notation);
 const char* name(Table::Form form);
+const char* name(Table::Role role);
 
 /// Asserts that the row has a cell a column, an Estimate or a RowStatus only where the column has keys for their parts.
 void add_row(Table& table, std::vector<Table::Cell> row);

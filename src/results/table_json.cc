@@ -68,7 +68,8 @@ OrderedJson description_of(const Table::Column& column) {
           {"notation", name(column.notation)},
           {"digits", column.digits},
           {"signed", column.sign == Sign::always},
-          {"label", column.role == Table::Role::label},
+          {"spread", name(column.spread)},
+          {"role", name(column.role)},
           {"detail", name(column.detail)},
           {"more_keys", column.more_keys}};
 }
@@ -82,7 +83,8 @@ Table::Column column_from_json(const Json& json) {
   column.notation = value_named<Notation, static_cast<int>(Notation::percent) + 1>(json, "notation");
   column.digits = std::clamp(json.at("digits").get<int>(), 0, 17);
   column.sign = json.at("signed").get<bool>() ? Sign::always : Sign::negative;
-  column.role = json.at("label").get<bool>() ? Table::Role::label : Table::Role::figure;
+  column.spread = value_named<Spread, static_cast<int>(Spread::percent) + 1>(json, "spread");
+  column.role = value_named<Table::Role, static_cast<int>(Table::Role::grade) + 1>(json, "role");
   column.detail = value_named<Detail, static_cast<int>(Detail::data) + 1>(json, "detail");
   json.at("more_keys").get_to(column.more_keys);
   if (column.more_keys.size() > 2) throw std::invalid_argument("more_keys");

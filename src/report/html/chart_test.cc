@@ -3,7 +3,6 @@
 #include "report/draw/plot.h"
 #include "report/html/labels.h"
 #include "report/html/pareto.h"
-#include "report/section.h"
 #include "report/subject.h"
 #include "results/made_up_test.h"
 
@@ -86,17 +85,6 @@ TEST(Subjects, ModelsAreComparedShapeByShapeWhereTheyAreMany) {
     ASSERT_EQ(group.size(), 3U);
     for (const ReportSubject& subject : group) EXPECT_EQ(subject.records[0]->batch, group[0].records[0]->batch);
   }
-}
-
-TEST(Section, ReadsTheTablesOfAMarkdownText) {
-  const auto tables =
-      markdown_tables("# One\n\n| a | b |\n| :-- | --: |\n| x \\| y | 2 |\n\ntwo\n\n| c |\n|---|\n| 3 |\n");
-  ASSERT_EQ(tables.size(), 2U);
-  EXPECT_EQ(tables[0].caption, "One");
-  EXPECT_EQ(tables[0].columns, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(tables[0].rows, (std::vector<std::vector<std::string>>{{"x | y", "2"}}));
-  EXPECT_EQ(tables[1].caption, "two");
-  EXPECT_EQ(tables[1].rows.size(), 1U);
 }
 
 }  // namespace

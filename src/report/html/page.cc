@@ -16,6 +16,7 @@
 #include "report/html/tables.h"
 #include "report/html/timeline.h"
 #include "report/methods.h"
+#include "report/records/described.h"
 #include "report/render.h"
 
 namespace assay {
@@ -34,8 +35,8 @@ constexpr Fullness details[] = {{200, 48, 24, SIZE_MAX}, {60, 24, 12, 200}, {30,
 constexpr std::size_t subjects_together = 4;
 
 struct Part {
-  const char* id;
-  const char* title;
+  std::string id;
+  std::string title;
   std::string html;
 };
 
@@ -129,57 +130,32 @@ std::string methods_part(std::span<const ReportSource> sources) {
   return text;
 }
 
-bool has_sections(std::span<const ReportSource> sources) {
+/// What documents say themselves, beside their records.
+std::vector<Part> told_parts(std::span<const ReportSource> sources, Detail detail) {
+  std::vector<Part> parts;
+  for (const ReportSource& source : sources) {
+    if (!source.document.tells()) continue;
+    const std::string number = std::to_string(parts.size() + 1);
+    const std::string from = sources.size() > 1 ? source.label + ": " : "";
+    parts.push_back({"study-" + number, from + source.document.subject.title,
+                     html_of(source.document, "document-" + number, detail)});
+  }
+  return parts;
+}
+
+bool tells(std::span<const ReportSource> sources) {
   return std::any_of(sources.begin(), sources.end(), [](const ReportSource& one) { return one.document.tells(); });
 }
 
-/// What the documents say beside their records comes after what is given.
-std::vector<ReportSection> all_sections(std::span<const ReportSource> sources, std::span<const ReportSection> given) {
-  std::vector<ReportSection> sections(given.begin(), given.end());
-  for (const ReportSource& source : sources) {
-    if (!source.document.tells()) continue;
-    const std::string from = sources.size() > 1 ? source.label + ": " : "";
-    sections.push_back({.title = from + source.document.subject.title, .document = source.document});
-  }
-  return sections;
-}
-
-std::string section_html(const ReportSection& section, std::size_t number, Detail detail) {
-  std::string text;
-  for (const std::string& paragraph : section.paragraphs) text += "<p>" + markup_text(paragraph) + "</p>\n";
-  text += html_of(section.document, fmt::format("document-{}", number), detail);
-  std::size_t tables = 0;
-  for (const ReportTable& table : section.tables) {
-    text += table_html(page_table(table, fmt::format("section-{}-{}", number, ++tables)));
-  }
-  for (const std::string& listing : section.listings) {
-    std::string lines;
-    for (std::size_t begin = 0; begin < listing.size();) {
-      const std::size_t end = std::min(listing.find('\n', begin), listing.size());
-      lines += markup_text(std::string_view(listing).substr(begin, end - begin)) + "\n";
-      begin = end + 1;
-    }
-    text +=
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"listing\"><pre>" + lines + "</pre></div>\n";
-  }
-  ReportTable expected{"What was expected, and what came", {"expectation", "observed", "came"}, {}};
-  for (const ReportExpectation& one : section.expectations) {
-    expected.rows.push_back(
-        {one.expectation, one.observed, one.met ? (*one.met ? "as expected" : "not as expected") : "cannot tell"});
-  }
-  if (!expected.rows.empty()) text += table_html(page_table(expected, fmt::format("expected-{}", number)));
-  return text;
-}
-
-/// Of records; empty where there are none.
-std::vector<Part> parts_of(std::span<const ReportSource> sources, std::span<const ReportSubject> all,
-                           const Fullness& detail) {
-  if (all.empty() && has_sections(sources)) return {};
+/// Of records; empty where there are none and documents say something else.
+std::vector<Part> record_parts(std::span<const ReportSource> sources, std::span<const ReportSubject> all,
+                               const Fullness& detail) {
+  if (all.empty() && tells(sources)) return {};
   return {{"panels", "Six panels", panels_part(all, detail)},
           {"table", "Results", results_html(all)},
-          {"without", "Left out", left_out_html(all)},
+          {"without", "Left out", table_html(left_out_table(all), "Every row was measured.")},
           {"found", "Findings", findings_html(sources)},
-          {"grades", "Trust", trust_html(all)},
+          {"grades", "Trust", table_html(trust_table(all), "no row is graded")},
           {"pareto", "Quality against cost", pareto_part(all, detail)},
           {"roofline", "Roofline", roofline_part(all, detail)},
           {"samples", "Samples", distribution_part(all, detail)},
@@ -190,20 +166,15 @@ std::vector<Part> parts_of(std::span<const ReportSource> sources, std::span<cons
           {"every-field", "Every field", fields_html(all, detail.fields)}};
 }
 
-std::string body(const std::vector<Part>& parts, std::span<const ReportSection> sections, const PageOptions& options) {
+std::string body(const std::vector<Part>& parts, const PageOptions& options) {
   std::string links;
   std::string text;
-  std::size_t number = 0;
-  const auto add = [&](const std::string& id, const std::string& title, const std::string& html) {
-    links += fmt::format("<li><a href=\"#{}\">{}</a></li>", id, markup_text(title));
-    text += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-title\"><h2 id=\"{}-title\">{}</h2>\n{}</section>\n",
-                        id, id, id, markup_text(title), html);
-  };
-  for (const ReportSection& section : sections) {
-    ++number;
-    add(fmt::format("study-{}", number), section.title, section_html(section, number, options.detail));
+  for (const Part& part : parts) {
+    links += fmt::format("<li><a href=\"#{}\">{}</a></li>", part.id, markup_text(part.title));
+    text +=
+        fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n",
+                    part.id, markup_text(part.title), part.html);
   }
-  for (const Part& part : parts) add(part.id, part.title, part.html);
   const std::string command =
       options.command.empty() ? "" : fmt::format("<p><code>{}</code></p>\n", markup_text(options.command));
   return fmt::format(
@@ -214,10 +185,8 @@ std::string body(const std::vector<Part>& parts, std::span<const ReportSection> 
 
 }  // namespace
 
-std::string html_report(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
-                        const PageOptions& options) {
+std::string html_report(std::span<const ReportSource> sources, const PageOptions& options) {
   const std::vector<ReportSubject> all = subjects(sources);
-  const std::vector<ReportSection> told = all_sections(sources, sections);
   const std::string head = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -227,7 +196,9 @@ std::string html_report(std::span<const ReportSource> sources, std::span<const R
   const std::string tail = fmt::format("<script>{}</script>\n</body>\n</html>\n", report_script());
   std::string page;
   for (const Fullness& detail : details) {
-    page = head + body(parts_of(sources, all, detail), told, options) + tail;
+    std::vector<Part> parts = told_parts(sources, options.detail);
+    for (Part& part : record_parts(sources, all, detail)) parts.push_back(std::move(part));
+    page = head + body(parts, options) + tail;
     if (page.size() < most_page_bytes) break;
   }
   return page;

@@ -3,7 +3,6 @@
 #include <span>
 #include <string>
 
-#include "report/section.h"
 #include "report/subject.h"
 
 namespace assay {
@@ -20,7 +19,6 @@ constexpr std::size_t most_page_bytes = 2'000'000;
 /// One self-contained HTML file of all records: no other file, no network, one short script of our own that only sorts
 /// tables. What its texts come from may be hostile: everything is escaped, and a content security policy lets no other
 /// script run.
-std::string html_report(std::span<const ReportSource> sources, std::span<const ReportSection> sections,
-                        const PageOptions& options);
+std::string html_report(std::span<const ReportSource> sources, const PageOptions& options);
 
 }  // namespace assay

@@ -34,7 +34,7 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST(HtmlReport, HasAllPartsAndLoadsNothing) {
   const std::vector<ReportSource> sources = {made_up_source()};
-  const std::string page = html_report(sources, {}, {.title = "A run", .command = ""});
+  const std::string page = html_report(sources, {.title = "A run", .command = ""});
   for (const char* id : {"panels", "table", "without", "found", "grades", "pareto", "roofline", "samples", "timelines",
                          "ledger", "machine", "methods", "every-field"}) {
     EXPECT_TRUE(has(page, fmt::format("<section id=\"{}\"", id))) << id;
@@ -51,14 +51,14 @@ TEST(HtmlReport, HasAllPartsAndLoadsNothing) {
 
 TEST(HtmlReport, SaysWhyAPanelIsEmptyAndARowHasNoFigures) {
   const std::vector<ReportSource> sources = {made_up_source()};
-  const std::string page = html_report(sources, {}, {});
+  const std::string page = html_report(sources, {});
   EXPECT_TRUE(has(page, "<h4>Energy per sample</h4><p class=\"none\">no meter: /sys/class/powercap is absent</p>"));
   EXPECT_TRUE(has(page, "<td class=\"text\">unsupported</td><td class=\"text\">no such instruction</td>"));
 }
 
 TEST(HtmlReport, EveryChartHasANameAndWordsForThoseWhoDoNotSeeIt) {
   const std::vector<ReportSource> sources = {made_up_source()};
-  const std::string page = html_report(sources, {}, {});
+  const std::string page = html_report(sources, {});
   EXPECT_GE(count(page, "<svg role=\"img\""), 7U);
   EXPECT_EQ(count(page, "<svg role=\"img\""), count(page, "</title><desc>"));
   EXPECT_FALSE(has(page, "<desc></desc>"));
@@ -79,9 +79,7 @@ TEST(HtmlReport, TextsOfOthersAreTextAndNoMarkup) {
   }
   for (Finding& finding : source.document.findings) finding.text = finding.model = hostile;
   const std::vector<ReportSource> sources = {source, made_up_source()};
-  const std::vector<ReportSection> sections = {
-      {hostile, {hostile}, {{hostile, {hostile}, {{hostile}}}}, {hostile}, {}}};
-  const std::string page = html_report(sources, sections, {.title = hostile, .command = hostile});
+  const std::string page = html_report(sources, {.title = hostile, .command = hostile});
   EXPECT_EQ(count(page, "<script"), 1U);
   EXPECT_EQ(count(page, "<img"), 0U);
   EXPECT_GT(count(page, "&lt;script&gt;alert(1)"), 20U) << "the texts are there";
@@ -98,7 +96,7 @@ TEST(HtmlReport, StaysBelowItsSizeHoweverMuchWasMeasured) {
     }
   }
   const std::vector<ReportSource> sources = {source};
-  const std::string page = html_report(sources, {}, {});
+  const std::string page = html_report(sources, {});
   EXPECT_LT(page.size(), most_page_bytes);
   EXPECT_TRUE(has(page, "more are left out: the page would grow too large"));
 }
@@ -107,9 +105,9 @@ TEST(HtmlReport, NothingMeasuredIsAPageToo) {
   ReportSource source{"empty.json", {}};
   source.document.records = {made_up_left_out("bf16", Status::oom, "needs 8 GB")};
   const std::vector<ReportSource> sources = {source};
-  EXPECT_TRUE(has(html_report(sources, {}, {}), "needs 8 GB"));
+  EXPECT_TRUE(has(html_report(sources, {}), "needs 8 GB"));
   const std::vector<ReportSource> none = {{"none.json", {}}};
-  EXPECT_TRUE(has(html_report(none, {}, {}), "nothing was measured"));
+  EXPECT_TRUE(has(html_report(none, {}), "nothing was measured"));
 }
 
 /// A program with three phases.
@@ -132,7 +130,7 @@ TEST(HtmlReport, EachPhaseOfAProgramIsASubjectOfItsOwn) {
   const std::vector<ReportSubject> all = subjects(sources);
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[1].name, "phase step");
-  const std::string page = html_report(sources, {}, {});
+  const std::string page = html_report(sources, {});
   for (const char* phase : {"phase load", "phase step", "phase save"}) {
     EXPECT_TRUE(has(page, fmt::format("A of {} (baseline): 150", phase))) << phase << " is drawn";
   }
@@ -167,7 +165,7 @@ TEST(Latex, EscapesWhatItsReaderActsOn) {
 
 TEST(Latex, HasATableOfEachSubjectAndEveryPrecision) {
   const std::vector<ReportSource> sources = {made_up_source()};
-  const std::string text = latex_report(sources, {}, "A run");
+  const std::string text = latex_report(sources, "A run");
   EXPECT_EQ(count(text, "\\begin{longtable}"), 1U);
   EXPECT_EQ(count(text, "\\toprule"), 1U);
   for (const char* precision : {"fp32", "mixed{-}bf16", "int8", "fp8"}) EXPECT_TRUE(has(text, precision)) << precision;

@@ -9,7 +9,7 @@
 #include "base/markup.h"
 #include "report/draw/plot.h"
 #include "report/html/labels.h"
-#include "report/operated.h"
+#include "report/records/operated.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/terminal.h"
+#include "report/records/described.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "report/methods.h"
+#include "report/render.h"
 #include "report/text.h"
-#include "report/training_table.h"
 #include "results/made_up_test.h"
 #include "rules/rules.h"
 
@@ -30,8 +30,8 @@ Document document_with_emulated() {
   return document_of(records);
 }
 
-std::string report_of(const Document& document) {
-  return terminal_report(document, {});
+std::string report_of(const Document& document, Detail detail = Detail::details) {
+  return render(document, ReportFormat::terminal, {.detail = detail});
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -81,8 +81,8 @@ TEST(Terminal, ScoresStandWhereDivergenceDoes) {
     record.score_pearson = 0.9999999;
     record.score_spearman = 1;
   }
-  const std::string text = terminal_report({.records = records, .findings = {}}, {});
-  for (const char* part : {"differ-", "Pear-", "Spear-", "1.2e-3", "0.99999 "})
+  const std::string text = report_of({.records = records});
+  for (const char* part : {"difference", "Pearson", "Spearman", "1.2e-3", "0.99999 "})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   EXPECT_EQ(text.find("top-1"), std::string::npos) << text;
 }
@@ -92,7 +92,7 @@ TEST(Terminal, APerplexityBeyondF64IsWrittenAsAPower) {
   std::vector<Record> records = {made_up_record("fp32", 1)};
   records[0].perplexity.reset();
   records[0].log_perplexity = 812.3;
-  const std::string text = terminal_report({.records = records, .findings = {}}, {});
+  const std::string text = report_of({.records = records});
   EXPECT_NE(text.find("e^812"), std::string::npos) << text;
   EXPECT_EQ(text.find("inf "), std::string::npos);
 }
@@ -108,40 +108,87 @@ TEST(Terminal, FitsIntoTheWidthEvenForExtremes) {
   for (const std::string& line : lines_of(report)) EXPECT_LE(display_width(line), 120u) << line;
 }
 
-TEST(Terminal, TheUsualTableNeedsNoCutting) {
-  const std::string report = report_of(document_with_emulated());
-  EXPECT_EQ(report.find("…"), std::string::npos);
-  EXPECT_NE(line_with(report, "bf16 ").find("native bf16"), std::string::npos);
-}
-
 TEST(Terminal, ARowShowsItsFigures) {
   const std::string row = line_with(report_of(document_with_emulated()), "bf16 ");
-  for (const char* figure : {"40.0 ±0.5%", "3.75 [3.67, 3.83]", "3,200", "850", "35%", "no meter", "558", "269",
-                             "18.21", "1.2e-5", "99.8", "A"}) {
+  for (const char* figure : {"40.0 ±0.5%", "3.75 [3.67, 3.83]", "3,200", "850", " 35 ", "no meter", "558", "269",
+                             "18.21", "1.2e-5", "99.8", "native bf16", "A"}) {
     EXPECT_NE(row.find(figure), std::string::npos) << figure << " is not in: " << row;
   }
 }
 
-TEST(Terminal, ARowWithoutANumberShowsStatusAndReason) {
-  EXPECT_EQ(line_with(report_of(document_with_emulated()), "fp16"),
-            "fp16        emulated: no f16 matmul instruction here");
+TEST(Terminal, RowsWithoutFiguresForOneReasonStandInOneLine) {
+  Document document = document_with_emulated();
+  document.records.push_back(
+      made_up_left_out("fp8-e4m3", Status::emulated, "fp8-e4m3: no f16 matmul instruction here"));
+  EXPECT_EQ(line_with(report_of(document), "- fp16 and fp8-e4m3"),
+            "- fp16 and fp8-e4m3: emulated: no f16 matmul instruction here");
 }
 
 TEST(Terminal, AnImpossibleRowShowsNoNumbers) {
   std::vector<Record> records = made_up_cell();
   records[2].instruction_ms = 100;
-  const std::string row = line_with(report_of(document_of(records)), "bf16 ");
-  EXPECT_NE(row.find("impossible: 40.0 ms is 2.50x"), std::string::npos) << row;
-  EXPECT_EQ(row.find("±"), std::string::npos) << row;
+  const std::string report = report_of(document_of(records));
+  EXPECT_NE(line_with(report, "- bf16: impossible: 40.0 ms is 2.50x"), "") << report;
+  EXPECT_EQ(line_with(report, "bf16 "), "");
 }
 
-TEST(Terminal, ALongPrecisionNameGetsALineOfItsOwn) {
+/// One screen: nine precisions, each with reasons and findings of its own.
+TEST(Terminal, ABriefReportOfOneCellFitsOneScreen) {
   std::vector<Record> records = made_up_cell();
-  records[2].precision = "bf16[softmax=f32,norm=f32]";
-  const auto lines = lines_of(report_of(document_of(records)));
-  const auto at = std::find(lines.begin(), lines.end(), "bf16[softmax=f32,norm=f32]");
-  ASSERT_NE(at, lines.end());
-  EXPECT_NE((at + 1)->find("40.0 ±0.5%"), std::string::npos);
+  for (const char* name : {"fp16", "mixed-fp16", "fp16-acc16", "int8-weights", "int4"}) {
+    records.push_back(in_16_bits(compared(made_up_record(name, 160, DType::f16), 0.94, 0.02, 0.002), DType::f16, 0.9));
+    records.back().ci_low_ms = 150;
+    records.back().ledger[0].verdict = Verdict::widened;
+  }
+  for (const char* name : {"fp8-e4m3", "fp8-e5m2", "fp4"})
+    records.push_back(made_up_left_out(name, Status::emulated, "no such instruction here"));
+  const Document document = document_of(records);
+  const std::vector<std::string> brief = lines_of(report_of(document, Detail::brief));
+  EXPECT_LE(brief.size(), 45U) << report_of(document, Detail::brief);
+  EXPECT_LT(brief.size(), lines_of(report_of(document)).size()) << "details say more";
+}
+
+TEST(Terminal, ABriefReportNamesTheGravestFindingsAndOnlyExpectationsThatAreNotMet) {
+  Document document{.records = made_up_cell()};
+  for (int i = 0; i < 8; ++i) {
+    document.findings.push_back({.rule = "rule-" + std::to_string(i),
+                                 .text = "found " + std::to_string(i),
+                                 .severity = i == 7 ? Severity::high : Severity::low});
+  }
+  document.findings.push_back({.rule = "rule-7", .precision = "int8", .text = "found again"});
+  document.findings.push_back({.kind = RuleKind::expectation, .met = true, .text = "came so"});
+  document.findings.push_back({.kind = RuleKind::expectation, .met = false, .text = "came otherwise"});
+  const std::string brief = report_of(document, Detail::brief);
+  EXPECT_NE(brief.find("found 7 So too int8."), std::string::npos) << brief;
+  EXPECT_NE(brief.find("3 more: --details"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("came otherwise"), std::string::npos);
+  EXPECT_EQ(brief.find("came so"), std::string::npos);
+  const std::string details = report_of(document);
+  for (const char* part : {"found 6", "found again", "came so"}) EXPECT_NE(details.find(part), std::string::npos);
+}
+
+TEST(Terminal, WhatRanIsALineAPrecisionAndAKernelALineInDetail) {
+  Document document{.records = made_up_cell()};
+  EXPECT_NE(line_with(report_of(document, Detail::brief), "- fp32: 3 of 3 operations native f32"), "");
+  document.records[2].ledger[0].verdict = Verdict::slow;
+  const std::string brief = report_of(document, Detail::brief);
+  EXPECT_NE(brief.find("2 of 3 operations native bf16"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("1 slow bf16"), std::string::npos) << brief;
+  EXPECT_NE(report_of(document).find("brg:avx512_core_amx, packed bf16"), std::string::npos);
+}
+
+TEST(Terminal, OnlyGradesUnlikeTheCommonOneAreExplained) {
+  Document document{.records = made_up_cell()};
+  for (Record& record : document.records) {
+    record.trust = "B";
+    record.trust_reasons = {"B at best: the common reason"};
+  }
+  document.records[1].trust = "C";
+  document.records[1].trust_reasons = {"C at best: its own reason", "B at best: a lesser one"};
+  const std::string brief = report_of(document, Detail::brief);
+  EXPECT_NE(brief.find("- mixed-bf16 C: its own reason\n"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("- fp32, as most rows, B: the common reason\n"), std::string::npos) << brief;
+  EXPECT_NE(report_of(document).find("a lesser one"), std::string::npos);
 }
 
 TEST(Terminal, AbsentValuesAreNotZeros) {
@@ -160,36 +207,26 @@ TEST(Terminal, NearlyFullAgreementIsNotShownAsFull) {
   records[2].top1_agreement = 1;
   const std::string report = report_of(document_of(records));
   EXPECT_NE(line_with(report, "mixed-bf16").find(" 99.9 "), std::string::npos);
-  EXPECT_NE(line_with(report, "bf16 ").find(" 100 "), std::string::npos);
+  EXPECT_NE(line_with(report, "bf16 ").find(" 100.0 "), std::string::npos);
 }
 
-TEST(Terminal, EnergyFromShortWindowsIsMarked) {
+TEST(Terminal, EnergyFromShortWindowsIsSaid) {
   std::vector<Record> records = made_up_cell();
   records[1].energy_j = 1.234;
   records[1].energy_short_share = 0.5;
-  EXPECT_NE(line_with(report_of(document_of(records)), "mixed-bf16").find("1.23!"), std::string::npos);
-}
-
-TEST(Terminal, LedgerIsGroupedByKernel) {
-  const std::string report = report_of(document_with_emulated());
-  EXPECT_NE(report.find("    3 linear: s8 x s8 -> s32, brg:avx512_core_amx, packed s8: native (matmul measured"),
-            std::string::npos);
+  EXPECT_NE(report_of(document_of(records)).find("50 % of the windows of mixed-bf16 are too short"), std::string::npos);
 }
 
 TEST(Terminal, ColourIsOnlyThereWhenAskedAndChangesNoText) {
   const Document document = document_with_emulated();
   const std::string plain = report_of(document);
   EXPECT_EQ(plain.find('\x1b'), std::string::npos);
-  std::string coloured = terminal_report(document, {.colour = Colour::on, .width = 120});
+  std::string coloured = render(document, ReportFormat::terminal, {.terminal = {.colour = Colour::on, .width = 120}});
   EXPECT_NE(coloured.find('\x1b'), std::string::npos);
   for (auto at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {
     coloured.erase(at, coloured.find('m', at) - at + 1);
   }
-  // The last cell is padded before it is painted, so trailing spaces may differ.
-  const auto plain_lines = lines_of(plain);
-  const auto coloured_lines = lines_of(coloured);
-  ASSERT_EQ(plain_lines.size(), coloured_lines.size());
-  for (std::size_t i = 0; i < plain_lines.size(); ++i) EXPECT_EQ(coloured_lines[i].find(plain_lines[i]), 0u);
+  EXPECT_EQ(coloured, plain);
 }
 
 TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
@@ -210,7 +247,7 @@ TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
   finding.rule = "x";
   finding.model = finding.text = hostile;
   const std::vector<ReportSource> sources = {{"run.json", document}};
-  for (const std::string& text : {report_of(document), training_report(document), methods_text(sources)}) {
+  for (const std::string& text : {report_of(document), report_of(document, Detail::brief), methods_text(sources)}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find('\a'), std::string::npos);
     EXPECT_EQ(text.find("\nand a line"), std::string::npos);
@@ -238,28 +275,29 @@ std::vector<Record> made_up_program() {
 
 TEST(Terminal, AProgramAndItsPhasesAreToldApart) {
   const std::string report = report_of(document_of(made_up_program()));
-  for (const char* part : {"./train, cpu, 2 threads, runs of a program\n", "./train, cpu, 2 threads, phase load\n",
-                           "phase step, 3 items a time\n", "A, load  ", "A, step  ", "latency: median of one run of",
-                           "latency: median of one time through the phase", "runs", "times", "items"}) {
+  for (const char* part :
+       {"./train, cpu, 2 threads, runs of a program, a run", "./train, cpu, 2 threads, a phase of a program\n",
+        "phase step, 3 items a time ", "A, load  ", "A, step  ", "latency: median of one run of",
+        "latency: median of one time through the phase", "runs", "times", "items"}) {
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
   }
   EXPECT_EQ(report.find("forward pass"), std::string::npos) << report;
   EXPECT_EQ(report.find("tokens"), std::string::npos) << report;
 }
 
-TEST(Terminal, LengthsOfWarmUpAndWhatIsRecomputedHaveTablesOfTheirOwn) {
+TEST(Terminal, StepsOfTrainingStandTogetherWithTheirPhases) {
   std::vector<Record> records(3, made_up_record("fp32", 150));
   for (std::size_t i = 0; i < records.size(); ++i) {
     records[i].mode = "step";
-    records[i].warmup_steps = i;
+    records[i].warmup_steps = static_cast<std::int64_t>(i);
+    records[i].mean_forward_ms = 47;
+    records[i].std_forward_ms = 1.5;
   }
   records[2].recompute = "block";
-  std::string report = report_of(document_of(records));
-  for (std::size_t at = 0; (at = report.find("\n  ", at)) != std::string::npos;) report.replace(at, 3, " ");
-  for (const char* part : {"training: step, 0 warm-up steps", "training: step, 1 warm-up steps",
-                           "training: step, recompute block, 2 warm-up steps"}) {
+  const std::string report = report_of(document_of(records));
+  for (const char* part : {"training: step, batch 1\n", "training: step, recompute\nblock, batch 1\n", "47.0 ± 1.5"})
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
-  }
+  EXPECT_NE(line_with(report, "fp32              1 "), "") << "the warm-up is a column\n" << report;
 }
 
 TEST(Terminal, AFileOrPipeGetsNoColour) {
@@ -284,8 +322,8 @@ TEST(Terminal, NoColorIsHonouredOnATerminal) {
 
 TEST(Terminal, NothingMeasuredIsStillAnAnswer) {
   const std::string report = report_of(document_of({made_up_left_out("bf16", Status::oom, "3,100 MB were missing")}));
-  EXPECT_NE(report.find("bf16       oom: 3,100 MB were missing"), std::string::npos);
-  EXPECT_EQ(report.find("latency ms"), std::string::npos);
+  EXPECT_NE(report.find("bf16: oom: 3,100 MB were missing"), std::string::npos);
+  EXPECT_EQ(report.find("latency"), std::string::npos);
   EXPECT_EQ(report_of({}), "");
 }
 

@@ -1,4 +1,4 @@
-#include "report/text_table.h"
+#include "report/shown_table.h"
 
 #include <algorithm>
 
@@ -78,12 +78,12 @@ bool shows(Detail detail, Detail needed) {
   return needed <= detail && needed != Detail::data;
 }
 
-TextTable text_table(const Table& table, Detail detail) {
-  TextTable text;
+ShownTable shown_table(const Table& table, Detail detail) {
+  ShownTable text;
   const std::vector<std::size_t> shown = shown_columns(table, detail);
   for (const std::size_t i : shown) {
     const Table::Column& column = table.columns[i];
-    text.columns.push_back({heading_of(column), column.meaning, align_of(table, i), column.role == Table::Role::label});
+    text.columns.push_back({heading_of(column), column.meaning, align_of(table, i), column.role});
   }
   for (const auto& row : table.rows) {
     auto& cells = text.rows.emplace_back();
@@ -95,7 +95,7 @@ TextTable text_table(const Table& table, Detail detail) {
   return text;
 }
 
-std::vector<std::pair<std::string, std::string>> text_facts(const Table& facts, Detail detail) {
+std::vector<std::pair<std::string, std::string>> shown_facts(const Table& facts, Detail detail) {
   std::vector<std::pair<std::string, std::string>> texts;
   if (facts.rows.empty()) return texts;
   for (const std::size_t i : shown_columns(facts, detail)) {

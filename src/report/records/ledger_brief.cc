@@ -1,4 +1,4 @@
-#include "report/ledger_brief.h"
+#include "report/records/ledger_brief.h"
 
 #include <fmt/format.h>
 

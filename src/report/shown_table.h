@@ -1,26 +1,28 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "report/columns.h"
 #include "results/table.h"
 
 namespace assay {
 
+enum class Align : std::uint8_t { left, right };
+
 /// A table as people see it: which columns are shown, and every cell as text. Each format lays it out and escapes it.
-struct TextTable {
+struct ShownTable {
   struct Column {
     std::string title;
-    std::string meaning;
+    std::string meaning = {};
     Align align = Align::left;
-    bool is_label = false;
+    Table::Role role = Table::Role::figure;
   };
   struct Cell {
     std::string text;
-    std::optional<double> number;  ///< What it is sorted by.
+    std::optional<double> number = {};  ///< What it is sorted by.
   };
 
   std::vector<Column> columns;
@@ -29,10 +31,10 @@ struct TextTable {
 };
 
 /// The columns that `detail` shows. A column of states is left out where every row is ok.
-TextTable text_table(const Table& table, Detail detail);
+ShownTable shown_table(const Table& table, Detail detail);
 
 /// The titles and values of a table of facts that `detail` shows.
-std::vector<std::pair<std::string, std::string>> text_facts(const Table& facts, Detail detail);
+std::vector<std::pair<std::string, std::string>> shown_facts(const Table& facts, Detail detail);
 
 /// Whether `detail` asks for what is meant for `needed`.
 bool shows(Detail detail, Detail needed);

@@ -4,7 +4,6 @@
 
 #include "base/units.h"
 #include "cli/study.h"
-#include "report/training_table.h"
 
 namespace assay {
 namespace {
@@ -33,7 +32,7 @@ std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
   return pairs;
 }
 
-ReportExpectation warm_up_expectation(const WarmUpPair& pair) {
+Finding warm_up_expectation(const WarmUpPair& pair) {
   const Record& cold = *pair.least;
   const Record& warm = *pair.most;
   const std::string observed =
@@ -42,41 +41,24 @@ ReportExpectation warm_up_expectation(const WarmUpPair& pair) {
                   format_significant(*warm.mean_step_ms), format_significant(*warm.std_step_ms), *warm.warmup_steps);
   const std::string expectation =
       fmt::format("Without warm-up the deviation of a step is larger than after {} steps", *warm.warmup_steps);
-  if (cold.warmup_steps == warm.warmup_steps) return {expectation, observed, std::nullopt};
-  return {expectation, observed, *cold.std_step_ms > *warm.std_step_ms};
+  Finding finding{.rule = "warm-up", .kind = RuleKind::expectation, .model = cold.model, .precision = cold.precision};
+  finding.text = expectation + ": " + observed;
+  if (cold.warmup_steps != warm.warmup_steps) finding.met = *cold.std_step_ms > *warm.std_step_ms;
+  return finding;
 }
 
 }  // namespace
 
-ReportSection warm_up_section(std::span<const Record> others, std::vector<Record> rows) {
+Document warm_up_document(std::span<const Record> others, std::vector<Record> rows) {
   if (!rows.empty()) {
     const Record first = rows.front();
     std::copy_if(others.begin(), others.end(), std::back_inserter(rows),
                  [&](const Record& other) { return same_but_for_warm_up(first, other); });
   }
-  ReportSection section;
-  section.title = "Warm-up study";
-  section.tables = markdown_tables(training_markdown(rows));
-  for (ReportTable& table : section.tables) table.caption = "Training steps after several lengths of warm-up, ms";
-  for (const WarmUpPair& pair : warm_up_pairs(rows)) {
-    section.expectations.push_back(warm_up_expectation(pair));
-  }
-  return section;
-}
-
-ReportSection rules_section(const std::vector<ReportSource>& sources) {
-  ReportSection section;
-  section.title = "What was expected, and what came";
-  for (const ReportSource& source : sources) {
-    for (const Finding& finding : source.document.findings) {
-      if (finding.kind == RuleKind::expectation) {
-        section.expectations.push_back({finding.rule, finding.text, finding.met});
-      } else {
-        section.paragraphs.push_back(finding.text);
-      }
-    }
-  }
-  return section;
+  Document document{.subject = {.title = "Training steps after several lengths of warm-up"}};
+  for (const WarmUpPair& pair : warm_up_pairs(rows)) document.findings.push_back(warm_up_expectation(pair));
+  document.records = std::move(rows);
+  return document;
 }
 
 }  // namespace assay

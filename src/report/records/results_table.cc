@@ -1,0 +1,214 @@
+#include "report/records/results_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/mode_words.h"
+#include "report/record_titles.h"
+
+namespace assay {
+namespace {
+
+using Shown = ColumnOf<ShownRecord>;
+using Cell = Table::Cell;
+
+constexpr auto label = Table::Role::label;
+
+Cell megabytes(const std::optional<std::int64_t>& bytes) {
+  return bytes ? Cell(static_cast<double>(*bytes) / 1e6) : Cell(Absent{});
+}
+
+Cell estimate(const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high) {
+  if (!value) return Absent{};
+  return low && high ? Cell(Estimate{*value, *low, *high}) : Cell(*value);
+}
+
+/// Mean and standard deviation.
+Cell with_deviation(const std::optional<double>& mean, const std::optional<double>& deviation) {
+  if (!mean || !deviation) return or_absent(mean);
+  return Estimate{*mean, *mean - *deviation, *mean + *deviation};
+}
+
+Cell energy(const Record& record) {
+  if (record.energy_j) return *record.energy_j;
+  return record.energy_status.starts_with("no meter") ? Cell("no meter") : Cell(Absent{});
+}
+
+/// A log beyond 709 is finite, and its exponential is not.
+Cell perplexity(const Record& record) {
+  if (record.perplexity) return *record.perplexity;
+  if (record.log_perplexity) return fmt::format("e^{:.0f}", *record.log_perplexity);
+  return record.quality_status.starts_with("random") ? Cell("random") : Cell(Absent{});
+}
+
+/// 1 only where it is 1: what lies just below must not read as full.
+std::optional<double> below_full(const std::optional<double>& share, double unit) {
+  if (!share || *share == 1) return share;
+  return std::trunc(*share / unit) * unit;
+}
+
+/// The unit stands in the title: a table of many columns has no room for it in every cell.
+Cell percent(const std::optional<double>& share) {
+  return share ? Cell(100 * *share) : Cell(Absent{});
+}
+
+/// "native bf16", "native f16/f16": the accumulator where it is not the widest of its kind.
+Cell ran(const Record& record) {
+  const LedgerRow* row = dominant_row(record);
+  if (row == nullptr) return Absent{};
+  const std::string text = fmt::format("{} {}", name(row->verdict), name(row->operand));
+  return size_of(row->accumulator) < 4 ? text + "/" + name(row->accumulator) : text;
+}
+
+Shown of_record(Table::Column column, Cell (*cell)(const Record& record)) {
+  return {std::move(column), [cell](const ShownRecord& row) { return cell(*row.record); }};
+}
+
+Shown name_column() {
+  return of_record({.title = "precision", .role = label}, [](const Record& r) -> Cell { return shown_precision(r); });
+}
+
+Shown of_column() {
+  return {{.title = "of", .role = label},
+          [](const ShownRecord& row) -> Cell { return row.of.empty() ? Cell(Absent{}) : Cell(row.of); }};
+}
+
+Shown trust_column() {
+  return of_record({.title = "trust", .role = Table::Role::grade},
+                   [](const Record& r) -> Cell { return or_absent(r.trust); });
+}
+
+Shown peak_share_column() {
+  return of_record({.title = "of peak", .unit = "%", .notation = Notation::fixed, .digits = 0},
+                   [](const Record& r) { return percent(r.peak_share); });
+}
+
+Shown peak_bytes_column() {
+  return of_record({.title = "peak", .unit = "MB"}, [](const Record& r) -> Cell { return megabytes(r.peak_bytes); });
+}
+
+Shown energy_column() {
+  return of_record({.title = "energy", .unit = "J"}, energy);
+}
+
+Shown speedup_column() {
+  return of_record({.title = "speed-up [95 %]", .notation = Notation::fixed, .digits = 2, .more_keys = {"low", "high"}},
+                   [](const Record& r) -> Cell {
+                     return r.precision == r.baseline ? or_absent(r.speedup)
+                                                      : estimate(r.speedup, r.speedup_low, r.speedup_high);
+                   });
+}
+
+std::vector<Shown> inference_columns(const Records& rows) {
+  return {name_column(),
+          of_column(),
+          of_record({.title = "latency", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
+                    [](const Record& r) -> Cell { return estimate(r.median_ms, r.ci_low_ms, r.ci_high_ms); }),
+          speedup_column(),
+          of_record({.title = with_rates("{}", rows), .unit = "1/s", .notation = Notation::count},
+                    [](const Record& r) -> Cell { return or_absent(r.tokens_per_s); }),
+          of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.gflops); }),
+          peak_share_column(),
+          energy_column(),
+          peak_bytes_column(),
+          of_record({.title = "size", .unit = "MB"}, [](const Record& r) -> Cell { return megabytes(r.model_bytes); }),
+          of_record({.title = "PPL", .meaning = "perplexity", .digits = 4}, perplexity),
+          of_record({.title = "accuracy", .unit = "%", .notation = Notation::fixed, .digits = 2},
+                    [](const Record& r) { return percent(r.accuracy); }),
+          of_record({.title = "KL", .unit = "nat", .notation = Notation::scientific, .digits = 1},
+                    [](const Record& r) -> Cell { return or_absent(r.kl_mean); }),
+          of_record({.title = "top-1", .unit = "%", .notation = Notation::fixed, .digits = 1},
+                    [](const Record& r) { return percent(below_full(r.top1_agreement, 1e-3)); }),
+          of_record({.title = "largest difference", .notation = Notation::scientific, .digits = 1},
+                    [](const Record& r) -> Cell { return or_absent(r.score_difference); }),
+          of_record({.title = "Pearson", .notation = Notation::general, .digits = 5},
+                    [](const Record& r) -> Cell { return or_absent(below_full(r.score_pearson, 1e-5)); }),
+          of_record({.title = "Spearman", .notation = Notation::general, .digits = 5},
+                    [](const Record& r) -> Cell { return or_absent(below_full(r.score_spearman, 1e-5)); }),
+          of_record({.title = "ran"}, ran),
+          trust_column()};
+}
+
+std::vector<Shown> training_columns() {
+  const auto phase = [](const char* title, Cell (*cell)(const Record&)) {
+    return of_record({.title = title, .unit = "ms", .spread = Spread::half_width, .more_keys = {"low", "high"}}, cell);
+  };
+  return {name_column(),
+          of_column(),
+          of_record({.title = "warm-up", .unit = "steps", .role = label},
+                    [](const Record& r) -> Cell { return or_absent(r.warmup_steps); }),
+          phase("forward", [](const Record& r) { return with_deviation(r.mean_forward_ms, r.std_forward_ms); }),
+          phase("backward", [](const Record& r) { return with_deviation(r.mean_backward_ms, r.std_backward_ms); }),
+          phase("update", [](const Record& r) { return with_deviation(r.mean_optimizer_ms, r.std_optimizer_ms); }),
+          of_record({.title = "step", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
+                    [](const Record& r) -> Cell { return estimate(r.median_ms, r.ci_low_ms, r.ci_high_ms); }),
+          speedup_column(),
+          of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
+                    [](const Record& r) -> Cell { return or_absent(r.tokens_per_s); }),
+          peak_share_column(),
+          energy_column(),
+          peak_bytes_column(),
+          of_record({.title = "ran"}, ran),
+          trust_column()};
+}
+
+bool is_training(const Record& record) {
+  return record.mode == "step" || record.mode == "forward" || record.mode == "forward-backward";
+}
+
+void leave_out_empty_columns(Table& table) {
+  for (std::size_t i = table.columns.size(); i-- > 0;) {
+    const bool is_empty = std::all_of(table.rows.begin(), table.rows.end(),
+                                      [&](const auto& row) { return std::holds_alternative<Absent>(row[i]); });
+    if (!is_empty) continue;
+    table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(i));
+    for (auto& row : table.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+/// What stands above records of one table.
+std::string title_of_table(const Record& record) {
+  return is_training(record) ? fmt::format("{}, batch {}", model_title(record), record.batch) : model_title(record);
+}
+
+/// Shapes are told apart in the rows where there are several, else in the caption.
+Table table_under(const std::string& title, const Records& records) {
+  const std::vector<std::string> shapes = distinct(records, cell_title);
+  std::vector<ShownRecord> rows;
+  for (const Record* record : records)
+    rows.push_back({record, shapes.size() > 1 ? cell_title(*record) : std::string()});
+  return results_table(rows, shapes.size() == 1 && !is_training(*records.front()) ? title + ", " + shapes[0] : title);
+}
+
+}  // namespace
+
+Table results_table(const std::vector<ShownRecord>& rows, const std::string& caption) {
+  Records records;
+  for (const ShownRecord& row : rows) records.push_back(row.record);
+  const bool all_training =
+      std::all_of(records.begin(), records.end(), [](const Record* record) { return is_training(*record); });
+  Table table = filled<ShownRecord>({.key = "results", .caption = caption},
+                                    all_training ? training_columns() : inference_columns(records), rows);
+  leave_out_empty_columns(table);
+  return table;
+}
+
+std::vector<Table> results_tables(std::span<const Record> records) {
+  std::vector<std::pair<std::string, Records>> titles;
+  for (const Record& record : records) {
+    if (record.status != Status::ok) continue;
+    const std::string title = title_of_table(record);
+    auto known = std::find_if(titles.begin(), titles.end(), [&](const auto& one) {
+      return one.first == title && one.second.front()->weights == record.weights;
+    });
+    if (known == titles.end()) known = titles.insert(titles.end(), {title, {}});
+    known->second.push_back(&record);
+  }
+  std::vector<Table> tables;
+  for (const auto& [title, rows] : titles) tables.push_back(table_under(title, rows));
+  return tables;
+}
+
+}  // namespace assay
