@@ -1,6 +1,7 @@
 #include "published/rule_document.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -18,6 +19,7 @@ struct ToldRule {
   std::string_view id;
   RuleKind kind = RuleKind::finding;
   Severity severity = Severity::info;
+  char grade = ' ';
   const char* states;
   const char* evidence;
   const char* remedy;
@@ -28,21 +30,46 @@ struct ToldRule {
     if (!of_tables) return "records";
     return of_records ? "records, tables" : "tables";
   }
+  const char* beside_records() const { return !of_tables ? "" : of_records ? "tables too" : "tables only"; }
 };
 
 std::vector<ToldRule> told_rules() {
   std::vector<ToldRule> all;
   for (const Rule& rule : rules())
-    all.push_back({rule.id, rule.kind, rule.severity, rule.states, rule.evidence, rule.remedy, true, false});
+    all.push_back(
+        {rule.id, rule.kind, rule.severity, rule.grade, rule.states, rule.evidence, rule.remedy, true, false});
   for (const TableRule& rule : table_rules()) {
     const auto known = std::find_if(all.begin(), all.end(), [&](const ToldRule& one) { return one.id == rule.id; });
     if (known != all.end()) {
       known->of_tables = true;
     } else {
-      all.push_back({rule.id, RuleKind::finding, rule.severity, rule.states, rule.evidence, rule.remedy, false, true});
+      all.push_back(
+          {rule.id, RuleKind::finding, rule.severity, ' ', rule.states, rule.evidence, rule.remedy, false, true});
     }
   }
   return all;
+}
+
+/// The rules that a grade comes from, in words.
+std::string graded_rules(RuleKind kind) {
+  std::string text;
+  for (const ToldRule& rule : told_rules()) {
+    if (rule.kind != kind) continue;
+    const std::string scope = rule.of_tables ? fmt::format(", {}", rule.beside_records()) : "";
+    text += fmt::format("- `{}` ({}{}): {}\n", rule.id, rule.grade, scope, rule.states);
+  }
+  return text;
+}
+
+/// The rules that write sentences, by name.
+std::string named_rules(Severity severity) {
+  std::vector<std::string> names;
+  for (const ToldRule& rule : told_rules()) {
+    if (rule.grade != ' ' || rule.severity != severity) continue;
+    const std::string scope = rule.of_tables ? fmt::format(" ({})", rule.beside_records()) : "";
+    names.push_back(fmt::format("`{}`{}", rule.id, scope));
+  }
+  return fmt::format("- {}: {}\n", name(severity), fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -71,12 +98,11 @@ OrderedJson rules_json() {
   return all;
 }
 
-std::string rules_markdown() {
-  std::string text =
-      "| rule | kind | severity | of | what it detects | evidence | remedy |\n|---|---|---|---|---|---|---|\n";
-  for (const ToldRule& rule : told_rules()) {
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", rule.id, name(rule.kind), name(rule.severity),
-                        rule.applies_to(), rule.states, rule.evidence, rule.remedy);
+std::string rules_of_the_page() {
+  std::string text = "### Gates\n\n" + graded_rules(RuleKind::gate) + "\n### Trust\n\n" +
+                     graded_rules(RuleKind::trust) + "\n### Findings and expectations\n\n";
+  for (const Severity severity : {Severity::high, Severity::medium, Severity::low, Severity::info}) {
+    text += named_rules(severity);
   }
   return text;
 }

@@ -6,10 +6,11 @@
 
 namespace assay {
 
-/// Every rule for the terminal, for programs, and as the table of docs/findings.md.
+/// Every rule for the terminal, and for programs.
 std::string rules_text();
 /// [{"id", "kind", "severity", "detects", "evidence", "remedy", "records", "tables"}].
 OrderedJson rules_json();
-std::string rules_markdown();
+/// The list in docs/findings.md: what grades come from in words, findings by name.
+std::string rules_of_the_page();
 
 }  // namespace assay

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hash.h"
 #include "formats/npy.h"
 #include "formats/testing.h"
+#include "text/bundled.h"
 
 namespace assay {
 namespace {
@@ -109,6 +111,11 @@ TEST(NpyFolder, PublishedSets) {
   EXPECT_EQ(std::count(sst2.attention_mask.begin(), sst2.attention_mask.end(), 1), 21'943);
   const TokenBatch wikitext2 = load_npy_folder(data / "gpt2_wikitext2_padded");
   EXPECT_EQ(std::count(wikitext2.attention_mask.begin(), wikitext2.attention_mask.end(), 1), 197'913);
+}
+
+TEST(BundledText, IsFrozenSoThatFiguresOnItCompareBetweenVersions) {
+  EXPECT_EQ(sha256_hex(std::as_bytes(std::span(bundled_text()))),
+            "7d848c1cf346e444b7d81035cdf955c7f35ec16921b3d5762f700df0b0ff6f5d");
 }
 
 }  // namespace
