@@ -166,7 +166,7 @@ std::string table_text(const TextTable& table, std::size_t width) {
   return text;
 }
 
-class TerminalLayout : public Layout {
+class TerminalLayout : public FormatLayout {
  public:
   explicit TerminalLayout(std::size_t width) : width_(width) {}
 
