@@ -80,7 +80,7 @@ bool is_empty(const TextRow& row) {
 
 TextDocument parse_csv(std::string_view text, CellBudget& budget) {
   CsvReader reader(text, budget);
-  TextTable table;
+  ParsedTable table;
   while (!reader.is_at_end()) {
     TextRow row = reader.read_row();
     if (is_empty(row) || row.cells.front().starts_with('#')) continue;

@@ -32,8 +32,8 @@ class MarkdownReader {
  private:
   std::string_view line(std::size_t at) const { return at < lines_.size() ? lines_[at] : std::string_view(); }
 
-  TextTable new_table() const {
-    TextTable table;
+  ParsedTable new_table() const {
+    ParsedTable table;
     table.line = static_cast<int>(at_) + 1;
     table.headings = headings_;
     while (!table.headings.empty() && table.headings.back().empty()) table.headings.pop_back();
@@ -42,7 +42,7 @@ class MarkdownReader {
     return table;
   }
 
-  void keep(TextTable table, std::size_t next) {
+  void keep(ParsedTable table, std::size_t next) {
     document_.tables.push_back(std::move(table));
     at_ = next;
     is_paragraph_over_ = true;
@@ -52,7 +52,7 @@ class MarkdownReader {
     const std::string_view header = line(at_);
     if (header.find('|') == std::string_view::npos || is_pipe_rule(header) || !is_pipe_rule(line(at_ + 1)))
       return false;
-    TextTable table = new_table();
+    ParsedTable table = new_table();
     table.header = split_pipes(header);
     budget_.take(table.header.size());
     std::size_t next = at_ + 2;
@@ -69,7 +69,7 @@ class MarkdownReader {
   bool read_plain_table() {
     const std::string_view header = line(at_);
     if (is_rule(header) || !is_rule(line(at_ + 1)) || split_columns(header).size() < 2) return false;
-    TextTable table = new_table();
+    ParsedTable table = new_table();
     table.header = split_columns(header);
     budget_.take(table.header.size());
     std::size_t next = at_ + 2;

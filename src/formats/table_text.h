@@ -15,7 +15,7 @@ struct TextRow {
 };
 
 /// A table of words, before anyone asks what they mean.
-struct TextTable {
+struct ParsedTable {
   int line = 0;
   std::string title;                  ///< The nearest heading above; empty: none.
   std::vector<std::string> headings;  ///< From the page's title to the nearest; `title` is the last.
@@ -31,7 +31,7 @@ struct TextLine {
 
 /// A file with tables in it.
 struct TextDocument {
-  std::vector<TextTable> tables;
+  std::vector<ParsedTable> tables;
   std::vector<TextLine> prose;  ///< Every line that is part of no table, of Markdown only.
 };
 

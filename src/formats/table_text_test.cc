@@ -19,7 +19,7 @@ TextDocument csv(const std::string& text) {
 TEST(TableText, ReadsTablesBetweenPipes) {
   const TextDocument page = markdown("# Results\n\nOn a T4:\n\n| a | b \\| c |\n|:--|--:|\n| 1 | 2 |\n|3|\n\nend\n");
   ASSERT_EQ(page.tables.size(), 1u);
-  const TextTable& table = page.tables[0];
+  const ParsedTable& table = page.tables[0];
   EXPECT_EQ(table.title, "Results");
   EXPECT_EQ(table.paragraph, "On a T4:");
   EXPECT_EQ(table.line, 5);

@@ -1,18 +1,19 @@
 #include "published/check.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "base/json.h"
-#include "base/printable.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "published/table_rules.h"
 
 namespace assay {
 namespace {
+
+/// Tables are read by people; what is larger is a log.
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
 
 /// A table that says one thing twice (two rules, one row) is told once.
 void drop_repeated(std::vector<Complaint>& complaints) {
@@ -22,67 +23,42 @@ void drop_repeated(std::vector<Complaint>& complaints) {
   });
 }
 
-std::size_t count_of(const std::vector<Complaint>& complaints, Severity severity) {
-  return static_cast<std::size_t>(std::count_if(complaints.begin(), complaints.end(),
-                                                [&](const Complaint& one) { return one.severity == severity; }));
+template <typename Known>
+std::string names_of(const Known& all) {
+  std::string names;
+  for (const auto& one : all) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  return names;
 }
 
-/// One line for a terminal, whatever the file's cells hold.
-std::string line_of(std::string_view text) {
-  constexpr std::size_t longest = 4000;
-  return printable(text, longest) + "\n";
+TableContext context_of(const CheckRequest& request) {
+  TableContext context;
+  for (const std::string& column : request.columns) context.columns.push_back(parse_mapping(column));
+  if (!request.device.empty()) context.device = find_known_device(request.device);
+  if (!request.device.empty() && !context.device)
+    fail_user("--device {}: not known; {} are", request.device, names_of(known_devices()));
+  if (!request.model.empty()) context.model = find_known_model(request.model);
+  if (!request.model.empty() && !context.model)
+    fail_user("--model {}: not known; {} are", request.model, names_of(known_models()));
+  return context;
 }
 
-std::string heading_of(const PublishedTable& table) {
-  std::string text = fmt::format("{}, table {}", table.file, table.number);
-  if (!table.title.empty()) text += fmt::format(" ({})", table.title);
-  return line_of(text);
-}
-
-std::string said_of(const PublishedTable& table) {
-  if (table.rows.empty())
-    return "  nothing recognised in it: no column whose figures mean anything here (see --column)\n";
-  std::string text = line_of(fmt::format("  {} rows; {}", table.rows.size(), fmt::join(table.columns, ", ")));
-  if (!table.unrecognised.empty())
-    text += line_of(fmt::format("  not recognised: {}", fmt::join(table.unrecognised, ", ")));
-  if (table.struck_rows > 0) text += fmt::format("  {} struck-out rows skipped\n", table.struck_rows);
-  if (table.device) text += line_of(fmt::format("  device: {} ({})", table.device->name, table.device_source));
-  if (table.model) text += line_of(fmt::format("  model: {} ({})", table.model->name, table.model_source));
-  return text;
-}
-
-std::string place_of(const Complaint& complaint) {
-  std::string place = complaint.row;
-  if (!complaint.column.empty() && complaint.column != complaint.row)
-    place += (place.empty() ? "" : ", ") + complaint.column;
-  return place.empty() ? "" : " [" + place + "]";
-}
-
-std::string said_of(const Complaint& one) {
-  std::string text = line_of(fmt::format("  {:<6} {}{}: {}", name(one.severity), one.id, place_of(one), one.sentence));
-  if (one.severity >= Severity::medium) text += fmt::format("         {}\n", one.remedy);
-  return text;
-}
-
-OrderedJson to_json(const PublishedTable& table) {
-  OrderedJson json = {{"file", table.file},
-                      {"table", table.number},
-                      {"line", table.line},
-                      {"title", table.title},
-                      {"rows", table.rows.size()},
-                      {"columns", table.columns},
-                      {"unrecognised", table.unrecognised},
-                      {"struck_rows", table.struck_rows},
-                      {"device", nullptr},
-                      {"model", nullptr}};
-  if (table.device) json["device"] = table.device->name;
-  if (table.model) json["model"] = table.model->name;
-  return json;
+std::vector<PublishedTable> tables_of(const std::string& file, const TableContext& context) {
+  const std::string text = read_file(file, most_bytes);
+  if (text.empty()) fail_user("{}: is empty", file);
+  const TextDocument document = parse_tables(text, table_format(file), file);
+  if (document.tables.empty())
+    fail_user("{}: no table found (Markdown with pipes, plain text with a rule under its header, or .csv)", file);
+  return read_tables(document, file, context);
 }
 
 }  // namespace
 
-std::vector<Complaint> check_tables(const std::vector<PublishedTable>& tables) {
+std::int64_t CheckedTables::count(Severity severity) const {
+  return std::count_if(complaints.begin(), complaints.end(),
+                       [&](const Complaint& one) { return one.severity == severity; });
+}
+
+CheckedTables check_tables(std::vector<PublishedTable> tables) {
   Complaints say;
   for (const PublishedTable& table : tables) {
     for (const TableRule& rule : table_rules()) {
@@ -90,39 +66,20 @@ std::vector<Complaint> check_tables(const std::vector<PublishedTable>& tables) {
       rule.check(table, say);
     }
   }
-  std::vector<Complaint> complaints = say.take();
-  drop_repeated(complaints);
-  std::stable_sort(complaints.begin(), complaints.end(),
+  CheckedTables checked{std::move(tables), say.take()};
+  drop_repeated(checked.complaints);
+  std::stable_sort(checked.complaints.begin(), checked.complaints.end(),
                    [](const Complaint& a, const Complaint& b) { return a.severity > b.severity; });
-  return complaints;
+  return checked;
 }
 
-bool has_high(const std::vector<Complaint>& complaints) {
-  return count_of(complaints, Severity::high) > 0;
-}
-
-OrderedJson check_json(const std::vector<PublishedTable>& tables, const std::vector<Complaint>& complaints) {
-  OrderedJson json = {
-      {"schema", "assay-check-1"}, {"tables", OrderedJson::array()}, {"findings", OrderedJson::array()}};
-  for (const PublishedTable& table : tables) json["tables"].push_back(to_json(table));
-  for (const Complaint& complaint : complaints) json["findings"].push_back(assay::to_json(complaint));
-  OrderedJson counts = OrderedJson::object();
-  for (const Severity severity : {Severity::high, Severity::medium, Severity::low, Severity::info})
-    counts[name(severity)] = count_of(complaints, severity);
-  json["counts"] = std::move(counts);
-  return json;
-}
-
-std::string check_text(const std::vector<PublishedTable>& tables, const std::vector<Complaint>& complaints) {
-  std::map<std::pair<std::string_view, int>, std::string> said;
-  for (const Complaint& one : complaints) said[{one.file, one.table}] += said_of(one);
-  std::string text;
-  for (const PublishedTable& table : tables)
-    text += heading_of(table) + said_of(table) + said[{table.file, table.number}] + "\n";
-  text += fmt::format("{} high, {} medium, {} low, {} for information\n", count_of(complaints, Severity::high),
-                      count_of(complaints, Severity::medium), count_of(complaints, Severity::low),
-                      count_of(complaints, Severity::info));
-  return text;
+CheckedTables check_published(const CheckRequest& request) {
+  const TableContext context = context_of(request);
+  std::vector<PublishedTable> tables;
+  for (const std::string& file : request.files) {
+    for (PublishedTable& table : tables_of(file, context)) tables.push_back(std::move(table));
+  }
+  return check_tables(std::move(tables));
 }
 
 }  // namespace assay

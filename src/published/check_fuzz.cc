@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "base/json.h"
 
-// Any text as a page, with every rule applied to what is read from it: never a crash, and JSON that can be written.
+// Any text as a page, with every rule applied to what is read from it: never a crash, and a document
+// that can be written and read back.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
@@ -15,9 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (data[0] % 4 > 1) context.device = assay::find_known_device("T4");
     if (data[0] % 8 > 3) context.model = assay::find_known_model("gpt2");
     const auto tables = assay::read_tables(assay::parse_tables(text, format, "fuzz"), "fuzz", context);
-    const auto complaints = assay::check_tables(tables);
-    if (assay::check_json(tables, complaints).dump().empty()) std::abort();
-    if (assay::check_text(tables, complaints).empty()) std::abort();
+    const assay::OrderedJson json = assay::to_json(assay::to_document(assay::check_tables(tables)));
+    const assay::Json read = assay::Json::parse(json.dump());
+    if (assay::to_json(assay::document_from_json(read, "fuzz")) != json) std::abort();
   } catch (const assay::Error& error) {
     if (error.code() != assay::ExitCode::user) std::abort();
   }

@@ -123,13 +123,6 @@ TEST(Layouts, EverydayWordsAreModelsOnlyBesideTheirFamily) {
   EXPECT_EQ(read("# CS336, assignment 2\n\n" + table)[0].rows.at(0).model, find_known_model("cs336-large"));
 }
 
-TEST(Layouts, WhatCellsHoldReachesNoTerminalRaw) {
-  const auto tables = read("# Title\x1B[2J\n\n| Precision | Latency |\n|---|---|\n| FP32\x1B]0;x\x07 | -3.4 ms |\n");
-  const std::string text = check_text(tables, check_tables(tables));
-  for (const char c : text) EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 && c != '\n') << text;
-  EXPECT_NE(text.find("\\x1b"), std::string::npos) << text;
-}
-
 TEST(Layouts, WhatIsTooManyToCompareIsSaid) {
   std::string page = "| Precision | Latency (ms) |\n|---|---|\n";
   for (int i = 0; i < 201; ++i) page += fmt::format("| FP16 | {} |\n", 10 + i);
@@ -137,9 +130,9 @@ TEST(Layouts, WhatIsTooManyToCompareIsSaid) {
 }
 
 TEST(Layouts, StruckOutRowsAreSkippedAndSaid) {
-  const auto tables = read("| Format | Latency |\n|---|---|\n| FP32 | 11.7ms |\n| ~~Mixed~~ | ~~13.5ms~~ |\n");
-  EXPECT_EQ(tables[0].rows.size(), 1u);
-  EXPECT_NE(check_text(tables, {}).find("1 struck-out rows skipped"), std::string::npos);
+  const auto json = check_json("| Format | Latency |\n|---|---|\n| FP32 | 11.7ms |\n| ~~Mixed~~ | ~~13.5ms~~ |\n");
+  EXPECT_EQ(json.at("tables").at(0).at("rows"), 1);
+  EXPECT_EQ(json.at("tables").at(0).at("struck_rows"), 1);
 }
 
 TEST(Layouts, PrecisionsMayBeColumnsOrStandInHeaders) {
@@ -179,9 +172,9 @@ TEST(Layouts, AColumnCanBeMapped) {
 }
 
 TEST(Layouts, NothingRecognisedIsSaid) {
-  const auto tables = read("| Fruit | Colour |\n|---|---|\n| apple | red |\n");
-  EXPECT_TRUE(tables[0].rows.empty());
-  EXPECT_NE(check_text(tables, {}).find("nothing recognised"), std::string::npos);
+  const auto json = check_json("| Fruit | Colour |\n|---|---|\n| apple | red |\n");
+  EXPECT_EQ(json.at("tables").at(0).at("rows"), 0);
+  EXPECT_NE(json.at("notes").at(0).get<std::string>().find("nothing recognised"), std::string::npos);
 }
 
 TEST(SoundTables, RaiseNothingHigh) {
@@ -207,15 +200,34 @@ TEST(SoundTables, RaiseNothingHigh) {
       "8.3 |\n");
 }
 
+const char* const whole_int8 = "| Precision | Size (MB) |\n|---|---|\n| FP32 | 255.42 |\n| INT8 | 255.42 |\n";
+
 TEST(Json, HasWhatAFindingNeeds) {
-  const std::string page = "| Precision | Size (MB) |\n|---|---|\n| FP32 | 255.42 |\n| INT8 | 255.42 |\n";
-  const OrderedJson json = check_json(read(page), checked(page));
+  const OrderedJson json = check_json(whole_int8);
   const OrderedJson& first = json.at("findings").at(0);
-  for (const char* key : {"id", "severity", "table", "row", "column", "evidence", "sentence"})
+  for (const char* key : {"id", "severity", "file", "table", "row", "column", "evidence", "sentence", "remedy"})
     EXPECT_TRUE(first.contains(key)) << key;
   EXPECT_EQ(first.at("id"), "size");
   EXPECT_EQ(first.at("row"), "INT8");
   EXPECT_EQ(first.at("column"), "Size (MB)");
+  EXPECT_EQ(json.at("schema"), "assay-check-1");
+  EXPECT_EQ(json.at("counts").at("high"), 1);
+  EXPECT_EQ(json.at("tables").at(0).at("columns").size(), 2U);
+  EXPECT_TRUE(json.at("tables").at(0).at("device").is_null());
+}
+
+TEST(Json, ComesBackAsADocument) {
+  const std::string text = check_json(whole_int8).dump();
+  const Document read = document_from_json(parse_json(text, "check.json"), "check.json");
+  EXPECT_TRUE(read.findings.empty()) << "they are a table's";
+  EXPECT_EQ(to_json(read).dump(), text);
+}
+
+TEST(Remedies, OfTheGraverFindingsAreSaidOnce) {
+  const OrderedJson json = check_json(std::string(whole_int8) + "| INT8 (CPU) | 255.42 |\n");
+  EXPECT_GE(json.at("counts").at("high"), 2);
+  ASSERT_EQ(json.at("remedies").size(), 1U);
+  EXPECT_EQ(json.at("remedies").at(0).get<std::string>().find("size: "), 0U);
 }
 
 }  // namespace

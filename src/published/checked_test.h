@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "published/check.h"
 
 namespace assay {
@@ -16,7 +18,15 @@ inline std::vector<PublishedTable> read(const std::string& markdown, const Table
 }
 
 inline std::vector<Complaint> checked(const std::string& markdown, const TableContext& context = {}) {
-  return check_tables(read(markdown, context));
+  return check_tables(read(markdown, context)).complaints;
+}
+
+inline bool has_high(const std::vector<Complaint>& all) {
+  return std::any_of(all.begin(), all.end(), [](const Complaint& one) { return one.severity == Severity::high; });
+}
+
+inline OrderedJson check_json(const std::string& markdown) {
+  return to_json(to_document(check_tables(read(markdown))));
 }
 
 inline const Complaint* find(const std::vector<Complaint>& all, const std::string& id, const std::string& row = "") {

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "published/complaints.h"
+#include "rules/physics.h"
 
 namespace assay {
 

@@ -252,8 +252,7 @@ void check_speedup_peaks(const PublishedTable& table, Complaints& say) {
     const PrecisionName precision = row.precision.precision;
     const double bytes = 32.0 / operand_bits(precision);
     const double peaks = table.device ? peak_tops(*table.device, precision) / table.device->fp32 : 24;
-    const double most = std::max({1.0, peaks, bytes});
-    if (ratio.low <= 1.1 * most) return;
+    if (ratio.low <= 1.1 * most_speedup(peaks, bytes)) return;
     say.figure(
         time,
         fmt::format("{} is {}x as fast as {}, though {} gives at most {}x in arithmetic and {}x in bytes: the two "

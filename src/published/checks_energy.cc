@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-/// No single board draws more.
+/// No single board may draw more.
 constexpr double most_power_w = 1400;
 
 std::string power_figures(const Observation& row, Range power) {
@@ -75,17 +75,17 @@ std::optional<Range> implied_power(const PublishedTable& table, const Observatio
 }
 
 void check_power_limit(const PublishedTable& table, Complaints& say) {
-  const double limit = table.device ? 1.05 * table.device->limit_w : most_power_w;
+  const double limit = table.device ? table.device->limit_w : most_power_w;
   const std::string of =
       table.device ? fmt::format("the {} W that a {} may draw", shown(table.device->limit_w), table.device->name)
                    : fmt::format("what any single board draws");
   for (const Observation& row : table.rows) {
-    if (const auto power = row.absolute(Quantity::power); power && power->low > limit) {
+    if (const auto power = row.absolute(Quantity::power); power && is_impossible(*power, limit)) {
       const Measured& about = *row.find(Quantity::power);
       say.figure(about, fmt::format("{} is above {}: impossible.", shown(about), of), shown(about));
     }
     const auto implied = implied_power(table, row);
-    if (!implied || implied->low <= limit) continue;
+    if (!implied || !is_impossible(*implied, limit)) continue;
     say.figure(*row.find(Quantity::energy),
                fmt::format("energy over latency is {} W, above {}: impossible, unless the energy is of more than the "
                            "latency's work.",
@@ -126,7 +126,7 @@ void check_throughput(const PublishedTable& table, Complaints& say) {
     const auto rate = row.absolute(Quantity::throughput);
     const auto time = row.absolute(Quantity::latency);
     if (!rate || !time || rate->low <= 0 || time->low <= 0) continue;
-    const Range items = scaled(*rate * *time, 1e-3);
+    const Range items = items_of_run(*rate, *time);
     const auto batch = batch_of(table, row);
     const double whole = std::max(1.0, std::round(middle(items)));
     if (may_equal(items, {whole, whole}, 0.15) && (!batch || may_equal(items, {*batch, *batch}, 0.15) || whole == 1))

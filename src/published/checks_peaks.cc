@@ -70,7 +70,7 @@ void check_instruction_peak(const PublishedTable& table, Complaints& say) {
     for (const Quantity duration : {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::step}) {
       const auto rate = implied_tops(table, row, duration);
       const double peak = peak_tops(*table.device, precision);
-      if (!rate || rate->low <= 1.05 * peak) continue;
+      if (!rate || !is_impossible(*rate, peak)) continue;
       say.figure(*row.find(duration),
                  fmt::format("{} stands for {} TFLOP/s, above the {} that a {} has in {}: impossible{}.",
                              shown(*row.find(duration)), shown(*rate), shown(peak), table.device->name, name(precision),
@@ -87,7 +87,7 @@ void check_near_peak(const PublishedTable& table, Complaints& say) {
     for (const Quantity duration : {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::step}) {
       const auto rate = implied_tops(table, row, duration);
       const double peak = table.device->fp32;
-      if (!rate || middle(*rate) < 0.85 * peak || rate->low > 1.05 * peak) continue;
+      if (!rate || middle(*rate) < 0.85 * peak || is_impossible(*rate, peak)) continue;
       say.figure(
           *row.find(duration),
           fmt::format("{} stands for {} TFLOP/s, {} % of the {}'s fp32 peak, which whole models do not reach: was TF32 "
@@ -107,17 +107,18 @@ void check_bandwidth(const PublishedTable& table, Complaints& say) {
     if (!time || time->low <= 0 || bits == 0) continue;
     const double parameters = parameters_of(row, model_of(table, row));
     const double weights = parameters > 0 ? multiplied_of(table, row) * bits / 8 : size ? 0.5 * size->low : 0;
-    const double from_memory = weights - table.device->cache_mb * 1e6;
-    const double rate = from_memory / (time->high * 1e-3) * 1e-9;
-    if (rate <= 1.05 * table.device->bandwidth_gb_s) continue;
+    const double cache_bytes = table.device->cache_mb * 1e6;
+    const Range rate = scaled(rate_from_memory(weights, cache_bytes, *time), 1e-9);
+    if (!is_impossible(rate, table.device->bandwidth_gb_s)) continue;
     const auto batch = batch_of(table, row);
     const Measured& about = *row.find(row.find(Quantity::latency) ? Quantity::latency : Quantity::forward);
-    say.figure(about,
-               fmt::format("reading its weights in {} takes {} GB/s, above the {} of a {}: impossible{}.", shown(about),
-                           shown(rate), shown(table.device->bandwidth_gb_s), table.device->name,
-                           batch == 1.0 ? "" : ", unless it is the time of one sample of a batch"),
-               fmt::format("{} beyond the cache / {}", format_bytes(from_memory), shown(about)),
-               batch == 1.0 ? Severity::high : Severity::medium);
+    say.figure(
+        about,
+        fmt::format("reading its weights in {} takes {} GB/s, above the {} of a {}: impossible{}.", shown(about),
+                    shown(rate.low), shown(table.device->bandwidth_gb_s), table.device->name,
+                    batch == 1.0 ? "" : ", unless it is the time of one sample of a batch"),
+        fmt::format("{} beyond the cache / {}", format_bytes(bytes_from_memory(weights, cache_bytes)), shown(about)),
+        batch == 1.0 ? Severity::high : Severity::medium);
   }
 }
 

@@ -31,12 +31,9 @@ void say_perplexity(const Measured& measured, const KnownModel& model, Complaint
   const bool is_high = measured.figure.value > model.perplexity_high;
   say.figure(
       measured,
-      fmt::format(
-          "a perplexity of {} lies outside of {} to {}, which {} reaches on English text in windows of 64 tokens "
-          "or more: {}.",
-          shown(measured), shown(model.perplexity_low), shown(model.perplexity_high), model.name,
-          is_high ? "padding that is scored as text does that (labels equal to input ids), or a wrong mask"
-                  : "the text was seen in training, or tokens are counted twice"),
+      fmt::format("a perplexity of {} lies outside of {}: {}.", shown(measured), usual_perplexity_words(model),
+                  is_high ? "padding that is scored as text does that (labels equal to input ids), or a wrong mask"
+                          : "the text was seen in training, or tokens are counted twice"),
       fmt::format("{} ({})", shown(measured), model.source));
 }
 
@@ -54,8 +51,7 @@ void check_perplexity(const PublishedTable& table, Complaints& say) {
           fmt::format("a perplexity of {} is below 1, which cannot be: it is a loss, or wrong.", shown(*measured)),
           shown(*measured));
     } else if (model && model->perplexity_high > 0) {
-      if (range.low > model->perplexity_high || range.high < model->perplexity_low)
-        say_perplexity(*measured, *model, say);
+      if (!is_usual_perplexity(range, *model)) say_perplexity(*measured, *model, say);
     } else if (range.low > 150) {
       say.figure(
           *measured,

@@ -5,25 +5,6 @@
 namespace assay {
 namespace {
 
-struct SizeRatio {
-  double low;
-  double high;
-};
-
-/// Of the size over fp32's. 8-bit models often keep their embeddings wider.
-SizeRatio usual_ratio(PrecisionName precision) {
-  switch (stored_bits(precision)) {
-    case 16:
-      return {0.45, 0.62};
-    case 8:
-      return {0.2, 0.62};
-    case 4:
-      return {0.1, 0.6};
-    default:
-      return {0.9, 1.12};
-  }
-}
-
 void say_size(const Observation& baseline, const Observation& row, double ratio, Complaints& say) {
   const PrecisionName precision = row.precision.precision;
   const Measured& size = *row.find(Quantity::size);
@@ -56,9 +37,9 @@ void for_sizes(const PublishedTable& table, Check&& check) {
 
 void check_size_dtype(const PublishedTable& table, Complaints& say) {
   for_sizes(table, [&](const Observation& baseline, const Observation& row, double ratio) {
-    const SizeRatio usual = usual_ratio(row.precision.precision);
-    const bool is_larger = stored_bits(row.precision.precision) == 16 && ratio > 1.02;
-    if ((usual.low <= ratio && ratio <= usual.high) || is_larger) return;
+    const int bits = stored_bits(row.precision.precision);
+    const bool is_larger = bits == 16 && ratio > 1.02;
+    if (contains(size_share(bits).printed, ratio) || is_larger) return;
     say_size(baseline, row, ratio, say);
   });
 }

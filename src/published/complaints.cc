@@ -1,20 +1,6 @@
 #include "published/complaints.h"
 
-#include "base/json.h"
-
 namespace assay {
-
-OrderedJson to_json(const Complaint& complaint) {
-  return {{"id", complaint.id},
-          {"severity", name(complaint.severity)},
-          {"file", complaint.file},
-          {"table", complaint.table},
-          {"row", complaint.row},
-          {"column", complaint.column},
-          {"evidence", complaint.evidence},
-          {"sentence", complaint.sentence},
-          {"remedy", complaint.remedy}};
-}
 
 void Complaints::begin(const TableRule& rule, const PublishedTable& table) {
   rule_ = &rule;

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "published/published_table.h"
 #include "published/table_rules.h"
 
@@ -22,7 +21,6 @@ struct Complaint {
   std::string sentence;
   std::string remedy;
 };
-OrderedJson to_json(const Complaint& complaint);
 
 /// What a rule says of a table, collected.
 class Complaints {

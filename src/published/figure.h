@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "rules/range.h"
+
 namespace assay {
 
 /// What a unit measures; the factor beside it leads to the base unit in parentheses.
@@ -29,17 +31,6 @@ std::optional<Unit> read_unit(std::string_view text);
 
 /// "ms" of the unit that has this dimension and factor; empty for none.
 std::string unit_name(Unit unit);
-
-/// Between what and what a printed figure's value lay before it was rounded: 0.7 is 0.65 to 0.75.
-struct Range {
-  double low = 0;
-  double high = 0;
-};
-Range operator*(Range a, Range b);
-Range operator/(Range a, Range b);  ///< b > 0.
-Range scaled(Range range, double factor);
-/// Whether the two can be one figure, once each is widened by `slack` (0.05: 5 %).
-bool may_equal(Range a, Range b, double slack = 0);
 
 /// A number as a cell prints it.
 struct PrintedFigure {

@@ -6,13 +6,13 @@
 namespace assay {
 namespace {
 
-TEST(Physics, PowerAboveTheBoardsLimitIsImpossible) {
+TEST(PublishedPhysics, PowerAboveTheBoardsLimitIsImpossible) {
   const auto all =
       checked("# On a T4\n\n| Precision | Latency (ms) | Energy (mJ) |\n|---|---|---|\n| FP32 | 3.40 | 460 |\n");
   expect(all, "power_limit", Severity::high, "above the 70.0 W that a T4 may draw");
 }
 
-TEST(Physics, ARateAboveFp32sPeakWasNotFp32) {
+TEST(PublishedPhysics, ARateAboveFp32sPeakWasNotFp32) {
   const std::string page =
       "A100, batch size 8, context length 512, model gpt2-xl\n\n| Precision | Forward (ms) |\n|---|---|\n| FP32 | 130 "
       "|\n";
@@ -23,7 +23,7 @@ TEST(Physics, ARateAboveFp32sPeakWasNotFp32) {
   expect(checked(near), "near_peak", Severity::medium, "was TF32 allowed?");
 }
 
-TEST(Physics, TimesThatFollowLayersAreLaunches) {
+TEST(PublishedPhysics, TimesThatFollowLayersAreLaunches) {
   const auto all = checked(
       "# CS336\n\n| Model | Forward Time (s) | Backward Time (s) |\n|---|---|---|\n"
       "| small | 0.035 ± 0.001 | 0.043 ± 0.001 |\n| medium | 0.071 ± 0.001 | 0.082 ± 0.003 |\n"
@@ -31,13 +31,13 @@ TEST(Physics, TimesThatFollowLayersAreLaunches) {
   expect(all, "launch_bound", Severity::medium, "forward times follow the number of layers");
 }
 
-TEST(Physics, WeightsCannotBeReadFasterThanMemory) {
+TEST(PublishedPhysics, WeightsCannotBeReadFasterThanMemory) {
   const auto all = checked(
       "L4, batch size 1\n\n| Precision | Model | Latency (ms) |\n|---|---|---|\n| FP16 | Llama-2-7B | 12.0 |\n");
   expect(all, "bandwidth", Severity::high, "above the 300 of a L4");
 }
 
-TEST(Physics, BoardsThatAreFasterAreNotTheirSmallerNamesakes) {
+TEST(PublishedPhysics, BoardsThatAreFasterAreNotTheirSmallerNamesakes) {
   // 1.10 ms of 2 x 123.65e6 x 128 is 28.8 TFLOP/s: above a 3070's 20.3, below a 3080's 30.6; 608 GB/s is a 3070 Ti's.
   const std::string rows = "\n\n| Precision | Latency (ms) |\n|---|---|\n| BF16 | 0.45 |\n";
   expect(checked("GPT-2 on an RTX 3070, batch size 1, context length 128" + rows), "bandwidth", Severity::high,
@@ -45,7 +45,7 @@ TEST(Physics, BoardsThatAreFasterAreNotTheirSmallerNamesakes) {
   EXPECT_EQ(find(checked("GPT-2 on an RTX 3070 Ti, batch size 1, context length 128" + rows), "bandwidth"), nullptr);
 }
 
-TEST(Physics, SlowHalvesAreComputedInFloats) {
+TEST(PublishedPhysics, SlowHalvesAreComputedInFloats) {
   // 7.5 TFLOP/s: far above a P40's 0.19 in f16 instructions, below its 12 in f32.
   const auto all = checked(
       "gpt2-xl on a P40, batch size 4, context length 512\n\n| Precision | Forward (ms) |\n|---|---|\n"
@@ -54,7 +54,7 @@ TEST(Physics, SlowHalvesAreComputedInFloats) {
   expect(all, "slow_precision", Severity::medium, "of fp32's rate");
 }
 
-TEST(Physics, MixedReadsItsWeightsIn16Bits) {
+TEST(PublishedPhysics, MixedReadsItsWeightsIn16Bits) {
   // Llama-2-7B takes 13.2 GB in 16 bits: 244 GB/s; in 32 bits it would be 489.
   const auto page = [](const std::string& precision) {
     return "L4, batch size 1\n\n| Precision | Model | Latency (ms) |\n|---|---|---|\n| " + precision +
@@ -64,7 +64,7 @@ TEST(Physics, MixedReadsItsWeightsIn16Bits) {
   EXPECT_NE(find(checked(page("FP32")), "bandwidth"), nullptr);
 }
 
-TEST(Physics, ADeviceWithoutTf32IsNotSaidToHaveUsedIt) {
+TEST(PublishedPhysics, ADeviceWithoutTf32IsNotSaidToHaveUsedIt) {
   const auto all = checked(
       "K80, batch size 8, context length 512, model gpt2-xl\n\n| Precision | Forward (ms) |\n|---|---|\n| FP32 | 130 "
       "|\n");

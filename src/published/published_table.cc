@@ -30,7 +30,7 @@ std::optional<double> number_behind(const std::string& text, std::initializer_li
 
 /// The nearest text that names one known thing: the paragraph, then headings from the nearest up.
 template <typename Named>
-auto nearest(const TextTable& table, Named&& named, std::string& source) -> decltype(named("")) {
+auto nearest(const ParsedTable& table, Named&& named, std::string& source) -> decltype(named("")) {
   if (const auto found = named(table.paragraph)) {
     source = "the paragraph above";
     return found;
@@ -44,7 +44,7 @@ auto nearest(const TextTable& table, Named&& named, std::string& source) -> decl
   return nullptr;
 }
 
-void find_context(const TextTable& text, const TableContext& context, PublishedTable& table) {
+void find_context(const ParsedTable& text, const TableContext& context, PublishedTable& table) {
   table.device = context.device;
   table.device_source = "--device";
   if (!table.device) table.device = nearest(text, known_device_named_in, table.device_source);
@@ -130,7 +130,7 @@ void share_prose(const std::vector<TextLine>& prose, std::vector<PublishedTable>
 std::vector<PublishedTable> read_tables(const TextDocument& document, const std::string& file,
                                         const TableContext& context) {
   std::vector<PublishedTable> tables;
-  for (const TextTable& text : document.tables) {
+  for (const ParsedTable& text : document.tables) {
     if (text.rows.size() > most_rows)
       fail_user("{}: line {}: {} rows are a log and no table; give one of {} rows or fewer", file, text.line,
                 text.rows.size(), most_rows);

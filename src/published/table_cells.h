@@ -22,7 +22,7 @@ void put(Observation& observation, Quantity quantity, Unit header_unit, Measured
 
 /// Share of the cells that are not empty for which `sees` holds.
 template <typename Sees>
-double share_of(const TextTable& text, std::size_t column, Sees&& sees) {
+double share_of(const ParsedTable& text, std::size_t column, Sees&& sees) {
   int filled = 0;
   int seen = 0;
   for (const TextRow& row : text.rows) {

@@ -16,7 +16,7 @@ struct Column {
 
 class Layout {
  public:
-  Layout(const TextTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table)
+  Layout(const ParsedTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table)
       : text_(text), table_(table) {
     for (const std::string& header : text.header)
       columns_.push_back({plain_text(header), meaning_of(header, mappings)});
@@ -270,14 +270,14 @@ class Layout {
     }
   }
 
-  const TextTable& text_;
+  const ParsedTable& text_;
   PublishedTable& table_;
   std::vector<Column> columns_;
 };
 
 }  // namespace
 
-void lay_out(const TextTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table) {
+void lay_out(const ParsedTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table) {
   Layout(text, mappings, table).lay_out();
 }
 

@@ -10,6 +10,6 @@ namespace assay {
 
 /// Fills `rows`, `columns`, `unrecognised` and `struck_rows` of `table` from the words of `text`, whichever way round
 /// the precisions stand.
-void lay_out(const TextTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table);
+void lay_out(const ParsedTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table);
 
 }  // namespace assay

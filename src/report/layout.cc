@@ -9,7 +9,7 @@ std::string values_of(const Table& table, Detail detail) {
   return values;
 }
 
-std::string part_of(const Table& table, Layout& layout, Detail detail) {
+std::string part_of(const Table& table, FormatLayout& layout, Detail detail) {
   if (table.form == Table::Form::values) return layout.paragraph(table.caption, values_of(table, detail));
   if (table.form == Table::Form::facts) {
     const Facts facts = shown_facts(table, detail);
@@ -19,7 +19,7 @@ std::string part_of(const Table& table, Layout& layout, Detail detail) {
   return text.columns.empty() ? "" : layout.table(table.caption, text);
 }
 
-std::string whole_table(const Table& table, Layout& layout, Detail detail) {
+std::string whole_table(const Table& table, FormatLayout& layout, Detail detail) {
   if (!shows(detail, table.detail)) return "";
   const std::string part = part_of(table, layout, detail);
   return part.empty() || table.legend.empty() ? part : part + layout.legend(table.legend);
@@ -35,7 +35,7 @@ std::vector<Figure> shown_figures(const Document& document, Detail detail) {
 
 }  // namespace
 
-std::string laid_out(const Document& document, Layout& layout, Detail detail) {
+std::string laid_out(const Document& document, FormatLayout& layout, Detail detail) {
   std::string text = whole_table(document.subject.facts, layout, detail);
   const std::vector<Figure> figures = shown_figures(document, detail);
   if (!figures.empty()) text += layout.figures(figures);

@@ -13,9 +13,9 @@ using Facts = std::vector<std::pair<std::string, std::string>>;  ///< Titles and
 
 /// How one format writes each part of a document. A part comes with its caption, which may be empty; no text is escaped
 /// before it comes here.
-class Layout {
+class FormatLayout {
  public:
-  virtual ~Layout() = default;
+  virtual ~FormatLayout() = default;
   virtual std::string table(const std::string& caption, const ShownTable& table) = 0;
   virtual std::string facts(const std::string& caption, const Facts& facts) = 0;
   virtual std::string list(const std::string& caption, const std::vector<std::string>& texts) = 0;
@@ -27,6 +27,6 @@ class Layout {
 };
 
 /// The parts of a document that `detail` shows, in their order: facts, charts, tables, sentences, methods.
-std::string laid_out(const Document& document, Layout& layout, Detail detail);
+std::string laid_out(const Document& document, FormatLayout& layout, Detail detail);
 
 }  // namespace assay

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-class HtmlLayout : public Layout {
+class HtmlLayout : public FormatLayout {
  public:
   explicit HtmlLayout(std::string id) : id_(std::move(id)) {}
 

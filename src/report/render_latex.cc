@@ -19,7 +19,7 @@ std::string letters_of(const ShownTable& table) {
   return letters;
 }
 
-class LatexLayout : public Layout {
+class LatexLayout : public FormatLayout {
  public:
   std::string table(const std::string& caption, const ShownTable& table) override {
     std::vector<std::string> titles;

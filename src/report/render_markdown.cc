@@ -11,7 +11,7 @@ std::string shown_cell(const std::string& text) {
   return markdown_cell(markdown_text(text));
 }
 
-class MarkdownLayout : public Layout {
+class MarkdownLayout : public FormatLayout {
  public:
   std::string table(const std::string& caption, const ShownTable& table) override {
     std::string titles = "|";

@@ -189,7 +189,7 @@ std::string table_text(const ShownTable& table, const TerminalOptions& options) 
   return text;
 }
 
-class TerminalLayout : public Layout {
+class TerminalLayout : public FormatLayout {
  public:
   explicit TerminalLayout(const TerminalOptions& options) : options_(options) {}
 

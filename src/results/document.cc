@@ -1,6 +1,8 @@
 #include "results/document.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -56,6 +58,10 @@ void read_described(const Json& json, Document& document) {
     document.sentences.push_back(described_sentences(sentences, json));
 }
 
+bool has_table(const Document& document, std::string_view key) {
+  return std::any_of(document.tables.begin(), document.tables.end(), [&](const Table& one) { return one.key == key; });
+}
+
 /// Whether the object holds a description that this version reads.
 bool is_described(const Json& json) {
   const auto description = json.find("document");
@@ -103,7 +109,7 @@ Document document_from_json(const Json& json, const std::string& source) {
   if (const auto machine = json.find("machine"); machine != json.end() && machine->is_object())
     document.machine = OrderedJson(*machine);
   const auto findings = json.find("findings");
-  if (findings == json.end()) return document;
+  if (findings == json.end() || has_table(document, "findings")) return document;
   try {
     for (const Json& finding : findings->get_ref<const Json::array_t&>())
       document.findings.push_back(finding_from_json(finding));

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 
+#include "rules/physics.h"
 #include "rules/rule_tables.h"
 
 namespace assay {
@@ -27,36 +29,18 @@ bool is_f32_stored(const Record* record) {
   return precision && precision->weights == DType::f32;
 }
 
-struct SizeRange {
-  double low;
-  double high;
-  const char* words;
-};
-
-/// Of the stored size over fp32's. 8-bit weights come with scales of their own, and norms and biases stay wider.
-SizeRange size_range(const Precision& precision) {
-  switch (size_of(precision.weights)) {
-    case 2:
-      return {0.495, 0.505, "half"};
-    case 1:
-      return {0.25, 0.30, "about a quarter"};
-    default:
-      return {1.0, 1.0, "the same"};
-  }
-}
-
 Judgement expects_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (&row == cell.baseline || !is_f32_stored(cell.baseline) || !precision || is_overridden(row)) return {};
   if (!row.model_bytes || cell.baseline->model_bytes.value_or(0) <= 0) return {};
   const auto bytes = static_cast<double>(*row.model_bytes);
   const auto baseline_bytes = static_cast<double>(*cell.baseline->model_bytes);
-  const SizeRange range = size_range(*precision);
+  const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->weights)));
   const double ratio = bytes / baseline_bytes;
   const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.precision, megabytes(bytes), ratio,
-                                       cell.baseline->precision, megabytes(baseline_bytes), range.words);
-  if (range.low <= ratio && ratio <= range.high) return expected(what);
-  const double excess = bytes - baseline_bytes * (ratio > range.high ? range.high : range.low);
+                                       cell.baseline->precision, megabytes(baseline_bytes), share.words);
+  if (contains(share.counted, ratio)) return expected(what);
+  const double excess = bytes - baseline_bytes * std::clamp(ratio, share.counted.low, share.counted.high);
   return unexpected(
       what, fmt::format("{} {} than that is stored", megabytes(std::abs(excess)), excess > 0 ? "more" : "less"));
 }
@@ -105,7 +89,7 @@ constexpr double throughput_tolerance = 0.05;
 Judgement expects_throughput(const Cell& cell, const Record&) {
   for (const Record* row : cell.measured) {
     if (!row->samples_per_s || !row->median_ms) return {};
-    const double product = *row->samples_per_s * *row->median_ms * 1e-3;
+    const double product = items_of_run(exactly(*row->samples_per_s), exactly(*row->median_ms)).low;
     if (std::abs(product / static_cast<double>(row->batch) - 1) <= throughput_tolerance) continue;
     return unexpected("throughput x latency = batch",
                       fmt::format("{} gives {} for a batch of {}: the mean over all its windows is not their median",

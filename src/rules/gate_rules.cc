@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules/physics.h"
 #include "rules/rule_tables.h"
 
 namespace assay {
 namespace {
 
-/// What measuring a peak may fall short of the true one.
-constexpr double tolerance = 1.05;
 Judgement says_duration(const Cell&, const Record& row) {
   const auto wrong = std::find_if(row.raw_ms.begin(), row.raw_ms.end(), [](double ms) { return !(ms > 0); });
   if (wrong == row.raw_ms.end()) return {};
@@ -16,7 +15,7 @@ Judgement says_duration(const Cell&, const Record& row) {
 
 Judgement says_instruction_peak(const Cell&, const Record& row) {
   if (are_peaks_busy(row) || !row.instruction_ms || row.median_ms.value_or(0) <= 0) return {};
-  if (*row.instruction_ms <= tolerance * *row.median_ms) return {};
+  if (!is_impossible(exactly(*row.instruction_ms), *row.median_ms)) return {};
   const Precision* precision = precision_row(row);
   const bool claims_f32 = precision && precision->operand == DType::f32;
   return {fmt::format("{} is {} the rate that its instructions reach without memory: they alone take {} ms for its "
@@ -30,18 +29,16 @@ Judgement says_instruction_peak(const Cell&, const Record& row) {
 Judgement says_bandwidth(const Cell&, const Record& row) {
   if (!row.weight_bytes_read || !row.cache_bytes || !row.median_ms) return {};
   if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
-  // What the caches can hold from one pass to the next need not come from memory; the rest must.
-  const double from_memory = std::max(0.0, *row.weight_bytes_read - *row.cache_bytes);
-  const double rate = from_memory / (*row.median_ms * 1e-3);
-  if (rate <= tolerance * *row.bandwidth_bytes_per_s) return {};
+  const Range rate = rate_from_memory(*row.weight_bytes_read, *row.cache_bytes, exactly(*row.median_ms));
+  if (!is_impossible(rate, *row.bandwidth_bytes_per_s)) return {};
   return {fmt::format("its weights beyond the caches would have come from memory at {}/s; {}/s was measured here",
-                      format_bytes(rate), format_bytes(*row.bandwidth_bytes_per_s)),
+                      format_bytes(rate.low), format_bytes(*row.bandwidth_bytes_per_s)),
           {}};
 }
 
 /// One phase of a training step against its matrix products.
 Judgement phase_sentence(const char* phase, std::optional<double> phase_ms, std::optional<double> least_ms) {
-  if (!least_ms || phase_ms.value_or(0) <= 0 || *least_ms <= tolerance * *phase_ms) return {};
+  if (!least_ms || phase_ms.value_or(0) <= 0 || !is_impossible(exactly(*least_ms), *phase_ms)) return {};
   return {fmt::format("its {} of {} ms is {} the rate that the instructions of its matrix products reach", phase,
                       format_significant(*phase_ms), times(*least_ms / *phase_ms)),
           {}};
@@ -66,11 +63,10 @@ Judgement says_phases(const Cell&, const Record& row) {
 Judgement says_update_bandwidth(const Cell&, const Record& row) {
   if (!row.optimizer_bytes_read || !row.cache_bytes || row.optimizer_ms.value_or(0) <= 0) return {};
   if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
-  const double from_memory = std::max(0.0, *row.optimizer_bytes_read - *row.cache_bytes);
-  const double rate = from_memory / (*row.optimizer_ms * 1e-3);
-  if (rate <= tolerance * *row.bandwidth_bytes_per_s) return {};
+  const Range rate = rate_from_memory(*row.optimizer_bytes_read, *row.cache_bytes, exactly(*row.optimizer_ms));
+  if (!is_impossible(rate, *row.bandwidth_bytes_per_s)) return {};
   return {fmt::format("its update would have read parameters, gradients and moments at {}/s; {}/s was measured here",
-                      format_bytes(rate), format_bytes(*row.bandwidth_bytes_per_s)),
+                      format_bytes(rate.low), format_bytes(*row.bandwidth_bytes_per_s)),
           {}};
 }
 
@@ -81,7 +77,8 @@ double least_power_w(const Record& row) {
 }
 
 Judgement says_power(const Cell&, const Record& row) {
-  if (!row.power_w || !row.power_limit_w || least_power_w(row) <= tolerance * *row.power_limit_w) return {};
+  if (!row.power_w || !row.power_limit_w) return {};
+  if (!is_impossible({least_power_w(row), *row.power_w}, *row.power_limit_w)) return {};
   const std::string least =
       row.energy_uncertainty_j ? fmt::format(" (at least {} W)", format_significant(least_power_w(row))) : "";
   return {fmt::format("{} W{} is above 1.05x the limit of {} W", format_significant(*row.power_w), least,

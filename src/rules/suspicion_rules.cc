@@ -4,6 +4,7 @@
 #include <set>
 
 #include "rules/known_models.h"
+#include "rules/physics.h"
 #include "rules/rule_tables.h"
 
 namespace assay {
@@ -109,15 +110,13 @@ std::int64_t window_of(const std::string& protocol) {
 /// Windows shorter than 64 ids leave a model without context, and no usual figure is known for them.
 Judgement says_perplexity(const Cell&, const Record& row) {
   const KnownModel* known = row.weights == "random" ? nullptr : find_known_model(row.model);
-  if (!known || known->perplexity_high == 0 || !row.perplexity) return {};
+  if (!known || !row.perplexity || is_usual_perplexity(exactly(*row.perplexity), *known)) return {};
   if (window_of(row.protocol.value_or("")) < 64) return {};
-  if (known->perplexity_low <= *row.perplexity && *row.perplexity <= known->perplexity_high) return {};
-  return {
-      fmt::format("{}'s perplexity of {} lies outside of {} to {}, which {} reaches on English text: padding that is "
-                  "scored, a wrong mask, another tokenizer or other text do that.",
-                  row.precision, format_significant(*row.perplexity, 4), format_significant(known->perplexity_low),
-                  format_significant(known->perplexity_high), known->name),
-      {}};
+  return {fmt::format(
+              "{}'s perplexity of {} lies outside of {}: padding that is scored, a wrong mask, another tokenizer or "
+              "other text do that.",
+              row.precision, format_significant(*row.perplexity, 4), usual_perplexity_words(*known)),
+          {}};
 }
 
 /// Of rows filled up to one length some positions are padding; if all were scored, padding was.
@@ -177,7 +176,7 @@ Judgement says_above_peaks(const Cell& cell, const Record& row) {
   if (row.moved_bytes.value_or(0) > 0) bytes = cell.baseline->moved_bytes.value_or(0) / *row.moved_bytes;
   if (row.weight_bytes_read.value_or(0) > 0)
     bytes = std::max(bytes, cell.baseline->weight_bytes_read.value_or(0) / *row.weight_bytes_read);
-  const double most = std::max({1.0, *ratio, bytes});
+  const double most = most_speedup(*ratio, bytes);
   if (*row.speedup_low <= 1.3 * most) return {};
   return {fmt::format("{} is at least {} as fast as {}, though its matmuls are {} as fast and it moves {} as little: "
                       "one of the two did not do the same work.",

@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "published/check.h"
+
+namespace assay {
+namespace {
+
+using Cell = Table::Cell;
+
+/// Words of the page, which may say nothing.
+Cell words_or_absent(const std::string& words) {
+  return words.empty() ? Cell(Absent{}) : Cell(words);
+}
+
+template <typename Known>
+Cell name_or_absent(const Known* known) {
+  return known ? Cell(known->name) : Cell(Absent{});
+}
+
+/// A column that people need in some cases only.
+Detail brief_where(bool is_needed) {
+  return is_needed ? Detail::brief : Detail::data;
+}
+
+/// Which table of which file: the title says it of a single one.
+Table::Column place_column(const char* key, std::size_t tables) {
+  return {.key = key, .notation = Notation::exact, .role = Table::Role::label, .detail = brief_where(tables > 1)};
+}
+
+std::vector<ColumnOf<PublishedTable>> columns_of_tables(const std::vector<PublishedTable>& tables) {
+  using Read = PublishedTable;
+  constexpr auto exact = Notation::exact;
+  const bool are_columns_lost =
+      std::any_of(tables.begin(), tables.end(), [](const Read& t) { return !t.unrecognised.empty(); });
+  const bool are_rows_struck =
+      std::any_of(tables.begin(), tables.end(), [](const Read& t) { return t.struck_rows > 0; });
+  return {
+      {place_column("file", tables.size()), [](const Read& t) -> Cell { return t.file; }},
+      {place_column("table", tables.size()), [](const Read& t) -> Cell { return std::int64_t{t.number}; }},
+      {{.key = "line", .notation = exact}, [](const Read& t) -> Cell { return std::int64_t{t.line}; }},
+      {{.key = "title", .detail = brief_where(tables.size() > 1)}, [](const Read& t) -> Cell { return t.title; }},
+      {{.key = "rows", .notation = exact}, [](const Read& t) -> Cell { return std::int64_t{std::ssize(t.rows)}; }},
+      {{.key = "columns", .title = "recognised", .meaning = "column: what it holds"},
+       [](const Read& t) -> Cell { return t.columns; }},
+      {{.key = "unrecognised", .title = "not recognised", .detail = brief_where(are_columns_lost)},
+       [](const Read& t) -> Cell { return t.unrecognised; }},
+      {{.key = "struck_rows", .title = "struck out", .notation = exact, .detail = brief_where(are_rows_struck)},
+       [](const Read& t) -> Cell { return std::int64_t{t.struck_rows}; }},
+      {{.key = "device"}, [](const Read& t) { return name_or_absent(t.device); }},
+      {{.key = "device_source", .title = "device named by", .detail = Detail::details},
+       [](const Read& t) { return words_or_absent(t.device_source); }},
+      {{.key = "model"}, [](const Read& t) { return name_or_absent(t.model); }},
+      {{.key = "model_source", .title = "model named by", .detail = Detail::details},
+       [](const Read& t) { return words_or_absent(t.model_source); }},
+  };
+}
+
+std::vector<ColumnOf<Complaint>> columns_of_findings(std::size_t tables) {
+  constexpr auto label = Table::Role::label;
+  return {
+      {{.key = "id", .title = "rule", .role = label}, [](const Complaint& c) -> Cell { return c.id; }},
+      {{.key = "severity", .role = label}, [](const Complaint& c) -> Cell { return name(c.severity); }},
+      {place_column("file", tables), [](const Complaint& c) -> Cell { return c.file; }},
+      {place_column("table", tables), [](const Complaint& c) -> Cell { return std::int64_t{c.table}; }},
+      {{.key = "row"}, [](const Complaint& c) -> Cell { return c.row; }},
+      {{.key = "column"}, [](const Complaint& c) -> Cell { return c.column; }},
+      {{.key = "evidence", .detail = Detail::details}, [](const Complaint& c) -> Cell { return c.evidence; }},
+      {{.key = "sentence", .title = "finding"}, [](const Complaint& c) -> Cell { return c.sentence; }},
+      {{.key = "remedy", .detail = Detail::data}, [](const Complaint& c) -> Cell { return c.remedy; }},
+  };
+}
+
+Table counts_of(const CheckedTables& checked) {
+  Table counts{.key = "counts", .form = Table::Form::facts, .detail = Detail::data};  // The title says them.
+  for (const Severity severity : {Severity::high, Severity::medium, Severity::low, Severity::info})
+    add_fact(counts, {.key = name(severity), .notation = Notation::exact}, checked.count(severity));
+  return counts;
+}
+
+std::vector<std::string> notes_on(const std::vector<PublishedTable>& tables) {
+  std::vector<std::string> notes;
+  for (const PublishedTable& table : tables) {
+    if (!table.rows.empty()) continue;
+    notes.push_back(
+        fmt::format("{}, table {}: nothing recognised in it: no column whose figures mean anything here (see --column)",
+                    table.file, table.number));
+  }
+  return notes;
+}
+
+/// What to do about the graver findings, each remedy once.
+std::vector<std::string> remedies_of(const std::vector<Complaint>& complaints) {
+  std::vector<std::string> remedies;
+  for (const Complaint& one : complaints) {
+    if (one.severity < Severity::medium) continue;
+    const std::string remedy = fmt::format("{}: {}", one.id, one.remedy);
+    if (std::find(remedies.begin(), remedies.end(), remedy) == remedies.end()) remedies.push_back(remedy);
+  }
+  return remedies;
+}
+
+std::string what_was_checked(const std::vector<PublishedTable>& tables) {
+  if (tables.size() != 1) return fmt::format("{} published tables", tables.size());
+  const PublishedTable& table = tables.front();
+  return fmt::format("{}, table {}{}", table.file, table.number, table.title.empty() ? "" : " (" + table.title + ")");
+}
+
+std::string title_of(const CheckedTables& checked) {
+  return fmt::format("{}: {} high, {} medium, {} low, {} for information", what_was_checked(checked.tables),
+                     checked.count(Severity::high), checked.count(Severity::medium), checked.count(Severity::low),
+                     checked.count(Severity::info));
+}
+
+}  // namespace
+
+Document to_document(const CheckedTables& checked) {
+  Table tables{.key = "tables", .caption = "What was read:"};
+  Table findings{.key = "findings", .caption = "What the rules say of it:"};
+  findings.detail = brief_where(!checked.complaints.empty());
+  return {.subject = {.schema = "assay-check-1", .title = title_of(checked)},
+          .tables = {filled(std::move(tables), columns_of_tables(checked.tables), checked.tables),
+                     filled(std::move(findings), columns_of_findings(checked.tables.size()), checked.complaints),
+                     counts_of(checked)},
+          .sentences = {{.texts = notes_on(checked.tables)},
+                        {.key = "remedies", .texts = remedies_of(checked.complaints), .title = "What to do"}}};
+}
+
+}  // namespace assay
