@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "cli/study.h"
 #include "studies/accumulate/run.h"
 #include "studies/attention/request.h"
 #include "studies/autocast/request.h"
-#include "studies/memory.h"
+#include "studies/memory/request.h"
 #include "studies/train_benchmark.h"
 
 namespace assay {
@@ -62,12 +61,7 @@ Document memory_document(const StudyRequest& request, const MachineFacts& facts)
   memory_request.mode = RunMode::train;
   memory_request.batch = is_quick(request) ? 1 : 4;
   memory_request.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512};
-  Document document{.subject = {.title = "Memory of a training step, predicted"}};
-  std::istringstream lines(memory_text(memory_study(memory_request, facts)));
-  Sentences sentences;
-  for (std::string line; std::getline(lines, line);) sentences.texts.push_back(line);
-  document.sentences.push_back(sentences);
-  return document;
+  return memory(memory_request, facts);
 }
 
 Document accumulate_document() {

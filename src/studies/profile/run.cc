@@ -1,0 +1,256 @@
+#include "studies/profile/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "runtime/non_finite.h"
+#include "studies/random_ids.h"
+
+namespace assay {
+namespace {
+
+constexpr int most_rounds = 1000;
+
+/// What one precision runs, and what of it was measured so far.
+struct Workload {
+  std::string precision;
+  RunMode mode = RunMode::infer;
+  std::unique_ptr<Instance> instance;
+  std::unique_ptr<Plan> plan;
+  std::unique_ptr<Trainer> trainer;
+  std::vector<Plan*> plans;  ///< Of a run, in order.
+
+  std::vector<std::vector<StepTime>> traced;  ///< By round: every step of every plan.
+  std::vector<PhaseTimes> untraced;           ///< By round.
+};
+
+/// Runs whole steps until one is not skipped: then every input of every plan is set.
+void warm_up(Trainer& trainer) {
+  constexpr std::int64_t most_skipped = 30;  // from 2^16 down to 2^-14
+  for (std::int64_t step = 0; step < most_skipped; ++step) {
+    trainer.forward();
+    trainer.backward();
+    if (!trainer.update(step).skipped) return;
+  }
+  fail_user("{}: gradients are not finite at any loss scale", trainer.options().precision.name());
+}
+
+Workload training_workload(const Model& model, const ProfileRequest& request, const std::string& precision,
+                           const MachineFacts& facts) {
+  Workload w{precision, RunMode::train, nullptr, nullptr, nullptr, {}, {}, {}};
+  const PrecisionChoice choice = precision_choice(precision, request.engine, facts);
+  TrainingOptions options = whole_step(choice, request.engine, request.recompute);
+  options.optimizer.learning_rate = 1e-6;  // Thousands of steps on one batch leave the weights where they were.
+  w.trainer =
+      std::make_unique<Trainer>(model.config, model.weights, options, find_backend(request.engine.device), facts);
+  w.precision = choice.name();
+  w.trainer->set_batch(random_batch(model, request.extent, request.model_options.seed));
+  w.trainer->set_seed(request.model_options.seed);
+  warm_up(*w.trainer);
+  for (Plan* plan : {w.trainer->step_plan(), w.trainer->norm_plan(), w.trainer->update_plan()}) {
+    if (plan != nullptr) w.plans.push_back(plan);
+  }
+  return w;
+}
+
+Workload inference_workload(const Model& model, const ProfileRequest& request, const std::string& precision,
+                            const MachineFacts& facts) {
+  Workload w{precision, RunMode::infer, nullptr, nullptr, nullptr, {}, {}, {}};
+  w.instance = make_instance(model, precision, request.engine, facts);
+  w.precision = w.instance->precision().name();
+  w.plan = std::make_unique<Plan>(*w.instance,
+                                  PlanOptions{request.extent, false, {"logits"}, nullptr, request.engine.graphs});
+  w.plan->set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
+  w.plan->run();
+  w.plans = {w.plan.get()};
+  return w;
+}
+
+void run_untraced(Workload& w) {
+  PhaseTimes times{};
+  for (Plan* plan : w.plans) {
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer}) {
+      const double begin_s = now_s();
+      plan->run(phase);
+      times[static_cast<std::size_t>(phase)] += (now_s() - begin_s) * 1e3;
+    }
+  }
+  w.untraced.push_back(times);
+}
+
+void run_traced(Workload& w) {
+  std::vector<StepTime> times;
+  for (const Plan* plan : w.plans) {
+    std::vector<StepTime> part(plan->steps().size());
+    run_traced(*plan, part);
+    times.insert(times.end(), part.begin(), part.end());
+  }
+  w.traced.push_back(std::move(times));
+}
+
+/// All workloads once traced and once untraced, the order turned from round to round.
+void run_round(std::vector<Workload>& workloads, int round) {
+  for (Workload& w : workloads) {
+    if (round % 2 == 0) run_traced(w);
+    run_untraced(w);
+    if (round % 2 != 0) run_traced(w);
+  }
+}
+
+void run_rounds(std::vector<Workload>& workloads, const ProfileRequest& request, const ProfileProgress& progress) {
+  const double end_s = now_s() + request.seconds * static_cast<double>(workloads.size());
+  const int least = request.rounds > 0 ? request.rounds : static_cast<int>(fewest_for_interval);
+  const int most = request.rounds > 0 ? request.rounds : most_rounds;
+  for (int round = 0; round < most && (round < least || now_s() < end_s); ++round) {
+    if (progress) progress(fmt::format("{}: round {}", request.model, round + 1));
+    run_round(workloads, round);
+  }
+}
+
+double total_ms(const PhaseTimes& times) {
+  return std::accumulate(times.begin(), times.end(), 0.0);
+}
+
+/// From the first step's begin to the last one's end, phase by phase; between plans nothing is counted.
+PhaseTimes traced_phases(const std::vector<ProfiledStep>& steps, const std::vector<StepTime>& times) {
+  PhaseTimes phases{};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool follows = i > 0 && steps[i - 1].phase == steps[i].phase;
+    const double begin_s = follows ? times[i - 1].end_s : times[i].begin_s;
+    phases[static_cast<std::size_t>(steps[i].phase)] += (times[i].end_s - begin_s) * 1e3;
+  }
+  return phases;
+}
+
+PhaseTimes medians(const std::vector<PhaseTimes>& rounds) {
+  PhaseTimes result{};
+  for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    std::vector<double> values;
+    values.reserve(rounds.size());
+    for (const PhaseTimes& round : rounds) values.push_back(round[phase]);
+    result[phase] = median(values);
+  }
+  return result;
+}
+
+ProfiledStep describe_step(const Plan& plan, const Step& step) {
+  const Node& node = plan.program().nodes[step.node];
+  return {node.path,
+          node.operation->name,
+          step.ledger.kernel,
+          kind_of(*node.operation),
+          node.phase,
+          step.ledger.operand,
+          step.ledger.accumulator,
+          step.flops,
+          step.bytes,
+          0};
+}
+
+/// Every node is a step, a window, made from weights alone, or not wanted.
+NodeCounts count_nodes(const std::vector<Plan*>& plans) {
+  NodeCounts counts;
+  for (const Plan* plan : plans) {
+    std::set<std::size_t> steps;
+    for (const Step& step : plan->steps()) steps.insert(step.node);
+    const Program& program = plan->program();
+    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+      const Node& node = program.nodes[i];
+      const bool constant = std::all_of(node.outputs.begin(), node.outputs.end(),
+                                        [&](ValueId id) { return id == no_value || program.value(id).constant; });
+      ++counts.nodes;
+      ++(steps.count(i) != 0     ? counts.steps
+         : constant              ? counts.constant
+         : node.operation->alias ? counts.windows
+                                 : counts.unwanted);
+    }
+  }
+  return counts;
+}
+
+/// The traced round whose total is the (upper) median.
+const std::vector<StepTime>& typical(const std::vector<std::vector<StepTime>>& rounds) {
+  std::vector<std::pair<double, std::size_t>> totals;
+  for (std::size_t i = 0; i < rounds.size(); ++i)
+    totals.emplace_back(rounds[i].back().end_s - rounds[i].front().begin_s, i);
+  std::sort(totals.begin(), totals.end());
+  return rounds[totals[totals.size() / 2].second];
+}
+
+Profile summarise_workload(const Workload& w) {
+  Profile profile;
+  profile.precision = w.precision;
+  profile.mode = w.mode;
+  profile.counts = count_nodes(w.plans);
+  profile.rounds = static_cast<int>(w.traced.size());
+  for (const Plan* plan : w.plans) {
+    for (const Step& step : plan->steps()) profile.steps.push_back(describe_step(*plan, step));
+  }
+  std::vector<PhaseTimes> traced;
+  std::vector<double> traced_totals;
+  std::vector<double> untraced_totals;
+  for (const auto& round : w.traced) {
+    ASSAY_ASSERT(round.size() == profile.steps.size());
+    traced.push_back(traced_phases(profile.steps, round));
+    traced_totals.push_back(total_ms(traced.back()));
+  }
+  for (const PhaseTimes& round : w.untraced) untraced_totals.push_back(total_ms(round));
+  for (std::size_t i = 0; i < profile.steps.size(); ++i) {
+    std::vector<double> ms;
+    for (const auto& round : w.traced) ms.push_back(round[i].ms());
+    profile.steps[i].ms = median(ms);
+  }
+  ASSAY_ASSERT(profile.counts.steps == static_cast<std::int64_t>(profile.steps.size()));
+  profile.traced_ms = medians(traced);
+  profile.untraced_ms = medians(w.untraced);
+  profile.tracing = paired_ratio(traced_totals, untraced_totals, 1);
+  profile.typical_run = typical(w.traced);
+  profile.gpu = gpu_kernels(w.plans);
+  if (const auto run = find_non_finite(*w.plans.front(), w.mode == RunMode::infer ? "logits" : "loss", {}))
+    profile.not_finite = words(*run);
+  return profile;
+}
+
+}  // namespace
+
+double Profile::steps_ms() const {
+  return std::accumulate(steps.begin(), steps.end(), 0.0,
+                         [](double sum, const ProfiledStep& step) { return sum + step.ms; });
+}
+
+double Profile::total_untraced_ms() const {
+  return total_ms(untraced_ms);
+}
+
+double Profile::total_traced_ms() const {
+  return total_ms(traced_ms);
+}
+
+ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts, const ProfileProgress& progress) {
+  const Model model = open_model(request.model, request.model_options);
+  check_extent(model, request.extent);
+  const bool train = request.mode == RunMode::train;
+  const auto make = train ? training_workload : inference_workload;
+  std::vector<Workload> workloads;
+  workloads.push_back(make(model, request, request.precision, facts));
+  if (!request.against.empty()) workloads.push_back(make(model, request, request.against, facts));
+  if (train) workloads.push_back(inference_workload(model, request, request.precision, facts));
+  run_rounds(workloads, request, progress);
+  ProfileStudy study;
+  study.model = model.name;
+  study.extent = request.extent;
+  study.fusion = request.engine.fusion;
+  study.facts = facts;
+  study.clock_cost_s = clock_cost_s();
+  study.profile = summarise_workload(workloads[0]);
+  if (!request.against.empty()) study.against = summarise_workload(workloads[1]);
+  if (train) study.inference = summarise_workload(workloads.back());
+  return study;
+}
+
+}  // namespace assay
