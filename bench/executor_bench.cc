@@ -5,6 +5,7 @@
 
 #include "model/architecture.h"
 #include "model/presets.h"
+#include "model/random_weights.h"
 #include "runtime/plan.h"
 
 namespace assay {

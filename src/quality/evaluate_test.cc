@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "model/architecture.h"
-#include "model/presets.h"
+#include "model/families.h"
+#include "model/random_weights.h"
 #include "program/passes.h"
 #include "quality/compare.h"
 #include "quality/loss.h"
@@ -18,7 +19,7 @@ namespace {
 
 ModelConfig tiny_language_model() {
   ModelConfig config;
-  config.family = Family::gpt2;
+  config.family = find_family("gpt2");
   config.vocab_size = 61;
   config.context = 32;
   config.d_model = 16;
@@ -205,7 +206,7 @@ TEST_F(NotFinite, WithABaselineThatIsNoneNothingIsCompared) {
 }
 
 TEST_F(Evaluate, ScoresAreKeptAsNumbersAndMakeNoProbabilities) {
-  config_.family = Family::bert;
+  config_.family = find_family("bert");
   config_.task = Task::classification;
   config_.token_types = 2;
   config_.labels = 1;
