@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "program/operation.h"
 #include "runtime/trace.h"
 #include "statistics/statistics.h"
 #include "studies/gpu_kernels.h"
@@ -28,22 +29,6 @@ struct ProfileRequest {
   EngineOptions engine = {};
   ModelOptions model_options = {};
 };
-
-/// What an operation is, coarsely.
-enum class OperationKind : std::uint8_t {
-  matmul,
-  attention,
-  norm,
-  activation,
-  embedding,
-  casts,
-  loss,
-  optimizer,
-  other
-};
-constexpr std::size_t operation_kinds = 9;
-const char* name(OperationKind kind);
-OperationKind kind_of(const Operation& operation);
 
 /// One step of a plan with its median time.
 struct ProfiledStep {
