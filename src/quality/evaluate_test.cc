@@ -66,7 +66,7 @@ TEST_F(Evaluate, GivesTheNextTokenLossOfThePlansLogits) {
   const Quality quality = run({fp32.get()}, set)[0];
   Loss loss;
   for (const QualityBatch& batch : set.batches) {
-    Plan plan(*fp32, {batch.extent, false, {"logits"}});
+    Plan plan(*fp32, {.extent = batch.extent});
     plan.set_inputs(batch.ids, {});
     plan.run();
     const Loss part = next_token_loss(plan.output_f32("logits").view(), batch.ids);

@@ -70,7 +70,7 @@ struct Subjects {
 
 std::optional<NonFiniteRun> look(Instance& instance, std::vector<std::int32_t> ids = some_ids(extent),
                                  const std::vector<std::uint8_t>& mask = {}) {
-  Plan plan(instance, {.extent = extent, .masked = !mask.empty()});
+  Plan plan(instance, {.extent = extent, .mask = mask.empty() ? AttentionMask::absent : AttentionMask::given});
   plan.set_inputs(ids, mask);
   plan.run();
   return find_non_finite(plan, "logits", mask);
@@ -190,7 +190,7 @@ TEST(NonFinite, PaddingDoesNotCount) {
   }
   for (const Fusion fusion : {Fusion::on, Fusion::off}) {
     const auto instance = subjects.instance("fp16", cpu_backend(), fusion);
-    Plan plan(*instance, {.extent = extent, .masked = true});
+    Plan plan(*instance, {.extent = extent, .mask = AttentionMask::given});
     plan.set_inputs(ids, mask);
     plan.run();
     EXPECT_FALSE(find_non_finite(plan, "logits", mask).has_value());

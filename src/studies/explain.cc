@@ -33,7 +33,7 @@ std::unique_ptr<Explained> make_plan(const ExplainRequest& request, const Machin
   check_extent(explained->model, request.extent);
   explained->passes = passes_of(explained->model, request.precision, request.engine, facts);
   explained->instance = make_instance(explained->model, request.precision, request.engine, facts);
-  explained->options = PlanOptions{request.extent, false, {"logits"}};
+  explained->options = PlanOptions{.extent = request.extent};
   const Instance& instance = *explained->instance;
   explained->plan =
       forecast(instance.program(), {instance.precision(), explained->model.weights, instance.backend(), facts},
