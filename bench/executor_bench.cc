@@ -5,6 +5,7 @@
 
 #include "model/architecture.h"
 #include "model/presets.h"
+#include "model/random_weights.h"
 #include "runtime/plan.h"
 
 namespace assay {
@@ -39,7 +40,7 @@ void executor(benchmark::State& state) {
   const Weights weights = random_weights(program, config, 1);
   const MachineFacts facts;
   Instance instance(program, choose_precision("fp32", "", std::nullopt), weights, null_backend(), facts);
-  Plan plan(instance, {{1, 8}, false, {"logits"}});
+  Plan plan(instance, {.extent = {1, 8}});
   for (auto _ : state) plan.run();
   state.counters["per_operation"] =
       benchmark::Counter(static_cast<double>(plan.steps().size()),

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "model/architecture.h"
-#include "model/presets.h"
+#include "model/random_weights.h"
 
 namespace assay {
 namespace {

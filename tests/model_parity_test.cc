@@ -204,15 +204,8 @@ TEST_P(ModelParity, AFullyMaskedRowIsFiniteAndDisturbsNoOther) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, ModelParity,
-                         testing::Values("gpt2", "gpt2-untied", "bert", "bert-classifier", "distilbert",
-                                         "distilbert-classifier", "llama-tied", "llama-untied", "llama-tied.gguf",
-                                         "cs336"),
-                         [](const auto& tested) {
-                           std::string name = tested.param;
-                           std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Fixtures, ModelParity, testing::ValuesIn(fixtures_with("")),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace
 }  // namespace assay

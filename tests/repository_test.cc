@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,17 @@ TEST(Repository, NamesNoRegistryHost) {
   const std::vector<std::filesystem::path> files = project_files(ASSAY_SOURCE_DIR);
   ASSERT_GT(files.size(), 20U) << "the test looked in the wrong place";
   for (const auto& file : files) EXPECT_EQ(host_named_in(text_of(file)), "") << file.string();
+}
+
+/// What differs between families stands in their rows (model/families.h). Presets name theirs; nobody else asks.
+TEST(Repository, OnlyPresetsAndConfigurationsNameAFamily) {
+  const std::set<std::string> may = {"families.h", "families.cc", "config.cc", "presets.cc"};
+  for (const auto& file : project_files(std::filesystem::path(ASSAY_SOURCE_DIR) / "src")) {
+    const std::string name = file.filename().string();
+    if (may.count(name) != 0 || name.find("test") != std::string::npos) continue;
+    for (const char* question : {"find_family(", "family ==", "family !=", "family->name =="})
+      EXPECT_EQ(text_of(file).find(question), std::string::npos) << file.string() << ": " << question;
+  }
 }
 
 TEST(Repository, ARegistryHostInATextIsFound) {

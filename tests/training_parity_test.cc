@@ -85,7 +85,7 @@ double largest_difference(const TensorView& a, const TensorView& b) {
   return difference;
 }
 
-class TrainingParity : public testing::TestWithParam<const char*> {};
+class TrainingParity : public testing::TestWithParam<std::string> {};
 
 constexpr TrainingSetting settings[] = {{"cpu", Fusion::on},
                                         {"cpu", Fusion::off},
@@ -148,14 +148,8 @@ TEST_P(TrainingParity, SixteenBitGradientsAreNoisyAndNothingElse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, TrainingParity,
-                         testing::Values("gpt2", "gpt2-untied", "bert-classifier", "distilbert-classifier",
-                                         "llama-tied", "llama-untied", "cs336"),
-                         [](const auto& tested) {
-                           std::string name = tested.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Fixtures, TrainingParity, testing::ValuesIn(fixtures_with("cases/plain.grads.safetensors")),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 TEST(AdamWSteps, AgreeWithPyTorchAfterFive) {
   const Case one = open_case("cs336", "plain");

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "hardware/machine.h"
 #include "kernels/contract_cases.h"
-#include "kernels/cuda/on_host.h"
-#include "kernels/cuda/team_on_host.h"
+#include "kernels/cuda/on_host/on_host.h"
+#include "kernels/cuda/on_host/team_on_host.h"
 #include "kernels/one_by_one.h"
 #include "program/update_list.h"
 

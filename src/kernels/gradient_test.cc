@@ -206,120 +206,185 @@ const SymbolicShape rows_of_6 = {dim_batch, dim_seq, dim(6)};
 const std::vector<std::int32_t> some_ids = {1, 4, 1, 0, 4, 4};
 const std::vector<std::int32_t> some_mask = {1, 1, 0, 0, 1, 1};
 
-TEST(Gradient, OfLinearAgreesWithCentralDifferences) {
+void check_linear(const Operation& linear) {
   Around a;
-  a.check(op::linear, {a.parameter(rows_of_6), a.parameter({dim(4), dim(6)}), a.parameter({dim(4)})}, {});
+  a.check(linear, {a.parameter(rows_of_6), a.parameter({dim(4), dim(6)}), a.parameter({dim(4)})}, {});
 }
 
-TEST(Gradient, OfNormsAgreesWithCentralDifferences) {
-  for (const Operation* norm : {&op::layer_norm, &op::add_layer_norm}) {
-    Around a;
-    std::vector<ValueId> inputs = {a.parameter(rows_of_6)};
-    if (norm == &op::add_layer_norm) inputs.push_back(a.parameter(rows_of_6));
-    inputs.push_back(a.parameter({dim(6)}));
-    inputs.push_back(a.parameter({dim(6)}));
-    a.check(*norm, inputs, {.epsilon = 1e-3}, norm == &op::layer_norm ? 1 : 2);
-  }
-  for (const Operation* norm : {&op::rms_norm, &op::add_rms_norm}) {
-    Around a;
-    std::vector<ValueId> inputs = {a.parameter(rows_of_6)};
-    if (norm == &op::add_rms_norm) inputs.push_back(a.parameter(rows_of_6));
-    inputs.push_back(a.parameter({dim(6)}));
-    a.check(*norm, inputs, {.epsilon = 1e-3}, norm == &op::rms_norm ? 1 : 2);
-  }
-}
-
-TEST(Gradient, OfActivationsAgreesWithCentralDifferences) {
-  for (const Activation f : {Activation::none, Activation::relu, Activation::gelu_erf, Activation::gelu_tanh,
-                             Activation::silu, Activation::tanh}) {
-    Around alone;
-    alone.check(op::activation, {alone.parameter(rows_of_6)}, {.activation = f});
-    Around gated;
-    gated.check(op::gate, {gated.parameter(rows_of_6), gated.parameter(rows_of_6)}, {.activation = f});
-  }
-}
-
-TEST(Gradient, OfSumsProductsAndCastsAgreesWithCentralDifferences) {
-  for (const Operation* operation : {&op::add, &op::multiply}) {
-    Around a;
-    a.check(*operation, {a.parameter(rows_of_6), a.parameter(rows_of_6)}, {});
-  }
+/// x [, y], then a gain and what else there is one of for each column.
+void check_norm(const Operation& norm, bool of_sum, int rows_of_parameters) {
   Around a;
-  a.check(op::cast, {a.parameter(rows_of_6)}, {});
+  std::vector<ValueId> inputs = {a.parameter(rows_of_6)};
+  if (of_sum) inputs.push_back(a.parameter(rows_of_6));
+  for (int i = 0; i < rows_of_parameters; ++i) inputs.push_back(a.parameter({dim(6)}));
+  a.check(norm, inputs, {.epsilon = 1e-3}, of_sum ? 2 : 1);
 }
 
-TEST(Gradient, OfRotationsAgreesWithCentralDifferences) {
+constexpr Activation activations[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
+                                      Activation::gelu_tanh, Activation::silu, Activation::tanh};
+
+void check_activation(const Operation& activation) {
+  for (const Activation f : activations) {
+    Around a;
+    a.check(activation, {a.parameter(rows_of_6)}, {.activation = f});
+  }
+}
+
+void check_gate(const Operation& gate) {
+  for (const Activation f : activations) {
+    Around a;
+    a.check(gate, {a.parameter(rows_of_6), a.parameter(rows_of_6)}, {.activation = f});
+  }
+}
+
+void check_binary(const Operation& operation) {
+  Around a;
+  a.check(operation, {a.parameter(rows_of_6), a.parameter(rows_of_6)}, {});
+}
+
+void check_cast(const Operation& cast) {
+  Around a;
+  a.check(cast, {a.parameter(rows_of_6)}, {});
+}
+
+void check_rope(const Operation& rope) {
   for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
     Around a;
-    a.check(op::rope, {a.parameter({dim_batch, dim_seq, dim(8)})}, {.heads = 2, .head_dim = 4, .pairs = pairs});
+    a.check(rope, {a.parameter({dim_batch, dim_seq, dim(8)})}, {.heads = 2, .head_dim = 4, .pairs = pairs});
   }
 }
+
+const SymbolicShape queries = {dim_batch, dim_seq, dim(12)};
+const SymbolicShape keys = {dim_batch, dim_seq, dim(6)};
+const SymbolicShape attention_matrix = {dim_batch, dim(4), dim_seq, dim_seq};
 
 /// Four query heads on two key heads.
 Attributes attention_attributes(bool causal) {
   return {.heads = 4, .kv_heads = 2, .head_dim = 3, .scale = 0.7, .causal = causal};
 }
 
-TEST(Gradient, OfAttentionAndItsPartsAgreesWithCentralDifferences) {
-  const SymbolicShape queries = {dim_batch, dim_seq, dim(12)};
-  const SymbolicShape keys = {dim_batch, dim_seq, dim(6)};
-  const SymbolicShape matrix = {dim_batch, dim(4), dim_seq, dim_seq};
+void check_scores(const Operation& scores) {
   for (const bool causal : {false, true}) {
-    const Attributes attributes = attention_attributes(causal);
-    Around scores;
-    scores.check(op::attention_scores, {scores.parameter(queries), scores.parameter(keys)}, attributes);
-    Around softmax;
-    softmax.check(op::softmax,
-                  {softmax.parameter(matrix), softmax.integers(DType::u8, {dim_batch, dim_seq}, some_mask)},
-                  attributes);
-    Around context;
-    context.check(op::attention_context, {context.parameter(matrix), context.parameter(keys)}, attributes);
-    Around whole;
-    whole.check(op::attention,
-                {whole.parameter(queries), whole.parameter(keys), whole.parameter(keys),
-                 whole.integers(DType::u8, {dim_batch, dim_seq}, some_mask)},
-                attributes);
+    Around a;
+    a.check(scores, {a.parameter(queries), a.parameter(keys)}, attention_attributes(causal));
   }
 }
 
-TEST(Gradient, OfTablesAgreesWithCentralDifferences) {
-  Around tokens;
-  tokens.check(op::embedding,
-               {tokens.integers(DType::s32, {dim_batch, dim_seq}, some_ids), tokens.parameter({dim(5), dim(6)})}, {});
+void check_softmax(const Operation& softmax) {
+  for (const bool causal : {false, true}) {
+    Around a;
+    a.check(softmax, {a.parameter(attention_matrix), a.integers(DType::u8, {dim_batch, dim_seq}, some_mask)},
+            attention_attributes(causal));
+  }
+}
+
+void check_context(const Operation& context) {
+  for (const bool causal : {false, true}) {
+    Around a;
+    a.check(context, {a.parameter(attention_matrix), a.parameter(keys)}, attention_attributes(causal));
+  }
+}
+
+void check_attention(const Operation& attention) {
+  for (const bool causal : {false, true}) {
+    Around a;
+    a.check(attention,
+            {a.parameter(queries), a.parameter(keys), a.parameter(keys),
+             a.integers(DType::u8, {dim_batch, dim_seq}, some_mask)},
+            attention_attributes(causal));
+  }
+}
+
+void check_embedding(const Operation& embedding) {
+  Around a;
+  a.check(embedding, {a.integers(DType::s32, {dim_batch, dim_seq}, some_ids), a.parameter({dim(5), dim(6)})}, {});
+}
+
+void check_add_rows(const Operation& add_rows) {
   for (const RowChoice row : {RowChoice::by_position, RowChoice::first}) {
-    Around positions;
-    positions.check(op::add_rows, {positions.parameter(rows_of_6), positions.parameter({dim(7), dim(6)})},
-                    {.row = row});
+    Around a;
+    a.check(add_rows, {a.parameter(rows_of_6), a.parameter({dim(7), dim(6)})}, {.row = row});
   }
 }
 
-TEST(Gradient, OfSelectionsAgreesWithCentralDifferences) {
+void check_select_row(const Operation& select_row) {
   for (const RowChoice row : {RowChoice::first, RowChoice::last}) {
     Around a;
-    a.check(op::select_row, {a.parameter(rows_of_6)}, {.row = row});
+    a.check(select_row, {a.parameter(rows_of_6)}, {.row = row});
   }
-  Around pool;
-  pool.check(op::mean_pool, {pool.parameter(rows_of_6), pool.integers(DType::u8, {dim_batch, dim_seq}, some_mask)}, {});
 }
 
-TEST(Gradient, OfColumnsIsPutTogetherFromTheParts) {
+void check_mean_pool(const Operation& mean_pool) {
+  Around a;
+  a.check(mean_pool, {a.parameter(rows_of_6), a.integers(DType::u8, {dim_batch, dim_seq}, some_mask)}, {});
+}
+
+/// The gradient is put together from those of the parts.
+void check_slices(const Operation& slice_columns) {
   Around a;
   const ValueId x = a.parameter(rows_of_6);
-  const ValueId left = a.builder.add(op::slice_columns, {x}, {.offset = 0, .width = 3});
-  const ValueId right = a.builder.add(op::slice_columns, {x}, {.offset = 3, .width = 3});
+  const ValueId left = a.builder.add(slice_columns, {x}, {.offset = 0, .width = 3});
+  const ValueId right = a.builder.add(slice_columns, {x}, {.offset = 3, .width = 3});
   a.check(op::multiply, {left, right}, {});
 }
 
-TEST(Gradient, OfDropoutIsTheSameDropout) {
+/// The backward drops what the forward dropped.
+void check_dropout(const Operation& dropout) {
   Around a;
-  a.check(op::dropout, {a.parameter(rows_of_6), a.integers(DType::s32, {dim(2)}, {5, 9})}, {.rate = 0.4, .stream = 3});
+  a.check(dropout, {a.parameter(rows_of_6), a.integers(DType::s32, {dim(2)}, {5, 9})}, {.rate = 0.4, .stream = 3});
 }
 
-TEST(Gradient, OfCrossEntropyAgreesWithCentralDifferences) {
+void check_cross_entropy(const Operation& cross_entropy) {
   Around a;
-  a.check(op::cross_entropy,
+  a.check(cross_entropy,
           {a.parameter(rows_of_6), a.integers(DType::s32, {dim_batch, dim_seq}, {1, 5, -100, 0, -100, 3})}, {});
 }
+
+using GradientCheck = void (*)(const Operation&);
+
+const std::map<const Operation*, GradientCheck> gradient_checks = {
+    {&op::embedding, check_embedding},
+    {&op::add_rows, check_add_rows},
+    {&op::layer_norm, [](const Operation& o) { check_norm(o, false, 2); }},
+    {&op::rms_norm, [](const Operation& o) { check_norm(o, false, 1); }},
+    {&op::add_layer_norm, [](const Operation& o) { check_norm(o, true, 2); }},
+    {&op::add_rms_norm, [](const Operation& o) { check_norm(o, true, 1); }},
+    {&op::linear, check_linear},
+    {&op::activation, check_activation},
+    {&op::gate, check_gate},
+    {&op::add, check_binary},
+    {&op::multiply, check_binary},
+    {&op::rope, check_rope},
+    {&op::attention_scores, check_scores},
+    {&op::softmax, check_softmax},
+    {&op::attention_context, check_context},
+    {&op::attention, check_attention},
+    {&op::slice_columns, check_slices},
+    {&op::select_row, check_select_row},
+    {&op::mean_pool, check_mean_pool},
+    {&op::cast, check_cast},
+    {&op::dropout, check_dropout},
+    {&op::cross_entropy, check_cross_entropy},
+};
+
+class Gradient : public testing::TestWithParam<const Operation*> {};
+
+TEST_P(Gradient, AgreesWithCentralDifferences) {
+  const auto check = gradient_checks.find(GetParam());
+  ASSERT_NE(check, gradient_checks.end()) << GetParam()->name << " has a gradient, which nothing here checks";
+  check->second(*GetParam());
+}
+
+std::vector<const Operation*> differentiable_operations() {
+  std::vector<const Operation*> operations;
+  for (const Operation* operation : all_operations()) {
+    if (operation->gradient != nullptr) operations.push_back(operation);
+  }
+  return operations;
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, Gradient, testing::ValuesIn(differentiable_operations()),
+                         [](const auto& info) { return info.param->name; });
 
 }  // namespace
 }  // namespace assay

@@ -13,7 +13,7 @@ struct ProgramOptions {
   LogitRows logits = LogitRows::all;  ///< Language models: every position, or the last of each row.
   HiddenStates hidden = HiddenStates::dropped;
   Objective objective = Objective::none;
-  double dropout = 0;  ///< Rate, wherever the family drops out in training; GPT-2, BERT and DistilBERT only.
+  double dropout = 0;  ///< Rate, wherever the family drops out in training; 0 where it has none.
 };
 
 /// The model as a Program of primitive operations, f32 throughout.

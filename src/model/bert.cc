@@ -1,10 +1,77 @@
+#include "model/bert.h"
+
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "model/blocks.h"
-#include "model/checkpoint.h"
+#include "model/config_reader.h"
 
 namespace assay {
 namespace {
+
+constexpr const char* bert_task_head[] = {"pooler.", "classifier."};
+constexpr const char* distilbert_task_head[] = {"pre_classifier.", "classifier."};
+/// Of masked language models, next sentences and questions; the pooler goes where there is no classifier.
+constexpr const char* bert_unused[] = {"cls.", "pooler.", "qa_outputs."};
+constexpr const char* distilbert_unused[] = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
+                                             "qa_outputs."};
+
+Task encoder_task(const ConfigReader& in) {
+  if (!in.has("architectures")) return Task::embedding;
+  const Json& list = in.json().at("architectures");
+  const bool named = list.is_array() && !list.empty() && list[0].is_string();
+  const std::string first = named ? list[0].get<std::string>() : "";
+  return first.find("ForSequenceClassification") != std::string::npos ? Task::classification : Task::embedding;
+}
+
+std::int64_t label_count(const ConfigReader& in) {
+  if (in.has("id2label") && in.json().at("id2label").is_object() && !in.json().at("id2label").empty()) {
+    return static_cast<std::int64_t>(in.json().at("id2label").size());
+  }
+  return in.count_or("num_labels", 2);
+}
+
+/// One output has no softmax to speak of; several may be regressed, or be labels that do not exclude one another.
+Outputs head_outputs(const ConfigReader& in, std::int64_t labels) {
+  const std::string problem = in.text_or("problem_type", "");
+  if (problem == "regression" || problem == "multi_label_classification") return Outputs::scores;
+  if (!problem.empty() && problem != "single_label_classification") {
+    fail_user(
+        "{}: 'problem_type' is '{}'; regression, single_label_classification and multi_label_classification are known",
+        in.file(), printable(problem, 60));
+  }
+  return labels == 1 ? Outputs::scores : Outputs::classes;
+}
+
+/// What every encoder's configuration says in the same words.
+ModelConfig parse_encoder(const ConfigReader& in) {
+  ModelConfig c;
+  c.task = encoder_task(in);
+  c.context = in.count("max_position_embeddings");
+  c.labels = label_count(in);
+  c.outputs = head_outputs(in, c.labels);
+  return c;
+}
+
+/// Likewise. How many classes there are is read from their names.
+Json write_encoder(const ModelConfig& c, const std::string& family) {
+  const bool classifies = c.task == Task::classification;
+  Json json = {{"max_position_embeddings", c.context}};
+  json["architectures"] = Json::array({family + (classifies ? "ForSequenceClassification" : "Model")});
+  Json id2label = Json::object();
+  Json label2id = Json::object();
+  for (std::int64_t label = 0; label < c.labels; ++label) {
+    const std::string word = fmt::format("LABEL_{}", label);
+    id2label[std::to_string(label)] = word;
+    label2id[word] = label;
+  }
+  json["id2label"] = id2label;
+  json["label2id"] = label2id;
+  if (c.outputs == Outputs::scores && c.labels > 1) json["problem_type"] = "regression";
+  return json;
+}
 
 /// Names of one encoder layer's parameters; BERT and DistilBERT differ in nothing else.
 struct EncoderLayerNames {
@@ -54,10 +121,10 @@ ValueId encoder_block(Blocks& b, ValueId x, const EncoderLayerNames& names, std:
   return b.layer_norm(h, names.output_norm);
 }
 
-ValueId embeddings(Blocks& b) {
+ValueId encoder_embeddings(Blocks& b) {
   const ModelConfig& c = b.config();
   b.at("embeddings", Role::embedding);
-  ValueId x = b.token_embedding(embedding_name(c.family));
+  ValueId x = b.token_embedding();
   x = b.add_rows(x, "embeddings.position_embeddings.weight", c.context, RowChoice::by_position);
   // Every token is of type 0: single sentences only.
   if (c.token_types > 0) x = b.add_rows(x, "embeddings.token_type_embeddings.weight", c.token_types, RowChoice::first);
@@ -77,22 +144,81 @@ void classifier(Blocks& b, ValueId x, const std::string& dense, Activation funct
   b.output(b.linear(b.dropout(x), "classifier", c.labels, Bias::present));
 }
 
-void head(Blocks& b, ValueId x, const std::string& dense, Activation function) {
+void encoder_head(Blocks& b, ValueId x, const std::string& dense, Activation function) {
   if (b.config().task == Task::classification) return classifier(b, x, dense, function);
   b.at("head.mean_pool", Role::head);
   b.output(b.mean_pool(x));
 }
 
 void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const std::string& dense, Activation function) {
-  ValueId x = embeddings(b);
+  ValueId x = encoder_embeddings(b);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
     x = encoder_block(b, x, names(layer), layer);
     b.hidden(layer + 1, x);
   }
-  head(b, x, dense, function);
+  encoder_head(b, x, dense, function);
 }
 
 }  // namespace
+
+const TensorNames bert_tensors = {.prefix = "bert.",
+                                  .embedding = "embeddings.word_embeddings.weight",
+                                  .task_head = bert_task_head,
+                                  .unused = bert_unused};
+
+const TensorNames distilbert_tensors = {.prefix = "distilbert.",
+                                        .embedding = "embeddings.word_embeddings.weight",
+                                        .task_head = distilbert_task_head,
+                                        .unused = distilbert_unused};
+
+ModelConfig parse_bert(const ConfigReader& in) {
+  if (const std::string kind = in.text_or("position_embedding_type", "absolute"); kind != "absolute") {
+    fail_user("{}: 'position_embedding_type' = '{}' is not supported", in.file(), kind);
+  }
+  in.require_flag("is_decoder", false);
+  ModelConfig c = parse_encoder(in);
+  c.d_model = in.count("hidden_size");
+  c.layers = in.count("num_hidden_layers");
+  c.heads = c.kv_heads = in.count("num_attention_heads");
+  c.d_ff = in.count("intermediate_size");
+  c.token_types = in.count_or("type_vocab_size", 2);
+  c.activation = in.activation_or("hidden_act", "gelu");
+  c.norm_epsilon = in.real_or("layer_norm_eps", 1e-12, norm_epsilon_range);
+  return c;
+}
+
+ModelConfig parse_distilbert(const ConfigReader& in) {
+  ModelConfig c = parse_encoder(in);
+  c.d_model = in.count("dim");
+  c.layers = in.count("n_layers");
+  c.heads = c.kv_heads = in.count("n_heads");
+  c.d_ff = in.count("hidden_dim");
+  c.activation = in.activation_or("activation", "gelu");
+  c.norm_epsilon = 1e-12;  // fixed in transformers' DistilBERT, not in its config
+  return c;
+}
+
+Json write_bert(const ModelConfig& c) {
+  Json json = write_encoder(c, "Bert");
+  json["hidden_size"] = c.d_model;
+  json["num_hidden_layers"] = c.layers;
+  json["num_attention_heads"] = c.heads;
+  json["intermediate_size"] = c.d_ff;
+  json["type_vocab_size"] = c.token_types;
+  json["hidden_act"] = config_word(c.activation);
+  json["layer_norm_eps"] = c.norm_epsilon;
+  return json;
+}
+
+Json write_distilbert(const ModelConfig& c) {
+  Json json = write_encoder(c, "DistilBert");
+  json["dim"] = c.d_model;
+  json["n_layers"] = c.layers;
+  json["n_heads"] = c.heads;
+  json["hidden_dim"] = c.d_ff;
+  json["activation"] = config_word(c.activation);
+  return json;
+}
 
 void emit_bert(Blocks& b) {
   encoder(b, bert_names, "pooler.dense", Activation::tanh);

@@ -2,14 +2,11 @@
 
 #include "base/error.h"
 #include "model/checkpoint.h"
+#include "model/families.h"
 #include "tensor/finite.h"
 
 namespace assay {
 namespace {
-
-bool starts_with(const std::string& text, const char* beginning) {
-  return text.rfind(beginning, 0) == 0;
-}
 
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
@@ -23,11 +20,8 @@ bool is_buffer(const std::string& name) {
 
 /// Heads and poolers that published checkpoints carry beside the model that is run.
 bool is_unused_head(const std::string& name, const ModelConfig& config) {
-  for (const char* head :
-       {"cls.", "pooler.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "qa_outputs."}) {
-    if (starts_with(name, head)) return true;
-  }
-  return config.tied_head && name == "lm_head.weight";
+  if (begins_with_any(name, config.family->tensors->unused)) return true;
+  return config.tied_head && name == language_head_name;
 }
 
 void refuse_codes(const Weight& weight) {
@@ -56,7 +50,7 @@ void note_leftover(const std::string& name, const Checkpoint& checkpoint, const 
     notes.push_back(fmt::format("unknown tensor '{}' is not used", tensor));
   } else {
     fail_user("{}: tensor '{}' is unknown to {} (--allow-unused lets it pass)", checkpoint.tensors.at(name).file,
-              tensor, assay::name(checkpoint.config.family));
+              tensor, checkpoint.config.family->name);
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "model/families.h"
+
 namespace assay {
 
 Blocks::Blocks(const ModelConfig& config, const ProgramOptions& options) : config_(config), options_(options) {
@@ -30,8 +32,12 @@ void Blocks::output(ValueId logits) {
   builder_.output("loss", builder_.add(op::cross_entropy, {logits, labels}));
 }
 
-ValueId Blocks::token_embedding(const std::string& weight) {
-  const ValueId table = builder_.weight(weight, {dim(config_.vocab_size), dim(config_.d_model)});
+ValueId Blocks::token_table(const char* name) {
+  return builder_.weight(name, {dim(config_.vocab_size), dim(config_.d_model)});
+}
+
+ValueId Blocks::token_embedding() {
+  const ValueId table = token_table(config_.family->tensors->embedding);
   Attributes attributes;
   attributes.padding_id = config_.padding_id.value_or(-1);
   return builder_.add(op::embedding, {ids_, table}, attributes);
@@ -79,12 +85,12 @@ ValueId Blocks::columns(ValueId x, std::int64_t offset, std::int64_t width) {
   return builder_.add(op::slice_columns, {x}, attributes);
 }
 
-ValueId Blocks::rope(ValueId x, std::int64_t heads, RotaryPairs pairs) {
+ValueId Blocks::rope(ValueId x, std::int64_t heads) {
   Attributes attributes;
   attributes.heads = heads;
   attributes.head_dim = config_.head_dim;
   attributes.rope_theta = config_.rope_theta;
-  attributes.pairs = pairs;
+  attributes.pairs = config_.family->rotary.value();
   return builder_.add(op::rope, {x}, attributes);
 }
 
@@ -114,14 +120,14 @@ void Blocks::hidden(std::int64_t index, ValueId x) {
   if (options_.hidden == HiddenStates::kept) builder_.output(fmt::format("hidden.{}", index), x);
 }
 
-void Blocks::language_head(ValueId x, const std::string& weight) {
+void Blocks::language_head(ValueId x) {
   at("head", Role::head);
   if (options_.logits == LogitRows::last) {
     Attributes attributes;
     attributes.row = RowChoice::last;
     x = builder_.add(op::select_row, {x}, attributes);
   }
-  const ValueId table = builder_.weight(weight, {dim(config_.vocab_size), dim(config_.d_model)});
+  const ValueId table = token_table(config_.tied_head ? config_.family->tensors->embedding : language_head_name);
   output(builder_.add(op::linear, {x, table, no_value}));
 }
 

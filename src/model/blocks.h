@@ -22,7 +22,8 @@ class Blocks {
   /// Layer path and role of what is added next: `at("layers.3.attn.q_proj", Role::attention)`.
   void at(const std::string& path, Role role) { builder_.at(path, role); }
 
-  ValueId token_embedding(const std::string& weight);
+  /// Rows of the token embedding, whose name is the family's.
+  ValueId token_embedding();
   ValueId add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row);
   /// `name`.weight (out, in) and, where present, `name`.bias (out).
   ValueId linear(ValueId x, const std::string& name, std::int64_t out, Bias bias);
@@ -32,7 +33,8 @@ class Blocks {
   ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
   ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }
   ValueId columns(ValueId x, std::int64_t offset, std::int64_t width);
-  ValueId rope(ValueId x, std::int64_t heads, RotaryPairs pairs);
+  /// Rotary pairs are the family's.
+  ValueId rope(ValueId x, std::int64_t heads);
   /// Scores, softmax and context at `path`.{scores, softmax, context}. q: heads * head_dim wide, k and v: kv_heads *
   /// head_dim.
   ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v);
@@ -40,8 +42,8 @@ class Blocks {
   ValueId mean_pool(ValueId x) { return builder_.add(op::mean_pool, {x, mask_}); }
   /// Notes hidden.N where hidden states are kept.
   void hidden(std::int64_t index, ValueId x);
-  /// The language model's head over all positions or the last one; `weight` is (vocab, d_model).
-  void language_head(ValueId x, const std::string& weight);
+  /// The language model's head over all positions or the last one: the token embedding's table where they are tied.
+  void language_head(ValueId x);
   /// The program's logits, and their loss where it is asked for.
   void output(ValueId logits);
   /// x with some elements dropped, where that is asked for.
@@ -50,6 +52,9 @@ class Blocks {
   Program take() { return builder_.take(); }
 
  private:
+  /// Of embedding and head: (vocab, d_model).
+  ValueId token_table(const char* name);
+
   ModelConfig config_;
   ProgramOptions options_;
   Builder builder_;
@@ -58,12 +63,5 @@ class Blocks {
   ValueId seed_ = no_value;  ///< Absent without dropout.
   std::int64_t dropouts_ = 0;
 };
-
-// One file an architecture family.
-void emit_gpt2(Blocks& b);
-void emit_bert(Blocks& b);
-void emit_distilbert(Blocks& b);
-void emit_llama(Blocks& b);
-void emit_cs336(Blocks& b);
 
 }  // namespace assay

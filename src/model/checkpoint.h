@@ -29,18 +29,12 @@ struct Checkpoint {
   std::vector<std::filesystem::path> files;
 };
 
-/// Prefix that a checkpoint may put before the names of the bare model: "transformer.", "" for none.
-const char* family_prefix(Family family);
-/// Canonical name of the token embedding.
-const char* embedding_name(Family family);
-/// Whether checkpoints hold that parameter as [in, out]: GPT-2's Conv1D.
-bool is_conv1d(const std::string& name, Family family);
 /// (rows, columns) -> (columns, rows), f32.
 Tensor transposed(const TensorView& from);
 
 /// A folder with config.json and model.safetensors (or shards with their index).
 Checkpoint open_folder(const std::filesystem::path& folder);
-/// A GGUF file of architecture llama.
+/// A GGUF file of an architecture that a family names.
 Checkpoint open_gguf_checkpoint(const std::filesystem::path& file);
 
 /// What a configuration that ties the head to the token embedding means for this checkpoint, as transformers 5 has it:

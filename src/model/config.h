@@ -10,8 +10,7 @@
 
 namespace assay {
 
-enum class Family : std::uint8_t { gpt2, bert, distilbert, llama, cs336 };
-const char* name(Family family);
+struct Family;
 
 enum class Task : std::uint8_t { language_model, classification, embedding };
 const char* name(Task task);
@@ -25,7 +24,7 @@ enum class Outputs : std::uint8_t {
 /// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
 /// head_dim was given; kv_heads divide heads.
 struct ModelConfig {
-  Family family = Family::gpt2;
+  const Family* family = nullptr;  ///< A row of families(); never null once a model is opened.
   Task task = Task::language_model;
   std::int64_t vocab_size = 0;
   std::int64_t context = 0;  ///< Longest sequence.

@@ -6,60 +6,22 @@
 #include "base/threads.h"
 #include "formats/safetensors.h"
 #include "model/checkpoint.h"
+#include "model/families.h"
 
 namespace assay {
-
-const char* family_prefix(Family family) {
-  switch (family) {
-    case Family::gpt2:
-      return "transformer.";
-    case Family::bert:
-      return "bert.";
-    case Family::distilbert:
-      return "distilbert.";
-    case Family::llama:
-      return "model.";
-    case Family::cs336:
-      return "";
-  }
-  return "";
-}
 
 namespace {
 
 /// Without the family's prefix, and with today's names for LayerNorm's parameters (old files say gamma and beta).
-std::string canonical(const std::string& name, Family family) {
-  const std::string prefix = family_prefix(family);
-  std::string result = !prefix.empty() && name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
+std::string bare_name(const std::string& name, const Family& family) {
+  const std::string_view prefix = family.tensors->prefix;
+  std::string result = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
   if (result.ends_with("LayerNorm.gamma")) result.replace(result.size() - 5, 5, "weight");
   if (result.ends_with("LayerNorm.beta")) result.replace(result.size() - 4, 4, "bias");
   return result;
 }
 
 }  // namespace
-
-const char* embedding_name(Family family) {
-  switch (family) {
-    case Family::gpt2:
-      return "wte.weight";
-    case Family::bert:
-    case Family::distilbert:
-      return "embeddings.word_embeddings.weight";
-    case Family::llama:
-      return "embed_tokens.weight";
-    case Family::cs336:
-      return "token_embeddings.weight";
-  }
-  return "";
-}
-
-bool is_conv1d(const std::string& name, Family family) {
-  if (family != Family::gpt2) return false;
-  for (const char* layer : {".attn.c_attn.weight", ".attn.c_proj.weight", ".mlp.c_fc.weight", ".mlp.c_proj.weight"}) {
-    if (name.ends_with(layer)) return true;
-  }
-  return false;
-}
 
 Tensor transposed(const TensorView& from) {
   const std::int64_t rows = from.shape[0];
@@ -92,21 +54,21 @@ bool is_coded(const StoredTensor& tensor) {
   return !tensor.dtype || !is_float(*tensor.dtype) || size_of(*tensor.dtype) < 2;
 }
 
-Weight make_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, Family family) {
+Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, const Family& family) {
   Weight weight;
-  weight.name = canonical(tensor.name, family);
+  weight.name = bare_name(tensor.name, family);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
   weight.stored = tensor.stored;
   weight.file = file->path_of(tensor).string();
   weight.is_coded = is_coded(tensor);
   weight.bytes = tensor.bytes;
-  const bool conv1d = is_conv1d(weight.name, family) && tensor.shape.size() == 2;
-  if (conv1d) std::swap(weight.shape[0], weight.shape[1]);
-  weight.stored_transposed = conv1d;
-  weight.load = [file, &tensor, conv1d] {
+  const bool turned = is_stored_transposed(weight.name, family) && tensor.shape.size() == 2;
+  if (turned) std::swap(weight.shape[0], weight.shape[1]);
+  weight.stored_transposed = turned;
+  weight.load = [file, &tensor, turned] {
     WeightData data = as_f32(tensor.view());
-    if (!conv1d) return data;
+    if (!turned) return data;
     data.owned = transposed(data.view);
     data.view = data.owned.view();
     return data;
@@ -125,13 +87,13 @@ Checkpoint open_folder(const std::filesystem::path& folder) {
   result.name = file->files.size() == 1 ? file->files[0].path().string() : folder.string();
   for (const MappedFile& mapped : file->files) result.files.push_back(mapped.path());
   for (const StoredTensor& tensor : file->tensors) {
-    Weight weight = make_weight(file, tensor, result.config.family);
+    Weight weight = folder_weight(file, tensor, *result.config.family);
     const std::string name = weight.name;
     if (!result.tensors.emplace(name, std::move(weight)).second) {
       fail_user("{}: tensor '{}' stands twice, with and without its prefix", result.name, tensor.name);
     }
   }
-  const bool encoder = result.config.family == Family::bert || result.config.family == Family::distilbert;
+  const bool encoder = result.config.family->kind == FamilyKind::encoder;
   if (encoder && result.tensors.count("classifier.weight") != 0) result.config.task = Task::classification;
   return result;
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/presets.h"
+#include "model/random_weights.h"
 #include "model/testing.h"
 
 namespace assay {
@@ -14,7 +14,7 @@ Model small_bert(Task task) {
   Model model;
   model.name = "small";
   model.config = small_gpt2();
-  model.config.family = Family::bert;
+  model.config.family = find_family("bert");
   model.config.task = task;
   model.config.token_types = 2;
   model.weights = random_weights(build_program(model.config, {}), model.config, 3);

@@ -6,6 +6,7 @@
 #include "hub/catalogue.h"
 #include "hub/models.h"
 #include "model/presets.h"
+#include "model/random_weights.h"
 
 namespace assay {
 namespace {

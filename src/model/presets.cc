@@ -1,11 +1,13 @@
 #include "model/presets.h"
 
+#include "model/families.h"
+
 namespace assay {
 namespace {
 
 ModelConfig gpt2(std::int64_t d_model, std::int64_t layers, std::int64_t heads) {
   ModelConfig c;
-  c.family = Family::gpt2;
+  c.family = find_family("gpt2");
   c.vocab_size = 50257;
   c.context = 1024;
   c.d_model = d_model;
@@ -17,9 +19,9 @@ ModelConfig gpt2(std::int64_t d_model, std::int64_t layers, std::int64_t heads) 
   return c;
 }
 
-ModelConfig bert(Family family, Task task, std::int64_t layers) {
+ModelConfig encoder_of(const char* family, Task task, std::int64_t layers) {
   ModelConfig c;
-  c.family = family;
+  c.family = find_family(family);
   c.task = task;
   c.vocab_size = 30522;
   c.context = 512;
@@ -28,9 +30,14 @@ ModelConfig bert(Family family, Task task, std::int64_t layers) {
   c.heads = c.kv_heads = 12;
   c.head_dim = 64;
   c.d_ff = 3072;
-  c.token_types = family == Family::bert ? 2 : 0;
   c.norm_epsilon = 1e-12;
   c.padding_id = 0;
+  return c;
+}
+
+ModelConfig bert() {
+  ModelConfig c = encoder_of("bert", Task::embedding, 12);
+  c.token_types = 2;
   return c;
 }
 
@@ -38,7 +45,7 @@ ModelConfig bert(Family family, Task task, std::int64_t layers) {
 /// (rotary positions); 8,192 is how far it may be run.
 ModelConfig cs336(std::int64_t d_model, std::int64_t d_ff, std::int64_t layers, std::int64_t heads) {
   ModelConfig c;
-  c.family = Family::cs336;
+  c.family = find_family("cs336");
   c.vocab_size = 10000;
   c.context = 8192;
   c.d_model = d_model;
@@ -59,8 +66,8 @@ const std::vector<Preset>& presets() {
       {"gpt2-medium", gpt2(1024, 24, 16)},
       {"gpt2-large", gpt2(1280, 36, 20)},
       {"gpt2-xl", gpt2(1600, 48, 25)},
-      {"distilbert-base", bert(Family::distilbert, Task::classification, 6)},
-      {"bert-base", bert(Family::bert, Task::embedding, 12)},
+      {"distilbert-base", encoder_of("distilbert", Task::classification, 6)},
+      {"bert-base", bert()},
       {"cs336-small", cs336(768, 3072, 12, 12)},
       {"cs336-medium", cs336(1024, 4096, 24, 16)},
       {"cs336-large", cs336(1280, 5120, 36, 20)},

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "model/architecture.h"
+#include "model/random_weights.h"
 #include "model/testing.h"
 
 namespace assay {

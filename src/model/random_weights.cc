@@ -1,3 +1,5 @@
+#include "model/random_weights.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,27 +7,14 @@
 
 #include "base/random.h"
 #include "base/threads.h"
-#include "model/presets.h"
+#include "model/families.h"
 
 namespace assay {
 namespace {
 
-/// How one parameter is drawn: normal(0, deviation) cut at `cut` deviations (0: not cut), or the constant.
-struct Distribution {
-  double deviation = 0;
-  double cut = 0;
-  float constant = 0;
-};
-
 Distribution distribution(const Value& value, const ModelConfig& config) {
-  const std::string& name = value.name;
-  if (value.shape.size() == 1) return {0, 0, name.ends_with(".bias") ? 0.0F : 1.0F};
-  if (config.family == Family::cs336) {
-    if (name == "token_embeddings.weight") return {1, 3, 0};
-    return {std::sqrt(2.0 / static_cast<double>(value.shape[0].factor + value.shape[1].factor)), 3, 0};
-  }
-  const bool residual = config.family == Family::gpt2 && name.ends_with(".c_proj.weight");
-  return {config.initializer_range / (residual ? std::sqrt(2.0 * static_cast<double>(config.layers)) : 1.0), 0, 0};
+  if (value.shape.size() == 1) return {0, 0, value.name.ends_with(".bias") ? 0.0F : 1.0F};
+  return config.family->initial(value, config);
 }
 
 /// FNV-1a: one Philox stream a parameter name.
@@ -91,6 +80,10 @@ WeightData generate(const Distribution& from, std::uint64_t seed, std::uint64_t 
 }
 
 }  // namespace
+
+Distribution initial_normal(const Value&, const ModelConfig& config) {
+  return {config.initializer_range, 0, 0};
+}
 
 Weights random_weights(const Program& program, const ModelConfig& config, std::uint64_t seed) {
   Weights weights;

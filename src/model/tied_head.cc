@@ -1,12 +1,13 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "model/checkpoint.h"
+#include "model/families.h"
 
 namespace assay {
 namespace {
-
-constexpr const char* head_name = "lm_head.weight";
 
 /// Every value, as f32. Those of one stored dtype are compared where they lie.
 bool have_equal_values(const Weight& a, const Weight& b) {
@@ -29,9 +30,9 @@ bool have_equal_values(const Weight& a, const Weight& b) {
 
 std::string settle_tied_head(Checkpoint& checkpoint) {
   ModelConfig& config = checkpoint.config;
-  const auto head = checkpoint.tensors.find(head_name);
+  const auto head = checkpoint.tensors.find(language_head_name);
   if (!config.tied_head || config.task != Task::language_model || head == checkpoint.tensors.end()) return "";
-  const char* const embedding = embedding_name(config.family);
+  const char* const embedding = config.family->tensors->embedding;
   const auto table = checkpoint.tensors.find(embedding);
   if (table == checkpoint.tensors.end()) {
     auto moved = checkpoint.tensors.extract(head);

@@ -1,59 +1,22 @@
 #include "program/operation.h"
 
+#include <array>
+
 #include "base/error.h"
 
 namespace assay {
 
 std::span<const Operation* const> all_operations() {
-  static constexpr const Operation* operations[] = {
-      &op::embedding,
-      &op::add_rows,
-      &op::layer_norm,
-      &op::rms_norm,
-      &op::linear,
-      &op::quantized_linear,
-      &op::activation,
-      &op::gated_activation,
-      &op::add,
-      &op::multiply,
-      &op::rope,
-      &op::attention_scores,
-      &op::softmax,
-      &op::attention_context,
-      &op::attention,
-      &op::add_layer_norm,
-      &op::add_rms_norm,
-      &op::slice_columns,
-      &op::select_row,
-      &op::mean_pool,
-      &op::cast,
-      &op::quantize_rows,
-      &op::quantize_weight,
-      &op::concat_rows,
-      &op::gate,
-      &op::dropout,
-      &op::cross_entropy,
-      &op::linear_input_gradient,
-      &op::linear_weight_gradient,
-      &op::sum_rows,
-      &op::layer_norm_gradient,
-      &op::rms_norm_gradient,
-      &op::activation_gradient,
-      &op::gate_gradient,
-      &op::softmax_gradient,
-      &op::attention_context_transposed,
-      &op::attention_gradient,
-      &op::embedding_gradient,
-      &op::add_rows_gradient,
-      &op::select_row_gradient,
-      &op::mean_pool_gradient,
-      &op::concat_columns,
-      &op::cross_entropy_gradient,
-      &op::l2_norm,
-      &op::adamw,
-      &op::sgd,
-  };
+#define ASSAY_LIST_OPERATION(name) &op::name,
+  static constexpr const Operation* operations[] = {ASSAY_OPERATIONS(ASSAY_LIST_OPERATION)};
+#undef ASSAY_LIST_OPERATION
   return operations;
+}
+
+const char* name(OperationKind kind) {
+  constexpr std::array<const char*, operation_kinds> names = {
+      "matmul", "attention", "norm", "activation", "embedding", "casts", "loss", "optimizer", "other"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 bool has_input(const Node& node, std::size_t index) {

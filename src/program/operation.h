@@ -15,11 +15,27 @@ enum class Autocast : std::uint8_t {
   widest,          ///< Runs in the widest dtype of its inputs: everything else.
 };
 
+/// What an operation is, coarsely: by this profiles add up its time.
+enum class OperationKind : std::uint8_t {
+  matmul,
+  attention,
+  norm,
+  activation,
+  embedding,
+  casts,
+  loss,
+  optimizer,
+  other
+};
+constexpr std::size_t operation_kinds = 9;
+const char* name(OperationKind kind);
+
 class GradientBuilder;
 
 /// What is true of an operation whatever runs it. One file each in program/operations/.
 struct Operation {
   const char* name;
+  OperationKind kind;
   Autocast autocast;
   /// Shapes of the outputs; throws a defect where the inputs do not fit one another.
   std::vector<SymbolicShape> (*shapes)(const Program& program, const Node& node);
@@ -33,57 +49,63 @@ struct Operation {
   int in_place = -1;
 };
 
+/// Every operation; the only list of them. A name is a constant of namespace op, defined in a file of operations/, and
+/// in each backend's table (kernels/operations_test.cc fails for what lacks kernels, contract cases or a check of its
+/// gradient).
+#define ASSAY_OPERATIONS(OPERATION)                                                                                   \
+  OPERATION(embedding)         /* ids (B,T), table (V,d) [, scales (V)] -> (B,T,d) */                                 \
+  OPERATION(add_rows)          /* x (B,T,d), table (P,d) -> x + table[t] or x + table[0] */                           \
+  OPERATION(layer_norm)        /* x (..,d), gain (d), bias (d) -> (..,d) */                                           \
+  OPERATION(rms_norm)          /* x (..,d), gain (d) -> (..,d) */                                                     \
+  OPERATION(linear)            /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                 \
+  OPERATION(quantized_linear)  /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */         \
+  OPERATION(activation)        /* x -> f(x) */                                                                        \
+  OPERATION(gated_activation)  /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                              \
+  OPERATION(add)               /* x, y -> x + y */                                                                    \
+  OPERATION(multiply)          /* x, y -> x * y */                                                                    \
+  OPERATION(rope)              /* x (B,T,heads*head_dim) -> rotated by position */                                    \
+  OPERATION(attention_scores)  /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                              \
+  OPERATION(softmax)           /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                       \
+  OPERATION(attention_context) /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                            \
+  OPERATION(attention)         /* q, k, v [, mask] -> (B,T,H*D); the three above in one */                            \
+  OPERATION(add_layer_norm)    /* x, y, gain, bias -> x + y, layer_norm(x + y) */                                     \
+  OPERATION(add_rms_norm)      /* x, y, gain -> x + y, rms_norm(x + y) */                                             \
+  OPERATION(slice_columns)     /* x (..,w) -> x[.., offset : offset + width]; alias */                                \
+  OPERATION(select_row)        /* x (B,T,d) -> (B,d): the first or last position */                                   \
+  OPERATION(mean_pool)         /* x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions */                      \
+  OPERATION(cast)              /* x -> the same values in the output's dtype */                                       \
+  OPERATION(quantize_rows)     /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */              \
+  OPERATION(quantize_weight)   /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                  \
+  OPERATION(concat_rows)       /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                    \
+  OPERATION(gate)              /* x, y -> f(x) * y */                                                                 \
+  OPERATION(dropout)           /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */             \
+  OPERATION(cross_entropy)     /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */               \
+  /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
+  OPERATION(linear_input_gradient)        /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                        \
+  OPERATION(linear_weight_gradient)       /* dy (..,out), x (..,in) -> dW (out,in) */                                 \
+  OPERATION(sum_rows)                     /* dy (..,d) -> (d) */                                                      \
+  OPERATION(layer_norm_gradient)          /* dy, x, gain [, onto] -> dx, dgain, dbias */                              \
+  OPERATION(rms_norm_gradient)            /* dy, x, gain [, onto] -> dx, dgain */                                     \
+  OPERATION(activation_gradient)          /* dy, x -> dx */                                                           \
+  OPERATION(gate_gradient)                /* dz, x, y -> dx, dy */                                                    \
+  OPERATION(softmax_gradient)             /* dp, p (B,H,T,T) -> ds */                                                 \
+  OPERATION(attention_context_transposed) /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                   \
+  OPERATION(attention_gradient)           /* dy, q, k, v [, mask] -> dq, dk, dv */                                    \
+  OPERATION(embedding_gradient)           /* ids, dy [, onto] -> (rows,d) */                                          \
+  OPERATION(add_rows_gradient)            /* dy (B,T,d) -> (rows,d) */                                                \
+  OPERATION(select_row_gradient)          /* dy (B,d) -> (B,T,d): zeros but for the row that was chosen */            \
+  OPERATION(mean_pool_gradient)           /* dy (B,d) [, mask (B,T)] -> (B,T,d) */                                    \
+  OPERATION(concat_columns)               /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                         \
+  OPERATION(cross_entropy_gradient)       /* logits, labels, dloss (1) -> dlogits */                                  \
+  /* Optimizer: over all parameters at once (program/update_list.h); these write over their inputs. */                \
+  OPERATION(l2_norm) /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                          \
+  OPERATION(adamw)   /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */                \
+  OPERATION(sgd)     /* w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost] */
+
 namespace op {
-extern const Operation embedding;          ///< ids (B,T), table (V,d) [, scales (V)] -> (B,T,d)
-extern const Operation add_rows;           ///< x (B,T,d), table (P,d) -> x + table[t] or x + table[0]
-extern const Operation layer_norm;         ///< x (..,d), gain (d), bias (d) -> (..,d)
-extern const Operation rms_norm;           ///< x (..,d), gain (d) -> (..,d)
-extern const Operation linear;             ///< x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias)
-extern const Operation quantized_linear;   ///< x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias]
-extern const Operation activation;         ///< x -> f(x)
-extern const Operation gated_activation;   ///< x (..,2f) -> f(x[..,:f]) * x[..,f:]
-extern const Operation add;                ///< x, y -> x + y
-extern const Operation multiply;           ///< x, y -> x * y
-extern const Operation rope;               ///< x (B,T,heads*head_dim) -> rotated by position
-extern const Operation attention_scores;   ///< q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T)
-extern const Operation softmax;            ///< scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T)
-extern const Operation attention_context;  ///< p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D)
-extern const Operation attention;          ///< q, k, v [, mask] -> (B,T,H*D); the three above in one
-extern const Operation add_layer_norm;     ///< x, y, gain, bias -> x + y, layer_norm(x + y)
-extern const Operation add_rms_norm;       ///< x, y, gain -> x + y, rms_norm(x + y)
-extern const Operation slice_columns;      ///< x (..,w) -> x[.., offset : offset + width]; alias
-extern const Operation select_row;         ///< x (B,T,d) -> (B,d): the first or last position
-extern const Operation mean_pool;          ///< x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions
-extern const Operation cast;               ///< x -> the same values in the output's dtype
-extern const Operation quantize_rows;      ///< x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token
-extern const Operation quantize_weight;    ///< W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel
-extern const Operation concat_rows;        ///< W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..)
-extern const Operation gate;               ///< x, y -> f(x) * y
-extern const Operation dropout;            ///< x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator
-extern const Operation cross_entropy;      ///< logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0
-
-// Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result.
-extern const Operation linear_input_gradient;         ///< dy (..,out), W (out,in) [, onto] -> dx (..,in)
-extern const Operation linear_weight_gradient;        ///< dy (..,out), x (..,in) -> dW (out,in)
-extern const Operation sum_rows;                      ///< dy (..,d) -> (d)
-extern const Operation layer_norm_gradient;           ///< dy, x, gain [, onto] -> dx, dgain, dbias
-extern const Operation rms_norm_gradient;             ///< dy, x, gain [, onto] -> dx, dgain
-extern const Operation activation_gradient;           ///< dy, x -> dx
-extern const Operation gate_gradient;                 ///< dz, x, y -> dx, dy
-extern const Operation softmax_gradient;              ///< dp, p (B,H,T,T) -> ds
-extern const Operation attention_context_transposed;  ///< p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D)
-extern const Operation attention_gradient;            ///< dy, q, k, v [, mask] -> dq, dk, dv
-extern const Operation embedding_gradient;            ///< ids, dy [, onto] -> (rows,d)
-extern const Operation add_rows_gradient;             ///< dy (B,T,d) -> (rows,d)
-extern const Operation select_row_gradient;           ///< dy (B,d) -> (B,T,d): zeros but for the row that was chosen
-extern const Operation mean_pool_gradient;            ///< dy (B,d) [, mask (B,T)] -> (B,T,d)
-extern const Operation concat_columns;                ///< x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..)
-extern const Operation cross_entropy_gradient;        ///< logits, labels, dloss (1) -> dlogits
-
-// Optimizer: over all parameters at once (program/update_list.h); these write over their inputs.
-extern const Operation l2_norm;  ///< x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares
-extern const Operation adamw;    ///< w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost]
-extern const Operation sgd;  ///< w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost]
+#define ASSAY_DECLARE_OPERATION(name) extern const Operation name;
+ASSAY_OPERATIONS(ASSAY_DECLARE_OPERATION)
+#undef ASSAY_DECLARE_OPERATION
 }  // namespace op
 
 /// Every operation there is.

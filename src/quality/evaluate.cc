@@ -16,15 +16,16 @@ namespace {
 /// large.
 class CurrentPlan {
  public:
-  explicit CurrentPlan(Instance& instance) : instance_(instance) {}
+  /// `free_bytes`: what all plans may still take.
+  CurrentPlan(Instance& instance, std::optional<std::int64_t>& free_bytes)
+      : instance_(instance), free_bytes_(free_bytes) {}
 
   /// Valid until the next call.
   OutputView logits(const QualityBatch& batch) {
-    const bool masked = !batch.mask.empty();
-    if (!plan_ || plan_->options().masked != masked || plan_->options().extent.batch != batch.extent.batch ||
+    const AttentionMask mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given;
+    if (!plan_ || plan_->options().mask != mask || plan_->options().extent.batch != batch.extent.batch ||
         plan_->options().extent.seq != batch.extent.seq) {
-      plan_.reset();
-      plan_ = std::make_unique<Plan>(instance_, PlanOptions{batch.extent, masked, {"logits"}});
+      replace({.extent = batch.extent, .mask = mask});
     }
     plan_->set_inputs(batch.ids, batch.mask);
     plan_->run();
@@ -34,7 +35,17 @@ class CurrentPlan {
   const Plan& plan() const { return *plan_; }
 
  private:
+  void replace(PlanOptions options) {
+    if (free_bytes_ && plan_) *free_bytes_ += plan_->arena_bytes();
+    plan_.reset();
+    const std::int64_t held = instance_.resident_bytes();
+    options.free_bytes = free_bytes_;
+    plan_ = std::make_unique<Plan>(instance_, options);
+    if (free_bytes_) *free_bytes_ -= plan_->arena_bytes() + instance_.resident_bytes() - held;
+  }
+
   Instance& instance_;
+  std::optional<std::int64_t>& free_bytes_;
   std::unique_ptr<Plan> plan_;
 };
 
@@ -183,7 +194,8 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
   qualities.resize(instances.size());
   for (const QualityBatch& batch : set.batches) evaluation.tokens_of_set += real_tokens(batch);
   std::vector<CurrentPlan> plans;
-  for (Instance* instance : instances) plans.emplace_back(*instance);
+  std::optional<std::int64_t> free_bytes = options.free_bytes;
+  for (Instance* instance : instances) plans.emplace_back(*instance, free_bytes);
   for (std::size_t b = 0; b < set.batches.size(); ++b) {
     if (options.interrupted != nullptr && options.interrupted->load()) break;
     if (options.progress) options.progress(static_cast<double>(b) / static_cast<double>(set.batches.size()));

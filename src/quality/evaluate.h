@@ -61,6 +61,9 @@ struct Quality {
 struct EvaluateOptions {
   const std::atomic<bool>* interrupted = nullptr;  ///< Ends between two batches; what was scored until then is kept.
   std::function<void(double share_done)> progress;
+  /// Memory that the plans may take together, beside the weights that the instances hold. Absent: each of them may take
+  /// what the machine had available.
+  std::optional<std::int64_t> free_bytes = std::nullopt;
 };
 
 /// What became of a whole set.

@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "model/architecture.h"
-#include "model/presets.h"
+#include "model/families.h"
+#include "model/random_weights.h"
 #include "program/passes.h"
 #include "quality/compare.h"
 #include "quality/loss.h"
@@ -18,7 +19,7 @@ namespace {
 
 ModelConfig tiny_language_model() {
   ModelConfig config;
-  config.family = Family::gpt2;
+  config.family = find_family("gpt2");
   config.vocab_size = 61;
   config.context = 32;
   config.d_model = 16;
@@ -65,7 +66,7 @@ TEST_F(Evaluate, GivesTheNextTokenLossOfThePlansLogits) {
   const Quality quality = run({fp32.get()}, set)[0];
   Loss loss;
   for (const QualityBatch& batch : set.batches) {
-    Plan plan(*fp32, {batch.extent, false, {"logits"}});
+    Plan plan(*fp32, {.extent = batch.extent});
     plan.set_inputs(batch.ids, {});
     plan.run();
     const Loss part = next_token_loss(plan.output_f32("logits").view(), batch.ids);
@@ -205,7 +206,7 @@ TEST_F(NotFinite, WithABaselineThatIsNoneNothingIsCompared) {
 }
 
 TEST_F(Evaluate, ScoresAreKeptAsNumbersAndMakeNoProbabilities) {
-  config_.family = Family::bert;
+  config_.family = find_family("bert");
   config_.task = Task::classification;
   config_.token_types = 2;
   config_.labels = 1;

@@ -158,8 +158,8 @@ TEST(Render, EveryKindOfFigureDrawsItsSeriesAndNamesThem) {
 TEST(ShownTable, TheGistGivesAFewOfManyReasons) {
   Table table{.columns = {{.key = "row", .role = Table::Role::label}, {.key = "ms"}}};
   for (std::int64_t row = 0; row < 9; ++row) add_row(table, {row, Absent{"too slow"}});
-  EXPECT_EQ(text_table(table, Detail::details).reasons.size(), 9U);
-  const std::vector<std::string> gist = text_table(table, Detail::brief).reasons;
+  EXPECT_EQ(shown_table(table, Detail::details).reasons.size(), 9U);
+  const std::vector<std::string> gist = shown_table(table, Detail::brief).reasons;
   ASSERT_EQ(gist.size(), 5U);
   EXPECT_EQ(gist.front(), "row 0: too slow");
   EXPECT_EQ(gist.back(), "... and 5 rows more (--details)");

@@ -34,7 +34,7 @@ Argument describe(const Program& program, ValueId id, Extent extent) {
 }
 
 bool is_absent_mask(const Program& program, const PlanOptions& options, ValueId id) {
-  return id != no_value && !options.masked && program.value(id).name == "attention_mask";
+  return id != no_value && options.mask == AttentionMask::absent && program.value(id).name == "attention_mask";
 }
 
 Call call_for(const CallContext& context, const Node& node) {

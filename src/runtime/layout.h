@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,18 @@ namespace assay {
 /// such thing.
 enum class Graphs : std::uint8_t { off, on };
 
+/// Whether an attention mask is given with the ids; without one every position is real.
+enum class AttentionMask : std::uint8_t { absent, given };
+
 struct PlanOptions {
   Extent extent = {};
-  bool masked = false;  ///< An attention mask will be given; without one every position is real.
+  AttentionMask mask = AttentionMask::absent;
   std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
   State* state = nullptr;                         ///< Where programs with state have it; outlives the plan.
   Graphs graphs = Graphs::on;
+  /// Memory that the plan may take: its buffers and state, and the weights that its instance does not hold yet. Absent:
+  /// what the machine had available, less what instance and state hold.
+  std::optional<std::int64_t> free_bytes = std::nullopt;
 };
 
 /// Where a value lies while a plan runs.

@@ -22,18 +22,25 @@ Plan::Plan(Instance& instance, PlanOptions options) : instance_(instance), optio
   bind();
 }
 
+/// What may still be taken; absent where nobody knows.
+std::optional<std::int64_t> Plan::free_bytes() const {
+  if (options_.free_bytes) return options_.free_bytes;
+  if (instance_.facts().available_bytes <= 0) return std::nullopt;
+  return instance_.facts().available_bytes - instance_.resident_bytes() -
+         (options_.state == nullptr ? 0 : options_.state->bytes());
+}
+
 /// Before a weight is read or a buffer allocated.
 void Plan::refuse_what_does_not_fit() const {
   const std::int64_t state_bytes =
       options_.state == nullptr ? 0 : missing_state_bytes(instance_.program(), *options_.state, options_.extent);
   const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_ + state_bytes;
-  const std::int64_t available = instance_.facts().available_bytes - instance_.resident_bytes() -
-                                 (options_.state == nullptr ? 0 : options_.state->bytes());
-  if (instance_.facts().available_bytes <= 0 || needed <= available) return;
+  const std::optional<std::int64_t> available = free_bytes();
+  if (!available || needed <= *available) return;
   throw OutOfMemory(
       fmt::format("memory: {} more are needed for weights and buffers, {} are available",
-                  format_bytes(static_cast<double>(needed)), format_bytes(static_cast<double>(available))),
-      static_cast<double>(needed), static_cast<double>(available));
+                  format_bytes(static_cast<double>(needed)), format_bytes(static_cast<double>(*available))),
+      static_cast<double>(needed), static_cast<double>(*available));
 }
 
 void Plan::prepare_steps() {
@@ -85,7 +92,8 @@ std::vector<const std::byte*> Plan::hold_constants(const Node& node, const Call&
 void Plan::bind() {
   const std::int64_t values_bytes = arena_bytes_;
   arena_bytes_ += workspace_bytes_;
-  if (const std::int64_t available = instance_.facts().available_bytes; available > 0 && arena_bytes_ > available) {
+  const std::int64_t available = options_.free_bytes.value_or(instance_.facts().available_bytes);
+  if ((options_.free_bytes || available > 0) && arena_bytes_ > available) {
     throw OutOfMemory(
         fmt::format("memory: the plan needs {} of buffers, {} are available",
                     format_bytes(static_cast<double>(arena_bytes_)), format_bytes(static_cast<double>(available))),
@@ -117,11 +125,11 @@ std::byte* Plan::address(ValueId id) const {
 void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask) {
   const Program& program = instance_.program();
   const auto count = static_cast<std::size_t>(options_.extent.batch * options_.extent.seq);
-  ASSAY_ASSERT(ids.size() == count && mask.size() == (options_.masked ? count : 0));
+  ASSAY_ASSERT(ids.size() == count && mask.size() == (options_.mask == AttentionMask::given ? count : 0));
   for (const NamedValue& in : program.inputs) {
     std::byte* to = address(in.value);
     if (in.name == "input_ids") device().upload(to, std::as_bytes(ids).data(), ids.size_bytes());
-    if (in.name == "attention_mask" && options_.masked)
+    if (in.name == "attention_mask" && options_.mask == AttentionMask::given)
       device().upload(to, std::as_bytes(mask).data(), mask.size_bytes());
   }
 }

@@ -40,7 +40,7 @@ class Plan {
   Plan(Instance& instance, PlanOptions options);
 
   /// Copies ids (B*T, each inside the vocabulary, which the caller has checked) and the mask (B*T where the plan is
-  /// masked, else empty).
+  /// made for one, else empty).
   void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
   /// Copies the values of another input; bytes as its dtype and shape say. Nothing where this plan never reads it.
   void set_input(const std::string& name, std::span<const std::byte> bytes);
@@ -78,6 +78,7 @@ class Plan {
   Ledger ledger() const;
 
  private:
+  std::optional<std::int64_t> free_bytes() const;
   void refuse_what_does_not_fit() const;
   void prepare_steps();
   void prepare_step(std::size_t index);

@@ -76,6 +76,18 @@ TEST(Plan, RefusesWhatDoesNotFitBeforeAWeightIsRead) {
   EXPECT_EQ(instance.resident_bytes(), 0);
 }
 
+TEST(Plan, TakesNoMoreThanItIsGranted) {
+  SmallModel model;
+  model.facts.available_bytes = std::int64_t{1} << 40;
+  Instance instance = model.instance("fp32");
+  const std::int64_t needed = Plan(instance, {.extent = {1, 5}}).arena_bytes();
+  EXPECT_NO_THROW(Plan(instance, {.extent = {1, 5}, .free_bytes = needed})) << "its weights are held already";
+  EXPECT_THROW(Plan(instance, {.extent = {1, 5}, .free_bytes = needed - 1}), OutOfMemory);
+  EXPECT_THROW(Plan(instance, {.extent = {1, 5}, .free_bytes = -1}), OutOfMemory) << "others hold more than there was";
+  model.facts.available_bytes = 1;
+  EXPECT_NO_THROW(Plan(instance, {.extent = {1, 5}, .free_bytes = needed})) << "the machine's figure no longer counts";
+}
+
 TEST(Plan, PeakIsWeightsAndArena) {
   const SmallModel model;
   Instance instance = model.instance("fp32");

@@ -3,7 +3,7 @@
 // For the tests of this room: a small model in any precision on any backend.
 
 #include "model/architecture.h"
-#include "model/presets.h"
+#include "model/random_weights.h"
 #include "model/testing.h"
 #include "program/passes.h"
 #include "runtime/plan.h"

@@ -50,8 +50,7 @@ BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContex
       callbacks_(context.callbacks),
       power_(context.power),
       number_(context.number),
-      facts_(std::move(facts)),
-      available_bytes_(facts_.available_bytes) {}
+      facts_(std::move(facts)) {}
 
 void BenchGroup::open(const std::vector<Contender>& contenders, const Record& blank) {
   make_cold_caches();
@@ -117,26 +116,27 @@ std::vector<Record> BenchGroup::blanks(Extent extent) const {
   return all;
 }
 
-/// Memory that one more plan may use: what was free at the start, less what the others hold.
-void BenchGroup::account(const Instance* own, std::int64_t arenas) {
-  facts_.available_bytes = available_bytes_ - arenas;
+/// Memory that one more plan may take: what was free at the start, less the buffers of other plans and all that is
+/// held.
+std::optional<std::int64_t> BenchGroup::free_bytes(std::int64_t arenas) const {
+  if (facts_.available_bytes <= 0) return std::nullopt;
+  std::int64_t left = facts_.available_bytes - arenas;
   for (const Member& member : members_) {
-    if (member.instance && member.instance.get() != own) facts_.available_bytes -= member.instance->resident_bytes();
+    if (member.instance) left -= member.instance->resident_bytes();
   }
-  facts_.available_bytes = std::max<std::int64_t>(facts_.available_bytes, 1);
+  return left;
 }
 
-std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, Extent extent, Record& record) {
+std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, const PlanOptions& options, Record& record) {
   if (!member.instance) return nullptr;
-  const ResidentAnswer* trial = find_trial(member.trials, extent);
+  const ResidentAnswer* trial = find_trial(member.trials, options.extent);
   if (trial != nullptr) record_trial(*trial, record);
   if (record.status != Status::ok) return nullptr;
   try {
     const double before_s = now_s();
-    const PlanOptions options{extent, false, {"logits"}, nullptr, request_.engine.graphs};
     auto plan = with_memory_errors([&] { return std::make_unique<Plan>(*member.instance, options); });
     record.prepare_ms = (now_s() - before_s) * 1e3;
-    record.flops = model_flops(model_, request_.engine.program, extent);
+    record.flops = model_flops(model_, request_.engine.program, options.extent);
     describe_plan(*plan, *member.instance, facts_, record);
     const LedgerRow* emulated = emulated_row(record.ledger);
     if (emulated == nullptr || request_.emulated == Emulated::included) {
@@ -170,10 +170,10 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     Record record = rows[i];
-    account(member.instance.get(), arenas);
     if (callbacks_.progress)
       callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.precision), 0);
-    auto plan = make_plan(member, extent, record);
+    const PlanOptions options{.extent = extent, .graphs = request_.engine.graphs, .free_bytes = free_bytes(arenas)};
+    auto plan = make_plan(member, options, record);
     records.push_back(std::move(record));
     if (!plan) continue;
     if (ids.empty()) ids = random_ids(model_, extent, {request_.model_options.seed, IdsFor::timing});
@@ -183,7 +183,6 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
     cell.places.push_back(records.size() - 1);
     cell.plans.push_back(std::move(plan));
   }
-  account(nullptr, 0);
   return cell;
 }
 
@@ -254,6 +253,7 @@ std::string BenchGroup::why_not_scored(const QualityData& data) const {
 Evaluation BenchGroup::evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const {
   EvaluateOptions options;
   options.interrupted = callbacks_.interrupted;
+  options.free_bytes = free_bytes(0);
   const double begin_s = now_s();
   options.progress = [&](double share) {
     if (!callbacks_.progress) return;

@@ -62,7 +62,7 @@ class BenchGroup {
     std::vector<std::size_t> places;
     std::vector<Subject> subjects;
   };
-  std::unique_ptr<Plan> make_plan(Member& member, Extent extent, Record& record);
+  std::unique_ptr<Plan> make_plan(Member& member, const PlanOptions& options, Record& record);
   void make_cold_caches();
   void say_declined(const ResidentAnswer& trial, const Record& record) const;
   Cell plan_cell(Extent extent, std::vector<Record>& records);
@@ -71,15 +71,14 @@ class BenchGroup {
   SamplingOptions sampling_options(Extent extent, double later_s);
   std::string why_not_scored(const QualityData& data) const;
   Evaluation evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const;
-  void account(const Instance* own, std::int64_t arenas);
+  std::optional<std::int64_t> free_bytes(std::int64_t arenas) const;
 
   const Model& model_;
   const BenchRequest& request_;
   const BenchCallbacks& callbacks_;
   Power& power_;
   std::int64_t number_;
-  MachineFacts facts_;
-  std::int64_t available_bytes_;
+  const MachineFacts facts_;
   std::vector<Member> members_;
   std::unique_ptr<ColdCaches> cold_;  ///< Where caches are to be cold.
 };

@@ -117,7 +117,9 @@ std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& fa
   if (wants(request, "hidden")) engine.program.hidden = HiddenStates::kept;
   if (wants(request, "loss")) engine.program.logits = LogitRows::all;
   const auto instance = make_instance(model, request.precision, engine, facts);
-  Plan plan(*instance, {{batch.batch, batch.seq}, !batch.attention_mask.empty(), output_names(instance->program())});
+  Plan plan(*instance, {.extent = {batch.batch, batch.seq},
+                        .mask = batch.attention_mask.empty() ? AttentionMask::absent : AttentionMask::given,
+                        .outputs = output_names(instance->program())});
   plan.set_inputs(batch.input_ids, batch.attention_mask);
   plan.run();
 

@@ -89,7 +89,7 @@ bool emulates(const Plan& plan) {
 
 void run_forward(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const auto instance = make_instance(model, request.precision, request.engine, facts);
-  Plan plan(*instance, {request.extent, false, {"logits"}});
+  Plan plan(*instance, {.extent = request.extent});
   if (request.emulated == Emulated::left_out && emulates(plan)) fail_lacking("{}: emulated here", request.precision);
   plan.set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
   plan.run();

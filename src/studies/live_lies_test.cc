@@ -55,7 +55,7 @@ class LiveCell {
   void add(const std::string& name, const std::string& ran, const Tamper& tamper) {
     Row& row = rows_.emplace_back();
     row.instance = make_instance(model_, ran, request_.engine, facts_);
-    row.plan = std::make_unique<Plan>(*row.instance, PlanOptions{extent, false, {"logits"}});
+    row.plan = std::make_unique<Plan>(*row.instance, PlanOptions{.extent = extent});
     row.plan->set_inputs(random_ids(model_, extent, {1, IdsFor::timing}), {});
     row.record = blank_record(model_, request_, facts_);
     row.record.precision = name;

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "formats/safetensors.h"
 #include "model/config_json.h"
+#include "model/families.h"
 #include "tensor/finite.h"
 #include "training/manifest.h"
 
@@ -53,8 +54,8 @@ void copy_tokenizer(const Model& model, const fs::path& to) {
   }
 }
 
-Tensor as_stored(const Tensor& parameter, const std::string& name, Family family) {
-  if (!is_conv1d(name, family)) return {};
+Tensor as_stored(const Tensor& parameter, const std::string& name, const Family& family) {
+  if (!is_stored_transposed(name, family)) return {};
   if (parameter.dtype() == DType::f32) return transposed(parameter.view());
   const Tensor wide = converted(parameter.view(), DType::f32);
   return converted(transposed(wide.view()).view(), parameter.dtype());
@@ -66,7 +67,7 @@ void write_parameters(const fs::path& file, const Model& model, const Trainer& t
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
     const Tensor& parameter = *state.find(value.name);
-    turned.push_back(as_stored(parameter, value.name, model.config.family));
+    turned.push_back(as_stored(parameter, value.name, *model.config.family));
     const Tensor& stored = turned.back().data() != nullptr ? turned.back() : parameter;
     tensors.push_back({checkpoint_name(model, value.name), stored.view()});
   }
@@ -181,7 +182,8 @@ std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer
   std::vector<Wanted> wanted;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
-    wanted.push_back({checkpoint_name(model, value.name), value.name, is_conv1d(value.name, model.config.family)});
+    wanted.push_back(
+        {checkpoint_name(model, value.name), value.name, is_stored_transposed(value.name, *model.config.family)});
   }
   return wanted;
 }
@@ -263,7 +265,7 @@ std::string checkpoint_name(const Model& model, const std::string& parameter) {
   const auto found = model.weights.by_name.find(parameter);
   const bool from_folder = model.files && is_folder(*model.files);
   if (!from_folder || found == model.weights.by_name.end() || found->second.stored == "random")
-    return published_name(parameter, model.config.family);
+    return published_name(parameter, *model.config.family);
   return found->second.checkpoint_name;
 }
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "formats/safetensors.h"
-#include "model/presets.h"
+#include "model/random_weights.h"
 #include "model/testing.h"
 #include "runtime/testing.h"
 #include "training/data.h"

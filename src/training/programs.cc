@@ -1,6 +1,7 @@
 #include "training/programs.h"
 
 #include "base/error.h"
+#include "model/families.h"
 #include "program/builder.h"
 
 namespace assay {
@@ -19,9 +20,8 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
         "classification head with --labels N, N at least 2",
         config.labels == 1 ? "one output" : fmt::format("{} outputs", config.labels));
   }
-  const bool drops =
-      config.family == Family::gpt2 || config.family == Family::bert || config.family == Family::distilbert;
-  if (options.dropout > 0 && !drops) fail_user("--dropout: {} models have none", name(config.family));
+  if (options.dropout > 0 && config.family->dropout == Dropout::absent)
+    fail_user("--dropout: {} models have none", config.family->name);
   if (options.dropout < 0 || options.dropout >= 1)
     fail_user("--dropout {}: from 0 up to 1 is possible", options.dropout);
 }

@@ -91,12 +91,12 @@ void Trainer::load_parameters(const Weights& weights) {
 
 void Trainer::set_batch(const TrainingBatch& batch) {
   constexpr std::size_t most_plans = 4;  // each has an arena of its own
-  const bool masked = !batch.attention_mask.empty();
-  const PlanKey key = {{batch.extent.batch, batch.extent.seq}, masked};
+  const AttentionMask mask = batch.attention_mask.empty() ? AttentionMask::absent : AttentionMask::given;
+  const PlanKey key = {{batch.extent.batch, batch.extent.seq}, mask};
   if (plans_.count(key) == 0) {
     if (plans_.size() >= most_plans) plans_.clear();
     const PlanOptions options = {
-        .extent = batch.extent, .masked = masked, .outputs = {"loss"}, .state = &state_, .graphs = options_.graphs};
+        .extent = batch.extent, .mask = mask, .outputs = {"loss"}, .state = &state_, .graphs = options_.graphs};
     plans_[key] = std::make_unique<Plan>(*step_, options);
   }
   plan_ = plans_.at(key).get();

@@ -76,7 +76,7 @@ class Trainer {
   Plan* update_plan() { return update_plan_.get(); }
 
  private:
-  using PlanKey = std::pair<std::pair<std::int64_t, std::int64_t>, bool>;  ///< ((B, T), masked)
+  using PlanKey = std::pair<std::pair<std::int64_t, std::int64_t>, AttentionMask>;  ///< ((B, T), mask)
   void load_parameters(const Weights& weights);
   void refuse_what_does_not_fit(const MachineFacts& facts) const;
   std::optional<double> gradient_norm();

@@ -18,7 +18,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "kernels/cuda/gpu.h"
+#include "kernels/cuda/host/toolkit/gpu.h"
 #define ON_DEVICE __host__ __device__
 /// Before a loop over packs: what is indexed by a loop's variable lies in registers only where the loop is written out.
 #define UNROLLED _Pragma("unroll")
@@ -29,7 +29,7 @@
 #ifdef ASSAY_ON_GPU
 #define ASSAY_CUDA_NAMESPACE cuda
 #else
-#include "kernels/cuda/team_on_host.h"
+#include "kernels/cuda/on_host/team_on_host.h"
 #define ASSAY_TEAMS_ON_HOST
 #define ASSAY_CUDA_NAMESPACE cuda_on_host
 #endif

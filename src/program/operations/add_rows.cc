@@ -30,6 +30,7 @@ void add_rows_rule(GradientBuilder& g, const Node& node) {
 // y[b, t] = x[b, t] + table[t], or x[b, t] + table[0]: positions and token types
 const Operation op::add_rows = {
     .name = "add_rows",
+    .kind = OperationKind::embedding,
     .autocast = Autocast::widest,
     .shapes = same_shape,
     .flops = per_element<1>,
@@ -40,6 +41,7 @@ const Operation op::add_rows = {
 // dtable[t] = the sum over b of dy[b, t], or dtable[0] = the sum over b and t; the table's other rows are zero
 const Operation op::add_rows_gradient = {
     .name = "add_rows_gradient",
+    .kind = OperationKind::embedding,
     .autocast = Autocast::widest,
     .shapes = table_shape,
     .flops = per_element<1>,

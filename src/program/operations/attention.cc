@@ -78,6 +78,7 @@ double attention_gradient_flops(const Program& program, const Node& node, Extent
 // s = scale * q k^T    q: (B, T, H*D), k: (B, T, K*D), s: (B, H, T, T); query head h reads key head h / (H / K)
 const Operation op::attention_scores = {
     .name = "attention_scores",
+    .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = score_shape,
     .flops = half_of_attention,
@@ -89,6 +90,7 @@ const Operation op::attention_scores = {
 // s, p: (B, H, T, T), mask: u8 (B, T). A query with no key to see gets zeros.
 const Operation op::softmax = {
     .name = "softmax",
+    .kind = OperationKind::attention,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
     .flops = per_element<5>,
@@ -99,6 +101,7 @@ const Operation op::softmax = {
 // ds = p (dp - sum over keys of dp p), f32 inside    dp, p, ds: (B, H, T, T). Zeros where p is zero.
 const Operation op::softmax_gradient = {
     .name = "softmax_gradient",
+    .kind = OperationKind::attention,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
     .flops = per_element<4>,
@@ -109,6 +112,7 @@ const Operation op::softmax_gradient = {
 // y = scale * p v    p: (B, H, T, T), v: (B, T, K*D), y: (B, T, H*D)
 const Operation op::attention_context = {
     .name = "attention_context",
+    .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = context_shape,
     .flops = context_flops,
@@ -120,6 +124,7 @@ const Operation op::attention_context = {
 // p: (B, H, T, T), y: (B, T, H*D), z: (B, T, K*D)
 const Operation op::attention_context_transposed = {
     .name = "attention_context_transposed",
+    .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = key_shape,
     .flops = context_flops,
@@ -129,6 +134,7 @@ const Operation op::attention_context_transposed = {
 // The three above without a stored T x T matrix (Dao et al. 2022): q, k, v, mask -> (B, T, H*D)
 const Operation op::attention = {
     .name = "attention",
+    .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = same_shape,
     .flops = whole_attention,
@@ -140,6 +146,7 @@ const Operation op::attention = {
 // dy: (B, T, H*D), q, k, v, mask as attention's; dq: (B, T, H*D), dk, dv: (B, T, K*D)
 const Operation op::attention_gradient = {
     .name = "attention_gradient",
+    .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = query_key_value_shapes,
     .flops = attention_gradient_flops,

@@ -18,6 +18,7 @@ void cast_rule(GradientBuilder& g, const Node& node) {
 // The same values in the output's dtype
 const Operation op::cast = {
     .name = "cast",
+    .kind = OperationKind::casts,
     .autocast = Autocast::widest,
     .shapes = same_shape,
     .flops = no_work,
@@ -29,6 +30,7 @@ const Operation op::cast = {
 // f32 (rows) limit: 127 for s8, 448 for e4m3
 const Operation op::quantize_rows = {
     .name = "quantize_rows",
+    .kind = OperationKind::casts,
     .autocast = Autocast::widest,
     .shapes = values_and_scales,
     .flops = per_element<3>,
@@ -38,6 +40,7 @@ const Operation op::quantize_rows = {
 // The same for a constant weight: one scale an output channel
 const Operation op::quantize_weight = {
     .name = "quantize_weight",
+    .kind = OperationKind::casts,
     .autocast = Autocast::widest,
     .shapes = values_and_scales,
     .flops = no_work,

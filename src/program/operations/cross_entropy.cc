@@ -21,6 +21,7 @@ void cross_entropy_rule(GradientBuilder& g, const Node& node) {
 // logits: (.., V), labels: s32, one a row (-100 and other negative ones are ignored), loss: f32 (1); f32 inside
 const Operation op::cross_entropy = {
     .name = "cross_entropy",
+    .kind = OperationKind::loss,
     .autocast = Autocast::full_precision,
     .shapes = mean_loss_shape,
     .flops = per_element<4>,
@@ -32,6 +33,7 @@ const Operation op::cross_entropy = {
 // logits, dlogits: (.., V), labels: s32, dloss: f32 (1)
 const Operation op::cross_entropy_gradient = {
     .name = "cross_entropy_gradient",
+    .kind = OperationKind::loss,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
     .flops = per_element<6>,

@@ -21,6 +21,7 @@ std::uint32_t random_bits(const std::int32_t* seed, std::int64_t stream, std::in
 // y[i] = x[i] / (1 - rate) where uniform(random_bits(seed, stream, i)) >= rate, else 0    x: any shape, seed: s32 (2)
 const Operation op::dropout = {
     .name = "dropout",
+    .kind = OperationKind::other,
     .autocast = Autocast::widest,
     .shapes = same_shape,
     .flops = per_element<2>,

@@ -18,6 +18,7 @@ void multiply_rule(GradientBuilder& g, const Node& node) {
 // z = x + y
 const Operation op::add = {
     .name = "add",
+    .kind = OperationKind::other,
     .autocast = Autocast::widest,
     .shapes = two_alike,
     .flops = per_element<1>,
@@ -29,6 +30,7 @@ const Operation op::add = {
 // z = x * y
 const Operation op::multiply = {
     .name = "multiply",
+    .kind = OperationKind::other,
     .autocast = Autocast::widest,
     .shapes = two_alike,
     .flops = per_element<1>,

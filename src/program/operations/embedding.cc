@@ -37,6 +37,7 @@ void embedding_rule(GradientBuilder& g, const Node& node) {
 // y[b, t] = table[ids[b, t]] * scales[ids[b, t]]
 const Operation op::embedding = {
     .name = "embedding",
+    .kind = OperationKind::embedding,
     .autocast = Autocast::widest,
     .shapes = gathered_shape,
     .flops = no_work,
@@ -48,6 +49,7 @@ const Operation op::embedding = {
 // T, d), onto, dtable: (V, d)
 const Operation op::embedding_gradient = {
     .name = "embedding_gradient",
+    .kind = OperationKind::embedding,
     .autocast = Autocast::widest,
     .shapes = table_shape<1>,
     .flops = no_work,

@@ -34,6 +34,7 @@ std::vector<SymbolicShape> layer_norm_gradient_shapes(const Program& program, co
 // y = (x - mean(x)) / sqrt(var(x) + epsilon) * gain + bias   (Ba et al. 2016); statistics over the last axis
 const Operation op::layer_norm = {
     .name = "layer_norm",
+    .kind = OperationKind::norm,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
     .flops = per_element<8>,
@@ -44,6 +45,7 @@ const Operation op::layer_norm = {
 // s = x + y, n = layer_norm(s)
 const Operation op::add_layer_norm = {
     .name = "add_layer_norm",
+    .kind = OperationKind::norm,
     .autocast = Autocast::full_precision,
     .shapes = sum_and_norm,
     .flops = per_element<9>,
@@ -55,6 +57,7 @@ const Operation op::add_layer_norm = {
 //   dx = (h - mean(h) - n mean(h n)) / d + onto, dgain = sum over rows of dy n, dbias = sum over rows of dy
 const Operation op::layer_norm_gradient = {
     .name = "layer_norm_gradient",
+    .kind = OperationKind::norm,
     .autocast = Autocast::full_precision,
     .shapes = layer_norm_gradient_shapes,
     .flops = per_element<16>,

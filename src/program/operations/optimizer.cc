@@ -50,6 +50,7 @@ UpdateList update_list(const Operation& operation, std::size_t inputs) {
 // y[k] = sqrt(sum of x_k^2); infinite or NaN where an element is
 const Operation op::l2_norm = {
     .name = "l2_norm",
+    .kind = OperationKind::optimizer,
     .autocast = Autocast::full_precision,
     .shapes = norm_of_each,
     .flops = norm_flops,
@@ -62,6 +63,7 @@ const Operation op::l2_norm = {
 // of elements whose update was not zero and left the stored w as it was.
 const Operation op::adamw = {
     .name = "adamw",
+    .kind = OperationKind::optimizer,
     .autocast = Autocast::full_precision,
     .shapes = update_shapes,
     .flops = update_flops<14>,
@@ -71,6 +73,7 @@ const Operation op::adamw = {
 // g' = hyper[3] g + decay w, b = beta1 b + g', w = w - hyper[0] b; without momentum (beta1 = 0) b is absent.
 const Operation op::sgd = {
     .name = "sgd",
+    .kind = OperationKind::optimizer,
     .autocast = Autocast::full_precision,
     .shapes = update_shapes,
     .flops = update_flops<6>,

@@ -8,6 +8,7 @@ namespace assay {
 // float and Wq is s8 and dequantised on the fly.
 const Operation op::quantized_linear = {
     .name = "quantized_linear",
+    .kind = OperationKind::matmul,
     .autocast = Autocast::low_precision,
     .shapes = matmul_shape<2>,
     .flops = matmul_flops<2>,

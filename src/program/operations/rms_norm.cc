@@ -33,6 +33,7 @@ std::vector<SymbolicShape> rms_norm_gradient_shapes(const Program& program, cons
 // y = x / sqrt(mean(x^2) + epsilon) * gain   (Zhang & Sennrich 2019, eq. 4)
 const Operation op::rms_norm = {
     .name = "rms_norm",
+    .kind = OperationKind::norm,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
     .flops = per_element<4>,
@@ -43,6 +44,7 @@ const Operation op::rms_norm = {
 // s = x + y, n = rms_norm(s)
 const Operation op::add_rms_norm = {
     .name = "add_rms_norm",
+    .kind = OperationKind::norm,
     .autocast = Autocast::full_precision,
     .shapes = sum_and_norm,
     .flops = per_element<5>,
@@ -54,6 +56,7 @@ const Operation op::add_rms_norm = {
 //   dx = (h - n mean(h n)) / d + onto, dgain = sum over rows of dy n
 const Operation op::rms_norm_gradient = {
     .name = "rms_norm_gradient",
+    .kind = OperationKind::norm,
     .autocast = Autocast::full_precision,
     .shapes = rms_norm_gradient_shapes,
     .flops = per_element<11>,

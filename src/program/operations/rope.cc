@@ -26,6 +26,7 @@ void rope_rule(GradientBuilder& g, const Node& node) {
 // x, y: (B, T, heads * head_dim); attributes: heads, head_dim, rope_theta, pairs
 const Operation op::rope = {
     .name = "rope",
+    .kind = OperationKind::other,
     .autocast = Autocast::widest,
     .shapes = same_shape,
     .flops = per_element<3>,

@@ -128,7 +128,7 @@ class AttentionRun {
     Candidate pilot = one;
     pilot.cell.extent.seq = pilot_seq;
     count_flops(pilot);
-    auto step = make_step(pilot, facts_);
+    auto step = make_step(pilot, std::nullopt);
     if (!step) return;
     for (int i = 0; i < 2; ++i) step->plan().run();  // Of a device, the second one is recorded.
     const double begin_s = now_s();
@@ -169,7 +169,7 @@ class AttentionRun {
     std::vector<PhasedSubject> subjects;
     std::vector<Candidate*> ready;
     for (Candidate* one : candidates) {
-      auto step = make_step(*one, facts_left(steps));
+      auto step = make_step(*one, free_bytes(steps));
       if (!step) continue;
       subjects.push_back(subject(*one, step->plan()));
       steps.push_back(std::move(step));
@@ -186,17 +186,19 @@ class AttentionRun {
     callbacks_.keep(fresh);
   }
 
-  /// Facts must outlive the instances that are made with them.
-  const MachineFacts& facts_left(const std::vector<std::unique_ptr<AttentionStep>>& steps) {
-    facts_left_.push_back(std::make_unique<MachineFacts>(facts_));
-    for (const auto& step : steps) facts_left_.back()->available_bytes -= step->peak_bytes();
-    return *facts_left_.back();
+  /// Memory that one more step may take.
+  std::optional<std::int64_t> free_bytes(const std::vector<std::unique_ptr<AttentionStep>>& steps) const {
+    if (facts_.available_bytes <= 0) return std::nullopt;
+    std::int64_t left = facts_.available_bytes;
+    for (const auto& step : steps) left -= step->peak_bytes();
+    return left;
   }
 
-  std::unique_ptr<AttentionStep> make_step(Candidate& one, const MachineFacts& facts) const {
+  std::unique_ptr<AttentionStep> make_step(Candidate& one, std::optional<std::int64_t> free_bytes) const {
     try {
       auto step = with_memory_errors([&] {
-        return std::make_unique<AttentionStep>(one.program, one.precision, backend_, facts, one.cell.extent);
+        return std::make_unique<AttentionStep>(one.program, one.precision, backend_, facts_, one.cell.extent,
+                                               free_bytes);
       });
       step->fill(request_.seed);
       one.cell.memory.peak_bytes = step->peak_bytes();
@@ -261,7 +263,6 @@ class AttentionRun {
   BenchRequest bench_;
   std::vector<AttentionCell> cells_;
   std::vector<Reached> reached_;
-  std::vector<std::unique_ptr<MachineFacts>> facts_left_;
   double later_s_ = 0;
 };
 

@@ -36,14 +36,21 @@ Program forward_program(const AttentionShape& shape) {
   return b.take();
 }
 
-PlanOptions options_of(const Program& program, Extent extent, State* state) {
+/// Where a step lies that is run; one that is only laid out lies nowhere.
+struct StepMemory {
+  State* state = nullptr;
+  std::optional<std::int64_t> free_bytes = std::nullopt;
+};
+
+PlanOptions options_of(const Program& program, Extent extent, const StepMemory& memory) {
   PlanOptions options;
   options.extent = extent;
+  options.state = memory.state;
+  options.free_bytes = memory.free_bytes;
   options.outputs = {"y"};
   for (const NamedValue& output : program.outputs) {
     if (output.name != "y") options.outputs.push_back(output.name);
   }
-  options.state = state;
   return options;
 }
 
@@ -89,7 +96,7 @@ Program attention_program(const AttentionShape& shape, const PrecisionChoice& pr
 }
 
 AttentionMemory attention_memory(const Program& program, Extent extent) {
-  const Layout layout = lay_out(program, options_of(program, extent, nullptr));
+  const Layout layout = lay_out(program, options_of(program, extent, {}));
   const std::set<ValueId> read = read_by_backward(program);
   const int last_forward = forward_steps(program, layout);
   AttentionMemory memory;
@@ -110,10 +117,10 @@ AttentionMemory attention_memory(const Program& program, Extent extent) {
 }
 
 AttentionStep::AttentionStep(const Program& program, const PrecisionChoice& precision, const Backend& backend,
-                             const MachineFacts& facts, Extent extent)
+                             const MachineFacts& facts, Extent extent, std::optional<std::int64_t> free_bytes)
     : instance_(program, precision, no_weights_, backend, facts),
       state_(backend.memory()),
-      plan_(std::make_unique<Plan>(instance_, options_of(instance_.program(), extent, &state_))) {}
+      plan_(std::make_unique<Plan>(instance_, options_of(instance_.program(), extent, {&state_, free_bytes}))) {}
 
 void AttentionStep::fill(std::uint64_t seed) {
   for (std::size_t i = 0; i < std::size(parameters); ++i) {

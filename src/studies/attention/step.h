@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "program/program.h"
 #include "runtime/plan.h"
@@ -39,9 +40,9 @@ AttentionMemory attention_memory(const Program& program, Extent extent);
 /// dtypes, the same whatever the method. `program`'s precision and the references must outlive it.
 class AttentionStep {
  public:
-  /// Throws what Plan throws.
+  /// `free_bytes`: as of PlanOptions. Throws what Plan throws.
   AttentionStep(const Program& program, const PrecisionChoice& precision, const Backend& backend,
-                const MachineFacts& facts, Extent extent);
+                const MachineFacts& facts, Extent extent, std::optional<std::int64_t> free_bytes);
   void fill(std::uint64_t seed);
 
   Plan& plan() { return *plan_; }

@@ -40,7 +40,7 @@ std::unique_ptr<Explained> explained_plan(const ExplainRequest& request, const M
   check_extent(explained->model, request.extent);
   explained->passes = passes_of(explained->model, request.precision, request.engine, facts);
   explained->instance = make_instance(explained->model, request.precision, request.engine, facts);
-  explained->options = PlanOptions{request.extent, false, {"logits"}};
+  explained->options = PlanOptions{.extent = request.extent};
   const Instance& instance = *explained->instance;
   explained->plan =
       forecast(instance.program(), {instance.precision(), explained->model.weights, instance.backend(), facts},

@@ -178,7 +178,7 @@ MachineFacts judged_facts(const char* cap, int threads) {
   for (const auto& [precision, operand] : std::map<std::string, DType>{
            {"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}, {"int8", DType::s8}}) {
     const auto instance = make_instance(model, precision, {}, facts);
-    const Plan plan(*instance, {{1, 8}, false, {"logits"}});
+    const Plan plan(*instance, {.extent = {1, 8}});
     for (const LedgerRow& row : plan.ledger().rows) {
       if (row.operation != "linear" && row.operation != "quantized_linear") continue;
       if (row.verdict == facts.peak(operand)->verdict) continue;

@@ -104,7 +104,7 @@ TEST(GpuKernels, OfPlansAreRecordedStepByStep) {
   MachineFacts facts;
   facts.threads = 1;
   const auto instance = make_instance(model, "fp32", {}, facts);
-  Plan plan(*instance, PlanOptions{{1, 4}, false, {"logits"}});
+  Plan plan(*instance, PlanOptions{.extent = {1, 4}});
   EXPECT_FALSE(gpu_kernels({&plan}).has_value()) << "a plan on the host has none";
   const std::vector<std::int32_t> ids = {1, 2, 3, 4};
   plan.set_inputs(ids, {});

@@ -8,31 +8,6 @@
 namespace assay {
 namespace {
 
-struct Kinds {
-  OperationKind kind;
-  std::vector<const Operation*> operations;
-};
-
-const std::vector<Kinds>& kinds() {
-  static const std::vector<Kinds> all = {
-      {OperationKind::matmul,
-       {&op::linear, &op::quantized_linear, &op::linear_input_gradient, &op::linear_weight_gradient}},
-      {OperationKind::attention,
-       {&op::attention, &op::attention_scores, &op::softmax, &op::attention_context, &op::attention_gradient,
-        &op::softmax_gradient, &op::attention_context_transposed}},
-      {OperationKind::norm,
-       {&op::layer_norm, &op::rms_norm, &op::add_layer_norm, &op::add_rms_norm, &op::layer_norm_gradient,
-        &op::rms_norm_gradient}},
-      {OperationKind::activation,
-       {&op::activation, &op::gated_activation, &op::gate, &op::activation_gradient, &op::gate_gradient}},
-      {OperationKind::embedding, {&op::embedding, &op::add_rows, &op::embedding_gradient, &op::add_rows_gradient}},
-      {OperationKind::casts, {&op::cast, &op::quantize_rows, &op::quantize_weight}},
-      {OperationKind::loss, {&op::cross_entropy, &op::cross_entropy_gradient}},
-      {OperationKind::optimizer, {&op::adamw, &op::sgd, &op::l2_norm}},
-  };
-  return all;
-}
-
 /// The rate of the best matmul of that operand dtype; f32's for what is multiplied in none of them. 0: not measured.
 double peak_gflops(const MachineFacts& facts, const ProfiledStep& step) {
   const MatmulPeak* peak = facts.peak(step.operand);
@@ -96,20 +71,6 @@ std::string attention_range(const ProfiledStep& step) {
 }
 
 }  // namespace
-
-const char* name(OperationKind kind) {
-  constexpr std::array<const char*, operation_kinds> names = {
-      "matmul", "attention", "norm", "activation", "embedding", "casts", "loss", "optimizer", "other"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-OperationKind kind_of(const Operation& operation) {
-  for (const Kinds& entry : kinds()) {
-    if (std::find(entry.operations.begin(), entry.operations.end(), &operation) != entry.operations.end())
-      return entry.kind;
-  }
-  return OperationKind::other;
-}
 
 const char* verdict(const ProfileRow& row) {
   if (row.compute_floor_ms <= 0 && row.memory_floor_ms <= 0) return "unknown";

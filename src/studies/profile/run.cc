@@ -63,8 +63,7 @@ Workload inference_workload(const Model& model, const ProfileRequest& request, c
   Workload w{precision, RunMode::infer, nullptr, nullptr, nullptr, {}, {}, {}};
   w.instance = make_instance(model, precision, request.engine, facts);
   w.precision = w.instance->precision().name();
-  w.plan = std::make_unique<Plan>(*w.instance,
-                                  PlanOptions{request.extent, false, {"logits"}, nullptr, request.engine.graphs});
+  w.plan = std::make_unique<Plan>(*w.instance, PlanOptions{.extent = request.extent, .graphs = request.engine.graphs});
   w.plan->set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
   w.plan->run();
   w.plans = {w.plan.get()};
@@ -140,16 +139,8 @@ PhaseTimes medians(const std::vector<PhaseTimes>& rounds) {
 
 ProfiledStep describe_step(const Plan& plan, const Step& step) {
   const Node& node = plan.program().nodes[step.node];
-  return {node.path,
-          node.operation->name,
-          step.ledger.kernel,
-          kind_of(*node.operation),
-          node.phase,
-          step.ledger.operand,
-          step.ledger.accumulator,
-          step.flops,
-          step.bytes,
-          0};
+  return {node.path,           node.operation->name,    step.ledger.kernel, node.operation->kind, node.phase,
+          step.ledger.operand, step.ledger.accumulator, step.flops,         step.bytes,           0};
 }
 
 /// Every node is a step, a window, made from weights alone, or not wanted.

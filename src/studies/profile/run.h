@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "program/operation.h"
 #include "results/document.h"
 #include "runtime/trace.h"
 #include "statistics/statistics.h"
@@ -16,22 +17,6 @@
 #include "studies/profile/request.h"
 
 namespace assay {
-
-/// What an operation is, coarsely.
-enum class OperationKind : std::uint8_t {
-  matmul,
-  attention,
-  norm,
-  activation,
-  embedding,
-  casts,
-  loss,
-  optimizer,
-  other
-};
-constexpr std::size_t operation_kinds = 9;
-const char* name(OperationKind kind);
-OperationKind kind_of(const Operation& operation);
 
 /// One step of a plan with its median time.
 struct ProfiledStep {

@@ -107,12 +107,12 @@ TEST(Profile, LayersFoldByNumber) {
 }
 
 TEST(Profile, EveryOperationButElementwiseOnesHasAKind) {
-  EXPECT_EQ(kind_of(op::linear_weight_gradient), OperationKind::matmul);
-  EXPECT_EQ(kind_of(op::softmax), OperationKind::attention);
-  EXPECT_EQ(kind_of(op::add_rms_norm), OperationKind::norm);
-  EXPECT_EQ(kind_of(op::adamw), OperationKind::optimizer);
-  EXPECT_EQ(kind_of(op::cast), OperationKind::casts);
-  EXPECT_EQ(kind_of(op::add), OperationKind::other);
+  EXPECT_EQ(op::linear_weight_gradient.kind, OperationKind::matmul);
+  EXPECT_EQ(op::softmax.kind, OperationKind::attention);
+  EXPECT_EQ(op::add_rms_norm.kind, OperationKind::norm);
+  EXPECT_EQ(op::adamw.kind, OperationKind::optimizer);
+  EXPECT_EQ(op::cast.kind, OperationKind::casts);
+  EXPECT_EQ(op::add.kind, OperationKind::other);
 }
 
 TEST(Profile, TracesAreChromeEventsThatNestWithTheRangesOfAttention) {

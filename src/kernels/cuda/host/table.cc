@@ -1,0 +1,78 @@
+#include "kernels/cuda/host/products.h"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+template <Offer (*prepare)(const Call&, const MachineFacts&)>
+constexpr Implementation ours[] = {{"cuda", prepare}};
+
+template <Offer (*library)(const Call&, const MachineFacts&), Offer (*plain)(const Call&, const MachineFacts&)>
+constexpr Implementation product[] = {{"cublaslt", library}, {"cuda, no tensor cores", plain}};
+
+/// What keeps cuDNN from a call is told beside what runs instead: the two differ by far in speed and memory.
+template <Offer (*fused)(const Call&, const MachineFacts&), Offer (*library)(const Call&, const MachineFacts&),
+          Offer (*plain)(const Call&, const MachineFacts&)>
+constexpr Implementation whole_attention[] = {
+    {"cudnn", fused, Refusal::told}, {"cublaslt", library}, {"cuda, no tensor cores", plain}};
+
+constexpr OperationKernels kernels[] = {
+    {&op::embedding, ours<prepare_embedding>},
+    {&op::add_rows, ours<prepare_add_rows>},
+    {&op::layer_norm, ours<prepare_layer_norm>},
+    {&op::rms_norm, ours<prepare_rms_norm>},
+    {&op::linear, product<or_in_f32<prepare_library_linear>, prepare_plain_linear>},
+    {&op::quantized_linear, product<prepare_library_quantized_linear, prepare_plain_quantized_linear>},
+    {&op::activation, ours<prepare_activation>},
+    {&op::gated_activation, ours<prepare_gated_activation>},
+    {&op::add, ours<prepare_add>},
+    {&op::multiply, ours<prepare_multiply>},
+    {&op::rope, ours<prepare_rope>},
+    {&op::attention_scores, product<or_in_f32<prepare_library_attention_scores>, prepare_plain_attention_scores>},
+    {&op::softmax, ours<prepare_softmax>},
+    {&op::attention_context, product<or_in_f32<prepare_library_attention_context>, prepare_plain_attention_context>},
+    {&op::attention,
+     whole_attention<prepare_fused_attention, or_in_f32<prepare_library_attention>, prepare_plain_attention>},
+    {&op::add_layer_norm, ours<prepare_add_layer_norm>},
+    {&op::add_rms_norm, ours<prepare_add_rms_norm>},
+    {&op::select_row, ours<prepare_select_row>},
+    {&op::mean_pool, ours<prepare_mean_pool>},
+    {&op::cast, ours<prepare_cast>},
+    {&op::quantize_rows, ours<prepare_quantize>},
+    {&op::quantize_weight, ours<prepare_quantize>},
+    {&op::concat_rows, ours<prepare_concat_rows>},
+    {&op::gate, ours<prepare_gate>},
+    {&op::dropout, ours<prepare_dropout>},
+    {&op::cross_entropy, ours<prepare_cross_entropy>},
+    {&op::linear_input_gradient,
+     product<or_in_f32<prepare_library_linear_input_gradient>, prepare_plain_linear_input_gradient>},
+    {&op::linear_weight_gradient,
+     product<or_in_f32<prepare_library_linear_weight_gradient>, prepare_plain_linear_weight_gradient>},
+    {&op::sum_rows, ours<prepare_sum_rows>},
+    {&op::layer_norm_gradient, ours<prepare_norm_gradient>},
+    {&op::rms_norm_gradient, ours<prepare_norm_gradient>},
+    {&op::activation_gradient, ours<prepare_activation_gradient>},
+    {&op::gate_gradient, ours<prepare_gate_gradient>},
+    {&op::softmax_gradient, ours<prepare_softmax_gradient>},
+    {&op::attention_context_transposed,
+     product<or_in_f32<prepare_library_attention_context_transposed>, prepare_plain_attention_context_transposed>},
+    {&op::attention_gradient,
+     whole_attention<prepare_fused_attention_gradient, or_in_f32<prepare_library_attention_gradient>,
+                     prepare_plain_attention_gradient>},
+    {&op::embedding_gradient, ours<prepare_embedding_gradient>},
+    {&op::add_rows_gradient, ours<prepare_add_rows_gradient>},
+    {&op::select_row_gradient, ours<prepare_select_row_gradient>},
+    {&op::mean_pool_gradient, ours<prepare_mean_pool_gradient>},
+    {&op::concat_columns, ours<prepare_concat_columns>},
+    {&op::cross_entropy_gradient, ours<prepare_cross_entropy_gradient>},
+    {&op::l2_norm, ours<prepare_l2_norm>},
+    {&op::adamw, ours<prepare_adamw>},
+    {&op::sgd, ours<prepare_sgd>},
+};
+
+}  // namespace
+
+std::span<const OperationKernels> table() {
+  return kernels;
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,66 @@
+#include "model/families.h"
+
+#include <algorithm>
+
+#include "model/bert.h"
+#include "model/gpt2.h"
+#include "model/llama.h"
+#include "model/random_weights.h"
+
+namespace assay {
+namespace {
+
+/// Begin the names of what stands beside the bare model.
+constexpr const char* names_beside[] = {"lm_head.", "classifier.", "pre_classifier."};
+
+}  // namespace
+
+// A new family is a row here, and in its file (or in that of the family whose emitter it shares) what the row names:
+//   parse, write  its config.json in and out; whatever changes the arithmetic and is not built is refused
+//   emit          one of the emitters, where ModelConfig says all that is different
+//   initial       how its authors draw new matrices
+//   tensors       what its checkpoints call the parameters; GGUF's names likewise
+// and a folder of a small random model in tests/fixtures/models (tools/generate_model_fixtures.py), and a file where it
+// is read from GGUF. Nothing else knows it; tests of every family go over this table.
+std::span<const Family> families() {
+  using enum FamilyKind;
+  using enum RotaryPairs;
+  using enum Dropout;
+  constexpr auto learned = std::nullopt;
+  // clang-format off
+  static constexpr Family table[] = {
+      // model_type  kind     rotary       padding             dropout  parse             write             emit             initial         tensors              GGUF
+      {"gpt2",       decoder, learned,     Padding::no_effect, present, parse_gpt2,       write_gpt2,       emit_gpt2,       initial_gpt2,   &gpt2_tensors,       nullptr},
+      {"bert",       encoder, learned,     Padding::first_id,  present, parse_bert,       write_bert,       emit_bert,       initial_normal, &bert_tensors,       nullptr},
+      {"distilbert", encoder, learned,     Padding::first_id,  present, parse_distilbert, write_distilbert, emit_distilbert, initial_normal, &distilbert_tensors, nullptr},
+      {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
+      {"cs336",      decoder, interleaved, Padding::no_entry,  absent,  parse_cs336,      write_cs336,      emit_cs336,      initial_cs336,  &cs336_tensors,      nullptr},
+  };
+  // clang-format on
+  return table;
+}
+
+const Family* find_family(std::string_view name) {
+  for (const Family& family : families()) {
+    if (name == family.name) return &family;
+  }
+  return nullptr;
+}
+
+bool begins_with_any(std::string_view text, TensorNames::Words beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](const char* word) { return text.starts_with(word); });
+}
+
+bool ends_with_any(std::string_view text, TensorNames::Words endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](const char* word) { return text.ends_with(word); });
+}
+
+bool is_stored_transposed(const std::string& canonical, const Family& family) {
+  return ends_with_any(canonical, family.tensors->transposed);
+}
+
+std::string published_name(const std::string& canonical, const Family& family) {
+  return begins_with_any(canonical, names_beside) ? canonical : family.tensors->prefix + canonical;
+}
+
+}  // namespace assay

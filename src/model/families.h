@@ -1,0 +1,84 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json_fwd.h"
+#include "model/config.h"
+#include "program/program.h"
+
+namespace assay {
+
+class Blocks;
+class ConfigReader;
+struct Distribution;
+
+enum class FamilyKind : std::uint8_t { decoder, encoder };
+enum class Dropout : std::uint8_t { absent, present };
+
+/// What `pad_token_id` in config.json means where the embedding is trained.
+enum class Padding : std::uint8_t {
+  no_entry,   ///< The family's files have none.
+  no_effect,  ///< The table takes no notice of it.
+  none,       ///< The id that it names gets no gradient; where nothing is said, every id gets one.
+  first_id    ///< The id that it names gets no gradient; where nothing is said, that is 0.
+};
+
+/// How published checkpoints name the parameters. A canonical name is one without the prefix.
+struct TensorNames {
+  using Words = std::span<const char* const>;
+
+  const char* prefix;     ///< Stands before the names of the bare model: "transformer.", "" for none.
+  const char* embedding;  ///< The token embedding's table.
+  Words task_head = {};   ///< Begin the names of a classification head.
+  Words unused = {};      ///< Begin the names of heads of other tasks, which published files carry.
+  Words transposed = {};  ///< End the names of weights that are stored as [in, out].
+};
+/// A language model's head in every family. It stands beside the bare model and takes no prefix.
+inline constexpr const char* language_head_name = "lm_head.weight";
+
+/// How the family's GGUF files differ from its folders.
+struct GgufNames {
+  struct Renamed {
+    const char* stored;     ///< "attn_q.weight"
+    const char* canonical;  ///< "self_attn.q_proj.weight"
+  };
+
+  const char* architecture;          ///< `general.architecture`; begins the keys of the configuration too.
+  std::span<const Renamed> whole;    ///< Whole names.
+  std::span<const Renamed> layer;    ///< What follows "blk.N." and becomes "layers.N.".
+  TensorNames::Words paired_rows{};  ///< End canonical names of weights whose rows stand for rotary pairs (2i, 2i + 1).
+};
+
+/// A family of models, everything that the program asks about it. Nothing outside of the family's own file may depend
+/// on which one it is: what differs is a member here, or of ModelConfig where it differs between models of one family.
+struct Family {
+  const char* name;  ///< `model_type` in config.json.
+  FamilyKind kind;
+  std::optional<RotaryPairs> rotary;  ///< Absent: positions are learned.
+  Padding padding;
+  Dropout dropout;
+  ModelConfig (*parse)(const ConfigReader& in);  ///< Members that parse_config fills for every family stay as they are.
+  Json (*write)(const ModelConfig& config);      ///< The family's own entries of config.json; `parse` reads them.
+  void (*emit)(Blocks& b);                       ///< The model's operations.
+  Distribution (*initial)(const Value& weight, const ModelConfig& config);  ///< Of a matrix that is drawn anew.
+  const TensorNames* tensors;
+  const GgufNames* gguf;  ///< Null: not read from GGUF.
+};
+
+std::span<const Family> families();
+/// Null where there is none of that `model_type`.
+const Family* find_family(std::string_view name);
+
+/// Whether checkpoints hold that parameter as [in, out].
+bool is_stored_transposed(const std::string& canonical, const Family& family);
+/// "h.0.attn.c_attn.weight" -> "transformer.h.0.attn.c_attn.weight". The heads, which stand beside the bare model, take
+/// no prefix.
+std::string published_name(const std::string& canonical, const Family& family);
+
+bool begins_with_any(std::string_view text, TensorNames::Words beginnings);
+bool ends_with_any(std::string_view text, TensorNames::Words endings);
+
+}  // namespace assay

@@ -1,0 +1,84 @@
+#include "model/families.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "model/architecture.h"
+#include "model/config_json.h"
+#include "model/model.h"
+#include "model/testing.h"
+
+// What every row of the table must have. A family that is added is tested by its row and its fixtures.
+
+namespace assay {
+namespace {
+
+/// Fixtures of that `model_type`: folders, or GGUF files.
+std::vector<Model> fixtures_of(const Family& family, bool in_gguf) {
+  std::vector<Model> models;
+  for (const std::string& name : fixtures_with("")) {
+    if (name.ends_with(".gguf") != in_gguf) continue;
+    Model model = open_model((model_fixtures / name).string(), {});
+    if (model.config.family == &family) models.push_back(std::move(model));
+  }
+  return models;
+}
+
+class EveryFamily : public testing::TestWithParam<const Family*> {};
+
+TEST_P(EveryFamily, HasAFixtureInEachFormThatItIsReadFrom) {
+  EXPECT_FALSE(fixtures_of(*GetParam(), false).empty()) << "no folder in " << model_fixtures;
+  EXPECT_EQ(fixtures_of(*GetParam(), true).empty(), GetParam()->gguf == nullptr) << "GGUF files in " << model_fixtures;
+}
+
+TEST_P(EveryFamily, WritesWhatItReads) {
+  for (const Model& model : fixtures_of(*GetParam(), false)) {
+    const Json written = config_json(model.config);
+    EXPECT_EQ(written.at("model_type"), GetParam()->name);
+    const ModelConfig back = parse_config(written, "config.json");
+    EXPECT_EQ(config_json(back), written) << model.name;
+    EXPECT_EQ(back.family, GetParam());
+    EXPECT_EQ(back.task, model.config.task);
+    EXPECT_EQ(back.padding_id, model.config.padding_id);
+    EXPECT_EQ(to_string(build_program(back, {})), to_string(build_program(model.config, {}))) << model.name;
+  }
+}
+
+TEST_P(EveryFamily, NamesItsOwnTensors) {
+  for (const Model& model : fixtures_of(*GetParam(), false)) {
+    EXPECT_EQ(model.weights.by_name.count(GetParam()->tensors->embedding), 1U) << model.name;
+    for (const auto& [canonical, weight] : model.weights.by_name)
+      EXPECT_TRUE(weight.checkpoint_name == published_name(canonical, *GetParam()) ||
+                  weight.checkpoint_name == canonical)
+          << model.name << ": " << weight.checkpoint_name;
+  }
+}
+
+TEST_P(EveryFamily, IsTheOnlyOneOfItsNames) {
+  EXPECT_EQ(find_family(GetParam()->name), GetParam());
+  for (const Family& other : families()) {
+    if (&other == GetParam() || other.gguf == nullptr || GetParam()->gguf == nullptr) continue;
+    EXPECT_STRNE(other.gguf->architecture, GetParam()->gguf->architecture);
+  }
+}
+
+std::vector<const Family*> every_family() {
+  std::vector<const Family*> rows;
+  for (const Family& family : families()) rows.push_back(&family);
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, testing::ValuesIn(every_family()),
+                         [](const auto& info) { return info.param->name; });
+
+TEST(PublishedName, HeadsTakeNoPrefix) {
+  EXPECT_EQ(published_name("h.0.attn.c_attn.weight", *find_family("gpt2")), "transformer.h.0.attn.c_attn.weight");
+  EXPECT_EQ(published_name("lm_head.weight", *find_family("llama")), "lm_head.weight");
+  EXPECT_EQ(published_name("pooler.dense.weight", *find_family("bert")), "bert.pooler.dense.weight");
+  EXPECT_EQ(published_name("pre_classifier.bias", *find_family("distilbert")), "pre_classifier.bias");
+  EXPECT_EQ(published_name("layers.0.ln1.weight", *find_family("cs336")), "layers.0.ln1.weight");
+}
+
+}  // namespace
+}  // namespace assay
