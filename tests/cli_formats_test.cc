@@ -46,6 +46,16 @@ TEST_F(CliFormats, ASavedDocumentIsReportedAsItWasShown) {
   EXPECT_NE(read_file(folder_.path() / "shown.tex").find("\\end{longtable}"), std::string::npos);
 }
 
+TEST_F(CliFormats, ASavedCheckIsReportedWithItsOwnFindings) {
+  const std::string page = ASSAY_SOURCE_DIR "/examples/doubtful-table.md";
+  const Outcome shown = run({"check", page, "--json=saved.json", "--markdown", "shown.md"});
+  EXPECT_EQ(shown.exit_code, 10) << shown.err;
+  EXPECT_NE(shown.out.find(": 4 high, 2 medium, 0 low,"), std::string::npos) << shown.out;
+  EXPECT_EQ(run({"report", "saved.json"}).out, shown.out);
+  EXPECT_NE(read_file(folder_.path() / "shown.md").find("| emulated | high |"), std::string::npos);
+  expect_failure({"check", page, "--json", "absent.md"}, 2, "absent.md: No such file or directory");
+}
+
 TEST_F(CliFormats, ADocumentWithoutRecordsIsNothingToCompare) {
   ASSERT_EQ(run({"accumulate", "--json=saved.json"}).exit_code, 0);
   expect_failure({"compare", "saved.json", "saved.json"}, 2, "saved.json");
