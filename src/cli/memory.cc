@@ -1,13 +1,10 @@
-#include "studies/memory.h"
+#include "studies/memory/request.h"
 
-#include <fmt/format.h>
-
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
-#include "cli/deliver.h"
 #include "cli/output_options.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
+#include "report/draw/figure.h"
 
 namespace assay {
 namespace {
@@ -16,7 +13,7 @@ struct MemoryCommand {
   MemoryRequest request;
   std::vector<std::string> recomputes;
   MachineOptions machine;
-  std::filesystem::path json;
+  OutputOptions outputs;
   std::filesystem::path svg;
 };
 
@@ -24,11 +21,9 @@ int run(MemoryCommand& options) {
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
-  const MemoryStudy study =
-      memory_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
+  const Document document = memory(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
-  deliver([&] { print(memory_text(study)); }, {{options.json, [&] { return memory_json(study).dump(2) + "\n"; }},
-                                               {options.svg, [&] { return memory_svg(study); }}});
+  deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
   return 0;
 }
 
@@ -53,7 +48,7 @@ void add_memory(CLI::App& program, Action& action) {
   command.add_flag_callback(
       "--measure", [&request] { request.measure = Measure::yes; },
       "run what fits, each in a process of its own, and say how well the prediction agrees");
-  add_output_file(command, "--json", options->json, "write everything, timelines included");
+  add_output_options(command, options->outputs);
   add_output_file(command, "--svg", options->svg, "draw live bytes over the steps");
   add_engine_options(command, request.engine);
   add_model_options(command, request.model_options);

@@ -43,13 +43,16 @@ void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption js
       "--details", [&outputs] { outputs.shown = Detail::details; }, "print everything, not the gist alone");
 }
 
-void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own) {
+void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own,
+             const std::vector<OutputFile>& more) {
   RenderOptions options;
   options.terminal.colour = colour_for(STDOUT_FILENO);
   const auto text = [&](ReportFormat format) {
     return own.contains(format) ? own.at(format)() : render(document, format, options_of(format, options, outputs));
   };
-  deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files_of(outputs, text));
+  std::vector<OutputFile> files = files_of(outputs, text);
+  files.insert(files.end(), more.begin(), more.end());
+  deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files);
 }
 
 void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,

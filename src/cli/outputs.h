@@ -35,9 +35,10 @@ void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption js
 /// Formats that a study still writes by itself, in the place of `render`.
 using OwnTexts = std::map<ReportFormat, std::function<std::string()>>;
 
-/// Shows the document and writes it as was asked: first standard output, then each file, each whatever becomes of the
-/// others.
-void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own = {});
+/// Shows the document and writes it as was asked: first standard output, then each file, `more` last, each whatever
+/// becomes of the others.
+void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own = {},
+             const std::vector<OutputFile>& more = {});
 /// The same for several side by side, and for sections of a study. Where a file is asked for, standard output shows no
 /// more than a text of the caller's own.
 void deliver(const ReportParts& parts, const OutputOptions& outputs, const RenderOptions& options,

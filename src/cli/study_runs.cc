@@ -8,7 +8,7 @@
 #include "studies/accumulate/run.h"
 #include "studies/attention/request.h"
 #include "studies/autocast/request.h"
-#include "studies/memory.h"
+#include "studies/memory/request.h"
 #include "studies/train_benchmark.h"
 
 namespace assay {
@@ -71,10 +71,7 @@ ReportSection memory_section(const StudyRequest& request, const MachineFacts& fa
   memory_request.mode = RunMode::train;
   memory_request.batch = is_quick(request) ? 1 : 4;
   memory_request.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512};
-  ReportSection section;
-  section.title = "Memory of a training step, predicted";
-  section.listings = {memory_text(memory_study(memory_request, facts))};
-  return section;
+  return {.title = "Memory of a training step, predicted", .document = memory(memory_request, facts)};
 }
 
 ReportSection accumulate_section() {

@@ -8,6 +8,7 @@
 #include "report/draw/figure.h"
 #include "report/number_text.h"
 #include "report/text.h"
+#include "report/text_table.h"
 #include "results/tables_testing.h"
 
 namespace assay {
@@ -147,11 +148,21 @@ TEST(Render, EveryKindOfFigureDrawsItsSeriesAndNamesThem) {
     EXPECT_EQ(html.find("inf"), std::string::npos);
     EXPECT_GE(count_of("<path", html) + count_of("<rect", html), 3U) << html;
     EXPECT_NE(html.find("second"), std::string::npos) << "the legend";
-    const std::string file = figure_svg(figure);
+    const std::string file = figures_svg({&figure, 1});
     EXPECT_TRUE(file.starts_with("<svg xmlns=")) << file;
     EXPECT_EQ(file.find("<b>"), std::string::npos);
   }
   EXPECT_NE(figure_html({}).find("nothing to draw"), std::string::npos);
+}
+
+TEST(TextTable, TheGistGivesAFewOfManyReasons) {
+  Table table{.columns = {{.key = "row", .role = Table::Role::label}, {.key = "ms"}}};
+  for (std::int64_t row = 0; row < 9; ++row) add_row(table, {row, Absent{"too slow"}});
+  EXPECT_EQ(text_table(table, Detail::details).reasons.size(), 9U);
+  const std::vector<std::string> gist = text_table(table, Detail::brief).reasons;
+  ASSERT_EQ(gist.size(), 5U);
+  EXPECT_EQ(gist.front(), "row 0: too slow");
+  EXPECT_EQ(gist.back(), "... and 5 rows more (--details)");
 }
 
 TEST(NumberText, NotationSaysHowANumberReads) {

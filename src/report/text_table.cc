@@ -1,5 +1,7 @@
 #include "report/text_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "report/number_text.h"
@@ -72,6 +74,15 @@ std::vector<std::string> reasons_of(const std::vector<Table::Cell>& row) {
   return reasons;
 }
 
+/// Many rows mostly lack what they lack for one reason; the gist has room for a few.
+void keep_first_reasons(std::vector<std::string>& reasons) {
+  constexpr std::size_t most = 4;
+  if (reasons.size() <= most + 1) return;
+  const std::size_t left_out = reasons.size() - most;
+  reasons.resize(most);
+  reasons.push_back(fmt::format("... and {} rows more (--details)", left_out));
+}
+
 }  // namespace
 
 bool shows(Detail detail, Detail needed) {
@@ -92,6 +103,7 @@ TextTable text_table(const Table& table, Detail detail) {
     for (const std::string& reason : reasons_of(row))
       text.reasons.push_back(label.empty() ? reason : label + ": " + reason);
   }
+  if (detail == Detail::brief) keep_first_reasons(text.reasons);
   return text;
 }
 

@@ -15,9 +15,10 @@
 namespace assay {
 namespace {
 
-constexpr ChartFrame frame = {
-    .width = 720, .height = 300, .left_margin = 76, .right_margin = 16, .top_margin = 12, .bottom_margin = 52};
-constexpr std::size_t colours = 8;  ///< As many as the style has.
+constexpr ChartFrame common_frame = {
+    .width = 720, .height = 300, .left_margin = 76, .right_margin = 16, .top_margin = 16, .bottom_margin = 52};
+constexpr double flame_height = 18;  ///< Of a row: a line of text, and what parts it from the next.
+constexpr std::size_t colours = 8;   ///< As many as the style has.
 
 using Points = std::vector<Figure::Point>;
 
@@ -58,9 +59,24 @@ void stack(std::vector<Figure::Series>& all) {
 }
 
 struct Scales {
+  ChartFrame frame;
   Axis x;
   Axis y;
 };
+
+/// A flame graph is as high as its rows, and has nothing to say beside them.
+ChartFrame frame_of(const Figure& figure) {
+  if (figure.kind != FigureKind::flame) return common_frame;
+  double rows = 1;
+  for (const Figure::Series& series : figure.series) {
+    for (const Figure::Point& point : series.points) rows = std::max(rows, point.y + 1);
+  }
+  ChartFrame frame = common_frame;
+  frame.width = 1080;
+  frame.left_margin = 36;
+  frame.height = frame.top_margin + rows * flame_height + frame.bottom_margin;
+  return frame;
+}
 
 bool starts_at_zero(const Figure& figure) {
   return figure.kind == FigureKind::bars || figure.kind == FigureKind::timeline || figure.kind == FigureKind::flame;
@@ -110,7 +126,8 @@ std::string title_of(const Figure::Axis& axis) {
   return axis.unit.empty() ? axis.title : axis.title + ", " + axis.unit;
 }
 
-void draw_x_axis(Drawing& drawing, const Figure& figure, const Axis& x) {
+void draw_x_axis(Drawing& drawing, const Figure& figure, const Scales& scales) {
+  const auto& [frame, x, y] = scales;
   const auto& names = figure.x.categories;
   const double room = (frame.right() - frame.left()) / static_cast<double>(std::max<std::size_t>(names.size(), 1));
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -122,7 +139,8 @@ void draw_x_axis(Drawing& drawing, const Figure& figure, const Axis& x) {
   drawing.text(frame.middle_x(), frame.height - 12, Anchor::middle, title_of(figure.x));
 }
 
-void draw_y_axis(Drawing& drawing, const Figure& figure, const Axis& y) {
+void draw_y_axis(Drawing& drawing, const Figure& figure, const Scales& scales) {
+  const auto& [frame, x, y] = scales;
   const auto& names = figure.y.categories;
   for (std::size_t i = 0; i < names.size(); ++i)
     drawing.text(frame.left() - 6, y.at(static_cast<double>(i)) + 4, Anchor::end, fitted(names[i], frame.left() - 24),
@@ -250,7 +268,7 @@ void draw_stair(Drawing& drawing, const Points& points, const Points& below, std
   std::string back;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const double begin = scales.x.at(points[i].x);
-    const double end = i + 1 < points.size() ? scales.x.at(points[i + 1].x) : frame.right();
+    const double end = i + 1 < points.size() ? scales.x.at(points[i + 1].x) : scales.frame.right();
     const double base = scales.y.at(i < below.size() ? below[i].y : 0);
     there += fmt::format("{}{:.1f} {:.1f}H{:.1f}", there.empty() ? "M" : "L", begin, scales.y.at(points[i].y), end);
     back = fmt::format("L{:.1f} {:.1f}H{:.1f}{}", end, base, begin, back);
@@ -258,15 +276,38 @@ void draw_stair(Drawing& drawing, const Points& points, const Points& below, std
   drawing.path(there + back + "Z", style_of("s", number));
 }
 
+/// What begins at a point of a timeline, above it, as far as there is room to the next.
+void draw_begins(Drawing& drawing, const Points& points, const Scales& scales) {
+  const ChartFrame& frame = scales.frame;
+  double room_end = frame.right();
+  for (auto point = points.rbegin(); point != points.rend(); ++point) {
+    if (point->label.empty()) continue;
+    const double x = scales.x.at(point->x);
+    drawing.line(x, frame.top(), x, frame.bottom(), "ref");
+    if (room_end - x > text_width("mm"))
+      drawing.text(x + 3, frame.top() - 4, Anchor::start, fitted(point->label, room_end - x - 6));
+    room_end = x;
+  }
+}
+
+/// The same for the same name, so that it is found again in other rows.
+std::string flame_style(const std::string& label) {
+  unsigned hash = 2166136261U;  // FNV-1a
+  for (const char c : label) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return style_of("s", hash % colours) + " heat1";
+}
+
 void draw_flames(Drawing& drawing, const Figure::Series& series, const Scales& scales) {
-  std::size_t number = 0;
+  constexpr double least_visible = 0.3;
   for (const Figure::Point& point : series.points) {
+    const double value = point.value.value_or(0);
     const double left = scales.x.at(point.x);
-    const double width = scales.x.at(point.x + point.value.value_or(0)) - left;
-    const double top = scales.y.at(point.y + 1);
-    drawing.rectangle(left, top, width, scales.y.at(point.y) - top, "band");
-    if (width > 24) drawing.text(left + 3, scales.y.at(point.y) - 5, Anchor::start, fitted(point.label, width - 6));
-    ++number;
+    const double width = scales.x.at(point.x + value) - left;
+    if (width < least_visible) continue;
+    const double bottom = scales.y.at(point.y);
+    drawing.rectangle(left, bottom - flame_height + 1, std::max(width - 1, least_visible), flame_height - 1,
+                      flame_style(point.label), fmt::format("{}: {}", point.label, plain_number(value)));
+    if (width > 24) drawing.text(left + 3, bottom - 5, Anchor::start, fitted(point.label, width - 6));
   }
 }
 
@@ -307,24 +348,30 @@ std::optional<Drawing> drawn(const Figure& figure) {
   const bool has_points =
       std::any_of(all.begin(), all.end(), [](const Figure::Series& series) { return !series.points.empty(); });
   if (!has_points || of_x.is_empty() || of_y.is_empty()) return std::nullopt;
-  const Scales scales = {scale_of(figure.x, of_x, frame.left(), frame.right()),
+  const ChartFrame frame = frame_of(figure);
+  const Scales scales = {frame, scale_of(figure.x, of_x, frame.left(), frame.right()),
                          scale_of(figure.y, of_y, frame.bottom(), frame.top())};
   Drawing drawing(frame.width, frame.height);
-  draw_x_axis(drawing, figure, scales.x);
-  draw_y_axis(drawing, figure, scales.y);
+  draw_x_axis(drawing, figure, scales);
+  draw_y_axis(drawing, figure, scales);
   draw_series(drawing, figure, all, scales);
+  if (figure.kind == FigureKind::timeline && !all.empty()) draw_begins(drawing, all.front().points, scales);
   drawing.path(fmt::format("M{0} {1}V{2}H{3}", frame.left(), frame.top(), frame.bottom(), frame.right()), "axis");
   return drawing;
 }
 
+/// Of the mark beside a name: that of the points, else a square as areas have.
+std::size_t shape_of(const Figure& figure, std::size_t series) {
+  return figure.kind == FigureKind::lines || figure.kind == FigureKind::scatter ? series : 1;
+}
+
 std::string legend_of(const Figure& figure) {
   if (figure.series.size() < 2) return "";
-  const bool is_line = figure.kind == FigureKind::lines;
   std::string items;
   for (std::size_t i = 0; i < figure.series.size(); ++i) {
     Drawing swatch(26, 14);
-    if (is_line) swatch.line(1, 7, 25, 7, "line " + style_of("l", i));
-    swatch.mark(13, 7, is_line || figure.kind == FigureKind::scatter ? i : 1, style_of("s", i));
+    if (figure.kind == FigureKind::lines) swatch.line(1, 7, 25, 7, "line " + style_of("l", i));
+    swatch.mark(13, 7, shape_of(figure, i), style_of("s", i));
     items += fmt::format("<li>{}{}</li>", swatch.decoration(), markup_text(figure.series[i].name));
   }
   return "<ul class=\"legend\">" + items + "</ul>";
@@ -337,15 +384,71 @@ std::string description_of(const Figure& figure) {
                      title_of(figure.x));
 }
 
-/// Names of series within the drawing, for a file that has no page around it.
-void draw_names(Drawing& drawing, const Figure& figure) {
-  double x = frame.left() + 8;
-  for (std::size_t i = 0; i < figure.series.size() && figure.series.size() > 1; ++i) {
-    drawing.mark(x, frame.height + 14, i, style_of("s", i));
-    drawing.text(x + 10, frame.height + 18, Anchor::start, figure.series[i].name);
-    x += 30 + text_width(figure.series[i].name);
+/// The page's rules for drawings, with the colours of a light page put in: few viewers of files know CSS variables.
+std::string drawing_style() {
+  const std::string_view page = report_style();
+  const std::size_t begin = page.find("svg text {");
+  std::string style(page.substr(begin, page.find("@media", begin) - begin));
+  for (std::size_t at = style.find("var("); at != std::string::npos; at = style.find("var(", at)) {
+    const std::size_t end = style.find(')', at);
+    const std::string variable = style.substr(at + 4, end - at - 4) + ": ";
+    const std::size_t value = page.find(variable) + variable.size();
+    style.replace(at, end + 1 - at, page.substr(value, page.find(';', value) - value));
   }
+  return style;
 }
+
+/// One below the other in a file that has no page around it.
+class Sheet {
+ public:
+  void add(const Figure& figure) {
+    add_text(figure.caption, "strong");
+    if (const std::optional<Drawing> drawing = drawn(figure)) {
+      body_ += fmt::format("<g transform=\"translate(0 {:.0f})\">{}</g>", height_, drawing->body());
+      height_ += drawing->height();
+      width_ = std::max(width_, drawing->width());
+    } else {
+      add_text("there is nothing to draw", "mute");
+    }
+    if (figure.series.size() > 1) add_names(figure);
+    height_ += 16;
+  }
+
+  std::string file(std::string_view title, std::string_view description) const {
+    Drawing whole(width_, height_);
+    whole.raw(fmt::format("<style>{}</style><rect width=\"100%\" height=\"100%\" fill=\"white\"/>{}", drawing_style(),
+                          body_));
+    return whole.file(title, description);
+  }
+
+ private:
+  void add_text(const std::string& text, std::string_view style) {
+    Drawing line(width_, line_height);
+    line.text(common_frame.left(), height_ + 16, Anchor::start, text, style);
+    body_ += line.body();
+    height_ += line_height;
+  }
+
+  /// As many in a line as there is room for.
+  void add_names(const Figure& figure) {
+    Drawing names(width_, line_height);
+    double x = common_frame.left();
+    for (std::size_t i = 0; i < figure.series.size(); ++i) {
+      const double width = 30 + text_width(figure.series[i].name);
+      if (x + width > width_ && x > common_frame.left()) x = common_frame.left(), height_ += line_height;
+      names.mark(x + 5, height_ + 10, shape_of(figure, i), style_of("s", i));
+      names.text(x + 16, height_ + 14, Anchor::start, figure.series[i].name);
+      x += width;
+    }
+    body_ += names.body();
+    height_ += line_height;
+  }
+
+  static constexpr double line_height = 22;
+  double width_ = common_frame.width;
+  double height_ = 8;
+  std::string body_;
+};
 
 }  // namespace
 
@@ -357,14 +460,11 @@ std::string figure_html(const Figure& figure) {
                      markup_text(figure.caption));
 }
 
-std::string figure_svg(const Figure& figure) {
-  Drawing whole(frame.width, frame.height + 30);
-  const std::optional<Drawing> drawing = drawn(figure);
-  whole.raw(fmt::format("<style>{}</style>", report_style()));
-  if (drawing) whole.raw(drawing->body());
-  if (!drawing) whole.text(frame.middle_x(), frame.middle_y(), Anchor::middle, "there is nothing to draw");
-  draw_names(whole, figure);
-  return whole.file(figure.caption, description_of(figure));
+std::string figures_svg(std::span<const Figure> figures) {
+  Sheet sheet;
+  for (const Figure& figure : figures) sheet.add(figure);
+  if (figures.size() == 1) return sheet.file(figures[0].caption, description_of(figures[0]));
+  return sheet.file(fmt::format("{} charts", figures.size()), "each under its caption");
 }
 
 }  // namespace assay

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "results/figure.h"
@@ -9,7 +10,7 @@ namespace assay {
 /// A `figure` of a page: legend, drawing, caption. One without points says so.
 std::string figure_html(const Figure& figure);
 
-/// The drawing as an SVG file of its own, with the page's colours in it.
-std::string figure_svg(const Figure& figure);
+/// Drawings one below the other, each under its caption, as an SVG file of its own with the page's colours in it.
+std::string figures_svg(std::span<const Figure> figures);
 
 }  // namespace assay

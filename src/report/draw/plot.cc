@@ -108,9 +108,11 @@ void Drawing::line(double x1, double y1, double x2, double y2, std::string_view 
   body_ += fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>", style, x1, y1, x2, y2);
 }
 
-void Drawing::rectangle(double x, double y, double width, double height, std::string_view style) {
-  body_ += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>", style, x, y,
+void Drawing::rectangle(double x, double y, double width, double height, std::string_view style,
+                        std::string_view title) {
+  body_ += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"", style, x, y,
                        width, height);
+  body_ += title.empty() ? "/>" : fmt::format("><title>{}</title></rect>", markup_text(title));
 }
 
 void Drawing::path(const std::string& data, std::string_view style) {

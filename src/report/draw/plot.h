@@ -63,7 +63,8 @@ class Drawing {
 
   /// `style`: class names of the page's style.
   void line(double x1, double y1, double x2, double y2, std::string_view style);
-  void rectangle(double x, double y, double width, double height, std::string_view style);
+  /// `title` shows where a pointer rests.
+  void rectangle(double x, double y, double width, double height, std::string_view style, std::string_view title = "");
   void path(const std::string& data, std::string_view style);
   void text(double x, double y, Anchor anchor, std::string_view text, std::string_view style = "");
   /// Rotated by a quarter turn, for the title of a vertical axis.

@@ -1,4 +1,4 @@
-#include "studies/memory.h"
+#include "studies/memory/run.h"
 
 #include <fmt/format.h>
 
@@ -116,8 +116,7 @@ std::int64_t MemoryCell::persistent_bytes() const {
   return total;
 }
 
-MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts,
-                         const std::function<void(const std::string& what)>& progress) {
+MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress) {
   find_backend(request.engine.device);
   const std::vector<MemoryCell> blanks = blank_cells(request);
   const Model model = open_model(request.model, request.model_options);

@@ -1,4 +1,4 @@
-#include "studies/memory.h"
+#include "studies/memory/run.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "hardware/facts_testing.h"
 #include "runtime/forecast.h"
 
@@ -138,18 +137,6 @@ TEST(Memory, WhatCannotBeIsSaidInOneSentence) {
   request = training("cs336-small");
   request.seqs = {9000};
   EXPECT_THROW(study(request), Error) << "longer than the context";
-}
-
-TEST(Memory, EveryFormatShowsEveryCell) {
-  MemoryRequest request = training("cs336-small");
-  request.precisions = {"fp32", "bf16"};
-  const MemoryStudy s = study(request);
-  EXPECT_EQ(memory_json(s)["cells"].size(), s.cells.size());
-  EXPECT_EQ(memory_json(s)["cells"][0]["timeline"].size(), s.cells[0].timeline.size());
-  const std::string svg = memory_svg(s);
-  EXPECT_EQ(svg.rfind("<svg", 0), 0U);
-  EXPECT_NE(svg.find("bf16, 2 x 64, recompute block"), std::string::npos);
-  EXPECT_NE(memory_text(s).find("recomputing block saves"), std::string::npos);
 }
 
 }  // namespace

@@ -2,29 +2,13 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
-#include "studies/training_step.h"
+#include "studies/memory/request.h"
 
 namespace assay {
-
-enum class Measure : std::uint8_t { no, yes };
-
-struct MemoryRequest {
-  std::string model;
-  std::vector<std::string> precisions;  ///< Empty: every row listed on the device; in training those that can train.
-  std::vector<std::int64_t> seqs = {128};
-  std::int64_t batch = 1;
-  RunMode mode = RunMode::infer;
-  std::vector<Recompute> recomputes;  ///< Training; empty: all of them.
-  Measure measure = Measure::no;
-  EngineOptions engine;
-  ModelOptions model_options;
-};
 
 /// What a byte is for. Together they are the whole predicted peak.
 enum class Held : std::uint8_t {
@@ -111,17 +95,10 @@ struct MemoryStudy {
 
 /// Every cell predicted from layouts, no weight read and no buffer allocated; with Measure::yes those that fit then run
 /// one after another in processes of their own. Throws user errors for what does not exist before anything else.
-MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts,
-                         const std::function<void(const std::string& what)>& progress = {});
+MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress = {});
 
 /// One cell, predicted.
 MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, const MemoryCell& blank,
                           const MemoryRequest& request, const MachineFacts& facts);
-
-/// At most 120 columns, ends with a line feed.
-std::string memory_text(const MemoryStudy& study);
-OrderedJson memory_json(const MemoryStudy& study);
-/// Live bytes over the steps, a chart a cell that is predicted; self-contained.
-std::string memory_svg(const MemoryStudy& study);
 
 }  // namespace assay

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "runtime/forecast.h"
-#include "studies/memory.h"
+#include "studies/memory/run.h"
 
 namespace assay {
 namespace {

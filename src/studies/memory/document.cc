@@ -1,0 +1,329 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "results/json_places.h"
+#include "studies/memory/run.h"
+#include "studies/probe.h"
+
+namespace assay {
+namespace {
+
+using MemoryColumns = std::vector<ColumnOf<MemoryCell>>;
+using BytesOfCell = std::function<std::int64_t(const MemoryCell& cell)>;
+
+std::string shown_bytes(std::int64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+std::string title_of(const MemoryCell& cell) {
+  return fmt::format("{}, {} x {}, recompute {}", cell.precision, cell.extent.batch, cell.extent.seq,
+                     name(cell.recompute));
+}
+
+bool is_predicted(const MemoryCell& cell) {
+  return cell.fits != Fits::unsupported;
+}
+
+const char* word(Fits fits) {
+  constexpr const char* words[] = {"fits", "oom", "unsupported"};
+  return words[static_cast<std::size_t>(fits)];
+}
+
+void add_label(MemoryColumns& columns, Table::Column column, std::function<Table::Cell(const MemoryCell&)> cell) {
+  column.role = Table::Role::label;
+  columns.push_back({std::move(column), std::move(cell)});
+}
+
+/// Of cells that are predicted; the others say why they are not.
+void add_bytes(MemoryColumns& columns, Table::Column column, BytesOfCell bytes) {
+  column.unit = "bytes";
+  column.notation = Notation::bytes;
+  columns.push_back({std::move(column), [bytes = std::move(bytes)](const MemoryCell& cell) -> Table::Cell {
+                       if (!is_predicted(cell)) return Absent{cell.reason};
+                       return bytes(cell);
+                     }});
+}
+
+void add_held(MemoryColumns& columns) {
+  constexpr const char* titles[held_kinds] = {"weights", "packed", "grads",  "optim",
+                                              "saved",   "temps",  "wspace", "gaps"};
+  for (std::size_t kind = 0; kind < held_kinds; ++kind) {
+    const char* what = name(static_cast<Held>(kind));
+    add_bytes(columns,
+              {.key = std::string("held_bytes.") + what,
+               .title = titles[kind],
+               .meaning = std::string(what) + ", at the peak"},
+              [kind](const MemoryCell& cell) { return cell.held[kind]; });
+  }
+}
+
+void add_sums(MemoryColumns& columns, Detail of_training) {
+  add_bytes(columns, {.key = "total_bytes", .meaning = "while it runs", .detail = Detail::data},
+            [](const MemoryCell& cell) { return cell.total_bytes; });
+  add_bytes(columns, {.key = "loading_bytes", .meaning = "while weights are read and packed", .detail = Detail::data},
+            [](const MemoryCell& cell) { return cell.loading_bytes; });
+  add_bytes(columns, {.key = "peak_bytes", .title = "peak", .meaning = "the larger of loading and running"},
+            [](const MemoryCell& cell) { return cell.peak_bytes(); });
+  add_bytes(columns, {.key = "arena_bytes", .detail = Detail::data},
+            [](const MemoryCell& cell) { return cell.arena_bytes; });
+  add_bytes(columns,
+            {.key = "floor_bytes",
+             .title = "floor",
+             .meaning = "weights, gradients, optimizer, saved for backward: no layout needs less",
+             .detail = of_training},
+            [](const MemoryCell& cell) { return cell.floor_bytes(); });
+  columns.push_back({{.key = "peak_over_floor", .title = "peak / floor", .digits = 4, .detail = of_training},
+                     [](const MemoryCell& cell) -> Table::Cell {
+                       if (!is_predicted(cell)) return Absent{cell.reason};
+                       return static_cast<double>(cell.peak_bytes()) / static_cast<double>(cell.floor_bytes());
+                     }});
+  add_bytes(columns, {.key = "saved_for_backward_bytes", .meaning = "when the forward ends", .detail = Detail::data},
+            [](const MemoryCell& cell) { return cell.saved_bytes; });
+}
+
+void add_largest(MemoryColumns& columns) {
+  const auto text = [&](const char* key, std::string Allocation::*member) {
+    columns.push_back({{.key = key, .detail = Detail::data}, [member](const MemoryCell& cell) -> Table::Cell {
+                         if (!is_predicted(cell)) return Absent{cell.reason};
+                         return cell.largest.*member;
+                       }});
+  };
+  text("largest.name", &Allocation::name);
+  text("largest.operation", &Allocation::operation);
+  text("largest.path", &Allocation::path);
+  add_bytes(columns, {.key = "largest.bytes", .detail = Detail::data},
+            [](const MemoryCell& cell) { return cell.largest.bytes; });
+}
+
+void add_measured(MemoryColumns& columns, Detail detail) {
+  const auto add = [&](Table::Column column, std::function<Table::Cell(const MemoryCell&)> value) {
+    column.detail = column.title.empty() ? Detail::data : detail;
+    columns.push_back({std::move(column), [value = std::move(value)](const MemoryCell& cell) -> Table::Cell {
+                         return cell.measured ? value(cell) : Table::Cell(Absent{cell.fault});
+                       }});
+  };
+  add({.key = "measured.resident_bytes", .unit = "bytes", .notation = Notation::bytes},
+      [](const MemoryCell& cell) -> Table::Cell { return cell.measured->resident_bytes; });
+  add({.key = "measured.program_bytes",
+       .title = "program",
+       .unit = "bytes",
+       .meaning = "resident before the model was opened",
+       .notation = Notation::bytes},
+      [](const MemoryCell& cell) -> Table::Cell { return cell.measured->program_bytes; });
+  add({.key = "measured.model_bytes",
+       .title = "measured",
+       .unit = "bytes",
+       .meaning = "the most that the model added to the program, in a process of its own",
+       .notation = Notation::bytes},
+      [](const MemoryCell& cell) -> Table::Cell {
+        return cell.measured->resident_bytes - cell.measured->program_bytes;
+      });
+  add({.key = "measured.predicted_over_measured", .title = "predicted / measured", .digits = 4},
+      [](const MemoryCell& cell) -> Table::Cell { return cell.measured->agreement(cell.peak_bytes()); });
+  columns.push_back({{.key = "measured.fault", .detail = Detail::data}, [](const MemoryCell& cell) -> Table::Cell {
+                       return cell.fault.empty() ? Table::Cell(Absent{}) : Table::Cell(cell.fault);
+                     }});
+}
+
+MemoryColumns memory_columns(const MemoryRequest& request) {
+  const Detail of_training = request.mode == RunMode::train ? Detail::details : Detail::data;
+  MemoryColumns columns;
+  add_label(columns, {.key = "precision"}, [](const MemoryCell& c) -> Table::Cell { return c.precision; });
+  add_label(columns, {.key = "batch", .title = "B"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.batch; });
+  add_label(columns, {.key = "seq", .title = "T"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.seq; });
+  add_label(columns, {.key = "recompute", .detail = request.mode == RunMode::train ? Detail::brief : Detail::data},
+            [](const MemoryCell& c) -> Table::Cell { return name(c.recompute); });
+  add_held(columns);
+  add_sums(columns, of_training);
+  columns.push_back({{.key = "status"}, [](const MemoryCell& c) -> Table::Cell { return word(c.fits); }});
+  columns.push_back(
+      {{.key = "reason", .detail = Detail::data}, [](const MemoryCell& c) -> Table::Cell { return c.reason; }});
+  add_largest(columns);
+  add_measured(columns, request.measure == Measure::yes ? Detail::brief : Detail::data);
+  return columns;
+}
+
+Table named_table(std::string key, const MemoryCell& cell, const char* what, const std::vector<NamedBytes>& list) {
+  const std::vector<ColumnOf<NamedBytes>> columns = {
+      {{.key = "name", .role = Table::Role::label}, [](const NamedBytes& one) -> Table::Cell { return one.name; }},
+      {{.key = "bytes", .unit = "bytes", .notation = Notation::bytes},
+       [](const NamedBytes& one) -> Table::Cell { return one.bytes; }},
+      {{.key = "values", .notation = Notation::count},
+       [](const NamedBytes& one) -> Table::Cell { return one.values; }}};
+  return filled({.key = std::move(key), .caption = fmt::format("{}: saved for backward by {}", title_of(cell), what)},
+                columns, list);
+}
+
+Table timeline_table(std::string key, const MemoryCell& cell) {
+  std::vector<ColumnOf<MemoryMoment>> columns;
+  const auto text = [&](const char* of, std::string MemoryMoment::*member) {
+    columns.push_back({{.key = of, .role = Table::Role::label},
+                       [member](const MemoryMoment& moment) -> Table::Cell { return moment.*member; }});
+  };
+  const auto bytes = [&](const char* of, std::int64_t MemoryMoment::*member) {
+    columns.push_back({{.key = of, .unit = "bytes", .notation = Notation::bytes},
+                       [member](const MemoryMoment& moment) -> Table::Cell { return moment.*member; }});
+  };
+  text("phase", &MemoryMoment::phase);
+  text("operation", &MemoryMoment::operation);
+  text("path", &MemoryMoment::path);
+  bytes("live_bytes", &MemoryMoment::live_bytes);
+  bytes("saved_bytes", &MemoryMoment::saved_bytes);
+  bytes("workspace_bytes", &MemoryMoment::workspace_bytes);
+  return filled({.key = std::move(key), .caption = title_of(cell) + ": step by step", .detail = Detail::data}, columns,
+                cell.timeline);
+}
+
+/// The longest sequence in the first precision as it is, and with whatever is computed again: the one that is told at
+/// length. Null where none is predicted.
+const MemoryCell* told_cell(const MemoryStudy& study) {
+  const MemoryCell* told = nullptr;
+  for (const MemoryCell& cell : study.cells) {
+    const MemoryCell& first = study.cells.front();
+    const bool is_like_first = cell.precision == first.precision && cell.recompute == first.recompute;
+    if (is_like_first && is_predicted(cell) && (told == nullptr || cell.extent.seq > told->extent.seq)) told = &cell;
+  }
+  return told;
+}
+
+std::vector<Table> tables_of(const MemoryRequest& request, const MemoryStudy& study) {
+  std::vector<Table> tables = {filled({.key = "cells"}, memory_columns(request), study.cells)};
+  for (std::size_t i = 0; i < study.cells.size(); ++i) {
+    const MemoryCell& cell = study.cells[i];
+    if (!is_predicted(cell)) continue;
+    const std::string key = fmt::format("cells.{}.", i);
+    const bool is_told = &cell == told_cell(study) && cell.saved_bytes > 0;
+    for (Table table :
+         {named_table(key + "saved_by_block", cell, "block", cell.saved_by_block),
+          named_table(key + "saved_by_operation", cell, "the operation that made it", cell.saved_by_operation)}) {
+      table.detail = is_told ? Detail::details : Detail::data;
+      tables.push_back(std::move(table));
+    }
+    tables.push_back(timeline_table(key + "timeline", cell));
+  }
+  return tables;
+}
+
+/// What is stacked, from below.
+struct MemoryBand {
+  const char* name;
+  std::int64_t (*bytes)(const MemoryCell& cell, const MemoryMoment& moment);
+};
+constexpr MemoryBand memory_bands[] = {
+    {"weights, copies, gradients, optimizer",
+     [](const MemoryCell& cell, const MemoryMoment&) { return cell.persistent_bytes(); }},
+    {"saved for backward", [](const MemoryCell&, const MemoryMoment& m) { return m.saved_bytes; }},
+    {"temporaries", [](const MemoryCell&, const MemoryMoment& m) { return m.live_bytes - m.saved_bytes; }},
+    {"workspace", [](const MemoryCell&, const MemoryMoment& m) { return m.workspace_bytes; }},
+};
+
+Figure::Series band_of(const MemoryCell& cell, const MemoryBand& band) {
+  Figure::Series series{.name = band.name};
+  for (const MemoryMoment& moment : cell.timeline) {
+    const bool begins_phase = &moment == &cell.timeline.front() || moment.phase != (&moment - 1)->phase;
+    series.points.push_back({.x = static_cast<double>(series.points.size()),
+                             .y = static_cast<double>(band.bytes(cell, moment)),
+                             .label = begins_phase ? moment.phase : ""});
+  }
+  return series;
+}
+
+std::vector<Figure> figures_of(const MemoryStudy& study) {
+  std::vector<Figure> figures;
+  for (std::size_t i = 0; i < study.cells.size(); ++i) {
+    const MemoryCell& cell = study.cells[i];
+    if (!is_predicted(cell) || cell.timeline.empty()) continue;
+    Figure figure{.kind = FigureKind::timeline,
+                  .key = fmt::format("timeline_{}", i),
+                  .caption = fmt::format("{}: {} {}", title_of(cell), shown_bytes(cell.peak_bytes()), cell.reason),
+                  .x = {.title = "step"},
+                  .y = {.title = "held", .unit = "bytes"}};
+    for (const MemoryBand& band : memory_bands) figure.series.push_back(band_of(cell, band));
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+std::vector<std::string> sentences_on(const MemoryCell& cell) {
+  std::vector<std::string> texts;
+  const auto most = std::max_element(cell.timeline.begin(), cell.timeline.end(),
+                                     [](const auto& a, const auto& b) { return a.live_bytes < b.live_bytes; });
+  if (most != cell.timeline.end()) {
+    texts.push_back(fmt::format("{}: most at {} {} ({}): {} of buffers beside {} that stay.", title_of(cell),
+                                most->phase, most->operation, most->path, shown_bytes(most->live_bytes),
+                                shown_bytes(cell.persistent_bytes())));
+  }
+  texts.push_back(fmt::format("Its largest single allocation: {}, {} ({}, {}).", shown_bytes(cell.largest.bytes),
+                              cell.largest.name, cell.largest.operation, cell.largest.path));
+  if (cell.loading_bytes > cell.total_bytes) {
+    texts.push_back(fmt::format("Its peak is that of loading and packing, {}; running needs {}.",
+                                shown_bytes(cell.loading_bytes), shown_bytes(cell.total_bytes)));
+  }
+  if (cell.saved_bytes > 0)
+    texts.push_back(fmt::format("Saved for backward when its forward ends: {}.", shown_bytes(cell.saved_bytes)));
+  return texts;
+}
+
+/// Cells beside the same one with nothing computed again.
+std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
+  std::vector<std::string> texts;
+  for (const MemoryCell& cell : study.cells) {
+    if (cell.recompute == Recompute::none || !is_predicted(cell)) continue;
+    const auto plain = std::find_if(study.cells.begin(), study.cells.end(), [&](const MemoryCell& other) {
+      return other.recompute == Recompute::none && other.precision == cell.precision &&
+             other.extent.seq == cell.extent.seq;
+    });
+    if (plain == study.cells.end() || plain->saved_bytes == 0) continue;
+    texts.push_back(fmt::format("{}, {} x {}: recomputing {} saves {} of {} saved for backward; peak {} instead of {}.",
+                                cell.precision, cell.extent.batch, cell.extent.seq, name(cell.recompute),
+                                shown_bytes(plain->saved_bytes - cell.saved_bytes), shown_bytes(plain->saved_bytes),
+                                shown_bytes(cell.peak_bytes()), shown_bytes(plain->peak_bytes())));
+  }
+  return texts;
+}
+
+Table facts_of(const MemoryStudy& study) {
+  Table facts = Document{}.subject.facts;
+  add_fact(facts, {.key = "model", .detail = Detail::data}, study.model);
+  add_fact(facts, {.key = "parameters", .notation = Notation::count}, study.parameters);
+  add_fact(facts, {.key = "mode", .detail = Detail::data}, name(study.mode));
+  add_fact(facts, {.key = "available_bytes", .title = "memory available", .unit = "bytes", .notation = Notation::bytes},
+           study.available_bytes);
+  return facts;
+}
+
+Table methods_of(const MemoryRequest& request) {
+  Table methods = Document{}.methods;
+  add_fact(methods, {.key = "prediction", .detail = Detail::details},
+           "from the layouts of the plans: no weight is read, no buffer allocated");
+  if (request.measure == Measure::yes)
+    add_fact(methods, {.key = "measurement", .detail = Detail::details},
+             "peak resident set of a process of its own for each row");
+  return methods;
+}
+
+}  // namespace
+
+Document memory(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress) {
+  const MemoryStudy study = memory_study(request, facts, progress);
+  Document document{
+      .subject = {.schema = "assay-memory-1",
+                  .title = fmt::format("memory of {}, {}", study.model,
+                                       study.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW"),
+                  .facts = facts_of(study)},
+      .machine = machine_json(facts),
+      .tables = tables_of(request, study),
+      .figures = figures_of(study),
+      .methods = methods_of(request)};
+  if (const MemoryCell* cell = told_cell(study)) document.sentences.push_back({.texts = sentences_on(*cell)});
+  document.sentences.push_back({.key = "recomputation",
+                                .texts = sentences_on_recomputation(study),
+                                .title = "What computing again saves",
+                                .detail = Detail::details});
+  return document;
+}
+
+}  // namespace assay
