@@ -1,8 +1,7 @@
-#include "studies/explain.h"
+#include "studies/explain/request.h"
 
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/outputs.h"
 
 namespace assay {
 
@@ -10,7 +9,7 @@ void add_explain(CLI::App& program, Action& action) {
   struct Options {
     ExplainRequest request;
     MachineOptions machine;
-    bool json = false;
+    OutputOptions outputs;
   };
   const auto options = std::make_shared<Options>();
   CLI::App& command =
@@ -20,7 +19,7 @@ void add_explain(CLI::App& program, Action& action) {
   command.add_option("--precision", options->request.precision, "one precision (default fp32)");
   command.add_option("--batch", options->request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seq", options->request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
-  command.add_flag("--json", options->json, "print JSON");
+  add_output_options(command, options->outputs, JsonOption::flag);
   command.add_flag_callback(
       "--passes", [options] { options->request.passes = ShownPasses::all; },
       "print what each pass made of the program");
@@ -30,8 +29,7 @@ void add_explain(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       const MachineFacts facts = facts_for(options->machine, options->request.engine.device);
-      print(options->json ? explain_json(options->request, facts).dump(2) + "\n"
-                          : explain_text(options->request, facts));
+      deliver(explain(options->request, facts), options->outputs);
       return 0;
     };
   });

@@ -1,6 +1,7 @@
 #include "report/number_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -53,9 +54,10 @@ struct TextOfCell {
   std::string operator()(const Estimate& estimate) const { return estimate_text(estimate, column); }
   std::string operator()(const RowStatus& row) const { return name(row.status); }
   std::string operator()(const std::vector<std::string>& words) const {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+  std::string operator()(const std::vector<std::int64_t>& numbers) const {
+    return fmt::format("{}", fmt::join(numbers, ", "));
   }
 
   /// Whole numbers lose no digit where the column does not group or scale them.

@@ -8,13 +8,13 @@
 namespace assay {
 namespace {
 
-/// Words joined by ';', as series of records are; absent values empty.
+/// What a list holds joined by ';', as series of records are; absent values empty.
 std::string field_of(const OrderedJson& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const OrderedJson& one : value) text += (text.empty() ? "" : ";") + one.get<std::string>();
+  for (const OrderedJson& one : value) text += (text.empty() ? "" : ";") + field_of(one);
   return text;
 }
 

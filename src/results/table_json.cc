@@ -141,13 +141,19 @@ Table::Cell number_from_json(const Json& value) {
   return value.is_number_integer() ? Table::Cell(value.get<std::int64_t>()) : Table::Cell(value.get<double>());
 }
 
+Table::Cell list_from_json(const Json& value) {
+  const bool is_of_numbers = !value.empty() && value.front().is_number();
+  if (is_of_numbers) return value.get<std::vector<std::int64_t>>();
+  return value.get<std::vector<std::string>>();
+}
+
 /// `more`: values of the column's further keys.
 Table::Cell cell_from_json(const Table::Column& column, const Json& value, const std::vector<const Json*>& more) {
   if (value.is_null()) return Absent{};
   if (column.holds_status()) return status_from_json(value, *more[0]);
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>();
-  if (value.is_array()) return value.get<std::vector<std::string>>();
+  if (value.is_array()) return list_from_json(value);
   if (column.holds_estimates() && more[0]->is_number() && more[1]->is_number())
     return Estimate{value.get<double>(), more[0]->get<double>(), more[1]->get<double>()};
   return number_from_json(value);

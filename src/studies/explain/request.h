@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "base/json_fwd.h"
+#include "results/document.h"
 #include "studies/engine.h"
 
 namespace assay {
 
-/// Programs that are printed: what each pass made, or what the last one left.
+/// Programs that are shown: what each pass made, or, among the details, what the last one left.
 enum class ShownPasses : std::uint8_t { last, all };
 
 struct ExplainRequest {
@@ -21,7 +21,6 @@ struct ExplainRequest {
 
 /// What will run and why, before it runs: the Program after its passes, the Plan (kernels, dtypes, arena offsets,
 /// FLOPs, bytes, predicted peak memory) and the ledger.
-std::string explain_text(const ExplainRequest& request, const MachineFacts& facts);
-OrderedJson explain_json(const ExplainRequest& request, const MachineFacts& facts);
+Document explain(const ExplainRequest& request, const MachineFacts& facts);
 
 }  // namespace assay
