@@ -12,9 +12,8 @@
 #include "cli/meter_options.h"
 #include "report/formats.h"
 #include "report/terminal.h"
-#include "report/text.h"
 #include "studies/default_model.h"
-#include "studies/explain_perplexity.h"
+#include "studies/explain_perplexity/run.h"
 #include "studies/resume.h"
 
 namespace assay {
@@ -90,12 +89,6 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
 }
 
-std::string text_of(const PerplexityStudy& study) {
-  std::string text = tables(study) + "\n";
-  for (const std::string& sentence : explain(study)) text += wrap(sentence, 120, 2) + "\n";
-  return text;
-}
-
 int run(BenchCommand& options) {
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
@@ -106,7 +99,7 @@ int run(BenchCommand& options) {
   if (options.question == Question::why_this_perplexity) {
     const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
     measuring.finish();
-    deliver(to_document(study), options.outputs, {{ReportFormat::terminal, [&] { return text_of(study); }}});
+    deliver(to_document(study), options.outputs);
   } else {
     const Document document = bench(options.request, facts, callbacks);
     measuring.finish();

@@ -33,6 +33,7 @@ struct WindowFigure {
 
 struct PerplexityStudy {
   Record blank;  ///< Model, weights, machine: what its records share.
+  OrderedJson machine;
   std::string data;
   std::string cut;           ///< Protocol that cut the rows.
   bool padded_right = true;  ///< Of every row: no id follows a padding id.
@@ -57,10 +58,8 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
                                  const BenchCallbacks& callbacks);
 
 /// Sentences that say what each choice adds to the honest loss, in nats.
-std::vector<std::string> explain(const PerplexityStudy& study);
-/// A record for each figure, and the sentences as findings.
+std::vector<std::string> perplexity_sentences(const PerplexityStudy& study);
+/// A record for each figure, the sentences as findings, and the perplexities as tables.
 Document to_document(const PerplexityStudy& study);
-/// The perplexities as tables, at most 120 columns wide; ends with a newline.
-std::string tables(const PerplexityStudy& study);
 
 }  // namespace assay

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/units.h"
-#include "studies/explain_perplexity.h"
+#include "studies/explain_perplexity/run.h"
 
 namespace assay {
 namespace {
@@ -126,38 +127,79 @@ std::string highest_sentence(const PerplexityStudy& study) {
                      highest.average.nll - study.honest().average.nll, steps.empty() ? "" : ": ", steps);
 }
 
-std::string row_of_table(const PerplexityStudy& study, MaskUse mask, const AverageOptions& options) {
-  std::string line = fmt::format("{:<10}{:<10}{:>6}{:>9}", words(options.padding), name(mask), options.length,
-                                 format_count(study.at(mask, options).average.scored));
-  line += fmt::format("{:>11}", perplexity(study.at(mask, options).average.nll));
+using PerplexityColumns = std::vector<ColumnOf<RowsFigure>>;
+
+Table::Column perplexity_column(std::string key, std::string title, std::string meaning) {
+  return {.key = std::move(key),
+          .title = std::move(title),
+          .meaning = std::move(meaning),
+          .notation = Notation::fixed,
+          .digits = 2};
+}
+
+/// The same rows averaged in another way.
+void add_averaging(PerplexityColumns& columns, const PerplexityStudy& study, Averaging averaging, std::int64_t batch) {
+  const bool is_of_losses = averaging == Averaging::batch_losses;
+  const char* what = is_of_losses ? "loss" : "ppl";
+  const std::string meaning = is_of_losses ? fmt::format("exp of the mean over batches of {} rows", batch)
+                                           : fmt::format("mean of the perplexities of batches of {} rows", batch);
+  columns.push_back({perplexity_column(fmt::format("{}_{}", what, batch), fmt::format("{}/{}", what, batch), meaning),
+                     [&study, averaging, batch](const RowsFigure& figure) -> Table::Cell {
+                       const AverageOptions way = {figure.options.padding, averaging, batch, figure.options.length};
+                       return std::exp(study.at(figure.mask, way).average.nll);
+                     }});
+}
+
+Table rows_table(const PerplexityStudy& study) {
+  using Cell = Table::Cell;
+  constexpr auto label = Table::Role::label;
+  PerplexityColumns columns = {
+      {{.key = "padding", .role = label}, [](const RowsFigure& f) -> Cell { return words(f.options.padding); }},
+      {{.key = "mask", .role = label}, [](const RowsFigure& f) -> Cell { return name(f.mask); }},
+      {{.key = "length", .role = label}, [](const RowsFigure& f) -> Cell { return f.options.length; }},
+      {{.key = "scored", .meaning = "ids", .notation = Notation::count},
+       [](const RowsFigure& f) -> Cell { return f.average.scored; }},
+      {perplexity_column("tokens", "tokens", "exp of the mean over tokens"),
+       [](const RowsFigure& f) -> Cell { return std::exp(f.average.nll); }}};
   for (const Averaging averaging : {Averaging::batch_losses, Averaging::batch_perplexities}) {
-    for (const std::int64_t batch : study.batches) {
-      const AverageOptions way = {options.padding, averaging, batch, options.length};
-      line += fmt::format("{:>11}", perplexity(study.at(mask, way).average.nll));
-    }
+    for (const std::int64_t batch : study.batches) add_averaging(columns, study, averaging, batch);
   }
-  return line + "\n";
+  std::vector<RowsFigure> rows = study.figures;
+  std::erase_if(rows, [](const RowsFigure& figure) { return figure.options.averaging != Averaging::tokens; });
+  return filled(
+      {.key = "perplexities",
+       .caption = "Perplexity of the rows",
+       .legend = "perplexity = exp(mean loss): over tokens; loss/N mean over batches of N rows; ppl/N mean of "
+                 "the batches' perplexities"},
+      columns, rows);
 }
 
-std::string heading(const PerplexityStudy& study) {
-  std::string line = fmt::format("{:<10}{:<10}{:>6}{:>9}{:>11}", "padding", "mask", "length", "scored", "tokens");
-  for (const char* what : {"loss", "ppl"}) {
-    for (const std::int64_t batch : study.batches) line += fmt::format("{:>11}", fmt::format("{}/{}", what, batch));
-  }
-  return line + "\n";
+Table windows_table(const PerplexityStudy& study) {
+  using Cell = Table::Cell;
+  const std::vector<ColumnOf<WindowFigure>> columns = {
+      {{.key = "window", .notation = Notation::count, .role = Table::Role::label},
+       [](const WindowFigure& w) -> Cell { return w.window; }},
+      {{.key = "scored", .notation = Notation::count}, [](const WindowFigure& w) -> Cell { return w.scored; }},
+      {{.key = "loss", .unit = "nats", .notation = Notation::fixed, .digits = 4},
+       [](const WindowFigure& w) -> Cell { return w.nll; }},
+      {perplexity_column("perplexity", "", ""), [](const WindowFigure& w) -> Cell { return std::exp(w.nll); }}};
+  return filled({.key = "windows", .caption = "The same text without lines, in windows"}, columns, study.windows);
 }
 
-std::string window_table(const PerplexityStudy& study) {
-  std::string text = fmt::format("\n{:<10}{:>9}{:>11}{:>11}\n", "window", "scored", "loss", "perplexity");
-  for (const WindowFigure& w : study.windows)
-    text += fmt::format("{:<10}{:>9}{:>11.4f}{:>11}\n", format_count(w.window), format_count(w.scored), w.nll,
-                        perplexity(w.nll));
-  return text;
+Table facts_of(const PerplexityStudy& study) {
+  Table facts = Document{}.subject.facts;
+  add_fact(facts, {.key = "data"}, study.data);
+  add_fact(facts, {.key = "cut"}, study.cut);
+  add_fact(facts, {.key = "rows", .notation = Notation::count}, study.rows);
+  add_fact(facts, {.key = "length", .unit = "ids"}, study.seq);
+  add_fact(facts, {.key = "padding", .notation = Notation::percent, .digits = 1},
+           static_cast<double>(study.padding) / static_cast<double>(study.rows * study.seq));
+  return facts;
 }
 
 }  // namespace
 
-std::vector<std::string> explain(const PerplexityStudy& study) {
+std::vector<std::string> perplexity_sentences(const PerplexityStudy& study) {
   std::vector<std::string> sentences = {honest_sentence(study), padding_sentence(study)};
   if (was_run(study, MaskUse::withheld)) {
     sentences.push_back(mask_sentence(study));
@@ -174,21 +216,6 @@ std::vector<std::string> explain(const PerplexityStudy& study) {
   if (study.blank.quality_status == "random weights")
     sentences.push_back("The weights are random: these figures show the mechanism and no model's quality.");
   return sentences;
-}
-
-std::string tables(const PerplexityStudy& study) {
-  std::string text =
-      fmt::format("{}, {}\n{}: {}, {} rows of {}, {:.1f} % padding\n\n", study.blank.model, study.blank.precision,
-                  study.data, study.cut, format_count(study.rows), study.seq,
-                  100.0 * static_cast<double>(study.padding) / static_cast<double>(study.rows * study.seq));
-  text +=
-      "perplexity = exp(mean loss): over tokens; loss/N mean over batches of N rows; ppl/N mean of the batches' "
-      "perplexities\n" +
-      heading(study);
-  for (const RowsFigure& figure : study.figures) {
-    if (figure.options.averaging == Averaging::tokens) text += row_of_table(study, figure.mask, figure.options);
-  }
-  return study.windows.empty() ? text : text + window_table(study);
 }
 
 Document to_document(const PerplexityStudy& study) {
@@ -216,7 +243,15 @@ Document to_document(const PerplexityStudy& study) {
   }
   for (const WindowFigure& w : study.windows)
     score(add(fmt::format("window {}, mean over tokens", w.window), 1, w.window), w.scored, w.nll);
-  for (const std::string& sentence : explain(study)) {
+  document.subject.title =
+      fmt::format("{}, {}: what its perplexity is made of", study.blank.model, study.blank.precision);
+  document.subject.schema = "assay-perplexity-1";
+  document.subject.facts = facts_of(study);
+  document.machine = study.machine;
+  document.tables.push_back(rows_table(study));
+  if (!study.windows.empty()) document.tables.push_back(windows_table(study));
+  document.sentences.push_back({.texts = perplexity_sentences(study)});
+  for (const std::string& sentence : document.sentences.front().texts) {
     Finding finding;
     finding.rule = "explain_perplexity";
     finding.model = study.blank.model;

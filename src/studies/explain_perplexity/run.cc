@@ -1,4 +1,4 @@
-#include "studies/explain_perplexity.h"
+#include "studies/explain_perplexity/run.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "quality/compare.h"
 #include "quality/loss.h"
 #include "studies/bench_record.h"
+#include "studies/probe.h"
 #include "studies/quality_data.h"
 
 namespace assay {
@@ -187,6 +188,7 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   PerplexityStudy study;
   study.blank = blank_record(model, request, facts);
   study.blank.precision = "fp32";
+  study.machine = machine_json(facts);
   study.blank.quality_status = model.random_weights() ? "random weights" : "scored";
   study.data = rows.data;
   study.cut = rows.protocol;
