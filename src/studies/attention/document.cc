@@ -112,6 +112,59 @@ AttentionColumns attention_columns() {
   return columns;
 }
 
+/// The two methods at one shape.
+struct AttentionPair {
+  const AttentionCell& naive;
+  const AttentionCell& fused;
+};
+using PairColumns = std::vector<ColumnOf<AttentionPair>>;
+
+std::optional<double> step_ms_of(const AttentionCell& cell) {
+  if (!cell.forward || !cell.backward) return std::nullopt;
+  return cell.forward->median + cell.backward->median;
+}
+
+void add_method(PairColumns& columns, AttentionMethod method) {
+  const std::string of = name(method);
+  const auto cell_of = [method](const AttentionPair& pair) -> const AttentionCell& {
+    return method == AttentionMethod::naive ? pair.naive : pair.fused;
+  };
+  columns.push_back({{.key = of + "_ms", .title = of, .unit = "ms", .meaning = "forward and backward"},
+                     [cell_of](const AttentionPair& pair) { return or_absent(step_ms_of(cell_of(pair))); }});
+  const auto add_memory = [&](const char* key, const char* title, std::int64_t AttentionMemory::*bytes) {
+    columns.push_back(
+        {{.key = of + key, .title = of + title, .unit = "bytes", .notation = Notation::bytes},
+         [cell_of, bytes](const AttentionPair& pair) -> Table::Cell { return cell_of(pair).memory.*bytes; }});
+  };
+  add_memory("_saved_bytes", " saved", &AttentionMemory::saved_bytes);
+  add_memory("_peak_bytes", " peak", &AttentionMemory::peak_bytes);
+}
+
+/// What most readers ask: which method, and from which length on.
+Table shapes_table(const AttentionResult& result) {
+  constexpr auto label = Table::Role::label;
+  PairColumns columns = {
+      {{.key = "precision", .role = label}, [](const AttentionPair& p) -> Table::Cell { return p.naive.precision; }},
+      {{.key = "head_dim", .title = "D", .role = label},
+       [](const AttentionPair& p) -> Table::Cell { return p.naive.shape.head_dim; }},
+      {{.key = "seq", .title = "T", .role = label},
+       [](const AttentionPair& p) -> Table::Cell { return p.naive.extent.seq; }}};
+  add_method(columns, AttentionMethod::naive);
+  add_method(columns, AttentionMethod::fused);
+  columns.push_back({{.key = "naive_over_fused", .title = "naive / fused", .notation = Notation::fixed, .digits = 2},
+                     [](const AttentionPair& pair) -> Table::Cell {
+                       const auto naive_ms = step_ms_of(pair.naive);
+                       const auto fused_ms = step_ms_of(pair.fused);
+                       if (!naive_ms || !fused_ms) return Absent{};
+                       return *naive_ms / *fused_ms;
+                     }});
+  std::vector<AttentionPair> pairs;
+  for (std::size_t i = 0; i + 1 < result.cells.size(); i += 2) pairs.push_back({result.cells[i], result.cells[i + 1]});
+  return filled(
+      {.key = "shapes", .caption = "Forward and backward together; saved for the backward; peak of the whole step"},
+      columns, pairs);
+}
+
 std::string title_of(const AttentionRequest& request, const AttentionResult& result) {
   const MachineFacts& facts = result.facts;
   const std::string machine =
@@ -148,8 +201,9 @@ Figure figure_over_length(const AttentionResult& result, const char* key, const 
 
 std::vector<Figure> figures_of(const AttentionResult& result) {
   const auto time = [](const AttentionCell& cell) -> std::optional<Figure::Point> {
-    if (!cell.forward || !cell.backward) return std::nullopt;
-    return Figure::Point{.x = static_cast<double>(cell.extent.seq), .y = cell.forward->median + cell.backward->median};
+    const std::optional<double> ms = step_ms_of(cell);
+    if (!ms) return std::nullopt;
+    return Figure::Point{.x = static_cast<double>(cell.extent.seq), .y = *ms};
   };
   const auto held = [](const AttentionCell& cell) -> std::optional<Figure::Point> {
     return Figure::Point{.x = static_cast<double>(cell.extent.seq), .y = static_cast<double>(cell.memory.saved_bytes)};
@@ -178,7 +232,9 @@ Document attention(const AttentionRequest& request, const FactsSource& facts, co
   const AttentionResult result = attention_cells(request, facts, callbacks);
   Document document{.subject = {.schema = "assay-attention-1", .title = title_of(request, result)},
                     .machine = machine_json(result.facts),
-                    .tables = {filled({.key = "cells", .legend = attention_legend}, attention_columns(), result.cells)},
+                    .tables = {filled({.key = "cells", .legend = attention_legend, .detail = Detail::details},
+                                      attention_columns(), result.cells),
+                               shapes_table(result)},
                     .figures = figures_of(result),
                     .sentences = {{.texts = attention_notes(result)}},
                     .methods = methods_of(request)};
