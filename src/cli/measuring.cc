@@ -6,7 +6,7 @@
 #include "cli/interrupt.h"
 #include "hardware/machine.h"
 #include "studies/device_facts.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 

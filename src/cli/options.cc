@@ -9,7 +9,7 @@
 #include "hardware/machine.h"
 #include "hardware/topology.h"
 #include "studies/device_facts.h"
-#include "studies/probe_cache.h"
+#include "studies/probe/cache.h"
 
 namespace assay {
 namespace {

@@ -1,8 +1,7 @@
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "studies/device_facts.h"
 #include "studies/engine.h"
 
@@ -12,7 +11,7 @@ void add_probe(CLI::App& program, Action& action) {
   struct Options {
     MachineOptions machine;
     std::string device = "cpu";
-    bool json = false;
+    OutputOptions outputs;
     bool renew = false;
   };
   const auto options = std::make_shared<Options>();
@@ -21,7 +20,7 @@ void add_probe(CLI::App& program, Action& action) {
   command.footer("example: assay probe --max-isa avx2 --json");
   add_machine_options(command, options->machine);
   command.add_option("--device", options->device, "cpu, or cuda: the GPU instead of the host");
-  command.add_flag("--json", options->json, "print JSON");
+  add_output_options(command, options->outputs, JsonOption::flag);
   command.add_flag("--renew", options->renew, "measure again instead of reading what was measured before");
   command.callback([options, &action] {
     action = [options] {
@@ -31,7 +30,7 @@ void add_probe(CLI::App& program, Action& action) {
       probing.cache = options->renew ? ProbeCache::renew : ProbeCache::use;
       find_backend(options->device);  // Throws where there is none, before anything is measured.
       const MachineFacts facts = facts_on(options->device, probe(probing));
-      print(options->json ? machine_json(facts).dump(2) + "\n" : render_probe(facts));
+      deliver(machine_document(facts), options->outputs);
       return 0;
     };
   });

@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "report/text.h"
 #include "studies/device_facts.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "studies/isolate.h"
-#include "studies/probe_cache.h"
+#include "studies/probe/cache.h"
 
 namespace assay {
 namespace {

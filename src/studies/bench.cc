@@ -9,7 +9,7 @@
 #include "rules/rules.h"
 #include "studies/bench_group.h"
 #include "studies/bench_record.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 #include "studies/resume.h"
 
 namespace assay {

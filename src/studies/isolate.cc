@@ -14,7 +14,7 @@
 #include "base/system_error.h"
 #include "hub/command.h"
 #include "measure/memory.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 #include "studies/random_ids.h"
 
 namespace assay {

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "rules/rules.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 #include "studies/program_record.h"
 #include "tensor/precision.h"
 

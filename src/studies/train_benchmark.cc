@@ -8,7 +8,7 @@
 #include "rules/rules.h"
 #include "statistics/statistics.h"
 #include "studies/bench_record.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 #include "studies/train_cell.h"
 #include "studies/train_record.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "studies/attention/run.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "studies/explain/run.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 namespace {

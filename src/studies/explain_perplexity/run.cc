@@ -10,7 +10,7 @@
 #include "quality/compare.h"
 #include "quality/loss.h"
 #include "studies/bench_record.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 #include "studies/quality_data.h"
 
 namespace assay {

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "results/json_places.h"
 #include "studies/memory/run.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/json_fwd.h"
 #include "hardware/machine.h"
+#include "results/document.h"
 #include "studies/matmul_peaks.h"
 
 namespace assay {
@@ -37,9 +38,9 @@ void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds
 /// kernels>-<cap>-<version>.json; absent where there is no cache.
 std::optional<std::filesystem::path> probe_cache_file(const MachineFacts& facts);
 
-/// For people: at most 120 columns, ends with a line feed.
-std::string render_probe(const MachineFacts& facts);
-/// For programs: the fields of MachineFacts under their names; null where something is not known.
+Document machine_document(const MachineFacts& facts);
+/// Of that document what stands at the top of its JSON: the fields of MachineFacts under their names; null where
+/// something is not known.
 OrderedJson machine_json(const MachineFacts& facts);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "hardware/isa_cap.h"
 #include "hardware/recorded_tree.h"
 #include "studies/engine.h"
-#include "studies/probe_cache.h"
+#include "studies/probe/cache.h"
 
 namespace assay {
 namespace {
@@ -120,23 +120,22 @@ TEST(ProbeCache, WhatABusyMachineGaveIsNotKeptForLong) {
   EXPECT_FALSE(load_measurements(again));
 }
 
-TEST(ProbeReport, FitsThePageAndNamesEveryVerdict) {
-  MachineFacts facts = filled_facts();
-  facts.peaks[1].evidence += std::string(" and more words to say about it") + std::string(200, 'x') + " end";
-  const std::string text = render_probe(facts);
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << line;
-  EXPECT_NE(text.find("7.00x"), std::string::npos);
-  EXPECT_NE(text.find("emulated"), std::string::npos);
-  EXPECT_NE(text.find("no /sys/class/powercap"), std::string::npos);
-  EXPECT_NE(render_probe(without_measurements(facts)).find("not measured"), std::string::npos);
+TEST(ProbeReport, NamesEveryVerdictAndWhyPowerCannotBeRead) {
+  const OrderedJson json = to_json(machine_document(filled_facts()));
+  EXPECT_EQ(json["processor"], "Xeon Recorded");
+  EXPECT_DOUBLE_EQ(json["peaks"][1]["over_fp32"].get<double>(), 7);
+  EXPECT_EQ(json["peaks"][2]["verdict"], "emulated");
+  EXPECT_EQ(json["peaks"][1]["rates"][1]["plain_loops"], true);
+  EXPECT_EQ(json["power_sources"][0]["why"], "no /sys/class/powercap");
+  EXPECT_EQ(to_json(machine_document(without_measurements(filled_facts())))["notes"][0], "Peaks were not measured.");
 }
 
 TEST(ProbeReport, SaysThatTheMachineWasBusy) {
   MachineFacts facts = filled_facts();
-  EXPECT_EQ(render_probe(facts).find("others had much"), std::string::npos);
+  EXPECT_TRUE(to_json(machine_document(facts))["notes"].empty());
   facts.measured_share = 0.4;
-  EXPECT_NE(render_probe(facts).find("measuring got 40 %"), std::string::npos);
+  const OrderedJson json = to_json(machine_document(facts));
+  EXPECT_NE(json["notes"][0].get<std::string>().find("measuring got 40 %"), std::string::npos);
 }
 
 TEST(ProbeReport, WhatIsNotKnownIsNull) {

@@ -1,4 +1,4 @@
-#include "studies/probe_cache.h"
+#include "studies/probe/cache.h"
 
 #include <array>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "hardware/isa_cap.h"
 #include "kernels/kernel.h"
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 namespace {

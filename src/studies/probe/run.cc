@@ -1,4 +1,4 @@
-#include "studies/probe.h"
+#include "studies/probe/run.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 #include "hardware/bandwidth.h"
 #include "hardware/peaks.h"
 #include "kernels/verdict.h"
-#include "studies/probe_cache.h"
+#include "studies/probe/cache.h"
 
 namespace assay {
 namespace {
