@@ -1,17 +1,13 @@
-#include "studies/profile.h"
-
-#include <fmt/format.h>
-
 #include "base/json.h"
-#include "base/streams.h"
 #include "base/threads.h"
 #include "cli/cli.h"
-#include "cli/deliver.h"
 #include "cli/output_options.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
-#include "report/text.h"
+#include "report/draw/figure.h"
 #include "studies/device_facts.h"
 #include "studies/probe/run.h"
+#include "studies/profile/run.h"
 
 namespace assay {
 namespace {
@@ -19,7 +15,7 @@ namespace {
 struct ProfileCommand {
   ProfileRequest request;
   MachineOptions machine;
-  std::filesystem::path json;
+  OutputOptions outputs;
   std::filesystem::path trace;
   std::filesystem::path flame;
 };
@@ -44,11 +40,10 @@ int run(const ProfileCommand& options) {
   const ProfileStudy study =
       profile_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
-  std::string text = profile_text(study) + "\n";
-  for (const std::string& paragraph : profile_paragraphs(study)) text += wrap("- " + paragraph, 120, 2) + "\n";
-  deliver([&] { print(text); }, {{options.json, [&] { return profile_json(study).dump(2) + "\n"; }},
-                                 {options.trace, [&] { return trace_json(study).dump() + "\n"; }},
-                                 {options.flame, [&] { return flame_svg(study); }}});
+  const Document document = to_document(study);
+  deliver(document, options.outputs, {},
+          {{options.trace, [&] { return trace_json(study).dump() + "\n"; }},
+           {options.flame, [&] { return figures_svg(document.figures); }}});
   return 0;
 }
 
@@ -69,7 +64,7 @@ void add_profile(CLI::App& program, Action& action) {
   command.add_option("--rounds", request.rounds, "exactly so many rounds")->check(CLI::Range(1, 1000000));
   add_output_file(command, "--trace", options->trace, "write Chrome trace events: opens in Perfetto");
   add_output_file(command, "--flame", options->flame, "draw the time by phase, layer and operation (SVG)");
-  add_output_file(command, "--json", options->json, "write every table and step");
+  add_output_options(command, options->outputs);
   add_engine_options(command, request.engine);
   add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);

@@ -1,9 +1,9 @@
-#include "studies/gpu_kernels.h"
+#include "studies/profile/gpu_kernels.h"
 
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "studies/profile.h"
+#include "studies/profile/run.h"
 
 namespace assay {
 namespace {
@@ -130,25 +130,27 @@ Profile two_steps_on_a_gpu() {
   return profile;
 }
 
-TEST(GpuKernels, StandInTextJsonAndTrace) {
+TEST(GpuKernels, StandInTheDocumentAndInTheTrace) {
   ProfileStudy study;
   study.profile = two_steps_on_a_gpu();
-  const std::string text = gpu_text(study.profile);
-  EXPECT_NE(text.find("linear"), std::string::npos);
-  EXPECT_NE(text.find("Kernels of no operation: 1."), std::string::npos);
-  EXPECT_EQ(gpu_json(*study.profile.gpu)["kernels"].size(), 2U);
+  const OrderedJson json = to_json(to_document(study));
+  const OrderedJson& gpu = json["profile"]["gpu"];
+  EXPECT_EQ(gpu["kernels"].size(), 2U);
+  EXPECT_EQ(gpu["unmarked"], 1);
+  EXPECT_EQ(json["profile"]["steps"][0]["gpu_kernels"].size(), 2U);
   int on_gpu = 0;
   const OrderedJson trace = trace_json(study);
   for (const OrderedJson& event : trace["traceEvents"]) on_gpu += event["ph"] == "X" && event["pid"] == 2 ? 1 : 0;
   EXPECT_EQ(on_gpu, 4);
 }
 
-TEST(GpuKernels, ThatAreAbsentAreOneLine) {
-  Profile profile;
-  EXPECT_EQ(gpu_text(profile), "");
-  profile.gpu = GpuKernels{"libcupti.so.13 was not found", 0, {}, {}};
-  EXPECT_EQ(gpu_text(profile), "\nno kernels of the GPU by name: libcupti.so.13 was not found\n");
-  EXPECT_EQ(gpu_json(*profile.gpu)["absent"], "libcupti.so.13 was not found");
+TEST(GpuKernels, ThatAreAbsentSayWhy) {
+  ProfileStudy study;
+  study.profile = two_steps_on_a_gpu();
+  study.profile.gpu = GpuKernels{"libcupti.so.13 was not found", 0, {}, {}};
+  EXPECT_EQ(to_json(to_document(study))["profile"]["gpu"]["absent"], "libcupti.so.13 was not found");
+  study.profile.gpu.reset();
+  EXPECT_FALSE(to_json(to_document(study))["profile"].contains("gpu"));
 }
 
 TEST(GpuKernels, AreRecordedOrItIsSaidWhyNot) {

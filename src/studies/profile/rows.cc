@@ -3,7 +3,7 @@
 #include <set>
 
 #include "program/operation.h"
-#include "studies/profile.h"
+#include "studies/profile/run.h"
 
 namespace assay {
 namespace {
@@ -149,6 +149,22 @@ std::vector<AmdahlPart> amdahl(const Profile& before, const Profile& after) {
     if (part.calls_before + part.calls_after > 0) parts.push_back(part);
   }
   return parts;
+}
+
+std::vector<OperationOnGpu> operations_on_gpu(const Profile& profile) {
+  std::map<std::string, OperationOnGpu> rows;
+  for (std::size_t i = 0; i < profile.steps.size(); ++i) {
+    OperationOnGpu& row = rows[profile.steps[i].operation];
+    row.operation = profile.steps[i].operation;
+    row.launches += profile.gpu->launches(i);
+    row.gpu_ms += profile.gpu->step_ms(i);
+    row.clock_ms += profile.steps[i].ms;
+  }
+  std::vector<OperationOnGpu> sorted;
+  for (auto& [operation, row] : rows) sorted.push_back(std::move(row));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const OperationOnGpu& a, const OperationOnGpu& b) { return a.gpu_ms > b.gpu_ms; });
+  return sorted;
 }
 
 std::vector<std::string> frames(const ProfiledStep& step) {

@@ -41,6 +41,7 @@ struct GpuKernels {
 
   bool present() const { return runs > 0; }
   double step_ms(std::size_t step) const;
+  double total_ms() const;
   std::int64_t launches(std::size_t step) const;
 };
 

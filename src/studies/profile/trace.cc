@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "studies/profile.h"
-#include "studies/svg.h"
+#include "studies/profile/run.h"
 
 namespace assay {
 namespace {
@@ -78,62 +77,6 @@ class TraceWriter {
   double last_us_ = 0;
 };
 
-struct FlameNode {
-  std::string name;
-  double ms = 0;
-  std::vector<FlameNode> children;
-
-  FlameNode& child(const std::string& wanted) {
-    for (FlameNode& node : children) {
-      if (node.name == wanted) return node;
-    }
-    return children.emplace_back(FlameNode{wanted, 0, {}});
-  }
-};
-
-constexpr double flame_width = 1180;
-constexpr double flame_row = 18;
-constexpr double flame_left = 10;
-constexpr double flame_top = 34;
-
-/// The same colour for the same name.
-std::string colour(const std::string& name) {
-  unsigned hash = 2166136261U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return fmt::format("hsl({},65%,72%)", hash % 60 + (name.find("gradient") != std::string::npos ? 180 : 10));
-}
-
-struct FlameDrawing {
-  double scale = 0;  ///< Pixels for a ms.
-  double total_ms = 0;
-  int depth = 0;
-  std::string text;
-};
-
-void draw(const FlameNode& node, double x, int level, FlameDrawing& drawing) {
-  const double width = node.ms * drawing.scale;
-  constexpr double least_visible = 0.3;
-  if (width < least_visible) return;
-  drawing.depth = std::max(drawing.depth, level);
-  const double y = flame_top + level * flame_row;
-  const std::string label =
-      fmt::format("{}: {:.3f} ms, {:.1f} %", node.name, node.ms, 100 * node.ms / drawing.total_ms);
-  drawing.text += fmt::format(
-      "<g><title>{}</title><rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\"/>",
-      escaped(label), x, y, width, flame_row - 1, colour(node.name));
-  constexpr double letter = 6.2;
-  const auto letters = static_cast<std::size_t>(width / letter);
-  if (letters >= 4) {
-    drawing.text += fmt::format("<text x=\"{:.2f}\" y=\"{:.0f}\">{}</text>", x + 2, y + 13,
-                                escaped(node.name.substr(0, letters - 1)));
-  }
-  drawing.text += "</g>\n";
-  for (const FlameNode& child : node.children) {
-    draw(child, x, level + 1, drawing);
-    x += child.ms * drawing.scale;
-  }
-}
-
 }  // namespace
 
 OrderedJson trace_json(const ProfileStudy& study) {
@@ -151,30 +94,6 @@ OrderedJson trace_json(const ProfileStudy& study) {
   events.push_back(track_name(host_track, title));
   add_gpu_track(profile, events);
   return {{"displayTimeUnit", "ms"}, {"traceEvents", events}};
-}
-
-std::string flame_svg(const ProfileStudy& study) {
-  FlameNode root{study.model + " " + study.profile.precision, 0, {}};
-  for (const ProfiledStep& step : study.profile.steps) {
-    FlameNode* node = &root;
-    node->ms += step.ms;
-    for (const std::string& frame : frames(step)) {
-      node = &node->child(frame);
-      node->ms += step.ms;
-    }
-  }
-  FlameDrawing drawing{flame_width / root.ms, root.ms, 0, ""};
-  draw(root, flame_left, 0, drawing);
-  const double height = flame_top + (drawing.depth + 1) * flame_row + 10;
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" height=\"{0}\" viewBox=\"0 0 1200 {0}\" "
-      "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-      "<text x=\"10\" y=\"20\" font-size=\"14\">{1}</text>\n{2}</svg>\n",
-      height,
-      escaped(fmt::format("{} {} {}, {} x {}: {:.3f} ms, medians of {} runs", study.model, study.profile.precision,
-                          name(study.profile.mode), study.extent.batch, study.extent.seq, root.ms,
-                          study.profile.rounds)),
-      drawing.text);
 }
 
 }  // namespace assay

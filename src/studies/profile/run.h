@@ -9,25 +9,13 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "results/document.h"
 #include "runtime/trace.h"
 #include "statistics/statistics.h"
-#include "studies/gpu_kernels.h"
-#include "studies/training_step.h"
+#include "studies/profile/gpu_kernels.h"
+#include "studies/profile/request.h"
 
 namespace assay {
-
-struct ProfileRequest {
-  std::string model = {};
-  std::string precision = "fp32";
-  std::string against = {};  ///< A second precision to compare with; empty: none.
-  RunMode mode = RunMode::infer;
-  Extent extent = {1, 128};
-  Recompute recompute = Recompute::none;
-  double seconds = 5;  ///< For each precision; at least fewest_for_interval rounds are run.
-  int rounds = 0;      ///< Exactly so many; 0: as many as fit.
-  EngineOptions engine = {};
-  ModelOptions model_options = {};
-};
 
 /// What an operation is, coarsely.
 enum class OperationKind : std::uint8_t {
@@ -103,7 +91,7 @@ struct ProfileStudy {
 
 /// Throws what planning throws: user errors, Error(lacking), OutOfMemory.
 ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts,
-                           const std::function<void(const std::string& what)>& progress = {});
+                           const ProfileProgress& progress = {});
 
 /// Steps that share a name.
 struct ProfileRow {
@@ -153,19 +141,20 @@ std::vector<AmdahlPart> amdahl(const Profile& before, const Profile& after);
 /// attention are "scaled dot product attention" > "computing attention scores", "computing softmax", "final matmul".
 std::vector<std::string> frames(const ProfiledStep& step);
 
-/// Tables, at most 130 columns, ends with a line feed.
-std::string profile_text(const ProfileStudy& study);
+/// Steps of one operation as the device saw them.
+struct OperationOnGpu {
+  std::string operation;
+  std::int64_t launches = 0;
+  double gpu_ms = 0;    ///< In kernels alone.
+  double clock_ms = 0;  ///< By the host's clock around launch and wait.
+};
+/// The most time on the GPU first; the profile has the GPU's kernels.
+std::vector<OperationOnGpu> operations_on_gpu(const Profile& profile);
+
 /// The study's questions, an answer each.
-std::vector<std::string> profile_paragraphs(const ProfileStudy& study);
-OrderedJson profile_json(const ProfileStudy& study);
-/// The GPU's kernels by operation and by name, beside the times by the host's clock; one line where there are none, and
-/// nothing for a run on the host.
-std::string gpu_text(const Profile& profile);
-OrderedJson gpu_json(const GpuKernels& kernels);
-OrderedJson gpu_kernel_json(const GpuKernel& kernel);
+std::vector<std::string> profile_sentences(const ProfileStudy& study);
+Document to_document(const ProfileStudy& study);
 /// Chrome trace events (ph X; ts and dur in us; cat is the phase) of the typical run; opens in Perfetto.
 OrderedJson trace_json(const ProfileStudy& study);
-/// Time by frames, self-contained.
-std::string flame_svg(const ProfileStudy& study);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-#include "studies/profile.h"
+#include "studies/profile/run.h"
 
 #include <fmt/format.h>
 
@@ -102,8 +102,7 @@ void run_round(std::vector<Workload>& workloads, int round) {
   }
 }
 
-void run_rounds(std::vector<Workload>& workloads, const ProfileRequest& request,
-                const std::function<void(const std::string& what)>& progress) {
+void run_rounds(std::vector<Workload>& workloads, const ProfileRequest& request, const ProfileProgress& progress) {
   const double end_s = now_s() + request.seconds * static_cast<double>(workloads.size());
   const int least = request.rounds > 0 ? request.rounds : static_cast<int>(fewest_for_interval);
   const int most = request.rounds > 0 ? request.rounds : most_rounds;
@@ -232,8 +231,7 @@ double Profile::total_traced_ms() const {
   return total_ms(traced_ms);
 }
 
-ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts,
-                           const std::function<void(const std::string& what)>& progress) {
+ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts, const ProfileProgress& progress) {
   const Model model = open_model(request.model, request.model_options);
   check_extent(model, request.extent);
   const bool train = request.mode == RunMode::train;

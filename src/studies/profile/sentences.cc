@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "program/operation.h"
-#include "studies/profile.h"
+#include "studies/profile/run.h"
 
 namespace assay {
 namespace {
@@ -167,7 +167,7 @@ std::string amdahl_words(const ProfileStudy& study) {
 
 }  // namespace
 
-std::vector<std::string> profile_paragraphs(const ProfileStudy& study) {
+std::vector<std::string> profile_sentences(const ProfileStudy& study) {
   std::vector<std::string> paragraphs = {forward_against_untraced(study), top_kernels(study), besides_matmul(study)};
   if (study.inference) paragraphs.push_back(matmul_share_moves(study));
   paragraphs.push_back(softmax_against_matmuls(study));

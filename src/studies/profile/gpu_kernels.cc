@@ -1,4 +1,4 @@
-#include "studies/gpu_kernels.h"
+#include "studies/profile/gpu_kernels.h"
 
 #include <cxxabi.h>
 
@@ -88,6 +88,12 @@ double GpuKernels::step_ms(std::size_t step) const {
   double ms = 0;
   for (const GpuKernel& kernel : steps[step]) ms += kernel.ms;
   return ms;
+}
+
+double GpuKernels::total_ms() const {
+  double total = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) total += step_ms(i);
+  return total;
 }
 
 std::int64_t GpuKernels::launches(std::size_t step) const {

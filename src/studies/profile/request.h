@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "hardware/facts.h"
+#include "studies/training_step.h"
+
+namespace assay {
+
+struct ProfileRequest {
+  std::string model = {};
+  std::string precision = "fp32";
+  std::string against = {};  ///< A second precision to compare with; empty: none.
+  RunMode mode = RunMode::infer;
+  Extent extent = {1, 128};
+  Recompute recompute = Recompute::none;
+  double seconds = 5;  ///< For each precision; at least fewest_for_interval rounds are run.
+  int rounds = 0;      ///< Exactly so many; 0: as many as fit.
+  EngineOptions engine = {};
+  ModelOptions model_options = {};
+};
+
+using ProfileProgress = std::function<void(const std::string& what)>;
+
+}  // namespace assay
