@@ -8,7 +8,7 @@
 #include "report/draw/figure.h"
 #include "report/number_text.h"
 #include "report/text.h"
-#include "report/text_table.h"
+#include "report/shown_table.h"
 #include "results/tables_testing.h"
 
 namespace assay {

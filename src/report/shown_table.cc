@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "report/number_text.h"
