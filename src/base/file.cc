@@ -9,15 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/folders.h"
-#include "base/handle.h"
 #include "base/system_error.h"
 
 namespace assay {
 namespace {
-
-using Descriptor = Handle<int, ::close, -1>;
 
 /// Opens a regular file for reading; O_NONBLOCK so that a FIFO in its place cannot hang us.
 Descriptor open_regular(const std::filesystem::path& path, std::size_t& size) {

@@ -13,15 +13,13 @@
 #include <system_error>
 
 #include "base/clock.h"
-#include "base/handle.h"
+#include "base/descriptor.h"
 #include "base/system_error.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Descriptor = Handle<int, ::close, -1>;
 
 enum class Kind : std::uint8_t { absent, regular, stream, own_descriptor };
 

@@ -10,15 +10,13 @@
 #include <future>
 #include <thread>
 
-#include "base/handle.h"
+#include "base/descriptor.h"
 #include "base/testing.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Descriptor = Handle<int, ::close, -1>;
 
 class WriteFileTest : public testing::Test {
  protected:

@@ -114,8 +114,8 @@ std::uint64_t alignment_of(const Gguf& gguf) {
 }
 
 /// Every tensor lies inside the file at an aligned offset and apart from the others.
-void check_layout(const std::vector<TensorEntry>& by_offset, const Gguf& gguf, std::uint64_t data_start,
-                  std::uint64_t file_bytes) {
+void check_aligned_layout(const std::vector<TensorEntry>& by_offset, const Gguf& gguf, std::uint64_t data_start,
+                          std::uint64_t file_bytes) {
   const std::uint64_t alignment = alignment_of(gguf);
   std::uint64_t at = 0;
   for (const TensorEntry& entry : by_offset) {
@@ -158,7 +158,7 @@ void place_tensors(Gguf& gguf, std::vector<TensorEntry> entries, std::span<const
   });
   const std::uint64_t alignment = alignment_of(gguf);
   const std::uint64_t data_start = (header_end + alignment - 1) / alignment * alignment;
-  check_layout(entries, gguf, data_start, bytes.size());
+  check_aligned_layout(entries, gguf, data_start, bytes.size());
   gguf.tensors.reserve(entries.size());
   for (TensorEntry& entry : entries) {
     // An empty tensor behind the last byte has no place to point to.

@@ -31,7 +31,7 @@ constexpr std::array<GgufTypeRow, 13> gguf_types = {{{"u8", 1},
                                                      {"f64", 8}}};
 constexpr int most_array_depth = 4;
 
-const GgufTypeRow& row_of(GgufType type) {
+const GgufTypeRow& type_row(GgufType type) {
   return gguf_types[static_cast<std::size_t>(type)];
 }
 
@@ -42,7 +42,7 @@ GgufType read_type(ByteReader& reader, std::string_view key) {
 }
 
 std::span<const std::byte> read_fixed(ByteReader& reader, GgufType type, std::uint64_t count, std::string_view key) {
-  const std::size_t size = row_of(type).bytes;
+  const std::size_t size = type_row(type).bytes;
   if (count > reader.remaining() / size) {
     fail_user("{}: '{}' claims {} elements of {}, more than the remaining {} bytes hold", reader.name(), printable(key),
               count, name(type), reader.remaining());
@@ -132,7 +132,7 @@ bool for_each_number(GgufType type, std::span<const std::byte> bytes, Use&& use)
 }
 
 bool is_integer(GgufType type) {
-  return row_of(type).bytes != 0 && type != GgufType::f32 && type != GgufType::f64 && type != GgufType::boolean;
+  return type_row(type).bytes != 0 && type != GgufType::f32 && type != GgufType::f64 && type != GgufType::boolean;
 }
 
 std::vector<std::int64_t> decode_integers(const Gguf& gguf, const GgufValue& value, GgufType type) {
@@ -152,7 +152,7 @@ std::vector<std::int64_t> decode_integers(const Gguf& gguf, const GgufValue& val
 }  // namespace
 
 const char* name(GgufType type) {
-  return row_of(type).name;
+  return type_row(type).name;
 }
 
 GgufValue read_gguf_value(ByteReader& reader) {

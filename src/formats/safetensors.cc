@@ -37,8 +37,8 @@ void sort_by_offset(std::vector<HeaderEntry>& entries) {
 }
 
 /// The tensors, in offset order, fill the data exactly: no gap, no overlap, nothing past the end, nothing left.
-void check_layout(const std::vector<HeaderEntry>& entries, std::uint64_t data_start, std::uint64_t file_bytes,
-                  const std::string& name) {
+void check_dense_layout(const std::vector<HeaderEntry>& entries, std::uint64_t data_start, std::uint64_t file_bytes,
+                        const std::string& name) {
   const std::uint64_t data_bytes = file_bytes - data_start;
   std::uint64_t at = 0;
   for (const HeaderEntry& entry : entries) {
@@ -86,7 +86,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
   SafetensorsHeader header = parse_safetensors_header(text, name);
   sort_by_offset(header.entries);
   const std::span<const std::byte> data = bytes.subspan(length_bytes + text.size());
-  check_layout(header.entries, length_bytes + text.size(), bytes.size(), name);
+  check_dense_layout(header.entries, length_bytes + text.size(), bytes.size(), name);
 
   SafetensorsContent content{{}, std::move(header.metadata)};
   content.tensors.reserve(header.entries.size());

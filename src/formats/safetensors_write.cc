@@ -33,7 +33,7 @@ std::string quoted(const std::string& text, const std::string& file) {
   }
 }
 
-void check_unique(const std::vector<NamedTensor>& tensors, const std::string& file) {
+void check_written_once(const std::vector<NamedTensor>& tensors, const std::string& file) {
   std::set<std::string_view> names = {"__metadata__"};
   for (const NamedTensor& tensor : tensors) {
     if (!names.insert(tensor.name).second) fail_user("{}: '{}' was to be written twice", file, printable(tensor.name));
@@ -65,7 +65,7 @@ std::string header_of(const std::vector<NamedTensor>& tensors, const std::map<st
 void write_safetensors(const std::filesystem::path& file, std::vector<NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
   sort_for_alignment(tensors);
-  check_unique(tensors, file.string());
+  check_written_once(tensors, file.string());
   const std::string header = header_of(tensors, metadata, file.string());
   write_file_atomically(file, [&](const ByteSink& sink) {
     sink(std::as_bytes(std::span(header)));

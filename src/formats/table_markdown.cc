@@ -9,7 +9,7 @@ bool is_struck(const std::string& cell) {
   return cell.size() > 4 && cell.starts_with("~~") && cell.ends_with("~~");
 }
 
-TextRow row_of(std::vector<std::string> cells, std::size_t line) {
+TextRow text_row(std::vector<std::string> cells, std::size_t line) {
   TextRow row;
   row.line = static_cast<int>(line) + 1;
   // "~~Mixed~~ | ~~Remove~~ | why": a row whose first cell is struck is struck.
@@ -60,7 +60,7 @@ class MarkdownReader {
       if (is_pipe_rule(line(next))) continue;
       std::vector<std::string> cells = split_pipes(line(next));
       budget_.take(cells.size());
-      table.rows.push_back(row_of(std::move(cells), next));
+      table.rows.push_back(text_row(std::move(cells), next));
     }
     keep(std::move(table), next);
     return true;
@@ -78,7 +78,7 @@ class MarkdownReader {
       std::vector<std::string> cells = split_row(line(next), header);
       if (cells.size() < 2) break;
       budget_.take(cells.size());
-      table.rows.push_back(row_of(std::move(cells), next));
+      table.rows.push_back(text_row(std::move(cells), next));
     }
     if (table.rows.empty()) return false;
     keep(std::move(table), next);

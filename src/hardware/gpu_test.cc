@@ -5,19 +5,17 @@
 namespace assay {
 namespace {
 
-using Unit = GpuProducts::Unit;
-
 /// What boards that people own can multiply. Those before 7.5 are judged, though CUDA 13 builds nothing for them.
 struct Board {
   const char* name;
   ComputeCapability capability;
-  Unit f16, bf16, tf32, s8, e4m3;
+  GpuProducts::Unit f16, bf16, tf32, s8, e4m3;
 };
-constexpr Unit none = Unit::none;
-constexpr Unit cores = Unit::cuda_cores;
-constexpr Unit tensor = Unit::tensor_cores;
+constexpr GpuProducts::Unit none = GpuProducts::Unit::none;
+constexpr GpuProducts::Unit cores = GpuProducts::Unit::cuda_cores;
+constexpr GpuProducts::Unit tensor = GpuProducts::Unit::tensor_cores;
 constexpr Board boards[] = {
-    {"Tesla P40", {6, 1}, Unit::crippled, none, none, cores, none},
+    {"Tesla P40", {6, 1}, GpuProducts::Unit::crippled, none, none, cores, none},
     {"Tesla P100", {6, 0}, cores, none, none, none, none},
     {"Tesla V100", {7, 0}, tensor, none, none, cores, none},
     {"Tesla T4", {7, 5}, tensor, none, none, tensor, none},

@@ -76,16 +76,16 @@ constexpr int tile_instructions = 16;
 constexpr double tile_bf16_operations = fma * 16.0 * 16.0 * 32.0;
 constexpr double tile_s8_operations = fma * 16.0 * 16.0 * 64.0;
 
-using Sets = InstructionSets;
 constexpr PeakLoop loops[] = {
     {DType::f32, "mulps, addps xmm", "sse2", nullptr, accumulators * 4, run_sse},
-    {DType::f32, "vfmadd231ps ymm", "avx2", &Sets::avx2, accumulators* fma * 8, run_fma_ymm},
-    {DType::f32, "vfmadd231ps zmm", "avx512", &Sets::avx512, accumulators* fma * 16, run_fma_zmm},
-    {DType::f16, "vfmadd231ph zmm", "avx512_fp16", &Sets::avx512_fp16, accumulators* fma * 32, run_fma_ph},
-    {DType::bf16, "vdpbf16ps zmm", "avx512_bf16", &Sets::avx512_bf16, accumulators* fma * 32, run_dot_bf16},
-    {DType::bf16, "tdpbf16ps", "amx_bf16", &Sets::amx_bf16, tile_instructions* tile_bf16_operations, run_tdpbf16ps},
-    {DType::s8, "vpdpbusd zmm", "avx512_vnni", &Sets::avx512_vnni, accumulators* fma * 64, run_dot_s8},
-    {DType::s8, "tdpbusd", "amx_int8", &Sets::amx_int8, tile_instructions* tile_s8_operations, run_tdpbusd},
+    {DType::f32, "vfmadd231ps ymm", "avx2", &InstructionSets::avx2, accumulators* fma * 8, run_fma_ymm},
+    {DType::f32, "vfmadd231ps zmm", "avx512", &InstructionSets::avx512, accumulators* fma * 16, run_fma_zmm},
+    {DType::f16, "vfmadd231ph zmm", "avx512_fp16", &InstructionSets::avx512_fp16, accumulators* fma * 32, run_fma_ph},
+    {DType::bf16, "vdpbf16ps zmm", "avx512_bf16", &InstructionSets::avx512_bf16, accumulators* fma * 32, run_dot_bf16},
+    {DType::bf16, "tdpbf16ps", "amx_bf16", &InstructionSets::amx_bf16, tile_instructions* tile_bf16_operations,
+     run_tdpbf16ps},
+    {DType::s8, "vpdpbusd zmm", "avx512_vnni", &InstructionSets::avx512_vnni, accumulators* fma * 64, run_dot_s8},
+    {DType::s8, "tdpbusd", "amx_int8", &InstructionSets::amx_int8, tile_instructions* tile_s8_operations, run_tdpbusd},
 };
 
 }  // namespace

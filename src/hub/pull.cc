@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/handle.h"
@@ -28,8 +29,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Descriptor = Handle<int, ::close, -1>;
 
 /// Passes on what the file system refuses as an error that names the path: of the machine where the disk is full.
 template <typename Action>

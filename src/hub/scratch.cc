@@ -8,14 +8,13 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/descriptor.h"
 #include "base/system_error.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Descriptor = Handle<int, ::close, -1>;
 
 constexpr const char* marker_name = ".assay-scratch";
 

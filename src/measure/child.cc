@@ -17,16 +17,14 @@
 #include <sstream>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/paths.h"
 #include "base/signals.h"
 #include "measure/memory.h"
 
 namespace assay {
 namespace {
-
-using Descriptor = Handle<int, ::close, -1>;
 
 constexpr const char* shell_characters = "\"'\\$`|&;<>()*?[]#~={}!\n";
 /// After SIGINT, until SIGKILL.
@@ -86,7 +84,7 @@ std::vector<std::string> environment_with_markers(int markers) {
   return result;
 }
 
-[[noreturn]] void become(const Preparation& child) {
+[[noreturn]] void become_program(const Preparation& child) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : changed_signals) ::signal(signal, SIG_DFL);
@@ -135,7 +133,7 @@ class Child {
     if (const auto mine = read_resident_memory()) forked_bytes_ = mine->bytes;
     process_ = ::fork();
     if (process_ < 0) fail_lacking("{}: fork: {}", command_.words[0], std::strerror(errno));
-    if (process_ == 0) become(child);
+    if (process_ == 0) become_program(child);
     ::setpgid(process_, process_);
     failure.theirs = Descriptor();
     int error = 0;

@@ -31,7 +31,7 @@ Vocabulary read_tokens(const Gguf& file) {
   return vocabulary;
 }
 
-std::vector<std::pair<std::string, std::string>> read_merges(const Gguf& file) {
+std::vector<std::pair<std::string, std::string>> gguf_merges(const Gguf& file) {
   std::vector<std::pair<std::string, std::string>> merges;
   for (const std::string_view line : file.texts("tokenizer.ggml.merges")) {
     merges.push_back(read_merge(std::string(line), fmt::format("{}: merge {}", file.name, merges.size() + 1)));
@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, std::string>> read_merges(const Gguf& file) {
   return merges;
 }
 
-std::vector<AddedToken> read_added_tokens(const Gguf& file) {
+std::vector<AddedToken> gguf_added_tokens(const Gguf& file) {
   std::vector<AddedToken> added;
   if (file.find("tokenizer.ggml.token_type") == nullptr) return added;
   const std::vector<std::string_view> tokens = file.texts("tokenizer.ggml.tokens");
@@ -83,8 +83,8 @@ Tokenizer load_gguf_tokenizer(const std::filesystem::path& path) {
   if (truth_or_false(file, "tokenizer.ggml.add_space_prefix")) {
     fail_user("{}: tokenizer.ggml.add_space_prefix with a gpt2 vocabulary is not supported", file.name);
   }
-  tokenizer.model = make_bpe(vocabulary, read_merges(file), file.name);
-  add_tokens(tokenizer, vocabulary, read_added_tokens(file), file.name);
+  tokenizer.model = make_bpe(vocabulary, gguf_merges(file), file.name);
+  add_tokens(tokenizer, vocabulary, gguf_added_tokens(file), file.name);
   const std::int64_t largest = tokenizer.largest_id;
   tokenizer.prefix = wanted_id(file, "tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", largest);
   tokenizer.suffix = wanted_id(file, "tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", largest);

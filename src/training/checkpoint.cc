@@ -26,7 +26,7 @@ constexpr std::string_view moment_prefix = "optimizer.";
 constexpr std::string_view square_prefix = "optimizer.v.";
 
 /// JSON knows no NaN: null stands for it, and strings for infinities.
-Json json_of(double value) {
+Json json_number(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return nullptr;
   return value > 0 ? "inf" : "-inf";
@@ -85,7 +85,7 @@ void write_moments(const fs::path& file, const State& state) {
 Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
   const LossScale::Progress& scale = trainer.loss_scale().progress();
   Json losses = Json::array();
-  for (const double loss : progress.losses) losses.push_back(json_of(loss));
+  for (const double loss : progress.losses) losses.push_back(json_number(loss));
   return {{"format", progress_format},
           {"steps", progress.steps},
           {"updates", trainer.updates()},
@@ -216,7 +216,7 @@ void check_tensor(const StoredTensor* stored, const Wanted& wanted, const Tensor
 }
 
 /// Every tensor is there, as the trainer holds it, finite, and no other is.
-void check_tensors(const Safetensors& file, const std::vector<Wanted>& all, const State& state) {
+void check_state(const Safetensors& file, const std::vector<Wanted>& all, const State& state) {
   const std::string path = file.files.front().path().string();
   std::set<std::string> known;
   for (const Wanted& wanted : all) {
@@ -327,8 +327,8 @@ TrainingProgress resume_training(const TrainingFolder& folder, const Model& mode
   const Safetensors moments = open_safetensors(folder.path() / moments_file);
   const std::vector<Wanted> parameters = wanted_parameters(model, trainer);
   const std::vector<Wanted> averages = wanted_moments(trainer);
-  check_tensors(weights, parameters, trainer.state());
-  check_tensors(moments, averages, trainer.state());
+  check_state(weights, parameters, trainer.state());
+  check_state(moments, averages, trainer.state());
   restore(weights, parameters, trainer.state());
   restore(moments, averages, trainer.state());
   trainer.set_updates(counts.updates);

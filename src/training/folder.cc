@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -20,7 +21,6 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-using Descriptor = Handle<int, ::close, -1>;
 
 constexpr const char* saving_folder = ".saving";
 constexpr const char* saved_folder = ".saved";

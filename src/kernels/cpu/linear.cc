@@ -9,7 +9,7 @@ namespace {
 
 /// Short chunks of K for few rows where the first cache has room for one of the panel beside them: 1.02x to 1.03x at
 /// 128 rows on a processor with 48 KiB, 0.98x at 1024. With 32 KiB long ones are faster. The sums are the same.
-MatmulCode f32_code(const LinearCall& linear, const MachineFacts& facts) {
+MatmulCode chunked_f32_code(const LinearCall& linear, const MachineFacts& facts) {
   constexpr std::int64_t few_rows = 256;
   constexpr std::int64_t large_first_cache = 48 << 10;
   constexpr std::int64_t short_chunk = 256;
@@ -63,7 +63,7 @@ Offer linear_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (!is_float(linear.x) || linear.weight != DType::f32) return Declined{"x is no float or the weight is not f32"};
-  const MatmulCode code = facts.isa.avx512 ? f32_code(linear, facts) : codes::f32_avx2();
+  const MatmulCode code = facts.isa.avx512 ? chunked_f32_code(linear, facts) : codes::f32_avx2();
   return prepare_matmul(linear, facts, code);
 }
 

@@ -76,7 +76,8 @@ std::vector<float> run_code(const LinearCase& c, const MatmulCode& code) {
   return run_with(c, prepare_matmul(linear, read_machine_facts(), code));
 }
 
-void expect_close(const LinearCase& c, const std::vector<float>& expected, const std::vector<float>& found, double of) {
+void expect_within(const LinearCase& c, const std::vector<float>& expected, const std::vector<float>& found,
+                   double of) {
   double largest = 1e-6;
   for (const float value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
   ASSERT_EQ(expected.size(), found.size());
@@ -114,7 +115,7 @@ TEST(Tiles, Bf16ProductsAgreeWithTheLoops) {
   code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::bf16, DType::bf16, DType::f32);
-    expect_close(c, reference(c), run_code(c, code), 2e-6);
+    expect_within(c, reference(c), run_code(c, code), 2e-6);
   }
 }
 
@@ -123,7 +124,7 @@ TEST(Tiles, S8ProductsAgreeWithTheLoops) {
   code.multiply = micro::multiply_simulated<micro::SimulatedS8Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::s8, DType::s8, DType::f32);
-    expect_close(c, reference(c), run_code(c, code), 2e-6);
+    expect_within(c, reference(c), run_code(c, code), 2e-6);
   }
 }
 
@@ -132,7 +133,7 @@ TEST(Tiles, WeightOnlyInt8IsWidenedIntoThem) {
   code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::bf16, DType::s8, DType::f32);
-    expect_close(c, reference(c), run_code(c, code), 2e-6);
+    expect_within(c, reference(c), run_code(c, code), 2e-6);
   }
 }
 
@@ -141,7 +142,7 @@ TEST(Tiles, E4m3ProductsAreExactInThem) {
   code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::e4m3, DType::e4m3, DType::f32);
-    expect_close(c, reference(c), run_code(c, code), 2e-6);
+    expect_within(c, reference(c), run_code(c, code), 2e-6);
   }
 }
 
@@ -150,9 +151,9 @@ TEST(Tiles, TheHardwareDoesWhatTheSimulationDoes) {
   if (!facts.isa.amx_bf16 || !facts.isa.amx_int8) GTEST_SKIP() << "no AMX here";
   for (const Size& size : sizes) {
     const LinearCase floats = case_of(size, DType::bf16, DType::bf16, DType::f32);
-    expect_close(floats, reference(floats), run_code(floats, codes::bf16_tiles()), 2e-6);
+    expect_within(floats, reference(floats), run_code(floats, codes::bf16_tiles()), 2e-6);
     const LinearCase bytes = case_of(size, DType::s8, DType::s8, DType::f32);
-    expect_close(bytes, reference(bytes), run_code(bytes, codes::s8_tiles()), 2e-6);
+    expect_within(bytes, reference(bytes), run_code(bytes, codes::s8_tiles()), 2e-6);
   }
 }
 
@@ -166,7 +167,7 @@ TEST(F16Chunks, RoundAsTheReferenceSimulatesThem) {
       c.chunk = chunk;
       MatmulCode code = codes::f16_chunks(size.in, chunk);
       code.multiply = multiply_simulated_f16;
-      expect_close(c, reference(c), run_code(c, code), 1e-7);
+      expect_within(c, reference(c), run_code(c, code), 1e-7);
     }
   }
 }
@@ -178,12 +179,12 @@ TEST(Avx2, ProductsAgreeWithTheLoops) {
     const MatmulCode code = stored == DType::f32 ? codes::f32_avx2() : codes::f32_from_avx2(stored);
     for (const Size& size : sizes) {
       const LinearCase c = case_of(size, DType::f32, stored, DType::f32);
-      expect_close(c, reference(c), run_code(c, code), 2e-6);
+      expect_within(c, reference(c), run_code(c, code), 2e-6);
     }
   }
   for (const Size& size : sizes) {
     const LinearCase c = case_of(size, DType::e4m3, DType::e4m3, DType::f32);
-    expect_close(c, reference(c), run_code(c, codes::f32_from_avx2(DType::e4m3)), 2e-6);
+    expect_within(c, reference(c), run_code(c, codes::f32_from_avx2(DType::e4m3)), 2e-6);
   }
 }
 

@@ -11,14 +11,12 @@
 namespace assay::cpu {
 namespace {
 
-using Order = Factor::Order;
-
 struct ProductCase {
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t depth;
-  Order a;
-  Order b;
+  Factor::Order a;
+  Factor::Order b;
 };
 
 /// Small integers: products and sums are exact in every dtype, whatever their order.
@@ -29,7 +27,7 @@ Tensor integers(Shape shape, DType dtype, std::uint64_t stream) {
   return converted(wide.view(), dtype);
 }
 
-Factor factor(const Tensor& tensor, Order order) {
+Factor factor_over(const Tensor& tensor, Factor::Order order) {
   return {.data = tensor.data(),
           .dtype = tensor.dtype(),
           .rounded = tensor.dtype(),
@@ -37,13 +35,13 @@ Factor factor(const Tensor& tensor, Order order) {
           .order = order};
 }
 
-float value(const Tensor& f32, Order order, std::int64_t outer, std::int64_t k) {
+float value(const Tensor& f32, Factor::Order order, std::int64_t outer, std::int64_t k) {
   const std::int64_t width = f32.shape()[1];
-  return f32.as<float>()[order == Order::k_contiguous ? outer * width + k : k * width + outer];
+  return f32.as<float>()[order == Factor::Order::k_contiguous ? outer * width + k : k * width + outer];
 }
 
-Shape shape_of(Order order, std::int64_t outer, std::int64_t depth) {
-  return order == Order::k_contiguous ? Shape{outer, depth} : Shape{depth, outer};
+Shape shape_of(Factor::Order order, std::int64_t outer, std::int64_t depth) {
+  return order == Factor::Order::k_contiguous ? Shape{outer, depth} : Shape{depth, outer};
 }
 
 ProductMemory places(const Memory& memory) {
@@ -60,8 +58,8 @@ void expect_exact(const ProductCase& c, const MatmulCode& code) {
   const Product product = {.rows = c.rows,
                            .columns = c.columns,
                            .depth = c.depth,
-                           .a = factor(a, c.a),
-                           .b = factor(b, c.b),
+                           .a = factor_over(a, c.a),
+                           .b = factor_over(b, c.b),
                            .bias = DType::f32,
                            .onto = {nullptr, DType::f32, c.columns * 4},
                            .y = {nullptr, DType::f32, c.columns * 4},
@@ -84,8 +82,8 @@ void expect_exact(const ProductCase& c, const MatmulCode& code) {
 }
 
 void expect_all_exact(const MatmulCode& code) {
-  for (const Order a : {Order::k_contiguous, Order::k_strided}) {
-    for (const Order b : {Order::k_contiguous, Order::k_strided}) {
+  for (const Factor::Order a : {Factor::Order::k_contiguous, Factor::Order::k_strided}) {
+    for (const Factor::Order b : {Factor::Order::k_contiguous, Factor::Order::k_strided}) {
       expect_exact({1, 1, 1, a, b}, code);
       expect_exact({13, 33, 7, a, b}, code);
       expect_exact({50, 70, 1031, a, b}, code);
@@ -117,7 +115,7 @@ TEST(Product, IsExactInBf16Tiles) {
 /// A packed copy of a vocabulary's head would take 150 MB.
 TEST(Product, NeedsLittleMemoryWhateverItsShape) {
   const MachineFacts facts = read_machine_facts();
-  for (const Order order : {Order::k_contiguous, Order::k_strided}) {
+  for (const Factor::Order order : {Factor::Order::k_contiguous, Factor::Order::k_strided}) {
     const Factor wide = {
         .data = nullptr, .dtype = DType::f32, .rounded = DType::f32, .stride_bytes = 0, .order = order};
     for (const auto& [rows, columns, depth] :

@@ -85,7 +85,7 @@ Trained trained(const Call& call) {
   return forward(call);
 }
 
-const char* unfit(const Call& call) {
+const char* unfit_for_training(const Call& call) {
   if (const char* why = unfit_for_vectors(call)) return why;
   if (call.operation == &op::linear && call.in(1).constant) return "the weight is constant: it is packed once";
   if (call.attributes.activation != Activation::none) return "it applies no activation";
@@ -94,7 +94,7 @@ const char* unfit(const Call& call) {
 }
 
 Offer bf16_product(const Call& call, const MachineFacts& facts, const MatmulCode& code) {
-  if (const char* why = unfit(call)) return Declined{why};
+  if (const char* why = unfit_for_training(call)) return Declined{why};
   const Trained one = trained(call);
   if (one.product.a.rounded != DType::bf16 || one.product.b.rounded != DType::bf16)
     return Declined{"the operands are not bf16"};
@@ -123,7 +123,7 @@ Offer trained_linear_bf16(const Call& call, const MachineFacts& facts) {
 
 Offer trained_linear_f32(const Call& call, const MachineFacts& facts) {
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
-  if (const char* why = unfit(call)) return Declined{why};
+  if (const char* why = unfit_for_training(call)) return Declined{why};
   const Trained one = trained(call);
   return prepare_product(one.product, facts, f32_code(one.product, facts), one.memory);
 }

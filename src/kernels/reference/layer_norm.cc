@@ -7,7 +7,7 @@ namespace {
 
 /// Statistics over `width` values value(0), value(1), ..., then each result to out(i, result).
 template <typename Value, typename Out>
-void normalize(const Call& call, const Memory& memory, std::size_t first_parameter, Value value, Out out) {
+void standardise(const Call& call, const Memory& memory, std::size_t first_parameter, Value value, Out out) {
   const Reader gain = reader(call, memory, first_parameter);
   const Reader bias = reader(call, memory, first_parameter + 1);
   const Math math(call.attributes.math);
@@ -36,7 +36,7 @@ void layer_norm(const Call& call, const Memory& memory) {
   const Writer y = writer(call, memory, 0);
   parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      normalize(
+      standardise(
           call, memory, 1, [&](std::int64_t i) { return x(row, i); },
           [&](std::int64_t i, double result) { y.set(row, i, result); });
     }
@@ -53,7 +53,7 @@ void add_layer_norm(const Call& call, const Memory& memory) {
   parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const auto value = [&](std::int64_t i) { return math(x(row, i) + y(row, i)); };
-      normalize(call, memory, 2, value, [&](std::int64_t i, double result) { normal.set(row, i, result); });
+      standardise(call, memory, 2, value, [&](std::int64_t i, double result) { normal.set(row, i, result); });
       for (std::int64_t i = 0; i < call.in(0).width(); ++i) sum.set(row, i, value(i));
     }
   });

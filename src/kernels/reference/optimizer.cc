@@ -40,7 +40,7 @@ int update_weight(const Call& call, const Memory& memory, std::size_t seed_place
 
 /// update(i) for every element; the sum of what it returns goes to output `lost`.
 template <typename Update>
-void for_elements(const Call& call, const Memory& memory, std::size_t lost, Update update) {
+void update_elements(const Call& call, const Memory& memory, std::size_t lost, Update update) {
   const std::int64_t count = element_count(call.in(0).shape);
   std::atomic<std::int64_t> total = 0;
   parallel_for(count, 1 << 10, [&](std::int64_t begin, std::int64_t end) {
@@ -67,7 +67,7 @@ void adamw(const Call& call, const Memory& memory) {
   const Reader g = reader(call, memory, 1);
   const Reader m = reader(call, memory, 2);
   const Reader v = reader(call, memory, 3);
-  for_elements(call, memory, 3, [&](std::int64_t i) {
+  update_elements(call, memory, 3, [&](std::int64_t i) {
     const double gradient = hyper.coefficient * g(i);
     const double mean = a.beta1 * m(i) + (1 - a.beta1) * gradient;
     const double square = a.beta2 * v(i) + (1 - a.beta2) * gradient * gradient;
@@ -91,7 +91,7 @@ void sgd(const Call& call, const Memory& memory) {
   const Reader w = reader(call, memory, 0);
   const Reader g = reader(call, memory, 1);
   const Reader momentum = reader(call, memory, 2);
-  for_elements(call, memory, 2, [&](std::int64_t i) {
+  update_elements(call, memory, 2, [&](std::int64_t i) {
     double step = hyper.coefficient * g(i) + a.weight_decay * w(i);
     if (momentum.present()) step += a.beta1 * momentum(i);
     writer(call, memory, 1).set(0, i, step);

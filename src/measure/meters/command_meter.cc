@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/printable.h"
 #include "hardware/system_files.h"
 #include "measure/meters/energy_log.h"
@@ -27,7 +27,6 @@
 namespace assay {
 namespace {
 
-using Descriptor = Handle<int, ::close, -1>;
 constexpr std::size_t longest_line = 4096;
 constexpr std::size_t lines_at_start = 3;
 /// Silence that is more than a slow meter's.
@@ -119,7 +118,7 @@ class LineReader {
 };
 
 /// Between fork and exec: only what is safe there.
-[[noreturn]] void become(const char* command, int out) {
+[[noreturn]] void become_shell(const char* command, int out) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGINT, SIG_DFL);
@@ -172,7 +171,7 @@ class CommandMeter : public EnergyMeter {
     const Descriptor theirs(ends[1]);
     group_ = ::fork();
     if (group_ < 0) fail_lacking("meter command: fork: {}", std::strerror(errno));
-    if (group_ == 0) become(command_.c_str(), theirs.get());
+    if (group_ == 0) become_shell(command_.c_str(), theirs.get());
     ::setpgid(group_, group_);
   }
 

@@ -47,7 +47,7 @@ std::optional<double> limit_w(const std::vector<CounterFile>& counters) {
   return sum_w;
 }
 
-std::string parts_of(const std::vector<CounterFile>& counters) {
+std::string counted_parts(const std::vector<CounterFile>& counters) {
   std::vector<std::string> parts;
   for (const CounterFile& counter : counters) parts.push_back(counter.part);
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -67,7 +67,7 @@ struct CounterKind {
 
 std::unique_ptr<EnergyMeter> counters_as_meter(const CounterKind& kind, std::vector<CounterFile> counters) {
   EnergyMeterFacts facts{.name = kind.name,
-                         .scope = parts_of(counters),
+                         .scope = counted_parts(counters),
                          .resolution_j = kind.step_j * static_cast<double>(counters.size()),
                          .update_period_s = kind.period_s};
   facts.source = files_of(counters);

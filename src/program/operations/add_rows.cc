@@ -14,7 +14,7 @@ double touched_bytes(const Program& program, const Node& node, Extent extent) {
          static_cast<double>(storage_bytes(program, node.outputs[0], extent)) + table_bytes;
 }
 
-std::vector<SymbolicShape> table_shape(const Program& program, const Node& node) {
+std::vector<SymbolicShape> position_table_shape(const Program& program, const Node& node) {
   return {{dim(node.attributes.rows), input(program, node, 0).shape.back()}};
 }
 
@@ -43,7 +43,7 @@ const Operation op::add_rows_gradient = {
     .name = "add_rows_gradient",
     .kind = OperationKind::embedding,
     .autocast = Autocast::widest,
-    .shapes = table_shape,
+    .shapes = position_table_shape,
     .flops = per_element<1>,
     .bytes = read_once_write_once,
 };

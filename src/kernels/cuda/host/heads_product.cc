@@ -18,7 +18,7 @@ struct Sides {
   Side a, b, c;
 };
 
-std::int64_t bytes_of(DType dtype) {
+std::int64_t element_bytes(DType dtype) {
   return static_cast<std::int64_t>(size_of(dtype));
 }
 
@@ -26,15 +26,15 @@ std::int64_t bytes_of(DType dtype) {
 Side query_heads(const Geometry& g, const Tokens& t) {
   const std::int64_t step = g.group() > 1 ? g.head_dim : 0;
   return {{t.dtype, g.head_dim, g.seq, t.stride, g.group() * g.head_dim, step},
-          {g.seq * t.stride * bytes_of(t.dtype), g.head_dim * bytes_of(t.dtype)}};
+          {g.seq * t.stride * element_bytes(t.dtype), g.head_dim * element_bytes(t.dtype)}};
 }
 Side key_heads(const Geometry& g, const Tokens& t) {
-  return {{t.dtype, g.head_dim, g.seq, t.stride, g.head_dim}, {g.seq * t.stride * bytes_of(t.dtype), 0}};
+  return {{t.dtype, g.head_dim, g.seq, t.stride, g.head_dim}, {g.seq * t.stride * element_bytes(t.dtype), 0}};
 }
 Side scores(const Geometry& g, DType dtype) {
   const std::int64_t head = g.seq * g.seq;
   return {{dtype, g.seq, g.seq, g.seq, g.group() * head, g.group() > 1 ? head : 0},
-          {g.heads * head * bytes_of(dtype), head * bytes_of(dtype)}};
+          {g.heads * head * element_bytes(dtype), head * element_bytes(dtype)}};
 }
 
 /// `summed`: the heads of a group add up in one c.

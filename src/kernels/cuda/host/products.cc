@@ -100,7 +100,7 @@ Offer prepare_fused(const LinearCall& linear, const RoundedWeight& weight, DType
   return prepared;
 }
 
-std::string fault_of(const LinearCall& linear, DType operand) {
+std::string linear_fault(const LinearCall& linear, DType operand) {
   if (linear.rows == 0) return "there are no rows";
   if (linear.accumulator == DType::f16) return "cuBLASLt's f16 sums know no chunks";
   if (stored_as(linear.x) != stored_as(operand))
@@ -115,7 +115,7 @@ std::string fault_of(const LinearCall& linear, DType operand) {
 Offer prepare_library_linear(const Call& call, const MachineFacts&) {
   const LinearCall linear = linear_call(call);
   const DType operand = asked_operand(call);
-  if (const std::string fault = fault_of(linear, operand); !fault.empty()) return Declined{fault};
+  if (const std::string fault = linear_fault(linear, operand); !fault.empty()) return Declined{fault};
   const RoundedWeight weight(call.in(1), operand);
   if (is_in_epilogue(linear.activation)) {
     Offer fused = prepare_fused(linear, weight, operand);

@@ -43,7 +43,7 @@ struct QuantizedLinear {
 };
 
 /// Why the library does not multiply such operands as they are; empty where it may.
-std::string fault_of(const LinearCall& linear, const MachineFacts& facts) {
+std::string quantized_fault(const LinearCall& linear, const MachineFacts& facts) {
   if (facts.gpu && gpu_products(linear.x, facts.gpu->capability).instruction == nullptr)
     return fmt::format("no {} products at compute capability {}", name(linear.x), to_string(facts.gpu->capability));
   const std::int64_t step = size_step(linear.x);
@@ -56,7 +56,7 @@ std::string fault_of(const LinearCall& linear, const MachineFacts& facts) {
 
 /// Products summed in the workspace, then scaled.
 Offer prepare_quantized(const LinearCall& linear, const MachineFacts& facts) {
-  if (const std::string fault = fault_of(linear, facts); !fault.empty()) return Declined{fault};
+  if (const std::string fault = quantized_fault(linear, facts); !fault.empty()) return Declined{fault};
   const SharedOutputs outputs = shared_outputs(linear.out, size_step(linear.x));
   ProductShape shape = shape_of(linear, linear.x);
   shape.a.columns = outputs.by_library;

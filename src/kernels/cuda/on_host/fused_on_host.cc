@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/formulas.h"
 #include "kernels/cuda/host/fused_attention.h"
+#include "kernels/cuda/on_host/spoiled.h"
 #include "tensor/dtype.h"
 
 // Loops in cuDNN's place, for tests on the host: they round where FlashAttention-2 rounds, read and write by the
@@ -11,9 +12,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-constexpr std::size_t spoiled_bytes = 256;
-
-struct Tensors {
+struct FusedTensors {
   const FusedShape& shape;
   const FusedMemory& memory;
 
@@ -35,7 +34,7 @@ struct Tensors {
 
 /// One query head of one row of the batch, and the key head that it reads.
 struct Head {
-  const Tensors& t;
+  const FusedTensors& t;
   std::int64_t batch, head, key_head, seq, width;
 
   /// Key heads have fewer heads than queries.
@@ -93,7 +92,7 @@ void add_query(const Head& h, std::int64_t query, Gradients& g) {
 }
 
 /// Parts of a key head's gradients are rounded before they are added.
-void backward_of_key_head(const Tensors& t, Head h, std::int64_t group) {
+void backward_of_key_head(const FusedTensors& t, Head h, std::int64_t group) {
   Gradients sums(h);
   for (std::int64_t i = 0; i < group; ++i) {
     h.head = h.key_head * group + i;
@@ -113,7 +112,7 @@ void backward_of_key_head(const Tensors& t, Head h, std::int64_t group) {
 
 void run(const FusedShape& shape, const FusedMemory& memory) {
   std::fill_n(memory.workspace, spoiled_bytes, std::byte{0xFF});
-  const Tensors t{shape, memory};
+  const FusedTensors t{shape, memory};
   const FusedTensor& q = t.of(FusedRole::q);
   const std::int64_t key_heads = t.of(FusedRole::k).sizes[1];
   const std::int64_t group = q.sizes[1] / key_heads;

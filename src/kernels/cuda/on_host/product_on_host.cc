@@ -7,14 +7,13 @@
 #include "base/error.h"
 #include "kernels/cuda/formulas.h"
 #include "kernels/cuda/host/cublaslt.h"
+#include "kernels/cuda/on_host/spoiled.h"
 #include "tensor/dtype.h"
 
 // Loops in cuBLASLt's place, for tests on the host. They take what the library takes, want the addresses that it wants
 // and spoil the workspace that they asked for.
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
-
-constexpr std::size_t spoiled_bytes = 256;
 
 /// What the library refuses; empty where it multiplies.
 std::string fault_of(const ProductShape& shape) {

@@ -6,20 +6,20 @@
 namespace assay::cuda {
 namespace {
 
-constexpr const char* library_name = "libcublasLt.so.13";
+constexpr const char* cublaslt_name = "libcublasLt.so.13";
 
 void* open_library() {
-  if (void* library = open_toolkit_library(library_name)) return library;
+  if (void* library = open_toolkit_library(cublaslt_name)) return library;
   fail_lacking("cuda: {} was not found; set ASSAY_CUDA_LIBRARIES to its folder, or run with --device cpu",
-               library_name);
+               cublaslt_name);
 }
 
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
-  if (!find_function(library, name, function)) fail_lacking("cuda: {} has no {}", library_name, name);
+  if (!find_function(library, name, function)) fail_lacking("cuda: {} has no {}", cublaslt_name, name);
 }
 
-CublasLt load() {
+CublasLt load_cublaslt() {
   void* library = open_library();
   CublasLt lt;
   find(library, "cublasLtCreate", lt.create);
@@ -40,7 +40,7 @@ CublasLt load() {
   find(library, "cublasLtGetVersion", lt.version);
   const cublasStatus_t status = lt.create(&lt.handle);
   if (status != CUBLAS_STATUS_SUCCESS) {
-    fail_lacking("cuda: {} does not start (status {}); run with --device cpu", library_name, static_cast<int>(status));
+    fail_lacking("cuda: {} does not start (status {}); run with --device cpu", cublaslt_name, static_cast<int>(status));
   }
   return lt;
 }
@@ -48,7 +48,7 @@ CublasLt load() {
 }  // namespace
 
 const CublasLt& cublaslt() {
-  static const CublasLt library = load();
+  static const CublasLt library = load_cublaslt();
   return library;
 }
 

@@ -7,7 +7,7 @@
 namespace assay::cuda {
 namespace {
 
-cudaDataType_t data_type(DType dtype) {
+cudaDataType_t cublas_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
       return CUDA_R_16F;
@@ -90,7 +90,7 @@ int config_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAtt
 
 Layout layout_of(const Matrix& matrix, std::int64_t stride, int batches) {
   cublasLtMatrixLayout_t layout = nullptr;
-  check(cublaslt().layout_create(&layout, data_type(matrix.dtype), static_cast<std::uint64_t>(matrix.rows),
+  check(cublaslt().layout_create(&layout, cublas_type(matrix.dtype), static_cast<std::uint64_t>(matrix.rows),
                                  static_cast<std::uint64_t>(matrix.columns), stride),
         "describing a matrix");
   Layout owned(layout);

@@ -19,7 +19,7 @@ struct Plan {
   std::int64_t workspace_bytes = 0;
 };
 
-fe::DataType_t data_type(DType dtype) {
+fe::DataType_t cudnn_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
       return fe::DataType_t::HALF;
@@ -33,7 +33,7 @@ fe::DataType_t data_type(DType dtype) {
 void describe(fe::graph::Tensor_attributes& attributes, const FusedShape& shape, FusedRole role) {
   const FusedTensor& tensor = *shape.tensors[place(role)];
   attributes.set_uid(static_cast<std::int64_t>(place(role)) + 1)
-      .set_data_type(data_type(tensor.dtype))
+      .set_data_type(cudnn_type(tensor.dtype))
       .set_dim({tensor.sizes.begin(), tensor.sizes.end()})
       .set_stride({tensor.strides.begin(), tensor.strides.end()});
 }
@@ -102,7 +102,7 @@ fe::error_t choose_plan(Plan& plan) {
 std::variant<std::shared_ptr<Plan>, Declined> make_plan(const FusedShape& shape) {
   auto plan = std::make_shared<Plan>();
   const DType operand = shape.tensors[place(FusedRole::q)]->dtype;
-  plan->graph.set_io_data_type(data_type(operand))
+  plan->graph.set_io_data_type(cudnn_type(operand))
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
   try {

@@ -8,7 +8,7 @@
 namespace assay::cuda {
 namespace {
 
-constexpr const char* library_name = "libcudnn.so.9";
+constexpr const char* cudnn_name = "libcudnn.so.9";
 constexpr std::size_t oldest_cuda = 13000;  ///< That the library may be built for: as this program is.
 
 struct Functions {
@@ -49,10 +49,10 @@ const char* find_functions(void* library) {
   return nullptr;
 }
 
-std::string start(Cudnn& library) {
-  void* opened = open_toolkit_library(library_name);
-  if (opened == nullptr) return fmt::format("{} was not found", library_name);
-  if (const char* missing = find_functions(opened)) return fmt::format("{} has no {}", library_name, missing);
+std::string start_cudnn(Cudnn& library) {
+  void* opened = open_toolkit_library(cudnn_name);
+  if (opened == nullptr) return fmt::format("{} was not found", cudnn_name);
+  if (const char* missing = find_functions(opened)) return fmt::format("{} has no {}", cudnn_name, missing);
   const std::size_t version = functions.get_version();
   library.version = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   if (const std::size_t cuda = functions.get_cuda_version(); cuda < oldest_cuda)
@@ -68,7 +68,7 @@ std::string start(Cudnn& library) {
 const Cudnn& cudnn() {
   static const Cudnn library = [] {
     Cudnn started;
-    started.fault = start(started);
+    started.fault = start_cudnn(started);
     return started;
   }();
   return library;

@@ -14,7 +14,7 @@ namespace assay {
 namespace cuda {
 namespace {
 
-constexpr const char* library_name = "libcupti.so.13";
+constexpr const char* cupti_name = "libcupti.so.13";
 constexpr CUpti_ExternalCorrelationKind mark_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
 /// Marks are told of API calls, so those are recorded too: launches go through the runtime's and the driver's.
@@ -35,9 +35,9 @@ struct Cupti {
 };
 
 /// Why it cannot be used; empty where it can.
-std::string load(Cupti& cupti) {
-  void* library = open_toolkit_library(library_name, {"../extras/CUPTI/lib64", "../../cuda_cupti/lib"});
-  if (library == nullptr) return fmt::format("{} was not found; set ASSAY_CUDA_LIBRARIES to its folder", library_name);
+std::string load_cupti(Cupti& cupti) {
+  void* library = open_toolkit_library(cupti_name, {"../extras/CUPTI/lib64", "../../cuda_cupti/lib"});
+  if (library == nullptr) return fmt::format("{} was not found; set ASSAY_CUDA_LIBRARIES to its folder", cupti_name);
   const bool complete = find_function(library, "cuptiActivityRegisterCallbacks", cupti.register_callbacks) &&
                         find_function(library, "cuptiActivityEnable", cupti.enable) &&
                         find_function(library, "cuptiActivityDisable", cupti.disable) &&
@@ -47,10 +47,10 @@ std::string load(Cupti& cupti) {
                         find_function(library, "cuptiActivityPushExternalCorrelationId", cupti.push_mark) &&
                         find_function(library, "cuptiActivityPopExternalCorrelationId", cupti.pop_mark) &&
                         find_function(library, "cuptiGetResultString", cupti.result_string);
-  return complete ? "" : fmt::format("{} lacks a function that is needed", library_name);
+  return complete ? "" : fmt::format("{} lacks a function that is needed", cupti_name);
 }
 
-std::string words(const Cupti& cupti, CUptiResult result) {
+std::string status_words(const Cupti& cupti, CUptiResult result) {
   const char* text = nullptr;
   const bool known = cupti.result_string(result, &text) == CUPTI_SUCCESS && text != nullptr;
   return known ? text : fmt::format("status {}", static_cast<int>(result));
@@ -125,14 +125,14 @@ class CuptiRecording final : public KernelRecording {
  private:
   void check(CUptiResult result, const char* what) const {
     if (result != CUPTI_SUCCESS)
-      throw Error(ExitCode::defect, fmt::format("cupti: {}: {}", what, words(cupti_, result)));
+      throw Error(ExitCode::defect, fmt::format("cupti: {}: {}", what, status_words(cupti_, result)));
   }
 
   const Cupti& cupti_;
 };
 
 /// Why nothing is recorded; empty where everything is.
-std::string start(const Cupti& cupti) {
+std::string start_cupti(const Cupti& cupti) {
   inbox().cupti = &cupti;
   CUptiResult result = cupti.register_callbacks(give_buffer, take_buffer);
   for (const CUpti_ActivityKind kind : kinds) {
@@ -140,7 +140,7 @@ std::string start(const Cupti& cupti) {
   }
   if (result == CUPTI_SUCCESS) return "";
   for (const CUpti_ActivityKind kind : kinds) cupti.disable(kind);
-  return fmt::format("CUPTI refuses: {}", words(cupti, result));
+  return fmt::format("CUPTI refuses: {}", status_words(cupti, result));
 }
 
 }  // namespace
@@ -148,10 +148,10 @@ std::string start(const Cupti& cupti) {
 
 std::variant<std::unique_ptr<KernelRecording>, std::string> record_kernels() {
   static cuda::Cupti cupti;  // CUPTI's threads may ask for it as long as the process lives.
-  static const std::string unusable = cuda::load(cupti);
+  static const std::string unusable = cuda::load_cupti(cupti);
   if (!unusable.empty()) return unusable;
   cuda::gpu();
-  if (std::string why = cuda::start(cupti); !why.empty()) return why;
+  if (std::string why = cuda::start_cupti(cupti); !why.empty()) return why;
   return std::make_unique<cuda::CuptiRecording>(cupti);
 }
 
