@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "base/units.h"
 #include "report/mode_words.h"
 #include "report/text.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -35,19 +35,21 @@ std::string megabytes(const std::optional<std::int64_t>& bytes) {
 }
 
 std::string latency(const Record& record) {
-  if (!record.median_ms) return absent;
-  const std::string median = format_significant(*record.median_ms);
-  if (!record.ci_low_ms || !record.ci_high_ms) return median + " ±?";
-  const double half_width = 50 * (*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms;
+  if (!record.latency->median_ms) return absent;
+  const std::string median = format_significant(*record.latency->median_ms);
+  if (!record.latency->ci_low_ms || !record.latency->ci_high_ms) return median + " ±?";
+  const double half_width =
+      50 * (*record.latency->ci_high_ms - *record.latency->ci_low_ms) / *record.latency->median_ms;
   return fmt::format("{} ±{:.{}f}%", median, half_width, half_width < 9.95 ? 1 : 0);
 }
 
 std::string speedup(const Record& record) {
-  if (!record.speedup) return absent;
-  if (!record.speedup_low || !record.speedup_high || record.precision == record.baseline)
-    return ratio_text(*record.speedup);
-  return fmt::format("{} [{}, {}]", ratio_text(*record.speedup), ratio_text(*record.speedup_low),
-                     ratio_text(*record.speedup_high));
+  if (!record.speedup->speedup) return absent;
+  if (!record.speedup->speedup_low || !record.speedup->speedup_high ||
+      record.setting.precision == record.setting.baseline)
+    return ratio_text(*record.speedup->speedup);
+  return fmt::format("{} [{}, {}]", ratio_text(*record.speedup->speedup), ratio_text(*record.speedup->speedup_low),
+                     ratio_text(*record.speedup->speedup_high));
 }
 
 /// "1.2e-5": two digits, the exponent without padding.
@@ -65,17 +67,21 @@ std::string share(const std::optional<double>& value) {
 }
 
 std::string energy(const Record& record) {
-  if (record.energy_j) return figure(*record.energy_j) + (record.energy_short_share.value_or(0) > 0 ? "!" : "");
-  return record.energy_status.starts_with("no meter") ? "no meter" : absent;
+  if (record.energy->energy_j)
+    return figure(*record.energy->energy_j) + (record.energy->energy_short_share.value_or(0) > 0 ? "!" : "");
+  return record.energy->energy_status.starts_with("no meter") ? "no meter" : absent;
 }
 
 std::string quality(const Record& record) {
-  if (record.perplexity)
-    return *record.perplexity < 1e4 ? format_significant(*record.perplexity, 4) : scientific(*record.perplexity);
-  if (record.log_perplexity) return fmt::format("e^{:.0f}", *record.log_perplexity);  // Beyond what f64 holds.
-  if (record.score_difference) return *record.score_difference == 0 ? "0" : scientific(*record.score_difference);
-  if (record.accuracy) return fmt::format("{:.2f}%", 100 * *record.accuracy);
-  return record.quality_status.starts_with("random") ? "random" : absent;
+  if (record.quality->perplexity)
+    return *record.quality->perplexity < 1e4 ? format_significant(*record.quality->perplexity, 4)
+                                             : scientific(*record.quality->perplexity);
+  if (record.quality->log_perplexity)
+    return fmt::format("e^{:.0f}", *record.quality->log_perplexity);  // Beyond what f64 holds.
+  if (record.difference->score_difference)
+    return *record.difference->score_difference == 0 ? "0" : scientific(*record.difference->score_difference);
+  if (record.quality->accuracy) return fmt::format("{:.2f}%", 100 * *record.quality->accuracy);
+  return record.quality->quality_status.starts_with("random") ? "random" : absent;
 }
 
 /// "0.99998": 1 only where it is 1.
@@ -84,16 +90,16 @@ std::string correlation(double value) {
 }
 
 std::string divergence(const Record& record) {
-  if (record.score_pearson) return correlation(*record.score_pearson);
-  if (!record.kl_mean) return absent;
-  return *record.kl_mean == 0 ? "0" : scientific(*record.kl_mean);
+  if (record.difference->score_pearson) return correlation(*record.difference->score_pearson);
+  if (!record.difference->kl_mean) return absent;
+  return *record.difference->kl_mean == 0 ? "0" : scientific(*record.difference->kl_mean);
 }
 
 std::string agreement(const Record& record) {
-  if (record.score_spearman) return correlation(*record.score_spearman);
-  if (!record.top1_agreement) return absent;
+  if (record.difference->score_spearman) return correlation(*record.difference->score_spearman);
+  if (!record.difference->top1_agreement) return absent;
   // 99.98 % must not read as 100: that figure is kept for full agreement.
-  const double percent = 100 * *record.top1_agreement;
+  const double percent = 100 * *record.difference->top1_agreement;
   return percent == 100 ? "100" : fmt::format("{:.1f}", std::min(percent, 99.9));
 }
 
@@ -102,13 +108,13 @@ bool gives_scores(const Record& record) {
 }
 
 std::string trust(const Record& record) {
-  return record.trust.value_or(absent);
+  return record.grade.trust.value_or(absent);
 }
 
 /// "native bf16", "native f16/f16": the verdict first, since the end is what a narrow table cuts; the accumulator where
 /// it is not the widest of its kind.
 std::string ran(const Record& record) {
-  const LedgerRow* row = dominant_row(record);
+  const LedgerRow* row = dominant_row(record.evidence.ledger);
   if (row == nullptr) return "";
   const std::string text = fmt::format("{} {}", name(row->verdict), name(row->operand));
   return size_of(row->accumulator) < 4 ? text + "/" + name(row->accumulator) : text;
@@ -118,12 +124,12 @@ constexpr Column columns[] = {
     {"\nprecision", Align::left, Cut::if_needed, shown_precision},
     {"latency ms\n± 95 %", Align::right, Cut::never, latency},
     {"speed-up\n[95 %]", Align::left, Cut::never, speedup},
-    {"{}\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.tokens_per_s); }},
-    {"GFLOP\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.gflops); }},
-    {"of\npeak", Align::right, Cut::never, [](const Record& r) { return share(r.peak_share); }},
+    {"{}\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.rates.tokens_per_s); }},
+    {"GFLOP\n/s", Align::right, Cut::never, [](const Record& r) { return rate(r.rates.gflops); }},
+    {"of\npeak", Align::right, Cut::never, [](const Record& r) { return share(r.rates.peak_share); }},
     {"energy\nJ", Align::right, Cut::never, energy},
-    {"peak\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.peak_bytes); }},
-    {"size\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.model_bytes); }},
+    {"peak\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.memory->peak_bytes); }},
+    {"size\nMB", Align::right, Cut::never, [](const Record& r) { return megabytes(r.memory->model_bytes); }},
     {"qual-\nity", Align::right, Cut::never, quality, "differ-\nence"},
     {"KL\nnat", Align::right, Cut::never, divergence, "Pear-\nson"},
     {"top-1\n%", Align::right, Cut::never, agreement, "Spear-\nman"},
@@ -131,22 +137,18 @@ constexpr Column columns[] = {
     {"\ntrust", Align::left, Cut::never, trust},
 };
 
-auto model_key(const Record& r) {
-  return std::tie(r.model, r.weights, r.device, r.threads, r.logits, r.fusion, r.casts, r.mode, r.phase, r.recompute,
-                  r.warmup_steps, r.graphs, r.caches);
-}
-
 std::string phase_title(const Record& record) {
-  const std::string title = "phase " + *record.phase;
-  if (!record.items || record.timed_runs.value_or(0) <= 0) return title;
-  const std::int64_t items = std::llround(*record.items / static_cast<double>(*record.timed_runs));
+  const std::string title = "phase " + *record.setting.phase;
+  if (!record.latency->items || record.latency->timed_runs.value_or(0) <= 0) return title;
+  const std::int64_t items = std::llround(*record.latency->items / static_cast<double>(*record.latency->timed_runs));
   return fmt::format("{}, {} item{} a time", title, format_count(items), items == 1 ? "" : "s");
 }
 
 }  // namespace
 
 std::string shown_precision(const Record& record) {
-  return record.precision + (record.phase ? ", " + *record.phase : "") + (record.restored ? "*" : "");
+  return record.setting.precision + (record.setting.phase ? ", " + *record.setting.phase : "") +
+         (record.outcome.restored ? "*" : "");
 }
 
 std::string title_of(const Column& column, const Records& rows) {
@@ -166,30 +168,32 @@ std::span<const Column> table_columns() {
 }
 
 std::string cell_title(const Record& record) {
-  if (record.phase) return phase_title(record);
-  if (record.mode == "program") return "a run of the program";
-  return fmt::format("batch {} x {} tokens", record.batch, record.seq);
+  if (record.setting.phase) return phase_title(record);
+  if (record.setting.mode == Mode::program) return "a run of the program";
+  return fmt::format("batch {} x {} tokens", record.setting.batch, record.setting.seq);
 }
 
 std::string model_title(const Record& record) {
-  std::string title = record.model;
-  if (record.parameters > 0) {
-    title += fmt::format(" ({} parameters, {})", format_count(record.parameters),
-                         record.weights == "random" ? "random weights" : "stored as " + record.stored_dtype);
+  std::string title = record.setting.model;
+  if (record.setting.parameters > 0) {
+    title +=
+        fmt::format(" ({} parameters, {})", format_count(record.setting.parameters),
+                    record.setting.weights == "random" ? "random weights" : "stored as " + record.setting.stored_dtype);
   }
-  title += fmt::format(", {}, {} thread{}", record.device, record.threads, record.threads == 1 ? "" : "s");
-  const bool is_model = record.logits != "-";
-  if (is_model) title += fmt::format(", logits {}, fusion {}", record.logits, record.fusion);
-  if (is_model && record.casts != "once") title += ", casts " + record.casts;
-  if (record.graphs == "off") title += ", graphs off";
-  if (record.caches != "warm") title += ", caches " + record.caches;
+  title += fmt::format(", {}, {} thread{}", record.setting.device, record.setting.threads,
+                       record.setting.threads == 1 ? "" : "s");
+  const bool is_model = record.setting.logits != "-";
+  if (is_model) title += fmt::format(", logits {}, fusion {}", record.setting.logits, record.setting.fusion);
+  if (is_model && record.setting.casts != "once") title += ", casts " + record.setting.casts;
+  if (record.setting.graphs == "off") title += ", graphs off";
+  if (record.setting.caches != "warm") title += ", caches " + record.setting.caches;
   const std::string mode = mode_title(record);
   return mode.empty() ? title : title + ", " + mode;
 }
 
 Together relation(const Record& a, const Record& b) {
-  if (model_key(a) != model_key(b)) return Together::apart;
-  return a.batch == b.batch && a.seq == b.seq ? Together::same_cell : Together::same_model;
+  if (!stand_together(a, b, Level::title)) return Together::apart;
+  return stand_together(a, b, Level::cell) ? Together::same_cell : Together::same_model;
 }
 
 Records under_one_title(std::span<const Record> records, const Record& first) {

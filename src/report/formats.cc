@@ -23,9 +23,9 @@ std::string title_rows(const Records& rows) {
 }
 
 std::string table_row(const Record& record) {
-  if (record.status != Status::ok) {
-    return fmt::format("| {} | {}: {} |{}\n", markdown_cell(shown_precision(record)), name(record.status),
-                       markdown_cell(record.reason.value_or("no reason was given")),
+  if (record.outcome.status != Status::ok) {
+    return fmt::format("| {} | {}: {} |{}\n", markdown_cell(shown_precision(record)), name(record.outcome.status),
+                       markdown_cell(record.outcome.reason.value_or("no reason was given")),
                        std::string(table_columns().size() - 2, '|'));
   }
   std::string row = "|";
@@ -59,7 +59,7 @@ std::string ledgers(std::span<const Record> records) {
   std::string text;
   for (const Record& record : records) {
     for (const std::string& line : ledger_brief(record)) {
-      text += fmt::format("- {}, {}: {}\n", record.precision, cell_title(record), line);
+      text += fmt::format("- {}, {}: {}\n", record.setting.precision, cell_title(record), line);
     }
   }
   return text.empty() ? text : "\n## What ran\n\n" + text;

@@ -34,7 +34,7 @@ bool ran_alike(const LedgerRow& a, const LedgerRow& b) {
 
 std::vector<std::string> ledger_brief(const Record& record) {
   std::vector<LedgerGroup> groups;
-  for (const LedgerRow& row : record.ledger) {
+  for (const LedgerRow& row : record.evidence.ledger) {
     const auto known = std::find_if(groups.begin(), groups.end(),
                                     [&](const LedgerGroup& group) { return ran_alike(*group.row, row); });
     if (known == groups.end()) {

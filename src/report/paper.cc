@@ -25,10 +25,11 @@ std::string table_of(const ReportSubject& subject) {
   }
   std::string text = latex_table_head(layout, subject.title, titles);
   for (const Record* record : subject.records) {
-    if (record->status != Status::ok) {
-      text += fmt::format("{} & \\multicolumn{{{}}}{{p{{0.8\\linewidth}}}}{{{}: {}}} \\\\\n",
-                          latex_text(shown_precision(*record)), table_columns().size() - 1, name(record->status),
-                          latex_text(record->reason.value_or("no reason was given")));
+    if (record->outcome.status != Status::ok) {
+      text +=
+          fmt::format("{} & \\multicolumn{{{}}}{{p{{0.8\\linewidth}}}}{{{}: {}}} \\\\\n",
+                      latex_text(shown_precision(*record)), table_columns().size() - 1, name(record->outcome.status),
+                      latex_text(record->outcome.reason.value_or("no reason was given")));
       continue;
     }
     std::vector<std::string> cells;

@@ -31,7 +31,7 @@ std::string line_of_title(const Column& column, const Records& rows, std::size_t
 }
 
 const char* colour_of(const Record& record) {
-  const char grade = record.trust.value_or(" ")[0];
+  const char grade = record.grade.trust.value_or(" ")[0];
   return grade == 'A' ? green : grade == 'C' ? yellow : grade == 'D' ? red : nullptr;
 }
 
@@ -40,7 +40,7 @@ class Writer {
  public:
   Writer(const Document& document, const TerminalOptions& options) : document_(document), options_(options) {
     measured_ = std::any_of(document.records.begin(), document.records.end(),
-                            [](const Record& record) { return record.status == Status::ok; });
+                            [](const Record& record) { return record.outcome.status == Status::ok; });
     choose_widths();
   }
 
@@ -75,7 +75,8 @@ class Writer {
         width = std::max({width, display_width(line_of_title(column, {&record}, 0)),
                           display_width(line_of_title(column, {&record}, 1))});
         const bool is_name = &column == &table_columns().front();
-        if (record.status == Status::ok || is_name) width = std::max(width, display_width(cell_text(column, record)));
+        if (record.outcome.status == Status::ok || is_name)
+          width = std::max(width, display_width(cell_text(column, record)));
       }
       widths_.push_back(width);
     }
@@ -127,12 +128,12 @@ class Writer {
 
   void write_row(const Record& record) {
     const std::string row_name = terminal_text(shown_precision(record));
-    if (record.status != Status::ok) {
+    if (record.outcome.status != Status::ok) {
       const std::string name_part = pad_right(row_name, widths_.front()) + "  ";
-      const std::string status =
-          fmt::format("{}: {}", name(record.status), terminal_text(record.reason.value_or("no reason was given")));
+      const std::string status = fmt::format("{}: {}", name(record.outcome.status),
+                                             terminal_text(record.outcome.reason.value_or("no reason was given")));
       const std::string text = wrap(name_part + status, options_.width, display_width(name_part));
-      out_ += paint(text, record.status == Status::impossible ? red : nullptr) + "\n";
+      out_ += paint(text, record.outcome.status == Status::impossible ? red : nullptr) + "\n";
       return;
     }
     if (display_width(row_name) > widest_precision) add_line(cut(row_name, options_.width));
@@ -164,7 +165,7 @@ class Writer {
   void note_each(const std::string& about, Text&& text_of) {
     std::set<std::string> said;
     for (const Record& record : document_.records) {
-      if (record.status != Status::ok) continue;
+      if (record.outcome.status != Status::ok) continue;
       const std::string text = text_of(record);
       if (!text.empty() && said.insert(text).second) item(fmt::format("{}: {}", about, text));
     }
@@ -177,13 +178,18 @@ class Writer {
       return fmt::format("median of {}, ± half its 95 % interval; speed-up: against the baseline, round by round",
                          mode_words(r).sample);
     });
-    const auto restored = [](const Record& r) { return r.restored ? r.restored->substr(0, 16) + " UTC" : ""; };
+    const auto restored = [](const Record& r) {
+      return r.outcome.restored ? r.outcome.restored->substr(0, 16) + " UTC" : "";
+    };
     note_each("*: taken from the store, where it was kept at", restored);
     note_each("of peak", [](const Record& r) {
-      return r.peak_kind ? fmt::format("{}: {:.0f} GFLOP/s", *r.peak_kind, r.peak_gflops.value_or(0)) : "";
+      return r.evidence.peak_kind
+                 ? fmt::format("{}: {:.0f} GFLOP/s", *r.evidence.peak_kind, r.evidence.peak_gflops.value_or(0))
+                 : "";
     });
     note_each("energy", [](const Record& r) {
-      return r.energy_j ? fmt::format("J for one {}, {}", mode_words(r).each, r.energy_status) : r.energy_status;
+      return r.energy->energy_j ? fmt::format("J for one {}, {}", mode_words(r).each, r.energy->energy_status)
+                                : r.energy->energy_status;
     });
     note_each("quality", [](const Record& r) { return quality_note(r); });
     item("MB are 10^6 bytes; peak: weights as kept and the plan's buffers; size: parameters as stored");
@@ -191,22 +197,22 @@ class Writer {
 
   static std::string quality_note(const Record& record) {
     const std::string kind = quality_kind(record);
-    if (kind.empty()) return record.quality_status;
-    const std::string on = fmt::format("on {} ({})", record.quality_data.value_or("unnamed data"),
-                                       record.protocol.value_or("protocol not named"));
+    if (kind.empty()) return record.quality->quality_status;
+    const std::string on = fmt::format("on {} ({})", record.quality->quality_data.value_or("unnamed data"),
+                                       record.quality->protocol.value_or("protocol not named"));
     if (kind != "scores") return kind + " " + on;
     return fmt::format("largest difference from the baseline's scores and correlations with them, {}; {}", on,
-                       record.quality_status);
+                       record.quality->quality_status);
   }
 
   void write_trust() {
     bool is_first = true;
     for (const Record& record : document_.records) {
-      if (!record.trust || *record.trust == "A" || record.status != Status::ok) continue;
+      if (!record.grade.trust || *record.grade.trust == "A" || record.outcome.status != Status::ok) continue;
       if (is_first) heading("Trust below A");
       is_first = false;
-      for (const std::string& reason : record.trust_reasons) {
-        item(fmt::format("{}, {}: {}", record.precision, cell_title(record), reason));
+      for (const std::string& reason : record.grade.trust_reasons) {
+        item(fmt::format("{}, {}: {}", record.setting.precision, cell_title(record), reason));
       }
     }
   }
@@ -214,12 +220,12 @@ class Writer {
   void write_ledger() {
     std::set<std::string> said;
     for (const Record& record : document_.records) {
-      std::string block = record.model + record.precision;
+      std::string block = record.setting.model + record.setting.precision;
       const std::vector<std::string> lines = ledger_brief(record);
       for (const std::string& line : lines) block += line;
       if (lines.empty() || !said.insert(block).second) continue;
       if (said.size() == 1) heading("What ran");
-      item(record.precision + ":");
+      item(record.setting.precision + ":");
       for (const std::string& line : lines) item(line, 4);
     }
   }

@@ -24,13 +24,13 @@ std::string with_deviation(const std::optional<double>& mean, const std::optiona
 }
 
 std::string interval(const Record& r) {
-  if (!r.step_ms) return blank;
-  if (!r.ci_low_ms || !r.ci_high_ms) return ms(r.step_ms);
-  return fmt::format("{} [{}, {}]", ms(r.step_ms), ms(r.ci_low_ms), ms(r.ci_high_ms));
+  if (!r.training->step_ms) return blank;
+  if (!r.latency->ci_low_ms || !r.latency->ci_high_ms) return ms(r.training->step_ms);
+  return fmt::format("{} [{}, {}]", ms(r.training->step_ms), ms(r.latency->ci_low_ms), ms(r.latency->ci_high_ms));
 }
 
 std::string speedup_text(const Record& r) {
-  return r.speedup ? fmt::format("{:.2f}x", *r.speedup) : blank;
+  return r.speedup->speedup ? fmt::format("{:.2f}x", *r.speedup->speedup) : blank;
 }
 
 std::string gigabytes(const std::optional<std::int64_t>& bytes) {
@@ -43,18 +43,24 @@ struct TrainingColumn {
 };
 
 constexpr TrainingColumn training_columns[] = {
-    {"seq", [](const Record& r) { return std::to_string(r.seq); }},
-    {"precision", [](const Record& r) { return r.fusion == "on" ? r.precision : r.precision + " unfused"; }},
-    {"warm", [](const Record& r) { return std::to_string(r.warmup_steps.value_or(0)); }},
-    {"forward", [](const Record& r) { return with_deviation(r.mean_forward_ms, r.std_forward_ms); }},
-    {"backward", [](const Record& r) { return with_deviation(r.mean_backward_ms, r.std_backward_ms); }},
-    {"update", [](const Record& r) { return with_deviation(r.mean_optimizer_ms, r.std_optimizer_ms); }},
+    {"seq", [](const Record& r) { return std::to_string(r.setting.seq); }},
+    {"precision",
+     [](const Record& r) { return r.setting.fusion == "on" ? r.setting.precision : r.setting.precision + " unfused"; }},
+    {"warm", [](const Record& r) { return std::to_string(r.setting.warmup_steps.value_or(0)); }},
+    {"forward",
+     [](const Record& r) { return with_deviation(r.training->mean_forward_ms, r.training->std_forward_ms); }},
+    {"backward",
+     [](const Record& r) { return with_deviation(r.training->mean_backward_ms, r.training->std_backward_ms); }},
+    {"update",
+     [](const Record& r) { return with_deviation(r.training->mean_optimizer_ms, r.training->std_optimizer_ms); }},
     {"step: median [95 %]", interval},
     {"speed-up", speedup_text},
-    {"tokens/s", [](const Record& r) { return r.tokens_per_s ? format_significant(*r.tokens_per_s) : blank; }},
-    {"peak", [](const Record& r) { return r.peak_share ? fmt::format("{:.0f} %", *r.peak_share * 100) : blank; }},
-    {"GB", [](const Record& r) { return gigabytes(r.peak_bytes); }},
-    {"trust", [](const Record& r) { return r.trust.value_or(blank); }},
+    {"tokens/s",
+     [](const Record& r) { return r.rates.tokens_per_s ? format_significant(*r.rates.tokens_per_s) : blank; }},
+    {"peak",
+     [](const Record& r) { return r.rates.peak_share ? fmt::format("{:.0f} %", *r.rates.peak_share * 100) : blank; }},
+    {"GB", [](const Record& r) { return gigabytes(r.memory->peak_bytes); }},
+    {"trust", [](const Record& r) { return r.grade.trust.value_or(blank); }},
 };
 constexpr std::size_t named_columns = 3;  ///< Those that a row without a measurement has too.
 
@@ -77,8 +83,8 @@ std::string line(const Row& row, const std::vector<std::size_t>& widths) {
 
 /// "mixed-bf16 unfused, 4 x 128, warm-up 5".
 std::string row_name(const Record& r) {
-  return fmt::format("{}{}, {} x {}, warm-up {}", r.precision, r.fusion == "on" ? "" : " unfused", r.batch, r.seq,
-                     r.warmup_steps.value_or(0));
+  return fmt::format("{}{}, {} x {}, warm-up {}", r.setting.precision, r.setting.fusion == "on" ? "" : " unfused",
+                     r.setting.batch, r.setting.seq, r.setting.warmup_steps.value_or(0));
 }
 
 std::string indented(const std::string& text) {
@@ -87,24 +93,26 @@ std::string indented(const std::string& text) {
 
 /// "J a step: 0.51 forward, 1.10 backward, 0.20 update"; a phase that the meter cannot tell is left out.
 std::string energy_line(const Record& r) {
-  if (!r.energy_j) return "";
-  const auto batch = static_cast<double>(r.batch);
-  std::string text = fmt::format("{}: {} J a step", row_name(r), format_significant(*r.energy_j * batch));
-  if (r.energy_net_j) text += fmt::format(", {} above idle", format_significant(*r.energy_net_j * batch));
-  const std::pair<const char*, std::optional<double>> phases[] = {
-      {"forward", r.forward_energy_j}, {"backward", r.backward_energy_j}, {"update", r.optimizer_energy_j}};
+  if (!r.energy->energy_j) return "";
+  const auto batch = static_cast<double>(r.setting.batch);
+  std::string text = fmt::format("{}: {} J a step", row_name(r), format_significant(*r.energy->energy_j * batch));
+  if (r.energy->energy_net_j)
+    text += fmt::format(", {} above idle", format_significant(*r.energy->energy_net_j * batch));
+  const std::pair<const char*, std::optional<double>> phases[] = {{"forward", r.training->forward_energy_j},
+                                                                  {"backward", r.training->backward_energy_j},
+                                                                  {"update", r.training->optimizer_energy_j}};
   for (const auto& [phase, energy_j] : phases) {
     if (energy_j) text += fmt::format(", {} {}", phase, format_significant(*energy_j * batch));
   }
-  if (r.energy_short_share.value_or(0) > 0)
-    text += fmt::format("; {:.0f} % of the steps are too short for the meter", 100 * *r.energy_short_share);
+  if (r.energy->energy_short_share.value_or(0) > 0)
+    text += fmt::format("; {:.0f} % of the steps are too short for the meter", 100 * *r.energy->energy_short_share);
   return indented(text);
 }
 
 std::string energy_notes(std::span<const Record> records) {
   std::string text;
   for (const Record& record : records) {
-    if (record.samples > 0 && text.empty()) text = indented(record.energy_status);
+    if (record.latency->samples > 0 && text.empty()) text = indented(record.energy->energy_status);
   }
   for (const Record& record : records) text += energy_line(record);
   return text.empty() ? "" : "Energy\n" + text + "\n";
@@ -113,8 +121,8 @@ std::string energy_notes(std::span<const Record> records) {
 std::string trust_notes(std::span<const Record> records) {
   std::string text;
   for (const Record& record : records) {
-    if (!record.trust || *record.trust == "A") continue;
-    for (const std::string& reason : record.trust_reasons)
+    if (!record.grade.trust || *record.grade.trust == "A") continue;
+    for (const std::string& reason : record.grade.trust_reasons)
       text += indented(fmt::format("{}: {}", row_name(record), reason));
   }
   return text.empty() ? "" : "Trust below A\n" + text + "\n";
@@ -129,14 +137,14 @@ std::string sentences(const Document& document, RuleKind kind, const char* title
 }
 
 bool one_table(const Record& a, const Record& b) {
-  return a.model == b.model && a.batch == b.batch && a.mode == b.mode;
+  return a.setting.model == b.setting.model && a.setting.batch == b.setting.batch && a.setting.mode == b.setting.mode;
 }
 
 std::string table(std::span<const Record> records) {
   std::vector<Row> rows;
   for (const Record& record : records) {
     Row& row = rows.emplace_back();
-    const bool measured = record.step_ms.has_value() && record.status != Status::not_finite;
+    const bool measured = record.training->step_ms.has_value() && record.outcome.status != Status::not_finite;
     for (std::size_t i = 0; i < (measured ? std::size(training_columns) : named_columns); ++i)
       row.push_back(terminal_text(training_columns[i].cell(record)));
   }
@@ -148,8 +156,8 @@ std::string table(std::span<const Record> records) {
     std::string shown = line(rows[i], widths);
     if (rows[i].size() == named_columns) {
       shown.pop_back();
-      shown += fmt::format("  {}: {}\n", name(records[i].status),
-                           terminal_text(records[i].reason.value_or("no reason was given")));
+      shown += fmt::format("  {}: {}\n", name(records[i].outcome.status),
+                           terminal_text(records[i].outcome.reason.value_or("no reason was given")));
     }
     text += shown;
   }
@@ -172,8 +180,8 @@ std::string training_report(const Document& document) {
     text += fmt::format(
         "{} ({} parameters), batch {}, {}, recompute {}, {}, {} threads\ntimes in ms, mean ± std; peak: share of the "
         "best matmul measured here; GB: predicted peak of memory\n\n",
-        terminal_text(r.model), format_count(r.parameters), r.batch, terminal_text(r.mode), terminal_text(r.recompute),
-        terminal_text(r.device), r.threads);
+        terminal_text(r.setting.model), format_count(r.setting.parameters), r.setting.batch, name(r.setting.mode),
+        terminal_text(r.setting.recompute), terminal_text(r.setting.device), r.setting.threads);
     text += table(records.subspan(first, end - first)) + "\n";
     first = end;
   }
@@ -190,12 +198,13 @@ std::string training_markdown(std::span<const Record> records) {
       "status | dtype | device | batch_size | fusion | warmup |\n"
       "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: | :-- | :-- | :-- | --: | :-- | --: |\n";
   for (const Record& r : records) {
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-                    markdown_cell(r.model), r.seq, plain(r.mean_forward_ms), plain(r.std_forward_ms),
-                    plain(r.mean_backward_ms), plain(r.std_backward_ms), plain(r.mean_optimizer_ms),
-                    plain(r.std_optimizer_ms), plain(r.mean_step_ms), plain(r.std_step_ms), name(r.status),
-                    markdown_cell(r.precision), markdown_cell(r.device), r.batch, r.fusion, r.warmup_steps.value_or(0));
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        markdown_cell(r.setting.model), r.setting.seq, plain(r.training->mean_forward_ms),
+        plain(r.training->std_forward_ms), plain(r.training->mean_backward_ms), plain(r.training->std_backward_ms),
+        plain(r.training->mean_optimizer_ms), plain(r.training->std_optimizer_ms), plain(r.training->mean_step_ms),
+        plain(r.training->std_step_ms), name(r.outcome.status), markdown_cell(r.setting.precision),
+        markdown_cell(r.setting.device), r.setting.batch, r.setting.fusion, r.setting.warmup_steps.value_or(0));
   }
   return text;
 }

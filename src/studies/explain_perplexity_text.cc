@@ -171,15 +171,15 @@ std::vector<std::string> explain(const PerplexityStudy& study) {
   }
   if (study.windows.size() > 1) sentences.push_back(window_sentence(study));
   sentences.push_back(highest_sentence(study));
-  if (study.blank.quality_status == "random weights")
+  if (study.blank.quality->quality_status == "random weights")
     sentences.push_back("The weights are random: these figures show the mechanism and no model's quality.");
   return sentences;
 }
 
 std::string tables(const PerplexityStudy& study) {
   std::string text =
-      fmt::format("{}, {}\n{}: {}, {} rows of {}, {:.1f} % padding\n\n", study.blank.model, study.blank.precision,
-                  study.data, study.cut, format_count(study.rows), study.seq,
+      fmt::format("{}, {}\n{}: {}, {} rows of {}, {:.1f} % padding\n\n", study.blank.setting.model,
+                  study.blank.setting.precision, study.data, study.cut, format_count(study.rows), study.seq,
                   100.0 * static_cast<double>(study.padding) / static_cast<double>(study.rows * study.seq));
   text +=
       "perplexity = exp(mean loss): over tokens; loss/N mean over batches of N rows; ppl/N mean of the batches' "
@@ -195,17 +195,17 @@ Document to_document(const PerplexityStudy& study) {
   Document document;
   const auto add = [&](std::string protocol, std::int64_t batch, std::int64_t seq) -> Record& {
     Record record = study.blank;
-    record.quality_data = study.data;
-    record.protocol = std::move(protocol);
-    record.batch = batch;
-    record.seq = seq;
+    record.quality.made().quality_data = study.data;
+    record.quality.made().protocol = std::move(protocol);
+    record.setting.batch = batch;
+    record.setting.seq = seq;
     document.records.push_back(std::move(record));
     return document.records.back();
   };
   const auto score = [](Record& record, std::int64_t scored, double nll) {
-    record.scored = scored;
-    record.log_perplexity = nll;
-    record.perplexity = std::exp(nll);
+    record.quality.made().scored = scored;
+    record.quality.made().log_perplexity = nll;
+    record.quality.made().perplexity = std::exp(nll);
   };
   for (const RowsFigure& f : study.figures) {
     const std::string cut =
@@ -219,8 +219,8 @@ Document to_document(const PerplexityStudy& study) {
   for (const std::string& sentence : explain(study)) {
     Finding finding;
     finding.rule = "explain_perplexity";
-    finding.model = study.blank.model;
-    finding.precision = study.blank.precision;
+    finding.model = study.blank.setting.model;
+    finding.precision = study.blank.setting.precision;
     finding.text = sentence;
     document.findings.push_back(std::move(finding));
   }

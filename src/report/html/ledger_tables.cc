@@ -62,7 +62,7 @@ std::vector<PageCell> row_of(const OperatedGroup& group) {
 
 PageTable ledger_table(const ReportSubject& subject, const Record& record, std::size_t number) {
   PageTable table{fmt::format("ledger-{}", number),
-                  fmt::format("{}, {}: operations that ran alike share a row", record.precision, subject.name),
+                  fmt::format("{}, {}: operations that ran alike share a row", record.setting.precision, subject.name),
                   {"operation", "role", "count", "stored", "operand", "accumulator", "verdict", "kernel", "evidence",
                    "device", "GFLOP", "MB", "ms"},
                   {}};
@@ -114,10 +114,10 @@ std::string ledger_html(std::span<const ReportSubject> subjects) {
   std::size_t number = 0;
   for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
-      if (record->ledger.empty()) continue;
-      text += fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n", markup_text(record->precision),
-                          markup_text(subject.name), markup_text(what_ran(*record)),
-                          table_html(ledger_table(subject, *record, ++number)));
+      if (record->evidence.ledger.empty()) continue;
+      text += fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n",
+                          markup_text(record->setting.precision), markup_text(subject.name),
+                          markup_text(what_ran(*record)), table_html(ledger_table(subject, *record, ++number)));
     }
   }
   return text.empty() ? "<p class=\"none\">no record holds a ledger</p>\n" : text;

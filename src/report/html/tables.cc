@@ -107,7 +107,7 @@ std::string results_html(std::span<const ReportSubject> subjects) {
   PageTable table{"results", "Results: a row for each precision that was measured", {}, {}};
   Records shown;
   for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
-    if (record.status != Status::ok) return;
+    if (record.outcome.status != Status::ok) return;
     table.rows.push_back(result_row(subject, record));
     shown.push_back(&record);
   });
@@ -120,9 +120,11 @@ std::string results_html(std::span<const ReportSubject> subjects) {
 std::string left_out_html(std::span<const ReportSubject> subjects) {
   PageTable table{"left-out", "Rows without figures, and why", {"precision", "of", "status", "reason"}, {}};
   for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
-    if (record.status == Status::ok) return;
-    table.rows.push_back(
-        {{record.precision}, {subject.name}, {name(record.status)}, {record.reason.value_or("no reason was given")}});
+    if (record.outcome.status == Status::ok) return;
+    table.rows.push_back({{record.setting.precision},
+                          {subject.name},
+                          {name(record.outcome.status)},
+                          {record.outcome.reason.value_or("no reason was given")}});
   });
   return table.rows.empty() ? "<p>Every row was measured.</p>\n" : table_html(table);
 }
@@ -130,10 +132,10 @@ std::string left_out_html(std::span<const ReportSubject> subjects) {
 std::string trust_html(std::span<const ReportSubject> subjects) {
   PageTable table{"trust", "How far each row can be trusted, and why", {"precision", "of", "grade", "reasons"}, {}};
   for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
-    if (!record.trust) return;
+    if (!record.grade.trust) return;
     std::string reasons;
-    for (const std::string& reason : record.trust_reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
-    table.rows.push_back({{record.precision}, {subject.name}, {*record.trust}, {reasons}});
+    for (const std::string& reason : record.grade.trust_reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
+    table.rows.push_back({{record.setting.precision}, {subject.name}, {*record.grade.trust}, {reasons}});
   });
   return table.rows.empty() ? "<p class=\"none\">no row is graded</p>\n" : table_html(table);
 }
@@ -168,8 +170,8 @@ std::string fields_html(std::span<const ReportSubject> subjects, std::size_t mos
   }
   PageTable table{"fields", "Every field that has a short value", {"field", "unit"}, {}};
   for_each_record(subjects, [&](const ReportSubject& subject, const Record& record) {
-    table.columns.push_back(subjects.size() > 1 ? fmt::format("{}, {}", record.precision, subject.name)
-                                                : record.precision);
+    table.columns.push_back(subjects.size() > 1 ? fmt::format("{}, {}", record.setting.precision, subject.name)
+                                                : record.setting.precision);
   });
   table.columns.emplace_back("meaning");
   for (const Field& field : record_fields()) {
