@@ -45,8 +45,8 @@ TEST_F(CliStore, TrainingStepsAndAttentionAreKeptToo) {
   const Store store(folder_.path() / "here.db", Access::read);
   const std::vector<StoredRecord> steps = store.find({.run = 1});
   ASSERT_EQ(steps.size(), 2U) << "one for each warm-up";
-  EXPECT_EQ(steps[1].record.warmup_steps, 1);
-  EXPECT_TRUE(steps[0].record.weights.starts_with("sha256:"));
+  EXPECT_EQ(steps[1].record.setting.warmup_steps, 1);
+  EXPECT_TRUE(steps[0].record.setting.weights.starts_with("sha256:"));
   EXPECT_EQ(store.find({.run = 2}).size(), 4U) << "naive and fused, forward and backward";
 }
 
@@ -101,7 +101,7 @@ TEST_F(CliStore, AKilledRunGoesOnWhereItStopped) {
     EXPECT_EQ(record.at("restored").is_string(), is_first);
     EXPECT_EQ(record.at("raw_ms").size(), 40U);
   }
-  EXPECT_EQ(records.at(0).at("raw_ms"), Json(before[0].record.raw_ms));
+  EXPECT_EQ(records.at(0).at("raw_ms"), Json(before[0].record.latency->raw_ms));
   EXPECT_EQ(kept().size(), 4U);
   EXPECT_EQ(Store(file_, Access::read).runs_of(kept()).size(), 1U) << "it is the same run";
 }

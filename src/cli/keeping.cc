@@ -90,7 +90,7 @@ std::vector<Record> Keeping::restore() {
     Filter filter;
     filter.run = run_;
     for (StoredRecord& stored : store_->find(filter)) {
-      stored.record.restored = stored.record.restored.value_or(stored.saved);
+      stored.record.outcome.restored = stored.record.outcome.restored.value_or(stored.saved);
       records.push_back(std::move(stored.record));
     }
   });

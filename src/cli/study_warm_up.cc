@@ -15,19 +15,21 @@ struct WarmUpPair {
 };
 
 bool same_but_for_warm_up(const Record& a, const Record& b) {
-  return a.model == b.model && a.precision == b.precision && a.batch == b.batch && a.seq == b.seq &&
-         a.fusion == b.fusion;
+  return a.setting.model == b.setting.model && a.setting.precision == b.setting.precision &&
+         a.setting.batch == b.setting.batch && a.setting.seq == b.setting.seq && a.setting.fusion == b.setting.fusion;
 }
 
 std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
   std::vector<WarmUpPair> pairs;
   for (const Record& record : records) {
-    if (record.status != Status::ok || !record.warmup_steps || !record.std_step_ms || !record.mean_step_ms) continue;
+    if (record.outcome.status != Status::ok || !record.setting.warmup_steps || !record.training->std_step_ms ||
+        !record.training->mean_step_ms)
+      continue;
     auto known = std::find_if(pairs.begin(), pairs.end(),
                               [&](const WarmUpPair& pair) { return same_but_for_warm_up(*pair.least, record); });
     if (known == pairs.end()) known = pairs.insert(pairs.end(), {&record, &record});
-    if (*record.warmup_steps < *known->least->warmup_steps) known->least = &record;
-    if (*record.warmup_steps > *known->most->warmup_steps) known->most = &record;
+    if (*record.setting.warmup_steps < *known->least->setting.warmup_steps) known->least = &record;
+    if (*record.setting.warmup_steps > *known->most->setting.warmup_steps) known->most = &record;
   }
   return pairs;
 }
@@ -35,15 +37,20 @@ std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
 Finding warm_up_expectation(const WarmUpPair& pair) {
   const Record& cold = *pair.least;
   const Record& warm = *pair.most;
-  const std::string observed =
-      fmt::format("{} in {}: {} ± {} ms after {} steps, {} ± {} ms after {}", cold.model, cold.precision,
-                  format_significant(*cold.mean_step_ms), format_significant(*cold.std_step_ms), *cold.warmup_steps,
-                  format_significant(*warm.mean_step_ms), format_significant(*warm.std_step_ms), *warm.warmup_steps);
+  const std::string observed = fmt::format(
+      "{} in {}: {} ± {} ms after {} steps, {} ± {} ms after {}", cold.setting.model, cold.setting.precision,
+      format_significant(*cold.training->mean_step_ms), format_significant(*cold.training->std_step_ms),
+      *cold.setting.warmup_steps, format_significant(*warm.training->mean_step_ms),
+      format_significant(*warm.training->std_step_ms), *warm.setting.warmup_steps);
   const std::string expectation =
-      fmt::format("Without warm-up the deviation of a step is larger than after {} steps", *warm.warmup_steps);
-  Finding finding{.rule = "warm-up", .kind = RuleKind::expectation, .model = cold.model, .precision = cold.precision};
+      fmt::format("Without warm-up the deviation of a step is larger than after {} steps", *warm.setting.warmup_steps);
+  Finding finding{.rule = "warm-up",
+                  .kind = RuleKind::expectation,
+                  .model = cold.setting.model,
+                  .precision = cold.setting.precision};
   finding.text = expectation + ": " + observed;
-  if (cold.warmup_steps != warm.warmup_steps) finding.met = *cold.std_step_ms > *warm.std_step_ms;
+  if (cold.setting.warmup_steps != warm.setting.warmup_steps)
+    finding.met = *cold.training->std_step_ms > *warm.training->std_step_ms;
   return finding;
 }
 

@@ -37,7 +37,7 @@ double t_quantile(double degrees) {
          (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
 }
 
-void compare_losses(const Quality& baseline, const Quality& mine, QualityChange& c) {
+void compare_losses(const QualityRows& baseline, const QualityRows& mine, QualityChange& c) {
   if (mine.nll.empty()) return;
   const auto n = static_cast<double>(mine.nll.size());
   std::vector<double> sums;  // Of the differences in each window.
@@ -57,7 +57,7 @@ void compare_losses(const Quality& baseline, const Quality& mine, QualityChange&
   c.delta_nll_interval = {c.delta_nll - half_width, c.delta_nll + half_width};
 }
 
-void compare_answers(const Quality& baseline, const Quality& mine, QualityChange& c) {
+void compare_answers(const QualityRows& baseline, const QualityRows& mine, QualityChange& c) {
   if (mine.correct.empty()) return;
   std::int64_t better = 0;
   std::int64_t worse = 0;
@@ -78,7 +78,7 @@ bool is_constant(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
 }
 
-std::vector<double> scores_of(const Quality& quality, std::int64_t output) {
+std::vector<double> scores_of(const QualityRows& quality, std::int64_t output) {
   std::vector<double> scores;
   for (std::size_t i = static_cast<std::size_t>(output); i < quality.scores.size();
        i += static_cast<std::size_t>(quality.outputs))
@@ -99,7 +99,7 @@ constexpr std::size_t fewest_for_p999 = 1000;
 
 }  // namespace
 
-QualityFigures figures(const Quality& quality) {
+QualityFigures figures(const QualityRows& quality) {
   QualityFigures f;
   f.scored = static_cast<std::int64_t>(quality.nll.size());
   f.windows = static_cast<std::int64_t>(quality.windows.size());
@@ -141,7 +141,7 @@ std::vector<double> ranks(std::span<const double> values) {
   return result;
 }
 
-ScoreChange compare_scores(const Quality& baseline, const Quality& mine) {
+ScoreChange compare_scores(const QualityRows& baseline, const QualityRows& mine) {
   ASSAY_ASSERT(baseline.scores.size() == mine.scores.size() && baseline.outputs == mine.outputs && mine.outputs > 0);
   ScoreChange change;
   change.rows = static_cast<std::int64_t>(mine.scores.size()) / mine.outputs;
@@ -171,7 +171,7 @@ double mcnemar_exact(std::int64_t better, std::int64_t worse) {
   return std::min(1.0, 2 * tail);
 }
 
-QualityChange compare(const Quality& baseline, const Quality& mine) {
+QualityChange compare(const QualityRows& baseline, const QualityRows& mine) {
   ASSAY_ASSERT(baseline.nll.size() == mine.nll.size() && baseline.windows == mine.windows);
   QualityChange c;
   compare_losses(baseline, mine, c);

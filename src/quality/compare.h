@@ -19,7 +19,7 @@ struct QualityFigures {
   std::int64_t correct = 0;
   double accuracy = 0;
 };
-QualityFigures figures(const Quality& quality);
+QualityFigures figures(const QualityRows& quality);
 
 struct ChangeInterval {
   double low = 0;
@@ -46,7 +46,7 @@ struct QualityChange {
   double top1_agreement = 0;
   double largest_difference = 0;  ///< Of logits, over the largest magnitude of the baseline's.
 };
-QualityChange compare(const Quality& baseline, const Quality& mine);
+QualityChange compare(const QualityRows& baseline, const QualityRows& mine);
 
 /// Scores of one instance against the baseline's, as numbers. Of several outputs each correlation is that of the output
 /// where it is lowest.
@@ -59,7 +59,7 @@ struct ScoreChange {
   double largest_difference = 0;  ///< Of a score, absolute.
   std::string undefined;          ///< Why there is no correlation: one row, or scores that are all equal.
 };
-ScoreChange compare_scores(const Quality& baseline, const Quality& mine);
+ScoreChange compare_scores(const QualityRows& baseline, const QualityRows& mine);
 
 /// Pearson's correlation of two series of one length; absent for fewer than two values and where one has no variance.
 std::optional<double> pearson(std::span<const double> x, std::span<const double> y);

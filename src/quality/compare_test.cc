@@ -45,7 +45,7 @@ TEST(McNemar, IsSymmetricAndHoldsForThousandsOfChanges) {
 }
 
 TEST(Figures, ArePerplexityAndAccuracy) {
-  Quality quality;
+  QualityRows quality;
   quality.nll = {std::log(2.0), std::log(8.0)};
   quality.correct = {1, 0};
   const QualityFigures f = figures(quality);
@@ -63,11 +63,11 @@ TEST(Figures, OfNothingAreZeroRowsNotANumber) {
 }
 
 TEST(Compare, TheLossIsPairedAndItsErrorClusteredByWindow) {
-  Quality baseline;
+  QualityRows baseline;
   baseline.nll = {1, 5, 2, 8};
   baseline.correct = {1, 0, 1, 0};
   baseline.windows = {1, 1, 1, 1};
-  Quality mine;
+  QualityRows mine;
   mine.nll = {1.5, 5.5, 2.25, 8.75};  // differences 0.5, 0.5, 0.25, 0.75: mean 0.5, deviation sqrt(0.125 / 3)
   mine.correct = {1, 1, 1, 1};
   mine.windows = {1, 1, 1, 1};
@@ -81,8 +81,8 @@ TEST(Compare, TheLossIsPairedAndItsErrorClusteredByWindow) {
 
 /// A window's ids that all change alike are one observation, however many they are.
 TEST(Compare, IdsThatChangeTogetherCountOnce) {
-  Quality baseline;
-  Quality mine;
+  QualityRows baseline;
+  QualityRows mine;
   constexpr double shifts[] = {0.1, -0.2, 0.3, 0.2, -0.1};
   for (const double shift : shifts) {
     for (int i = 0; i < 100; ++i) {
@@ -102,19 +102,19 @@ TEST(Compare, IdsThatChangeTogetherCountOnce) {
 }
 
 TEST(Compare, FewRowsWithoutAChangeLeaveRoomForOne) {
-  Quality ten;
+  QualityRows ten;
   ten.correct.assign(10, 1);
   EXPECT_GT(compare(ten, ten).accuracy_interval.high, 0.1);
-  Quality thousand;
+  QualityRows thousand;
   thousand.correct.assign(1000, 1);
   EXPECT_LT(compare(thousand, thousand).accuracy_interval.high, 0.003);
-  Quality worse = thousand;
+  QualityRows worse = thousand;
   for (std::size_t i = 0; i < 30; ++i) worse.correct[i] = 0;
   EXPECT_LT(compare(thousand, worse).accuracy_interval.high, -0.015);
 }
 
 TEST(Compare, EqualRunsChangeNothing) {
-  Quality baseline;
+  QualityRows baseline;
   baseline.nll = {1, 2, 3};
   baseline.correct = {1, 0, 1};
   baseline.kl = {0, 0, 0};
@@ -130,7 +130,7 @@ TEST(Compare, EqualRunsChangeNothing) {
 }
 
 TEST(Compare, OneRowHasNoStandardErrorAndNoneHasNoFigures) {
-  Quality one;
+  QualityRows one;
   one.nll = {2};
   one.correct = {1};
   EXPECT_FALSE(compare(one, one).delta_nll_se.has_value());
@@ -140,7 +140,7 @@ TEST(Compare, OneRowHasNoStandardErrorAndNoneHasNoFigures) {
 
 /// The 99.9th percentile of 1 .. n.
 std::optional<double> p999_of(int n) {
-  Quality mine;
+  QualityRows mine;
   for (int i = n; i >= 1; --i) mine.kl.push_back(static_cast<float>(i));
   return compare({}, mine).kl_p999;
 }
@@ -153,7 +153,7 @@ TEST(Compare, PercentileIsTheNearestRank) {
 }
 
 TEST(Compare, LargestDifferenceIsRelativeToTheBaselinesLargestLogit) {
-  Quality mine;
+  QualityRows mine;
   mine.kl = {0.5F, 0.25F};
   mine.agreeing = 1;
   mine.largest_difference = 3;
@@ -181,8 +181,8 @@ TEST(Scores, EqualValuesShareTheMeanOfTheirRanks) {
   EXPECT_TRUE(ranks(std::vector<double>{}).empty());
 }
 
-Quality scores(std::vector<float> values, std::int64_t outputs = 1) {
-  Quality quality;
+QualityRows scores(std::vector<float> values, std::int64_t outputs = 1) {
+  QualityRows quality;
   quality.scores = std::move(values);
   quality.outputs = outputs;
   return quality;

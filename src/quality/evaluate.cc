@@ -125,7 +125,7 @@ std::int64_t real_tokens(const QualityBatch& batch) {
 }
 
 /// Targets of one row of the batch that count: tokens of a window, or the one label of a classifier.
-void add_windows(const QualityBatch& batch, Quality& quality) {
+void add_windows(const QualityBatch& batch, QualityRows& quality) {
   const auto length = batch.targets.size() / static_cast<std::size_t>(batch.extent.batch);
   for (std::size_t begin = 0; begin < batch.targets.size(); begin += length) {
     const auto first = batch.targets.begin() + static_cast<std::ptrdiff_t>(begin);
@@ -135,7 +135,7 @@ void add_windows(const QualityBatch& batch, Quality& quality) {
   }
 }
 
-void add_targets(const ScoredBatch& scored, const QualityBatch& batch, Quality& quality) {
+void add_targets(const ScoredBatch& scored, const QualityBatch& batch, QualityRows& quality) {
   if (!batch.targets.empty()) add_windows(batch, quality);
   for (std::size_t row = 0; row < batch.targets.size(); ++row) {
     if (batch.targets[row] == ignored_label) continue;
@@ -144,7 +144,8 @@ void add_targets(const ScoredBatch& scored, const QualityBatch& batch, Quality& 
   }
 }
 
-void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const QualityBatch& batch, Quality& quality) {
+void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const QualityBatch& batch,
+                    QualityRows& quality) {
   for (std::size_t row = 0; row < mine.rows(); ++row) {
     if (!is_real(batch, row, mine.rows())) continue;
     const Divergence& divergence = mine.divergences[row];
@@ -155,13 +156,13 @@ void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const 
   }
 }
 
-void add_hashes(const ScoredBatch& mine, const QualityBatch& batch, Quality& quality) {
+void add_hashes(const ScoredBatch& mine, const QualityBatch& batch, QualityRows& quality) {
   for (std::size_t row = 0; row < mine.rows(); ++row) {
     if (is_real(batch, row, mine.rows())) quality.logits_hash = hash_step(quality.logits_hash, mine.hashes[row]);
   }
 }
 
-void add_scores(const ScoredBatch& mine, Quality& quality) {
+void add_scores(const ScoredBatch& mine, QualityRows& quality) {
   std::vector<float> scratch;
   quality.outputs = static_cast<std::int64_t>(mine.classes());
   for (std::size_t row = 0; row < mine.rows(); ++row) {
@@ -190,7 +191,7 @@ NonFiniteRun find_origin(const Plan& plan, const QualityBatch& batch) {
 
 Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options) {
   Evaluation evaluation;
-  std::vector<Quality>& qualities = evaluation.qualities;
+  std::vector<QualityRows>& qualities = evaluation.qualities;
   qualities.resize(instances.size());
   for (const QualityBatch& batch : set.batches) evaluation.tokens_of_set += real_tokens(batch);
   std::vector<CurrentPlan> plans;
@@ -202,11 +203,11 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
     const QualityBatch& batch = set.batches[b];
     std::optional<ScoredBatch> baseline;
     for (std::size_t i = 0; i < instances.size(); ++i) {
-      Quality& quality = qualities[i];
+      QualityRows& quality = qualities[i];
       if (quality.non_finite) continue;
       ScoredBatch mine = score(plans[i].logits(batch), batch, baseline ? &*baseline : nullptr);
       if (!is_finite(mine, batch)) {
-        quality = Quality{};
+        quality = QualityRows{};
         quality.non_finite = find_origin(plans[i].plan(), batch);
         continue;
       }

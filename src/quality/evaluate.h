@@ -41,7 +41,7 @@ struct QualitySet {
 };
 
 /// What one instance did on every row of a set; rows in the set's order, so that two instances compare row by row.
-struct Quality {
+struct QualityRows {
   std::vector<double> nll;            ///< Negative log-likelihood of the target, nats; rows that count.
   std::vector<std::uint8_t> correct;  ///< Target is the arg max; rows that count.
   std::vector<std::int32_t> windows;  ///< How many rows count in each row of a batch that has any, in their order.
@@ -68,9 +68,9 @@ struct EvaluateOptions {
 
 /// What became of a whole set.
 struct Evaluation {
-  std::vector<Quality> qualities;  ///< One an instance, all over the same batches.
-  std::int64_t tokens = 0;         ///< Real ones that were run, the same for every instance.
-  std::int64_t tokens_of_set = 0;  ///< More than `tokens` after an interrupt.
+  std::vector<QualityRows> qualities;  ///< One an instance, all over the same batches.
+  std::int64_t tokens = 0;             ///< Real ones that were run, the same for every instance.
+  std::int64_t tokens_of_set = 0;      ///< More than `tokens` after an interrupt.
   bool is_whole() const { return tokens == tokens_of_set; }
 };
 

@@ -51,7 +51,7 @@ class Evaluate : public testing::Test {
     options.batch = batch;
     return windows(ids(50), options);
   }
-  std::vector<Quality> run(const std::vector<Instance*>& instances, const QualitySet& set) {
+  std::vector<QualityRows> run(const std::vector<Instance*>& instances, const QualitySet& set) {
     return evaluate(instances, set, {}).qualities;
   }
 
@@ -63,7 +63,7 @@ class Evaluate : public testing::Test {
 TEST_F(Evaluate, GivesTheNextTokenLossOfThePlansLogits) {
   const auto fp32 = instance("fp32");
   const QualitySet set = set_of(16, 2);
-  const Quality quality = run({fp32.get()}, set)[0];
+  const QualityRows quality = run({fp32.get()}, set)[0];
   Loss loss;
   for (const QualityBatch& batch : set.batches) {
     Plan plan(*fp32, {.extent = batch.extent});
@@ -80,13 +80,13 @@ TEST_F(Evaluate, GivesTheNextTokenLossOfThePlansLogits) {
 
 TEST_F(Evaluate, NoFigureDependsOnHowManyRowsRunAtATime) {
   const auto fp32 = instance("fp32");
-  const Quality one = run({fp32.get()}, set_of(8, 1))[0];
-  const Quality all = run({fp32.get()}, set_of(8, 6))[0];
+  const QualityRows one = run({fp32.get()}, set_of(8, 1))[0];
+  const QualityRows all = run({fp32.get()}, set_of(8, 6))[0];
   ASSERT_EQ(one.nll.size(), all.nll.size());
   for (std::size_t i = 0; i < one.nll.size(); ++i) EXPECT_NEAR(one.nll[i], all.nll[i], 1e-5) << i;
 }
 
-double mean_kl(const Quality& quality) {
+double mean_kl(const QualityRows& quality) {
   double sum = 0;
   for (const float kl : quality.kl) sum += kl;
   return sum / static_cast<double>(quality.kl.size());
@@ -96,7 +96,7 @@ TEST_F(Evaluate, Fp8DivergesALittleAndMoreThanBf16) {
   const auto fp32 = instance("fp32");
   const auto bf16 = instance("bf16");
   const auto fp8 = instance("fp8");
-  const std::vector<Quality> qualities = run({fp32.get(), bf16.get(), fp8.get()}, set_of(16, 2));
+  const std::vector<QualityRows> qualities = run({fp32.get(), bf16.get(), fp8.get()}, set_of(16, 2));
   EXPECT_GT(mean_kl(qualities[2]), 4 * mean_kl(qualities[1])) << "4 significant bits in place of 8";
   EXPECT_LT(mean_kl(qualities[2]), 0.05);
 }
@@ -104,7 +104,7 @@ TEST_F(Evaluate, Fp8DivergesALittleAndMoreThanBf16) {
 TEST_F(Evaluate, TheBaselineDoesNotDivergeFromItselfNorFromItsTwin) {
   const auto fp32 = instance("fp32");
   const auto twin = instance("fp32");
-  const std::vector<Quality> qualities = run({fp32.get(), twin.get()}, set_of(16, 2));
+  const std::vector<QualityRows> qualities = run({fp32.get(), twin.get()}, set_of(16, 2));
   EXPECT_EQ(qualities[0].logits_hash, qualities[1].logits_hash);
   const QualityChange change = compare(qualities[0], qualities[1]);
   EXPECT_EQ(change.kl_mean, 0);
@@ -118,7 +118,7 @@ TEST_F(Evaluate, CoarserPrecisionsDivergeMore) {
   const auto fp32 = instance("fp32");
   const auto fp16 = instance("fp16");
   const auto bf16 = instance("bf16");
-  const std::vector<Quality> qualities = run({fp32.get(), fp16.get(), bf16.get()}, set_of(16, 2));
+  const std::vector<QualityRows> qualities = run({fp32.get(), fp16.get(), bf16.get()}, set_of(16, 2));
   const QualityChange half = compare(qualities[0], qualities[1]);
   const QualityChange brain = compare(qualities[0], qualities[2]);
   EXPECT_NE(qualities[0].logits_hash, qualities[1].logits_hash);
@@ -146,7 +146,7 @@ TEST_F(Evaluate, WithoutTargetsOnlyDivergenceIsTold) {
   const auto fp32 = instance("fp32");
   QualitySet set = set_of(16, 2);
   for (QualityBatch& batch : set.batches) batch.targets.clear();
-  const Quality quality = run({fp32.get()}, set)[0];
+  const QualityRows quality = run({fp32.get()}, set)[0];
   EXPECT_TRUE(quality.nll.empty());
   EXPECT_EQ(quality.kl.size(), 50u);
 }
@@ -191,7 +191,7 @@ class NotFinite : public Evaluate {
 
 TEST_F(NotFinite, OnePositionOfOneRowIsEnough) {
   const auto fp32 = instance("fp32");
-  const Quality quality = run({fp32.get()}, two_batches(15))[0];
+  const QualityRows quality = run({fp32.get()}, two_batches(15))[0];
   ASSERT_TRUE(quality.non_finite.has_value());
   EXPECT_EQ(quality.non_finite->path, "embeddings");
   EXPECT_EQ(quality.non_finite->first.place[1], 15);
@@ -201,7 +201,7 @@ TEST_F(NotFinite, OnePositionOfOneRowIsEnough) {
 TEST_F(NotFinite, WithABaselineThatIsNoneNothingIsCompared) {
   const auto fp32 = instance("fp32");
   const auto bf16 = instance("bf16");
-  const std::vector<Quality> qualities = run({fp32.get(), bf16.get()}, two_batches(3));
+  const std::vector<QualityRows> qualities = run({fp32.get(), bf16.get()}, two_batches(3));
   EXPECT_TRUE(qualities[0].non_finite && qualities[1].non_finite);
 }
 
@@ -217,7 +217,7 @@ TEST_F(Evaluate, ScoresAreKeptAsNumbersAndMakeNoProbabilities) {
   for (QualityBatch& batch : set.batches) batch.targets.clear();
   const auto fp32 = instance("fp32");
   const auto bf16 = instance("bf16");
-  const std::vector<Quality> qualities = run({fp32.get(), bf16.get()}, set);
+  const std::vector<QualityRows> qualities = run({fp32.get(), bf16.get()}, set);
   EXPECT_EQ(qualities[0].scores.size(), 5U);
   EXPECT_TRUE(qualities[1].kl.empty() && qualities[1].nll.empty() && qualities[1].correct.empty());
   const ScoreChange change = compare_scores(qualities[0], qualities[1]);

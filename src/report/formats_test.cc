@@ -73,7 +73,7 @@ TEST(Json, IsTheDocumentWithAllItsParts) {
 
 TEST(Json, SurvivesNamesThatAreNotUtf8) {
   Document document = document_with_unsupported();
-  document.records[0].model = "bad\xff\xfename";
+  document.records[0].setting.model = "bad\xff\xfename";
   const Json json = parse_json(json_report(document), "test");
   EXPECT_EQ(json["records"][0]["precision"], "fp32");
 }

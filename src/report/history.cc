@@ -28,17 +28,20 @@ struct HistoryColumn {
 
 std::string outcome(const StoredRecord& stored) {
   const Record& record = stored.record;
-  if (record.status != Status::ok) return fmt::format("{}: {}", name(record.status), record.reason.value_or(""));
-  std::string text = record.median_ms ? format_significant(*record.median_ms) + " ms" : "no samples";
-  if (record.median_ms && record.ci_low_ms && record.ci_high_ms) {
-    text += fmt::format(" ±{:.1f}%", 50 * (*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms);
+  if (record.outcome.status != Status::ok)
+    return fmt::format("{}: {}", name(record.outcome.status), record.outcome.reason.value_or(""));
+  std::string text = record.latency->median_ms ? format_significant(*record.latency->median_ms) + " ms" : "no samples";
+  if (record.latency->median_ms && record.latency->ci_low_ms && record.latency->ci_high_ms) {
+    text += fmt::format(" ±{:.1f}%",
+                        50 * (*record.latency->ci_high_ms - *record.latency->ci_low_ms) / *record.latency->median_ms);
   }
-  if (record.speedup) text += fmt::format(", {:.2f}x", *record.speedup);
-  text += ", " + record.trust.value_or("not graded");
-  if (record.perplexity) text += fmt::format(", perplexity {}", format_significant(*record.perplexity, 4));
-  if (record.accuracy) text += fmt::format(", accuracy {:.1f} %", 100 * *record.accuracy);
-  if (record.score_difference)
-    text += fmt::format(", scores within {}", format_significant(*record.score_difference, 2));
+  if (record.speedup->speedup) text += fmt::format(", {:.2f}x", *record.speedup->speedup);
+  text += ", " + record.grade.trust.value_or("not graded");
+  if (record.quality->perplexity)
+    text += fmt::format(", perplexity {}", format_significant(*record.quality->perplexity, 4));
+  if (record.quality->accuracy) text += fmt::format(", accuracy {:.1f} %", 100 * *record.quality->accuracy);
+  if (record.difference->score_difference)
+    text += fmt::format(", scores within {}", format_significant(*record.difference->score_difference, 2));
   return text;
 }
 
@@ -46,11 +49,12 @@ constexpr HistoryColumn history_columns[] = {
     {"record", [](const StoredRecord& s) { return std::to_string(s.id); }},
     {"run", [](const StoredRecord& s) { return std::to_string(s.run); }},
     {"saved (UTC)", [](const StoredRecord& s) { return s.saved.substr(0, 16); }},
-    {"model", [](const StoredRecord& s) { return cut(s.record.model, 24); }},
-    {"precision", [](const StoredRecord& s) { return cut(s.record.precision, 16); }},
-    {"device", [](const StoredRecord& s) { return s.record.device; }},
-    {"mode", [](const StoredRecord& s) { return s.record.mode; }},
-    {"shape", [](const StoredRecord& s) { return fmt::format("{} x {}", s.record.batch, s.record.seq); }},
+    {"model", [](const StoredRecord& s) { return cut(s.record.setting.model, 24); }},
+    {"precision", [](const StoredRecord& s) { return cut(s.record.setting.precision, 16); }},
+    {"device", [](const StoredRecord& s) { return s.record.setting.device; }},
+    {"mode", [](const StoredRecord& s) { return std::string(name(s.record.setting.mode)); }},
+    {"shape",
+     [](const StoredRecord& s) { return fmt::format("{} x {}", s.record.setting.batch, s.record.setting.seq); }},
     {"result", outcome},
 };
 

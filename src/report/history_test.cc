@@ -38,8 +38,8 @@ std::vector<StoredRun> runs() {
 TEST(History, NothingInAStoreCommandsTheTerminal) {
   std::vector<StoredRecord> records = stored();
   for (StoredRecord& one : records) {
-    one.record.model = one.record.device = one.record.precision = "\x1b]0;title\x07";
-    one.record.reason = "\x1b[2J";
+    one.record.setting.model = one.record.setting.device = one.record.setting.precision = "\x1b]0;title\x07";
+    one.record.outcome.reason = "\x1b[2J";
   }
   std::vector<StoredRun> foreign = runs();
   foreign[0].command = "assay \x1b[31m";

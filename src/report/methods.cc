@@ -15,36 +15,40 @@ namespace assay {
 namespace {
 
 std::string model_words(const Record& r) {
-  std::string text = r.model;
-  if (r.parameters > 0) text += fmt::format(" ({} parameters", format_count(r.parameters));
-  if (r.parameters > 0 && r.weights != "random") text += ", stored as " + r.stored_dtype;
-  if (r.parameters > 0) text += ")";
-  if (r.weights == "random") return text + " with random weights, whose quality means nothing";
-  return r.weights.empty() ? text : text + ", checkpoint " + r.weights;
+  std::string text = r.setting.model;
+  if (r.setting.parameters > 0) text += fmt::format(" ({} parameters", format_count(r.setting.parameters));
+  if (r.setting.parameters > 0 && r.setting.weights != "random") text += ", stored as " + r.setting.stored_dtype;
+  if (r.setting.parameters > 0) text += ")";
+  if (r.setting.weights == "random") return text + " with random weights, whose quality means nothing";
+  return r.setting.weights.empty() ? text : text + ", checkpoint " + r.setting.weights;
 }
 
 std::string subject_paragraph(const Records& all) {
   Paragraph p;
-  p.say(fmt::format("Program: {}.", joined(distinct(all, [](const Record& r) { return r.build; }))));
+  p.say(fmt::format("Program: {}.", joined(distinct(all, [](const Record& r) { return r.setting.build; }))));
   p.say(fmt::format("Models: {}.", joined(distinct(all, model_words))));
-  p.say(fmt::format("Precisions asked for: {}.", joined(distinct(all, [](const Record& r) { return r.precision; }))));
+  p.say(fmt::format("Precisions asked for: {}.",
+                    joined(distinct(all, [](const Record& r) { return r.setting.precision; }))));
   p.say(fmt::format("Shapes: {}.", joined(distinct(all, [](const Record& r) {
-                      return fmt::format("batch {} x {} tokens", r.batch, r.seq);
+                      return fmt::format("batch {} x {} tokens", r.setting.batch, r.setting.seq);
                     }))));
   p.say(fmt::format("Settings: {}.", joined(distinct(all, [](const Record& r) {
                       return fmt::format("{} on {} with {}, logits {}, fusion {}, casts {}, recompute {}, caches {}{}",
-                                         r.mode, r.device, counted(static_cast<std::size_t>(r.threads), "thread"),
-                                         r.logits, r.fusion, r.casts, r.recompute, r.caches,
-                                         r.graphs ? ", graphs " + *r.graphs : "");
+                                         name(r.setting.mode), r.setting.device,
+                                         counted(static_cast<std::size_t>(r.setting.threads), "thread"),
+                                         r.setting.logits, r.setting.fusion, r.setting.casts, r.setting.recompute,
+                                         r.setting.caches, r.setting.graphs ? ", graphs " + *r.setting.graphs : "");
                     }))));
-  p.say(fmt::format("Seed: {}.", joined(distinct(all, [](const Record& r) { return std::to_string(r.seed); }))));
+  p.say(
+      fmt::format("Seed: {}.", joined(distinct(all, [](const Record& r) { return std::to_string(r.setting.seed); }))));
   return p.text();
 }
 
 std::string interleaving(const Records& measured) {
   std::map<std::string, int> groups;
   for (const Record* r : measured) {
-    if (r->group) ++groups[fmt::format("{} {} {} {}", r->model, r->batch, r->seq, *r->group)];
+    if (r->outcome.group)
+      ++groups[fmt::format("{} {} {} {}", r->setting.model, r->setting.batch, r->setting.seq, *r->outcome.group)];
   }
   const bool any = std::any_of(groups.begin(), groups.end(), [](const auto& group) { return group.second > 1; });
   return any ? "Precisions of one group were timed interleaved: in each round one window of each, in random order."
@@ -53,16 +57,16 @@ std::string interleaving(const Records& measured) {
 
 std::string warm_up(const Records& measured) {
   const std::string runs = spread(measured, [](const Record& r) -> std::optional<double> {
-    if (r.warm_up_ms.empty()) return std::nullopt;
-    return static_cast<double>(r.warm_up_ms.size());
+    if (r.latency->warm_up_ms.empty()) return std::nullopt;
+    return static_cast<double>(r.latency->warm_up_ms.size());
   });
   std::string text = runs.empty() ? "" : fmt::format("Warm-up: {} runs before the samples.", runs);
   const std::string steps = spread(measured, [](const Record& r) -> std::optional<double> {
-    return r.warmup_steps ? std::optional<double>(static_cast<double>(*r.warmup_steps)) : std::nullopt;
+    return r.setting.warmup_steps ? std::optional<double>(static_cast<double>(*r.setting.warmup_steps)) : std::nullopt;
   });
   if (!steps.empty())
     text += fmt::format("{}Training steps before those that count: {}.", text.empty() ? "" : " ", steps);
-  const std::string unsteady = precisions_where(measured, [](const Record& r) { return r.steady == false; });
+  const std::string unsteady = precisions_where(measured, [](const Record& r) { return r.latency->steady == false; });
   if (!unsteady.empty()) text += fmt::format(" It ended by time and not by steadiness for {}.", unsteady);
   return text;
 }
@@ -70,7 +74,7 @@ std::string warm_up(const Records& measured) {
 std::string stopping(const Records& measured) {
   std::map<std::string, std::size_t> causes;
   for (const Record* r : measured) {
-    if (r->stopped_by) ++causes[*r->stopped_by];
+    if (r->latency->stopped_by) ++causes[*r->latency->stopped_by];
   }
   std::vector<std::string> words;
   words.reserve(causes.size());
@@ -80,31 +84,32 @@ std::string stopping(const Records& measured) {
 
 /// Of very many times through a phase only the first are kept.
 bool keeps_every_sample(const Record* r) {
-  const std::int64_t timed = r->timed_runs.value_or(r->samples * r->repetitions.value_or(1));
-  return r->samples == std::ssize(r->raw_ms) && timed <= r->samples * r->repetitions.value_or(1);
+  const std::int64_t timed = r->latency->timed_runs.value_or(r->latency->samples * r->latency->repetitions.value_or(1));
+  return r->latency->samples == std::ssize(r->latency->raw_ms) &&
+         timed <= r->latency->samples * r->latency->repetitions.value_or(1);
 }
 
 std::string sampling_paragraph(const Records& measured) {
   Paragraph p;
   p.say(warm_up(measured));
   const std::string samples =
-      spread(measured, [](const Record& r) { return std::optional<double>(static_cast<double>(r.samples)); });
+      spread(measured, [](const Record& r) { return std::optional<double>(static_cast<double>(r.latency->samples)); });
   p.say(fmt::format("Samples: {} a row; latency is their median.", samples));
   if (std::all_of(measured.begin(), measured.end(), keeps_every_sample))
     p.say("Every sample is kept with its row; none was removed.");
   const std::string width = spread(measured, [](const Record& r) -> std::optional<double> {
-    if (!r.ci_low_ms || !r.ci_high_ms || !r.median_ms) return std::nullopt;
-    return 100 * (*r.ci_high_ms - *r.ci_low_ms) / *r.median_ms;
+    if (!r.latency->ci_low_ms || !r.latency->ci_high_ms || !r.latency->median_ms) return std::nullopt;
+    return 100 * (*r.latency->ci_high_ms - *r.latency->ci_low_ms) / *r.latency->median_ms;
   });
   if (!width.empty())
     p.say(fmt::format("Intervals are distribution-free 95 % intervals of the median, {} % of it wide.", width));
   const std::string asked = spread(measured, [](const Record& r) {
-    return r.asked_width ? std::optional<double>(100 * *r.asked_width) : std::nullopt;
+    return r.latency->asked_width ? std::optional<double>(100 * *r.latency->asked_width) : std::nullopt;
   });
   if (!asked.empty()) p.say(fmt::format("Asked for: {} %.", asked));
   p.say(stopping(measured));
   p.say(interleaving(measured));
-  const auto against = distinct(measured, [](const Record& r) { return r.speedup ? r.baseline : ""; });
+  const auto against = distinct(measured, [](const Record& r) { return r.speedup->speedup ? r.setting.baseline : ""; });
   if (!against.empty()) {
     p.say(fmt::format(
         "Speed-ups refer to {} and are medians over the rounds, with bootstrap intervals of 95 % where given.",
@@ -115,16 +120,18 @@ std::string sampling_paragraph(const Records& measured) {
 
 std::string conditions_paragraph(const Records& measured) {
   Paragraph p;
-  const auto percent = [&](const char* sentence, std::optional<double> Record::*share) {
-    const std::string range = spread(
-        measured, [&](const Record& r) { return r.*share ? std::optional<double>(100 * *(r.*share)) : std::nullopt; });
+  const auto percent = [&](const char* sentence, std::optional<double> Circumstances::*figure) {
+    const std::string range = spread(measured, [&](const Record& r) {
+      const std::optional<double> share = (*r.circumstances).*figure;
+      return share ? std::optional<double>(100 * *share) : std::nullopt;
+    });
     if (!range.empty()) p.say(fmt::format(fmt::runtime(sentence), range));
   };
-  percent("Conditions: others used {} % of the processors during the windows.", &Record::foreign_load);
-  percent("The hypervisor withheld {} % of the time.", &Record::stolen_share);
-  const std::string clock = spread(measured, [](const Record& r) { return r.frequency_after_mhz; });
+  percent("Conditions: others used {} % of the processors during the windows.", &Circumstances::foreign_load);
+  percent("The hypervisor withheld {} % of the time.", &Circumstances::stolen_share);
+  const std::string clock = spread(measured, [](const Record& r) { return r.circumstances->frequency_after_mhz; });
   if (!clock.empty()) p.say(fmt::format("Processor clock: {} MHz.", clock));
-  const std::string heat = spread(measured, [](const Record& r) { return r.temperature_after_c; });
+  const std::string heat = spread(measured, [](const Record& r) { return r.circumstances->temperature_after_c; });
   if (!heat.empty()) p.say(fmt::format("Temperature: {} degrees Celsius.", heat));
   return p.text();
 }
@@ -132,15 +139,16 @@ std::string conditions_paragraph(const Records& measured) {
 /// What was read, how often it is renewed, and how far its joules may be off.
 std::string meter_sentence(const Records& measured) {
   const auto sources = distinct(measured, [](const Record& r) {
-    if (!r.energy_source) return std::string();
-    return r.energy_unit ? fmt::format("{} ({})", *r.energy_source, *r.energy_unit) : *r.energy_source;
+    if (!r.energy->energy_source) return std::string();
+    return r.energy->energy_unit ? fmt::format("{} ({})", *r.energy->energy_source, *r.energy->energy_unit)
+                                 : *r.energy->energy_source;
   });
   const std::string update_ms = spread(measured, [](const Record& r) {
-    return r.energy_update_s ? std::optional(1e3 * *r.energy_update_s) : std::nullopt;
+    return r.energy->energy_update_s ? std::optional(1e3 * *r.energy->energy_update_s) : std::nullopt;
   });
   const std::string bound = spread(measured, [](const Record& r) {
-    const bool known = r.energy_uncertainty_j && r.energy_j.value_or(0) > 0;
-    return known ? std::optional(100 * *r.energy_uncertainty_j / *r.energy_j) : std::nullopt;
+    const bool known = r.energy->energy_uncertainty_j && r.energy->energy_j.value_or(0) > 0;
+    return known ? std::optional(100 * *r.energy->energy_uncertainty_j / *r.energy->energy_j) : std::nullopt;
   });
   if (sources.empty() || update_ms.empty() || bound.empty()) return "";
   return fmt::format(
@@ -152,8 +160,9 @@ std::string meter_sentence(const Records& measured) {
 
 std::string energy_paragraph(const Records& measured) {
   Paragraph p;
-  p.say(fmt::format("Energy: {}.", joined(distinct(measured, [](const Record& r) { return r.energy_status; }))));
-  if (precisions_where(measured, [](const Record& r) { return r.energy_j.has_value(); }).empty()) {
+  p.say(
+      fmt::format("Energy: {}.", joined(distinct(measured, [](const Record& r) { return r.energy->energy_status; }))));
+  if (precisions_where(measured, [](const Record& r) { return r.energy->energy_j.has_value(); }).empty()) {
     p.say("No energy is given, and none was estimated.");
     return p.text();
   }
@@ -161,9 +170,10 @@ std::string energy_paragraph(const Records& measured) {
   p.say(fmt::format("Energy is that of one {} over all windows, gross; net where the idle power is subtracted.",
                     joined(each)));
   p.say(meter_sentence(measured));
-  const std::string idle = spread(measured, [](const Record& r) { return r.idle_power_w; });
+  const std::string idle = spread(measured, [](const Record& r) { return r.energy->idle_power_w; });
   if (!idle.empty()) p.say(fmt::format("Idle power: {} W.", idle));
-  const std::string brief = precisions_where(measured, [](const Record& r) { return r.energy_short_share > 0; });
+  const std::string brief =
+      precisions_where(measured, [](const Record& r) { return r.energy->energy_short_share > 0; });
   if (!brief.empty()) p.say(fmt::format("Windows were short for the meter's resolution for {}.", brief));
   return p.text();
 }
@@ -171,14 +181,14 @@ std::string energy_paragraph(const Records& measured) {
 std::string precision_paragraph(const Records& measured) {
   std::vector<std::string> words = distinct(measured, [](const Record& r) {
     const std::string ran = what_ran(r);
-    return ran.empty() ? "" : fmt::format("{} in {}", r.precision, ran);
+    return ran.empty() ? "" : fmt::format("{} in {}", r.setting.precision, ran);
   });
   if (words.empty()) return "";
   Paragraph p;
   p.say(
       fmt::format("What ran (operands and accumulator of most matrix products, and the verdict): {}.", joined(words)));
   const auto other = [](const Record& r) {
-    const LedgerRow* row = dominant_row(r);
+    const LedgerRow* row = dominant_row(r.evidence.ledger);
     return row != nullptr && row->verdict != Verdict::native;
   };
   const std::string odd = precisions_where(measured, other);
@@ -191,13 +201,14 @@ std::string quality_paragraph(const Records& measured) {
   const auto scored = distinct(measured, [](const Record& r) -> std::string {
     const std::string kind = quality_kind(r);
     if (kind.empty()) return "";
-    return fmt::format("{} of {} on {} ({}; {} {} scored)", kind, r.model, r.quality_data.value_or("unnamed data"),
-                       r.protocol.value_or("protocol not named"), format_count(r.scored.value_or(0)),
+    return fmt::format("{} of {} on {} ({}; {} {} scored)", kind, r.setting.model,
+                       r.quality->quality_data.value_or("unnamed data"),
+                       r.quality->protocol.value_or("protocol not named"), format_count(r.quality->scored.value_or(0)),
                        kind == "perplexity" ? "tokens" : "rows");
   });
   if (!scored.empty()) p.say(fmt::format("Quality: {}, from the instances that were timed.", joined(scored)));
   const auto why = distinct(measured, [](const Record& r) {
-    return *quality_kind(r) != '\0' ? "" : fmt::format("{}: {}", r.model, r.quality_status);
+    return *quality_kind(r) != '\0' ? "" : fmt::format("{}: {}", r.setting.model, r.quality->quality_status);
   });
   if (!why.empty()) p.say(fmt::format("Quality not given: {}.", joined(why)));
   return p.text();
@@ -207,16 +218,19 @@ constexpr char shape_goes_here = '\x01';
 
 /// Of a row without figures.
 std::string why_left_out(const Record& r) {
-  return fmt::format("{} of {} at ", r.precision, r.model) + shape_goes_here +
-         fmt::format(" ({}: {})", name(r.status), r.reason.value_or("no reason was given"));
+  return fmt::format("{} of {} at ", r.setting.precision, r.setting.model) + shape_goes_here +
+         fmt::format(" ({}: {})", name(r.outcome.status), r.outcome.reason.value_or("no reason was given"));
 }
 
 std::string left_out_paragraph(const Records& all) {
   std::vector<std::string> rows;
-  const auto without = distinct(all, [](const Record& r) { return r.status == Status::ok ? "" : why_left_out(r); });
+  const auto without =
+      distinct(all, [](const Record& r) { return r.outcome.status == Status::ok ? "" : why_left_out(r); });
   for (const std::string& why : without) {
     const auto shapes = distinct(all, [&](const Record& r) {
-      return r.status != Status::ok && why_left_out(r) == why ? fmt::format("{} x {}", r.batch, r.seq) : "";
+      return r.outcome.status != Status::ok && why_left_out(r) == why
+                 ? fmt::format("{} x {}", r.setting.batch, r.setting.seq)
+                 : "";
     });
     rows.push_back(std::string(why).replace(why.find(shape_goes_here), 1, joined(shapes)));
   }
@@ -226,7 +240,7 @@ std::string left_out_paragraph(const Records& all) {
 std::string trust_paragraph(const Records& measured) {
   std::map<std::string, std::size_t> grades;
   for (const Record* r : measured) {
-    if (r->trust) ++grades[*r->trust];
+    if (r->grade.trust) ++grades[*r->grade.trust];
   }
   std::vector<std::string> words;
   words.reserve(grades.size());
@@ -239,7 +253,7 @@ std::vector<std::string> paragraphs_of(const ReportSource& source) {
   Records measured;
   for (const Record& record : source.document.records) {
     all.push_back(&record);
-    if (record.status == Status::ok) measured.push_back(&record);
+    if (record.outcome.status == Status::ok) measured.push_back(&record);
   }
   std::vector<std::string> paragraphs = {machine_paragraph(source.document.machine)};
   if (!all.empty()) paragraphs.push_back(subject_paragraph(all));

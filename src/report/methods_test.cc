@@ -19,12 +19,12 @@ std::string text_of(const std::vector<Record>& records) {
 TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
   std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 80)};
   for (Record& record : records) {
-    record.energy_status = "RAPL: package-0";
-    record.energy_source = "/sys/class/powercap/intel-rapl:0";
-    record.energy_unit = "uJ";
-    record.energy_update_s = 1e-3;
-    record.energy_j = 2;
-    record.energy_uncertainty_j = 0.05;
+    record.energy.made().energy_status = "RAPL: package-0";
+    record.energy.made().energy_source = "/sys/class/powercap/intel-rapl:0";
+    record.energy.made().energy_unit = "uJ";
+    record.energy.made().energy_update_s = 1e-3;
+    record.energy.made().energy_j = 2;
+    record.energy.made().energy_uncertainty_j = 0.05;
   }
   const std::string text = text_of(records);
   EXPECT_NE(

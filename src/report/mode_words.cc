@@ -2,28 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace assay {
 namespace {
 
 constexpr ModeWords modes[] = {
-    {"inference", "", "a whole forward pass", "sequence", "tokens"},
-    {"forward", "training: forward", "the forward of a training step", "sequence", "tokens"},
-    {"forward-backward", "training: forward-backward", "forward and backward of a training step", "sequence", "tokens"},
-    {"step", "training: step", "a whole training step", "sequence", "tokens"},
-    {"program", "runs of a program", "one run of the program", "run", "runs"},
-    {"phase", "a phase of a program", "one time through the phase", "time", "times"},
+    {Mode::inference, "", "a whole forward pass", "sequence", "tokens"},
+    {Mode::forward, "training: forward", "the forward of a training step", "sequence", "tokens"},
+    {Mode::forward_backward, "training: forward-backward", "forward and backward of a training step", "sequence",
+     "tokens"},
+    {Mode::step, "training: step", "a whole training step", "sequence", "tokens"},
+    {Mode::program, "runs of a program", "one run of the program", "run", "runs"},
+    {Mode::phase, "a phase of a program", "one time through the phase", "time", "times"},
 };
-constexpr ModeWords phase_of_items = {"phase", "a phase of a program", "one time through the phase", "item", "items"};
-constexpr ModeWords other_mode = {"", "", "whatever its mode says", "sequence", "tokens"};
-
+constexpr ModeWords phase_of_items = {Mode::phase, "a phase of a program", "one time through the phase", "item",
+                                      "items"};
 }  // namespace
 
 const ModeWords& mode_words(const Record& record) {
-  if (record.mode == phase_of_items.mode && record.items) return phase_of_items;
-  for (const ModeWords& words : modes) {
-    if (record.mode == words.mode) return words;
-  }
-  return other_mode;
+  if (record.setting.mode == phase_of_items.mode && record.latency->items) return phase_of_items;
+  return *std::find_if(std::begin(modes), std::end(modes),
+                       [&](const ModeWords& words) { return words.mode == record.setting.mode; });
 }
 
 std::string with_rates(const char* text, const Records& rows) {
@@ -33,9 +33,9 @@ std::string with_rates(const char* text, const Records& rows) {
 
 std::string mode_title(const Record& record) {
   const ModeWords& words = mode_words(record);
-  std::string title = *words.mode ? words.title : "mode " + record.mode;
+  std::string title = words.title;
   const auto add = [&](const std::string& text) { title += (title.empty() ? "" : ", ") + text; };
-  if (record.recompute != "none") add("recompute " + record.recompute);
+  if (record.setting.recompute != "none") add("recompute " + record.setting.recompute);
   return title;
 }
 

@@ -8,7 +8,7 @@ namespace assay {
 
 /// What the figures of a row are of, by its mode.
 struct ModeWords {
-  const char* mode;
+  Mode mode;
   const char* title;   ///< Of the mode, where rows of several stand together; empty for inference.
   const char* sample;  ///< What one sample times: "a whole forward pass".
   const char* each;    ///< What energy is of: "sequence".

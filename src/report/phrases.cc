@@ -56,7 +56,7 @@ std::string spread(const Records& records, const std::function<std::optional<dou
 }
 
 std::string precisions_where(const Records& records, const std::function<bool(const Record&)>& holds) {
-  return joined(distinct(records, [&](const Record& r) { return holds(r) ? r.precision : ""; }));
+  return joined(distinct(records, [&](const Record& r) { return holds(r) ? r.setting.precision : ""; }));
 }
 
 }  // namespace assay

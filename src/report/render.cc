@@ -63,7 +63,8 @@ std::string report_title(std::span<const ReportSource> sources) {
   std::vector<std::string> models;
   for (const ReportSource& source : sources) {
     for (const Record& record : source.document.records) {
-      if (std::find(models.begin(), models.end(), record.model) == models.end()) models.push_back(record.model);
+      if (std::find(models.begin(), models.end(), record.setting.model) == models.end())
+        models.push_back(record.setting.model);
     }
   }
   return models.empty() ? "assay: nothing was measured" : joined(models) + ": precisions measured";

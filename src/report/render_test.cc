@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "report/draw/figure.h"
 #include "report/number_text.h"
-#include "report/text.h"
 #include "report/shown_table.h"
+#include "report/text.h"
 #include "results/tables_testing.h"
 
 namespace assay {

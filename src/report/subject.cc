@@ -17,47 +17,46 @@ constexpr std::size_t traits = 13;
 using Traits = std::array<std::string, traits>;
 
 Traits traits_of(const Record& r) {
-  return {r.model,
-          fmt::format("{} x {}", r.batch, r.seq),
-          r.device,
-          fmt::format("{} thread{}", r.threads, r.threads == 1 ? "" : "s"),
-          r.machine,
-          r.phase ? "phase " + *r.phase : r.mode,
-          "logits " + r.logits,
-          "fusion " + r.fusion,
-          "casts " + r.casts,
-          r.recompute == "none" ? "nothing recomputed" : "recompute " + r.recompute,
-          r.warmup_steps ? fmt::format("{} warm-up steps", *r.warmup_steps) : "",
-          "caches " + r.caches,
-          r.graphs ? "graphs " + *r.graphs : ""};
+  return {r.setting.model,
+          fmt::format("{} x {}", r.setting.batch, r.setting.seq),
+          r.setting.device,
+          fmt::format("{} thread{}", r.setting.threads, r.setting.threads == 1 ? "" : "s"),
+          r.setting.machine,
+          r.setting.phase ? "phase " + *r.setting.phase : name(r.setting.mode),
+          "logits " + r.setting.logits,
+          "fusion " + r.setting.fusion,
+          "casts " + r.setting.casts,
+          r.setting.recompute == "none" ? "nothing recomputed" : "recompute " + r.setting.recompute,
+          r.setting.warmup_steps ? fmt::format("{} warm-up steps", *r.setting.warmup_steps) : "",
+          "caches " + r.setting.caches,
+          r.setting.graphs ? "graphs " + *r.setting.graphs : ""};
 }
 
-/// What makes two records rows of one comparison: everything that their names say, and the weights and the source.
-struct Key {
-  const ReportSource* source;
+struct Named {
   Traits traits;
-  std::string weights;
-  friend bool operator==(const Key&, const Key&) = default;
-};
-
-struct Keyed {
-  Key key;
   ReportSubject subject;
+
+  /// Whether it is a row of the same comparison, in the same source.
+  bool holds(const ReportSource& source, const Record& record) const {
+    const Record& own = *subject.records.front();
+    return subject.source == &source && own.setting.machine == record.setting.machine &&
+           stand_together(own, record, Level::cell);
+  }
 };
 
-bool differs(const std::vector<Keyed>& all, std::size_t trait) {
+bool differs(const std::vector<Named>& all, std::size_t trait) {
   return std::any_of(all.begin(), all.end(),
-                     [&](const Keyed& one) { return one.key.traits[trait] != all.front().key.traits[trait]; });
+                     [&](const Named& one) { return one.traits[trait] != all.front().traits[trait]; });
 }
 
 /// The traits in which subjects differ; of a lone subject model and shape. The source's label where nothing else does.
-std::string name_of(const Keyed& one, const std::vector<Keyed>& all) {
+std::string name_of(const Named& one, const std::vector<Named>& all) {
   std::string name;
   for (std::size_t trait = 0; trait < traits; ++trait) {
     const bool is_wanted = all.size() == 1 ? trait < 2 : differs(all, trait);
-    if (is_wanted && !one.key.traits[trait].empty()) name += (name.empty() ? "" : ", ") + one.key.traits[trait];
+    if (is_wanted && !one.traits[trait].empty()) name += (name.empty() ? "" : ", ") + one.traits[trait];
   }
-  const auto sources = [&](const Keyed& other) { return other.key.source != one.key.source; };
+  const auto sources = [&](const Named& other) { return other.subject.source != one.subject.source; };
   const bool from_several = std::any_of(all.begin(), all.end(), sources);
   if (name.empty() || (from_several && all.size() > 1 && !differs(all, 0) && !differs(all, 2) && !differs(all, 4))) {
     name = one.subject.source->label + (name.empty() ? "" : ", " + name);
@@ -66,46 +65,47 @@ std::string name_of(const Keyed& one, const std::vector<Keyed>& all) {
 }
 
 std::string words_of(const Record& r) {
-  std::string title =
-      fmt::format("{}, {}, {}, {} thread{}", r.model, cell_title(r), r.device, r.threads, r.threads == 1 ? "" : "s");
+  std::string title = fmt::format("{}, {}, {}, {} thread{}", r.setting.model, cell_title(r), r.setting.device,
+                                  r.setting.threads, r.setting.threads == 1 ? "" : "s");
   const std::string mode = mode_title(r);
-  if (!mode.empty() && !r.phase) title += ", " + mode;
-  if (r.warmup_steps) title += fmt::format(", {} warm-up steps", *r.warmup_steps);
-  return r.machine.empty() ? title : title + ", " + r.machine;
+  if (!mode.empty() && !r.setting.phase) title += ", " + mode;
+  if (r.setting.warmup_steps) title += fmt::format(", {} warm-up steps", *r.setting.warmup_steps);
+  return r.setting.machine.empty() ? title : title + ", " + r.setting.machine;
 }
 
 /// What a figure holds fixed where several models, machines or devices are compared: the shape and the settings.
 std::string setting_of(const ReportSubject& subject) {
   const Record& r = *subject.records.front();
-  return fmt::format("{} {} {} {} {} {} {} {}", r.batch, r.seq, r.mode, r.phase.value_or(""), r.recompute, r.logits,
-                     r.fusion, r.warmup_steps.value_or(0));
+  return fmt::format("{} {} {} {} {} {} {} {}", r.setting.batch, r.setting.seq, name(r.setting.mode),
+                     r.setting.phase.value_or(""), r.setting.recompute, r.setting.logits, r.setting.fusion,
+                     r.setting.warmup_steps.value_or(0));
 }
 
 std::string place_of(const ReportSubject& subject) {
   const Record& r = *subject.records.front();
-  return fmt::format("{}\n{}\n{}\n{}", r.model, r.device, r.machine, r.threads);
+  return fmt::format("{}\n{}\n{}\n{}", r.setting.model, r.setting.device, r.setting.machine, r.setting.threads);
 }
 
 }  // namespace
 
 const Record* ReportSubject::find(const std::string& precision) const {
   const auto found = std::find_if(records.begin(), records.end(),
-                                  [&](const Record* record) { return record->precision == precision; });
+                                  [&](const Record* record) { return record->setting.precision == precision; });
   return found == records.end() ? nullptr : *found;
 }
 
 std::vector<ReportSubject> subjects(std::span<const ReportSource> sources) {
-  std::vector<Keyed> all;
+  std::vector<Named> all;
   for (const ReportSource& source : sources) {
     for (const Record& record : source.document.records) {
-      const Key key{&source, traits_of(record), record.weights};
-      auto known = std::find_if(all.begin(), all.end(), [&](const Keyed& one) { return one.key == key; });
-      if (known == all.end()) known = all.insert(all.end(), {key, {&source, "", words_of(record), {}, 0}});
+      auto known = std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.holds(source, record); });
+      if (known == all.end())
+        known = all.insert(all.end(), {traits_of(record), {&source, "", words_of(record), {}, 0}});
       known->subject.records.push_back(&record);
     }
   }
   std::vector<ReportSubject> result;
-  for (Keyed& one : all) {
+  for (Named& one : all) {
     one.subject.name = name_of(one, all);
     result.push_back(one.subject);
   }
@@ -136,8 +136,8 @@ std::vector<std::string> precisions_of(std::span<const ReportSubject> subjects) 
   std::vector<std::string> precisions;
   for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
-      if (std::find(precisions.begin(), precisions.end(), record->precision) == precisions.end())
-        precisions.push_back(record->precision);
+      if (std::find(precisions.begin(), precisions.end(), record->setting.precision) == precisions.end())
+        precisions.push_back(record->setting.precision);
     }
   }
   return precisions;

@@ -27,6 +27,9 @@ OrderedJson value_json(double value) {
 OrderedJson value_json(Status status) {
   return name(status);
 }
+OrderedJson value_json(Mode mode) {
+  return name(mode);
+}
 OrderedJson value_json(const LedgerInput& input) {
   return {{"name", input.name}, {"dtype", name(input.dtype)}, {"device", input.device}};
 }
@@ -89,6 +92,11 @@ void read(const Json& json, Status& value) {
   if (!status) throw std::invalid_argument("unknown status");
   value = *status;
 }
+void read(const Json& json, Mode& value) {
+  const auto mode = parse_mode(json.get_ref<const std::string&>());
+  if (!mode) throw std::invalid_argument("unknown mode");
+  value = *mode;
+}
 void read(const Json& json, LedgerInput& input) {
   json.at("name").get_to(input.name);
   input.dtype = dtype_of(json.at("dtype"));
@@ -114,9 +122,9 @@ void read(const Json& json, LedgerRow& row) {
 
 /// What rates are per: at least one of each.
 void check_counts(const Record& record, const std::string& source) {
-  if (record.batch < 1) fail_out_of_range(source, "batch");
-  if (record.seq < 1) fail_out_of_range(source, "seq");
-  if (record.samples < 0) fail_out_of_range(source, "samples");
+  if (record.setting.batch < 1) fail_out_of_range(source, "batch");
+  if (record.setting.seq < 1) fail_out_of_range(source, "seq");
+  if (record.latency->samples < 0) fail_out_of_range(source, "samples");
 }
 
 template <typename T>
@@ -144,6 +152,9 @@ std::string value_text(bool value) {
 }
 std::string value_text(Status status) {
   return name(status);
+}
+std::string value_text(Mode mode) {
+  return name(mode);
 }
 template <typename T>
 std::string value_text(const std::optional<T>& value) {
@@ -173,16 +184,19 @@ OrderedJson to_json(const LedgerInput& input) {
 OrderedJson to_json(const Record& record) {
   OrderedJson json = OrderedJson::object();
   for (const Field& field : record_fields()) {
-    json[field.name] = std::visit([&](auto member) { return value_json(record.*member); }, field.member);
+    json[field.name] = std::visit([](const auto* value) { return value_json(*value); }, field.value(record));
   }
   return json;
 }
 
 Record record_from_json(const Json& json, const std::string& source) {
+  static const Json blank = to_json(Record{});
   Record record;
   for (const Field& field : record_fields()) {
     try {
-      std::visit([&](auto member) { read(json.at(field.name), record.*member); }, field.member);
+      const Json& value = json.at(field.name);
+      if (value == blank[field.name] && !value.is_number_float()) continue;
+      std::visit([&](auto* place) { read(value, *place); }, field.place(record));
     } catch (const std::out_of_range&) {
       fail_out_of_range(source, field.name);
     } catch (const std::exception&) {
@@ -194,7 +208,7 @@ Record record_from_json(const Json& json, const std::string& source) {
 }
 
 std::string to_text(const Field& field, const Record& record) {
-  return std::visit([&](auto member) { return value_text(record.*member); }, field.member);
+  return std::visit([](const auto* value) { return value_text(*value); }, field.value(record));
 }
 
 }  // namespace assay

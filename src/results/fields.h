@@ -10,19 +10,26 @@
 
 namespace assay {
 
-/// Where a field's value stands in a record, by its type.
-using Member =
-    std::variant<std::string Record::*, std::int64_t Record::*, Status Record::*, std::optional<std::string> Record::*,
-                 std::optional<std::int64_t> Record::*, std::optional<double> Record::*, std::optional<bool> Record::*,
-                 std::vector<double> Record::*, std::vector<std::string> Record::*, std::vector<LedgerInput> Record::*,
-                 std::vector<LedgerRow> Record::*>;
+/// A field's value in a record, or the place of one.
+template <typename... T>
+struct FieldTypes {
+  using Value = std::variant<const T*...>;
+  using Place = std::variant<T*...>;
+};
+using AnyField =
+    FieldTypes<std::string, std::int64_t, Status, Mode, std::optional<std::string>, std::optional<std::int64_t>,
+               std::optional<double>, std::optional<bool>, std::vector<double>, std::vector<std::string>,
+               std::vector<LedgerInput>, std::vector<LedgerRow>>;
+using FieldValue = AnyField::Value;
+using FieldPlace = AnyField::Place;
 
 /// One field of a record. This list feeds JSON, CSV, Markdown, the schema and the documents.
 struct Field {
   const char* name;
   const char* unit;  ///< Empty: a pure number or a text.
   const char* meaning;
-  Member member;
+  FieldValue (*value)(const Record&);  ///< A blank part's where the record has not that part.
+  FieldPlace (*place)(Record&);        ///< Makes the part where the record has it not.
 };
 
 /// Every field, in the order in which they are written.
@@ -36,7 +43,8 @@ OrderedJson to_json(const LedgerRow& row);
 OrderedJson to_json(const LedgerInput& input);
 /// All fields; absent values are null. Numbers that JSON cannot hold (infinite, NaN) are null too.
 OrderedJson to_json(const Record& record);
-/// The way back. Throws a user error naming `source` and the field that is missing or of another type.
+/// The way back: a record has the parts of which a field says more than a blank one's. Throws a user error naming
+/// `source` and the field that is missing or of another type.
 Record record_from_json(const Json& json, const std::string& source);
 /// One value as text for CSV and Markdown: empty where absent, series joined by ';', ledgers as JSON.
 std::string to_text(const Field& field, const Record& record);

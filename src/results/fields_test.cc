@@ -62,7 +62,7 @@ TEST(Fields, SurviveAJsonRoundTrip) {
 
 TEST(Fields, KeepInfinityOutOfJson) {
   Record record = made_up_record("fp32", 10);
-  record.perplexity = INFINITY;
+  record.quality.made().perplexity = INFINITY;
   EXPECT_TRUE(to_json(record)["perplexity"].is_null());
 }
 
@@ -95,43 +95,42 @@ TEST(Fields, ABrokenRecordNamesFileAndField) {
 
 TEST(Fields, DeriveRatesFromTheMedian) {
   Record record = made_up_record("fp32", 200);
-  record.batch = 8;
-  record.energy_j = 2;
-  record.timed_runs = 50;
-  record.timed_s = 10;
-  derive(record);
-  EXPECT_DOUBLE_EQ(*record.samples_per_s, 40);
-  EXPECT_DOUBLE_EQ(*record.tokens_per_s, 40 * 128);
-  EXPECT_DOUBLE_EQ(*record.gflops, 170);
-  EXPECT_DOUBLE_EQ(*record.peak_share, 170.0 / 377);
-  EXPECT_DOUBLE_EQ(*record.power_w, 80);
+  record.setting.batch = 8;
+  record.energy.made().energy_j = 2;
+  record.latency.made().timed_runs = 50;
+  record.latency.made().timed_s = 10;
+  record.rates = rates_of(record);
+  EXPECT_DOUBLE_EQ(*record.rates.samples_per_s, 40);
+  EXPECT_DOUBLE_EQ(*record.rates.tokens_per_s, 40 * 128);
+  EXPECT_DOUBLE_EQ(*record.rates.gflops, 170);
+  EXPECT_DOUBLE_EQ(*record.rates.peak_share, 170.0 / 377);
   Record empty;
-  derive(empty);
-  EXPECT_FALSE(empty.samples_per_s.has_value());
+  empty.rates = rates_of(empty);
+  EXPECT_FALSE(empty.rates.samples_per_s.has_value());
 }
 
 TEST(Fields, ACostGoesWithItsPrice) {
   Record record = made_up_record("fp32", 200);
-  record.energy_j = 2;
-  record.price_per_kwh = 0.3;
-  record.carbon_g_per_kwh = 400;
-  derive(record);
-  EXPECT_TRUE(record.cost_per_million_tokens && record.carbon_g_per_million_tokens);
-  record.price_per_kwh.reset();
-  record.carbon_g_per_kwh.reset();
-  derive(record);
-  EXPECT_FALSE(record.cost_per_million_tokens || record.carbon_g_per_million_tokens);
+  record.energy.made().energy_j = 2;
+  record.energy.made().price_per_kwh = 0.3;
+  record.energy.made().carbon_g_per_kwh = 400;
+  record.rates = rates_of(record);
+  EXPECT_TRUE(record.rates.cost_per_million_tokens && record.rates.carbon_g_per_million_tokens);
+  record.energy.made().price_per_kwh.reset();
+  record.energy.made().carbon_g_per_kwh.reset();
+  record.rates = rates_of(record);
+  EXPECT_FALSE(record.rates.cost_per_million_tokens || record.rates.carbon_g_per_million_tokens);
 }
 
 TEST(Fields, TheDominantRowDoesMostOfTheWork) {
   Record record = made_up_record("bf16", 10, DType::bf16);
-  record.ledger.push_back(made_up_row("bf16", DType::f32, Verdict::widened, 9));
+  record.evidence.ledger.push_back(made_up_row("bf16", DType::f32, Verdict::widened, 9));
   for (int i = 0; i < 9; ++i) {
-    record.ledger.push_back(made_up_row("bf16", DType::f32, Verdict::native, i));
-    record.ledger.back().operation = "rms_norm";
+    record.evidence.ledger.push_back(made_up_row("bf16", DType::f32, Verdict::native, i));
+    record.evidence.ledger.back().operation = "rms_norm";
   }
   EXPECT_EQ(what_ran(record), "bf16/f32 native");
-  record.ledger[3].flops = 1e12;  // One head outweighs all layers.
+  record.evidence.ledger[3].flops = 1e12;  // One head outweighs all layers.
   EXPECT_EQ(what_ran(record), "f32/f32 widened");
   EXPECT_EQ(what_ran(Record{}), "");
 }

@@ -8,21 +8,38 @@
 
 namespace assay {
 
-/// What a field of the identity says.
+/// What a field of the setting says.
 enum class Aspect : std::uint8_t {
-  subject,  ///< What is measured: weights, precision, shape, setting. Equal subjects may be compared.
-  place     ///< Where and by what: the machine, the program. Subject and place together: the same measurement.
+  subject,  ///< What is measured: weights, precision, shape, how it is run. Equal subjects may be compared.
+  place,    ///< Where and by what: the machine, the program. Subject and place together: the same measurement.
+  remark    ///< What follows from the rest, or says what it is compared with.
 };
 
-struct IdentityField {
+/// How far records stand together that share it.
+enum class Level : std::uint8_t {
+  title,  ///< All shapes of one model, run alike: what stands under one title.
+  cell,   ///< One shape of them: the precisions that are compared.
+  row     ///< One row of a cell.
+};
+
+/// Whether subject_words() names a field.
+enum class Told : std::uint8_t { otherwise, where_unusual };
+
+/// The fields of a Setting.
+struct SettingField {
   const char* name;  ///< In record_fields().
   Aspect aspect;
+  Level level;
+  Told told;
+  bool (*agree)(const Setting& a, const Setting& b);
   bool is_younger = false;  ///< Than records of a store may be: counts only where it differs from a blank record's.
 };
 
-/// The fields by which two records are the same measurement: the one definition that resuming, the history, importing
-/// and comparing share.
-std::span<const IdentityField> identity_fields();
+/// The one list by which records are the same measurement, rows of one cell and shapes of one model: resuming, the
+/// history, importing, comparing, the rules and the reports share it.
+std::span<const SettingField> setting_fields();
+/// Whether they agree in all fields down to that level.
+bool stand_together(const Record& a, const Record& b, Level level);
 
 /// SHA-256 over the subject's fields, 32 hexadecimal digits. A checkpoint's name does not count beside its hash.
 std::string subject_key(const Record& record);

@@ -13,28 +13,28 @@ namespace {
 TEST(Identity, WhatWasMeasuredAndHowItCameOutDoNotCount) {
   const Record a = made_up_record("bf16", 40);
   Record b = made_up_record("bf16", 50);
-  b.status = Status::interrupted;
-  b.group = 7;
-  b.trust = "D";
+  b.outcome.status = Status::interrupted;
+  b.outcome.group = 7;
+  b.grade.trust = "D";
   EXPECT_EQ(identity_key(a), identity_key(b));
   EXPECT_EQ(subject_key(a), subject_key(b));
 }
 
 TEST(Identity, EverySettingCounts) {
   const std::vector<std::function<void(Record&)>> changes = {
-      [](Record& r) { r.weights = "sha256:fedcba"; },
-      [](Record& r) { r.precision = "int8"; },
-      [](Record& r) { r.device = "cuda"; },
-      [](Record& r) { r.batch = 2; },
-      [](Record& r) { r.seq = 12; },
-      [](Record& r) { r.threads = 1; },
-      [](Record& r) { r.logits = "last"; },
-      [](Record& r) { r.fusion = "off"; },
-      [](Record& r) { r.casts = "every-call"; },
-      [](Record& r) { r.seed = 2; },
-      [](Record& r) { r.mode = "step"; },
-      [](Record& r) { r.recompute = "block"; },
-      [](Record& r) { r.warmup_steps = 3; },
+      [](Record& r) { r.setting.weights = "sha256:fedcba"; },
+      [](Record& r) { r.setting.precision = "int8"; },
+      [](Record& r) { r.setting.device = "cuda"; },
+      [](Record& r) { r.setting.batch = 2; },
+      [](Record& r) { r.setting.seq = 12; },
+      [](Record& r) { r.setting.threads = 1; },
+      [](Record& r) { r.setting.logits = "last"; },
+      [](Record& r) { r.setting.fusion = "off"; },
+      [](Record& r) { r.setting.casts = "every-call"; },
+      [](Record& r) { r.setting.seed = 2; },
+      [](Record& r) { r.setting.mode = Mode::step; },
+      [](Record& r) { r.setting.recompute = "block"; },
+      [](Record& r) { r.setting.warmup_steps = 3; },
   };
   const Record plain = made_up_record("bf16", 40);
   for (const auto& change : changes) {
@@ -48,7 +48,7 @@ TEST(Identity, EverySettingCounts) {
 TEST(Identity, AnotherMachineOrBuildIsTheSameSubjectButAnotherMeasurement) {
   const Record plain = made_up_record("bf16", 40);
   Record moved = plain;
-  moved.machine = "another processor, 8 cores";
+  moved.setting.machine = "another processor, 8 cores";
   EXPECT_EQ(subject_key(plain), subject_key(moved));
   EXPECT_NE(identity_key(plain), identity_key(moved));
   EXPECT_EQ(identity_difference(plain, moved, Aspect::subject), "");
@@ -58,26 +58,26 @@ TEST(Identity, AnotherMachineOrBuildIsTheSameSubjectButAnotherMeasurement) {
 TEST(Identity, AHashedCheckpointIsTheSameUnderAnyName) {
   Record plain = made_up_record("bf16", 40);
   Record renamed = plain;
-  renamed.model = "/somewhere/else";
+  renamed.setting.model = "/somewhere/else";
   EXPECT_EQ(identity_key(plain), identity_key(renamed));
-  plain.weights = renamed.weights = "random";
+  plain.setting.weights = renamed.setting.weights = "random";
   EXPECT_NE(identity_key(plain), identity_key(renamed)) << "random weights are known by the model's name alone";
 }
 
 TEST(Identity, ValuesCannotRunIntoEachOther) {
   Record a = made_up_record("bf16", 40);
   Record b = a;
-  a.machine = "x\nbuild=1:y";
-  a.build = "";
-  b.machine = "x";
-  b.build = "y";
+  a.setting.machine = "x\nbuild=1:y";
+  a.setting.build = "";
+  b.setting.machine = "x";
+  b.setting.build = "y";
   EXPECT_NE(identity_key(a), identity_key(b));
 }
 
 TEST(Identity, IsSaidInWords) {
   Record record = made_up_record("bf16", 40);
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128");
-  record.fusion = "off";
+  record.setting.fusion = "off";
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, fusion off");
 }
 
@@ -86,7 +86,9 @@ TEST(Identity, IsSaidInWords) {
 // all that was kept.
 TEST(Identity, BelongsToAVersionOfTheStore) {
   std::string names;
-  for (const IdentityField& field : identity_fields()) names += std::string(field.name) + " ";
+  for (const SettingField& field : setting_fields()) {
+    if (field.aspect != Aspect::remark) names += std::string(field.name) + " ";
+  }
   EXPECT_EQ(names,
             "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
             "warmup_steps command phase machine build graphs caches ");
@@ -96,12 +98,12 @@ TEST(Identity, BelongsToAVersionOfTheStore) {
 TEST(Identity, YoungerFieldsCountWhereTheyAreNotAsTheyUsedToBe) {
   const Record before = made_up_record("bf16", 40);
   Record record = before;
-  record.caches = "cold";
+  record.setting.caches = "cold";
   EXPECT_NE(identity_key(record), identity_key(before));
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, caches cold");
   Record oldest = before;  // Its key as a store of version 3 has it.
-  oldest.machine = "m";
-  oldest.build = "b";
+  oldest.setting.machine = "m";
+  oldest.setting.build = "b";
   EXPECT_EQ(identity_key(oldest), "0328ecfd454990d00de25f45bb085671");
 }
 

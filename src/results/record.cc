@@ -13,26 +13,51 @@ namespace {
 constexpr std::array<const char*, status_kinds> status_names = {
     "ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted", "crashed", "not finite"};
 
-std::vector<const LedgerRow*> working_rows(const Record& record) {
+constexpr std::array<const char*, mode_kinds> mode_names = {"inference", "forward", "forward-backward",
+                                                            "step",      "program", "phase"};
+
+/// The state of that name.
+template <typename State, std::size_t count>
+std::optional<State> state_named(const std::array<const char*, count>& names, std::string_view text) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<State>(found - names.begin());
+}
+
+std::vector<const LedgerRow*> working_rows(std::span<const LedgerRow> ledger) {
   std::vector<const LedgerRow*> rows;
-  for (const LedgerRow& row : record.ledger) {
+  for (const LedgerRow& row : ledger) {
     if (multiplies(row)) rows.push_back(&row);
   }
   if (!rows.empty()) return rows;
-  for (const LedgerRow& row : record.ledger) rows.push_back(&row);
+  for (const LedgerRow& row : ledger) rows.push_back(&row);
   return rows;
 }
 
-/// A kWh is 3.6e6 J.
-void derive_energy(Record& record) {
-  record.cost_per_million_tokens.reset();  // A restored row may have one at another price.
-  record.carbon_g_per_million_tokens.reset();
-  if (!record.energy_j) return;
-  record.energy_per_token_j = *record.energy_j / static_cast<double>(record.seq);
-  if (record.median_ms) record.energy_delay_js = *record.energy_j * *record.median_ms * 1e-3;
-  const double kwh_per_million = *record.energy_per_token_j * 1e6 / 3.6e6;
-  if (record.price_per_kwh) record.cost_per_million_tokens = kwh_per_million * *record.price_per_kwh;
-  if (record.carbon_g_per_kwh) record.carbon_g_per_million_tokens = kwh_per_million * *record.carbon_g_per_kwh;
+void rate_energy(const Record& record, Rates& rates) {
+  constexpr double j_of_kwh = 3.6e6;
+  if (!record.energy || !record.energy->energy_j) return;
+  const Energy& energy = *record.energy;
+  rates.energy_per_token_j = *energy.energy_j / static_cast<double>(record.setting.seq);
+  if (const auto ms = record.latency->median_ms) rates.energy_delay_js = *energy.energy_j * *ms * 1e-3;
+  const double kwh_per_million = *rates.energy_per_token_j * 1e6 / j_of_kwh;
+  if (energy.price_per_kwh) rates.cost_per_million_tokens = kwh_per_million * *energy.price_per_kwh;
+  if (energy.carbon_g_per_kwh) rates.carbon_g_per_million_tokens = kwh_per_million * *energy.carbon_g_per_kwh;
+}
+
+void rate_throughput(const Setting& setting, const Latency& latency, Rates& rates) {
+  if (!latency.timed_runs || latency.timed_s.value_or(0) <= 0) return;
+  const auto sequences = static_cast<double>(setting.batch) * static_cast<double>(*latency.timed_runs);
+  rates.samples_per_s = latency.items.value_or(sequences) / *latency.timed_s;
+  rates.tokens_per_s = *rates.samples_per_s * static_cast<double>(setting.seq);
+}
+
+void rate_work(const Latency& latency, const Evidence& evidence, Rates& rates) {
+  if (latency.median_ms.value_or(0) <= 0) return;
+  const double median_s = *latency.median_ms * 1e-3;
+  if (evidence.flops) rates.gflops = *evidence.flops / median_s * 1e-9;
+  if (rates.gflops && evidence.peak_gflops.value_or(0) > 0) rates.peak_share = *rates.gflops / *evidence.peak_gflops;
+  if (evidence.moved_bytes) rates.bytes_per_s = *evidence.moved_bytes / median_s;
 }
 
 }  // namespace
@@ -42,16 +67,21 @@ const char* name(Status status) {
 }
 
 std::optional<Status> parse_status(std::string_view text) {
-  for (std::size_t i = 0; i < status_names.size(); ++i) {
-    if (text == status_names[i]) return static_cast<Status>(i);
-  }
-  return std::nullopt;
+  return state_named<Status>(status_names, text);
+}
+
+const char* name(Mode mode) {
+  return mode_names[static_cast<std::size_t>(mode)];
+}
+
+std::optional<Mode> parse_mode(std::string_view text) {
+  return state_named<Mode>(mode_names, text);
 }
 
 const char* quality_kind(const Record& record) {
-  if (record.perplexity || record.log_perplexity) return "perplexity";
-  if (record.accuracy) return "accuracy";
-  return record.score_difference ? "scores" : "";
+  if (record.quality->perplexity || record.quality->log_perplexity) return "perplexity";
+  if (record.quality->accuracy) return "accuracy";
+  return record.difference->score_difference ? "scores" : "";
 }
 
 bool is_linear(const LedgerRow& row) {
@@ -65,27 +95,20 @@ bool multiplies(const LedgerRow& row) {
   return is_linear(row) || std::find(products.begin(), products.end(), row.operation) != products.end();
 }
 
-void derive(Record& record) {
-  if (record.timed_runs && record.timed_s.value_or(0) > 0) {
-    const auto sequences = static_cast<double>(record.batch) * static_cast<double>(*record.timed_runs);
-    record.samples_per_s = record.items.value_or(sequences) / *record.timed_s;
-    record.tokens_per_s = *record.samples_per_s * static_cast<double>(record.seq);
-  }
-  if (record.energy_j && record.samples_per_s && !record.power_w)
-    record.power_w = *record.energy_j * *record.samples_per_s;
-  derive_energy(record);
-  if (!record.median_ms || *record.median_ms <= 0) return;
-  const double median_s = *record.median_ms * 1e-3;
-  if (record.flops) record.gflops = *record.flops / median_s * 1e-9;
-  if (record.gflops && record.peak_gflops.value_or(0) > 0) record.peak_share = *record.gflops / *record.peak_gflops;
-  if (record.moved_bytes) record.bytes_per_s = *record.moved_bytes / median_s;
+Rates rates_of(const Record& record) {
+  Rates rates;
+  rate_energy(record, rates);
+  if (!record.latency) return rates;
+  rate_throughput(record.setting, *record.latency, rates);
+  rate_work(*record.latency, record.evidence, rates);
+  return rates;
 }
 
-const LedgerRow* dominant_row(const Record& record) {
+const LedgerRow* dominant_row(std::span<const LedgerRow> ledger) {
   std::map<std::tuple<DType, DType, Verdict>, double> work;
   const LedgerRow* best = nullptr;
   double most = 0;
-  for (const LedgerRow* row : working_rows(record)) {
+  for (const LedgerRow* row : working_rows(ledger)) {
     // An operation that counts no FLOPs still ran.
     const double flops = work[{row->operand, row->accumulator, row->verdict}] += std::max(row->flops, 1.0);
     if (flops <= most) continue;
@@ -96,7 +119,7 @@ const LedgerRow* dominant_row(const Record& record) {
 }
 
 std::string what_ran(const Record& record) {
-  const LedgerRow* row = dominant_row(record);
+  const LedgerRow* row = dominant_row(record.evidence.ledger);
   return row ? fmt::format("{}/{} {}", name(row->operand), name(row->accumulator), name(row->verdict)) : "";
 }
 

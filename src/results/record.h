@@ -1,225 +1,51 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
-#include "tensor/ledger.h"
+#include "results/parts.h"
 
 namespace assay {
 
-/// What became of a cell of the grid.
-enum class Status : std::uint8_t {
-  ok,
-  oom,          ///< Would not fit into memory: not started, or the system refused it.
-  too_slow,     ///< The first run alone took longer than allowed, or its process gave no answer in time.
-  unsupported,  ///< This build or machine has no such device or kernel.
-  emulated,     ///< Left out: no instruction for this dtype here.
-  impossible,   ///< Measured, and beyond what physics allows: the number is wrong.
-  interrupted,  ///< Ctrl-C before it had samples.
-  crashed,      ///< Its process died; not run in this one.
-  not_finite    ///< It ran, and its output holds NaN or infinity: nothing follows from it.
+/// A part that may be absent, since nothing of it was measured; then it reads as a blank one:
+/// `record.latency->median_ms` is absent, too.
+template <typename T>
+class OptionalPart : public std::optional<T> {
+ public:
+  using std::optional<T>::optional;
+  OptionalPart(std::optional<T> part) : std::optional<T>(std::move(part)) {}
+  const T& operator*() const {
+    static const T blank;
+    return this->has_value() ? this->value() : blank;
+  }
+  const T* operator->() const { return &**this; }
+  /// To write into; made where it was absent.
+  T& made() { return this->has_value() ? this->value() : this->emplace(); }
 };
-inline constexpr int status_kinds = static_cast<int>(Status::not_finite) + 1;
-const char* name(Status status);
-std::optional<Status> parse_status(std::string_view text);
 
-/// One cell: one model in one precision at one shape on one device. Absent values were not measured or do not exist
-/// here; none is ever replaced by 0. `record_fields()` says what each member means and in which unit.
+/// One cell: one model in one precision at one shape on one device.
 struct Record {
-  // Identity.
-  std::string model;
-  std::string weights;  ///< "sha256:…" or "random".
-  std::int64_t parameters = 0;
-  std::string stored_dtype;
-  std::string precision;
-  std::string baseline;  ///< Precision that speed-up and divergence compare with.
-  std::string device = "cpu";
-  std::int64_t batch = 1;
-  std::int64_t seq = 1;
-  std::int64_t threads = 1;
-  std::string logits = "all";
-  std::string fusion = "on";
-  std::string casts = "once";
-  std::optional<std::string> graphs;
-  std::string caches = "warm";
-  std::int64_t seed = 0;
-  std::string machine;
-  std::string build;
-  std::optional<std::int64_t> group;
-  std::optional<std::string> restored;
-  std::optional<std::string> command;
-  std::optional<std::string> phase;
-
-  // Outcome.
-  Status status = Status::ok;
-  std::optional<std::string> reason;
-
-  // Latency.
-  std::int64_t samples = 0;
-  std::vector<double> raw_ms;
-  std::optional<std::int64_t> repetitions;
-  std::optional<double> prepare_ms;
-  std::optional<double> first_ms;
-  std::vector<double> warm_up_ms;
-  std::optional<bool> steady;
-  std::optional<double> median_ms;
-  std::optional<double> p10_ms;
-  std::optional<double> p90_ms;
-  std::optional<double> p99_ms;
-  std::optional<double> mean_ms;
-  std::optional<double> std_ms;
-  std::optional<double> ci_low_ms;
-  std::optional<double> ci_high_ms;
-  std::optional<double> asked_width;
-  std::optional<std::string> stopped_by;
-  std::optional<double> device_ms;
-  std::optional<double> enqueue_ms;
-  std::optional<std::int64_t> throttled_rounds;
-  std::optional<std::string> throttle;
-  std::optional<std::int64_t> timed_runs;
-  std::optional<double> timed_s;
-  std::optional<double> items;
-  std::optional<double> baseline_median_ms;
-  std::optional<double> speedup;
-  std::optional<double> speedup_low;
-  std::optional<double> speedup_high;
-
-  // Training: what a sample is, and its phases, each timed by itself.
-  std::string mode = "inference";
-  std::string recompute = "none";
-  std::optional<std::int64_t> warmup_steps;
-  std::optional<double> forward_ms;
-  std::optional<double> mean_forward_ms;
-  std::optional<double> std_forward_ms;
-  std::optional<double> backward_ms;
-  std::optional<double> mean_backward_ms;
-  std::optional<double> std_backward_ms;
-  std::optional<double> optimizer_ms;
-  std::optional<double> mean_optimizer_ms;
-  std::optional<double> std_optimizer_ms;
-  std::optional<double> step_ms;
-  std::optional<double> mean_step_ms;
-  std::optional<double> std_step_ms;
-  std::optional<double> forward_instruction_ms;
-  std::optional<double> backward_instruction_ms;
-  std::optional<double> optimizer_bytes_read;
-
-  // Rates; filled by derive().
-  std::optional<double> samples_per_s;
-  std::optional<double> tokens_per_s;
-  std::optional<double> gflops;
-  std::optional<double> peak_share;
-  std::optional<double> bytes_per_s;
-
-  // What the plan knows, and this machine's peaks.
-  std::optional<double> flops;
-  std::optional<double> moved_bytes;
-  std::optional<double> weight_bytes_read;
-  std::optional<double> peak_gflops;
-  std::optional<std::string> peak_kind;
-  std::optional<double> instruction_peak_gflops;
-  std::optional<double> matmul_peak_gflops;
-  std::optional<double> baseline_matmul_peak_gflops;
-  std::optional<double> instruction_ms;
-  std::optional<double> matmul_ms;
-  std::optional<double> peaks_measured_share;
-  std::optional<double> bandwidth_bytes_per_s;
-  std::optional<double> cache_bytes;
-  std::optional<double> power_limit_w;
-
-  // Memory.
-  std::optional<std::int64_t> model_bytes;
-  std::optional<std::int64_t> packed_bytes;
-  std::optional<std::int64_t> arena_bytes;
-  std::optional<std::int64_t> peak_bytes;
-  std::optional<std::int64_t> resident_bytes;
-  std::vector<double> live_bytes;
-
-  // Of a program: processor time of one run.
-  std::optional<double> user_ms;
-  std::optional<double> system_ms;
-
-  // Energy.
-  std::optional<double> energy_j;
-  std::optional<double> energy_net_j;
-  std::optional<double> energy_net_uncertainty_j;
-  std::optional<double> energy_uncertainty_j;
-  std::optional<double> forward_energy_j;
-  std::optional<double> backward_energy_j;
-  std::optional<double> optimizer_energy_j;
-  std::optional<double> power_w;
-  std::vector<double> window_power_w;
-  std::optional<double> idle_power_w;
-  std::optional<double> energy_short_share;
-  std::string energy_status = "no meter";
-  std::optional<std::string> energy_source;
-  std::optional<std::string> energy_unit;
-  std::optional<double> energy_resolution_j;
-  std::optional<double> energy_update_s;
-  std::vector<std::string> other_energy;
-  std::optional<std::string> energy_conflict;
-  std::optional<double> energy_per_token_j;
-  std::optional<double> energy_delay_js;
-  std::optional<double> price_per_kwh;
-  std::optional<double> carbon_g_per_kwh;
-  std::optional<double> cost_per_million_tokens;
-  std::optional<double> carbon_g_per_million_tokens;
-
-  // Quality.
-  std::string quality_status = "not asked";
-  std::optional<std::string> quality_data;
-  std::optional<std::string> protocol;
-  std::optional<double> perplexity;
-  std::optional<double> log_perplexity;
-  std::optional<double> delta_log_perplexity;
-  std::optional<double> delta_log_perplexity_se;
-  std::optional<double> delta_log_perplexity_low;
-  std::optional<double> delta_log_perplexity_high;
-  std::optional<std::int64_t> scored_windows;
-  std::optional<double> accuracy;
-  std::optional<std::int64_t> correct;
-  std::optional<std::int64_t> scored;
-  std::optional<double> accuracy_change;
-  std::optional<double> accuracy_change_low;
-  std::optional<double> accuracy_change_high;
-  std::optional<double> mcnemar_p;
-  std::optional<double> kl_mean;
-  std::optional<double> kl_p999;
-  std::optional<double> top1_agreement;
-  std::optional<double> max_logit_difference;
-  std::optional<double> score_pearson;
-  std::optional<double> score_spearman;
-  std::optional<double> score_difference;
-  std::optional<std::string> logits_hash;
-
-  // Conditions around the windows.
-  std::optional<double> foreign_load;
-  std::optional<double> stolen_share;
-  std::optional<double> frequency_before_mhz;
-  std::optional<double> frequency_after_mhz;
-  std::optional<double> temperature_before_c;
-  std::optional<double> temperature_after_c;
-  std::optional<std::int64_t> page_faults;
-  std::optional<std::int64_t> major_page_faults;
-
-  // Judgement; filled by judge().
-  std::optional<std::string> trust;
-  std::vector<std::string> trust_reasons;
-
-  // What ran.
-  std::vector<LedgerInput> inputs;
-  std::vector<LedgerRow> ledger;
-  std::vector<double> operation_bytes;  ///< A value a row of the ledger, as the next one.
-  std::vector<double> operation_ms;
+  Setting setting = {};
+  CellOutcome outcome = {};
+  OptionalPart<Latency> latency = {};
+  OptionalPart<Circumstances> circumstances = {};
+  OptionalPart<Speedup> speedup = {};
+  OptionalPart<Training> training = {};
+  OptionalPart<ProgramRun> program_run = {};
+  OptionalPart<MemoryUse> memory = {};
+  OptionalPart<Energy> energy = {};
+  OptionalPart<Quality> quality = {};
+  OptionalPart<Difference> difference = {};
+  Evidence evidence = {};
+  Rates rates = {};
+  Grade grade = {};
 };
 
-/// Fills gflops, peak_share and bytes_per_s from the median and the plan's figures, samples_per_s, tokens_per_s and
-/// (where no meter gave it) power_w from the totals over all windows, and what follows from the energy; what lacks its
-/// ingredients stays absent.
-void derive(Record& record);
+/// What follows from its other parts: rates from the median, the totals over all windows and the plan's figures, what
+/// energy is worth. What lacks its ingredients stays absent.
+Rates rates_of(const Record& record);
 
 /// What its quality is a figure of: "perplexity", "accuracy" or "scores"; empty where there is none.
 const char* quality_kind(const Record& record);
@@ -231,7 +57,7 @@ bool multiplies(const LedgerRow& row);
 
 /// Of the ledger rows that multiply matrices (of all, where none does), one of the group with the same operand,
 /// accumulator and verdict that does the most FLOPs. Null for an empty ledger.
-const LedgerRow* dominant_row(const Record& record);
+const LedgerRow* dominant_row(std::span<const LedgerRow> ledger);
 /// "bf16/f32 native": operand, accumulator and verdict of dominant_row; empty for an empty ledger.
 std::string what_ran(const Record& record);
 

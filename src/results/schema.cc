@@ -52,26 +52,31 @@ OrderedJson ledger_row() {
 }
 
 struct TypeOf {
-  OrderedJson operator()(std::string Record::*) const { return of_type("string"); }
-  OrderedJson operator()(std::int64_t Record::*) const { return of_type("integer"); }
-  OrderedJson operator()(Status Record::*) const {
+  OrderedJson operator()(const std::string*) const { return of_type("string"); }
+  OrderedJson operator()(const std::int64_t*) const { return of_type("integer"); }
+  OrderedJson operator()(const Status*) const {
     const auto status = [](int i) { return name(static_cast<Status>(i)); };
     return enumeration(status, status_kinds);
   }
-  OrderedJson operator()(std::optional<std::string> Record::*) const { return nullable("string"); }
-  OrderedJson operator()(std::optional<std::int64_t> Record::*) const { return nullable("integer"); }
-  OrderedJson operator()(std::optional<double> Record::*) const { return nullable("number"); }
-  OrderedJson operator()(std::optional<bool> Record::*) const { return nullable("boolean"); }
-  OrderedJson operator()(std::vector<double> Record::*) const { return array_of(of_type("number")); }
-  OrderedJson operator()(std::vector<std::string> Record::*) const { return array_of(of_type("string")); }
-  OrderedJson operator()(std::vector<LedgerInput> Record::*) const { return array_of(ledger_input()); }
-  OrderedJson operator()(std::vector<LedgerRow> Record::*) const { return array_of(ledger_row()); }
+  OrderedJson operator()(const Mode*) const {
+    const auto mode = [](int i) { return name(static_cast<Mode>(i)); };
+    return enumeration(mode, mode_kinds);
+  }
+  OrderedJson operator()(const std::optional<std::string>*) const { return nullable("string"); }
+  OrderedJson operator()(const std::optional<std::int64_t>*) const { return nullable("integer"); }
+  OrderedJson operator()(const std::optional<double>*) const { return nullable("number"); }
+  OrderedJson operator()(const std::optional<bool>*) const { return nullable("boolean"); }
+  OrderedJson operator()(const std::vector<double>*) const { return array_of(of_type("number")); }
+  OrderedJson operator()(const std::vector<std::string>*) const { return array_of(of_type("string")); }
+  OrderedJson operator()(const std::vector<LedgerInput>*) const { return array_of(ledger_input()); }
+  OrderedJson operator()(const std::vector<LedgerRow>*) const { return array_of(ledger_row()); }
 };
 
 OrderedJson record_schema() {
   OrderedJson properties;
+  const Record blank;
   for (const Field& field : record_fields()) {
-    OrderedJson property = std::visit(TypeOf{}, field.member);
+    OrderedJson property = std::visit(TypeOf{}, field.value(blank));
     const std::string unit = *field.unit ? fmt::format(" [{}]", field.unit) : "";
     property["description"] = field.meaning + unit;
     properties[field.name] = std::move(property);

@@ -18,7 +18,7 @@ using StoreKill = StoreFolder;
 
 Record numbered(std::int64_t number) {
   Record record = made_up_record("bf16", 40);
-  record.seq = number;
+  record.setting.seq = number;
   return record;
 }
 
@@ -86,13 +86,13 @@ TEST_F(StoreKill, NothingThatWasReportedAsSavedIsLostAt100RandomMoments) {
     ASSERT_EQ(integrity(file_), "ok") << "after kill " << kill;
     std::map<std::int64_t, std::int64_t> kept;
     for (const StoredRecord& record : Store(file_, Access::read).find({.newest = std::ssize(now) + 5})) {
-      kept[record.id] = record.record.seq;
+      kept[record.id] = record.record.setting.seq;
     }
     for (const auto& [id, seq] : now) ASSERT_EQ(kept.at(id), seq) << "after kill " << kill;
   }
   EXPECT_GE(in_the_middle, 50);
   std::map<std::int64_t, std::int64_t> kept;
-  for (const StoredRecord& record : Store(file_, Access::read).find({})) kept[record.id] = record.record.seq;
+  for (const StoredRecord& record : Store(file_, Access::read).find({})) kept[record.id] = record.record.setting.seq;
   for (const auto& [id, seq] : told) EXPECT_EQ(kept.at(id), seq);
 }
 

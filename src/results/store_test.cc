@@ -50,10 +50,10 @@ TEST_F(StoreTest, ARecordThatIsSavedAgainKeepsItsNumber) {
   const std::int64_t run = store.begin_run(run_facts());
   Record record = made_up_record("bf16", 40);
   const std::vector<std::int64_t> first = store.save(run, std::span(&record, 1));
-  record.quality_status = "scored";
+  record.quality.made().quality_status = "scored";
   EXPECT_EQ(store.save(run, std::span(&record, 1)), first);
   ASSERT_EQ(store.find({}).size(), 1U);
-  EXPECT_EQ(store.find({})[0].record.quality_status, "scored");
+  EXPECT_EQ(store.find({})[0].record.quality->quality_status, "scored");
   EXPECT_NE(store.save(store.begin_run(run_facts()), std::span(&record, 1)), first) << "another run, another record";
 }
 
@@ -61,7 +61,7 @@ TEST_F(StoreTest, FiltersFindWhatTheySay) {
   Store store(file_, Access::write);
   store.save(store.begin_run(run_facts()), made_up_cell());
   Record left_out = made_up_left_out("fp8", Status::unsupported, "no such device");
-  left_out.device = "cuda";
+  left_out.setting.device = "cuda";
   store.save(store.begin_run(run_facts()), std::span(&left_out, 1));
   const auto count = [&](const Filter& filter) { return store.find(filter).size(); };
   EXPECT_EQ(count({}), 5U);
@@ -76,7 +76,7 @@ TEST_F(StoreTest, FiltersFindWhatTheySay) {
   EXPECT_EQ(count({.since = "9999-01-01"}), 0U);
   EXPECT_EQ(count({.model = "' OR 1 --"}), 0U);
   ASSERT_EQ(count({.newest = 2}), 2U);
-  EXPECT_EQ(store.find({.newest = 2})[1].record.precision, "fp8") << "the latest, oldest first";
+  EXPECT_EQ(store.find({.newest = 2})[1].record.setting.precision, "fp8") << "the latest, oldest first";
   EXPECT_EQ(store.runs_of(store.find({})).size(), 2U);
 }
 
@@ -85,9 +85,9 @@ TEST_F(StoreTest, ARecordOfAnEarlierVersionLacksFieldsAndIsReadAllTheSame) {
   Database(file_, Access::write)
       .run("UPDATE record SET fields = json_set(json_remove(fields, '$.recompute', '$.p99_ms'), '$.unheard_of', 3)");
   const Record record = Store(file_, Access::read).find({})[0].record;
-  EXPECT_EQ(record.recompute, Record{}.recompute);
-  EXPECT_FALSE(record.p99_ms);
-  EXPECT_EQ(record.median_ms, made_up_cell()[0].median_ms);
+  EXPECT_EQ(record.setting.recompute, Setting{}.recompute);
+  EXPECT_FALSE(record.latency->p99_ms);
+  EXPECT_EQ(record.latency->median_ms, made_up_cell()[0].latency->median_ms);
 }
 
 TEST_F(StoreTest, WhatIsNoStoreIsOneLine) {
@@ -190,7 +190,7 @@ TEST_F(StoreTest, AnOlderLayoutIsReadAsItIsAndBroughtUpToDateByWhoWrites) {
     const std::vector<StoredRecord> records = store.find({.model = "gpt2"});
     ASSERT_EQ(records.size(), 1U);
     EXPECT_EQ(records[0].id, 9);
-    EXPECT_EQ(records[0].record.raw_ms, (std::vector<double>{1.5, 2.5}));
+    EXPECT_EQ(records[0].record.latency->raw_ms, (std::vector<double>{1.5, 2.5}));
     EXPECT_EQ(store.run(7)->uid, "abc");
     EXPECT_EQ(store.run(7)->settings, "");
     if (access == Access::read) {

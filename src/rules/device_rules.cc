@@ -4,17 +4,19 @@ namespace assay {
 namespace {
 
 Judgement says_host_bound(const Cell&, const Record& row) {
-  if (!row.device_ms || !row.enqueue_ms || *row.enqueue_ms <= *row.device_ms) return {};
+  if (!row.latency->device_ms || !row.latency->enqueue_ms || *row.latency->enqueue_ms <= *row.latency->device_ms)
+    return {};
   return {fmt::format("{} waits for the processor: queueing a pass takes {} ms, the GPU computes it in {} ms{}.",
-                      row.precision, format_significant(*row.enqueue_ms), format_significant(*row.device_ms),
-                      row.graphs == "off" ? "; --graphs on queues it at once" : ""),
+                      row.setting.precision, format_significant(*row.latency->enqueue_ms),
+                      format_significant(*row.latency->device_ms),
+                      row.setting.graphs == "off" ? "; --graphs on queues it at once" : ""),
           {}};
 }
 
 Judgement says_left_out(const Cell&, const Record& row) {
-  if (row.throttled_rounds.value_or(0) == 0) return {};
+  if (row.latency->throttled_rounds.value_or(0) == 0) return {};
   return {fmt::format("Rounds that were left out, since the GPU's clocks were held down: {}; {} count.",
-                      *row.throttled_rounds, row.samples),
+                      *row.latency->throttled_rounds, row.latency->samples),
           {}};
 }
 

@@ -5,44 +5,45 @@ namespace {
 
 /// A counter that stands still gives no joules for a window in which work was done.
 Judgement says_stuck(const Cell&, const Record& row) {
-  if (!row.energy_j || *row.energy_j > 0 || row.timed_s.value_or(1) <= 0) return {};
+  if (!row.energy->energy_j || *row.energy->energy_j > 0 || row.latency->timed_s.value_or(1) <= 0) return {};
   return {fmt::format("{}'s meter ({}) gave {} J for its windows: its counter stood still, or its reading is broken.",
-                      row.precision, row.energy_status, format_significant(*row.energy_j)),
+                      row.setting.precision, row.energy->energy_status, format_significant(*row.energy->energy_j)),
           {}};
 }
 
 /// What works draws more than what idles. Where it does not, the meter watched another device.
 Judgement says_idle_device(const Cell&, const Record& row) {
-  if (row.power_w.value_or(0) <= 0 || row.idle_power_w.value_or(0) <= 0) return {};
-  if (*row.power_w > 1.02 * *row.idle_power_w) return {};
+  if (row.energy->power_w.value_or(0) <= 0 || row.energy->idle_power_w.value_or(0) <= 0) return {};
+  if (*row.energy->power_w > 1.02 * *row.energy->idle_power_w) return {};
   return {
       fmt::format("{} drew {} W where idleness draws {} W: the meter ({}) watched a device that did not work, or the "
                   "idle baseline was taken under load.",
-                  row.precision, format_significant(*row.power_w), format_significant(*row.idle_power_w),
-                  row.energy_status),
+                  row.setting.precision, format_significant(*row.energy->power_w),
+                  format_significant(*row.energy->idle_power_w), row.energy->energy_status),
       {}};
 }
 
 Judgement says_short_window(const Cell&, const Record& row) {
-  if (row.energy_short_share.value_or(0) <= 0) return {};
+  if (row.energy->energy_short_share.value_or(0) <= 0) return {};
   return {fmt::format("{} of {}'s windows are shorter than 20 steps of the meter: its joules are off by more than 5 %.",
-                      percent(*row.energy_short_share), row.precision),
+                      percent(*row.energy->energy_short_share), row.setting.precision),
           {}};
 }
 
 Judgement says_no_idle(const Cell&, const Record& row) {
-  if (!row.energy_j || row.idle_power_w) return {};
-  return {fmt::format("{}'s energy is gross only: no idle power was measured to take from it.", row.precision), {}};
+  if (!row.energy->energy_j || row.energy->idle_power_w) return {};
+  return {fmt::format("{}'s energy is gross only: no idle power was measured to take from it.", row.setting.precision),
+          {}};
 }
 
 /// Two rows of a cell refer to one machine; an idle power that moves between them is no baseline.
 Judgement says_idle_drift(const Cell& cell, const Record& row) {
-  if (!cell.baseline || !row.idle_power_w || cell.baseline->idle_power_w.value_or(0) <= 0) return {};
-  const double change = *row.idle_power_w / *cell.baseline->idle_power_w - 1;
+  if (!cell.baseline || !row.energy->idle_power_w || cell.baseline->energy->idle_power_w.value_or(0) <= 0) return {};
+  const double change = *row.energy->idle_power_w / *cell.baseline->energy->idle_power_w - 1;
   if (change <= 0.1 && change >= -0.1) return {};
-  return {fmt::format("the idle power beside {} is {} W, beside {} {} W: net energies do not compare.", row.precision,
-                      format_significant(*row.idle_power_w), cell.baseline->precision,
-                      format_significant(*cell.baseline->idle_power_w)),
+  return {fmt::format("the idle power beside {} is {} W, beside {} {} W: net energies do not compare.",
+                      row.setting.precision, format_significant(*row.energy->idle_power_w),
+                      cell.baseline->setting.precision, format_significant(*cell.baseline->energy->idle_power_w)),
           {}};
 }
 

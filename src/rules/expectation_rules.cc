@@ -19,7 +19,7 @@ Judgement unexpected(const std::string& what, const std::string& because) {
 
 const Record* find(const Cell& cell, std::string_view precision) {
   for (const Record* row : cell.measured) {
-    if (row->precision == precision) return row;
+    if (row->setting.precision == precision) return row;
   }
   return nullptr;
 }
@@ -32,13 +32,13 @@ bool is_f32_stored(const Record* record) {
 Judgement expects_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (&row == cell.baseline || !is_f32_stored(cell.baseline) || !precision || is_overridden(row)) return {};
-  if (!row.model_bytes || cell.baseline->model_bytes.value_or(0) <= 0) return {};
-  const auto bytes = static_cast<double>(*row.model_bytes);
-  const auto baseline_bytes = static_cast<double>(*cell.baseline->model_bytes);
-  const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->weights)));
+  if (!row.memory->model_bytes || cell.setting.baseline->model_bytes.value_or(0) <= 0) return {};
+  const auto bytes = static_cast<double>(*row.memory->model_bytes);
+  const auto baseline_bytes = static_cast<double>(*cell.setting.baseline->model_bytes);
+  const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->setting.weights)));
   const double ratio = bytes / baseline_bytes;
-  const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.precision, megabytes(bytes), ratio,
-                                       cell.baseline->precision, megabytes(baseline_bytes), share.words);
+  const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.setting.precision, megabytes(bytes),
+                                       ratio, cell.setting.baseline->precision, megabytes(baseline_bytes), share.words);
   if (contains(share.counted, ratio)) return expected(what);
   const double excess = bytes - baseline_bytes * std::clamp(ratio, share.counted.low, share.counted.high);
   return unexpected(
@@ -49,37 +49,37 @@ Judgement expects_size(const Cell& cell, const Record& row) {
 constexpr double matrix_unit_ratio = 1.5;
 
 Judgement order_sentence(const Record& base, const Record& mixed, const Record& pure) {
-  const std::string what =
-      fmt::format("{} {} {} > {} {} > {} {}", is_training(base) ? "time" : "latency", base.precision,
-                  milliseconds(base), mixed.precision, milliseconds(mixed), pure.precision, milliseconds(pure));
-  const bool base_slowest = *base.median_ms > *mixed.median_ms;
-  if (base_slowest && *mixed.median_ms > *pure.median_ms) return expected(what);
+  const std::string what = fmt::format("{} {} {} > {} {} > {} {}", is_training(base) ? "time" : "latency",
+                                       base.setting.precision, milliseconds(base), mixed.setting.precision,
+                                       milliseconds(mixed), pure.setting.precision, milliseconds(pure));
+  const bool base_slowest = *base.latency->median_ms > *mixed.latency->median_ms;
+  if (base_slowest && *mixed.latency->median_ms > *pure.latency->median_ms) return expected(what);
   if (!base_slowest) {
-    return unexpected(what,
-                      fmt::format("the casts of {} cost more than its matmuls save at this shape", mixed.precision));
+    return unexpected(
+        what, fmt::format("the casts of {} cost more than its matmuls save at this shape", mixed.setting.precision));
   }
   const char* apart = is_tie(mixed, pure) ? "the two are not told apart; " : "";
   if (is_training(mixed)) {
     return unexpected(what, fmt::format("{}casting its weights anew each step costs {} less than it was expected to",
-                                        apart, mixed.precision));
+                                        apart, mixed.setting.precision));
   }
   const char* casts =
-      mixed.casts == "once" ? "both run the same matmuls on packed 16-bit weights" : "casting is cheap here";
+      mixed.setting.casts == "once" ? "both run the same matmuls on packed 16-bit weights" : "casting is cheap here";
   return unexpected(what, fmt::format("{}{}, and {} casts nothing around its norms and sums, which are f32 already",
-                                      apart, casts, mixed.precision));
+                                      apart, casts, mixed.setting.precision));
 }
 
 Judgement expects_order(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (!precision || !is_f32_stored(cell.baseline) || size_of(precision->weights) != 2) return {};
-  const Record* mixed = find(cell, "mixed-" + row.precision);
+  const Record* mixed = find(cell, "mixed-" + row.setting.precision);
   const auto ratio = matmul_ratio(row);
-  if (!cell.baseline->median_ms || !mixed || !mixed->median_ms || !row.median_ms) return {};
+  if (!cell.baseline->latency->median_ms || !mixed || !mixed->latency->median_ms || !row.latency->median_ms) return {};
   if (!ratio || !were_interleaved(*mixed, row) || !were_interleaved(*cell.baseline, row)) return {};
   if (*ratio >= matrix_unit_ratio) return order_sentence(*cell.baseline, *mixed, row);
   return {fmt::format("latency {} > {} > {} is not to be expected here: {}'s matmuls run at {} {}'s.",
-                      cell.baseline->precision, mixed->precision, row.precision, row.precision, times(*ratio),
-                      cell.baseline->precision),
+                      cell.baseline->setting.precision, mixed->setting.precision, row.setting.precision,
+                      row.setting.precision, times(*ratio), cell.baseline->setting.precision),
           {}};
 }
 
@@ -88,38 +88,39 @@ constexpr double throughput_tolerance = 0.05;
 
 Judgement expects_throughput(const Cell& cell, const Record&) {
   for (const Record* row : cell.measured) {
-    if (!row->samples_per_s || !row->median_ms) return {};
-    const double product = items_of_run(exactly(*row->samples_per_s), exactly(*row->median_ms)).low;
-    if (std::abs(product / static_cast<double>(row->batch) - 1) <= throughput_tolerance) continue;
+    if (!row->rates.samples_per_s || !row->latency->median_ms) return {};
+    const double product = items_of_run(exactly(*row->rates.samples_per_s), exactly(*row->latency->median_ms)).low;
+    if (std::abs(product / static_cast<double>(row->setting.batch) - 1) <= throughput_tolerance) continue;
     return unexpected("throughput x latency = batch",
                       fmt::format("{} gives {} for a batch of {}: the mean over all its windows is not their median",
-                                  row->precision, format_significant(product, 4), row->batch));
+                                  row->setting.precision, format_significant(product, 4), row->setting.batch));
   }
   return expected(fmt::format("throughput x latency = batch in all {} rows", cell.measured.size()));
 }
 
 std::string margin_words(const Record& row) {
-  return row.delta_log_perplexity ? fmt::format("{} nat", log_perplexity_margin)
-                                  : fmt::format("{} point", 100 * accuracy_margin);
+  return row.difference->delta_log_perplexity ? fmt::format("{} nat", log_perplexity_margin)
+                                              : fmt::format("{} point", 100 * accuracy_margin);
 }
 
 std::string quality_change(const Record& row) {
-  if (row.delta_log_perplexity) {
-    const std::string change = fmt::format("log-perplexity {:+.5f} nat", *row.delta_log_perplexity);
-    if (!row.delta_log_perplexity_low || !row.delta_log_perplexity_high) return change;
-    return change +
-           fmt::format(", 95 % [{:+.5f}, {:+.5f}]", *row.delta_log_perplexity_low, *row.delta_log_perplexity_high);
+  if (row.difference->delta_log_perplexity) {
+    const std::string change = fmt::format("log-perplexity {:+.5f} nat", *row.difference->delta_log_perplexity);
+    if (!row.difference->delta_log_perplexity_low || !row.difference->delta_log_perplexity_high) return change;
+    return change + fmt::format(", 95 % [{:+.5f}, {:+.5f}]", *row.difference->delta_log_perplexity_low,
+                                *row.difference->delta_log_perplexity_high);
   }
-  return fmt::format("accuracy {:+.2f} points, 95 % [{:+.2f}, {:+.2f}]", 100 * row.accuracy_change.value_or(0),
-                     100 * row.accuracy_change_low.value_or(-1), 100 * row.accuracy_change_high.value_or(1));
+  return fmt::format(
+      "accuracy {:+.2f} points, 95 % [{:+.2f}, {:+.2f}]", 100 * row.difference->accuracy_change.value_or(0),
+      100 * row.difference->accuracy_change_low.value_or(-1), 100 * row.difference->accuracy_change_high.value_or(1));
 }
 
 Judgement expects_mixed_quality(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   const auto equivalence = quality_equivalence(row);
   if (!precision || precision->rule != Activations::autocast_lists || !equivalence || !cell.baseline) return {};
-  const std::string what = fmt::format("{}'s quality equals {}'s within {} ({})", row.precision,
-                                       cell.baseline->precision, margin_words(row), quality_change(row));
+  const std::string what = fmt::format("{}'s quality equals {}'s within {} ({})", row.setting.precision,
+                                       cell.baseline->setting.precision, margin_words(row), quality_change(row));
   if (*equivalence == Equivalence::equal) return expected(what);
   if (*equivalence == Equivalence::different)
     return unexpected(what, "on the same rows, its rounding changes more than that");
@@ -127,13 +128,13 @@ Judgement expects_mixed_quality(const Cell& cell, const Record& row) {
 }
 
 bool ran_alike(const Record& a, const Record& b) {
-  const LedgerRow* one = dominant_row(a);
-  const LedgerRow* other = dominant_row(b);
+  const LedgerRow* one = dominant_row(a.evidence.ledger);
+  const LedgerRow* other = dominant_row(b.evidence.ledger);
   return one && other && one->operand == other->operand && one->accumulator == other->accumulator;
 }
 
 Judgement identical_sentence(const Record& a, const Record& b) {
-  const std::string what = fmt::format("{} and {} differ in their logits", a.precision, b.precision);
+  const std::string what = fmt::format("{} and {} differ in their logits", a.setting.precision, b.setting.precision);
   if (ran_alike(a, b)) return unexpected(what, fmt::format("they are bit-identical: both ran {}", what_ran(a)));
   return unexpected(what, fmt::format("they are bit-identical although one ran {} and the other {}: one of the two "
                                       "does not run what it says",
@@ -143,10 +144,10 @@ Judgement identical_sentence(const Record& a, const Record& b) {
 Judgement expects_distinct_logits(const Cell& cell, const Record&) {
   int hashed = 0;
   for (std::size_t i = 0; i < cell.measured.size(); ++i) {
-    if (!cell.measured[i]->logits_hash) continue;
+    if (!cell.measured[i]->quality->logits_hash) continue;
     ++hashed;
     for (std::size_t j = 0; j < i; ++j) {
-      if (cell.measured[j]->logits_hash != cell.measured[i]->logits_hash) continue;
+      if (cell.measured[j]->quality->logits_hash != cell.measured[i]->quality->logits_hash) continue;
       return identical_sentence(*cell.measured[j], *cell.measured[i]);
     }
   }

@@ -19,14 +19,14 @@ TEST(Expectations, HoldForTheMadeUpCell) {
 
 TEST(Expectations, AStandInUnderTheNameOfInt8HasTheWrongSize) {
   std::vector<Record> records = made_up_cell();
-  records[3].model_bytes = 269'030'016;
+  records[3].memory.made().model_bytes = 269'030'016;
   EXPECT_TRUE(
       says(sentence(records, "size", "int8"), "0.500 of fp32's 538 MB (about a quarter): not, because 108 MB more"));
 }
 
 TEST(Expectations, OrderIsOnlyExpectedWhereAMatrixUnitExists) {
   std::vector<Record> records = made_up_cell();
-  records[2].matmul_peak_gflops = 0.5 * 377;
+  records[2].evidence.matmul_peak_gflops = 0.5 * 377;
   EXPECT_TRUE(
       says(sentence(records, "latency_order", "bf16"), "is not to be expected here: bf16's matmuls run at 0.500x"));
   records = made_up_cell();
@@ -36,25 +36,25 @@ TEST(Expectations, OrderIsOnlyExpectedWhereAMatrixUnitExists) {
 
 TEST(Expectations, ThroughputThatDoesNotFitLatencyIsSeen) {
   std::vector<Record> records = made_up_cell();
-  *records[1].timed_s *= 1.25;  // Some windows took far longer than the median.
-  derive(records[1]);
+  *records[1].latency.made().timed_s *= 1.25;  // Some windows took far longer than the median.
+  records[1].rates = rates_of(records[1]);
   EXPECT_TRUE(says(sentence(records, "throughput"), "not, because mixed-bf16 gives 0.8000 for a batch of 1"));
 }
 
 TEST(Expectations, BitIdenticalLogitsAreSeenAndExplained) {
   std::vector<Record> records = made_up_cell();
-  records[2].logits_hash = records[1].logits_hash;
+  records[2].quality.made().logits_hash = records[1].quality->logits_hash;
   EXPECT_TRUE(says(sentence(records, "distinct_logits"), "bit-identical: both ran bf16/f32 native"));
   records = made_up_cell();
-  records[3].logits_hash = records[0].logits_hash;
+  records[3].quality.made().logits_hash = records[0].quality->logits_hash;
   EXPECT_TRUE(says(sentence(records, "distinct_logits"), "one of the two does not run what it says"));
 }
 
 TEST(Expectations, MixedQualityBeyondNoiseIsNotAsExpected) {
   std::vector<Record> records = made_up_cell();
-  records[1].delta_log_perplexity = 0.02;
-  records[1].delta_log_perplexity_low = 0.019;
-  records[1].delta_log_perplexity_high = 0.021;
+  records[1].difference.made().delta_log_perplexity = 0.02;
+  records[1].difference.made().delta_log_perplexity_low = 0.019;
+  records[1].difference.made().delta_log_perplexity_high = 0.021;
   EXPECT_TRUE(says(sentence(records, "mixed_quality", "mixed-bf16"), "not, because"));
 }
 

@@ -13,12 +13,13 @@ bool is_baseline(const Cell& cell, const Record& row) {
 /// "its matmuls (bf16/f32 widened) peak at 0.5x fp32's here, 220 against 442 GFLOP/s".
 std::string matmul_comparison(const Cell& cell, const Record& row) {
   return fmt::format("its matmuls ({}) peak at {} {}'s here, {} against {} GFLOP/s", what_ran(row),
-                     times(*matmul_ratio(row)), cell.baseline->precision, format_significant(*row.matmul_peak_gflops),
-                     format_significant(*row.baseline_matmul_peak_gflops));
+                     times(*matmul_ratio(row)), cell.baseline->setting.precision,
+                     format_significant(*row.evidence.matmul_peak_gflops),
+                     format_significant(*row.evidence.baseline_matmul_peak_gflops));
 }
 
 std::string why_not_faster(const Cell& cell, const Record& row) {
-  const LedgerRow* dominant = dominant_row(row);
+  const LedgerRow* dominant = dominant_row(row.evidence.ledger);
   if (dominant && dominant->verdict == Verdict::widened) {
     return fmt::format("its matmuls are computed in {} from narrower storage, and widening costs time ({})",
                        name(dominant->operand), dominant->evidence);
@@ -31,31 +32,37 @@ std::string why_not_faster(const Cell& cell, const Record& row) {
 }
 
 Judgement says_slower(const Cell& cell, const Record& row) {
-  if (is_baseline(cell, row) || !cell.baseline || !row.speedup || row.speedup_high.value_or(1) >= 1) return {};
-  const auto baseline_ms = row.baseline_median_ms ? row.baseline_median_ms : cell.baseline->median_ms;
-  if (!row.median_ms || !baseline_ms) return {};
-  return {fmt::format("{} is slower than {} here, {} against {} ms ({} as fast): {}.", row.precision,
-                      cell.baseline->precision, milliseconds(row), format_significant(*baseline_ms),
-                      times(*row.speedup), why_not_faster(cell, row)),
+  if (is_baseline(cell, row) || !cell.baseline || !row.speedup->speedup || row.speedup->speedup_high.value_or(1) >= 1)
+    return {};
+  const auto baseline_ms =
+      row.speedup->baseline_median_ms ? row.speedup->baseline_median_ms : cell.baseline->latency->median_ms;
+  if (!row.latency->median_ms || !baseline_ms) return {};
+  return {fmt::format("{} is slower than {} here, {} against {} ms ({} as fast): {}.", row.setting.precision,
+                      cell.baseline->setting.precision, milliseconds(row), format_significant(*baseline_ms),
+                      times(*row.speedup->speedup), why_not_faster(cell, row)),
           {}};
 }
 
 Judgement says_mixed_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
-  if (!precision || precision->rule != Activations::autocast_lists || !row.model_bytes || !cell.baseline) return {};
+  if (!precision || precision->rule != Activations::autocast_lists || !row.memory->model_bytes || !cell.baseline)
+    return {};
   if (is_overridden(row)) return {};
-  std::string text =
-      fmt::format("{} stores {}, as {} does: its weights stay {} and are cast for the matmuls", row.precision,
-                  megabytes(static_cast<double>(*row.model_bytes)), cell.baseline->precision, name(precision->weights));
-  if (row.packed_bytes) {
-    text += fmt::format("; packed for the kernels it keeps {}", megabytes(static_cast<double>(*row.packed_bytes)));
+  std::string text = fmt::format("{} stores {}, as {} does: its weights stay {} and are cast for the matmuls",
+                                 row.setting.precision, megabytes(static_cast<double>(*row.memory->model_bytes)),
+                                 cell.baseline->setting.precision, name(precision->weights));
+  if (row.memory->packed_bytes) {
+    text +=
+        fmt::format("; packed for the kernels it keeps {}", megabytes(static_cast<double>(*row.memory->packed_bytes)));
   }
   return {text + ".", {}};
 }
 
 std::string memory_rate(const Record& row) {
-  if (!row.weight_bytes_read || row.bandwidth_bytes_per_s.value_or(0) <= 0 || !row.median_ms) return "";
-  const double share = *row.weight_bytes_read / (*row.median_ms * 1e-3) / *row.bandwidth_bytes_per_s;
+  if (!row.evidence.weight_bytes_read || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0 || !row.latency->median_ms)
+    return "";
+  const double share =
+      *row.evidence.weight_bytes_read / (*row.latency->median_ms * 1e-3) / *row.evidence.bandwidth_bytes_per_s;
   if (share < 0.5) return "";
   return fmt::format("; reading its weights takes {} of the memory bandwidth, which no instruction speeds up",
                      percent(share));
@@ -65,52 +72,58 @@ std::string memory_rate(const Record& row) {
 /// (1/S - 1/R) / (1 - 1/R) of the baseline's time was something else.
 Judgement says_below_matmul(const Cell& cell, const Record& row) {
   const auto ratio = matmul_ratio(row);
-  if (is_baseline(cell, row) || !cell.baseline || !ratio || *ratio <= 1.1 || !row.speedup) return {};
-  if (*row.speedup >= 0.9 * *ratio || *row.speedup <= 1) return {};
-  const double other_share = (1 / *row.speedup - 1 / *ratio) / (1 - 1 / *ratio);
+  if (is_baseline(cell, row) || !cell.baseline || !ratio || *ratio <= 1.1 || !row.speedup->speedup) return {};
+  if (*row.speedup->speedup >= 0.9 * *ratio || *row.speedup->speedup <= 1) return {};
+  const double other_share = (1 / *row.speedup->speedup - 1 / *ratio) / (1 - 1 / *ratio);
   return {fmt::format("{} is {} as fast as {} though its matmuls are {}: as if {} of {}'s time went into what does not "
                       "speed up (norms, softmax, casts, memory){}.",
-                      row.precision, times(*row.speedup), cell.baseline->precision, times(*ratio), percent(other_share),
-                      cell.baseline->precision, memory_rate(row)),
+                      row.setting.precision, times(*row.speedup->speedup), cell.baseline->setting.precision,
+                      times(*ratio), percent(other_share), cell.baseline->setting.precision, memory_rate(row)),
           {}};
 }
 
 Judgement says_widened(const Cell&, const Record& row) {
-  const LedgerRow* dominant = dominant_row(row);
+  const LedgerRow* dominant = dominant_row(row.evidence.ledger);
   const Precision* precision = precision_row(row);
   if (!dominant || !precision || is_overridden(row) || dominant->operand == precision->operand) return {};
-  return {fmt::format("{} multiplies in {}, not in {}: {} ({}).", row.precision, name(dominant->operand),
+  return {fmt::format("{} multiplies in {}, not in {}: {} ({}).", row.setting.precision, name(dominant->operand),
                       name(precision->operand), name(dominant->verdict), dominant->evidence),
           {}};
 }
 
 Judgement says_quality(const Cell& cell, const Record& row) {
   if (is_baseline(cell, row) || !is_quality_changed(row).value_or(false)) return {};
-  if (row.delta_log_perplexity && row.delta_log_perplexity_low && row.delta_log_perplexity_high) {
+  if (row.difference->delta_log_perplexity && row.difference->delta_log_perplexity_low &&
+      row.difference->delta_log_perplexity_high) {
     return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}]{}: more than noise.",
-                        row.precision, *row.delta_log_perplexity, *row.delta_log_perplexity_low,
-                        *row.delta_log_perplexity_high,
-                        row.perplexity ? fmt::format(" (perplexity {})", format_significant(*row.perplexity, 4)) : ""),
+                        row.setting.precision, *row.difference->delta_log_perplexity,
+                        *row.difference->delta_log_perplexity_low, *row.difference->delta_log_perplexity_high,
+                        row.quality->perplexity
+                            ? fmt::format(" (perplexity {})", format_significant(*row.quality->perplexity, 4))
+                            : ""),
             {}};
   }
-  if (!row.mcnemar_p) return {};
-  return {fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.precision,
-                      100 * row.accuracy_change.value_or(0), format_significant(*row.mcnemar_p, 2)),
-          {}};
+  if (!row.difference->mcnemar_p) return {};
+  return {
+      fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.setting.precision,
+                  100 * row.difference->accuracy_change.value_or(0), format_significant(*row.difference->mcnemar_p, 2)),
+      {}};
 }
 
 Judgement says_first_call(const Cell& cell, const Record&) {
   const Record* worst = nullptr;
   double most = 3;
   for (const Record* row : cell.measured) {
-    if (!row->first_ms || row->median_ms.value_or(0) <= 0 || *row->first_ms / *row->median_ms <= most) continue;
-    most = *row->first_ms / *row->median_ms;
+    if (!row->latency->first_ms || row->latency->median_ms.value_or(0) <= 0 ||
+        *row->latency->first_ms / *row->latency->median_ms <= most)
+      continue;
+    most = *row->latency->first_ms / *row->latency->median_ms;
     worst = row;
   }
   if (!worst) return {};
   return {fmt::format(
               "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the figures.",
-              worst->precision, format_significant(*worst->first_ms), times(most)),
+              worst->setting.precision, format_significant(*worst->latency->first_ms), times(most)),
           {}};
 }
 
@@ -122,24 +135,26 @@ const Record* best_of(const std::vector<const Record*>& rows, Less&& less) {
 
 /// Medians compare within a group only; beyond it each row's speed-up over its own baseline does.
 bool is_faster(const Record* a, const Record* b) {
-  if (were_interleaved(*a, *b)) return a->median_ms.value_or(INFINITY) < b->median_ms.value_or(INFINITY);
-  return a->speedup.value_or(0) > b->speedup.value_or(0);
+  if (were_interleaved(*a, *b))
+    return a->latency->median_ms.value_or(INFINITY) < b->latency->median_ms.value_or(INFINITY);
+  return a->speedup->speedup.value_or(0) > b->speedup->speedup.value_or(0);
 }
 
 std::string speed_of(const Record& row) {
-  return milliseconds(row) + (row.speedup ? ", " + times(*row.speedup) : "");
+  return milliseconds(row) + (row.speedup->speedup ? ", " + times(*row.speedup->speedup) : "");
 }
 
 std::string for_latency(const Cell& cell) {
   const Record* fastest = best_of(cell.measured, is_faster);
   const char* aim = is_training(*fastest) ? "for time" : "for latency";
-  std::string text = fmt::format("{} {} ({})", aim, fastest->precision, speed_of(*fastest));
+  std::string text = fmt::format("{} {} ({})", aim, fastest->setting.precision, speed_of(*fastest));
   for (const Record* row : cell.measured) {
     if (row == fastest) continue;
     if (!were_interleaved(*row, *fastest)) {
-      text += fmt::format(", compared with {} by speed-ups since the two were not timed interleaved", row->precision);
-    } else if (row->ci_low_ms && fastest->ci_low_ms && is_tie(*row, *fastest)) {
-      text += fmt::format(", with {} not told apart from it", row->precision);
+      text += fmt::format(", compared with {} by speed-ups since the two were not timed interleaved",
+                          row->setting.precision);
+    } else if (row->latency->ci_low_ms && fastest->latency->ci_low_ms && is_tie(*row, *fastest)) {
+      text += fmt::format(", with {} not told apart from it", row->setting.precision);
     }
   }
   return text;
@@ -161,7 +176,7 @@ std::string for_quality(const Cell& cell) {
   std::vector<const Record*> equal = rows_that_are(cell, Equivalence::equal);
   equal.push_back(cell.baseline);
   const Record* fastest = best_of(equal, is_faster);
-  return fmt::format("for speed at {}'s quality {} ({})", cell.baseline->precision, fastest->precision,
+  return fmt::format("for speed at {}'s quality {} ({})", cell.baseline->setting.precision, fastest->setting.precision,
                      speed_of(*fastest));
 }
 
@@ -169,11 +184,11 @@ Judgement says_quality_unknown(const Cell& cell, const Record&) {
   const std::vector<const Record*> unknown = rows_that_are(cell, Equivalence::cannot_tell);
   if (unknown.empty() || !cell.baseline) return {};
   std::string names;
-  for (const Record* row : unknown) names += (names.empty() ? "" : ", ") + row->precision;
+  for (const Record* row : unknown) names += (names.empty() ? "" : ", ") + row->setting.precision;
   return {
       fmt::format("Whether the quality of {} equals {}'s cannot be told from {}: the 95 % interval of the change is "
                   "not within {} nat or {} point of none, nor outside.",
-                  names, cell.baseline->precision, scored_words(*unknown.front()), log_perplexity_margin,
+                  names, cell.baseline->setting.precision, scored_words(*unknown.front()), log_perplexity_margin,
                   100 * accuracy_margin),
       {}};
 }
@@ -182,14 +197,14 @@ Judgement says_quality_unknown(const Cell& cell, const Record&) {
 Judgement says_not_finite(const Cell& cell, const Record&) {
   std::string text;
   for (const Record* row : cell.records) {
-    if (row->status != Status::not_finite) continue;
-    const std::string reason = row->reason.value_or("no reason was given");
+    if (row->outcome.status != Status::not_finite) continue;
+    const std::string reason = row->outcome.reason.value_or("no reason was given");
     if (!text.empty()) text += " ";
     text += row == not_finite_baseline(cell)
                 ? fmt::format("{} is not finite ({}): nothing is compared with it, and no precision is advised.",
-                              row->precision, reason)
-                : fmt::format("{} is not finite ({}): it is no choice here, however fast or small.", row->precision,
-                              reason);
+                              row->setting.precision, reason)
+                : fmt::format("{} is not finite ({}): it is no choice here, however fast or small.",
+                              row->setting.precision, reason);
   }
   return {text, {}};
 }
@@ -197,34 +212,37 @@ Judgement says_not_finite(const Cell& cell, const Record&) {
 Judgement says_doubtful(const Cell& cell, const Record&) {
   if (cell.doubtful.empty()) return {};
   std::string names;
-  for (const Record* row : cell.doubtful) names += (names.empty() ? "" : ", ") + row->precision;
+  for (const Record* row : cell.doubtful) names += (names.empty() ? "" : ", ") + row->setting.precision;
   return {fmt::format("Nothing is concluded from {}: grade D.", names), {}};
 }
 
 /// The row with the fewest bytes, the faster one where two have as many; null where none says.
-const Record* smallest_by(const Cell& cell, std::optional<std::int64_t> Record::*bytes) {
+const Record* smallest_by(const Cell& cell, std::optional<std::int64_t> MemoryUse::*bytes) {
   std::vector<const Record*> sized;
   for (const Record* row : cell.measured) {
-    if (row->*bytes) sized.push_back(row);
+    if ((*row->memory).*bytes) sized.push_back(row);
   }
   return best_of(sized, [&](const Record* a, const Record* b) {
-    return *(a->*bytes) < *(b->*bytes) || (*(a->*bytes) == *(b->*bytes) && is_faster(a, b));
+    const std::int64_t mine = *((*a->memory).*bytes);
+    const std::int64_t other = *((*b->memory).*bytes);
+    return mine < other || (mine == other && is_faster(a, b));
   });
 }
 
 /// A model is kept in its stored size, and trained in the peak of a step.
 std::string for_size(const Cell& cell) {
   const bool training = is_training(*cell.measured.front());
-  const auto bytes = training ? &Record::peak_bytes : &Record::model_bytes;
+  const auto bytes = training ? &MemoryUse::peak_bytes : &MemoryUse::model_bytes;
   const Record* smallest = smallest_by(cell, bytes);
   if (!smallest) return "";
-  return fmt::format("for {} {} ({})", training ? "memory" : "size", smallest->precision,
-                     megabytes(static_cast<double>(*(smallest->*bytes))));
+  return fmt::format("for {} {} ({})", training ? "memory" : "size", smallest->setting.precision,
+                     megabytes(static_cast<double>(*((*smallest->memory).*bytes))));
 }
 
 Judgement says_advice(const Cell& cell, const Record& first) {
   if (cell.measured.size() < 2 || not_finite_baseline(cell) != nullptr) return {};
-  std::string text = fmt::format("At batch {} and {} tokens take {}", first.batch, first.seq, for_latency(cell));
+  std::string text =
+      fmt::format("At batch {} and {} tokens take {}", first.setting.batch, first.setting.seq, for_latency(cell));
   for (const std::string& part : {for_quality(cell), for_size(cell)}) {
     if (!part.empty()) text += "; " + part;
   }

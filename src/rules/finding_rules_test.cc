@@ -16,11 +16,11 @@ TEST(Findings, AdviceNamesTheBestForEachAim) {
 
 TEST(Findings, AHostThatIsSlowerThanItsDeviceIsNamed) {
   std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 100)};
-  records[0].device_ms = 149;
-  records[0].enqueue_ms = 3;
-  records[1].device_ms = 40;
-  records[1].enqueue_ms = 95;
-  records[1].graphs = "off";
+  records[0].latency.made().device_ms = 149;
+  records[0].latency.made().enqueue_ms = 3;
+  records[1].latency.made().device_ms = 40;
+  records[1].latency.made().enqueue_ms = 95;
+  records[1].setting.graphs = "off";
   EXPECT_EQ(sentence(records, "host_bound", "fp32"), "");
   EXPECT_TRUE(
       says(sentence(records, "host_bound", "bf16"), "queueing a pass takes 95.0 ms, the GPU computes it in 40.0 ms"));
@@ -29,22 +29,22 @@ TEST(Findings, AHostThatIsSlowerThanItsDeviceIsNamed) {
 
 TEST(Findings, RoundsThatWereLeftOutAreCountedAndClocksHeldDownLowerTheTrust) {
   std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 100)};
-  for (Record& record : records) record.throttled_rounds = 0;
+  for (Record& record : records) record.latency.made().throttled_rounds = 0;
   judge(records);
-  const std::string trust = records[1].trust.value();
+  const std::string trust = records[1].grade.trust.value();
   EXPECT_EQ(trust, "A");
-  records[1].throttled_rounds = 4;
-  records[1].throttle = "power cap";
+  records[1].latency.made().throttled_rounds = 4;
+  records[1].circumstances.made().throttle = "power cap";
   EXPECT_TRUE(says(sentence(judge(records), "throttled_rounds", "bf16"), "held down: 4"));
-  EXPECT_EQ(records[1].trust.value(), "B");
+  EXPECT_EQ(records[1].grade.trust.value(), "B");
 }
 
 TEST(Findings, AdviceForTrainingIsOfTimeAndMemory) {
   std::vector<Record> records = made_up_cell();
   records.pop_back();
   for (Record& record : records) {
-    record.mode = "step";
-    record.peak_bytes = 4 * *record.model_bytes;
+    record.setting.mode = Mode::step;
+    record.memory.made().peak_bytes = 4 * *record.memory->model_bytes;
   }
   const std::string advice = sentence(records, "advice");
   EXPECT_TRUE(says(advice, "for time bf16 (40.0 ms, 3.75x)"));
@@ -59,28 +59,28 @@ TEST(Findings, RowsOfAnotherModeOrWarmUpAreNotCompared) {
     return sentence(records, "slower", "bf16");
   };
   EXPECT_TRUE(says(with([](Record&) {}), "bf16 is slower than fp32"));
-  EXPECT_EQ(with([](Record& r) { r.mode = "forward"; }), "");
-  EXPECT_EQ(with([](Record& r) { r.recompute = "block"; }), "");
-  EXPECT_EQ(with([](Record& r) { r.warmup_steps = 2; }), "");
+  EXPECT_EQ(with([](Record& r) { r.setting.mode = Mode::forward; }), "");
+  EXPECT_EQ(with([](Record& r) { r.setting.recompute = "block"; }), "");
+  EXPECT_EQ(with([](Record& r) { r.setting.warmup_steps = 2; }), "");
 }
 
 TEST(Findings, NoDifferenceFoundIsNotEquality) {
   std::vector<Record> records = made_up_cell();
   for (std::size_t i = 1; i < records.size(); ++i) {
-    records[i].delta_log_perplexity.reset();
-    records[i].accuracy_change = 0;
-    records[i].accuracy_change_low = -0.16;
-    records[i].accuracy_change_high = 0.16;
-    records[i].mcnemar_p = 1;
-    records[i].scored = 10;
+    records[i].difference.made().delta_log_perplexity.reset();
+    records[i].difference.made().accuracy_change = 0;
+    records[i].difference.made().accuracy_change_low = -0.16;
+    records[i].difference.made().accuracy_change_high = 0.16;
+    records[i].difference.made().mcnemar_p = 1;
+    records[i].quality.made().scored = 10;
   }
   EXPECT_TRUE(says(sentence(records, "advice"), "for speed at fp32's quality fp32 (150 ms"));
   EXPECT_TRUE(says(sentence(records, "quality_unknown"),
                    "Whether the quality of mixed-bf16, bf16, int8 equals fp32's cannot be told from 10 rows"));
   EXPECT_TRUE(says(sentence(records, "mixed_quality", "mixed-bf16"), "cannot tell, 10 rows"));
   for (std::size_t i = 1; i < records.size(); ++i) {
-    records[i].accuracy_change_low = -0.004;
-    records[i].accuracy_change_high = 0.004;
+    records[i].difference.made().accuracy_change_low = -0.004;
+    records[i].difference.made().accuracy_change_high = 0.004;
   }
   EXPECT_TRUE(says(sentence(records, "advice"), "for speed at fp32's quality int8"));
   EXPECT_EQ(sentence(records, "quality_unknown"), "");
@@ -88,15 +88,15 @@ TEST(Findings, NoDifferenceFoundIsNotEquality) {
 
 TEST(Findings, TooFewWindowsForAnIntervalTellNothing) {
   std::vector<Record> records = made_up_cell();
-  records[2].delta_log_perplexity_low.reset();
-  records[2].delta_log_perplexity_high.reset();
+  records[2].difference.made().delta_log_perplexity_low.reset();
+  records[2].difference.made().delta_log_perplexity_high.reset();
   EXPECT_TRUE(says(sentence(records, "quality_unknown"), "8,192 tokens in 64 windows"));
   EXPECT_EQ(sentence(records, "quality_changed", "bf16"), "");
 }
 
 TEST(Findings, LeaveOutRowsOfGradeD) {
   std::vector<Record> records = made_up_cell();
-  records[3].ci_low_ms.reset();
+  records[3].latency.made().ci_low_ms.reset();
   const std::vector<Finding> findings = judge(records);
   EXPECT_TRUE(says(sentence(findings, "advice"), "for latency bf16"));
   EXPECT_TRUE(says(sentence(findings, "advice"), "for size bf16"));
@@ -106,25 +106,25 @@ TEST(Findings, LeaveOutRowsOfGradeD) {
 
 TEST(Findings, GroupsAreComparedBySpeedUpsOnly) {
   std::vector<Record> records = made_up_cell();
-  records[3].group = 2;
-  records[3].median_ms = 45;  // Beside a baseline that took 225 ms in its group.
-  records[3].ci_low_ms = 44.9;
-  records[3].ci_high_ms = 45.1;
-  records[3].baseline_median_ms = 225;
+  records[3].outcome.group = 2;
+  records[3].latency.made().median_ms = 45;  // Beside a baseline that took 225 ms in its group.
+  records[3].latency.made().ci_low_ms = 44.9;
+  records[3].latency.made().ci_high_ms = 45.1;
+  records[3].speedup.made().baseline_median_ms = 225;
   EXPECT_TRUE(says(sentence(records, "advice"), "for latency int8 (45.0 ms, 5.00x), compared with fp32 by speed-ups"));
-  records[2].group = 2;
+  records[2].outcome.group = 2;
   EXPECT_EQ(sentence(records, "latency_order", "bf16"), "") << "bf16 and mixed-bf16 ran one after another";
 }
 
 TEST(Findings, OverridesAreNotJudgedByTheirRow) {
   std::vector<Record> records = made_up_cell();
-  records[2].precision = "bf16[embedding=f32,head=f32]";
-  records[2].model_bytes = *records[0].model_bytes + 1;
-  for (LedgerRow& row : records[2].ledger) row.operand = DType::f32;
+  records[2].setting.precision = "bf16[embedding=f32,head=f32]";
+  records[2].memory.made().model_bytes = *records[0].memory->model_bytes + 1;
+  for (LedgerRow& row : records[2].evidence.ledger) row.operand = DType::f32;
   const std::vector<Finding> findings = judge(records);
-  EXPECT_EQ(records[2].status, Status::ok);
-  EXPECT_EQ(sentence(findings, "size", records[2].precision), "");
-  EXPECT_EQ(sentence(findings, "other_operands", records[2].precision), "");
+  EXPECT_EQ(records[2].outcome.status, Status::ok);
+  EXPECT_EQ(sentence(findings, "size", records[2].setting.precision), "");
+  EXPECT_EQ(sentence(findings, "other_operands", records[2].setting.precision), "");
 }
 
 TEST(Findings, AdviceSaysWhenTwoAreNotToldApart) {
@@ -137,12 +137,12 @@ TEST(Findings, SayWhyAPrecisionIsSlower) {
   std::vector<Record> records = made_up_cell();
   records[2] = in_16_bits(compared(made_up_record("bf16", 290, DType::bf16), 0.52, 0, 0.001), DType::bf16, 0.5);
   EXPECT_TRUE(says(sentence(records, "slower", "bf16"), "peak at 0.500x fp32's here, 188 against 377 GFLOP/s"));
-  for (LedgerRow& row : records[2].ledger) row = made_up_row("bf16", DType::f32, Verdict::widened, 0);
+  for (LedgerRow& row : records[2].evidence.ledger) row = made_up_row("bf16", DType::f32, Verdict::widened, 0);
   EXPECT_TRUE(says(sentence(records, "slower", "bf16"), "computed in f32 from narrower storage"));
   EXPECT_TRUE(says(sentence(records, "other_operands", "bf16"), "bf16 multiplies in f32, not in bf16: widened"));
-  records[2].speedup_high = 1.01;
+  records[2].speedup.made().speedup_high = 1.01;
   EXPECT_EQ(sentence(records, "slower", "bf16"), "");
-  records[2].speedup_high.reset();
+  records[2].speedup.made().speedup_high.reset();
   EXPECT_EQ(sentence(records, "slower", "bf16"), "") << "without an interval";
 }
 
@@ -161,22 +161,23 @@ TEST(Findings, QualityBeyondNoiseIsSaid) {
   EXPECT_TRUE(says(sentence(made_up_cell(), "quality_changed", "int8"), "+0.0120 nat, 95 % [+0.0080, +0.0160]"));
   EXPECT_EQ(sentence(made_up_cell(), "quality_changed", "bf16"), "");
   std::vector<Record> records = made_up_cell();
-  records[3].delta_log_perplexity.reset();
-  records[3].accuracy_change = -0.021;
-  records[3].mcnemar_p = 0.003;
+  records[3].difference.made().delta_log_perplexity.reset();
+  records[3].difference.made().accuracy_change = -0.021;
+  records[3].difference.made().mcnemar_p = 0.003;
   EXPECT_TRUE(says(sentence(records, "quality_changed", "int8"), "accuracy by -2.10 points (McNemar p = 0.0030)"));
 }
 
 TEST(Findings, ALongFirstCallIsSaidOnce) {
   std::vector<Record> records = made_up_cell();
-  records[3].first_ms = 900;
+  records[3].latency.made().first_ms = 900;
   EXPECT_TRUE(says(sentence(records, "first_call"), "first run of int8 took 900 ms, 30.0x its median"));
 }
 
 /// A row whose output is no number, with figures that somebody wrote down all the same.
 Record without_numbers(Record record) {
-  record.status = Status::not_finite;
-  record.reason = "logits holds NaN at [0, 0, 0]; the first operation that made such a value is layers.1.mlp (linear)";
+  record.outcome.status = Status::not_finite;
+  record.outcome.reason =
+      "logits holds NaN at [0, 0, 0]; the first operation that made such a value is layers.1.mlp (linear)";
   return record;
 }
 
@@ -187,14 +188,15 @@ TEST(NotFinite, ARowIsNeverAdvisedHoweverFastAndSmall) {
   const std::vector<Finding> findings = judge(records);
   const std::string advice = sentence(findings, "advice");
   EXPECT_NE(advice, "");
-  EXPECT_EQ(advice.find(fastest.precision), std::string::npos) << advice;
+  EXPECT_EQ(advice.find(fastest.setting.precision), std::string::npos) << advice;
   EXPECT_TRUE(says(sentence(findings, "not_finite"), "layers.1.mlp (linear)"));
   for (const Finding& finding : findings)
-    EXPECT_TRUE(finding.rule == "not_finite" || finding.precision != fastest.precision) << finding.text;
-  EXPECT_EQ(records.back().trust, "D");
-  EXPECT_FALSE(records.back().perplexity || records.back().kl_mean || records.back().top1_agreement ||
-               records.back().log_perplexity || records.back().speedup || records.back().logits_hash);
-  EXPECT_TRUE(records.back().median_ms.has_value()) << "its times stay in the record";
+    EXPECT_TRUE(finding.rule == "not_finite" || finding.precision != fastest.setting.precision) << finding.text;
+  EXPECT_EQ(records.back().grade.trust, "D");
+  EXPECT_FALSE(records.back().quality->perplexity || records.back().difference->kl_mean ||
+               records.back().difference->top1_agreement || records.back().quality->log_perplexity ||
+               records.back().speedup->speedup || records.back().quality->logits_hash);
+  EXPECT_TRUE(records.back().latency->median_ms.has_value()) << "its times stay in the record";
 }
 
 TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
@@ -206,11 +208,13 @@ TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
   EXPECT_TRUE(says(sentence(findings, "not_finite"), "no precision is advised"));
   for (std::size_t i = 1; i < records.size(); ++i) {
     const Record& row = records[i];
-    EXPECT_TRUE(row.median_ms.has_value());
-    EXPECT_FALSE(row.speedup || row.kl_mean || row.kl_p999 || row.top1_agreement || row.max_logit_difference ||
-                 row.delta_log_perplexity || row.accuracy_change || row.score_pearson)
-        << row.precision;
-    EXPECT_NE(*row.trust, "A") << row.precision;
+    EXPECT_TRUE(row.latency->median_ms.has_value());
+    EXPECT_FALSE(row.speedup->speedup || row.difference->kl_mean || row.difference->kl_p999 ||
+                 row.difference->top1_agreement || row.difference->max_logit_difference ||
+                 row.difference->delta_log_perplexity || row.difference->accuracy_change ||
+                 row.difference->score_pearson)
+        << row.setting.precision;
+    EXPECT_NE(*row.grade.trust, "A") << row.setting.precision;
   }
   for (const Finding& finding : findings)
     EXPECT_EQ(finding.text.find("fp32's quality"), std::string::npos) << finding.text;
@@ -220,13 +224,13 @@ TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
 TEST(NotFinite, ARowThatLostItsFigureIsOne) {
   std::vector<Record> records = made_up_cell();
   Record& lost = records.back();
-  lost.quality_status = "scored";
-  lost.perplexity.reset();
-  lost.log_perplexity.reset();
-  lost.accuracy.reset();
+  lost.quality.made().quality_status = "scored";
+  lost.quality.made().perplexity.reset();
+  lost.quality.made().log_perplexity.reset();
+  lost.quality.made().accuracy.reset();
   const std::vector<Finding> findings = judge(records);
-  EXPECT_EQ(records.back().status, Status::not_finite);
-  EXPECT_EQ(sentence(findings, "advice").find(records.back().precision), std::string::npos);
+  EXPECT_EQ(records.back().outcome.status, Status::not_finite);
+  EXPECT_EQ(sentence(findings, "advice").find(records.back().setting.precision), std::string::npos);
 }
 
 }  // namespace

@@ -8,31 +8,33 @@ namespace assay {
 namespace {
 
 Judgement says_duration(const Cell&, const Record& row) {
-  const auto wrong = std::find_if(row.raw_ms.begin(), row.raw_ms.end(), [](double ms) { return !(ms > 0); });
-  if (wrong == row.raw_ms.end()) return {};
+  const auto wrong =
+      std::find_if(row.latency->raw_ms.begin(), row.latency->raw_ms.end(), [](double ms) { return !(ms > 0); });
+  if (wrong == row.latency->raw_ms.end()) return {};
   return {fmt::format("a sample lasts {} ms", *wrong), {}};
 }
 
 Judgement says_instruction_peak(const Cell&, const Record& row) {
-  if (are_peaks_busy(row) || !row.instruction_ms || row.median_ms.value_or(0) <= 0) return {};
-  if (!is_impossible(exactly(*row.instruction_ms), *row.median_ms)) return {};
+  if (are_peaks_busy(row) || !row.evidence.instruction_ms || row.latency->median_ms.value_or(0) <= 0) return {};
+  if (!is_impossible(exactly(*row.evidence.instruction_ms), *row.latency->median_ms)) return {};
   const Precision* precision = precision_row(row);
   const bool claims_f32 = precision && precision->operand == DType::f32;
   return {fmt::format("{} is {} the rate that its instructions reach without memory: they alone take {} ms for its "
                       "matrix products{}",
-                      milliseconds(row), times(*row.instruction_ms / *row.median_ms),
-                      format_significant(*row.instruction_ms),
+                      milliseconds(row), times(*row.evidence.instruction_ms / *row.latency->median_ms),
+                      format_significant(*row.evidence.instruction_ms),
                       claims_f32 ? "; if they ran at all, it was in a narrower type (TF32, bf16)" : ""),
           {}};
 }
 
 Judgement says_bandwidth(const Cell&, const Record& row) {
-  if (!row.weight_bytes_read || !row.cache_bytes || !row.median_ms) return {};
-  if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
-  const Range rate = rate_from_memory(*row.weight_bytes_read, *row.cache_bytes, exactly(*row.median_ms));
-  if (!is_impossible(rate, *row.bandwidth_bytes_per_s)) return {};
+  if (!row.evidence.weight_bytes_read || !row.evidence.cache_bytes || !row.latency->median_ms) return {};
+  if (are_peaks_busy(row) || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
+  const Range rate =
+      rate_from_memory(*row.evidence.weight_bytes_read, *row.evidence.cache_bytes, exactly(*row.latency->median_ms));
+  if (!is_impossible(rate, *row.evidence.bandwidth_bytes_per_s)) return {};
   return {fmt::format("its weights beyond the caches would have come from memory at {}/s; {}/s was measured here",
-                      format_bytes(rate.low), format_bytes(*row.bandwidth_bytes_per_s)),
+                      format_bytes(rate.low), format_bytes(*row.evidence.bandwidth_bytes_per_s)),
           {}};
 }
 
@@ -46,60 +48,68 @@ Judgement phase_sentence(const char* phase, std::optional<double> phase_ms, std:
 
 Judgement says_phase_peak(const Cell&, const Record& row) {
   if (are_peaks_busy(row)) return {};
-  const Judgement forward = phase_sentence("forward", row.forward_ms, row.forward_instruction_ms);
-  return forward.text.empty() ? phase_sentence("backward", row.backward_ms, row.backward_instruction_ms) : forward;
+  const Judgement forward = phase_sentence("forward", row.training->forward_ms, row.evidence.forward_instruction_ms);
+  return forward.text.empty()
+             ? phase_sentence("backward", row.training->backward_ms, row.evidence.backward_instruction_ms)
+             : forward;
 }
 
 /// Means add up where medians need not; phases and step are readings of one clock.
 Judgement says_phases(const Cell&, const Record& row) {
-  if (!row.mean_forward_ms || row.mean_step_ms.value_or(0) <= 0) return {};
-  const double sum_ms = *row.mean_forward_ms + row.mean_backward_ms.value_or(0) + row.mean_optimizer_ms.value_or(0);
-  if (std::abs(sum_ms / *row.mean_step_ms - 1) <= 0.01) return {};
+  if (!row.training->mean_forward_ms || row.training->mean_step_ms.value_or(0) <= 0) return {};
+  const double sum_ms = *row.training->mean_forward_ms + row.training->mean_backward_ms.value_or(0) +
+                        row.training->mean_optimizer_ms.value_or(0);
+  if (std::abs(sum_ms / *row.training->mean_step_ms - 1) <= 0.01) return {};
   return {fmt::format("its phases take {} ms together, its step {} ms", format_significant(sum_ms, 4),
-                      format_significant(*row.mean_step_ms, 4)),
+                      format_significant(*row.training->mean_step_ms, 4)),
           {}};
 }
 
 Judgement says_update_bandwidth(const Cell&, const Record& row) {
-  if (!row.optimizer_bytes_read || !row.cache_bytes || row.optimizer_ms.value_or(0) <= 0) return {};
-  if (are_peaks_busy(row) || row.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
-  const Range rate = rate_from_memory(*row.optimizer_bytes_read, *row.cache_bytes, exactly(*row.optimizer_ms));
-  if (!is_impossible(rate, *row.bandwidth_bytes_per_s)) return {};
+  if (!row.evidence.optimizer_bytes_read || !row.evidence.cache_bytes || row.training->optimizer_ms.value_or(0) <= 0)
+    return {};
+  if (are_peaks_busy(row) || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
+  const Range rate = rate_from_memory(*row.evidence.optimizer_bytes_read, *row.evidence.cache_bytes,
+                                      exactly(*row.training->optimizer_ms));
+  if (!is_impossible(rate, *row.evidence.bandwidth_bytes_per_s)) return {};
   return {fmt::format("its update would have read parameters, gradients and moments at {}/s; {}/s was measured here",
-                      format_bytes(rate.low), format_bytes(*row.bandwidth_bytes_per_s)),
+                      format_bytes(rate.low), format_bytes(*row.evidence.bandwidth_bytes_per_s)),
           {}};
 }
 
 /// What the power is at least, by the uncertainty of the energy that it comes from.
 double least_power_w(const Record& row) {
-  if (row.energy_j.value_or(0) <= 0) return *row.power_w;
-  return *row.power_w * (1 - row.energy_uncertainty_j.value_or(0) / *row.energy_j);
+  if (row.energy->energy_j.value_or(0) <= 0) return *row.energy->power_w;
+  return *row.energy->power_w * (1 - row.energy->energy_uncertainty_j.value_or(0) / *row.energy->energy_j);
 }
 
 Judgement says_power(const Cell&, const Record& row) {
-  if (!row.power_w || !row.power_limit_w) return {};
-  if (!is_impossible({least_power_w(row), *row.power_w}, *row.power_limit_w)) return {};
+  if (!row.energy->power_w || !row.energy->power_limit_w) return {};
+  if (!is_impossible({least_power_w(row), *row.energy->power_w}, *row.energy->power_limit_w)) return {};
   const std::string least =
-      row.energy_uncertainty_j ? fmt::format(" (at least {} W)", format_significant(least_power_w(row))) : "";
-  return {fmt::format("{} W{} is above 1.05x the limit of {} W", format_significant(*row.power_w), least,
-                      format_significant(*row.power_limit_w)),
+      row.energy->energy_uncertainty_j ? fmt::format(" (at least {} W)", format_significant(least_power_w(row))) : "";
+  return {fmt::format("{} W{} is above 1.05x the limit of {} W", format_significant(*row.energy->power_w), least,
+                      format_significant(*row.energy->power_limit_w)),
           {}};
 }
 
 /// A row of a store or a file that was found impossible where more of its cell was known.
 Judgement says_judged(const Cell&, const Record& row) {
-  if (row.status != Status::impossible) return {};
-  return {row.reason.value_or("it was found impossible before, and no reason is kept"), {}};
+  if (row.outcome.status != Status::impossible) return {};
+  return {row.outcome.reason.value_or("it was found impossible before, and no reason is kept"), {}};
 }
 
 Judgement says_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (!cell.baseline || !precision || is_overridden(row) || size_of(precision->weights) != 2) return {};
-  if (!row.model_bytes || !cell.baseline->model_bytes || *row.model_bytes <= *cell.baseline->model_bytes) return {};
+  if (!row.memory->model_bytes || !cell.baseline->memory->model_bytes ||
+      *row.memory->model_bytes <= *cell.baseline->memory->model_bytes)
+    return {};
   const Precision* base = precision_row(*cell.baseline);
   if (!base || size_of(base->weights) != 4) return {};
-  return {fmt::format("a 16-bit model of {} is larger than {}'s {}", megabytes(static_cast<double>(*row.model_bytes)),
-                      cell.baseline->precision, megabytes(static_cast<double>(*cell.baseline->model_bytes))),
+  return {fmt::format("a 16-bit model of {} is larger than {}'s {}",
+                      megabytes(static_cast<double>(*row.memory->model_bytes)), cell.baseline->setting.precision,
+                      megabytes(static_cast<double>(*cell.baseline->memory->model_bytes))),
           {}};
 }
 

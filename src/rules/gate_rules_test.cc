@@ -20,10 +20,10 @@ Record judged(const Change& change) {
 
 TEST(Gate, LetsASoundRowThrough) {
   const Record record = judged([](Record&) {});
-  EXPECT_EQ(record.status, Status::ok);
-  EXPECT_EQ(record.trust, "A");
-  ASSERT_EQ(record.trust_reasons.size(), 1u);
-  EXPECT_TRUE(says(record.trust_reasons[0], "40 samples"));
+  EXPECT_EQ(record.outcome.status, Status::ok);
+  EXPECT_EQ(record.grade.trust, "A");
+  ASSERT_EQ(record.grade.trust_reasons.size(), 1u);
+  EXPECT_TRUE(says(record.grade.trust_reasons[0], "40 samples"));
 }
 
 TEST(Gate, WhatPhysicsForbidsIsImpossibleAndGradedD) {
@@ -31,65 +31,66 @@ TEST(Gate, WhatPhysicsForbidsIsImpossibleAndGradedD) {
     Change change;
     const char* reason;
   } cases[] = {
-      {[](Record& r) { r.raw_ms[7] = -0.1; }, "a sample lasts -0.1 ms"},
-      {[](Record& r) { r.instruction_ms = 1.06 * 150; }, "150 ms is 1.06x the rate"},
-      {[](Record& r) { r.weight_bytes_read = 0.15 * 2e10 * 1.06 + 3.2e7; }, "weights beyond the caches"},
+      {[](Record& r) { r.latency.made().raw_ms[7] = -0.1; }, "a sample lasts -0.1 ms"},
+      {[](Record& r) { r.evidence.instruction_ms = 1.06 * 150; }, "150 ms is 1.06x the rate"},
+      {[](Record& r) { r.evidence.weight_bytes_read = 0.15 * 2e10 * 1.06 + 3.2e7; }, "weights beyond the caches"},
       {[](Record& r) {
-         r.power_w = 132;
-         r.power_limit_w = 125;
+         r.energy.made().power_w = 132;
+         r.energy.made().power_limit_w = 125;
        },
        "132 W is above 1.05x the limit of 125 W"},
       {[](Record& r) {
-         r.forward_ms = 50;
-         r.forward_instruction_ms = 60;
+         r.training.made().forward_ms = 50;
+         r.evidence.forward_instruction_ms = 60;
        },
        "its forward of 50.0 ms is 1.20x the rate"},
       {[](Record& r) {
-         r.backward_ms = 100;
-         r.backward_instruction_ms = 110;
+         r.training.made().backward_ms = 100;
+         r.evidence.backward_instruction_ms = 110;
        },
        "its backward of 100 ms is 1.10x the rate"},
       {[](Record& r) {
-         r.mean_step_ms = 150;
-         r.mean_forward_ms = 50;
-         r.mean_backward_ms = -2.7;
-         r.mean_optimizer_ms = 100;
+         r.training.made().mean_step_ms = 150;
+         r.training.made().mean_forward_ms = 50;
+         r.training.made().mean_backward_ms = -2.7;
+         r.training.made().mean_optimizer_ms = 100;
        },
        "its phases take 147.3 ms together, its step 150.0 ms"},
       {[](Record& r) {
-         r.optimizer_ms = 50;
-         r.optimizer_bytes_read = 0.05 * 2e10 * 1.06 + 3.2e7;
+         r.training.made().optimizer_ms = 50;
+         r.evidence.optimizer_bytes_read = 0.05 * 2e10 * 1.06 + 3.2e7;
        },
        "parameters, gradients and moments"},
   };
   for (const auto& one : cases) {
     const Record record = judged(one.change);
-    EXPECT_EQ(record.status, Status::impossible) << one.reason;
-    EXPECT_TRUE(says(record.reason.value_or(""), one.reason));
-    EXPECT_EQ(record.trust, "D");
+    EXPECT_EQ(record.outcome.status, Status::impossible) << one.reason;
+    EXPECT_TRUE(says(record.outcome.reason.value_or(""), one.reason));
+    EXPECT_EQ(record.grade.trust, "D");
   }
 }
 
 TEST(Gate, AllowsFivePercentForAPeakThatWasMeasuredShort) {
-  EXPECT_EQ(judged([](Record& r) { r.instruction_ms = 1.04 * 150; }).status, Status::ok);
-  EXPECT_EQ(judged([](Record& r) { r.weight_bytes_read = 0.15 * 2e10 * 1.04 + 3.2e7; }).status, Status::ok);
+  EXPECT_EQ(judged([](Record& r) { r.evidence.instruction_ms = 1.04 * 150; }).outcome.status, Status::ok);
+  EXPECT_EQ(judged([](Record& r) { r.evidence.weight_bytes_read = 0.15 * 2e10 * 1.04 + 3.2e7; }).outcome.status,
+            Status::ok);
 }
 
 TEST(Gate, AllowsWhatTheMetersUncertaintyLeavesOpen) {
   const auto with = [](double power_w, double uncertainty_j) {
     return judged([&](Record& r) {
-      r.energy_j = 10;
-      r.energy_uncertainty_j = uncertainty_j;
-      r.power_w = power_w;
-      r.power_limit_w = 100;
+      r.energy.made().energy_j = 10;
+      r.energy.made().energy_uncertainty_j = uncertainty_j;
+      r.energy.made().power_w = power_w;
+      r.energy.made().power_limit_w = 100;
     });
   };
-  EXPECT_EQ(with(104, 0).status, Status::ok) << "a limit holds on average";
-  EXPECT_EQ(with(150, 4).status, Status::ok) << "90 W at least";
-  EXPECT_EQ(with(150, 12).status, Status::ok) << "nothing at least";
+  EXPECT_EQ(with(104, 0).outcome.status, Status::ok) << "a limit holds on average";
+  EXPECT_EQ(with(150, 4).outcome.status, Status::ok) << "90 W at least";
+  EXPECT_EQ(with(150, 12).outcome.status, Status::ok) << "nothing at least";
   const Record impossible = with(150, 2);
-  EXPECT_EQ(impossible.status, Status::impossible);
-  EXPECT_TRUE(says(*impossible.reason, "150 W (at least 120 W) is above 1.05x the limit of 100 W"));
+  EXPECT_EQ(impossible.outcome.status, Status::impossible);
+  EXPECT_TRUE(says(*impossible.outcome.reason, "150 W (at least 120 W) is above 1.05x the limit of 100 W"));
 }
 
 std::vector<Finding> findings_of_gates(std::vector<Record>& records) {
@@ -100,7 +101,7 @@ std::vector<Finding> findings_of_gates(std::vector<Record>& records) {
 
 TEST(Gate, SpeaksAgainOfRowsThatAStoreKept) {
   std::vector<Record> records = made_up_cell();
-  records[0].raw_ms[3] = 0;
+  records[0].latency.made().raw_ms[3] = 0;
   const std::vector<Finding> first = findings_of_gates(records);
   const std::vector<Finding> again = findings_of_gates(records);
   ASSERT_EQ(first.size(), 1u);
@@ -111,60 +112,61 @@ TEST(Gate, SpeaksAgainOfRowsThatAStoreKept) {
 
 TEST(Gate, WhatWasImpossibleStaysSoWithoutItsEvidence) {
   std::vector<Record> records = {made_up_record("fp32", 150)};
-  records[0].status = Status::impossible;
-  records[0].reason = "a 16-bit model of 600 MB beside 538 MB in fp32";
+  records[0].outcome.status = Status::impossible;
+  records[0].outcome.reason = "a 16-bit model of 600 MB beside 538 MB in fp32";
   std::vector<Finding> findings = findings_of_gates(records);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "judged_before");
-  EXPECT_EQ(findings[0].text, *records[0].reason);
-  EXPECT_EQ(records[0].trust, "D");
-  records[0].reason.reset();
+  EXPECT_EQ(findings[0].text, *records[0].outcome.reason);
+  EXPECT_EQ(records[0].grade.trust, "D");
+  records[0].outcome.reason.reset();
   findings = findings_of_gates(records);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_TRUE(says(findings[0].text, "no reason is kept"));
-  EXPECT_EQ(records[0].status, Status::impossible);
+  EXPECT_EQ(records[0].outcome.status, Status::impossible);
 }
 
 TEST(Gate, PeaksOfABusyMachineBoundNothing) {
   const Record record = judged([](Record& r) {
-    r.instruction_ms = r.matmul_ms = 2 * 150;
-    r.weight_bytes_read = 0.15 * 2e10 * 2;
-    r.peaks_measured_share = 0.4;
+    r.evidence.instruction_ms = r.evidence.matmul_ms = 2 * 150;
+    r.evidence.weight_bytes_read = 0.15 * 2e10 * 2;
+    r.evidence.peaks_measured_share = 0.4;
   });
-  EXPECT_EQ(record.status, Status::ok);
-  EXPECT_EQ(record.trust, "B");
-  EXPECT_TRUE(says(record.trust_reasons.front(), "it got 40.0 % of its time"));
+  EXPECT_EQ(record.outcome.status, Status::ok);
+  EXPECT_EQ(record.grade.trust, "B");
+  EXPECT_TRUE(says(record.grade.trust_reasons.front(), "it got 40.0 % of its time"));
 }
 
 TEST(Gate, NothingIsComparedWithAnImpossibleBaseline) {
   std::vector<Record> records = made_up_cell();
-  records[0].raw_ms[3] = 0;
+  records[0].latency.made().raw_ms[3] = 0;
   judge(records);
-  EXPECT_EQ(records[0].status, Status::impossible);
+  EXPECT_EQ(records[0].outcome.status, Status::impossible);
   for (std::size_t i = 1; i < records.size(); ++i) {
-    EXPECT_EQ(records[i].status, Status::ok);
-    EXPECT_EQ(records[i].trust, "B");
-    EXPECT_FALSE(records[i].speedup || records[i].kl_mean || records[i].delta_log_perplexity || records[i].mcnemar_p);
-    EXPECT_TRUE(says(records[i].trust_reasons.front(), "fp32 is impossible (a sample lasts 0 ms)"));
+    EXPECT_EQ(records[i].outcome.status, Status::ok);
+    EXPECT_EQ(records[i].grade.trust, "B");
+    EXPECT_FALSE(records[i].speedup->speedup || records[i].difference->kl_mean ||
+                 records[i].difference->delta_log_perplexity || records[i].difference->mcnemar_p);
+    EXPECT_TRUE(says(records[i].grade.trust_reasons.front(), "fp32 is impossible (a sample lasts 0 ms)"));
   }
 }
 
 TEST(Gate, ASmallModelMayBeServedByTheCaches) {
   EXPECT_EQ(judged([](Record& r) {
-              r.median_ms = 0.1;
-              r.instruction_ms = r.matmul_ms = 0.08;
-              r.weight_bytes_read = 3e7;
-            }).status,
+              r.latency.made().median_ms = 0.1;
+              r.evidence.instruction_ms = r.evidence.matmul_ms = 0.08;
+              r.evidence.weight_bytes_read = 3e7;
+            }).outcome.status,
             Status::ok);
 }
 
 TEST(Gate, ASixteenBitModelIsNotLargerThanFp32) {
   std::vector<Record> records = made_up_cell();
-  records[2].model_bytes = *records[0].model_bytes + 1;
+  records[2].memory.made().model_bytes = *records[0].memory->model_bytes + 1;
   judge(records);
-  EXPECT_EQ(records[2].status, Status::impossible);
-  EXPECT_TRUE(says(*records[2].reason, "a 16-bit model"));
-  EXPECT_EQ(records[1].status, Status::ok);
+  EXPECT_EQ(records[2].outcome.status, Status::impossible);
+  EXPECT_TRUE(says(*records[2].outcome.reason, "a 16-bit model"));
+  EXPECT_EQ(records[1].outcome.status, Status::ok);
 }
 
 TEST(Trust, EachFactCapsTheGrade) {
@@ -173,38 +175,43 @@ TEST(Trust, EachFactCapsTheGrade) {
     const char* grade;
     const char* reason;
   } cases[] = {
-      {[](Record& r) { r.matmul_ms = 1.11 * 150; }, "C", "suspect"},
-      {[](Record& r) { r.peaks_measured_share = 0.4; }, "B", "no gate by them"},
-      {[](Record& r) { r.ci_low_ms.reset(); }, "D", "no 95 % interval"},
-      {[](Record& r) { r.ci_high_ms = 1.2 * *r.median_ms; }, "C", "20.5 % wide"},
-      {[](Record& r) { r.asked_width = 0.005; }, "B", "where 0.500 % was asked"},
-      {[](Record& r) { r.foreign_load = 0.06; }, "B", "others used 6.00 %"},
-      {[](Record& r) { r.foreign_load = 0.3; }, "C", "others used 30.0 %"},
-      {[](Record& r) { r.foreign_load = 0.6; }, "D", "others used 60.0 %"},
-      {[](Record& r) { r.foreign_load.reset(); }, "B", "what others used of the processors is not known"},
-      {[](Record& r) { r.stolen_share.reset(); }, "B", "withheld is not known"},
-      {[](Record& r) { r.stolen_share = 0.02; }, "B", "withheld 2.00 %"},
-      {[](Record& r) { r.stolen_share = 0.06; }, "C", "withheld 6.00 %"},
-      {[](Record& r) { r.frequency_after_mhz = 2400; }, "B", "from 2600 to 2400 MHz"},
-      {[](Record& r) { r.throttle = "power cap"; }, "B", "held down while it was timed: power cap"},
-      {[](Record& r) { r.steady = false; }, "B", "not become steady"},
-      {[](Record& r) { r.p90_ms = 1.4 * *r.median_ms; }, "B", "middle 80 %"},
-      {[](Record& r) { std::for_each(r.raw_ms.begin() + 20, r.raw_ms.end(), [](double& ms) { ms *= 1.1; }); }, "B",
-       "slower than the first"},
-      {[](Record& r) { r.major_page_faults = 2; }, "C", "2 pages were read from a disk"},
+      {[](Record& r) { r.evidence.matmul_ms = 1.11 * 150; }, "C", "suspect"},
+      {[](Record& r) { r.evidence.peaks_measured_share = 0.4; }, "B", "no gate by them"},
+      {[](Record& r) { r.latency.made().ci_low_ms.reset(); }, "D", "no 95 % interval"},
+      {[](Record& r) { r.latency.made().ci_high_ms = 1.2 * *r.latency->median_ms; }, "C", "20.5 % wide"},
+      {[](Record& r) { r.latency.made().asked_width = 0.005; }, "B", "where 0.500 % was asked"},
+      {[](Record& r) { r.circumstances.made().foreign_load = 0.06; }, "B", "others used 6.00 %"},
+      {[](Record& r) { r.circumstances.made().foreign_load = 0.3; }, "C", "others used 30.0 %"},
+      {[](Record& r) { r.circumstances.made().foreign_load = 0.6; }, "D", "others used 60.0 %"},
+      {[](Record& r) { r.circumstances.made().foreign_load.reset(); }, "B",
+       "what others used of the processors is not known"},
+      {[](Record& r) { r.circumstances.made().stolen_share.reset(); }, "B", "withheld is not known"},
+      {[](Record& r) { r.circumstances.made().stolen_share = 0.02; }, "B", "withheld 2.00 %"},
+      {[](Record& r) { r.circumstances.made().stolen_share = 0.06; }, "C", "withheld 6.00 %"},
+      {[](Record& r) { r.circumstances.made().frequency_after_mhz = 2400; }, "B", "from 2600 to 2400 MHz"},
+      {[](Record& r) { r.circumstances.made().throttle = "power cap"; }, "B",
+       "held down while it was timed: power cap"},
+      {[](Record& r) { r.latency.made().steady = false; }, "B", "not become steady"},
+      {[](Record& r) { r.latency.made().p90_ms = 1.4 * *r.latency->median_ms; }, "B", "middle 80 %"},
       {[](Record& r) {
-         r.speedup = 2;
-         r.speedup_low = 1.7;
-         r.speedup_high = 2.3;
+         std::vector<double>& raw = r.latency.made().raw_ms;
+         std::for_each(raw.begin() + 20, raw.end(), [](double& ms) { ms *= 1.1; });
+       },
+       "B", "slower than the first"},
+      {[](Record& r) { r.circumstances.made().major_page_faults = 2; }, "C", "2 pages were read from a disk"},
+      {[](Record& r) {
+         r.speedup.made().speedup = 2;
+         r.speedup.made().speedup_low = 1.7;
+         r.speedup.made().speedup_high = 2.3;
        },
        "B", "between 1.70x and 2.30x"},
-      {[](Record& r) { r.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
-      {[](Record& r) { r.energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, "C",
+      {[](Record& r) { r.evidence.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
+      {[](Record& r) { r.energy.made().energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, "C",
        "the meters contradict each other: a read 3 J"},
-      {[](Record& r) { r.stopped_by = "interrupted"; }, "C", "interrupted"},
+      {[](Record& r) { r.latency.made().stopped_by = "interrupted"; }, "C", "interrupted"},
       {[](Record& r) {
-         r.warmup_steps = 1;
-         r.raw_ms.front() = 1.9 * *r.median_ms;
+         r.setting.warmup_steps = 1;
+         r.latency.made().raw_ms.front() = 1.9 * *r.latency->median_ms;
        },
        "B", "the first step after a warm-up of 1 took 1.90x the median"},
   };
@@ -213,30 +220,30 @@ TEST(Trust, EachFactCapsTheGrade) {
   EXPECT_EQ(std::size(cases) + 1, rules_of_trust) << "all but baseline_impossible, which takes two rows";
   for (const auto& one : cases) {
     const Record record = judged(one.change);
-    EXPECT_EQ(record.trust, one.grade) << one.reason;
-    EXPECT_EQ(record.status, Status::ok);
-    const bool is_said = std::any_of(record.trust_reasons.begin(), record.trust_reasons.end(),
+    EXPECT_EQ(record.grade.trust, one.grade) << one.reason;
+    EXPECT_EQ(record.outcome.status, Status::ok);
+    const bool is_said = std::any_of(record.grade.trust_reasons.begin(), record.grade.trust_reasons.end(),
                                      [&](const std::string& reason) { return bool(says(reason, one.reason)); });
-    EXPECT_TRUE(is_said) << one.reason << " is not in " << record.trust_reasons.front();
+    EXPECT_TRUE(is_said) << one.reason << " is not in " << record.grade.trust_reasons.front();
   }
 }
 
 TEST(Trust, AWarmUpThatWasTooShortIsSaidOnceAndSeenInBothForms) {
   std::vector<Record> untimed = {made_up_record("fp32", 150)};
-  for (std::size_t i = 0; i < 4; ++i) untimed[0].raw_ms[i] *= 2;
+  for (std::size_t i = 0; i < 4; ++i) untimed[0].latency.made().raw_ms[i] *= 2;
   EXPECT_NE(sentence(untimed, "warm_up_short", "fp32"), "");
-  EXPECT_EQ(judged([&](Record& r) { r = untimed[0]; }).trust, "B");
-  untimed[0].warmup_steps = 3;
+  EXPECT_EQ(judged([&](Record& r) { r = untimed[0]; }).grade.trust, "B");
+  untimed[0].setting.warmup_steps = 3;
   EXPECT_EQ(sentence(untimed, "warm_up_short", "fp32"), "") << "the grade says it";
   const Record asked = judged([&](Record& r) { r = untimed[0]; });
-  EXPECT_TRUE(says(asked.trust_reasons.front(), "the first step after a warm-up of 3 took 2.00x the median"));
+  EXPECT_TRUE(says(asked.grade.trust_reasons.front(), "the first step after a warm-up of 3 took 2.00x the median"));
 }
 
 TEST(Trust, IsNotGivenToARowWithoutSamples) {
   std::vector<Record> records = {made_up_left_out("fp16", Status::emulated, "no instruction")};
   judge(records);
-  EXPECT_FALSE(records[0].trust.has_value());
-  EXPECT_EQ(records[0].status, Status::emulated);
+  EXPECT_FALSE(records[0].grade.trust.has_value());
+  EXPECT_EQ(records[0].outcome.status, Status::emulated);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct SizedFault {
 };
 
 void step_in_the_middle(Record& record, double factor) {
-  record.raw_ms.assign(40, *record.median_ms);
-  for (std::size_t i = 20; i < 40; ++i) record.raw_ms[i] *= factor;
+  record.latency.made().raw_ms.assign(40, *record.latency->median_ms);
+  for (std::size_t i = 20; i < 40; ++i) record.latency.made().raw_ms[i] *= factor;
 }
 
 const SizedFault sized_faults[] = {
@@ -29,14 +29,16 @@ const SizedFault sized_faults[] = {
      "wall time over the runs' time",
      {1.02, 1.04, 1.06, 1.2, 2},
      [](auto& c, double by) {
-       c.back().timed_s = by * static_cast<double>(c.back().timed_runs.value_or(1)) * *c.back().median_ms * 1e-3;
-       derive(c.back());
+       c.back().latency.made().timed_s =
+           by * static_cast<double>(c.back().latency->timed_runs.value_or(1)) * *c.back().latency->median_ms * 1e-3;
+       c.back().rates = rates_of(c.back());
      }},
     {"size",
      "int8's size over fp32's",
      {0.29, 0.31, 0.5, 0.75},
      [](auto& c, double share) {
-       c.back().model_bytes = static_cast<std::int64_t>(share * static_cast<double>(*c.front().model_bytes));
+       c.back().memory.made().model_bytes =
+           static_cast<std::int64_t>(share * static_cast<double>(*c.front().memory->model_bytes));
      }},
     {"drift",
      "second half over first",
@@ -45,21 +47,21 @@ const SizedFault sized_faults[] = {
     {"very_busy",
      "share of the cores that others take",
      {0.02, 0.05, 0.1, 0.15, 0.25},
-     [](auto& c, double share) { c.back().foreign_load = share; }},
+     [](auto& c, double share) { c.back().circumstances.made().foreign_load = share; }},
     {"warm_up_short",
      "first tenth over the rest",
      {1.1, 1.2, 1.3, 4},
      [](auto& c, double by) {
-       c.back().raw_ms.assign(30, *c.back().median_ms);
-       for (std::size_t i = 0; i < 3; ++i) c.back().raw_ms[i] *= by;
+       c.back().latency.made().raw_ms.assign(30, *c.back().latency->median_ms);
+       for (std::size_t i = 0; i < 3; ++i) c.back().latency.made().raw_ms[i] *= by;
      }},
     {"speedup_above_peaks",
      "speed-up over the ratio of the matmul peaks",
      {1.1, 1.5, 4, 40},
      [](auto& c, double by) {
-       c.back().peaks_measured_share = 1;
-       c.back().speedup_low = c.back().speedup =
-           by * *c.back().matmul_peak_gflops / *c.back().baseline_matmul_peak_gflops;
+       c.back().evidence.peaks_measured_share = 1;
+       c.back().speedup.made().speedup_low = c.back().speedup.made().speedup =
+           by * *c.back().evidence.matmul_peak_gflops / *c.back().evidence.baseline_matmul_peak_gflops;
      }},
 };
 

@@ -13,12 +13,13 @@ namespace assay {
 
 /// All times of a row divided by `factor`.
 inline void hasten(Record& record, double factor) {
-  for (double& ms : record.raw_ms) ms /= factor;
-  for (const auto member : {&Record::median_ms, &Record::p10_ms, &Record::p90_ms, &Record::ci_low_ms,
-                            &Record::ci_high_ms, &Record::timed_s}) {
-    if (record.*member) *(record.*member) /= factor;
+  Latency& latency = record.latency.made();
+  for (double& ms : latency.raw_ms) ms /= factor;
+  for (const auto member : {&Latency::median_ms, &Latency::p10_ms, &Latency::p90_ms, &Latency::ci_low_ms,
+                            &Latency::ci_high_ms, &Latency::timed_s}) {
+    if (latency.*member) *(latency.*member) /= factor;
   }
-  derive(record);
+  record.rates = rates_of(record);
 }
 
 /// fp32 and its most narrow partner of every recorded cell that has both.
@@ -26,11 +27,13 @@ inline std::vector<std::vector<Record>> recorded_cells() {
   std::vector<std::vector<Record>> cells;
   for (const std::vector<Record>& document : recorded_runs()) {
     for (const Record& base : document) {
-      if (base.precision != "fp32" || base.mode != "inference" || !base.instruction_ms) continue;
+      if (base.setting.precision != "fp32" || base.setting.mode != Mode::inference || !base.evidence.instruction_ms)
+        continue;
       for (const Record& other : document) {
-        const bool is_partner = !other.raw_ms.empty() && other.precision == "int8" && other.batch == base.batch &&
-                                other.seq == base.seq && other.fusion == base.fusion && other.threads == base.threads &&
-                                other.instruction_ms;
+        const bool is_partner = !other.latency->raw_ms.empty() && other.setting.precision == "int8" &&
+                                other.setting.batch == base.setting.batch && other.setting.seq == base.setting.seq &&
+                                other.setting.fusion == base.setting.fusion &&
+                                other.setting.threads == base.setting.threads && other.evidence.instruction_ms;
         if (is_partner) cells.push_back({base, other});
       }
     }
@@ -50,11 +53,11 @@ inline std::set<std::string> rules_that_speak(std::vector<Record> records) {
 /// one.
 inline void quieten(std::vector<Record>& cell) {
   for (Record& record : cell) {
-    record.peaks_measured_share = 1;
-    record.foreign_load = 0.0;
-    record.stolen_share = 0.0;
-    record.ci_low_ms = 0.99 * *record.median_ms;
-    record.ci_high_ms = 1.01 * *record.median_ms;
+    record.evidence.peaks_measured_share = 1;
+    record.circumstances.made().foreign_load = 0.0;
+    record.circumstances.made().stolen_share = 0.0;
+    record.latency.made().ci_low_ms = 0.99 * *record.latency->median_ms;
+    record.latency.made().ci_high_ms = 1.01 * *record.latency->median_ms;
   }
 }
 

@@ -18,7 +18,7 @@ inline Record recorded_run(const Json& common, const Json& own, const Json& ledg
   json.update(own);
   json["ledger"] = ledgers.at(json["ledger"].get<std::size_t>());
   Record record = record_from_json(json, "honest/runs.json");
-  derive(record);
+  record.rates = rates_of(record);
   return record;
 }
 

@@ -73,7 +73,7 @@ inline std::string megabytes(double bytes) {
   return format_significant(bytes / 1e6) + " MB";
 }
 inline std::string milliseconds(const Record& record) {
-  return format_significant(record.median_ms.value_or(0)) + " ms";
+  return format_significant(record.latency->median_ms.value_or(0)) + " ms";
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "results/identity.h"
 #include "rules/rule_tables.h"
 
 namespace assay {
@@ -20,23 +21,18 @@ std::vector<Rule> all_rules() {
   return all;
 }
 
-auto key_of(const Record& record) {
-  return std::tie(record.model, record.weights, record.device, record.batch, record.seq, record.threads, record.logits,
-                  record.fusion, record.casts, record.mode, record.recompute, record.warmup_steps, record.phase,
-                  record.graphs, record.caches);
-}
-
 /// Cells in the order in which their first rows stand.
 std::vector<Cell> cells_of(const std::vector<Record>& records) {
   std::vector<Cell> cells;
   for (const Record& record : records) {
-    auto cell = std::find_if(cells.begin(), cells.end(),
-                             [&](const Cell& known) { return key_of(*known.records.front()) == key_of(record); });
+    auto cell = std::find_if(cells.begin(), cells.end(), [&](const Cell& known) {
+      return stand_together(*known.records.front(), record, Level::cell);
+    });
     if (cell == cells.end()) cell = cells.insert(cells.end(), Cell{});
     cell->records.push_back(&record);
-    if (record.status != Status::ok) continue;
+    if (record.outcome.status != Status::ok) continue;
     cell->measured.push_back(&record);
-    if (record.precision == record.baseline) cell->baseline = &record;
+    if (record.setting.precision == record.setting.baseline) cell->baseline = &record;
   }
   return cells;
 }
@@ -46,14 +42,15 @@ template <typename Change>
 void for_samples(std::vector<Record>& records, Change&& change) {
   for (const Cell& cell : cells_of(records)) {
     for (Record& record : records) {
-      if (record.samples > 0 && key_of(record) == key_of(*cell.records.front())) change(cell, record);
+      if (record.latency->samples > 0 && stand_together(record, *cell.records.front(), Level::cell))
+        change(cell, record);
     }
   }
 }
 
 /// The cell as findings see it: rows of grade D prove nothing.
 Cell without_doubtful(const Cell& cell) {
-  const auto is_doubtful = [](const Record* row) { return row->trust == "D"; };
+  const auto is_doubtful = [](const Record* row) { return row->grade.trust == "D"; };
   Cell trusted = cell;
   std::copy_if(cell.measured.begin(), cell.measured.end(), std::back_inserter(trusted.doubtful), is_doubtful);
   std::erase_if(trusted.measured, is_doubtful);
@@ -62,14 +59,8 @@ Cell without_doubtful(const Cell& cell) {
 }
 
 void drop_comparison(Record& record) {
-  for (const auto member :
-       {&Record::speedup, &Record::speedup_low, &Record::speedup_high, &Record::baseline_median_ms,
-        &Record::delta_log_perplexity, &Record::delta_log_perplexity_se, &Record::delta_log_perplexity_low,
-        &Record::delta_log_perplexity_high, &Record::accuracy_change, &Record::accuracy_change_low,
-        &Record::accuracy_change_high, &Record::mcnemar_p, &Record::kl_mean, &Record::kl_p999, &Record::top1_agreement,
-        &Record::max_logit_difference, &Record::score_pearson, &Record::score_spearman, &Record::score_difference}) {
-    (record.*member).reset();
-  }
+  record.speedup.reset();
+  record.difference.reset();
 }
 
 /// What compares with a baseline whose figures are wrong is wrong too.
@@ -79,20 +70,22 @@ void withhold_comparison(const Cell& cell, Record& record) {
 
 /// Files and stores have no word for NaN and infinity: a row that says it was scored and holds no figure had one.
 bool lost_its_figure(const Record& record) {
-  return record.status == Status::ok && record.quality_status == "scored" && *quality_kind(record) == '\0';
+  return record.outcome.status == Status::ok && record.quality->quality_status == "scored" &&
+         *quality_kind(record) == '\0';
 }
 
 /// No figure of quality follows from an output that is no number, whoever wrote one down.
 void withhold_what_is_not_finite(Record& record) {
   if (lost_its_figure(record)) {
-    record.status = Status::not_finite;
-    record.reason = "its quality was scored and is no number: NaN or infinity, for which files have no word";
+    record.outcome.status = Status::not_finite;
+    record.outcome.reason = "its quality was scored and is no number: NaN or infinity, for which files have no word";
   }
-  if (record.status != Status::not_finite) return;
+  if (record.outcome.status != Status::not_finite) return;
   drop_comparison(record);
-  for (const auto member : {&Record::perplexity, &Record::log_perplexity, &Record::accuracy}) (record.*member).reset();
-  for (const auto member : {&Record::scored, &Record::scored_windows, &Record::correct}) (record.*member).reset();
-  record.logits_hash.reset();
+  if (!record.quality) return;
+  record.quality = Quality{.quality_status = record.quality->quality_status,
+                           .quality_data = record.quality->quality_data,
+                           .protocol = record.quality->protocol};
 }
 
 Severity severity_of(const Rule& rule, const Judgement& judgement) {
@@ -103,10 +96,10 @@ Severity severity_of(const Rule& rule, const Judgement& judgement) {
 Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
   return {.rule = rule.id,
           .kind = rule.kind,
-          .model = row.model,
-          .batch = row.batch,
-          .seq = row.seq,
-          .precision = rule.scope == RuleScope::row ? row.precision : "",
+          .model = row.setting.model,
+          .batch = row.setting.batch,
+          .seq = row.setting.seq,
+          .precision = rule.scope == RuleScope::row ? row.setting.precision : "",
           .met = judgement.met,
           .text = std::move(judgement.text),
           .severity = severity_of(rule, judgement)};
@@ -116,39 +109,41 @@ void apply_gate(const Cell& cell, Record& record, std::vector<Finding>& findings
   for (const Rule& rule : gate_rules()) {
     const Judgement judgement = rule.judge(cell, record);
     if (judgement.text.empty()) continue;
-    record.status = Status::impossible;
-    record.reason = judgement.text;
+    record.outcome.status = Status::impossible;
+    record.outcome.reason = judgement.text;
     findings.push_back(finding_of(rule, record, judgement));
     return;
   }
 }
 
 std::string ground_of_trust(const Record& record) {
-  std::string ground = fmt::format("{} samples", record.samples);
-  if (record.ci_low_ms && record.ci_high_ms && record.median_ms.value_or(0) > 0) {
-    ground += fmt::format(", interval of the median {} wide",
-                          percent((*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms));
+  std::string ground = fmt::format("{} samples", record.latency->samples);
+  if (record.latency->ci_low_ms && record.latency->ci_high_ms && record.latency->median_ms.value_or(0) > 0) {
+    ground +=
+        fmt::format(", interval of the median {} wide",
+                    percent((*record.latency->ci_high_ms - *record.latency->ci_low_ms) / *record.latency->median_ms));
   }
-  if (record.foreign_load) ground += fmt::format(", others used {} of the processors", percent(*record.foreign_load));
+  if (record.circumstances->foreign_load)
+    ground += fmt::format(", others used {} of the processors", percent(*record.circumstances->foreign_load));
   return ground;
 }
 
 void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& findings) {
   char grade = 'A';
-  record.trust_reasons.clear();
-  if (record.status == Status::impossible || record.status == Status::not_finite) {
+  record.grade.trust_reasons.clear();
+  if (record.outcome.status == Status::impossible || record.outcome.status == Status::not_finite) {
     grade = 'D';
-    record.trust_reasons.push_back(record.reason.value_or("no reason was given"));
+    record.grade.trust_reasons.push_back(record.outcome.reason.value_or("no reason was given"));
   }
   for (const Rule& rule : trust_rules()) {
     const Judgement judgement = rule.judge(cell, record);
     if (judgement.text.empty()) continue;
     grade = std::max(grade, rule.grade);
-    record.trust_reasons.push_back(fmt::format("{} at best: {}", rule.grade, judgement.text));
+    record.grade.trust_reasons.push_back(fmt::format("{} at best: {}", rule.grade, judgement.text));
     findings.push_back(finding_of(rule, record, judgement));
   }
-  if (grade == 'A') record.trust_reasons.push_back(ground_of_trust(record));
-  record.trust = std::string(1, grade);
+  if (grade == 'A') record.grade.trust_reasons.push_back(ground_of_trust(record));
+  record.grade.trust = std::string(1, grade);
 }
 
 void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings) {
@@ -178,23 +173,23 @@ std::span<const Rule> rules() {
 }
 
 const Record* unsound_baseline(const Cell& cell, const Record& row) {
-  if (row.precision == row.baseline) return nullptr;
+  if (row.setting.precision == row.setting.baseline) return nullptr;
   for (const Record* other : cell.records) {
-    const bool is_unsound = other->status == Status::impossible || other->status == Status::not_finite;
-    if (other->precision == row.baseline && is_unsound) return other;
+    const bool is_unsound = other->outcome.status == Status::impossible || other->outcome.status == Status::not_finite;
+    if (other->setting.precision == row.setting.baseline && is_unsound) return other;
   }
   return nullptr;
 }
 
 const Record* not_finite_baseline(const Cell& cell) {
   for (const Record* row : cell.records) {
-    if (row->precision == row->baseline && row->status == Status::not_finite) return row;
+    if (row->setting.precision == row->setting.baseline && row->outcome.status == Status::not_finite) return row;
   }
   return nullptr;
 }
 
 const Precision* precision_row(const Record& record) {
-  const std::string base = record.precision.substr(0, record.precision.find('['));
+  const std::string base = record.setting.precision.substr(0, record.setting.precision.find('['));
   for (const Precision& row : precision_table()) {
     if (base == row.name) return &row;
   }
@@ -202,14 +197,14 @@ const Precision* precision_row(const Record& record) {
 }
 
 bool is_overridden(const Record& record) {
-  return record.precision.find('[') != std::string::npos;
+  return record.setting.precision.find('[') != std::string::npos;
 }
 
 std::optional<Equivalence> quality_equivalence(const Record& record) {
-  const bool perplexity = record.delta_log_perplexity.has_value();
-  if (!perplexity && !record.accuracy_change) return std::nullopt;
-  const auto low = perplexity ? record.delta_log_perplexity_low : record.accuracy_change_low;
-  const auto high = perplexity ? record.delta_log_perplexity_high : record.accuracy_change_high;
+  const bool perplexity = record.difference->delta_log_perplexity.has_value();
+  if (!perplexity && !record.difference->accuracy_change) return std::nullopt;
+  const auto low = perplexity ? record.difference->delta_log_perplexity_low : record.difference->accuracy_change_low;
+  const auto high = perplexity ? record.difference->delta_log_perplexity_high : record.difference->accuracy_change_high;
   const double margin = perplexity ? log_perplexity_margin : accuracy_margin;
   if (!low || !high) return Equivalence::cannot_tell;
   if (*low >= -margin && *high <= margin) return Equivalence::equal;
@@ -217,33 +212,35 @@ std::optional<Equivalence> quality_equivalence(const Record& record) {
 }
 
 std::string scored_words(const Record& record) {
-  const std::string scored = format_count(record.scored.value_or(0));
-  if (!record.delta_log_perplexity) return scored + " rows";
-  return fmt::format("{} tokens in {} windows", scored, format_count(record.scored_windows.value_or(0)));
+  const std::string scored = format_count(record.quality->scored.value_or(0));
+  if (!record.difference->delta_log_perplexity) return scored + " rows";
+  return fmt::format("{} tokens in {} windows", scored, format_count(record.quality->scored_windows.value_or(0)));
 }
 
 std::optional<bool> is_quality_changed(const Record& record) {
-  if (record.delta_log_perplexity_low && record.delta_log_perplexity_high)
-    return *record.delta_log_perplexity_low > 0 || *record.delta_log_perplexity_high < 0;
-  if (record.mcnemar_p) return *record.mcnemar_p <= 0.05;
+  if (record.difference->delta_log_perplexity_low && record.difference->delta_log_perplexity_high)
+    return *record.difference->delta_log_perplexity_low > 0 || *record.difference->delta_log_perplexity_high < 0;
+  if (record.difference->mcnemar_p) return *record.difference->mcnemar_p <= 0.05;
   return std::nullopt;
 }
 
 bool are_peaks_busy(const Record& record) {
-  return record.peaks_measured_share.value_or(1) < 0.5;
+  return record.evidence.peaks_measured_share.value_or(1) < 0.5;
 }
 
 bool were_interleaved(const Record& a, const Record& b) {
-  return a.group == b.group;
+  return a.outcome.group == b.outcome.group;
 }
 
 std::optional<double> matmul_ratio(const Record& record) {
-  if (record.matmul_peak_gflops.value_or(0) <= 0 || record.baseline_matmul_peak_gflops.value_or(0) <= 0) return {};
-  return *record.matmul_peak_gflops / *record.baseline_matmul_peak_gflops;
+  if (record.evidence.matmul_peak_gflops.value_or(0) <= 0 ||
+      record.evidence.baseline_matmul_peak_gflops.value_or(0) <= 0)
+    return {};
+  return *record.evidence.matmul_peak_gflops / *record.evidence.baseline_matmul_peak_gflops;
 }
 
 bool is_training(const Record& record) {
-  return record.mode != Record{}.mode;
+  return record.setting.mode != Mode::inference;
 }
 
 double median_of(std::vector<double> values) {
@@ -255,17 +252,18 @@ double median_of(std::vector<double> values) {
 
 std::optional<double> short_warm_up(const Record& row) {
   constexpr double most = 1.25;
-  if (row.raw_ms.size() < (row.warmup_steps ? 1 : 20)) return {};
-  const auto tenth = row.raw_ms.begin() + (row.warmup_steps ? 1 : std::ssize(row.raw_ms) / 10);
-  const auto later = row.raw_ms.begin() + (row.warmup_steps ? 0 : std::ssize(row.raw_ms) / 2);
-  const double ratio = median_of({row.raw_ms.begin(), tenth}) / median_of({later, row.raw_ms.end()});
+  if (row.latency->raw_ms.size() < (row.setting.warmup_steps ? 1 : 20)) return {};
+  const auto tenth =
+      row.latency->raw_ms.begin() + (row.setting.warmup_steps ? 1 : std::ssize(row.latency->raw_ms) / 10);
+  const auto later = row.latency->raw_ms.begin() + (row.setting.warmup_steps ? 0 : std::ssize(row.latency->raw_ms) / 2);
+  const double ratio = median_of({row.latency->raw_ms.begin(), tenth}) / median_of({later, row.latency->raw_ms.end()});
   return ratio > most ? std::optional(ratio) : std::nullopt;
 }
 
 bool is_tie(const Record& a, const Record& b) {
-  if (!a.ci_low_ms || !a.ci_high_ms || !b.ci_low_ms || !b.ci_high_ms) return true;
+  if (!a.latency->ci_low_ms || !a.latency->ci_high_ms || !b.latency->ci_low_ms || !b.latency->ci_high_ms) return true;
   if (!were_interleaved(a, b)) return true;
-  return *a.ci_low_ms <= *b.ci_high_ms && *b.ci_low_ms <= *a.ci_high_ms;
+  return *a.latency->ci_low_ms <= *b.latency->ci_high_ms && *b.latency->ci_low_ms <= *a.latency->ci_high_ms;
 }
 
 std::vector<Finding> judge_in_full(std::vector<Record>& records) {
@@ -273,7 +271,8 @@ std::vector<Finding> judge_in_full(std::vector<Record>& records) {
   for (Record& record : records) withhold_what_is_not_finite(record);
   // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
   for_samples(records, [&](const Cell& cell, Record& record) {
-    if (record.status == Status::ok || record.status == Status::impossible) apply_gate(cell, record, findings);
+    if (record.outcome.status == Status::ok || record.outcome.status == Status::impossible)
+      apply_gate(cell, record, findings);
   });
   for_samples(records, withhold_comparison);
   for_samples(records, [&](const Cell& cell, Record& record) { apply_trust(cell, record, findings); });

@@ -28,8 +28,8 @@ TEST(Rules, HaveUniqueNamesAndWords) {
 TEST(Judge, ComparesWithinACellAndSaysARepeatedSentenceOnce) {
   std::vector<Record> records = made_up_cell();
   for (Record record : made_up_cell()) {
-    record.batch = 8;
-    derive(record);
+    record.setting.batch = 8;
+    record.rates = rates_of(record);
     records.push_back(record);
   }
   const auto findings = judge(records);
@@ -52,15 +52,15 @@ TEST(Judge, FieldsThatAFileLeavesOutAreNeverRead) {
   for (const Field& field : record_fields()) {
     std::vector<Record> records = whole;
     for (Record& record : records) {
-      record.mcnemar_p = 0.01;
+      record.difference.made().mcnemar_p = 0.01;
       std::visit(
-          [&](auto member) {
-            if constexpr (requires { (record.*member).reset(); }) (record.*member).reset();
+          [](auto* place) {
+            if constexpr (requires { place->reset(); }) place->reset();
           },
-          field.member);
+          field.place(record));
     }
     judge(records);
-    records.front().status = Status::impossible;
+    records.front().outcome.status = Status::impossible;
     for (const Finding& finding : judge_in_full(records)) EXPECT_FALSE(finding.text.empty()) << field.name;
   }
 }

@@ -15,7 +15,7 @@ template <typename Picks>
 double linear_share(const Record& row, Picks&& picks) {
   double all = 0;
   double picked = 0;
-  for (const LedgerRow& line : row.ledger) {
+  for (const LedgerRow& line : row.evidence.ledger) {
     if (!is_linear(line)) continue;
     all += std::max(line.flops, 1.0);
     if (picks(line)) picked += std::max(line.flops, 1.0);
@@ -42,7 +42,7 @@ Judgement says_swapped(const Cell&, const Record& row) {
   if (!worst) return {};
   return {fmt::format("{} of {}'s products with weights multiplied {} although {} was asked for and the ledger calls "
                       "them {} ({}): the row is not what its name says.",
-                      percent(share), row.precision, name(worst->operand), name(precision->operand),
+                      percent(share), row.setting.precision, name(worst->operand), name(precision->operand),
                       name(worst->verdict), worst->kernel),
           {}};
 }
@@ -52,7 +52,7 @@ Judgement says_emulated(const Cell&, const Record& row) {
   if (share == 0) return {};
   return {fmt::format("{} of {}'s products with weights were emulated in another dtype: its speed says nothing of "
                       "hardware that has the instruction.",
-                      percent(share), row.precision),
+                      percent(share), row.setting.precision),
           {}};
 }
 
@@ -60,42 +60,47 @@ Judgement says_slow(const Cell&, const Record& row) {
   const double share = linear_share(row, [](const LedgerRow& line) { return line.verdict == Verdict::slow; });
   if (share == 0) return {};
   return {fmt::format("{}'s instructions exist here and run below 0.9x fp32's rate ({} of its products with weights).",
-                      row.precision, percent(share)),
+                      row.setting.precision, percent(share)),
           {}};
 }
 
 Judgement says_warm_up(const Cell&, const Record& row) {
   const auto ratio = short_warm_up(row);
-  if (!ratio || row.warmup_steps) return {};  // Of a warm-up that was asked for the grade says it.
+  if (!ratio || row.setting.warmup_steps) return {};  // Of a warm-up that was asked for the grade says it.
   return {fmt::format("{}'s first samples take {} as long as its later ones: it was still warming up when sampling "
                       "began.",
-                      row.precision, times(*ratio)),
+                      row.setting.precision, times(*ratio)),
           {}};
 }
 
 Judgement says_throttled(const Cell&, const Record& row) {
-  if (!row.frequency_before_mhz || !row.frequency_after_mhz || row.raw_ms.size() < 10) return {};
-  if (*row.frequency_after_mhz >= 0.9 * *row.frequency_before_mhz) return {};
-  const auto half = row.raw_ms.begin() + std::ssize(row.raw_ms) / 2;
-  const double slowdown = median_of({half, row.raw_ms.end()}) / median_of({row.raw_ms.begin(), half});
+  if (!row.circumstances->frequency_before_mhz || !row.circumstances->frequency_after_mhz ||
+      row.latency->raw_ms.size() < 10)
+    return {};
+  if (*row.circumstances->frequency_after_mhz >= 0.9 * *row.circumstances->frequency_before_mhz) return {};
+  const auto half = row.latency->raw_ms.begin() + std::ssize(row.latency->raw_ms) / 2;
+  const double slowdown = median_of({half, row.latency->raw_ms.end()}) / median_of({row.latency->raw_ms.begin(), half});
   if (!(slowdown > 1.05)) return {};
-  const std::string heat =
-      row.temperature_after_c ? fmt::format(" at {:.0f} degC", *row.temperature_after_c) : std::string();
+  const std::string heat = row.circumstances->temperature_after_c
+                               ? fmt::format(" at {:.0f} degC", *row.circumstances->temperature_after_c)
+                               : std::string();
   return {fmt::format("{} was throttled: the clock fell from {:.0f} to {:.0f} MHz{} and its samples became {} as long.",
-                      row.precision, *row.frequency_before_mhz, *row.frequency_after_mhz, heat, times(slowdown)),
+                      row.setting.precision, *row.circumstances->frequency_before_mhz,
+                      *row.circumstances->frequency_after_mhz, heat, times(slowdown)),
           {}};
 }
 
 /// A clock of step S shows few values, all multiples of S.
 Judgement says_coarse_clock(const Cell&, const Record& row) {
-  if (row.raw_ms.size() < 10 || row.median_ms.value_or(0) <= 0) return {};
-  const std::set<double> values(row.raw_ms.begin(), row.raw_ms.end());
-  if (3 * values.size() > row.raw_ms.size()) return {};
+  if (row.latency->raw_ms.size() < 10 || row.latency->median_ms.value_or(0) <= 0) return {};
+  const std::set<double> values(row.latency->raw_ms.begin(), row.latency->raw_ms.end());
+  if (3 * values.size() > row.latency->raw_ms.size()) return {};
   double step = values.size() == 1 ? *values.begin() : INFINITY;
   for (auto it = values.begin(); std::next(it) != values.end(); ++it) step = std::min(step, *std::next(it) - *it);
-  if (step < 0.01 * *row.median_ms) return {};
+  if (step < 0.01 * *row.latency->median_ms) return {};
   return {fmt::format("{}'s {} samples show only {} values, {} ms apart: the clock is too coarse for windows of {}.",
-                      row.precision, row.raw_ms.size(), values.size(), format_significant(step), milliseconds(row)),
+                      row.setting.precision, row.latency->raw_ms.size(), values.size(), format_significant(step),
+                      milliseconds(row)),
           {}};
 }
 
@@ -109,80 +114,93 @@ std::int64_t window_of(const std::string& protocol) {
 
 /// Windows shorter than 64 ids leave a model without context, and no usual figure is known for them.
 Judgement says_perplexity(const Cell&, const Record& row) {
-  const KnownModel* known = row.weights == "random" ? nullptr : find_known_model(row.model);
-  if (!known || !row.perplexity || is_usual_perplexity(exactly(*row.perplexity), *known)) return {};
-  if (window_of(row.protocol.value_or("")) < 64) return {};
+  const KnownModel* known = row.setting.weights == "random" ? nullptr : find_known_model(row.setting.model);
+  if (!known || !row.quality->perplexity || is_usual_perplexity(exactly(*row.quality->perplexity), *known)) return {};
+  if (window_of(row.quality->protocol.value_or("")) < 64) return {};
   return {fmt::format(
               "{}'s perplexity of {} lies outside of {}: padding that is scored, a wrong mask, another tokenizer or "
               "other text do that.",
-              row.precision, format_significant(*row.perplexity, 4), usual_perplexity_words(*known)),
+              row.setting.precision, format_significant(*row.quality->perplexity, 4), usual_perplexity_words(*known)),
           {}};
 }
 
 /// Of rows filled up to one length some positions are padding; if all were scored, padding was.
 Judgement says_scored_padding(const Cell&, const Record& row) {
-  const std::string protocol = row.protocol.value_or("");
+  const std::string protocol = row.quality->protocol.value_or("");
   const std::int64_t window = window_of(protocol);
-  if (!protocol.starts_with("padded") || window < 2 || !row.scored || row.scored_windows.value_or(0) < 2) return {};
-  if (*row.scored < *row.scored_windows * (window - 1)) return {};
+  if (!protocol.starts_with("padded") || window < 2 || !row.quality->scored ||
+      row.quality->scored_windows.value_or(0) < 2)
+    return {};
+  if (*row.quality->scored < *row.quality->scored_windows * (window - 1)) return {};
   return {fmt::format("{} scored {} of {} positions of padded rows, every one: padding is scored as text, and the "
                       "perplexity of {} is not the text's.",
-                      row.precision, format_count(*row.scored), format_count(*row.scored_windows * (window - 1)),
-                      format_significant(row.perplexity.value_or(0), 4)),
+                      row.setting.precision, format_count(*row.quality->scored),
+                      format_count(*row.quality->scored_windows * (window - 1)),
+                      format_significant(row.quality->perplexity.value_or(0), 4)),
           {}};
 }
 
 Judgement says_nothing_changed(const Cell& cell, const Record& row) {
-  if (!is_other_row(cell, row) || !row.logits_hash || row.logits_hash != cell.baseline->logits_hash) return {};
-  if (!row.speedup || std::abs(*row.speedup - 1) > 0.05) return {};
-  return {fmt::format("{} has exactly {}'s logits and {} its speed: it ran as {}.", row.precision,
-                      cell.baseline->precision, times(*row.speedup), cell.baseline->precision),
+  if (!is_other_row(cell, row) || !row.quality->logits_hash ||
+      row.quality->logits_hash != cell.baseline->quality->logits_hash)
+    return {};
+  if (!row.speedup->speedup || std::abs(*row.speedup->speedup - 1) > 0.05) return {};
+  return {fmt::format("{} has exactly {}'s logits and {} its speed: it ran as {}.", row.setting.precision,
+                      cell.baseline->setting.precision, times(*row.speedup->speedup), cell.baseline->setting.precision),
           {}};
 }
 
 Judgement says_equal_accuracy(const Cell& cell, const Record& row) {
-  if (!is_other_row(cell, row) || !row.accuracy || row.accuracy != cell.baseline->accuracy) return {};
-  if (row.logits_hash && row.logits_hash == cell.baseline->logits_hash) return {};
+  if (!is_other_row(cell, row) || !row.quality->accuracy || row.quality->accuracy != cell.baseline->quality->accuracy)
+    return {};
+  if (row.quality->logits_hash && row.quality->logits_hash == cell.baseline->quality->logits_hash) return {};
   return {
       fmt::format("{} answers {} of {} rows rightly, as {} does: equal counts may well be right, and prove nothing.",
-                  row.precision, format_count(row.correct.value_or(0)), format_count(row.scored.value_or(0)),
-                  cell.baseline->precision),
+                  row.setting.precision, format_count(row.quality->correct.value_or(0)),
+                  format_count(row.quality->scored.value_or(0)), cell.baseline->setting.precision),
       {}};
 }
 
 Judgement says_accuracy_noise(const Cell& cell, const Record& row) {
-  if (!is_other_row(cell, row) || row.accuracy_change.value_or(0) == 0 || row.mcnemar_p.value_or(0) <= 0.05) return {};
+  if (!is_other_row(cell, row) || row.difference->accuracy_change.value_or(0) == 0 ||
+      row.difference->mcnemar_p.value_or(0) <= 0.05)
+    return {};
   return {fmt::format("{}'s accuracy differs from {}'s by {:+.2f} points on {} rows, which chance alone does with "
                       "probability {} (McNemar).",
-                      row.precision, cell.baseline->precision, 100 * *row.accuracy_change,
-                      format_count(row.scored.value_or(0)), format_significant(*row.mcnemar_p, 2)),
+                      row.setting.precision, cell.baseline->setting.precision, 100 * *row.difference->accuracy_change,
+                      format_count(row.quality->scored.value_or(0)), format_significant(*row.difference->mcnemar_p, 2)),
           {}};
 }
 
 Judgement says_few_samples(const Cell& cell, const Record& row) {
-  if (!is_other_row(cell, row) || !row.speedup_low || !row.speedup_high || !row.speedup) return {};
-  if (*row.speedup_low >= 1 || *row.speedup_high <= 1 || std::abs(*row.speedup - 1) < 0.01) return {};
-  return {fmt::format("{} samples do not tell {} from {}: the speed-up of {} lies between {} and {}.", row.samples,
-                      row.precision, cell.baseline->precision, times(*row.speedup), times(*row.speedup_low),
-                      times(*row.speedup_high)),
-          {}};
+  if (!is_other_row(cell, row) || !row.speedup->speedup_low || !row.speedup->speedup_high || !row.speedup->speedup)
+    return {};
+  if (*row.speedup->speedup_low >= 1 || *row.speedup->speedup_high <= 1 || std::abs(*row.speedup->speedup - 1) < 0.01)
+    return {};
+  return {
+      fmt::format("{} samples do not tell {} from {}: the speed-up of {} lies between {} and {}.", row.latency->samples,
+                  row.setting.precision, cell.baseline->setting.precision, times(*row.speedup->speedup),
+                  times(*row.speedup->speedup_low), times(*row.speedup->speedup_high)),
+      {}};
 }
 
 /// Nothing in a run becomes faster by more than its matmuls, or its bytes, do.
 Judgement says_above_peaks(const Cell& cell, const Record& row) {
   const auto ratio = matmul_ratio(row);
-  if (!is_other_row(cell, row) || !ratio || !row.speedup_low || are_peaks_busy(row)) return {};
+  if (!is_other_row(cell, row) || !ratio || !row.speedup->speedup_low || are_peaks_busy(row)) return {};
   double bytes = 1;
-  if (row.moved_bytes.value_or(0) > 0) bytes = cell.baseline->moved_bytes.value_or(0) / *row.moved_bytes;
-  if (row.weight_bytes_read.value_or(0) > 0)
-    bytes = std::max(bytes, cell.baseline->weight_bytes_read.value_or(0) / *row.weight_bytes_read);
+  if (row.evidence.moved_bytes.value_or(0) > 0)
+    bytes = cell.setting.baseline->moved_bytes.value_or(0) / *row.evidence.moved_bytes;
+  if (row.evidence.weight_bytes_read.value_or(0) > 0)
+    bytes = std::max(bytes, cell.setting.baseline->weight_bytes_read.value_or(0) / *row.evidence.weight_bytes_read);
   const double most = most_speedup(*ratio, bytes);
-  if (*row.speedup_low <= 1.3 * most) return {};
+  if (*row.speedup->speedup_low <= 1.3 * most) return {};
   return {fmt::format("{} is at least {} as fast as {}, though its matmuls are {} as fast and it moves {} as little: "
                       "one of the two did not do the same work.",
-                      row.precision, times(*row.speedup_low), cell.baseline->precision, times(*ratio), times(bytes)),
+                      row.setting.precision, times(*row.speedup->speedup_low), cell.baseline->setting.precision,
+                      times(*ratio), times(bytes)),
           {},
-          *row.speedup_low > 2 * most ? Severity::high : Severity::medium};
+          *row.speedup->speedup_low > 2 * most ? Severity::high : Severity::medium};
 }
 
 constexpr Rule suspicions[] = {

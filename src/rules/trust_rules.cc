@@ -10,10 +10,11 @@ namespace {
 constexpr double suspect_over_matmul = 1.1;
 
 Judgement says_suspect(const Cell&, const Record& row) {
-  if (are_peaks_busy(row) || !row.matmul_ms || row.median_ms.value_or(0) <= 0) return {};
-  if (*row.matmul_ms <= suspect_over_matmul * *row.median_ms) return {};
+  if (are_peaks_busy(row) || !row.evidence.matmul_ms || row.latency->median_ms.value_or(0) <= 0) return {};
+  if (*row.evidence.matmul_ms <= suspect_over_matmul * *row.latency->median_ms) return {};
   return {fmt::format("{} is {} the rate of the best matmuls measured, which take {} ms for its products: suspect",
-                      milliseconds(row), times(*row.matmul_ms / *row.median_ms), format_significant(*row.matmul_ms)),
+                      milliseconds(row), times(*row.evidence.matmul_ms / *row.latency->median_ms),
+                      format_significant(*row.evidence.matmul_ms)),
           {}};
 }
 
@@ -21,26 +22,26 @@ Judgement says_busy_peaks(const Cell&, const Record& row) {
   if (!are_peaks_busy(row)) return {};
   return {
       fmt::format("the peaks were measured while others had the processors (it got {} of its time): no gate by them",
-                  percent(*row.peaks_measured_share)),
+                  percent(*row.evidence.peaks_measured_share)),
       {}};
 }
 
 Judgement says_baseline_unsound(const Cell& cell, const Record& row) {
   const Record* baseline = unsound_baseline(cell, row);
   if (baseline == nullptr) return {};
-  return {fmt::format("speed-up, divergence and changes are left out: {} is {} ({})", baseline->precision,
-                      name(baseline->status), baseline->reason.value_or("")),
+  return {fmt::format("speed-up, divergence and changes are left out: {} is {} ({})", baseline->setting.precision,
+                      name(baseline->outcome.status), baseline->outcome.reason.value_or("")),
           {}};
 }
 
 Judgement says_few(const Cell&, const Record& row) {
-  if (row.ci_low_ms && row.ci_high_ms) return {};
-  return {fmt::format("{} samples give no 95 % interval of the median", row.samples), {}};
+  if (row.latency->ci_low_ms && row.latency->ci_high_ms) return {};
+  return {fmt::format("{} samples give no 95 % interval of the median", row.latency->samples), {}};
 }
 
 double interval_width(const Record& row) {
-  if (!row.ci_low_ms || !row.ci_high_ms || row.median_ms.value_or(0) <= 0) return 0;
-  return (*row.ci_high_ms - *row.ci_low_ms) / *row.median_ms;
+  if (!row.latency->ci_low_ms || !row.latency->ci_high_ms || row.latency->median_ms.value_or(0) <= 0) return 0;
+  return (*row.latency->ci_high_ms - *row.latency->ci_low_ms) / *row.latency->median_ms;
 }
 
 Judgement says_wide(const Cell&, const Record& row) {
@@ -49,9 +50,9 @@ Judgement says_wide(const Cell&, const Record& row) {
 }
 
 Judgement says_not_as_narrow(const Cell&, const Record& row) {
-  if (!row.asked_width || interval_width(row) <= *row.asked_width) return {};
+  if (!row.latency->asked_width || interval_width(row) <= *row.latency->asked_width) return {};
   return {fmt::format("the interval is {} wide where {} was asked; ended by {}", percent(interval_width(row)),
-                      percent(*row.asked_width), row.stopped_by.value_or("an unknown cause")),
+                      percent(*row.latency->asked_width), row.latency->stopped_by.value_or("an unknown cause")),
           {}};
 }
 
@@ -61,18 +62,18 @@ Judgement says_load(const std::optional<double>& share, double above, double up_
 }
 
 Judgement says_load_unknown(const Cell&, const Record& row) {
-  if (row.foreign_load) return {};
+  if (row.circumstances->foreign_load) return {};
   return {"what others used of the processors is not known", {}};
 }
 
 Judgement says_some_load(const Cell&, const Record& row) {
-  return says_load(row.foreign_load, 0.05, 0.2);
+  return says_load(row.circumstances->foreign_load, 0.05, 0.2);
 }
 Judgement says_much_load(const Cell&, const Record& row) {
-  return says_load(row.foreign_load, 0.2, 0.5);
+  return says_load(row.circumstances->foreign_load, 0.2, 0.5);
 }
 Judgement says_too_much_load(const Cell&, const Record& row) {
-  return says_load(row.foreign_load, 0.5, 1);
+  return says_load(row.circumstances->foreign_load, 0.5, 1);
 }
 
 Judgement says_stolen(const std::optional<double>& share, double above, double up_to) {
@@ -80,47 +81,54 @@ Judgement says_stolen(const std::optional<double>& share, double above, double u
   return {fmt::format("the hypervisor withheld {} of the processor time", percent(*share)), {}};
 }
 Judgement says_stolen_unknown(const Cell&, const Record& row) {
-  if (row.stolen_share) return {};
+  if (row.circumstances->stolen_share) return {};
   return {"what the hypervisor withheld is not known", {}};
 }
 Judgement says_some_stolen(const Cell&, const Record& row) {
-  return says_stolen(row.stolen_share, 0.01, 0.05);
+  return says_stolen(row.circumstances->stolen_share, 0.01, 0.05);
 }
 Judgement says_much_stolen(const Cell&, const Record& row) {
-  return says_stolen(row.stolen_share, 0.05, 1);
+  return says_stolen(row.circumstances->stolen_share, 0.05, 1);
 }
 
 Judgement says_frequency(const Cell&, const Record& row) {
-  if (row.frequency_before_mhz.value_or(0) <= 0 || !row.frequency_after_mhz) return {};
-  const double change = *row.frequency_after_mhz / *row.frequency_before_mhz - 1;
+  if (row.circumstances->frequency_before_mhz.value_or(0) <= 0 || !row.circumstances->frequency_after_mhz) return {};
+  const double change = *row.circumstances->frequency_after_mhz / *row.circumstances->frequency_before_mhz - 1;
   if (std::abs(change) <= 0.05) return {};
-  return {fmt::format("the clock moved from {:.0f} to {:.0f} MHz", *row.frequency_before_mhz, *row.frequency_after_mhz),
+  return {fmt::format("the clock moved from {:.0f} to {:.0f} MHz", *row.circumstances->frequency_before_mhz,
+                      *row.circumstances->frequency_after_mhz),
           {}};
 }
 
 Judgement says_unsteady(const Cell&, const Record& row) {
-  if (row.steady.value_or(true)) return {};
+  if (row.latency->steady.value_or(true)) return {};
   return {"the warm-up had not become steady when its time was used up", {}};
 }
 
 Judgement says_short_warm_up(const Cell&, const Record& row) {
   const auto ratio = short_warm_up(row);
   if (!ratio) return {};
-  if (!row.warmup_steps) return {fmt::format("the first samples took {} what later ones did", times(*ratio)), {}};
-  return {fmt::format("the first step after a warm-up of {} took {} the median", *row.warmup_steps, times(*ratio)), {}};
+  if (!row.setting.warmup_steps)
+    return {fmt::format("the first samples took {} what later ones did", times(*ratio)), {}};
+  return {
+      fmt::format("the first step after a warm-up of {} took {} the median", *row.setting.warmup_steps, times(*ratio)),
+      {}};
 }
 
 Judgement says_tail(const Cell&, const Record& row) {
-  if (!row.p90_ms || !row.p10_ms || !row.median_ms || *row.p90_ms - *row.p10_ms <= 0.3 * *row.median_ms) return {};
-  return {fmt::format("the middle 80 % of the samples span {} to {} ms", format_significant(*row.p10_ms),
-                      format_significant(*row.p90_ms)),
+  if (!row.latency->p90_ms || !row.latency->p10_ms || !row.latency->median_ms ||
+      *row.latency->p90_ms - *row.latency->p10_ms <= 0.3 * *row.latency->median_ms)
+    return {};
+  return {fmt::format("the middle 80 % of the samples span {} to {} ms", format_significant(*row.latency->p10_ms),
+                      format_significant(*row.latency->p90_ms)),
           {}};
 }
 
 Judgement says_drift(const Cell&, const Record& row) {
-  if (row.raw_ms.size() < 20) return {};
-  const auto half = row.raw_ms.begin() + static_cast<std::ptrdiff_t>(row.raw_ms.size() / 2);
-  const double change = median_of({half, row.raw_ms.end()}) / median_of({row.raw_ms.begin(), half}) - 1;
+  if (row.latency->raw_ms.size() < 20) return {};
+  const auto half = row.latency->raw_ms.begin() + static_cast<std::ptrdiff_t>(row.latency->raw_ms.size() / 2);
+  const double change =
+      median_of({half, row.latency->raw_ms.end()}) / median_of({row.latency->raw_ms.begin(), half}) - 1;
   if (std::abs(change) <= 0.05) return {};
   return {fmt::format("the second half of the samples is {} {} than the first", percent(std::abs(change)),
                       change > 0 ? "slower" : "faster"),
@@ -128,38 +136,38 @@ Judgement says_drift(const Cell&, const Record& row) {
 }
 
 Judgement says_disk(const Cell&, const Record& row) {
-  if (row.major_page_faults.value_or(0) == 0) return {};
-  return {fmt::format("{} pages were read from a disk within the windows", *row.major_page_faults), {}};
+  if (row.circumstances->major_page_faults.value_or(0) == 0) return {};
+  return {fmt::format("{} pages were read from a disk within the windows", *row.circumstances->major_page_faults), {}};
 }
 
 Judgement says_speedup_wide(const Cell&, const Record& row) {
-  if (!row.speedup || !row.speedup_low || !row.speedup_high) return {};
-  if (*row.speedup_high - *row.speedup_low <= 0.2 * *row.speedup) return {};
-  return {fmt::format("the speed-up is only known to lie between {} and {}", times(*row.speedup_low),
-                      times(*row.speedup_high)),
+  if (!row.speedup->speedup || !row.speedup->speedup_low || !row.speedup->speedup_high) return {};
+  if (*row.speedup->speedup_high - *row.speedup->speedup_low <= 0.2 * *row.speedup->speedup) return {};
+  return {fmt::format("the speed-up is only known to lie between {} and {}", times(*row.speedup->speedup_low),
+                      times(*row.speedup->speedup_high)),
           {}};
 }
 
 Judgement says_any_emulated(const Cell&, const Record& row) {
-  const auto emulated = std::count_if(row.ledger.begin(), row.ledger.end(),
+  const auto emulated = std::count_if(row.evidence.ledger.begin(), row.evidence.ledger.end(),
                                       [](const LedgerRow& line) { return line.verdict == Verdict::emulated; });
   if (emulated == 0) return {};
-  return {fmt::format("{} of {} operations were emulated in another dtype", emulated, row.ledger.size()), {}};
+  return {fmt::format("{} of {} operations were emulated in another dtype", emulated, row.evidence.ledger.size()), {}};
 }
 
 Judgement says_conflict(const Cell&, const Record& row) {
-  if (!row.energy_conflict) return {};
-  return {"the meters contradict each other: " + *row.energy_conflict, {}};
+  if (!row.energy->energy_conflict) return {};
+  return {"the meters contradict each other: " + *row.energy->energy_conflict, {}};
 }
 
 Judgement says_interrupted(const Cell&, const Record& row) {
-  if (row.stopped_by != "interrupted") return {};
+  if (row.latency->stopped_by != "interrupted") return {};
   return {"sampling was interrupted", {}};
 }
 
 Judgement says_held_down(const Cell&, const Record& row) {
-  if (!row.throttle) return {};
-  return {fmt::format("the GPU's clocks were held down while it was timed: {}", *row.throttle), {}};
+  if (!row.circumstances->throttle) return {};
+  return {fmt::format("the GPU's clocks were held down while it was timed: {}", *row.circumstances->throttle), {}};
 }
 
 constexpr Rule trusts[] = {

@@ -43,8 +43,8 @@ std::vector<Record> without_known(const std::vector<Record>& all, std::span<cons
   std::vector<Record> fresh;
   for (const Record& record : more) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const Record& other) {
-      return other.model == record.model && other.precision == record.precision && other.batch == record.batch &&
-             other.seq == record.seq;
+      return other.setting.model == record.setting.model && other.setting.precision == record.setting.precision &&
+             other.setting.batch == record.setting.batch && other.setting.seq == record.setting.seq;
     });
     if (!known) fresh.push_back(record);
   }
@@ -125,7 +125,7 @@ KeptCells kept_cells(const BenchCallbacks& callbacks) {
 }
 
 bool wants_score(const Record& record) {
-  return !record.restored || record.quality_status == not_yet_scored;
+  return !record.outcome.restored || record.quality->quality_status == not_yet_scored;
 }
 
 void say_without_speedup(const Run& run, const std::vector<Contender>& together) {
@@ -139,8 +139,9 @@ void say_without_speedup(const Run& run, const std::vector<Contender>& together)
 void keep_cell(Entry& entry, const Run& run, std::vector<Record> records) {
   if (!run.callbacks.keep) return;
   for (Record& record : records) {
-    record.weights = weights_of(entry);
-    if (record.status == Status::ok && run.request.quality != QualityMode::none) record.quality_status = not_yet_scored;
+    record.setting.weights = weights_of(entry);
+    if (record.outcome.status == Status::ok && run.request.quality != QualityMode::none)
+      record.quality.made().quality_status = not_yet_scored;
     close_record(run.request, record);
   }
   keep_judged(run.callbacks, std::move(records));
@@ -149,7 +150,7 @@ void keep_cell(Entry& entry, const Run& run, std::vector<Record> records) {
 /// The rows of a cell that the resumed run has; empty where it must be measured.
 std::vector<Record> kept_cell(Entry& entry, const Run& run, std::vector<Record> blanks) {
   if (run.kept.empty()) return {};
-  for (Record& blank : blanks) blank.weights = weights_of(entry);
+  for (Record& blank : blanks) blank.setting.weights = weights_of(entry);
   return run.kept.cell(blanks);
 }
 
@@ -168,7 +169,7 @@ std::vector<Extent> open_shapes(Entry& entry, const Run& run, const BenchGroup& 
 std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& run,
                                 const std::vector<Contender>& together, const std::vector<Record>& before) {
   BenchGroup group(entry.model, run.facts, context);
-  group.open(together, blank_record(entry.model, run.request, run.facts));
+  group.open(together, setting_of(entry.model, run.request, run.facts));
   if (run.request.isolate == Isolate::yes) group.try_apart(open_shapes(entry, run, group));
   std::vector<Record> measured;
   for (const std::int64_t batch : run.request.batches) {
@@ -199,10 +200,10 @@ void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
   }
   // Groups ran one after another; rows are read cell by cell.
   std::stable_sort(mine.begin(), mine.end(), [](const Record& a, const Record& b) {
-    return std::pair(a.batch, a.seq) < std::pair(b.batch, b.seq);
+    return std::pair(a.setting.batch, a.setting.seq) < std::pair(b.setting.batch, b.setting.seq);
   });
   for (Record& record : mine) {
-    record.weights = weights_of(entry);
+    record.setting.weights = weights_of(entry);
     close_record(run.request, record);
   }
   keep_judged(run.callbacks, mine);

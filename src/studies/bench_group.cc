@@ -35,11 +35,11 @@ Subject subject(const std::string& name, Plan& plan) {
 
 /// A time says nothing where what was timed is no number. The last run's output still lies in the plan.
 void refuse_what_is_not_finite(const Plan& plan, Record& record) {
-  if (record.samples == 0) return;
+  if (record.latency->samples == 0) return;
   const std::optional<NonFiniteRun> run = find_non_finite(plan, "logits", {});
   if (!run) return;
-  record.status = Status::not_finite;
-  record.reason = "on the ids that were timed, " + words(*run);
+  record.outcome.status = Status::not_finite;
+  record.outcome.reason = "on the ids that were timed, " + words(*run);
 }
 
 }  // namespace
@@ -52,24 +52,24 @@ BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContex
       number_(context.number),
       facts_(std::move(facts)) {}
 
-void BenchGroup::open(const std::vector<Contender>& contenders, const Record& blank) {
+void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& setting) {
   make_cold_caches();
   for (const Contender& contender : contenders) {
-    Member member{contender, blank, nullptr};
-    member.blank.precision = contender.precision;
-    member.blank.group = number_;
+    Member member{contender, {.setting = setting}, nullptr};
+    member.blank.setting.precision = contender.precision;
+    member.blank.outcome.group = number_;
     try {
       EngineOptions engine = request_.engine;
       engine.overrides = contender.overrides;
       member.instance = with_memory_errors([&] { return make_instance(model_, contender.precision, engine, facts_); });
-      member.blank.precision = member.instance->precision().name();
+      member.blank.setting.precision = member.instance->precision().name();
     } catch (const OutOfMemory& e) {
-      member.blank.status = Status::oom;
-      member.blank.reason = e.what();
+      member.blank.outcome.status = Status::oom;
+      member.blank.outcome.reason = e.what();
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;
-      member.blank.status = Status::unsupported;
-      member.blank.reason = e.what();
+      member.blank.outcome.status = Status::unsupported;
+      member.blank.outcome.reason = e.what();
     }
     members_.push_back(std::move(member));
   }
@@ -93,8 +93,8 @@ void BenchGroup::try_apart(const std::vector<Extent>& extents) {
     for (Member& member : members_) {
       if (!member.instance) continue;
       if (callbacks_.progress)
-        callbacks_.progress(fmt::format("{} {} {} x {}: in a process of its own", model_.name, member.blank.precision,
-                                        extent.batch, extent.seq),
+        callbacks_.progress(fmt::format("{} {} {} x {}: in a process of its own", model_.name,
+                                        member.blank.setting.precision, extent.batch, extent.seq),
                             0);
       ResidentRequest request = trial_request(model_, request_, extent);
       request.precision = member.contender.precision;
@@ -110,8 +110,8 @@ std::vector<Record> BenchGroup::blanks(Extent extent) const {
   std::vector<Record> all;
   for (const Member& member : members_) {
     all.push_back(member.blank);
-    all.back().batch = extent.batch;
-    all.back().seq = extent.seq;
+    all.back().setting.batch = extent.batch;
+    all.back().setting.seq = extent.seq;
   }
   return all;
 }
@@ -130,36 +130,42 @@ std::optional<std::int64_t> BenchGroup::free_bytes(std::int64_t arenas) const {
 std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, const PlanOptions& options, Record& record) {
   if (!member.instance) return nullptr;
   const ResidentAnswer* trial = find_trial(member.trials, options.extent);
-  if (trial != nullptr) record_trial(*trial, record);
-  if (record.status != Status::ok) return nullptr;
+  if (trial != nullptr) {
+    set_outcome(*trial, record.outcome);
+    record.memory = MemoryUse{.resident_bytes = trial->bytes};
+  }
+  if (record.outcome.status != Status::ok) return nullptr;
   try {
     const double before_s = now_s();
     auto plan = with_memory_errors([&] { return std::make_unique<Plan>(*member.instance, options); });
-    record.prepare_ms = (now_s() - before_s) * 1e3;
-    record.flops = model_flops(model_, request_.engine.program, options.extent);
-    describe_plan(*plan, *member.instance, facts_, record);
-    const LedgerRow* emulated = emulated_row(record.ledger);
+    record.latency.made().prepare_ms = (now_s() - before_s) * 1e3;
+    record.memory = memory_of(*plan, *member.instance, record.memory->resident_bytes);
+    record.evidence = evidence_of(*plan, *member.instance, facts_);
+    record.evidence.flops = model_flops(model_, request_.engine.program, options.extent);
+    const LedgerRow* emulated = emulated_row(record.evidence.ledger);
     if (emulated == nullptr || request_.emulated == Emulated::included) {
       if (trial != nullptr) say_declined(*trial, record);
       return plan;
     }
-    record.status = Status::emulated;
-    record.reason = fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.precision,
-                                emulated->operation, name(emulated->operand), emulated->evidence);
+    record.outcome.status = Status::emulated;
+    record.outcome.reason =
+        fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.setting.precision,
+                    emulated->operation, name(emulated->operand), emulated->evidence);
   } catch (const OutOfMemory& e) {
-    record.status = Status::oom;
-    record.reason = e.what();
+    record.outcome.status = Status::oom;
+    record.outcome.reason = e.what();
   } catch (const Error& e) {
     if (e.code() != ExitCode::lacking) throw;
-    record.status = Status::unsupported;
-    record.reason = e.what();
+    record.outcome.status = Status::unsupported;
+    record.outcome.reason = e.what();
   }
   return nullptr;
 }
 
 void BenchGroup::say_declined(const ResidentAnswer& trial, const Record& record) const {
   if (trial.ending != Ending::declined || !callbacks_.say) return;
-  callbacks_.say(fmt::format("{} {}: timed without a trial: {}", record.model, record.precision, trial.fault));
+  callbacks_.say(
+      fmt::format("{} {}: timed without a trial: {}", record.setting.model, record.setting.precision, trial.fault));
 }
 
 BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& records) {
@@ -171,7 +177,7 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
     Member& member = members_[i];
     Record record = rows[i];
     if (callbacks_.progress)
-      callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.precision), 0);
+      callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.setting.precision), 0);
     const PlanOptions options{.extent = extent, .graphs = request_.engine.graphs, .free_bytes = free_bytes(arenas)};
     auto plan = make_plan(member, options, record);
     records.push_back(std::move(record));
@@ -179,7 +185,7 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
     if (ids.empty()) ids = random_ids(model_, extent, {request_.model_options.seed, IdsFor::timing});
     plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
-    cell.subjects.push_back(subject(member.blank.precision, *plan));
+    cell.subjects.push_back(subject(member.blank.setting.precision, *plan));
     cell.places.push_back(records.size() - 1);
     cell.plans.push_back(std::move(plan));
   }
@@ -213,8 +219,8 @@ std::vector<Series> BenchGroup::sample_cell(const Cell& cell, const SamplingOpti
     return with_memory_errors([&] { return sample(cell.subjects, options); });
   } catch (const OutOfMemory& e) {
     for (const std::size_t place : cell.places) {
-      records[place].status = Status::oom;
-      records[place].reason = e.what();
+      records[place].outcome.status = Status::oom;
+      records[place].outcome.reason = e.what();
     }
     return {};
   }
@@ -227,18 +233,20 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
   if (!series[0].energy_fault.empty()) power_ = {{nullptr, "no meter: " + series[0].energy_fault}, std::nullopt};
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
-    record_series(series[i], {series[0], power_, request_}, record);
+    record_series(series[i],
+                  {series[0], power_, request_.model_options.seed, request_.width, record.latency->prepare_ms}, record);
     refuse_what_is_not_finite(*cell.plans[i], record);
     const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
-    if (record.graphs == "on" && !cell.plans[i]->is_recorded()) record.graphs = "off";  // Refused for want of memory.
-    if (!stopped && record.status == Status::ok && !cold_)
-      trace_operations(*cell.plans[i], traced_share * request_.seconds, record);
+    if (record.setting.graphs == "on" && !cell.plans[i]->is_recorded())
+      record.setting.graphs = "off";  // Refused for want of memory.
+    if (!stopped && record.outcome.status == Status::ok && !cold_)
+      record.evidence.operation_ms = trace_operations(*cell.plans[i], traced_share * request_.seconds);
   }
   for (Member& member : members_) {
     for (const std::size_t place : cell.places) {
       Record& record = records[place];
-      if (record.precision != member.blank.precision) continue;
-      if (member.is_packed) record.first_ms.reset();  // An earlier shape has packed the weights.
+      if (record.setting.precision != member.blank.setting.precision) continue;
+      if (member.is_packed) record.latency.made().first_ms.reset();  // An earlier shape has packed the weights.
       member.is_packed = true;
     }
   }
@@ -268,11 +276,11 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
   std::vector<std::string> names;
   for (const Member& member : members_) {
     const bool ran = std::any_of(records.begin(), records.end(), [&](const Record& record) {
-      return record.precision == member.blank.precision && record.status == Status::ok;
+      return record.setting.precision == member.blank.setting.precision && record.outcome.status == Status::ok;
     });
     if (!member.instance || !ran) continue;
     instances.push_back(member.instance.get());
-    names.push_back(member.blank.precision);
+    names.push_back(member.blank.setting.precision);
   }
   std::string failure = why_not_scored(data);
   Evaluation evaluation;
@@ -287,13 +295,13 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
     }
   }
   for (Record& record : records) {
-    const auto found = std::find(names.begin(), names.end(), record.precision);
-    if (found == names.end() || record.status != Status::ok) continue;
+    const auto found = std::find(names.begin(), names.end(), record.setting.precision);
+    if (found == names.end() || record.outcome.status != Status::ok) continue;
     if (!failure.empty()) {
-      record.quality_status = failure;
+      record.quality.made().quality_status = failure;
       continue;
     }
-    const Quality* baseline = names[0] == record.baseline ? &evaluation.qualities[0] : nullptr;
+    const QualityRows* baseline = names[0] == record.setting.baseline ? &evaluation.qualities[0] : nullptr;
     const auto index = static_cast<std::size_t>(found - names.begin());
     record_quality(model_, data, {evaluation, baseline, evaluation.qualities[index]}, record);
   }

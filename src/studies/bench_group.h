@@ -28,14 +28,14 @@ struct GroupContext {
   std::int64_t number = 1;  ///< Of the group, from 1.
 };
 
-/// One model in the precisions that fit into memory together, from instances to records. `blank` carries what all
+/// One model in the precisions that fit into memory together, from instances to records. `setting` is what all
 /// records share.
 class BenchGroup {
  public:
   BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context);
 
   /// Makes the instances. A precision that cannot be had keeps its reason and becomes a row in every cell.
-  void open(const std::vector<Contender>& contenders, const Record& blank);
+  void open(const std::vector<Contender>& contenders, const Setting& setting);
   /// Runs each precision once at these shapes in a process of its own. One that dies there, hangs or runs out of memory
   /// is not run in this process: its row says why.
   void try_apart(const std::vector<Extent>& extents);

@@ -73,107 +73,142 @@ std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std:
   return total_ms;
 }
 
-void record_conditions(const Conditions& conditions, Record& record) {
-  record.foreign_load = conditions.foreign_load(static_cast<int>(record.threads));
-  record.stolen_share = conditions.stolen_share();
-  record.frequency_before_mhz = conditions.frequency_before_mhz;
-  record.frequency_after_mhz = conditions.frequency_after_mhz;
-  record.temperature_before_c = conditions.temperature_before_c;
-  record.temperature_after_c = conditions.temperature_after_c;
-  record.page_faults = conditions.page_faults;
-  record.major_page_faults = conditions.major_page_faults;
-  if (const std::string words = throttle_words(conditions.throttle_reasons); !words.empty()) record.throttle = words;
+Circumstances circumstances_of(const Conditions& conditions, std::int64_t threads) {
+  Circumstances found{.foreign_load = conditions.foreign_load(static_cast<int>(threads)),
+                      .stolen_share = conditions.stolen_share(),
+                      .frequency_before_mhz = conditions.frequency_before_mhz,
+                      .frequency_after_mhz = conditions.frequency_after_mhz,
+                      .temperature_before_c = conditions.temperature_before_c,
+                      .temperature_after_c = conditions.temperature_after_c,
+                      .page_faults = conditions.page_faults,
+                      .major_page_faults = conditions.major_page_faults};
+  if (const std::string words = throttle_words(conditions.throttle_reasons); !words.empty()) found.throttle = words;
+  return found;
 }
 
-void record_speedup(const Series& series, const SeriesContext& context, Record& record) {
-  if (context.baseline.name != record.baseline) return;
-  if (const auto summary = summarise(context.baseline.raw_ms)) record.baseline_median_ms = summary->median;
-  const auto ratio = paired_ratio(context.baseline.raw_ms, series.raw_ms, context.request.model_options.seed);
-  if (!ratio) return;
-  record.speedup = ratio->value;
-  if (!ratio->interval) return;
-  record.speedup_low = ratio->interval->low;
-  record.speedup_high = ratio->interval->high;
+/// Absent where there is nothing to compare with.
+std::optional<Speedup> speedup_of(const Series& series, const SeriesContext& context, const std::string& baseline) {
+  const auto summary = summarise(context.baseline.raw_ms);
+  if (context.baseline.name != baseline || !summary) return std::nullopt;
+  Speedup speedup{.baseline_median_ms = summary->median};
+  const auto ratio = paired_ratio(context.baseline.raw_ms, series.raw_ms, context.seed);
+  if (!ratio) return speedup;
+  speedup.speedup = ratio->value;
+  if (!ratio->interval) return speedup;
+  speedup.speedup_low = ratio->interval->low;
+  speedup.speedup_high = ratio->interval->high;
+  return speedup;
 }
 
-void record_outcome(const Series& series, Record& record) {
-  if (!series.raw_ms.empty()) return;
+Latency series_latency(const Series& series, const SeriesContext& context, const std::string& device) {
+  Latency latency = latency_of(series.raw_ms);
+  latency.prepare_ms = context.prepare_ms;
+  if (series.first_ms) latency.first_ms = *series.first_ms + context.prepare_ms.value_or(0);
+  latency.repetitions = series.repetitions;
+  latency.warm_up_ms = series.warm_up_ms;
+  latency.steady = series.steady;
+  if (context.asked_width > 0) latency.asked_width = context.asked_width;
+  latency.stopped_by = name(series.stopped_by);
+  if (series.timed_runs > 0) {
+    latency.timed_runs = series.timed_runs;
+    latency.timed_s = series.timed_s;
+  }
+  if (!series.device_ms.empty()) latency.device_ms = median(series.device_ms);
+  if (!series.enqueue_ms.empty()) latency.enqueue_ms = median(series.enqueue_ms);
+  if (device == "cuda") latency.throttled_rounds = series.throttled_rounds;
+  return latency;
+}
+
+void set_outcome_without_samples(const Series& series, CellOutcome& outcome) {
   const bool slow = series.stopped_by == StoppedBy::too_slow;
-  record.status = slow ? Status::too_slow : Status::interrupted;
-  record.reason =
+  outcome.status = slow ? Status::too_slow : Status::interrupted;
+  outcome.reason =
       slow ? fmt::format("the first run took {:.1f} s", *series.first_ms / 1e3) : "interrupted before it had samples";
 }
 
 }  // namespace
 
-void record_statistics(const std::vector<double>& samples_ms, Record& record) {
+Latency latency_of(const std::vector<double>& samples_ms) {
+  Latency latency{.samples = static_cast<std::int64_t>(samples_ms.size()), .raw_ms = samples_ms};
   const std::optional<Summary> summary = summarise(samples_ms);
-  if (!summary) return;
-  record.median_ms = summary->median;
-  record.p10_ms = summary->p10;
-  record.p90_ms = summary->p90;
-  record.p99_ms = summary->p99;
-  record.mean_ms = summary->mean;
-  record.std_ms = summary->standard_deviation;
-  if (!summary->interval) return;
-  record.ci_low_ms = summary->interval->low;
-  record.ci_high_ms = summary->interval->high;
+  if (!summary) return latency;
+  latency.median_ms = summary->median;
+  latency.p10_ms = summary->p10;
+  latency.p90_ms = summary->p90;
+  latency.p99_ms = summary->p99;
+  latency.mean_ms = summary->mean;
+  latency.std_ms = summary->standard_deviation;
+  if (!summary->interval) return latency;
+  latency.ci_low_ms = summary->interval->low;
+  latency.ci_high_ms = summary->interval->high;
+  return latency;
 }
 
 std::string build_words() {
   return "assay " ASSAY_VERSION ", " ASSAY_COMPILER;
 }
 
-void record_product_peak(const MatmulPeak& peak, DType accumulator, Record& record) {
+void set_product_peak(const MatmulPeak& peak, DType accumulator, Evidence& evidence) {
   if (peak.product_gflops(accumulator) <= 0) return;
-  record.peak_gflops = peak.product_gflops(accumulator);
+  evidence.peak_gflops = peak.product_gflops(accumulator);
   if (accumulator == DType::f16) {
-    record.peak_kind = fmt::format("{} instruction, adding in f16", name(peak.operand));
+    evidence.peak_kind = fmt::format("{} instruction, adding in f16", name(peak.operand));
     return;
   }
-  record.matmul_peak_gflops = record.peak_gflops;
-  record.peak_kind = fmt::format("best {} matmul measured here", name(peak.operand));
+  evidence.matmul_peak_gflops = evidence.peak_gflops;
+  evidence.peak_kind = fmt::format("best {} matmul measured here", name(peak.operand));
 }
 
-void record_peaks(const MachineFacts& facts, Record& record) {
-  if (facts.bandwidth_gbs > 0) record.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
+void set_peaks(const MachineFacts& facts, Evidence& evidence) {
+  if (facts.bandwidth_gbs > 0) evidence.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
   double cache = 0;
   for (const Cache& level : facts.caches) cache = std::max(cache, static_cast<double>(level.bytes) * level.instances);
-  if (cache > 0) record.cache_bytes = cache;
-  if (!facts.peaks.empty()) record.peaks_measured_share = facts.measured_share;
+  if (cache > 0) evidence.cache_bytes = cache;
+  if (!facts.peaks.empty()) evidence.peaks_measured_share = facts.measured_share;
   if (const MatmulPeak* peak = facts.peak(DType::f32); peak != nullptr && peak->matmul_gflops > 0) {
-    record.baseline_matmul_peak_gflops = peak->matmul_gflops;
+    evidence.baseline_matmul_peak_gflops = peak->matmul_gflops;
   }
-  const LedgerRow* dominant = dominant_row(record);
+  const LedgerRow* dominant = dominant_row(evidence.ledger);
   const MatmulPeak* peak = dominant != nullptr ? facts.peak(dominant->operand) : nullptr;
   if (peak == nullptr) return;
-  if (peak->instruction_gflops > 0) record.instruction_peak_gflops = peak->instruction_gflops;
-  record_product_peak(*peak, dominant->accumulator, record);
+  if (peak->instruction_gflops > 0) evidence.instruction_peak_gflops = peak->instruction_gflops;
+  set_product_peak(*peak, dominant->accumulator, evidence);
 }
 
 LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase) {
   return {least_ms(plan, facts, phase, Bound::instruction), least_ms(plan, facts, phase, Bound::product)};
 }
 
-Record blank_record(const Model& model, const BenchRequest& request, const MachineFacts& facts) {
-  Record record;
-  record.model = model.name;
-  record.parameters = model.weights.parameters();
-  record.stored_dtype = model.weights.stored_dtypes();
-  record.baseline = "fp32";
-  record.device = request.engine.device;
-  record.threads = facts.threads;
-  record.logits = request.engine.program.logits == LogitRows::last ? "last" : "all";
-  record.fusion = request.engine.fusion == Fusion::on ? "on" : "off";
-  record.casts = request.engine.casts == Casts::once ? "once" : "every-call";
-  record.seed = static_cast<std::int64_t>(request.model_options.seed);
-  record.machine =
+Setting setting_on(const std::string& device, std::uint64_t seed, const MachineFacts& facts) {
+  Setting setting;
+  setting.baseline = "fp32";
+  setting.device = device;
+  setting.threads = facts.threads;
+  setting.seed = static_cast<std::int64_t>(seed);
+  setting.machine =
       fmt::format("{}, {} cores{}", facts.processor, facts.cores, facts.cap.empty() ? "" : ", capped at " + facts.cap);
-  record.caches = request.caches == Caches::cold ? "cold" : "warm";
-  if (record.device == "cuda") record.graphs = request.engine.graphs == Graphs::on ? "on" : "off";
-  if (facts.gpu) record.machine += ", " + facts.gpu->name;
-  record.build = build_words();
-  return record;
+  if (facts.gpu) setting.machine += ", " + facts.gpu->name;
+  if (device == "cuda") setting.graphs = "on";
+  setting.build = build_words();
+  return setting;
+}
+
+void set_model(const Model& model, Setting& setting) {
+  setting.model = model.name;
+  setting.parameters = model.weights.parameters();
+  setting.stored_dtype = model.weights.stored_dtypes();
+}
+
+Setting setting_of(const Model& model, const BenchRequest& request, const MachineFacts& facts) {
+  const EngineOptions& engine = request.engine;
+  Setting setting = setting_on(engine.device, request.model_options.seed, facts);
+  set_model(model, setting);
+  setting.logits = engine.program.logits == LogitRows::last ? "last" : "all";
+  setting.fusion = engine.fusion == Fusion::on ? "on" : "off";
+  setting.casts = engine.casts == Casts::once ? "once" : "every-call";
+  setting.caches = request.caches == Caches::cold ? "cold" : "warm";
+  if (setting.graphs && engine.graphs == Graphs::off) setting.graphs = "off";
+  return setting;
 }
 
 double model_flops(const Model& model, const ProgramOptions& options, Extent extent) {
@@ -194,56 +229,48 @@ std::vector<double> operation_bytes(const Plan& plan) {
   return bytes;
 }
 
-void describe_plan(const Plan& plan, const Instance& instance, const MachineFacts& facts, Record& record) {
-  record.moved_bytes = plan.bytes();
-  record.weight_bytes_read = weight_bytes(plan, instance.program());
-  record.model_bytes = instance.model_bytes();
-  record.packed_bytes = instance.resident_bytes();
-  record.arena_bytes = plan.arena_bytes();
-  record.peak_bytes = plan.peak_bytes();
-  record.live_bytes = live_bytes(plan);
-  const Ledger ledger = plan.ledger();
-  record.inputs = ledger.inputs;
-  record.ledger = ledger.rows;
-  record.operation_bytes = operation_bytes(plan);
-  record_peaks(facts, record);
+Evidence evidence_of(const Plan& plan, const Instance& instance, const MachineFacts& facts) {
+  Ledger ledger = plan.ledger();
   const LeastTimes least = least_times(plan, facts);
-  record.instruction_ms = least.instruction_ms;
-  record.matmul_ms = least.matmul_ms;
+  Evidence evidence{.inputs = std::move(ledger.inputs),
+                    .ledger = std::move(ledger.rows),
+                    .operation_bytes = operation_bytes(plan),
+                    .moved_bytes = plan.bytes(),
+                    .weight_bytes_read = weight_bytes(plan, instance.program()),
+                    .instruction_ms = least.instruction_ms,
+                    .matmul_ms = least.matmul_ms};
+  set_peaks(facts, evidence);
+  return evidence;
+}
+
+MemoryUse memory_of(const Plan& plan, const Instance& instance, std::optional<std::int64_t> resident_bytes) {
+  return {.model_bytes = instance.model_bytes(),
+          .packed_bytes = instance.resident_bytes(),
+          .arena_bytes = plan.arena_bytes(),
+          .peak_bytes = plan.peak_bytes(),
+          .resident_bytes = resident_bytes,
+          .live_bytes = live_bytes(plan)};
 }
 
 void record_series(const Series& series, const SeriesContext& context, Record& record) {
-  record.samples = static_cast<std::int64_t>(series.raw_ms.size());
-  record.raw_ms = series.raw_ms;
-  record.repetitions = series.repetitions;
-  if (series.first_ms) record.first_ms = *series.first_ms + record.prepare_ms.value_or(0);
-  record.warm_up_ms = series.warm_up_ms;
-  record.steady = series.steady;
-  if (context.request.width > 0) record.asked_width = context.request.width;
-  record.stopped_by = name(series.stopped_by);
-  record.window_power_w = series.window_power_w;
-  if (series.timed_runs > 0) {
-    record.timed_runs = series.timed_runs;
-    record.timed_s = series.timed_s;
-  }
-  if (!series.device_ms.empty()) record.device_ms = median(series.device_ms);
-  if (!series.enqueue_ms.empty()) record.enqueue_ms = median(series.enqueue_ms);
-  if (record.device == "cuda") record.throttled_rounds = series.throttled_rounds;
-  record_statistics(series.raw_ms, record);
-  record_conditions(series.conditions, record);
-  record_speedup(series, context, record);
-  record_energy(series, context.power, record);
-  record_outcome(series, record);
-  derive(record);
+  const Setting& setting = record.setting;
+  record.latency = series_latency(series, context, setting.device);
+  record.circumstances = circumstances_of(series.conditions, setting.threads);
+  record.speedup = speedup_of(series, context, setting.baseline);
+  record.energy = energy_of(series, context.power, setting.batch);
+  if (series.raw_ms.empty()) set_outcome_without_samples(series, record.outcome);
+  record.rates = rates_of(record);
 }
 
 void close_record(const BenchRequest& request, Record& record) {
-  record_prices(request.energy, record);
-  derive(record);
-  if (record.samples == 0) record.energy_status = "not run";
-  if (request.quality == QualityMode::none || record.quality_status != Record{}.quality_status) return;
-  record.quality_status = record.status == Status::ok ? "interrupted before anything was scored"
-                                                      : fmt::format("not run: {}", name(record.status));
+  Energy& energy = record.energy.made();
+  set_prices(request.energy, energy);
+  if (record.latency->samples == 0) energy.energy_status = "not run";
+  record.rates = rates_of(record);
+  if (request.quality == QualityMode::none || record.quality) return;
+  record.quality = Quality{.quality_status = record.outcome.status == Status::ok
+                                                 ? "interrupted before anything was scored"
+                                                 : fmt::format("not run: {}", name(record.outcome.status))};
 }
 
 void keep_judged(const BenchCallbacks& callbacks, std::vector<Record> records) {

@@ -42,32 +42,33 @@ TEST(Bench, WhatAddsInF16IsHeldAgainstItsInstruction) {
   facts.peaks[0].operand = DType::f16;
   facts.peaks[0].instruction_gflops = 800;
   facts.peaks[0].matmul_gflops = 300;
-  Record record;
-  record.ledger.resize(1);
-  record.ledger[0].operand = record.ledger[0].accumulator = DType::f16;
-  record.ledger[0].flops = 1e9;
-  record_peaks(facts, record);
-  EXPECT_EQ(record.peak_gflops, 800);
-  EXPECT_FALSE(record.matmul_peak_gflops) << "matmuls that add in f32 say nothing about it";
-  record.ledger[0].accumulator = DType::f32;
-  record_peaks(facts, record);
-  EXPECT_EQ(record.peak_gflops, 300);
+  Evidence evidence;
+  evidence.ledger.resize(1);
+  evidence.ledger[0].operand = evidence.ledger[0].accumulator = DType::f16;
+  evidence.ledger[0].flops = 1e9;
+  set_peaks(facts, evidence);
+  EXPECT_EQ(evidence.peak_gflops, 800);
+  EXPECT_FALSE(evidence.matmul_peak_gflops) << "matmuls that add in f32 say nothing about it";
+  evidence.ledger[0].accumulator = DType::f32;
+  set_peaks(facts, evidence);
+  EXPECT_EQ(evidence.peak_gflops, 300);
 }
 
 TEST(Bench, SaysWhatEachOperationMovesAndTakes) {
   const Document document = bench(small_bench_request(), facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 1U);
   const Record& record = document.records.front();
-  ASSERT_FALSE(record.ledger.empty());
-  ASSERT_EQ(record.operation_bytes.size(), record.ledger.size());
-  ASSERT_EQ(record.operation_ms.size(), record.ledger.size());
-  ASSERT_EQ(record.live_bytes.size(), record.ledger.size());
-  const double moved = std::accumulate(record.operation_bytes.begin(), record.operation_bytes.end(), 0.0);
-  EXPECT_DOUBLE_EQ(moved, record.moved_bytes.value_or(0));
-  for (const double ms : record.operation_ms) EXPECT_GT(ms, 0);
-  const double most = *std::max_element(record.live_bytes.begin(), record.live_bytes.end());
+  ASSERT_FALSE(record.evidence.ledger.empty());
+  ASSERT_EQ(record.evidence.operation_bytes.size(), record.evidence.ledger.size());
+  ASSERT_EQ(record.evidence.operation_ms.size(), record.evidence.ledger.size());
+  ASSERT_EQ(record.memory->live_bytes.size(), record.evidence.ledger.size());
+  const double moved =
+      std::accumulate(record.evidence.operation_bytes.begin(), record.evidence.operation_bytes.end(), 0.0);
+  EXPECT_DOUBLE_EQ(moved, record.evidence.moved_bytes.value_or(0));
+  for (const double ms : record.evidence.operation_ms) EXPECT_GT(ms, 0);
+  const double most = *std::max_element(record.memory->live_bytes.begin(), record.memory->live_bytes.end());
   EXPECT_GT(most, 0);
-  EXPECT_LE(most, static_cast<double>(record.arena_bytes.value_or(0)));
+  EXPECT_LE(most, static_cast<double>(record.memory->arena_bytes.value_or(0)));
 }
 
 TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {
@@ -76,14 +77,16 @@ TEST(Bench, EnergyIsGrossNetAndMarkedAndNeverAboveTheLimitUnseen) {
   request.root = package.root();
   const Document document = bench(request, facts_without_peaks, {});
   const Record& record = document.records.at(0);
-  EXPECT_EQ(record.energy_status, "RAPL: package-0");
-  ASSERT_TRUE(record.energy_j && record.energy_net_j && record.idle_power_w && record.power_w);
-  EXPECT_GT(*record.idle_power_w, 0);
-  EXPECT_GE(*record.repetitions, 2) << "windows are made long enough for the meter";
-  EXPECT_NEAR(*record.energy_net_j, *record.energy_j * (1 - *record.idle_power_w / *record.power_w), 1e-9);
-  ASSERT_TRUE(record.energy_short_share.has_value());
-  EXPECT_EQ(record.power_limit_w, 10);
-  EXPECT_EQ(record.status, Status::impossible) << "50 W where the package is limited to 10";
+  EXPECT_EQ(record.energy->energy_status, "RAPL: package-0");
+  ASSERT_TRUE(record.energy->energy_j && record.energy->energy_net_j && record.energy->idle_power_w &&
+              record.energy->power_w);
+  EXPECT_GT(*record.energy->idle_power_w, 0);
+  EXPECT_GE(*record.latency->repetitions, 2) << "windows are made long enough for the meter";
+  EXPECT_NEAR(*record.energy->energy_net_j,
+              *record.energy->energy_j * (1 - *record.energy->idle_power_w / *record.energy->power_w), 1e-9);
+  ASSERT_TRUE(record.energy->energy_short_share.has_value());
+  EXPECT_EQ(record.energy->power_limit_w, 10);
+  EXPECT_EQ(record.outcome.status, Status::impossible) << "50 W where the package is limited to 10";
 }
 
 TEST(Bench, WithoutAMeterNothingIsMadeUp) {
@@ -91,8 +94,9 @@ TEST(Bench, WithoutAMeterNothingIsMadeUp) {
   BenchRequest request = small_bench_request();
   request.root = empty.root();
   const Record record = bench(request, facts_without_peaks, {}).records.at(0);
-  EXPECT_TRUE(record.energy_status.starts_with("no meter: ")) << record.energy_status;
-  EXPECT_FALSE(record.energy_j || record.energy_net_j || record.idle_power_w || record.power_w);
+  EXPECT_TRUE(record.energy->energy_status.starts_with("no meter: ")) << record.energy->energy_status;
+  EXPECT_FALSE(record.energy->energy_j || record.energy->energy_net_j || record.energy->idle_power_w ||
+               record.energy->power_w);
 }
 
 TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
@@ -108,9 +112,9 @@ TEST(Bench, WhatScoringLacksMemoryForCostsNoTiming) {
     return machine;
   };
   const Record record = bench(request, facts, {}).records.at(0);
-  EXPECT_EQ(record.status, Status::ok);
-  EXPECT_EQ(record.samples, 8);
-  EXPECT_TRUE(record.quality_status.starts_with("oom: memory: ")) << record.quality_status;
+  EXPECT_EQ(record.outcome.status, Status::ok);
+  EXPECT_EQ(record.latency->samples, 8);
+  EXPECT_TRUE(record.quality->quality_status.starts_with("oom: memory: ")) << record.quality->quality_status;
 }
 
 TEST(Bench, AnInterruptBeforeScoringIsSaid) {
@@ -126,8 +130,8 @@ TEST(Bench, AnInterruptBeforeScoringIsSaid) {
     if (what.find("sampling") != std::string::npos) interrupted = true;
   };
   const Record record = bench(request, facts_without_peaks, callbacks).records.at(0);
-  EXPECT_EQ(record.quality_status,
-            record.status == Status::ok ? "interrupted before anything was scored" : "not run: interrupted");
+  EXPECT_EQ(record.quality->quality_status,
+            record.outcome.status == Status::ok ? "interrupted before anything was scored" : "not run: interrupted");
 }
 
 TEST(Bench, TimeLeftCoversTheGrid) {
@@ -174,11 +178,11 @@ TEST(Groups, RowsKnowTheirGroupAndItsBaseline) {
   };
   const std::vector<Record> records = bench(request, facts, {}).records;
   ASSERT_EQ(records.size(), 3u) << "a repeated baseline is one row";
-  EXPECT_EQ(records[0].group, 1);
-  EXPECT_EQ(records[2].group, 2);
-  if (records[2].status == Status::ok) {
-    EXPECT_TRUE(records[2].baseline_median_ms.has_value());
-    EXPECT_TRUE(records[2].speedup.has_value());
+  EXPECT_EQ(records[0].outcome.group, 1);
+  EXPECT_EQ(records[2].outcome.group, 2);
+  if (records[2].outcome.status == Status::ok) {
+    EXPECT_TRUE(records[2].speedup->baseline_median_ms.has_value());
+    EXPECT_TRUE(records[2].speedup->speedup.has_value());
   }
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "results/record.h"
+#include <vector>
+
 #include "runtime/plan.h"
 
 namespace assay {
 
-/// Runs the plan with the clock read around every operation, and writes the medians into the record. It is run
-/// three times, or as often as fits into `most_s`, once at least: what tells operations apart needs no interval.
-/// Nothing where the ledger is not the plan's.
-void trace_operations(Plan& plan, double most_s, Record& record);
+/// Runs the plan with the clock read around every operation: the median of each, in ms. It is run three times, or as
+/// often as fits into `most_s`, once at least: what tells operations apart needs no interval.
+std::vector<double> trace_operations(Plan& plan, double most_s);
 
 }  // namespace assay

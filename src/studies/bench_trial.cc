@@ -43,10 +43,9 @@ const ResidentAnswer* find_trial(const std::vector<Trial>& trials, Extent extent
   return found != trials.end() ? &found->answer : nullptr;
 }
 
-void record_trial(const ResidentAnswer& answer, Record& record) {
-  record.resident_bytes = answer.bytes;
-  record.status = status_after(answer.ending);
-  if (record.status != Status::ok) record.reason = answer.fault;
+void set_outcome(const ResidentAnswer& answer, CellOutcome& outcome) {
+  outcome.status = status_after(answer.ending);
+  if (outcome.status != Status::ok) outcome.reason = answer.fault;
 }
 
 }  // namespace assay

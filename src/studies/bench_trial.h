@@ -20,8 +20,8 @@ double trial_limit_s(const BenchRequest& request);
 ResidentRequest trial_request(const Model& model, const BenchRequest& request, Extent extent);
 /// Null where that shape was not tried.
 const ResidentAnswer* find_trial(const std::vector<Trial>& trials, Extent extent);
-/// Gives the row its resident bytes, or the status and reason for which it must not run in this process. What a process
-/// declined in words leaves the row as it is: the plan made here will find the same, and names it better.
-void record_trial(const ResidentAnswer& answer, Record& record);
+/// The status and reason for which it must not run in this process. What a process declined in words is ok: the plan
+/// made here will find the same, and names it better.
+void set_outcome(const ResidentAnswer& answer, CellOutcome& outcome);
 
 }  // namespace assay

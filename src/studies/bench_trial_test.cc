@@ -46,15 +46,15 @@ TEST(BenchTrial, WhatDiesAloneIsARowAndTheOthersAreTimed) {
   const std::vector<Record> records = records_of(request);
   ASSERT_EQ(records.size(), 3U);
   for (const Record& record : records) {
-    const bool dies = record.precision == "mixed-bf16";
-    EXPECT_EQ(record.status, dies ? Status::crashed : Status::ok) << record.precision;
-    EXPECT_EQ(record.samples, dies ? 0 : 4) << record.precision;
-    EXPECT_EQ(record.resident_bytes.has_value(), !dies) << record.precision;
-    EXPECT_EQ(record.quality_status, dies ? "not run: crashed" : "scored") << record.precision;
-    EXPECT_EQ(record.speedup.has_value(), !dies) << "what is left is timed by turns with the baseline";
+    const bool dies = record.setting.precision == "mixed-bf16";
+    EXPECT_EQ(record.outcome.status, dies ? Status::crashed : Status::ok) << record.setting.precision;
+    EXPECT_EQ(record.latency->samples, dies ? 0 : 4) << record.setting.precision;
+    EXPECT_EQ(record.memory->resident_bytes.has_value(), !dies) << record.setting.precision;
+    EXPECT_EQ(record.quality->quality_status, dies ? "not run: crashed" : "scored") << record.setting.precision;
+    EXPECT_EQ(record.speedup->speedup.has_value(), !dies) << "what is left is timed by turns with the baseline";
     if (!dies) continue;
-    EXPECT_EQ(record.reason, "its process died of SIGSEGV");
-    EXPECT_EQ(record.energy_status, "not run");
+    EXPECT_EQ(record.outcome.reason, "its process died of SIGSEGV");
+    EXPECT_EQ(record.energy->energy_status, "not run");
   }
 }
 
@@ -65,9 +65,9 @@ TEST(BenchTrial, ADeathAtOneShapeCostsThatShapeOnly) {
   request.seqs = {8, 12, 16};
   const std::vector<Record> records = records_of(request);
   ASSERT_EQ(records.size(), 3U);
-  EXPECT_EQ(records[0].status, Status::ok);
-  EXPECT_EQ(records[1].status, Status::crashed);
-  EXPECT_EQ(records[2].status, Status::ok);
+  EXPECT_EQ(records[0].outcome.status, Status::ok);
+  EXPECT_EQ(records[1].outcome.status, Status::crashed);
+  EXPECT_EQ(records[2].outcome.status, Status::ok);
 }
 
 TEST(BenchTrial, HangsAndRefusedMemoryHaveTheirStatus) {
@@ -76,13 +76,13 @@ TEST(BenchTrial, HangsAndRefusedMemoryHaveTheirStatus) {
   request.precisions = {"mixed-bf16"};
   request.baseline = Baseline::as_asked;
   request.trial_seconds = 0.2;
-  EXPECT_EQ(records_of(request).at(0).status, Status::too_slow);
+  EXPECT_EQ(records_of(request).at(0).outcome.status, Status::too_slow);
   const StandIn starved(R"(echo '{"out_of_memory": "the system refused its process an allocation"}')");
   request.trial_program = starved.file();
   request.trial_seconds = 0;
   const Record record = records_of(request).at(0);
-  EXPECT_EQ(record.status, Status::oom);
-  EXPECT_EQ(record.reason, "the system refused its process an allocation");
+  EXPECT_EQ(record.outcome.status, Status::oom);
+  EXPECT_EQ(record.outcome.reason, "the system refused its process an allocation");
 }
 
 TEST(BenchTrial, WhatIsDeclinedInWordsIsTimedAndSaid) {
@@ -93,8 +93,8 @@ TEST(BenchTrial, WhatIsDeclinedInWordsIsTimedAndSaid) {
   BenchCallbacks callbacks;
   callbacks.say = [&](const std::string& sentence) { said += sentence; };
   const Record record = records_of(request, callbacks).at(0);
-  EXPECT_EQ(record.status, Status::ok);
-  EXPECT_EQ(record.samples, 4);
+  EXPECT_EQ(record.outcome.status, Status::ok);
+  EXPECT_EQ(record.latency->samples, 4);
   EXPECT_NE(said.find("timed without a trial: assay: /proc/self/status"), std::string::npos) << said;
 }
 
@@ -102,7 +102,8 @@ TEST(BenchTrial, WithoutIsolationNothingIsTried) {
   const StandIn program("kill -SEGV $$");
   BenchRequest request = isolated_request(program);
   request.isolate = Isolate::no;
-  for (const Record& record : records_of(request)) EXPECT_EQ(record.status, Status::ok) << record.precision;
+  for (const Record& record : records_of(request))
+    EXPECT_EQ(record.outcome.status, Status::ok) << record.setting.precision;
 }
 
 }  // namespace

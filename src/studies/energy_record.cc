@@ -34,20 +34,28 @@ std::optional<std::string> conflict_of(const Series& series, const Power& power)
   return std::nullopt;
 }
 
-void record_meter(const EnergyMeterFacts& meter, Record& record) {
-  record.energy_source = meter.source;
-  record.energy_unit = meter.unit;
-  record.energy_resolution_j = meter.resolution_j;
-  record.energy_update_s = meter.update_period_s;
-  record.power_limit_w = meter.limit_w;
+/// Whether there is a sum to speak of.
+bool was_metered(const Series& series, const Power& power) {
+  return series.energy && series.energy->runs > 0 && power.source.meter;
+}
+
+std::vector<std::string> other_readings(const Series& series, const Power& power, double batch) {
+  std::vector<std::string> readings;
+  const std::size_t others = std::min(series.other_energy.size(), power.source.others.size());
+  for (std::size_t i = 0; i < others; ++i) {
+    const auto& sum = series.other_energy[i];
+    if (!series.other_energy_faults[i].empty()) readings.push_back(series.other_energy_faults[i]);
+    if (!sum || sum->runs == 0) continue;
+    readings.push_back(reading(power.source.others[i]->facts(), *sum, batch * static_cast<double>(sum->runs)));
+  }
+  return readings;
 }
 
 }  // namespace
 
-void record_net(const IdlePower& idle, double seconds, Record& record) {
-  record.idle_power_w = idle.watts;
-  record.energy_net_j = *record.energy_j - idle.watts * seconds;
-  record.energy_net_uncertainty_j = *record.energy_uncertainty_j + idle.uncertainty_w * seconds;
+void set_net(const IdlePower& idle, double seconds, Energy& energy) {
+  energy.energy_net_j = *energy.energy_j - idle.watts * seconds;
+  energy.energy_net_uncertainty_j = *energy.energy_uncertainty_j + idle.uncertainty_w * seconds;
 }
 
 Power find_power(const EnergyRequest& request) {
@@ -78,32 +86,40 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
   options.cool_down_s = request.cool_down_s;
 }
 
-void record_energy(const Series& series, const Power& power, Record& record) {
-  record.energy_status = series.energy_fault.empty() ? power.source.status : "no meter: " + series.energy_fault;
-  const auto batch = static_cast<double>(record.batch);
-  const std::size_t others = std::min(series.other_energy.size(), power.source.others.size());
-  for (std::size_t i = 0; i < others; ++i) {
-    const auto& sum = series.other_energy[i];
-    const EnergyMeterFacts& meter = power.source.others[i]->facts();
-    if (!series.other_energy_faults[i].empty()) record.other_energy.push_back(series.other_energy_faults[i]);
-    if (!sum || sum->runs == 0) continue;
-    record.other_energy.push_back(reading(meter, *sum, batch * static_cast<double>(sum->runs)));
-  }
-  if (!series.energy || series.energy->runs == 0 || !power.source.meter) return;
-  const EnergySum& sum = *series.energy;
-  const auto runs = static_cast<double>(sum.runs);
-  record_meter(power.source.meter->facts(), record);
-  record.energy_j = sum.joules / runs / batch;
-  record.energy_uncertainty_j = sum.uncertainty_j / runs / batch;
-  record.power_w = sum.joules / sum.seconds;
-  record.energy_short_share = static_cast<double>(sum.short_windows) / sum.windows;
-  record.energy_conflict = conflict_of(series, power);
-  if (power.idle) record_net(*power.idle, sum.seconds / runs / batch, record);
+Energy metered_by(const Series& series, const Power& power) {
+  Energy energy;
+  energy.energy_status = series.energy_fault.empty() ? power.source.status : "no meter: " + series.energy_fault;
+  if (!was_metered(series, power)) return energy;
+  const EnergyMeterFacts& meter = power.source.meter->facts();
+  energy.energy_source = meter.source;
+  energy.energy_unit = meter.unit;
+  energy.energy_resolution_j = meter.resolution_j;
+  energy.energy_update_s = meter.update_period_s;
+  energy.power_limit_w = meter.limit_w;
+  if (power.idle) energy.idle_power_w = power.idle->watts;
+  return energy;
 }
 
-void record_prices(const EnergyRequest& request, Record& record) {
-  record.price_per_kwh = request.price_per_kwh;
-  record.carbon_g_per_kwh = request.carbon_g_per_kwh;
+Energy energy_of(const Series& series, const Power& power, std::int64_t sequences) {
+  const auto batch = static_cast<double>(sequences);
+  Energy energy = metered_by(series, power);
+  energy.window_power_w = series.window_power_w;
+  energy.other_energy = other_readings(series, power, batch);
+  if (!was_metered(series, power)) return energy;
+  const EnergySum& sum = *series.energy;
+  const auto runs = static_cast<double>(sum.runs);
+  energy.energy_j = sum.joules / runs / batch;
+  energy.energy_uncertainty_j = sum.uncertainty_j / runs / batch;
+  energy.power_w = sum.joules / sum.seconds;
+  energy.energy_short_share = static_cast<double>(sum.short_windows) / sum.windows;
+  energy.energy_conflict = conflict_of(series, power);
+  if (power.idle) set_net(*power.idle, sum.seconds / runs / batch, energy);
+  return energy;
+}
+
+void set_prices(const EnergyRequest& request, Energy& energy) {
+  energy.price_per_kwh = request.price_per_kwh;
+  energy.carbon_g_per_kwh = request.carbon_g_per_kwh;
 }
 
 }  // namespace assay

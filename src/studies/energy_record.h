@@ -36,10 +36,12 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
 
 /// Energy of one sequence with its uncertainty and its meter, gross and net; what the other meters read; and whether
 /// two of them contradict each other.
-void record_energy(const Series& series, const Power& power, Record& record);
-/// Of the record's energy and its uncertainty, what is left above idleness for so long. Both must be there.
-void record_net(const IdlePower& idle, double seconds, Record& record);
-/// What the user gave as the price and the carbon intensity of a kWh; derive() makes costs of them.
-void record_prices(const EnergyRequest& request, Record& record);
+Energy energy_of(const Series& series, const Power& power, std::int64_t batch);
+/// The meter, and what idleness draws; no figures of the series but whether the meter was one.
+Energy metered_by(const Series& series, const Power& power);
+/// Of the energy and its uncertainty, what is left above idleness for so long. Both must be there.
+void set_net(const IdlePower& idle, double seconds, Energy& energy);
+/// What the user gave as the price and the carbon intensity of a kWh; rates_of() makes costs of them.
+void set_prices(const EnergyRequest& request, Energy& energy);
 
 }  // namespace assay

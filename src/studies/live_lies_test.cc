@@ -57,12 +57,13 @@ class LiveCell {
     row.instance = make_instance(model_, ran, request_.engine, facts_);
     row.plan = std::make_unique<Plan>(*row.instance, PlanOptions{.extent = extent});
     row.plan->set_inputs(random_ids(model_, extent, {1, IdsFor::timing}), {});
-    row.record = blank_record(model_, request_, facts_);
-    row.record.precision = name;
-    row.record.batch = extent.batch;
-    row.record.seq = extent.seq;
-    row.record.flops = model_flops(model_, request_.engine.program, extent);
-    describe_plan(*row.plan, *row.instance, facts_, row.record);
+    row.record.setting = setting_of(model_, request_, facts_);
+    row.record.setting.precision = name;
+    row.record.setting.batch = extent.batch;
+    row.record.setting.seq = extent.seq;
+    row.record.evidence = evidence_of(*row.plan, *row.instance, facts_);
+    row.record.evidence.flops = model_flops(model_, request_.engine.program, extent);
+    row.record.memory = memory_of(*row.plan, *row.instance);
     subjects_.push_back({name, tamper(*row.plan), [&plan = *row.plan] { return plan.first_value("logits"); }});
   }
 
@@ -74,7 +75,7 @@ class LiveCell {
     const std::vector<Series> series = sample(subjects_, options);
     std::vector<Record> records;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      record_series(series[i], {series[0], power, request_}, rows_[i].record);
+      record_series(series[i], {series[0], power, request_.model_options.seed, request_.width}, rows_[i].record);
       records.push_back(rows_[i].record);
     }
     return records;
@@ -95,7 +96,8 @@ class LiveCell {
 
 /// Ids of the rules that speak of that row. What else runs on this machine is no part of the lie.
 std::set<std::string> rules_about(const std::string& precision, std::vector<Record> records) {
-  for (Record& record : records) record.foreign_load = record.stolen_share = 0;
+  for (Record& record : records)
+    record.circumstances.made().foreign_load = record.circumstances.made().stolen_share = 0;
   std::set<std::string> ids;
   for (const Finding& finding : judge_in_full(records)) {
     if (finding.precision == precision && finding.met != true) ids.insert(finding.rule);
@@ -233,8 +235,8 @@ TEST(LiveLies, ANeighbourThatSpinsIsSeen) {
     };
   });
   const Record record = cell.measure().front();
-  if (!record.foreign_load) GTEST_SKIP() << "/proc/stat is not readable here";
-  EXPECT_GT(*record.foreign_load, 0.2);
+  if (!record.circumstances->foreign_load) GTEST_SKIP() << "/proc/stat is not readable here";
+  EXPECT_GT(*record.circumstances->foreign_load, 0.2);
 }
 
 TEST(LiveLies, ACounterThatGetsStuckLosesItsFigures) {
@@ -245,8 +247,8 @@ TEST(LiveLies, ACounterThatGetsStuckLosesItsFigures) {
   LiveCell cell;
   cell.add("fp32", "fp32", honest);
   const Record record = cell.measure(power).front();
-  EXPECT_FALSE(record.energy_j.has_value());
-  EXPECT_NE(record.energy_status.find("stood still"), std::string::npos) << record.energy_status;
+  EXPECT_FALSE(record.energy->energy_j.has_value());
+  EXPECT_NE(record.energy->energy_status.find("stood still"), std::string::npos) << record.energy->energy_status;
 }
 
 }  // namespace

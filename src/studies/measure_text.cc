@@ -18,31 +18,33 @@ std::string figure(const OptionalFigure& value) {
 
 /// "12.3 ±1.5%".
 std::string latency(const Record& record) {
-  if (!record.median_ms) return name(record.status);
-  if (!record.ci_low_ms || !record.ci_high_ms) return figure(record.median_ms) + " ±?";
-  const double half = 50 * (*record.ci_high_ms - *record.ci_low_ms) / *record.median_ms;
-  return fmt::format("{} ±{:.1f}%", figure(record.median_ms), half);
+  if (!record.latency->median_ms) return name(record.outcome.status);
+  if (!record.latency->ci_low_ms || !record.latency->ci_high_ms) return figure(record.latency->median_ms) + " ±?";
+  const double half = 50 * (*record.latency->ci_high_ms - *record.latency->ci_low_ms) / *record.latency->median_ms;
+  return fmt::format("{} ±{:.1f}%", figure(record.latency->median_ms), half);
 }
 
 std::string speedup(const Record& record) {
-  if (!record.speedup) return "-";
-  if (!record.speedup_low || *record.speedup_low == *record.speedup_high) return fmt::format("{:.2f}", *record.speedup);
-  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", *record.speedup, *record.speedup_low, *record.speedup_high);
+  if (!record.speedup->speedup) return "-";
+  if (!record.speedup->speedup_low || *record.speedup->speedup_low == *record.speedup->speedup_high)
+    return fmt::format("{:.2f}", *record.speedup->speedup);
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", *record.speedup->speedup, *record.speedup->speedup_low,
+                     *record.speedup->speedup_high);
 }
 
 std::string energy(const Record& record) {
-  if (!record.energy_j) return record.energy_status.starts_with("no meter") ? "no meter" : "-";
-  const char* mark = record.energy_short_share.value_or(0) > 0 ? "!" : "";
-  return fmt::format("{}{} ±{}", figure(record.energy_j), mark, figure(record.energy_uncertainty_j));
+  if (!record.energy->energy_j) return record.energy->energy_status.starts_with("no meter") ? "no meter" : "-";
+  const char* mark = record.energy->energy_short_share.value_or(0) > 0 ? "!" : "";
+  return fmt::format("{}{} ±{}", figure(record.energy->energy_j), mark, figure(record.energy->energy_uncertainty_j));
 }
 
 std::string megabytes(const Record& record) {
-  if (!record.resident_bytes) return "-";
-  return format_significant(static_cast<double>(*record.resident_bytes) / 1e6);
+  if (!record.memory->resident_bytes) return "-";
+  return format_significant(static_cast<double>(*record.memory->resident_bytes) / 1e6);
 }
 
 std::string status(const Record& record) {
-  return record.status == Status::ok ? record.trust.value_or("-") : name(record.status);
+  return record.outcome.status == Status::ok ? record.grade.trust.value_or("-") : name(record.outcome.status);
 }
 
 /// Of a program: its letter; claims take the precision's place.
@@ -52,20 +54,20 @@ std::string letter(std::size_t program) {
 
 void add_program(std::string& text, const std::string& label, const Record& record) {
   text += fmt::format("{:<3}{:>16} {:<20}{:>10}{:>10}{:>9}{:>16}{:>9}  {}\n", label, latency(record), speedup(record),
-                      figure(record.user_ms), figure(record.system_ms), megabytes(record), energy(record),
-                      figure(record.power_w), status(record));
+                      figure(record.program_run->user_ms), figure(record.program_run->system_ms), megabytes(record),
+                      energy(record), figure(record.energy->power_w), status(record));
 }
 
 std::string items_a_time(const Record& record) {
-  if (!record.items || record.timed_runs.value_or(0) < 1) return "-";
-  return format_significant(*record.items / static_cast<double>(*record.timed_runs));
+  if (!record.latency->items || record.latency->timed_runs.value_or(0) < 1) return "-";
+  return format_significant(*record.latency->items / static_cast<double>(*record.latency->timed_runs));
 }
 
 void add_phase(std::string& text, const Record& record, double whole_s) {
-  const double share = whole_s > 0 ? 100 * record.timed_s.value_or(0) / whole_s : 0;
-  text += fmt::format("  {:<20}{:>7}{:>16}{:>9.1f}{:>8}{:>12}{:>16}{:>9}\n", printable(*record.phase, 20),
-                      record.timed_runs.value_or(0), latency(record), share, items_a_time(record),
-                      figure(record.samples_per_s), energy(record), figure(record.power_w));
+  const double share = whole_s > 0 ? 100 * record.latency->timed_s.value_or(0) / whole_s : 0;
+  text += fmt::format("  {:<20}{:>7}{:>16}{:>9.1f}{:>8}{:>12}{:>16}{:>9}\n", printable(*record.setting.phase, 20),
+                      record.latency->timed_runs.value_or(0), latency(record), share, items_a_time(record),
+                      figure(record.rates.samples_per_s), energy(record), figure(record.energy->power_w));
 }
 
 std::string programs_table(const Document& document) {
@@ -73,7 +75,7 @@ std::string programs_table(const Document& document) {
                                  "speed-up [95 %]", "user ms", "system ms", "peak MB", "energy J", "power W", "trust");
   std::size_t program = 0;
   for (const Record& record : document.records) {
-    if (record.mode == "program") add_program(text, letter(program++), record);
+    if (record.setting.mode == Mode::program) add_program(text, letter(program++), record);
   }
   return text;
 }
@@ -84,8 +86,8 @@ std::string phases_table(const Document& document) {
   std::size_t program = 0;
   bool is_headed = false;
   for (const Record& record : document.records) {
-    if (record.mode == "program") {
-      whole_s = record.timed_s.value_or(0);
+    if (record.setting.mode == Mode::program) {
+      whole_s = record.latency->timed_s.value_or(0);
       ++program;
       is_headed = false;
       continue;
@@ -102,27 +104,29 @@ std::string phases_table(const Document& document) {
 
 /// "energy RAPL: package-0, dram; idle 12.3 W; every 1.00 ms".
 std::string energy_notes(const Record& record) {
-  std::string text = "  energy: " + record.energy_status;
-  if (record.idle_power_w) text += fmt::format("; idle {} W", figure(record.idle_power_w));
-  if (record.energy_update_s)
-    text += fmt::format("; renewed every {} ms", format_significant(1e3 * *record.energy_update_s));
+  std::string text = "  energy: " + record.energy->energy_status;
+  if (record.energy->idle_power_w) text += fmt::format("; idle {} W", figure(record.energy->idle_power_w));
+  if (record.energy->energy_update_s)
+    text += fmt::format("; renewed every {} ms", format_significant(1e3 * *record.energy->energy_update_s));
   text += "\n";
-  if (record.energy_net_j) text += fmt::format("  energy of a run above idle: {} J\n", figure(record.energy_net_j));
-  for (const std::string& other : record.other_energy) text += "  " + other + "\n";
-  if (record.energy_delay_js)
-    text += fmt::format("  energy x delay of a run: {} J s\n", figure(record.energy_delay_js));
-  if (record.cost_per_million_tokens)
-    text += fmt::format("  cost of a million runs: {}\n", figure(record.cost_per_million_tokens));
-  if (record.carbon_g_per_million_tokens)
-    text += fmt::format("  CO2 of a million runs: {} kg\n", figure(1e-3 * *record.carbon_g_per_million_tokens));
+  if (record.energy->energy_net_j)
+    text += fmt::format("  energy of a run above idle: {} J\n", figure(record.energy->energy_net_j));
+  for (const std::string& other : record.energy->other_energy) text += "  " + other + "\n";
+  if (record.rates.energy_delay_js)
+    text += fmt::format("  energy x delay of a run: {} J s\n", figure(record.rates.energy_delay_js));
+  if (record.rates.cost_per_million_tokens)
+    text += fmt::format("  cost of a million runs: {}\n", figure(record.rates.cost_per_million_tokens));
+  if (record.rates.carbon_g_per_million_tokens)
+    text += fmt::format("  CO2 of a million runs: {} kg\n", figure(1e-3 * *record.rates.carbon_g_per_million_tokens));
   return text;
 }
 
 std::string claim_notes(const Record& record) {
-  if (!record.flops) return "";
-  std::string text = fmt::format("  claimed: {} operations in {}: {} GFLOP/s", figure(record.flops), record.precision,
-                                 figure(record.gflops));
-  if (record.peak_share) text += fmt::format(", {:.0f} % of the {}", 100 * *record.peak_share, *record.peak_kind);
+  if (!record.evidence.flops) return "";
+  std::string text = fmt::format("  claimed: {} operations in {}: {} GFLOP/s", figure(record.evidence.flops),
+                                 record.setting.precision, figure(record.rates.gflops));
+  if (record.rates.peak_share)
+    text += fmt::format(", {:.0f} % of the {}", 100 * *record.rates.peak_share, *record.evidence.peak_kind);
   return text + "\n";
 }
 
@@ -131,11 +135,13 @@ std::string doubts(const Document& document) {
   std::set<std::string> said;
   std::size_t program = 0;
   for (const Record& record : document.records) {
-    if (record.mode != "program") continue;
+    if (record.setting.mode != Mode::program) continue;
     const std::string label = letter(program++);
-    if (record.reason) text += fmt::format("  {}: {}: {}\n", label, name(record.status), *record.reason);
-    for (const std::string& reason : record.trust_reasons) {
-      if (record.trust != "A" && said.insert(label + reason).second) text += fmt::format("  {}: {}\n", label, reason);
+    if (record.outcome.reason)
+      text += fmt::format("  {}: {}: {}\n", label, name(record.outcome.status), *record.outcome.reason);
+    for (const std::string& reason : record.grade.trust_reasons) {
+      if (record.grade.trust != "A" && said.insert(label + reason).second)
+        text += fmt::format("  {}: {}\n", label, reason);
     }
   }
   return text.empty() ? "" : "\nTrust below A\n" + text;
@@ -147,13 +153,14 @@ std::string measure_report(const Document& document) {
   std::string text;
   std::size_t program = 0;
   for (const Record& record : document.records) {
-    if (record.mode == "program") text += fmt::format("{}: {}\n", letter(program++), printable(record.model, 200));
+    if (record.setting.mode == Mode::program)
+      text += fmt::format("{}: {}\n", letter(program++), printable(record.setting.model, 200));
   }
   text += "\n" + programs_table(document) + phases_table(document) + "\n";
   const Record& first = document.records.front();
   text += "  time: of the whole program, from before its start until it had ended; its first and warm-up runs apart\n";
-  text += fmt::format("  {} samples of each after a first run of {} ms; ended by {}\n", first.samples,
-                      figure(first.first_ms), first.stopped_by.value_or("-"));
+  text += fmt::format("  {} samples of each after a first run of {} ms; ended by {}\n", first.latency->samples,
+                      figure(first.latency->first_ms), first.latency->stopped_by.value_or("-"));
   text += "  peak MB: 10^6 bytes of the largest process; at least what assay itself holds when it starts one\n";
   return text + claim_notes(first) + energy_notes(first) + doubts(document);
 }

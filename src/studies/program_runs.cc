@@ -29,7 +29,7 @@ void check_success(const ChildCommand& command, const ChildRun& run) {
 
 }  // namespace
 
-void ProgramRuns::keep_phases(const MarkerReader& markers, const EnergyTrack& track, ProgramRun& run) const {
+void ProgramRuns::keep_phases(const MarkerReader& markers, const EnergyTrack& track, ObservedRun& run) const {
   run.marker_faults = markers.faults();
   run.first_marker_fault = markers.first_fault();
   for (const MarkedPhase& phase : markers.phases()) {
@@ -70,7 +70,7 @@ void ProgramRuns::run(ChildOutput output) {
   };
   if (is_metered) options.tick_s = std::max(meter_->facts().update_period_s, fastest_look_s);
   options.on_tick = look;
-  ProgramRun run;
+  ObservedRun run;
   run.child = run_child(command_, options);
   check_success(command_, run.child);
   look();
@@ -79,8 +79,8 @@ void ProgramRuns::run(ChildOutput output) {
   runs_.push_back(std::move(run));
 }
 
-std::vector<const ProgramRun*> ProgramRuns::sampled(const Series& series) const {
-  std::vector<const ProgramRun*> kept;
+std::vector<const ObservedRun*> ProgramRuns::sampled(const Series& series) const {
+  std::vector<const ObservedRun*> kept;
   const std::size_t first =
       1 + series.warm_up_ms.size();  // The first run is a group of its own, as each of warm-up is.
   const auto repetitions = static_cast<std::size_t>(series.repetitions);

@@ -22,7 +22,7 @@ struct MeteredSpan {
 };
 
 /// One run of a program, with its phases.
-struct ProgramRun {
+struct ObservedRun {
   ChildRun child;
   std::vector<std::pair<std::string, std::vector<MeteredSpan>>> phases;
   std::int64_t marker_faults = 0;
@@ -41,17 +41,17 @@ class ProgramRuns {
   void end_group() { ends_.push_back(runs_.size()); }
 
   /// The runs behind the samples of that series.
-  std::vector<const ProgramRun*> sampled(const Series& series) const;
+  std::vector<const ObservedRun*> sampled(const Series& series) const;
   std::size_t count() const { return runs_.size(); }
   const ChildCommand& command() const { return command_; }
 
  private:
-  void keep_phases(const MarkerReader& markers, const EnergyTrack& track, ProgramRun& run) const;
+  void keep_phases(const MarkerReader& markers, const EnergyTrack& track, ObservedRun& run) const;
 
   const ChildCommand& command_;
   EnergyMeter* meter_;
   const std::atomic<bool>* interrupted_;
-  std::deque<ProgramRun> runs_;
+  std::deque<ObservedRun> runs_;
   std::vector<std::size_t> ends_;
 };
 

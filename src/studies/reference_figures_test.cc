@@ -21,7 +21,7 @@ Json reference(const char* model) {
   return parse_json(read_file(shared_folder / "models" / model / "reference.json"), "reference.json");
 }
 
-Quality fp32_quality(const Model& model, const BenchRequest& request) {
+QualityRows fp32_quality(const Model& model, const BenchRequest& request) {
   const MachineFacts facts = read_machine_facts();
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   Instance* const instances[] = {instance.get()};
@@ -44,7 +44,7 @@ void expect_window_losses(std::int64_t window, const std::string& key) {
   request.protocol.window = window;
   request.protocol.most_tokens = 1024;
   request.protocol.batch = 1;
-  const Quality quality = fp32_quality(*model, request);
+  const QualityRows quality = fp32_quality(*model, request);
   const auto scored = static_cast<std::ptrdiff_t>(window - 1);
   ASSERT_EQ(static_cast<std::ptrdiff_t>(quality.nll.size()), 1024 / window * scored);
   for (std::ptrdiff_t w = 0; w < 1024 / window; ++w) {

@@ -50,7 +50,8 @@ std::string settings_of(const BenchRequest& request) {
 
 KeptCells::KeptCells(std::vector<Record> records) {
   for (Record& record : records) {
-    if (record.status != Status::interrupted) records_.insert_or_assign(identity_key(record), std::move(record));
+    if (record.outcome.status != Status::interrupted)
+      records_.insert_or_assign(identity_key(record), std::move(record));
   }
 }
 

@@ -162,7 +162,7 @@ class TrainingRun {
     Instance* const instances[] = {instance.get()};
     const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
     if (!evaluation.is_whole()) return;
-    const Quality& quality = evaluation.qualities[0];
+    const QualityRows& quality = evaluation.qualities[0];
     EpochScore score;
     score.epoch = (progress_.steps + input_.data.steps_an_epoch - 1) / input_.data.steps_an_epoch;
     if (quality.non_finite)

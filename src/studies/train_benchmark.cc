@@ -94,7 +94,7 @@ void add_cell(TrainCell& cell, Document& document) {
 /// Every record is judged; sentences are those of the longest warm-up, the same steps otherwise being told of again.
 void judge_all(const TrainBenchmarkRequest& request, Document& document) {
   std::vector<Finding> kept = judge(document.records);
-  const auto shorter = [&](const Record& record) { return record.warmup_steps != most_warmup(request); };
+  const auto shorter = [&](const Record& record) { return record.setting.warmup_steps != most_warmup(request); };
   if (std::any_of(document.records.begin(), document.records.end(), shorter)) {
     std::vector<Record> longest;
     std::remove_copy_if(document.records.begin(), document.records.end(), std::back_inserter(longest), shorter);
@@ -116,11 +116,6 @@ void check(const TrainBenchmarkRequest& request) {
 }
 
 }  // namespace
-
-const char* name(StepParts parts) {
-  constexpr const char* names[] = {"forward", "forward-backward", "step"};
-  return names[static_cast<std::size_t>(parts)];
-}
 
 std::int64_t most_warmup(const TrainBenchmarkRequest& request) {
   return *std::max_element(request.warmups.begin(), request.warmups.end());
@@ -150,7 +145,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
         // Hashing reads the whole checkpoint: before the first step it would have paged it in.
         if (weights.empty()) weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
         const auto fresh = std::span(document.records).subspan(first);
-        for (Record& record : fresh) record.weights = weights;
+        for (Record& record : fresh) record.setting.weights = weights;
         keep_judged(callbacks, {fresh.begin(), fresh.end()});
       }
     }

@@ -38,7 +38,4 @@ std::int64_t most_warmup(const TrainBenchmarkRequest& request);
 Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& facts,
                          const BenchCallbacks& callbacks);
 
-/// "forward", "forward-backward", "step".
-const char* name(StepParts parts);
-
 }  // namespace assay

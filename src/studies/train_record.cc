@@ -12,15 +12,16 @@ namespace {
 
 /// A phase's place in a step, and its fields.
 struct PhaseFields {
-  std::optional<double> Record::*median;
-  std::optional<double> Record::*mean;
-  std::optional<double> Record::*deviation;
-  std::optional<double> Record::*energy_j;
+  std::optional<double> Training::*median;
+  std::optional<double> Training::*mean;
+  std::optional<double> Training::*deviation;
+  std::optional<double> Training::*energy_j;
 };
 constexpr PhaseFields phase_fields[step_phases] = {
-    {&Record::forward_ms, &Record::mean_forward_ms, &Record::std_forward_ms, &Record::forward_energy_j},
-    {&Record::backward_ms, &Record::mean_backward_ms, &Record::std_backward_ms, &Record::backward_energy_j},
-    {&Record::optimizer_ms, &Record::mean_optimizer_ms, &Record::std_optimizer_ms, &Record::optimizer_energy_j}};
+    {&Training::forward_ms, &Training::mean_forward_ms, &Training::std_forward_ms, &Training::forward_energy_j},
+    {&Training::backward_ms, &Training::mean_backward_ms, &Training::std_backward_ms, &Training::backward_energy_j},
+    {&Training::optimizer_ms, &Training::mean_optimizer_ms, &Training::std_optimizer_ms,
+     &Training::optimizer_energy_j}};
 
 /// The steps behind a warm-up.
 std::span<const StepSample> timed(const Variant& variant, std::int64_t warmup) {
@@ -31,31 +32,31 @@ std::size_t phases_of(const Variant& variant) {
   return static_cast<std::size_t>(variant.options.parts) + 1;
 }
 
-void record_energy(std::span<const StepSample> steps, std::size_t phase, const Power& power, Record& record) {
+/// Of one sequence. Absent where a phase was too short for the meter.
+std::optional<double> phase_energy_j(std::span<const StepSample> steps, std::size_t phase, const TrainCell& cell) {
   EnergySum sum;
-  if (!power.source.meter || steps.empty()) return;
+  if (!cell.power.source.meter || steps.empty()) return std::nullopt;
   for (const StepSample& step : steps)
-    sum.add(power.source.meter->facts(), step.phase_j(phase), step.phase_ms(phase) * 1e-3, step.phase_missed_j(phase));
-  if (sum.short_windows > 0) return;
-  record.*phase_fields[phase].energy_j =
-      sum.joules / static_cast<double>(steps.size()) / static_cast<double>(record.batch);
+    sum.add(cell.power.source.meter->facts(), step.phase_j(phase), step.phase_ms(phase) * 1e-3,
+            step.phase_missed_j(phase));
+  if (sum.short_windows > 0) return std::nullopt;
+  return sum.joules / static_cast<double>(steps.size()) / static_cast<double>(cell.extent.batch);
 }
 
-void record_phases(const TrainCell& cell, const Variant& variant, std::int64_t warmup, Record& record) {
+/// `whole`: of the steps.
+Training training_of(const TrainCell& cell, const Variant& variant, std::int64_t warmup, const Latency& whole) {
   const std::span<const StepSample> steps = timed(variant, warmup);
+  Training training{.step_ms = whole.median_ms, .mean_step_ms = whole.mean_ms, .std_step_ms = whole.std_ms};
   for (std::size_t phase = 0; phase < phases_of(variant); ++phase) {
     std::vector<double> ms;
     for (const StepSample& step : steps) ms.push_back(step.phase_ms(phase));
-    const std::optional<Summary> summary = summarise(ms);
-    if (!summary) return;
-    record.*phase_fields[phase].median = summary->median;
-    record.*phase_fields[phase].mean = summary->mean;
-    record.*phase_fields[phase].deviation = summary->standard_deviation;
-    record_energy(steps, phase, cell.power, record);
+    const Latency one = latency_of(ms);
+    training.*phase_fields[phase].median = one.median_ms;
+    training.*phase_fields[phase].mean = one.mean_ms;
+    training.*phase_fields[phase].deviation = one.std_ms;
+    training.*phase_fields[phase].energy_j = phase_energy_j(steps, phase, cell);
   }
-  record.step_ms = record.median_ms;
-  record.mean_step_ms = record.mean_ms;
-  record.std_step_ms = record.std_ms;
+  return training;
 }
 
 void add_conditions(std::span<const StepSample> steps, Conditions& conditions) {
@@ -99,9 +100,9 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
 }
 
 /// The variant that others at this shape compare with: the baseline's precision, with the same fusion, interleaved.
-const Variant* baseline_of(const TrainCell& cell, const Variant& variant, const Record& record) {
+const Variant* baseline_of(const TrainCell& cell, const Variant& variant, const std::string& baseline) {
   const auto found = std::find_if(cell.variants.begin(), cell.variants.end(), [&](const Variant& other) {
-    return other.options.precision.name() == record.baseline && other.fusion == variant.fusion &&
+    return other.options.precision.name() == baseline && other.fusion == variant.fusion &&
            other.group == variant.group && other.status == Status::ok;
   });
   return found == cell.variants.end() ? nullptr : &*found;
@@ -135,65 +136,65 @@ std::int64_t parameter_bytes(const Program& step) {
   return total;
 }
 
-void record_least_times(const Plan& plan, const MachineFacts& facts, Record& record) {
-  const LeastTimes least = least_times(plan, facts);
-  record.instruction_ms = least.instruction_ms;
-  record.matmul_ms = least.matmul_ms;
-  record.forward_instruction_ms = least_times(plan, facts, Phase::forward).instruction_ms;
-  record.backward_instruction_ms = least_times(plan, facts, Phase::backward).instruction_ms;
-}
-
 /// What the plans know. A backward costs twice its forward's products: one for each factor's gradient.
-void record_plans(const TrainCell& cell, const Variant& variant, Record& record) {
+Evidence evidence_of(const TrainCell& cell, const Variant& variant) {
   const double forward = model_flops(cell.model, {}, cell.extent);
-  record.flops = variant.options.parts == StepParts::forward ? forward : 3 * forward;
-  record.peak_bytes = variant.needed_bytes;
-  if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return;
+  Evidence evidence{.flops = variant.options.parts == StepParts::forward ? forward : 3 * forward};
+  if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return evidence;
   Trainer& trainer = *variant.trainer;
   const Plan& plan = *trainer.step_plan();
-  if (record.graphs == "on" && !plan.is_recorded()) record.graphs = "off";  // Refused for want of memory.
-  record.arena_bytes = plan.arena_bytes();
-  record.peak_bytes = trainer.state().bytes() + plan.arena_bytes();
-  record.model_bytes = parameter_bytes(plan.program());
-  record.weight_bytes_read = state_bytes_read({&plan, trainer.norm_plan(), trainer.update_plan()});
-  if (trainer.update_plan() != nullptr) record.optimizer_bytes_read = state_bytes_read({trainer.update_plan()});
-  record.inputs = plan.ledger().inputs;
-  record.moved_bytes = 0;
+  evidence.inputs = plan.ledger().inputs;
+  evidence.weight_bytes_read = state_bytes_read({&plan, trainer.norm_plan(), trainer.update_plan()});
+  if (trainer.update_plan() != nullptr) evidence.optimizer_bytes_read = state_bytes_read({trainer.update_plan()});
+  evidence.moved_bytes = 0;
   for (const Plan* part : {trainer.step_plan(), trainer.norm_plan(), trainer.update_plan()}) {
     if (part == nullptr) continue;
-    *record.moved_bytes += part->bytes();
-    for (const double bytes : operation_bytes(*part)) record.operation_bytes.push_back(bytes);
-    for (const LedgerRow& row : part->ledger().rows) record.ledger.push_back(row);
+    *evidence.moved_bytes += part->bytes();
+    for (const double bytes : operation_bytes(*part)) evidence.operation_bytes.push_back(bytes);
+    for (const LedgerRow& row : part->ledger().rows) evidence.ledger.push_back(row);
   }
-  record_peaks(cell.facts, record);
-  record_least_times(plan, cell.facts, record);
+  set_peaks(cell.facts, evidence);
+  const LeastTimes least = least_times(plan, cell.facts);
+  evidence.instruction_ms = least.instruction_ms;
+  evidence.matmul_ms = least.matmul_ms;
+  evidence.forward_instruction_ms = least_times(plan, cell.facts, Phase::forward).instruction_ms;
+  evidence.backward_instruction_ms = least_times(plan, cell.facts, Phase::backward).instruction_ms;
+  return evidence;
 }
 
-/// What the record's parts that bench fills are asked with: no width of the interval.
-BenchRequest as_bench(const TrainCell& cell, const Variant& variant) {
-  BenchRequest request;
-  request.engine.device = cell.request.device;
-  request.engine.fusion = variant.fusion;
-  request.engine.graphs = variant.options.graphs;
-  request.model_options = cell.request.model_options;
-  request.width = 0;
-  request.energy = cell.request.energy;
-  return request;
+MemoryUse memory_of(const Variant& variant) {
+  if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr)
+    return {.peak_bytes = variant.needed_bytes};
+  const Plan& plan = *variant.trainer->step_plan();
+  return {.model_bytes = parameter_bytes(plan.program()),
+          .arena_bytes = plan.arena_bytes(),
+          .peak_bytes = variant.trainer->state().bytes() + plan.arena_bytes()};
 }
 
-Record blank(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
-  Record record = blank_record(cell.model, as_bench(cell, variant), cell.facts);
-  record.precision = variant.options.precision.name();
-  record.batch = cell.extent.batch;
-  record.seq = cell.extent.seq;
-  record.mode = name(variant.options.parts);
-  record.recompute = name(variant.options.recompute);
-  record.warmup_steps = warmup;
-  record.group = variant.group;
-  record.status = variant.status;
-  record.energy_status = "not run";
-  if (!variant.reason.empty()) record.reason = variant.reason;
-  return record;
+/// Graphs that were asked for are refused where memory for them is wanting.
+const char* graphs_of(const Variant& variant) {
+  const bool planned = variant.trainer != nullptr && variant.trainer->step_plan() != nullptr;
+  const bool refused = planned && !variant.trainer->step_plan()->is_recorded();
+  return variant.options.graphs == Graphs::on && !refused ? "on" : "off";
+}
+
+Mode mode_of(StepParts parts) {
+  if (parts == StepParts::forward) return Mode::forward;
+  return parts == StepParts::whole ? Mode::step : Mode::forward_backward;
+}
+
+Setting setting_of(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
+  Setting setting = setting_on(cell.request.device, cell.request.model_options.seed, cell.facts);
+  set_model(cell.model, setting);
+  setting.precision = variant.options.precision.name();
+  setting.batch = cell.extent.batch;
+  setting.seq = cell.extent.seq;
+  setting.fusion = variant.fusion == Fusion::on ? "on" : "off";
+  if (setting.graphs) setting.graphs = graphs_of(variant);
+  setting.mode = mode_of(variant.options.parts);
+  setting.recompute = name(variant.options.recompute);
+  setting.warmup_steps = warmup;
+  return setting;
 }
 
 }  // namespace
@@ -205,18 +206,21 @@ std::vector<double> steps_ms(const Variant& variant, std::int64_t warmup) {
 }
 
 Record record_of(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
-  Record record = blank(cell, variant, warmup);
-  record_plans(cell, variant, record);
+  Record record{.setting = setting_of(cell, variant, warmup),
+                .outcome = {.status = variant.status, .group = variant.group},
+                .memory = memory_of(variant),
+                .energy = Energy{.energy_status = "not run"},
+                .evidence = evidence_of(cell, variant)};
+  if (!variant.reason.empty()) record.outcome.reason = variant.reason;
   if (timed(variant, warmup).empty() || variant.status == Status::too_slow) return record;
-  record.prepare_ms = variant.prepare_ms;
-  const Variant* baseline = baseline_of(cell, variant, record);
-  const BenchRequest request = as_bench(cell, variant);
+  const Variant* baseline = baseline_of(cell, variant, record.setting.baseline);
   const Series compared = baseline != nullptr ? series_of(cell, *baseline, warmup) : Series{};
-  record_series(series_of(cell, variant, warmup), {compared, cell.power, request}, record);
-  record.steady.reset();  // The warm-up is as long as asked.
-  record_prices(request.energy, record);
-  derive(record);
-  record_phases(cell, variant, warmup, record);
+  const SeriesContext context{compared, cell.power, cell.request.model_options.seed, 0, variant.prepare_ms};
+  record_series(series_of(cell, variant, warmup), context, record);
+  record.latency.made().steady.reset();  // The warm-up is as long as asked.
+  set_prices(cell.request.energy, record.energy.made());
+  record.rates = rates_of(record);
+  record.training = training_of(cell, variant, warmup, *record.latency);
   return record;
 }
 

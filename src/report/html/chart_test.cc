@@ -58,7 +58,7 @@ TEST(Subjects, AreNamedByWhatTellsThemApart) {
   EXPECT_EQ(subjects(std::span(&cpu, 1))[0].name, "smollm2-135m, 1 x 128");
   ReportSource gpu{"b.json", {}};
   gpu.document.records = made_up_cell();
-  for (Record& record : gpu.document.records) record.device = "cuda";
+  for (Record& record : gpu.document.records) record.setting.device = "cuda";
   const std::vector<ReportSource> both = {cpu, gpu};
   const std::vector<ReportSubject> told = subjects(both);
   ASSERT_EQ(told.size(), 2U);
@@ -73,8 +73,8 @@ TEST(Subjects, ModelsAreComparedShapeByShapeWhereTheyAreMany) {
   for (const char* model : {"gpt2", "distilbert-base", "toy"}) {
     for (const std::int64_t batch : {1, 8}) {
       Record record = made_up_record("fp32", 100);
-      record.model = model;
-      record.batch = batch;
+      record.setting.model = model;
+      record.setting.batch = batch;
       source.document.records.push_back(record);
     }
   }
@@ -83,7 +83,8 @@ TEST(Subjects, ModelsAreComparedShapeByShapeWhereTheyAreMany) {
   ASSERT_EQ(groups.size(), 2U);
   for (const auto& group : groups) {
     ASSERT_EQ(group.size(), 3U);
-    for (const ReportSubject& subject : group) EXPECT_EQ(subject.records[0]->batch, group[0].records[0]->batch);
+    for (const ReportSubject& subject : group)
+      EXPECT_EQ(subject.records[0]->setting.batch, group[0].records[0]->setting.batch);
   }
 }
 

@@ -20,7 +20,8 @@ constexpr double strip_bottom = 40;
 std::vector<const Record*> sampled(const ReportSubject& subject) {
   std::vector<const Record*> rows;
   for (const Record* record : subject.records) {
-    if (!record->raw_ms.empty() && record->median_ms && *record->median_ms > 0) rows.push_back(record);
+    if (!record->latency->raw_ms.empty() && record->latency->median_ms && *record->latency->median_ms > 0)
+      rows.push_back(record);
   }
   return rows;
 }
@@ -35,7 +36,7 @@ double quantile(std::vector<double> values, double p) {
 
 /// Percent from the row's median.
 double percent(const Record& record, double ms) {
-  return 100 * (ms / *record.median_ms - 1);
+  return 100 * (ms / *record.latency->median_ms - 1);
 }
 
 /// Draws all samples of a subject.
@@ -73,7 +74,7 @@ class DistributionChart {
 
  private:
   static std::string label(const Record& row) {
-    return fmt::format("{} ({} ms)", row.precision, format_significant(*row.median_ms));
+    return fmt::format("{} ({} ms)", row.setting.precision, format_significant(*row.latency->median_ms));
   }
 
   /// Wide enough for all but single stragglers.
@@ -81,8 +82,8 @@ class DistributionChart {
     double low = 0;
     double high = 0;
     for (const Record* row : rows_) {
-      low = std::min(low, percent(*row, quantile(row->raw_ms, 0.01)));
-      high = std::max(high, percent(*row, quantile(row->raw_ms, 0.97)));
+      low = std::min(low, percent(*row, quantile(row->latency->raw_ms, 0.01)));
+      high = std::max(high, percent(*row, quantile(row->latency->raw_ms, 0.97)));
     }
     const double margin = std::max(0.05 * (high - low), 0.05);
     axis_ = make_axis(ScaleKind::linear, {low - margin, high + margin, gutter_, strip_width - 14, 8});
@@ -100,33 +101,35 @@ class DistributionChart {
 
   void draw_row(const Record& row, double y) {
     drawing_.text(gutter_ - 8, y + 4, Anchor::end, fitted(label(row), gutter_ - 10),
-                  row.precision == row.baseline ? "strong" : "");
-    if (row.ci_low_ms && row.ci_high_ms) {
-      const double from = std::max(axis_.at(percent(row, *row.ci_low_ms)), gutter_);
-      const double to = std::min(axis_.at(percent(row, *row.ci_high_ms)), strip_width - 14);
+                  row.setting.precision == row.setting.baseline ? "strong" : "");
+    if (row.latency->ci_low_ms && row.latency->ci_high_ms) {
+      const double from = std::max(axis_.at(percent(row, *row.latency->ci_low_ms)), gutter_);
+      const double to = std::min(axis_.at(percent(row, *row.latency->ci_high_ms)), strip_width - 14);
       drawing_.rectangle(from, y - 11, std::max(to - from, 1.0), 22, "band");
     }
     draw_points(row, y);
-    const double from = axis_.at(percent(row, quantile(row.raw_ms, 0.25)));
-    const double to = axis_.at(percent(row, quantile(row.raw_ms, 0.75)));
+    const double from = axis_.at(percent(row, quantile(row.latency->raw_ms, 0.25)));
+    const double to = axis_.at(percent(row, quantile(row.latency->raw_ms, 0.75)));
     drawing_.line(std::max(from, gutter_), y, std::min(to, strip_width - 14), y, "whisker");
-    description_ += fmt::format("{}{}: {} samples, median {} ms, from {} to {} ms", description_.empty() ? "" : "; ",
-                                row.precision, row.raw_ms.size(), format_significant(*row.median_ms),
-                                format_significant(*std::min_element(row.raw_ms.begin(), row.raw_ms.end())),
-                                format_significant(*std::max_element(row.raw_ms.begin(), row.raw_ms.end())));
+    description_ +=
+        fmt::format("{}{}: {} samples, median {} ms, from {} to {} ms", description_.empty() ? "" : "; ",
+                    row.setting.precision, row.latency->raw_ms.size(), format_significant(*row.latency->median_ms),
+                    format_significant(*std::min_element(row.latency->raw_ms.begin(), row.latency->raw_ms.end())),
+                    format_significant(*std::max_element(row.latency->raw_ms.begin(), row.latency->raw_ms.end())));
   }
 
   /// All of a row as one path of dots: short strokes with round ends.
   void draw_points(const Record& row, double y) {
-    const std::size_t every = (row.raw_ms.size() + most_points_ - 1) / most_points_;
+    const std::size_t every = (row.latency->raw_ms.size() + most_points_ - 1) / most_points_;
     thinned_ = std::max(thinned_, every);
     std::string data;
-    for (std::size_t i = 0; i < row.raw_ms.size(); i += every) {
-      const double value = percent(row, row.raw_ms[i]);
+    for (std::size_t i = 0; i < row.latency->raw_ms.size(); i += every) {
+      const double value = percent(row, row.latency->raw_ms[i]);
       if (value < axis_.low || value > axis_.high) ++beyond_;
       const double x = axis_.at(std::clamp(value, axis_.low, axis_.high));
-      const double share =
-          row.raw_ms.size() > 1 ? static_cast<double>(i) / static_cast<double>(row.raw_ms.size() - 1) : 0.5;
+      const double share = row.latency->raw_ms.size() > 1
+                               ? static_cast<double>(i) / static_cast<double>(row.latency->raw_ms.size() - 1)
+                               : 0.5;
       data += fmt::format("M{:.1f} {:.1f}h0", x, y + 22 * (share - 0.5));
     }
     drawing_.path(data, "dots");

@@ -101,7 +101,7 @@ std::string roofline_part(std::span<const ReportSubject> all, const Fullness& de
   std::vector<const Record*> records;
   for (const ReportSubject& subject : all) {
     for (const Record* record : subject.records) {
-      if (record->status == Status::ok) records.push_back(record);
+      if (record->outcome.status == Status::ok) records.push_back(record);
     }
   }
   if (records.empty()) return "<p class=\"none\">nothing was measured</p>\n";

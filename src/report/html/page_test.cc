@@ -72,10 +72,11 @@ TEST(HtmlReport, TextsOfOthersAreTextAndNoMarkup) {
   source.document.machine["processor"] = hostile;
   source.document.machine[hostile] = hostile;
   for (Record& record : source.document.records) {
-    record.model = record.precision = record.machine = record.energy_status = record.quality_status = hostile;
-    record.reason = hostile;
-    record.trust_reasons = {hostile};
-    for (LedgerRow& row : record.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;
+    record.setting.model = record.setting.precision = record.setting.machine = record.energy.made().energy_status =
+        record.quality.made().quality_status = hostile;
+    record.outcome.reason = hostile;
+    record.grade.trust_reasons = {hostile};
+    for (LedgerRow& row : record.evidence.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;
   }
   for (Finding& finding : source.document.findings) finding.text = finding.model = hostile;
   const std::vector<ReportSource> sources = {source, made_up_source()};
@@ -90,8 +91,9 @@ TEST(HtmlReport, StaysBelowItsSizeHoweverMuchWasMeasured) {
   const std::vector<Record> cell = source.document.records;
   for (std::int64_t batch = 2; batch < 80; ++batch) {
     for (Record record : cell) {
-      record.batch = batch;
-      for (int i = 0; i < 1000; ++i) record.raw_ms.push_back(record.median_ms.value_or(1) * (1 + 1e-4 * i));
+      record.setting.batch = batch;
+      for (int i = 0; i < 1000; ++i)
+        record.latency.made().raw_ms.push_back(record.latency->median_ms.value_or(1) * (1 + 1e-4 * i));
       source.document.records.push_back(record);
     }
   }
@@ -115,11 +117,11 @@ ReportSource phases_source() {
   ReportSource source{"measure.json", {}};
   for (const char* phase : {"load", "step", "save"}) {
     Record record = made_up_record("A", 150);
-    record.baseline = "A";
-    record.mode = "phase";
-    record.phase = phase;
-    record.logits = "-";
-    record.items = 40;
+    record.setting.baseline = "A";
+    record.setting.mode = Mode::phase;
+    record.setting.phase = phase;
+    record.setting.logits = "-";
+    record.latency.made().items = 40;
     source.document.records.push_back(record);
   }
   return source;
@@ -141,7 +143,7 @@ TEST(HtmlReport, EachPhaseOfAProgramIsASubjectOfItsOwn) {
 TEST(Methods, ThatSamplesWereCutOffIsNotCalledComplete) {
   std::vector<ReportSource> sources = {made_up_source()};
   EXPECT_TRUE(has(methods_text(sources), "Every sample is kept with its row"));
-  sources[0].document.records[1].timed_runs = 100'000;
+  sources[0].document.records[1].latency.made().timed_runs = 100'000;
   EXPECT_FALSE(has(methods_text(sources), "Every sample is kept with its row"));
 }
 

@@ -27,9 +27,9 @@ struct PrecisionRows {
 };
 
 bool is_wanted(const FigurePanel& panel, const Record& record, const std::string& unit_text) {
-  if (record.status != Status::ok) return false;
+  if (record.outcome.status != Status::ok) return false;
   if (panel.form == FigureForm::bars) return true;
-  return (unit_text == "perplexity") == record.perplexity.has_value();
+  return (unit_text == "perplexity") == record.quality->perplexity.has_value();
 }
 
 std::vector<PrecisionRows> rows_of(const FigurePanel& panel, std::span<const ReportSubject> group) {
@@ -43,8 +43,8 @@ std::vector<PrecisionRows> rows_of(const FigurePanel& panel, std::span<const Rep
       const bool wanted = is_wanted(panel, *record, unit_text);
       row.marks.push_back({record, &subject, wanted ? panel.point(*record) : std::nullopt});
     }
-    const bool is_shown =
-        std::any_of(row.marks.begin(), row.marks.end(), [](const Mark& m) { return m.record->status == Status::ok; });
+    const bool is_shown = std::any_of(row.marks.begin(), row.marks.end(),
+                                      [](const Mark& m) { return m.record->outcome.status == Status::ok; });
     if (is_shown) rows.push_back(std::move(row));  // The others stand in the table of what was left out.
   }
   return rows;
@@ -81,7 +81,7 @@ std::string reasons_of(const FigurePanel& panel, std::span<const ReportSubject> 
   std::vector<std::string> reasons;
   for (const ReportSubject& subject : group) {
     for (const Record* record : subject.records) {
-      if (record->status != Status::ok) continue;
+      if (record->outcome.status != Status::ok) continue;
       const std::string reason = panel.why_none(*record);
       if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
     }
@@ -155,7 +155,7 @@ class PanelChart {
   void draw_row(const PrecisionRows& row, double y) {
     const double height = row_height(row) - 6;
     const bool is_baseline = std::any_of(row.marks.begin(), row.marks.end(), [](const Mark& mark) {
-      return mark.record->precision == mark.record->baseline;
+      return mark.record->setting.precision == mark.record->setting.baseline;
     });
     drawing_.text(gutter_ - 6, y + height / 2 + 3, Anchor::end, fitted(row.precision, gutter_ - 8),
                   is_baseline ? "strong" : "");
@@ -168,12 +168,12 @@ class PanelChart {
 
   void draw_mark(const Mark& mark, double y) {
     if (!mark.point || !std::isfinite(mark.point->value)) {
-      const std::string word = mark.record->status != Status::ok ? name(mark.record->status) : "-";
+      const std::string word = mark.record->outcome.status != Status::ok ? name(mark.record->outcome.status) : "-";
       drawing_.text(gutter_ + 5, y + 4, Anchor::start, word, "mute");
       return;
     }
     const FigurePoint& point = *mark.point;
-    const bool is_baseline = mark.record->precision == mark.record->baseline;
+    const bool is_baseline = mark.record->setting.precision == mark.record->setting.baseline;
     const double x = axis_.at(point.value);
     if (panel_.form == FigureForm::bars) {
       const std::string style = fmt::format("s{}{}", mark.subject->series, is_baseline ? " base" : "");
@@ -194,12 +194,12 @@ class PanelChart {
 
   void describe(const Mark& mark) {
     if (!description_.empty()) description_ += "; ";
-    description_ += mark.record->precision;
+    description_ += mark.record->setting.precision;
     if (group_.size() > 1) description_ += " of " + mark.subject->name;
-    if (mark.record->precision == mark.record->baseline) description_ += " (baseline)";
+    if (mark.record->setting.precision == mark.record->setting.baseline) description_ += " (baseline)";
     description_ += ": ";
     if (!mark.point) {
-      description_ += mark.record->status != Status::ok ? name(mark.record->status) : "no figure";
+      description_ += mark.record->outcome.status != Status::ok ? name(mark.record->outcome.status) : "no figure";
       return;
     }
     description_ += panel_.text(mark.point->value);

@@ -24,17 +24,17 @@ struct Costs {
   std::string (*why_none)(const Record& record);
 };
 constexpr Costs costs[] = {
-    {"Quality against latency", "latency, ms (less is better)", [](const Record& r) { return r.median_ms; },
-     [](const Record& r) { return r.reason.value_or("not measured"); }},
-    {"Quality against energy", "energy per sample, J (less is better)", [](const Record& r) { return r.energy_j; },
-     [](const Record& r) { return r.energy_status; }},
+    {"Quality against latency", "latency, ms (less is better)", [](const Record& r) { return r.latency->median_ms; },
+     [](const Record& r) { return r.outcome.reason.value_or("not measured"); }},
+    {"Quality against energy", "energy per sample, J (less is better)",
+     [](const Record& r) { return r.energy->energy_j; }, [](const Record& r) { return r.energy->energy_status; }},
 };
 
 /// Perplexity turned over, so that more is better.
 std::optional<double> gain_of(const Record& record) {
-  if (record.perplexity) return -*record.perplexity;
-  if (record.accuracy) return 100 * *record.accuracy;
-  return record.score_pearson;
+  if (record.quality->perplexity) return -*record.quality->perplexity;
+  if (record.quality->accuracy) return 100 * *record.quality->accuracy;
+  return record.difference->score_pearson;
 }
 
 /// What gain_of gives, and how it reads.
@@ -44,8 +44,8 @@ struct Gain {
 };
 Gain gain_kind(const ReportSubject& subject) {
   for (const Record* record : subject.records) {
-    if (record->perplexity) return {"perplexity (up is better)", -1};
-    if (record->accuracy) return {"accuracy, % (up is better)", 1};
+    if (record->quality->perplexity) return {"perplexity (up is better)", -1};
+    if (record->quality->accuracy) return {"accuracy, % (up is better)", 1};
   }
   return {"Pearson's r with the baseline's scores", 1};
 }
@@ -55,7 +55,8 @@ std::vector<Tradeoff> tradeoffs_of(const ReportSubject& subject, const Costs& wh
   for (const Record* record : subject.records) {
     const std::optional<double> cost = which.cost(*record);
     const std::optional<double> gain = gain_of(*record);
-    if (record->status == Status::ok && cost && gain && *cost > 0) all.push_back({record->precision, *cost, *gain});
+    if (record->outcome.status == Status::ok && cost && gain && *cost > 0)
+      all.push_back({record->setting.precision, *cost, *gain});
   }
   return all;
 }
@@ -131,8 +132,8 @@ std::string chart(const ReportSubject& subject, const Costs& which, const std::v
 
 std::string why_none(const ReportSubject& subject, const Costs& which) {
   for (const Record* record : subject.records) {
-    if (record->status != Status::ok) continue;
-    return gain_of(*record) ? which.why_none(*record) : "quality: " + record->quality_status;
+    if (record->outcome.status != Status::ok) continue;
+    return gain_of(*record) ? which.why_none(*record) : "quality: " + record->quality->quality_status;
   }
   return "nothing was measured";
 }

@@ -74,7 +74,8 @@ class RooflineChart {
     draw_axes();
     draw_roof();
     draw_works();
-    return drawing_.markup(fmt::format("Roofline of {} in {}", record_.model, record_.precision), description_);
+    return drawing_.markup(fmt::format("Roofline of {} in {}", record_.setting.model, record_.setting.precision),
+                           description_);
   }
 
   std::string caption() const {
@@ -84,7 +85,7 @@ class RooflineChart {
             ? "marks: operations, each timed in a traced run; " + size
             : "marks: operations by their arithmetic intensity, placed at their bound: they were not timed one by one";
     return fmt::format("roof: {:.1f} GB/s measured from memory, {:.0f} GFLOP/s: {}; {}", roof_.bytes_per_s / 1e9,
-                       roof_.gflops, record_.peak_kind.value_or("peak"), what);
+                       roof_.gflops, record_.evidence.peak_kind.value_or("peak"), what);
   }
 
  private:
@@ -160,11 +161,12 @@ class RooflineChart {
 }  // namespace
 
 std::string roofline_html(const Record& record) {
-  const std::string heading = fmt::format("<figure class=\"card wide\"><h4>{}, {} x {}</h4>",
-                                          markup_text(record.precision), record.batch, record.seq);
+  const std::string heading =
+      fmt::format("<figure class=\"card wide\"><h4>{}, {} x {}</h4>", markup_text(record.setting.precision),
+                  record.setting.batch, record.setting.seq);
   const std::vector<Work> works = works_of(record);
-  const double peak = record.matmul_peak_gflops.value_or(record.peak_gflops.value_or(0));
-  const double bandwidth = record.bandwidth_bytes_per_s.value_or(0);
+  const double peak = record.evidence.matmul_peak_gflops.value_or(record.evidence.peak_gflops.value_or(0));
+  const double bandwidth = record.evidence.bandwidth_bytes_per_s.value_or(0);
   std::string why;
   if (works.empty()) why = "the ledger holds no FLOPs and bytes of single operations";
   if (peak <= 0 || bandwidth <= 0) why = "this machine's peak and bandwidth were not measured";

@@ -93,7 +93,7 @@ std::string results_html(std::span<const ReportSubject> subjects) {
   std::vector<ShownRecord> rows;
   for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
-      if (record->status == Status::ok) rows.push_back({record, subject.name});
+      if (record->outcome.status == Status::ok) rows.push_back({record, subject.name});
     }
   }
   return table_html(results_table(rows, "Results: a row for each precision that was measured"), "nothing was measured");
@@ -119,12 +119,13 @@ std::string ledger_html(std::span<const ReportSubject> subjects) {
   std::size_t number = 0;
   for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
-      if (record->ledger.empty()) continue;
-      Table table = ledger_table(
-          *record, fmt::format("{}, {}: operations that ran alike share a row", record->precision, subject.name));
+      if (record->evidence.ledger.empty()) continue;
+      Table table = ledger_table(*record, fmt::format("{}, {}: operations that ran alike share a row",
+                                                      record->setting.precision, subject.name));
       table.key = fmt::format("ledger-{}", ++number);
-      text += fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n", markup_text(record->precision),
-                          markup_text(subject.name), markup_text(what_ran(*record)), table_html(table, ""));
+      text +=
+          fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n", markup_text(record->setting.precision),
+                      markup_text(subject.name), markup_text(what_ran(*record)), table_html(table, ""));
     }
   }
   return text.empty() ? none("no record holds a ledger") : text;

@@ -30,7 +30,7 @@ struct Line {
 
 /// What a chart of steps shows.
 struct Timeline {
-  std::vector<double> Record::*values;
+  const std::vector<double>& (*values)(const Record&);
   double unit;  ///< What of the values is 1 on the axis.
   const char* y_label;
   const char* x_label;
@@ -54,14 +54,14 @@ double most_of(const Line& line) {
 std::vector<Line> lines_of(const ReportSubject& subject, const Timeline& timeline) {
   std::vector<Line> lines;
   for (const Record* record : subject.records) {
-    const std::vector<double>& values = record->*timeline.values;
+    const std::vector<double>& values = timeline.values(*record);
     if (values.size() < 2) continue;
     const auto same =
         std::find_if(lines.begin(), lines.end(), [&](const Line& line) { return *line.values == values; });
     if (same != lines.end()) {
-      same->names += ", " + record->precision;
+      same->names += ", " + record->setting.precision;
     } else {
-      lines.push_back({record, &values, record->precision});
+      lines.push_back({record, &values, record->setting.precision});
     }
   }
   return lines;
@@ -129,7 +129,7 @@ std::string drawn(const ReportSubject& subject, const Timeline& timeline) {
 
 std::string memory_words(const Line& line) {
   return fmt::format("peak {} of buffers beside {} of weights", format_bytes(most_of(line)),
-                     format_bytes(static_cast<double>(line.record->packed_bytes.value_or(0))));
+                     format_bytes(static_cast<double>(line.record->memory->packed_bytes.value_or(0))));
 }
 
 std::string power_words(const Line& line) {
@@ -142,17 +142,18 @@ std::string power_rows(const ReportSubject& subject) {
   std::string rows;
   const auto watts = [](const std::optional<double>& value) { return value ? format_significant(*value) : "-"; };
   for (const Record* record : subject.records) {
-    if (record->status != Status::ok || !record->power_w) continue;
+    if (record->outcome.status != Status::ok || !record->energy->power_w) continue;
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td class=\"text\">{}</td></tr>",
-                        markup_text(record->precision), watts(record->power_w), watts(record->idle_power_w),
-                        watts(record->power_limit_w), markup_text(record->energy_status));
+                        markup_text(record->setting.precision), watts(record->energy->power_w),
+                        watts(record->energy->idle_power_w), watts(record->energy->power_limit_w),
+                        markup_text(record->energy->energy_status));
   }
   return rows;
 }
 
 std::string why_no_power(const ReportSubject& subject) {
   for (const Record* record : subject.records) {
-    if (record->status == Status::ok) return record->energy_status;
+    if (record->outcome.status == Status::ok) return record->energy->energy_status;
   }
   return "nothing was measured";
 }
@@ -164,9 +165,13 @@ std::string heading(const char* what, const ReportSubject& subject) {
 }  // namespace
 
 std::string memory_timeline_html(const ReportSubject& subject) {
-  constexpr Timeline memory = {
-      &Record::live_bytes, 1e6,    "live buffers, MB", "operations of one pass, first to last", "Memory over one pass",
-      memory_words,        largest};
+  constexpr Timeline memory = {[](const Record& r) -> const std::vector<double>& { return r.memory->live_bytes; },
+                               1e6,
+                               "live buffers, MB",
+                               "operations of one pass, first to last",
+                               "Memory over one pass",
+                               memory_words,
+                               largest};
   const std::string figure = drawn(subject, memory);
   if (figure.empty()) {
     return heading("Memory", subject) +
@@ -178,8 +183,13 @@ std::string memory_timeline_html(const ReportSubject& subject) {
 }
 
 std::string power_html(const ReportSubject& subject) {
-  constexpr Timeline power = {
-      &Record::window_power_w, 1, "W", "metered windows, first to last", "Power", power_words, mean};
+  constexpr Timeline power = {[](const Record& r) -> const std::vector<double>& { return r.energy->window_power_w; },
+                              1,
+                              "W",
+                              "metered windows, first to last",
+                              "Power",
+                              power_words,
+                              mean};
   const std::string rows = power_rows(subject);
   if (rows.empty())
     return fmt::format("{}<p class=\"none\">{}</p></figure>\n", heading("Power", subject),

@@ -21,7 +21,7 @@ std::string line_of(const LedgerGroup& group) {
   std::string line =
       fmt::format("{} {}: {}, {}: {}", group.count, row.operation, arithmetic, row.kernel, name(row.verdict));
   if (!row.evidence.empty()) line += fmt::format(" ({})", row.evidence);
-  if (row.device != "cpu") line += " on " + row.device;
+  if (row.setting.device != "cpu") line += " on " + row.setting.device;
   return line;
 }
 
@@ -29,12 +29,13 @@ std::string line_of(const LedgerGroup& group) {
 
 bool ran_alike(const LedgerRow& a, const LedgerRow& b) {
   return a.operation == b.operation && a.kernel == b.kernel && a.operand == b.operand &&
-         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence && a.device == b.device;
+         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence &&
+         a.setting.device == b.setting.device;
 }
 
 std::vector<std::string> ledger_brief(const Record& record) {
   std::vector<LedgerGroup> groups;
-  for (const LedgerRow& row : record.ledger) {
+  for (const LedgerRow& row : record.evidence.ledger) {
     const auto known = std::find_if(groups.begin(), groups.end(),
                                     [&](const LedgerGroup& group) { return ran_alike(*group.row, row); });
     if (known == groups.end()) {

@@ -15,11 +15,12 @@ struct Operated {
 
 inline std::vector<Operated> operations_of(const Record& record) {
   std::vector<Operated> all;
-  all.reserve(record.ledger.size());
-  const bool has_bytes = record.operation_bytes.size() == record.ledger.size();
-  const bool has_ms = record.operation_ms.size() == record.ledger.size();
-  for (std::size_t i = 0; i < record.ledger.size(); ++i) {
-    all.push_back({&record.ledger[i], has_bytes ? record.operation_bytes[i] : 0, has_ms ? record.operation_ms[i] : 0});
+  all.reserve(record.evidence.ledger.size());
+  const bool has_bytes = record.evidence.operation_bytes.size() == record.evidence.ledger.size();
+  const bool has_ms = record.evidence.operation_ms.size() == record.evidence.ledger.size();
+  for (std::size_t i = 0; i < record.evidence.ledger.size(); ++i) {
+    all.push_back({&record.evidence.ledger[i], has_bytes ? record.evidence.operation_bytes[i] : 0,
+                   has_ms ? record.evidence.operation_ms[i] : 0});
   }
   return all;
 }

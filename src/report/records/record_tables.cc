@@ -78,7 +78,7 @@ Table left_out_table(std::span<const ReportSubject> subjects) {
   columns.push_back({{.title = "reason"},
                      [](const Entry& e) -> Table::Cell { return e.record->reason.value_or("no reason was given"); }});
   return filled({.key = "left-out", .caption = "Rows without figures, and why"}, columns,
-                entries_where(subjects, [](const Record& record) { return record.status != Status::ok; }));
+                entries_where(subjects, [](const Record& record) { return record.outcome.status != Status::ok; }));
 }
 
 Table trust_table(std::span<const ReportSubject> subjects) {
@@ -87,7 +87,7 @@ Table trust_table(std::span<const ReportSubject> subjects) {
                      [](const Entry& e) -> Table::Cell { return or_absent(e.record->trust); }});
   columns.push_back({{.title = "reasons"}, [](const Entry& e) -> Table::Cell { return e.record->trust_reasons; }});
   return filled({.key = "trust", .caption = "How far each row can be trusted, and why"}, columns,
-                entries_where(subjects, [](const Record& record) { return record.trust.has_value(); }));
+                entries_where(subjects, [](const Record& record) { return record.grade.trust.has_value(); }));
 }
 
 Table expectations_table(std::span<const ReportSource> sources) {

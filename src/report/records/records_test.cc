@@ -53,33 +53,33 @@ Record extreme_record() {
   Record record = in_16_bits(
       compared(made_up_record("mixed-bf16[softmax=f32,norm=f32,head=f32]", 0.01234, DType::bf16), 0.999, -0.1, 0.1),
       DType::bf16, 6.5);
-  for (LedgerRow& row : record.ledger) row.verdict = Verdict::emulated;
-  record.model = std::string(200, 'm');
-  record.ci_high_ms = 2 * *record.median_ms;
-  record.speedup_low = 0.25;
-  record.speedup_high = 12345.6;
-  record.tokens_per_s = 123456789;
-  record.gflops = 123456;
-  record.peak_share = 10.5;
-  record.peak_bytes = 1'234'567'890'123;
-  record.model_bytes = 1'234'567'890'123;
-  record.perplexity = 3.2e38;
-  record.kl_mean = 1.23e-12;
-  record.top1_agreement = 1;
-  record.trust_reasons.push_back(std::string(300, 'r'));
+  for (LedgerRow& row : record.evidence.ledger) row.verdict = Verdict::emulated;
+  record.setting.model = std::string(200, 'm');
+  record.latency.made().ci_high_ms = 2 * *record.latency->median_ms;
+  record.speedup.made().speedup_low = 0.25;
+  record.speedup.made().speedup_high = 12345.6;
+  record.rates.tokens_per_s = 123456789;
+  record.rates.gflops = 123456;
+  record.rates.peak_share = 10.5;
+  record.memory.made().peak_bytes = 1'234'567'890'123;
+  record.memory.made().model_bytes = 1'234'567'890'123;
+  record.quality.made().perplexity = 3.2e38;
+  record.difference.made().kl_mean = 1.23e-12;
+  record.difference.made().top1_agreement = 1;
+  record.grade.trust_reasons.push_back(std::string(300, 'r'));
   return record;
 }
 
 TEST(Terminal, ScoresStandWhereDivergenceDoes) {
   std::vector<Record> records = made_up_cell();
   for (Record& record : records) {
-    record.perplexity.reset();
-    record.log_perplexity.reset();
-    record.kl_mean.reset();
-    record.top1_agreement.reset();
-    record.score_difference = 0.00123;
-    record.score_pearson = 0.9999999;
-    record.score_spearman = 1;
+    record.quality.made().perplexity.reset();
+    record.quality.made().log_perplexity.reset();
+    record.difference.made().kl_mean.reset();
+    record.difference.made().top1_agreement.reset();
+    record.difference.made().score_difference = 0.00123;
+    record.difference.made().score_pearson = 0.9999999;
+    record.difference.made().score_spearman = 1;
   }
   const std::string text = report_of({.records = records});
   for (const char* part : {"difference", "Pearson", "Spearman", "1.2e-3", "0.99999 "})
@@ -90,8 +90,8 @@ TEST(Terminal, ScoresStandWhereDivergenceDoes) {
 /// A mean of the log beyond 709 is finite, and its exponential is not.
 TEST(Terminal, APerplexityBeyondF64IsWrittenAsAPower) {
   std::vector<Record> records = {made_up_record("fp32", 1)};
-  records[0].perplexity.reset();
-  records[0].log_perplexity = 812.3;
+  records[0].quality.made().perplexity.reset();
+  records[0].quality.made().log_perplexity = 812.3;
   const std::string text = report_of({.records = records});
   EXPECT_NE(text.find("e^812"), std::string::npos) << text;
   EXPECT_EQ(text.find("inf "), std::string::npos);
@@ -126,7 +126,7 @@ TEST(Terminal, RowsWithoutFiguresForOneReasonStandInOneLine) {
 
 TEST(Terminal, AnImpossibleRowShowsNoNumbers) {
   std::vector<Record> records = made_up_cell();
-  records[2].instruction_ms = 100;
+  records[2].evidence.instruction_ms = 100;
   const std::string report = report_of(document_of(records));
   EXPECT_NE(line_with(report, "- bf16: impossible: 40.0 ms is 2.50x"), "") << report;
   EXPECT_EQ(line_with(report, "bf16 "), "");
@@ -137,8 +137,8 @@ TEST(Terminal, ABriefReportOfOneCellFitsOneScreen) {
   std::vector<Record> records = made_up_cell();
   for (const char* name : {"fp16", "mixed-fp16", "fp16-acc16", "int8-weights", "int4"}) {
     records.push_back(in_16_bits(compared(made_up_record(name, 160, DType::f16), 0.94, 0.02, 0.002), DType::f16, 0.9));
-    records.back().ci_low_ms = 150;
-    records.back().ledger[0].verdict = Verdict::widened;
+    records.back().latency.made().ci_low_ms = 150;
+    records.back().evidence.ledger[0].verdict = Verdict::widened;
   }
   for (const char* name : {"fp8-e4m3", "fp8-e5m2", "fp4"})
     records.push_back(made_up_left_out(name, Status::emulated, "no such instruction here"));
@@ -170,7 +170,7 @@ TEST(Terminal, ABriefReportNamesTheGravestFindingsAndOnlyExpectationsThatAreNotM
 TEST(Terminal, WhatRanIsALineAPrecisionAndAKernelALineInDetail) {
   Document document{.records = made_up_cell()};
   EXPECT_NE(line_with(report_of(document, Detail::brief), "- fp32: 3 of 3 operations native f32"), "");
-  document.records[2].ledger[0].verdict = Verdict::slow;
+  document.records[2].evidence.ledger[0].verdict = Verdict::slow;
   const std::string brief = report_of(document, Detail::brief);
   EXPECT_NE(brief.find("2 of 3 operations native bf16"), std::string::npos) << brief;
   EXPECT_NE(brief.find("1 slow bf16"), std::string::npos) << brief;
@@ -180,11 +180,11 @@ TEST(Terminal, WhatRanIsALineAPrecisionAndAKernelALineInDetail) {
 TEST(Terminal, OnlyGradesUnlikeTheCommonOneAreExplained) {
   Document document{.records = made_up_cell()};
   for (Record& record : document.records) {
-    record.trust = "B";
-    record.trust_reasons = {"B at best: the common reason"};
+    record.grade.trust = "B";
+    record.grade.trust_reasons = {"B at best: the common reason"};
   }
-  document.records[1].trust = "C";
-  document.records[1].trust_reasons = {"C at best: its own reason", "B at best: a lesser one"};
+  document.records[1].grade.trust = "C";
+  document.records[1].grade.trust_reasons = {"C at best: its own reason", "B at best: a lesser one"};
   const std::string brief = report_of(document, Detail::brief);
   EXPECT_NE(brief.find("- mixed-bf16 C: its own reason\n"), std::string::npos) << brief;
   EXPECT_NE(brief.find("- fp32, as most rows, B: the common reason\n"), std::string::npos) << brief;
@@ -193,9 +193,9 @@ TEST(Terminal, OnlyGradesUnlikeTheCommonOneAreExplained) {
 
 TEST(Terminal, AbsentValuesAreNotZeros) {
   std::vector<Record> records = made_up_cell();
-  records[1].kl_mean.reset();
-  records[1].gflops.reset();
-  records[1].peak_share.reset();
+  records[1].difference.made().kl_mean.reset();
+  records[1].rates.gflops.reset();
+  records[1].rates.peak_share.reset();
   const std::string row = line_with(report_of(document_of(records)), "mixed-bf16");
   EXPECT_NE(row.find(" - "), std::string::npos);
   EXPECT_EQ(row.find(" 0 "), std::string::npos);
@@ -203,8 +203,8 @@ TEST(Terminal, AbsentValuesAreNotZeros) {
 
 TEST(Terminal, NearlyFullAgreementIsNotShownAsFull) {
   std::vector<Record> records = made_up_cell();
-  records[1].top1_agreement = 0.99999;
-  records[2].top1_agreement = 1;
+  records[1].difference.made().top1_agreement = 0.99999;
+  records[2].difference.made().top1_agreement = 1;
   const std::string report = report_of(document_of(records));
   EXPECT_NE(line_with(report, "mixed-bf16").find(" 99.9 "), std::string::npos);
   EXPECT_NE(line_with(report, "bf16 ").find(" 100.0 "), std::string::npos);
@@ -212,8 +212,8 @@ TEST(Terminal, NearlyFullAgreementIsNotShownAsFull) {
 
 TEST(Terminal, EnergyFromShortWindowsIsSaid) {
   std::vector<Record> records = made_up_cell();
-  records[1].energy_j = 1.234;
-  records[1].energy_short_share = 0.5;
+  records[1].energy.made().energy_j = 1.234;
+  records[1].energy.made().energy_short_share = 0.5;
   EXPECT_NE(report_of(document_of(records)).find("50 % of the windows of mixed-bf16 are too short"), std::string::npos);
 }
 
@@ -233,14 +233,15 @@ TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
   const std::string hostile = "\x1b]0;owned\a\x1b[2J\nand a line";
   std::vector<Record> records = made_up_cell();
   for (Record& record : records) {
-    record.model = record.device = record.energy_status = record.quality_status = hostile;
-    record.trust = "B";
-    record.trust_reasons = {hostile};
-    for (LedgerRow& row : record.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;
+    record.setting.model = record.setting.device = record.energy.made().energy_status =
+        record.quality.made().quality_status = hostile;
+    record.grade.trust = "B";
+    record.grade.trust_reasons = {hostile};
+    for (LedgerRow& row : record.evidence.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;
   }
-  records.back().precision = hostile;
+  records.back().setting.precision = hostile;
   records.push_back(made_up_left_out(hostile, Status::oom, hostile));
-  records.back().phase = hostile;
+  records.back().setting.phase = hostile;
   Document document;
   document.records = records;
   Finding& finding = document.findings.emplace_back();
@@ -258,17 +259,17 @@ TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
 /// A program and two of its phases, as `assay measure` writes them.
 std::vector<Record> made_up_program() {
   Record whole = made_up_record("A", 150);
-  whole.model = "./train";
-  whole.baseline = "A";
-  whole.mode = "program";
-  whole.parameters = 0;
-  whole.seq = 1;
-  whole.logits = whole.fusion = whole.casts = whole.weights = "-";
+  whole.setting.model = "./train";
+  whole.setting.baseline = "A";
+  whole.setting.mode = Mode::program;
+  whole.setting.parameters = 0;
+  whole.setting.seq = 1;
+  whole.setting.logits = whole.setting.fusion = whole.setting.casts = whole.setting.weights = "-";
   std::vector<Record> records = {whole, whole, whole};
   for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-    records[i].mode = "phase";
-    records[i].phase = i == 1 ? "load" : "step";
-    if (i == 2) records[i].items = 3.0 * 40;
+    records[i].setting.mode = Mode::phase;
+    records[i].setting.phase = i == 1 ? "load" : "step";
+    if (i == 2) records[i].latency.made().items = 3.0 * 40;
   }
   return records;
 }
@@ -288,12 +289,12 @@ TEST(Terminal, AProgramAndItsPhasesAreToldApart) {
 TEST(Terminal, StepsOfTrainingStandTogetherWithTheirPhases) {
   std::vector<Record> records(3, made_up_record("fp32", 150));
   for (std::size_t i = 0; i < records.size(); ++i) {
-    records[i].mode = "step";
-    records[i].warmup_steps = static_cast<std::int64_t>(i);
-    records[i].mean_forward_ms = 47;
-    records[i].std_forward_ms = 1.5;
+    records[i].setting.mode = Mode::step;
+    records[i].setting.warmup_steps = static_cast<std::int64_t>(i);
+    records[i].training.made().mean_forward_ms = 47;
+    records[i].training.made().std_forward_ms = 1.5;
   }
-  records[2].recompute = "block";
+  records[2].setting.recompute = "block";
   const std::string report = report_of(document_of(records));
   for (const char* part : {"training: step, batch 1\n", "training: step, recompute\nblock, batch 1\n", "47.0 ± 1.5"})
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;

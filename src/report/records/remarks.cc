@@ -39,13 +39,13 @@ class RowNames {
  public:
   explicit RowNames(std::span<const Record> records) {
     for (const Record& record : records) {
-      models_.insert(record.model);
+      models_.insert(record.setting.model);
       shapes_.insert(cell_title(record));
     }
   }
   std::string name_of(const Record& record) const {
     std::string where = shapes_.size() > 1 ? cell_title(record) : "";
-    if (models_.size() > 1) where = record.model + (where.empty() ? "" : ", " + where);
+    if (models_.size() > 1) where = record.setting.model + (where.empty() ? "" : ", " + where);
     return shown_precision(record) + (where.empty() ? "" : " (" + where + ")");
   }
 
@@ -56,39 +56,41 @@ class RowNames {
 
 /// The reason without the precision's own name in front, which the sentence has already.
 std::string reason_of(const Record& record) {
-  const std::string reason = record.reason.value_or("no reason was given");
-  const std::string own = record.precision + ": ";
+  const std::string reason = record.outcome.reason.value_or("no reason was given");
+  const std::string own = record.setting.precision + ": ";
   return reason.starts_with(own) ? reason.substr(own.size()) : reason;
 }
 
 std::vector<const Record*> measured(std::span<const Record> records) {
   std::vector<const Record*> rows;
   for (const Record& record : records) {
-    if (record.status == Status::ok) rows.push_back(&record);
+    if (record.outcome.status == Status::ok) rows.push_back(&record);
   }
   return rows;
 }
 
 std::string quality_note(const Record& record) {
   const std::string kind = quality_kind(record);
-  if (kind.empty()) return record.quality_status;
-  const std::string on = fmt::format("on {} ({})", record.quality_data.value_or("unnamed data"),
-                                     record.protocol.value_or("protocol not named"));
+  if (kind.empty()) return record.quality->quality_status;
+  const std::string on = fmt::format("on {} ({})", record.quality->quality_data.value_or("unnamed data"),
+                                     record.quality->protocol.value_or("protocol not named"));
   if (kind != "scores") return kind + " " + on;
   return fmt::format("largest difference from the baseline's scores and correlations with them, {}; {}", on,
-                     record.quality_status);
+                     record.quality->quality_status);
 }
 
 std::string peak_note(const Record& record) {
-  return record.peak_kind ? fmt::format("{} {:.0f} GFLOP/s", *record.peak_kind, record.peak_gflops.value_or(0)) : "";
+  return record.evidence.peak_kind
+             ? fmt::format("{} {:.0f} GFLOP/s", *record.evidence.peak_kind, record.evidence.peak_gflops.value_or(0))
+             : "";
 }
 
 std::string energy_note(const Record& record) {
-  if (!record.energy_j) return record.energy_status;
-  const std::string text = fmt::format("J for one {}, {}", mode_words(record).each, record.energy_status);
-  if (record.energy_short_share.value_or(0) <= 0) return text;
-  return fmt::format("{}; {:.0f} % of the windows of {} are too short for it", text, 100 * *record.energy_short_share,
-                     shown_precision(record));
+  if (!record.energy->energy_j) return record.energy->energy_status;
+  const std::string text = fmt::format("J for one {}, {}", mode_words(record).each, record.energy->energy_status);
+  if (record.energy->energy_short_share.value_or(0) <= 0) return text;
+  return fmt::format("{}; {:.0f} % of the windows of {} are too short for it", text,
+                     100 * *record.energy->energy_short_share, shown_precision(record));
 }
 
 std::string latency_note(const Record& record) {
@@ -96,7 +98,7 @@ std::string latency_note(const Record& record) {
 }
 
 std::string restored_note(const Record& record) {
-  return record.restored ? record.restored->substr(0, 16) + " UTC" : "";
+  return record.outcome.restored ? record.outcome.restored->substr(0, 16) + " UTC" : "";
 }
 
 /// What an instruction set is called in the evidence: "avx512_bf16; matmul measured at ..." begins with it.
@@ -116,9 +118,9 @@ std::string arithmetic_of(const LedgerRow& row) {
 
 std::string brief_ledger(const Record& record) {
   std::map<std::string, int> counts;
-  for (const LedgerRow& row : record.ledger) ++counts[arithmetic_of(row)];
-  const std::string main = arithmetic_of(*dominant_row(record));
-  std::string text = fmt::format("{} of {} operations {}", counts[main], record.ledger.size(), main);
+  for (const LedgerRow& row : record.evidence.ledger) ++counts[arithmetic_of(row)];
+  const std::string main = arithmetic_of(*dominant_row(record.evidence.ledger));
+  std::string text = fmt::format("{} of {} operations {}", counts[main], record.evidence.ledger.size(), main);
   for (const auto& [arithmetic, count] : counts) {
     if (arithmetic != main) text += fmt::format(", {} {}", count, arithmetic);
   }
@@ -128,8 +130,8 @@ std::string brief_ledger(const Record& record) {
 /// Only the reasons that hold its grade down: "B at best: ..." of a B.
 std::vector<std::string> binding_reasons(const Record& record) {
   std::vector<std::string> reasons;
-  const std::string start = *record.trust + " at best: ";
-  for (const std::string& reason : record.trust_reasons) {
+  const std::string start = *record.grade.trust + " at best: ";
+  for (const std::string& reason : record.grade.trust_reasons) {
     if (reason.starts_with(start)) reasons.push_back(reason.substr(start.size()));
   }
   return reasons;
@@ -138,7 +140,7 @@ std::vector<std::string> binding_reasons(const Record& record) {
 std::string commonest_grade(const std::vector<const Record*>& rows) {
   std::map<std::string, int> counts;
   for (const Record* row : rows) {
-    if (row->trust) ++counts[*row->trust];
+    if (row->grade.trust) ++counts[*row->grade.trust];
   }
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -151,15 +153,15 @@ std::vector<std::string> brief_trust(std::span<const Record> records) {
   const RowNames names(records);
   std::vector<std::string> texts;
   const auto of_common =
-      std::find_if(rows.begin(), rows.end(), [&](const Record* row) { return row->trust == common; });
+      std::find_if(rows.begin(), rows.end(), [&](const Record* row) { return row->grade.trust == common; });
   if (of_common != rows.end() && common != "A") {
     const std::vector<std::string> reasons = binding_reasons(**of_common);
     if (!reasons.empty())
       texts.push_back(fmt::format("{}, as most rows, {}: {}", names.name_of(**of_common), common, joined(reasons)));
   }
   for (const Record* row : rows) {
-    if (!row->trust || *row->trust == common || *row->trust == "A") continue;
-    texts.push_back(fmt::format("{} {}: {}", names.name_of(*row), *row->trust, joined(binding_reasons(*row))));
+    if (!row->grade.trust || *row->grade.trust == common || *row->grade.trust == "A") continue;
+    texts.push_back(fmt::format("{} {}: {}", names.name_of(*row), *row->grade.trust, joined(binding_reasons(*row))));
   }
   return texts;
 }
@@ -168,8 +170,8 @@ std::vector<std::string> every_reason(std::span<const Record> records) {
   const RowNames names(records);
   SaidOf said;
   for (const Record* row : measured(records)) {
-    if (!row->trust || *row->trust == "A") continue;
-    for (const std::string& reason : row->trust_reasons) said.say(reason, names.name_of(*row));
+    if (!row->grade.trust || *row->grade.trust == "A") continue;
+    for (const std::string& reason : row->grade.trust_reasons) said.say(reason, names.name_of(*row));
   }
   return said.sentences();
 }
@@ -218,9 +220,9 @@ Sentences left_out_remarks(std::span<const Record> records, Detail detail) {
   const RowNames names(records);
   SaidOf said;
   for (const Record& record : records) {
-    if (record.status == Status::ok) continue;
+    if (record.outcome.status == Status::ok) continue;
     const std::string row = detail == Detail::brief ? shown_precision(record) : names.name_of(record);
-    said.say(fmt::format("{}: {}", name(record.status), reason_of(record)), row);
+    said.say(fmt::format("{}: {}", name(record.outcome.status), reason_of(record)), row);
   }
   return {.key = "left_out", .texts = said.sentences()};
 }
@@ -250,9 +252,10 @@ Sentences reading_remarks(std::span<const Record> records, Detail detail) {
 Sentences ran_remarks(std::span<const Record> records, Detail detail) {
   SaidOf said;
   for (const Record& record : records) {
-    if (record.ledger.empty()) continue;
+    if (record.evidence.ledger.empty()) continue;
     const std::string row =
-        fmt::format("{}{}", record.model == records.front().model ? "" : record.model + ", ", record.precision);
+        fmt::format("{}{}", record.setting.model == records.front().setting.model ? "" : record.setting.model + ", ",
+                    record.setting.precision);
     if (detail == Detail::brief)
       said.say(brief_ledger(record), row);
     else

@@ -32,15 +32,15 @@ Cell with_deviation(const std::optional<double>& mean, const std::optional<doubl
 }
 
 Cell energy(const Record& record) {
-  if (record.energy_j) return *record.energy_j;
-  return record.energy_status.starts_with("no meter") ? Cell("no meter") : Cell(Absent{});
+  if (record.energy->energy_j) return *record.energy->energy_j;
+  return record.energy->energy_status.starts_with("no meter") ? Cell("no meter") : Cell(Absent{});
 }
 
 /// A log beyond 709 is finite, and its exponential is not.
 Cell perplexity(const Record& record) {
-  if (record.perplexity) return *record.perplexity;
-  if (record.log_perplexity) return fmt::format("e^{:.0f}", *record.log_perplexity);
-  return record.quality_status.starts_with("random") ? Cell("random") : Cell(Absent{});
+  if (record.quality->perplexity) return *record.quality->perplexity;
+  if (record.quality->log_perplexity) return fmt::format("e^{:.0f}", *record.quality->log_perplexity);
+  return record.quality->quality_status.starts_with("random") ? Cell("random") : Cell(Absent{});
 }
 
 /// 1 only where it is 1: what lies just below must not read as full.
@@ -56,7 +56,7 @@ Cell percent(const std::optional<double>& share) {
 
 /// "native bf16", "native f16/f16": the accumulator where it is not the widest of its kind.
 Cell ran(const Record& record) {
-  const LedgerRow* row = dominant_row(record);
+  const LedgerRow* row = dominant_row(record.evidence.ledger);
   if (row == nullptr) return Absent{};
   const std::string text = fmt::format("{} {}", name(row->verdict), name(row->operand));
   return size_of(row->accumulator) < 4 ? text + "/" + name(row->accumulator) : text;
@@ -77,16 +77,17 @@ Shown of_column() {
 
 Shown trust_column() {
   return of_record({.title = "trust", .role = Table::Role::grade},
-                   [](const Record& r) -> Cell { return or_absent(r.trust); });
+                   [](const Record& r) -> Cell { return or_absent(r.grade.trust); });
 }
 
 Shown peak_share_column() {
   return of_record({.title = "of peak", .unit = "%", .notation = Notation::fixed, .digits = 0},
-                   [](const Record& r) { return percent(r.peak_share); });
+                   [](const Record& r) { return percent(r.rates.peak_share); });
 }
 
 Shown peak_bytes_column() {
-  return of_record({.title = "peak", .unit = "MB"}, [](const Record& r) -> Cell { return megabytes(r.peak_bytes); });
+  return of_record({.title = "peak", .unit = "MB"},
+                   [](const Record& r) -> Cell { return megabytes(r.memory->peak_bytes); });
 }
 
 Shown energy_column() {
@@ -96,8 +97,9 @@ Shown energy_column() {
 Shown speedup_column() {
   return of_record({.title = "speed-up [95 %]", .notation = Notation::fixed, .digits = 2, .more_keys = {"low", "high"}},
                    [](const Record& r) -> Cell {
-                     return r.precision == r.baseline ? or_absent(r.speedup)
-                                                      : estimate(r.speedup, r.speedup_low, r.speedup_high);
+                     return r.setting.precision == r.setting.baseline
+                                ? or_absent(r.speedup->speedup)
+                                : estimate(r.speedup->speedup, r.speedup->speedup_low, r.speedup->speedup_high);
                    });
 }
 
@@ -105,28 +107,31 @@ std::vector<Shown> inference_columns(const Records& rows) {
   return {name_column(),
           of_column(),
           of_record({.title = "latency", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
-                    [](const Record& r) -> Cell { return estimate(r.median_ms, r.ci_low_ms, r.ci_high_ms); }),
+                    [](const Record& r) -> Cell {
+                      return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
+                    }),
           speedup_column(),
           of_record({.title = with_rates("{}", rows), .unit = "1/s", .notation = Notation::count},
-                    [](const Record& r) -> Cell { return or_absent(r.tokens_per_s); }),
-          of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.gflops); }),
+                    [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
+          of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
           peak_share_column(),
           energy_column(),
           peak_bytes_column(),
-          of_record({.title = "size", .unit = "MB"}, [](const Record& r) -> Cell { return megabytes(r.model_bytes); }),
+          of_record({.title = "size", .unit = "MB"},
+                    [](const Record& r) -> Cell { return megabytes(r.memory->model_bytes); }),
           of_record({.title = "PPL", .meaning = "perplexity", .digits = 4}, perplexity),
           of_record({.title = "accuracy", .unit = "%", .notation = Notation::fixed, .digits = 2},
-                    [](const Record& r) { return percent(r.accuracy); }),
+                    [](const Record& r) { return percent(r.quality->accuracy); }),
           of_record({.title = "KL", .unit = "nat", .notation = Notation::scientific, .digits = 1},
-                    [](const Record& r) -> Cell { return or_absent(r.kl_mean); }),
+                    [](const Record& r) -> Cell { return or_absent(r.difference->kl_mean); }),
           of_record({.title = "top-1", .unit = "%", .notation = Notation::fixed, .digits = 1},
-                    [](const Record& r) { return percent(below_full(r.top1_agreement, 1e-3)); }),
+                    [](const Record& r) { return percent(below_full(r.difference->top1_agreement, 1e-3)); }),
           of_record({.title = "largest difference", .notation = Notation::scientific, .digits = 1},
-                    [](const Record& r) -> Cell { return or_absent(r.score_difference); }),
+                    [](const Record& r) -> Cell { return or_absent(r.difference->score_difference); }),
           of_record({.title = "Pearson", .notation = Notation::general, .digits = 5},
-                    [](const Record& r) -> Cell { return or_absent(below_full(r.score_pearson, 1e-5)); }),
+                    [](const Record& r) -> Cell { return or_absent(below_full(r.difference->score_pearson, 1e-5)); }),
           of_record({.title = "Spearman", .notation = Notation::general, .digits = 5},
-                    [](const Record& r) -> Cell { return or_absent(below_full(r.score_spearman, 1e-5)); }),
+                    [](const Record& r) -> Cell { return or_absent(below_full(r.difference->score_spearman, 1e-5)); }),
           of_record({.title = "ran"}, ran),
           trust_column()};
 }
@@ -135,27 +140,30 @@ std::vector<Shown> training_columns() {
   const auto phase = [](const char* title, Cell (*cell)(const Record&)) {
     return of_record({.title = title, .unit = "ms", .spread = Spread::half_width, .more_keys = {"low", "high"}}, cell);
   };
-  return {name_column(),
-          of_column(),
-          of_record({.title = "warm-up", .unit = "steps", .role = label},
-                    [](const Record& r) -> Cell { return or_absent(r.warmup_steps); }),
-          phase("forward", [](const Record& r) { return with_deviation(r.mean_forward_ms, r.std_forward_ms); }),
-          phase("backward", [](const Record& r) { return with_deviation(r.mean_backward_ms, r.std_backward_ms); }),
-          phase("update", [](const Record& r) { return with_deviation(r.mean_optimizer_ms, r.std_optimizer_ms); }),
-          of_record({.title = "step", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
-                    [](const Record& r) -> Cell { return estimate(r.median_ms, r.ci_low_ms, r.ci_high_ms); }),
-          speedup_column(),
-          of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
-                    [](const Record& r) -> Cell { return or_absent(r.tokens_per_s); }),
-          peak_share_column(),
-          energy_column(),
-          peak_bytes_column(),
-          of_record({.title = "ran"}, ran),
-          trust_column()};
-}
-
-bool is_training(const Record& record) {
-  return record.mode == "step" || record.mode == "forward" || record.mode == "forward-backward";
+  return {
+      name_column(),
+      of_column(),
+      of_record({.title = "warm-up", .unit = "steps", .role = label},
+                [](const Record& r) -> Cell { return or_absent(r.setting.warmup_steps); }),
+      phase("forward",
+            [](const Record& r) { return with_deviation(r.training->mean_forward_ms, r.training->std_forward_ms); }),
+      phase("backward",
+            [](const Record& r) { return with_deviation(r.training->mean_backward_ms, r.training->std_backward_ms); }),
+      phase(
+          "update",
+          [](const Record& r) { return with_deviation(r.training->mean_optimizer_ms, r.training->std_optimizer_ms); }),
+      of_record({.title = "step", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
+                [](const Record& r) -> Cell {
+                  return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
+                }),
+      speedup_column(),
+      of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
+                [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
+      peak_share_column(),
+      energy_column(),
+      peak_bytes_column(),
+      of_record({.title = "ran"}, ran),
+      trust_column()};
 }
 
 void leave_out_empty_columns(Table& table) {
@@ -170,7 +178,8 @@ void leave_out_empty_columns(Table& table) {
 
 /// What stands above records of one table.
 std::string title_of_table(const Record& record) {
-  return is_training(record) ? fmt::format("{}, batch {}", model_title(record), record.batch) : model_title(record);
+  return is_of_training(record.setting.mode) ? fmt::format("{}, batch {}", model_title(record), record.setting.batch)
+                                             : model_title(record);
 }
 
 /// Shapes are told apart in the rows where there are several, else in the caption.
@@ -179,7 +188,8 @@ Table table_under(const std::string& title, const Records& records) {
   std::vector<ShownRecord> rows;
   for (const Record* record : records)
     rows.push_back({record, shapes.size() > 1 ? cell_title(*record) : std::string()});
-  return results_table(rows, shapes.size() == 1 && !is_training(*records.front()) ? title + ", " + shapes[0] : title);
+  return results_table(
+      rows, shapes.size() == 1 && !is_of_training(records.front()->setting.mode) ? title + ", " + shapes[0] : title);
 }
 
 }  // namespace
@@ -187,8 +197,8 @@ Table table_under(const std::string& title, const Records& records) {
 Table results_table(const std::vector<ShownRecord>& rows, const std::string& caption) {
   Records records;
   for (const ShownRecord& row : rows) records.push_back(row.record);
-  const bool all_training =
-      std::all_of(records.begin(), records.end(), [](const Record* record) { return is_training(*record); });
+  const bool all_training = std::all_of(records.begin(), records.end(),
+                                        [](const Record* record) { return is_of_training(record->setting.mode); });
   Table table = filled<ShownRecord>({.key = "results", .caption = caption},
                                     all_training ? training_columns() : inference_columns(records), rows);
   leave_out_empty_columns(table);
@@ -198,10 +208,10 @@ Table results_table(const std::vector<ShownRecord>& rows, const std::string& cap
 std::vector<Table> results_tables(std::span<const Record> records) {
   std::vector<std::pair<std::string, Records>> titles;
   for (const Record& record : records) {
-    if (record.status != Status::ok) continue;
+    if (record.outcome.status != Status::ok) continue;
     const std::string title = title_of_table(record);
     auto known = std::find_if(titles.begin(), titles.end(), [&](const auto& one) {
-      return one.first == title && one.second.front()->weights == record.weights;
+      return one.first == title && one.second.front()->setting.weights == record.setting.weights;
     });
     if (known == titles.end()) known = titles.insert(titles.end(), {title, {}});
     known->second.push_back(&record);

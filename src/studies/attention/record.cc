@@ -7,14 +7,18 @@
 namespace assay {
 namespace {
 
-void describe_steps(const AttentionStep& step, Phase phase, Record& record) {
-  double moved_bytes = 0;
+Evidence evidence_of(const MeasuredPhase& measured, const MachineFacts& facts) {
+  const AttentionStep& step = measured.step;
+  const AttentionCell& cell = measured.cell;
+  Evidence evidence{.flops = measured.phase == Phase::forward ? cell.forward_flops : cell.backward_flops,
+                    .moved_bytes = 0};
   for (const Step& one : step.plan().steps()) {
-    if (step.instance().program().nodes[one.node].phase != phase) continue;
-    record.ledger.push_back(one.ledger);
-    moved_bytes += one.bytes;
+    if (step.instance().program().nodes[one.node].phase != measured.phase) continue;
+    evidence.ledger.push_back(one.ledger);
+    *evidence.moved_bytes += one.bytes;
   }
-  record.moved_bytes = moved_bytes;
+  set_peaks(facts, evidence);
+  return evidence;
 }
 
 std::string model_name(const AttentionShape& shape, Phase phase) {
@@ -22,26 +26,27 @@ std::string model_name(const AttentionShape& shape, Phase phase) {
                      shape.causal ? ", causal" : "", name(phase));
 }
 
+Setting setting_of(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts) {
+  const AttentionCell& cell = measured.cell;
+  Setting setting = setting_on(request.device, request.seed, facts);
+  setting.model = model_name(cell.shape, measured.phase);
+  setting.weights = "random";
+  setting.baseline.clear();  // Methods are compared, not precisions.
+  setting.precision = cell.precision;
+  setting.batch = cell.extent.batch;
+  setting.seq = cell.extent.seq;
+  setting.fusion = cell.shape.method == AttentionMethod::fused ? "on" : "off";
+  return setting;
+}
+
 }  // namespace
 
-Record attention_record(const MeasuredPhase& measured, const BenchRequest& bench, const MachineFacts& facts) {
-  const AttentionCell& cell = measured.cell;
-  Model model;
-  model.name = model_name(cell.shape, measured.phase);
-  Record record = blank_record(model, bench, facts);
-  record.weights = "random";
-  record.baseline.clear();  // Methods are compared, not precisions.
-  record.precision = cell.precision;
-  record.batch = cell.extent.batch;
-  record.seq = cell.extent.seq;
-  record.fusion = cell.shape.method == AttentionMethod::fused ? "on" : "off";
-  record.flops = measured.phase == Phase::forward ? cell.forward_flops : cell.backward_flops;
-  record.peak_bytes = cell.memory.peak_bytes;
-  record.quality_status = "random weights";
-  describe_steps(measured.step, measured.phase, record);
-  record_peaks(facts, record);
-  record_series(measured.series, {measured.series, {}, bench}, record);
-  record.asked_width.reset();
+Record attention_record(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts) {
+  Record record{.setting = setting_of(measured, request, facts),
+                .memory = MemoryUse{.peak_bytes = measured.cell.memory.peak_bytes},
+                .quality = Quality{.quality_status = "random weights"},
+                .evidence = evidence_of(measured, facts)};
+  record_series(measured.series, {.baseline = {}, .power = {}, .seed = request.seed}, record);
   return record;
 }
 

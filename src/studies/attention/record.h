@@ -14,7 +14,7 @@ struct MeasuredPhase {
 };
 
 /// What `bench` would write of it: samples, conditions, FLOPs, bytes, the ledger of the phase's operations, this
-/// machine's rates. `bench` says device, seed and the like.
-Record attention_record(const MeasuredPhase& measured, const BenchRequest& bench, const MachineFacts& facts);
+/// machine's rates.
+Record attention_record(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts);
 
 }  // namespace assay

@@ -51,11 +51,7 @@ void close(AttentionCell& cell, Status status, std::string reason) {
 class AttentionRun {
  public:
   AttentionRun(const AttentionRequest& request, const MachineFacts& facts, const BenchCallbacks& callbacks)
-      : request_(request), facts_(facts), callbacks_(callbacks), backend_(find_backend(request.device)) {
-    bench_.engine.device = request.device;
-    bench_.model_options.seed = request.seed;
-    bench_.quality = QualityMode::none;
-  }
+      : request_(request), facts_(facts), callbacks_(callbacks), backend_(find_backend(request.device)) {}
 
   /// Both methods at one shape.
   void measure(const PrecisionChoice& precision, std::int64_t head_dim, std::int64_t seq, double later_s) {
@@ -239,8 +235,8 @@ class AttentionRun {
 
   void record(const PhaseSeries& series, const AttentionStep& step, Candidate& one) {
     AttentionCell& cell = one.cell;
-    cell.forward_record = attention_record({series[0], step, cell, Phase::forward}, bench_, facts_);
-    cell.backward_record = attention_record({series[1], step, cell, Phase::backward}, bench_, facts_);
+    cell.forward_record = attention_record({series[0], step, cell, Phase::forward}, request_, facts_);
+    cell.backward_record = attention_record({series[1], step, cell, Phase::backward}, request_, facts_);
     cell.forward = summarise(series[0].raw_ms);
     cell.backward = summarise(series[1].raw_ms);
     if (series[0].first_ms && series[1].first_ms) {
@@ -248,7 +244,7 @@ class AttentionRun {
       if (cell.forward) step_s = (cell.forward->median + cell.backward->median) * 1e-3;
       reach(one, step_s);
     }
-    if (!cell.forward) close(cell, cell.forward_record.status, cell.forward_record.reason.value_or(""));
+    if (!cell.forward) close(cell, cell.forward_record.outcome.status, cell.forward_record.outcome.reason.value_or(""));
   }
 
   void reach(const Candidate& one, double step_s) {
@@ -260,7 +256,6 @@ class AttentionRun {
   const MachineFacts& facts_;
   const BenchCallbacks& callbacks_;
   const Backend& backend_;
-  BenchRequest bench_;
   std::vector<AttentionCell> cells_;
   std::vector<Reached> reached_;
   double later_s_ = 0;

@@ -82,7 +82,7 @@ TEST(Attention, MeasuresBothPhasesOfBothMethods) {
     EXPECT_EQ(cell.forward->samples, 7U);
     EXPECT_GT(cell.backward->median, 0) << "timed, never subtracted";
     EXPECT_TRUE(cell.forward->interval.has_value());
-    EXPECT_FALSE(cell.backward_record.ledger.empty());
+    EXPECT_FALSE(cell.backward_record.evidence.ledger.empty());
   }
 }
 

@@ -107,10 +107,11 @@ void decide_one(Comparison& cell, const CompareOptions& options) {
 /// Why these two times are no evidence; empty where they are.
 std::string hindrance(const Record& a, const Record& b) {
   for (const auto& [side, record] : {std::pair{"A", &a}, std::pair{"B", &b}}) {
-    if (record->status != Status::ok) {
-      return fmt::format("{} is {}: {}", side, name(record->status), record->reason.value_or("no reason was given"));
+    if (record->outcome.status != Status::ok) {
+      return fmt::format("{} is {}: {}", side, name(record->outcome.status),
+                         record->outcome.reason.value_or("no reason was given"));
     }
-    if (record->trust == "D") return fmt::format("{} is of grade D", side);
+    if (record->grade.trust == "D") return fmt::format("{} is of grade D", side);
   }
   return "";
 }
@@ -131,8 +132,8 @@ Comparison compared(const std::vector<const Record*>& a, const std::vector<const
     return {.subject = subject_words(*a.front()), .hindrance = hindrance};
   }
   return {.subject = subject_words(*a.front()),
-          .a_ms = a.front()->raw_ms,
-          .b_ms = b.front()->raw_ms,
+          .a_ms = a.front()->latency->raw_ms,
+          .b_ms = b.front()->latency->raw_ms,
           .hindrance = hindrance(*a.front(), *b.front())};
 }
 

@@ -153,7 +153,7 @@ TEST(Compare, MatchesCellsByWhatTheyMeasure) {
   Side a{"old", made_up_cell()};
   Side b{"new", made_up_cell()};
   std::reverse(b.records.begin(), b.records.end());
-  for (Record& record : b.records) record.build = "assay 9";
+  for (Record& record : b.records) record.setting.build = "assay 9";
   b.records.erase(b.records.begin());  // int8
   const ComparisonReport report = compare_sides(a, b, {});
   EXPECT_EQ(report.cells.size(), 3U);
@@ -161,7 +161,7 @@ TEST(Compare, MatchesCellsByWhatTheyMeasure) {
   EXPECT_EQ(report.notes[0], "A and B differ in: build  and assay 9");
   EXPECT_EQ(report.notes[1], "only in A: smollm2-135m, int8, cpu, 1 x 128");
   b.records = {made_up_record("fp16", 3)};
-  b.records[0].seq = 64;
+  b.records[0].setting.seq = 64;
   EXPECT_EQ(user_error_of([&] { compare_sides(a, b, {}); }),
             "old and new: have no cell in common; the first ones differ in precision fp32 and fp16; seq 128 and 64");
 }
@@ -183,7 +183,7 @@ TEST(Compare, ACellThatASideHasTwiceIsNamed) {
 TEST(Compare, EachCellsPlaceIsCompared) {
   const Side a{"old", made_up_cell()};
   Side b = a;
-  b.records[2].build = "assay 9";
+  b.records[2].setting.build = "assay 9";
   EXPECT_EQ(compare_sides(a, b, {}).notes[0],
             "A and B differ in: build  and assay 9 (of " + subject_words(a.records[2]) + ")");
 }
@@ -191,10 +191,10 @@ TEST(Compare, EachCellsPlaceIsCompared) {
 TEST(Compare, WhatHasNoSoundTimeCannotBeTold) {
   Side a{"old", {made_up_record("bf16", 40)}};
   Side b = a;
-  b.records[0].trust = "D";
+  b.records[0].grade.trust = "D";
   EXPECT_EQ(compare_sides(a, b, {}).cells[0].reason, "B is of grade D");
-  b.records[0].status = Status::oom;
-  b.records[0].reason = "too big";
+  b.records[0].outcome.status = Status::oom;
+  b.records[0].outcome.reason = "too big";
   EXPECT_EQ(compare_sides(a, b, {}).cells[0].reason, "B is oom: too big");
 }
 

@@ -213,7 +213,7 @@ std::vector<std::string> perplexity_sentences(const PerplexityStudy& study) {
   }
   if (study.windows.size() > 1) sentences.push_back(window_sentence(study));
   sentences.push_back(highest_sentence(study));
-  if (study.blank.quality_status == "random weights")
+  if (study.blank.quality->quality_status == "random weights")
     sentences.push_back("The weights are random: these figures show the mechanism and no model's quality.");
   return sentences;
 }
@@ -222,17 +222,17 @@ Document to_document(const PerplexityStudy& study) {
   Document document;
   const auto add = [&](std::string protocol, std::int64_t batch, std::int64_t seq) -> Record& {
     Record record = study.blank;
-    record.quality_data = study.data;
-    record.protocol = std::move(protocol);
-    record.batch = batch;
-    record.seq = seq;
+    record.quality.made().quality_data = study.data;
+    record.quality.made().protocol = std::move(protocol);
+    record.setting.batch = batch;
+    record.setting.seq = seq;
     document.records.push_back(std::move(record));
     return document.records.back();
   };
   const auto score = [](Record& record, std::int64_t scored, double nll) {
-    record.scored = scored;
-    record.log_perplexity = nll;
-    record.perplexity = std::exp(nll);
+    record.quality.made().scored = scored;
+    record.quality.made().log_perplexity = nll;
+    record.quality.made().perplexity = std::exp(nll);
   };
   for (const RowsFigure& f : study.figures) {
     const std::string cut =
@@ -244,7 +244,7 @@ Document to_document(const PerplexityStudy& study) {
   for (const WindowFigure& w : study.windows)
     score(add(fmt::format("window {}, mean over tokens", w.window), 1, w.window), w.scored, w.nll);
   document.subject.title =
-      fmt::format("{}, {}: what its perplexity is made of", study.blank.model, study.blank.precision);
+      fmt::format("{}, {}: what its perplexity is made of", study.blank.setting.model, study.blank.setting.precision);
   document.subject.schema = "assay-perplexity-1";
   document.subject.facts = facts_of(study);
   document.machine = study.machine;
@@ -254,8 +254,8 @@ Document to_document(const PerplexityStudy& study) {
   for (const std::string& sentence : document.sentences.front().texts) {
     Finding finding;
     finding.rule = "explain_perplexity";
-    finding.model = study.blank.model;
-    finding.precision = study.blank.precision;
+    finding.model = study.blank.setting.model;
+    finding.precision = study.blank.setting.precision;
     finding.text = sentence;
     document.findings.push_back(std::move(finding));
   }

@@ -73,7 +73,7 @@ struct Runner {
 
   std::vector<double> losses(const QualitySet& set) const {
     Instance* const instances[] = {instance};
-    Quality quality = std::move(evaluate(instances, set, options).qualities[0]);
+    QualityRows quality = std::move(evaluate(instances, set, options).qualities[0]);
     if (quality.non_finite) fail_user("{}: no perplexity: {}", model, words(*quality.non_finite));
     return std::move(quality.nll);
   }
@@ -154,7 +154,7 @@ void study_windows(const Runner& runner, const Model& model, const BenchRequest&
     options.window = window;
     options.batch = std::max<std::int64_t>(positions_at_a_time / window, 1);
     const QualitySet set = windows(ids, options);
-    Quality quality;
+    QualityRows quality;
     quality.nll = runner.losses(set);
     if (runner.options.interrupted != nullptr && runner.options.interrupted->load()) return;
     const QualityFigures f = figures(quality);
@@ -186,10 +186,10 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   const QualitySet rows = padded_rows(model, request);
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   PerplexityStudy study;
-  study.blank = blank_record(model, request, facts);
-  study.blank.precision = "fp32";
+  study.blank.setting = setting_of(model, request, facts);
+  study.blank.setting.precision = "fp32";
   study.machine = machine_json(facts);
-  study.blank.quality_status = model.random_weights() ? "random weights" : "scored";
+  study.blank.quality.made().quality_status = model.random_weights() ? "random weights" : "scored";
   study.data = rows.data;
   study.cut = rows.protocol;
   std::string step = "rows";

@@ -96,11 +96,13 @@ TEST_F(ExplainPerplexity, RecordsNameTheProtocolAndFitTheSchema) {
   ASSERT_EQ(document.records.size(), s.figures.size());
   std::set<std::string> protocols;
   for (const Record& record : document.records) {
-    protocols.insert(*record.protocol);
-    EXPECT_NEAR(*record.perplexity, std::exp(*record.log_perplexity), 1e-9 * *record.perplexity);
+    protocols.insert(*record.quality->protocol);
+    EXPECT_NEAR(*record.quality->perplexity, std::exp(*record.quality->log_perplexity),
+                1e-9 * *record.quality->perplexity);
   }
   EXPECT_EQ(protocols.size(), document.records.size());
-  EXPECT_EQ(*document.records[0].protocol, "rows of 24 as given, mask passed, padding not scored, mean over tokens");
+  EXPECT_EQ(*document.records[0].quality->protocol,
+            "rows of 24 as given, mask passed, padding not scored, mean over tokens");
   EXPECT_EQ(document.findings.size(), perplexity_sentences(s).size());
   const Document of_records = {.records = document.records, .findings = document.findings};
   const Json schema = Json::parse(document_schema().dump());
