@@ -11,36 +11,36 @@ namespace assay {
 namespace {
 
 std::string phase_title(const Record& record) {
-  const std::string title = "phase " + *record.phase;
-  if (!record.items || record.timed_runs.value_or(0) <= 0) return title;
-  const std::int64_t items = std::llround(*record.items / static_cast<double>(*record.timed_runs));
+  const std::string title = "phase " + *record.setting.phase;
+  if (!record.latency->items || record.latency->timed_runs.value_or(0) <= 0) return title;
+  const std::int64_t items = std::llround(*record.latency->items / static_cast<double>(*record.latency->timed_runs));
   return fmt::format("{}, {} item{} a time", title, format_count(items), items == 1 ? "" : "s");
 }
 
 }  // namespace
 
 std::string shown_precision(const Record& record) {
-  return record.precision + (record.phase ? ", " + *record.phase : "") + (record.restored ? "*" : "");
+  return record.setting.precision + (record.setting.phase ? ", " + *record.setting.phase : "") + (record.outcome.restored ? "*" : "");
 }
 
 std::string cell_title(const Record& record) {
-  if (record.phase) return phase_title(record);
-  if (record.mode == "program") return "a run of the program";
-  return fmt::format("batch {} x {} tokens", record.batch, record.seq);
+  if (record.setting.phase) return phase_title(record);
+  if (record.setting.mode == Mode::program) return "a run of the program";
+  return fmt::format("batch {} x {} tokens", record.setting.batch, record.setting.seq);
 }
 
 std::string model_title(const Record& record) {
-  std::string title = record.model;
-  if (record.parameters > 0) {
-    title += fmt::format(" ({} parameters, {})", format_count(record.parameters),
-                         record.weights == "random" ? "random weights" : "stored as " + record.stored_dtype);
+  std::string title = record.setting.model;
+  if (record.setting.parameters > 0) {
+    title += fmt::format(" ({} parameters, {})", format_count(record.setting.parameters),
+                         record.setting.weights == "random" ? "random weights" : "stored as " + record.setting.stored_dtype);
   }
-  title += fmt::format(", {}, {} thread{}", record.device, record.threads, record.threads == 1 ? "" : "s");
-  const bool is_model = record.logits != "-";
-  if (is_model) title += fmt::format(", logits {}, fusion {}", record.logits, record.fusion);
-  if (is_model && record.casts != "once") title += ", casts " + record.casts;
-  if (record.graphs == "off") title += ", graphs off";
-  if (record.caches != "warm") title += ", caches " + record.caches;
+  title += fmt::format(", {}, {} thread{}", record.setting.device, record.setting.threads, record.setting.threads == 1 ? "" : "s");
+  const bool is_model = record.setting.logits != "-";
+  if (is_model) title += fmt::format(", logits {}, fusion {}", record.setting.logits, record.setting.fusion);
+  if (is_model && record.setting.casts != "once") title += ", casts " + record.setting.casts;
+  if (record.setting.graphs == "off") title += ", graphs off";
+  if (record.setting.caches != "warm") title += ", caches " + record.setting.caches;
   const std::string mode = mode_title(record);
   return mode.empty() ? title : title + ", " + mode;
 }

@@ -8,6 +8,7 @@
 
 #include "report/mode_words.h"
 #include "report/record_titles.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {

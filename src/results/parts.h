@@ -52,12 +52,12 @@ constexpr bool is_of_program(Mode mode) {
 
 /// What makes two records the same measurement: see results/identity.h, which says what of it counts where.
 struct Setting {
-  std::string model;
-  std::string weights;  ///< "sha256:…" or "random".
+  std::string model = {};
+  std::string weights = {};  ///< "sha256:…" or "random".
   std::int64_t parameters = 0;
-  std::string stored_dtype;
-  std::string precision;
-  std::string baseline;  ///< Precision that speed-up and divergence compare with.
+  std::string stored_dtype = {};
+  std::string precision = {};
+  std::string baseline = {};  ///< Precision that speed-up and divergence compare with.
   std::string device = "cpu";
   std::int64_t batch = 1;
   std::int64_t seq = 1;
@@ -65,203 +65,203 @@ struct Setting {
   std::string logits = "all";
   std::string fusion = "on";
   std::string casts = "once";
-  std::optional<std::string> graphs;
+  std::optional<std::string> graphs = {};
   std::string caches = "warm";
   std::int64_t seed = 0;
-  std::string machine;
-  std::string build;
-  std::optional<std::string> command;
-  std::optional<std::string> phase;
+  std::string machine = {};
+  std::string build = {};
+  std::optional<std::string> command = {};
+  std::optional<std::string> phase = {};
   Mode mode = Mode::inference;
   std::string recompute = "none";
-  std::optional<std::int64_t> warmup_steps;
+  std::optional<std::int64_t> warmup_steps = {};
 };
 
 struct CellOutcome {
   Status status = Status::ok;
-  std::optional<std::string> reason;
-  std::optional<std::int64_t> group;
-  std::optional<std::string> restored;
+  std::optional<std::string> reason = {};
+  std::optional<std::int64_t> group = {};
+  std::optional<std::string> restored = {};
 };
 
 /// Of what was sampled.
 struct Latency {
   std::int64_t samples = 0;
-  std::vector<double> raw_ms;
-  std::optional<std::int64_t> repetitions;
-  std::optional<double> prepare_ms;
-  std::optional<double> first_ms;
-  std::vector<double> warm_up_ms;
-  std::optional<bool> steady;
-  std::optional<double> median_ms;
-  std::optional<double> p10_ms;
-  std::optional<double> p90_ms;
-  std::optional<double> p99_ms;
-  std::optional<double> mean_ms;
-  std::optional<double> std_ms;
-  std::optional<double> ci_low_ms;
-  std::optional<double> ci_high_ms;
-  std::optional<double> asked_width;
-  std::optional<std::string> stopped_by;
-  std::optional<double> device_ms;
-  std::optional<double> enqueue_ms;
-  std::optional<std::int64_t> throttled_rounds;
-  std::optional<std::int64_t> timed_runs;
-  std::optional<double> timed_s;
-  std::optional<double> items;
+  std::vector<double> raw_ms = {};
+  std::optional<std::int64_t> repetitions = {};
+  std::optional<double> prepare_ms = {};
+  std::optional<double> first_ms = {};
+  std::vector<double> warm_up_ms = {};
+  std::optional<bool> steady = {};
+  std::optional<double> median_ms = {};
+  std::optional<double> p10_ms = {};
+  std::optional<double> p90_ms = {};
+  std::optional<double> p99_ms = {};
+  std::optional<double> mean_ms = {};
+  std::optional<double> std_ms = {};
+  std::optional<double> ci_low_ms = {};
+  std::optional<double> ci_high_ms = {};
+  std::optional<double> asked_width = {};
+  std::optional<std::string> stopped_by = {};
+  std::optional<double> device_ms = {};
+  std::optional<double> enqueue_ms = {};
+  std::optional<std::int64_t> throttled_rounds = {};
+  std::optional<std::int64_t> timed_runs = {};
+  std::optional<double> timed_s = {};
+  std::optional<double> items = {};
 };
 
 /// Against the baseline, round by round.
 struct Speedup {
-  std::optional<double> baseline_median_ms;
-  std::optional<double> speedup;
-  std::optional<double> speedup_low;
-  std::optional<double> speedup_high;
+  std::optional<double> baseline_median_ms = {};
+  std::optional<double> speedup = {};
+  std::optional<double> speedup_low = {};
+  std::optional<double> speedup_high = {};
 };
 
 /// The phases of a training step, each timed by itself.
 struct Training {
-  std::optional<double> forward_ms;
-  std::optional<double> mean_forward_ms;
-  std::optional<double> std_forward_ms;
-  std::optional<double> backward_ms;
-  std::optional<double> mean_backward_ms;
-  std::optional<double> std_backward_ms;
-  std::optional<double> optimizer_ms;
-  std::optional<double> mean_optimizer_ms;
-  std::optional<double> std_optimizer_ms;
-  std::optional<double> step_ms;
-  std::optional<double> mean_step_ms;
-  std::optional<double> std_step_ms;
-  std::optional<double> forward_energy_j;
-  std::optional<double> backward_energy_j;
-  std::optional<double> optimizer_energy_j;
+  std::optional<double> forward_ms = {};
+  std::optional<double> mean_forward_ms = {};
+  std::optional<double> std_forward_ms = {};
+  std::optional<double> backward_ms = {};
+  std::optional<double> mean_backward_ms = {};
+  std::optional<double> std_backward_ms = {};
+  std::optional<double> optimizer_ms = {};
+  std::optional<double> mean_optimizer_ms = {};
+  std::optional<double> std_optimizer_ms = {};
+  std::optional<double> step_ms = {};
+  std::optional<double> mean_step_ms = {};
+  std::optional<double> std_step_ms = {};
+  std::optional<double> forward_energy_j = {};
+  std::optional<double> backward_energy_j = {};
+  std::optional<double> optimizer_energy_j = {};
 };
 
 /// What follows from the other parts: see rates_of().
 struct Rates {
-  std::optional<double> samples_per_s;
-  std::optional<double> tokens_per_s;
-  std::optional<double> gflops;
-  std::optional<double> peak_share;
-  std::optional<double> bytes_per_s;
-  std::optional<double> energy_per_token_j;
-  std::optional<double> energy_delay_js;
-  std::optional<double> cost_per_million_tokens;
-  std::optional<double> carbon_g_per_million_tokens;
+  std::optional<double> samples_per_s = {};
+  std::optional<double> tokens_per_s = {};
+  std::optional<double> gflops = {};
+  std::optional<double> peak_share = {};
+  std::optional<double> bytes_per_s = {};
+  std::optional<double> energy_per_token_j = {};
+  std::optional<double> energy_delay_js = {};
+  std::optional<double> cost_per_million_tokens = {};
+  std::optional<double> carbon_g_per_million_tokens = {};
 };
 
 struct MemoryUse {
-  std::optional<std::int64_t> model_bytes;
-  std::optional<std::int64_t> packed_bytes;
-  std::optional<std::int64_t> arena_bytes;
-  std::optional<std::int64_t> peak_bytes;
-  std::optional<std::int64_t> resident_bytes;
-  std::vector<double> live_bytes;
+  std::optional<std::int64_t> model_bytes = {};
+  std::optional<std::int64_t> packed_bytes = {};
+  std::optional<std::int64_t> arena_bytes = {};
+  std::optional<std::int64_t> peak_bytes = {};
+  std::optional<std::int64_t> resident_bytes = {};
+  std::vector<double> live_bytes = {};
 };
 
 /// Of a program that was measured: processor time of one run.
 struct ProgramRun {
-  std::optional<double> user_ms;
-  std::optional<double> system_ms;
+  std::optional<double> user_ms = {};
+  std::optional<double> system_ms = {};
 };
 
 /// Of one sequence, with its meter.
 struct Energy {
-  std::optional<double> energy_j;
-  std::optional<double> energy_net_j;
-  std::optional<double> energy_net_uncertainty_j;
-  std::optional<double> energy_uncertainty_j;
-  std::optional<double> power_w;
-  std::vector<double> window_power_w;
-  std::optional<double> idle_power_w;
-  std::optional<double> energy_short_share;
+  std::optional<double> energy_j = {};
+  std::optional<double> energy_net_j = {};
+  std::optional<double> energy_net_uncertainty_j = {};
+  std::optional<double> energy_uncertainty_j = {};
+  std::optional<double> power_w = {};
+  std::vector<double> window_power_w = {};
+  std::optional<double> idle_power_w = {};
+  std::optional<double> energy_short_share = {};
   std::string energy_status = "no meter";
-  std::optional<std::string> energy_source;
-  std::optional<std::string> energy_unit;
-  std::optional<double> energy_resolution_j;
-  std::optional<double> energy_update_s;
-  std::optional<double> power_limit_w;
-  std::vector<std::string> other_energy;
-  std::optional<std::string> energy_conflict;
-  std::optional<double> price_per_kwh;
-  std::optional<double> carbon_g_per_kwh;
+  std::optional<std::string> energy_source = {};
+  std::optional<std::string> energy_unit = {};
+  std::optional<double> energy_resolution_j = {};
+  std::optional<double> energy_update_s = {};
+  std::optional<double> power_limit_w = {};
+  std::vector<std::string> other_energy = {};
+  std::optional<std::string> energy_conflict = {};
+  std::optional<double> price_per_kwh = {};
+  std::optional<double> carbon_g_per_kwh = {};
 };
 
 /// Figures of this precision alone.
 struct Quality {
   std::string quality_status = "not asked";
-  std::optional<std::string> quality_data;
-  std::optional<std::string> protocol;
-  std::optional<double> perplexity;
-  std::optional<double> log_perplexity;
-  std::optional<std::int64_t> scored_windows;
-  std::optional<double> accuracy;
-  std::optional<std::int64_t> correct;
-  std::optional<std::int64_t> scored;
-  std::optional<std::string> logits_hash;
+  std::optional<std::string> quality_data = {};
+  std::optional<std::string> protocol = {};
+  std::optional<double> perplexity = {};
+  std::optional<double> log_perplexity = {};
+  std::optional<std::int64_t> scored_windows = {};
+  std::optional<double> accuracy = {};
+  std::optional<std::int64_t> correct = {};
+  std::optional<std::int64_t> scored = {};
+  std::optional<std::string> logits_hash = {};
 };
 
 /// How its output differs from the baseline's on the same data.
 struct Difference {
-  std::optional<double> delta_log_perplexity;
-  std::optional<double> delta_log_perplexity_se;
-  std::optional<double> delta_log_perplexity_low;
-  std::optional<double> delta_log_perplexity_high;
-  std::optional<double> accuracy_change;
-  std::optional<double> accuracy_change_low;
-  std::optional<double> accuracy_change_high;
-  std::optional<double> mcnemar_p;
-  std::optional<double> kl_mean;
-  std::optional<double> kl_p999;
-  std::optional<double> top1_agreement;
-  std::optional<double> max_logit_difference;
-  std::optional<double> score_pearson;
-  std::optional<double> score_spearman;
-  std::optional<double> score_difference;
+  std::optional<double> delta_log_perplexity = {};
+  std::optional<double> delta_log_perplexity_se = {};
+  std::optional<double> delta_log_perplexity_low = {};
+  std::optional<double> delta_log_perplexity_high = {};
+  std::optional<double> accuracy_change = {};
+  std::optional<double> accuracy_change_low = {};
+  std::optional<double> accuracy_change_high = {};
+  std::optional<double> mcnemar_p = {};
+  std::optional<double> kl_mean = {};
+  std::optional<double> kl_p999 = {};
+  std::optional<double> top1_agreement = {};
+  std::optional<double> max_logit_difference = {};
+  std::optional<double> score_pearson = {};
+  std::optional<double> score_spearman = {};
+  std::optional<double> score_difference = {};
 };
 
 /// The machine around the timed windows.
 struct Circumstances {
-  std::optional<double> foreign_load;
-  std::optional<double> stolen_share;
-  std::optional<double> frequency_before_mhz;
-  std::optional<double> frequency_after_mhz;
-  std::optional<double> temperature_before_c;
-  std::optional<double> temperature_after_c;
-  std::optional<std::string> throttle;
-  std::optional<std::int64_t> page_faults;
-  std::optional<std::int64_t> major_page_faults;
+  std::optional<double> foreign_load = {};
+  std::optional<double> stolen_share = {};
+  std::optional<double> frequency_before_mhz = {};
+  std::optional<double> frequency_after_mhz = {};
+  std::optional<double> temperature_before_c = {};
+  std::optional<double> temperature_after_c = {};
+  std::optional<std::string> throttle = {};
+  std::optional<std::int64_t> page_faults = {};
+  std::optional<std::int64_t> major_page_faults = {};
 };
 
 /// What ran, what its plan knows of it, and what this machine can do.
 struct Evidence {
-  std::vector<LedgerInput> inputs;
-  std::vector<LedgerRow> ledger;
-  std::vector<double> operation_bytes;  ///< A value a row of the ledger, as the next one.
-  std::vector<double> operation_ms;
-  std::optional<double> flops;
-  std::optional<double> moved_bytes;
-  std::optional<double> weight_bytes_read;
-  std::optional<double> optimizer_bytes_read;
-  std::optional<double> peak_gflops;
-  std::optional<std::string> peak_kind;
-  std::optional<double> instruction_peak_gflops;
-  std::optional<double> matmul_peak_gflops;
-  std::optional<double> baseline_matmul_peak_gflops;
-  std::optional<double> instruction_ms;
-  std::optional<double> forward_instruction_ms;
-  std::optional<double> backward_instruction_ms;
-  std::optional<double> matmul_ms;
-  std::optional<double> peaks_measured_share;
-  std::optional<double> bandwidth_bytes_per_s;
-  std::optional<double> cache_bytes;
+  std::vector<LedgerInput> inputs = {};
+  std::vector<LedgerRow> ledger = {};
+  std::vector<double> operation_bytes = {};  ///< A value a row of the ledger, as the next one.
+  std::vector<double> operation_ms = {};
+  std::optional<double> flops = {};
+  std::optional<double> moved_bytes = {};
+  std::optional<double> weight_bytes_read = {};
+  std::optional<double> optimizer_bytes_read = {};
+  std::optional<double> peak_gflops = {};
+  std::optional<std::string> peak_kind = {};
+  std::optional<double> instruction_peak_gflops = {};
+  std::optional<double> matmul_peak_gflops = {};
+  std::optional<double> baseline_matmul_peak_gflops = {};
+  std::optional<double> instruction_ms = {};
+  std::optional<double> forward_instruction_ms = {};
+  std::optional<double> backward_instruction_ms = {};
+  std::optional<double> matmul_ms = {};
+  std::optional<double> peaks_measured_share = {};
+  std::optional<double> bandwidth_bytes_per_s = {};
+  std::optional<double> cache_bytes = {};
 };
 
 /// What judge() says of it.
 struct Grade {
-  std::optional<std::string> trust;
-  std::vector<std::string> trust_reasons;
+  std::optional<std::string> trust = {};
+  std::vector<std::string> trust_reasons = {};
 };
 
 }  // namespace assay

@@ -32,13 +32,13 @@ bool is_f32_stored(const Record* record) {
 Judgement expects_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (&row == cell.baseline || !is_f32_stored(cell.baseline) || !precision || is_overridden(row)) return {};
-  if (!row.memory->model_bytes || cell.setting.baseline->model_bytes.value_or(0) <= 0) return {};
+  if (!row.memory->model_bytes || cell.baseline->memory->model_bytes.value_or(0) <= 0) return {};
   const auto bytes = static_cast<double>(*row.memory->model_bytes);
-  const auto baseline_bytes = static_cast<double>(*cell.setting.baseline->model_bytes);
-  const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->setting.weights)));
+  const auto baseline_bytes = static_cast<double>(*cell.baseline->memory->model_bytes);
+  const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->weights)));
   const double ratio = bytes / baseline_bytes;
   const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.setting.precision, megabytes(bytes),
-                                       ratio, cell.setting.baseline->precision, megabytes(baseline_bytes), share.words);
+                                       ratio, cell.baseline->setting.precision, megabytes(baseline_bytes), share.words);
   if (contains(share.counted, ratio)) return expected(what);
   const double excess = bytes - baseline_bytes * std::clamp(ratio, share.counted.low, share.counted.high);
   return unexpected(

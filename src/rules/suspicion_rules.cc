@@ -190,9 +190,9 @@ Judgement says_above_peaks(const Cell& cell, const Record& row) {
   if (!is_other_row(cell, row) || !ratio || !row.speedup->speedup_low || are_peaks_busy(row)) return {};
   double bytes = 1;
   if (row.evidence.moved_bytes.value_or(0) > 0)
-    bytes = cell.setting.baseline->moved_bytes.value_or(0) / *row.evidence.moved_bytes;
+    bytes = cell.baseline->evidence.moved_bytes.value_or(0) / *row.evidence.moved_bytes;
   if (row.evidence.weight_bytes_read.value_or(0) > 0)
-    bytes = std::max(bytes, cell.setting.baseline->weight_bytes_read.value_or(0) / *row.evidence.weight_bytes_read);
+    bytes = std::max(bytes, cell.baseline->evidence.weight_bytes_read.value_or(0) / *row.evidence.weight_bytes_read);
   const double most = most_speedup(*ratio, bytes);
   if (*row.speedup->speedup_low <= 1.3 * most) return {};
   return {fmt::format("{} is at least {} as fast as {}, though its matmuls are {} as fast and it moves {} as little: "

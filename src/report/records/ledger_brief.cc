@@ -21,7 +21,7 @@ std::string line_of(const LedgerGroup& group) {
   std::string line =
       fmt::format("{} {}: {}, {}: {}", group.count, row.operation, arithmetic, row.kernel, name(row.verdict));
   if (!row.evidence.empty()) line += fmt::format(" ({})", row.evidence);
-  if (row.setting.device != "cpu") line += " on " + row.setting.device;
+  if (row.device != "cpu") line += " on " + row.device;
   return line;
 }
 
@@ -30,7 +30,7 @@ std::string line_of(const LedgerGroup& group) {
 bool ran_alike(const LedgerRow& a, const LedgerRow& b) {
   return a.operation == b.operation && a.kernel == b.kernel && a.operand == b.operand &&
          a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence &&
-         a.setting.device == b.setting.device;
+         a.device == b.device;
 }
 
 std::vector<std::string> ledger_brief(const Record& record) {

@@ -27,7 +27,7 @@ AttentionRequest small_attention_request() {
 std::vector<Tensor> results_of(const AttentionShape& shape, const char* precision, const char* device) {
   const PrecisionChoice choice = choose_precision(precision, "", std::nullopt);
   const MachineFacts machine = two_thread_facts();
-  AttentionStep step(attention_program(shape, choice), choice, find_backend(device), machine, {2, 19});
+  AttentionStep step(attention_program(shape, choice), choice, find_backend(device), machine, {2, 19}, std::nullopt);
   step.fill(7);
   step.plan().run();
   std::vector<Tensor> results;
