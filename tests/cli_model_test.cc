@@ -256,7 +256,7 @@ TEST_F(CliModel, AHeadOfOneOutputGivesScoresAndNoClasses) {
   const Outcome outcome = run({"bench", "scores", "--data", "data", "--precision", "bf16", "--rounds", "1", "--seconds",
                                "0.05", "--seq", "8", "--json", "run.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("Spear-"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("Spearman"), std::string::npos) << outcome.out;
   for (const Json& record : records_of("run.json")) {
     for (const char* none : {"kl_mean", "top1_agreement", "accuracy", "accuracy_change", "log_perplexity", "mcnemar_p"})
       EXPECT_TRUE(record.at(none).is_null()) << none;

@@ -22,6 +22,7 @@ std::string share_text(double share) {
 
 /// "1.2e-5": the exponent without padding.
 std::string scientific_text(double value, int digits) {
+  if (value == 0) return "0";
   std::string text = fmt::format("{:.{}e}", value, digits);
   const auto exponent = text.find('e') + 2;
   const auto first = std::min(text.find_first_not_of('0', exponent), text.size() - 1);

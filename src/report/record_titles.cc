@@ -20,7 +20,8 @@ std::string phase_title(const Record& record) {
 }  // namespace
 
 std::string shown_precision(const Record& record) {
-  return record.setting.precision + (record.setting.phase ? ", " + *record.setting.phase : "") + (record.outcome.restored ? "*" : "");
+  return record.setting.precision + (record.setting.phase ? ", " + *record.setting.phase : "") +
+         (record.outcome.restored ? "*" : "");
 }
 
 std::string cell_title(const Record& record) {
@@ -32,10 +33,12 @@ std::string cell_title(const Record& record) {
 std::string model_title(const Record& record) {
   std::string title = record.setting.model;
   if (record.setting.parameters > 0) {
-    title += fmt::format(" ({} parameters, {})", format_count(record.setting.parameters),
-                         record.setting.weights == "random" ? "random weights" : "stored as " + record.setting.stored_dtype);
+    title +=
+        fmt::format(" ({} parameters, {})", format_count(record.setting.parameters),
+                    record.setting.weights == "random" ? "random weights" : "stored as " + record.setting.stored_dtype);
   }
-  title += fmt::format(", {}, {} thread{}", record.setting.device, record.setting.threads, record.setting.threads == 1 ? "" : "s");
+  title += fmt::format(", {}, {} thread{}", record.setting.device, record.setting.threads,
+                       record.setting.threads == 1 ? "" : "s");
   const bool is_model = record.setting.logits != "-";
   if (is_model) title += fmt::format(", logits {}, fusion {}", record.setting.logits, record.setting.fusion);
   if (is_model && record.setting.casts != "once") title += ", casts " + record.setting.casts;

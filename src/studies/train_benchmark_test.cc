@@ -85,7 +85,8 @@ TEST(TrainBenchmark, AForwardHasNoOtherPhaseAndAThirdOfTheFlops) {
   const Record step = train_benchmark(request, facts_without_peaks, {}).records.at(0);
   request.parts = StepParts::forward;
   const Record forward = train_benchmark(request, facts_without_peaks, {}).records.at(0);
-  EXPECT_FALSE(forward.training->backward_ms || forward.training->optimizer_ms || forward.evidence.optimizer_bytes_read);
+  EXPECT_FALSE(forward.training->backward_ms || forward.training->optimizer_ms ||
+               forward.evidence.optimizer_bytes_read);
   EXPECT_EQ(*forward.evidence.flops * 3, *step.evidence.flops);
   EXPECT_LT(*forward.memory->peak_bytes, *step.memory->peak_bytes);
 }

@@ -29,8 +29,7 @@ std::string line_of(const LedgerGroup& group) {
 
 bool ran_alike(const LedgerRow& a, const LedgerRow& b) {
   return a.operation == b.operation && a.kernel == b.kernel && a.operand == b.operand &&
-         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence &&
-         a.device == b.device;
+         a.accumulator == b.accumulator && a.verdict == b.verdict && a.evidence == b.evidence && a.device == b.device;
 }
 
 std::vector<std::string> ledger_brief(const Record& record) {

@@ -27,7 +27,8 @@ std::vector<Entry> entries_where(std::span<const ReportSubject> subjects, bool (
 
 std::vector<ColumnOf<Entry>> naming_columns() {
   constexpr auto label = Table::Role::label;
-  return {{{.title = "precision", .role = label}, [](const Entry& e) -> Table::Cell { return e.record->setting.precision; }},
+  return {{{.title = "precision", .role = label},
+           [](const Entry& e) -> Table::Cell { return e.record->setting.precision; }},
           {{.title = "of", .role = label}, [](const Entry& e) -> Table::Cell { return e.subject->name; }}};
 }
 
@@ -74,9 +75,11 @@ ColumnOf<OperatedGroup> text_of(const char* title, std::string (*text)(const Led
 
 Table left_out_table(std::span<const ReportSubject> subjects) {
   std::vector<ColumnOf<Entry>> columns = naming_columns();
-  columns.push_back({{.title = "status"}, [](const Entry& e) -> Table::Cell { return name(e.record->outcome.status); }});
-  columns.push_back({{.title = "reason"},
-                     [](const Entry& e) -> Table::Cell { return e.record->outcome.reason.value_or("no reason was given"); }});
+  columns.push_back(
+      {{.title = "status"}, [](const Entry& e) -> Table::Cell { return name(e.record->outcome.status); }});
+  columns.push_back({{.title = "reason"}, [](const Entry& e) -> Table::Cell {
+                       return e.record->outcome.reason.value_or("no reason was given");
+                     }});
   return filled({.key = "left-out", .caption = "Rows without figures, and why"}, columns,
                 entries_where(subjects, [](const Record& record) { return record.outcome.status != Status::ok; }));
 }
@@ -85,7 +88,8 @@ Table trust_table(std::span<const ReportSubject> subjects) {
   std::vector<ColumnOf<Entry>> columns = naming_columns();
   columns.push_back({{.title = "grade", .role = Table::Role::grade},
                      [](const Entry& e) -> Table::Cell { return or_absent(e.record->grade.trust); }});
-  columns.push_back({{.title = "reasons"}, [](const Entry& e) -> Table::Cell { return e.record->grade.trust_reasons; }});
+  columns.push_back(
+      {{.title = "reasons"}, [](const Entry& e) -> Table::Cell { return e.record->grade.trust_reasons; }});
   return filled({.key = "trust", .caption = "How far each row can be trusted, and why"}, columns,
                 entries_where(subjects, [](const Record& record) { return record.grade.trust.has_value(); }));
 }
