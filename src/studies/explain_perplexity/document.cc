@@ -213,38 +213,35 @@ std::vector<std::string> perplexity_sentences(const PerplexityStudy& study) {
   }
   if (study.windows.size() > 1) sentences.push_back(window_sentence(study));
   sentences.push_back(highest_sentence(study));
-  if (study.blank.quality->quality_status == "random weights")
+  if (study.quality_status == "random weights")
     sentences.push_back("The weights are random: these figures show the mechanism and no model's quality.");
   return sentences;
 }
 
 Document to_document(const PerplexityStudy& study) {
   Document document;
-  const auto add = [&](std::string protocol, std::int64_t batch, std::int64_t seq) -> Record& {
-    Record record = study.blank;
-    record.quality.made().quality_data = study.data;
-    record.quality.made().protocol = std::move(protocol);
+  const auto add = [&](std::string protocol, std::int64_t batch, std::int64_t seq, std::int64_t scored, double nll) {
+    Record& record = document.records.emplace_back();
+    record.setting = study.setting;
     record.setting.batch = batch;
     record.setting.seq = seq;
-    document.records.push_back(std::move(record));
-    return document.records.back();
-  };
-  const auto score = [](Record& record, std::int64_t scored, double nll) {
-    record.quality.made().scored = scored;
-    record.quality.made().log_perplexity = nll;
-    record.quality.made().perplexity = std::exp(nll);
+    record.quality = Quality{.quality_status = study.quality_status,
+                             .quality_data = study.data,
+                             .protocol = std::move(protocol),
+                             .perplexity = std::exp(nll),
+                             .log_perplexity = nll,
+                             .scored = scored};
   };
   for (const RowsFigure& f : study.figures) {
     const std::string cut =
         f.options.length == study.seq ? study.cut : fmt::format("{}, first {}", study.cut, f.options.length);
-    Record& record =
-        add(fmt::format("{}, mask {}, {}", cut, name(f.mask), name(f.options)), f.options.batch, f.options.length);
-    score(record, f.average.scored, f.average.nll);
+    add(fmt::format("{}, mask {}, {}", cut, name(f.mask), name(f.options)), f.options.batch, f.options.length,
+        f.average.scored, f.average.nll);
   }
   for (const WindowFigure& w : study.windows)
-    score(add(fmt::format("window {}, mean over tokens", w.window), 1, w.window), w.scored, w.nll);
+    add(fmt::format("window {}, mean over tokens", w.window), 1, w.window, w.scored, w.nll);
   document.subject.title =
-      fmt::format("{}, {}: what its perplexity is made of", study.blank.setting.model, study.blank.setting.precision);
+      fmt::format("{}, {}: what its perplexity is made of", study.setting.model, study.setting.precision);
   document.subject.schema = "assay-perplexity-1";
   document.subject.facts = facts_of(study);
   document.machine = study.machine;
@@ -254,8 +251,8 @@ Document to_document(const PerplexityStudy& study) {
   for (const std::string& sentence : document.sentences.front().texts) {
     Finding finding;
     finding.rule = "explain_perplexity";
-    finding.model = study.blank.setting.model;
-    finding.precision = study.blank.setting.precision;
+    finding.model = study.setting.model;
+    finding.precision = study.setting.precision;
     finding.text = sentence;
     document.findings.push_back(std::move(finding));
   }

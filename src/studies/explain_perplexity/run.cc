@@ -186,10 +186,10 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   const QualitySet rows = padded_rows(model, request);
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   PerplexityStudy study;
-  study.blank.setting = setting_of(model, request, facts);
-  study.blank.setting.precision = "fp32";
+  study.setting = setting_of(model, request, facts);
+  study.setting.precision = "fp32";
+  study.quality_status = model.random_weights() ? "random weights" : "scored";
   study.machine = machine_json(facts);
-  study.blank.quality.made().quality_status = model.random_weights() ? "random weights" : "scored";
   study.data = rows.data;
   study.cut = rows.protocol;
   std::string step = "rows";

@@ -32,7 +32,8 @@ struct WindowFigure {
 };
 
 struct PerplexityStudy {
-  Record blank;  ///< Model, weights, machine: what its records share.
+  Setting setting;  ///< What its records share: model, weights, machine.
+  std::string quality_status;
   OrderedJson machine;
   std::string data;
   std::string cut;           ///< Protocol that cut the rows.
