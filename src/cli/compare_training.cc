@@ -1,17 +1,15 @@
-#include "studies/compare_training.h"
+#include "studies/compare_training/run.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/streams.h"
 #include "cli/cli.h"
-#include "cli/deliver.h"
 #include "cli/interrupt.h"
 #include "cli/output_options.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/train_options.h"
-#include "report/text.h"
+#include "report/draw/figure.h"
 
 namespace assay {
 namespace {
@@ -19,8 +17,7 @@ namespace {
 struct CompareTrainingCommand {
   CompareTrainingRequest request;
   MachineOptions machine;
-  std::filesystem::path json;
-  std::filesystem::path csv;
+  OutputOptions outputs;
   std::filesystem::path svg;
 };
 
@@ -32,8 +29,7 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
   command.add_option("--target-loss", options.request.target_loss,
                      "time to reach it is shown (default: the worst final loss of those that learn)");
-  add_output_file(command, "--json", options.json, "file to write");
-  add_output_file(command, "--csv", options.csv, "file to write");
+  add_output_options(command, options.outputs);
   add_output_file(command, "--svg", options.svg, "chart to write");
 }
 
@@ -50,11 +46,8 @@ int run(const CompareTrainingCommand& options) {
   const TrainingComparison comparison =
       compare_training(options.request, facts_for(options.machine, options.request.training.engine.device), callbacks);
   progress.finish();
-  std::string text = to_text(comparison) + "\n";
-  for (const std::string& note : comparison_notes(comparison)) text += wrap(note, 120, 2) + "\n";
-  deliver([&] { print(text); }, {{options.json, [&] { return to_json(comparison).dump(2) + "\n"; }},
-                                 {options.csv, [&] { return to_csv(comparison); }},
-                                 {options.svg, [&] { return to_svg(comparison); }}});
+  const Document document = to_document(comparison);
+  deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }
 

@@ -26,7 +26,6 @@ struct HistoryCommand {
   std::filesystem::path json;
   std::filesystem::path csv;
   std::string file;
-  bool prints_json = false;
 };
 
 void add_filter_options(CLI::App& command, HistoryCommand& options) {
@@ -87,7 +86,8 @@ std::string exchange_text(const Store& store, const std::vector<StoredRecord>& r
 int history(HistoryCommand& options) {
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
-  print(options.prints_json ? exchange_text(store, records) : history_table(records, store.runs_of(records)));
+  deliver([&] { print(history_table(records, store.runs_of(records))); },
+          {{options.json, [&] { return exchange_text(store, records); }}});
   return 0;
 }
 
@@ -121,7 +121,7 @@ void add_history(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("history", "List what was measured before");
   command.footer("example: assay history --model gpt2 --precision bf16 --since 2026-11-01 --limit 20");
   add_filter_options(command, *options);
-  command.add_flag("--json", options->prints_json, "print JSON, raw samples included");
+  add_json_flag(command, options->json)->description("print JSON, raw samples included; --json=F: write it");
   command.callback([options, &action] { action = [options] { return history(*options); }; });
 }
 

@@ -56,7 +56,7 @@ int run(MeasureCommand& options) {
   const Document document =
       measure_programs(options.request, [&] { return facts_of(options, measuring); }, measuring.callbacks());
   measuring.finish();
-  deliver(document, options.outputs, {{ReportFormat::terminal, [&] { return measure_report(document); }}});
+  deliver(document, options.outputs);
   return measuring.exit_code();
 }
 

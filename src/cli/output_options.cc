@@ -173,6 +173,12 @@ CLI::Option* add_output_file(CLI::App& command, const std::string& name, fs::pat
   return option;
 }
 
+CLI::Option* add_json_flag(CLI::App& command, fs::path& file) {
+  CLI::Option* option = command.add_flag("--json{-}", file, "print everything as JSON; --json=F: write it");
+  mark_output_file(*option);
+  return option;
+}
+
 void check_options(const CLI::App& command) {
   check_not_empty(command);
   const std::vector<Named> outputs = words_of(command, is_output);

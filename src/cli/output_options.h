@@ -10,6 +10,8 @@ namespace assay {
 /// An option that names a file to write.
 CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::filesystem::path& file,
                              const std::string& help);
+/// `--json`: standard output is JSON and nothing else; `--json=F`: F is. Never takes the next word.
+CLI::Option* add_json_flag(CLI::App& command, std::filesystem::path& file);
 /// The same option of another kind, as what names a file to write.
 void mark_output_file(CLI::Option& option);
 

@@ -32,8 +32,7 @@ void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption js
   if (json == JsonOption::file) {
     add_output_file(command, "--json", outputs.json, "write everything (-: to standard output)");
   } else {
-    CLI::Option* option = command.add_flag("--json{-}", outputs.json, "print everything as JSON; --json=F: write it");
-    mark_output_file(*option);
+    add_json_flag(command, outputs.json);
   }
   add_output_file(command, "--csv", outputs.csv, "write all fields, a line a row");
   add_output_file(command, "--markdown", outputs.markdown, "write tables, sentences, methods");

@@ -81,6 +81,7 @@ struct TextOfCell {
   std::string operator()(const std::vector<std::int64_t>& numbers) const {
     return fmt::format("{}", fmt::join(numbers, ", "));
   }
+  std::string operator()(const std::vector<double>& curve) const { return curve_text(curve, range_of(curve)); }
 
   /// Whole numbers lose no digit where the column does not group or scale them.
   template <typename T>
@@ -98,6 +99,34 @@ std::string number_text(double value, const Table::Column& column) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   const std::string text = finite_text(value, column);
   return column.sign == Sign::always && !std::signbit(value) ? "+" + text : text;
+}
+
+CurveRange range_of(std::span<const double> curve) {
+  CurveRange range{HUGE_VAL, -HUGE_VAL};
+  for (const double value : curve) {
+    if (!std::isfinite(value)) continue;
+    range.low = std::min(range.low, value);
+    range.high = std::max(range.high, value);
+  }
+  return range.low <= range.high ? range : CurveRange{};
+}
+
+std::string curve_text(std::span<const double> curve, const CurveRange& range) {
+  constexpr const char* heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::size_t width = 24;
+  const double spread = range.high - range.low;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(width, curve.size()); ++i) {
+    const double value = curve[i * curve.size() / std::min(width, curve.size())];
+    const double share = spread > 0 ? (value - range.low) / spread : 0;
+    if (!std::isfinite(value))
+      text += "x";
+    else if (share > 1.05)  // Rounding alone puts a curve's start a little above another's.
+      text += "^";
+    else
+      text += heights[static_cast<std::size_t>(std::clamp(share * 7.999, 0.0, 7.0))];
+  }
+  return text;
 }
 
 std::string cell_text(const Table::Cell& cell, const Table::Column& column) {

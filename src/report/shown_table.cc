@@ -85,6 +85,21 @@ void keep_first_reasons(std::vector<std::string>& reasons) {
   reasons.push_back(fmt::format("... and {} rows more (--details)", left_out));
 }
 
+/// Curves of one column are drawn to one scale: from the lowest value of all to the highest of the first row, so that
+/// one that diverges leaves the others readable.
+std::string text_at(const Table& table, const std::vector<Table::Cell>& row, std::size_t column) {
+  const auto* curve = std::get_if<std::vector<double>>(&row[column]);
+  if (curve == nullptr) return cell_text(row[column], table.columns[column]);
+  std::optional<CurveRange> range;
+  for (const auto& other : table.rows) {
+    const auto* values = std::get_if<std::vector<double>>(&other[column]);
+    if (values == nullptr) continue;
+    const CurveRange own = range_of(*values);
+    range = range ? CurveRange{std::min(range->low, own.low), range->high} : own;
+  }
+  return curve_text(*curve, *range);
+}
+
 }  // namespace
 
 bool shows(Detail detail, Detail needed) {
@@ -100,7 +115,7 @@ ShownTable shown_table(const Table& table, Detail detail) {
   }
   for (const auto& row : table.rows) {
     auto& cells = text.rows.emplace_back();
-    for (const std::size_t i : shown) cells.push_back({cell_text(row[i], table.columns[i]), number_of(row[i])});
+    for (const std::size_t i : shown) cells.push_back({text_at(table, row, i), number_of(row[i])});
     const std::string label = label_of(table, row);
     for (const std::string& reason : reasons_of(row))
       text.reasons.push_back(label.empty() ? reason : label + ": " + reason);

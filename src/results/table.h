@@ -55,7 +55,7 @@ const char* name(Detail detail);
 /// A table as data: what stands in its cells, and how each column is to be read. Nothing in it is formatted.
 struct Table {
   using Cell = std::variant<Absent, std::string, bool, std::int64_t, std::uint64_t, double, Estimate, RowStatus,
-                            std::vector<std::string>, std::vector<std::int64_t>>;
+                            std::vector<std::string>, std::vector<std::int64_t>, std::vector<double>>;
 
   /// What a column is to its row: what was found, what the row is about, or how far it can be trusted.
   enum class Role : std::uint8_t { figure, label, grade };

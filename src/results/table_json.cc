@@ -44,6 +44,12 @@ struct MembersOfCell {
     put(0, name(status.status));
     put(1, status.reason.empty() ? OrderedJson() : OrderedJson(status.reason));
   }
+  void operator()(const std::vector<double>& curve) {
+    OrderedJson list = OrderedJson::array();
+    for (const double value : curve) list.push_back(finite_or_null(value));
+    put(0, std::move(list));
+    put_nothing_more();
+  }
   template <typename T>
   void operator()(const T& value) {
     put(0, value);
@@ -143,10 +149,19 @@ Table::Cell number_from_json(const Json& value) {
   return value.is_number_integer() ? Table::Cell(value.get<std::int64_t>()) : Table::Cell(value.get<double>());
 }
 
+/// What JSON cannot hold is null there.
+std::vector<double> curve_from_json(const Json& value) {
+  std::vector<double> curve;
+  for (const Json& one : value) curve.push_back(one.is_null() ? std::nan("") : one.get<double>());
+  return curve;
+}
+
 Table::Cell list_from_json(const Json& value) {
-  const bool is_of_numbers = !value.empty() && value.front().is_number();
-  if (is_of_numbers) return value.get<std::vector<std::int64_t>>();
-  return value.get<std::vector<std::string>>();
+  const auto holds = [&](bool (*is_such)(const Json&)) { return std::any_of(value.begin(), value.end(), is_such); };
+  if (holds([](const Json& one) { return one.is_string(); }) || value.empty())
+    return value.get<std::vector<std::string>>();
+  if (holds([](const Json& one) { return !one.is_number_integer(); })) return curve_from_json(value);
+  return value.get<std::vector<std::int64_t>>();
 }
 
 /// `more`: values of the column's further keys.

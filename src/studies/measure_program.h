@@ -33,7 +33,4 @@ struct MeasureRequest {
 /// Throws a user error, with the end of its output on stderr before, where a program cannot be started or fails.
 Document measure_programs(const MeasureRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks);
 
-/// The answer for people: a table of the commands, their phases, notes, trust and findings.
-std::string measure_report(const Document& document);
-
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/mode_words.h"
+#include "base/units.h"
 #include "report/record_titles.h"
 #include "report/records/ledger_brief.h"
 
@@ -95,6 +96,30 @@ std::string energy_note(const Record& record) {
 
 std::string latency_note(const Record& record) {
   return fmt::format("median of {}, ± half its 95 % interval", mode_words(record).sample);
+}
+
+std::string samples_note(const Record& record) {
+  const Latency& latency = *record.latency;
+  if (latency.samples == 0) return "";
+  std::string text = fmt::format("{} of {}", latency.samples, shown_precision(record));
+  if (latency.first_ms) text += fmt::format(" after a first run of {} ms", format_significant(*latency.first_ms));
+  return latency.stopped_by ? text + "; ended by " + *latency.stopped_by : text;
+}
+
+/// What the meter stands on, and what its energy is worth.
+std::vector<std::string> energy_details(const Record& record) {
+  std::vector<std::string> texts = record.energy->other_energy;
+  const std::string of = fmt::format("energy of {}", shown_precision(record));
+  const auto add = [&](const std::optional<double>& figure, const char* text) {
+    if (figure) texts.push_back(fmt::format(fmt::runtime(text), of, format_significant(*figure)));
+  };
+  add(record.energy->idle_power_w, "{} is read beside {} W when nothing runs");
+  add(record.energy->energy_update_s, "{}: the meter is renewed every {} s");
+  add(record.energy->energy_net_j, "{} above idle: {} J");
+  add(record.rates.energy_delay_js, "{} times its latency: {} J s");
+  add(record.rates.cost_per_million_tokens, "{}, a million tokens or runs: costs {}");
+  add(record.rates.carbon_g_per_million_tokens, "{}, a million tokens or runs: {} g of CO2");
+  return texts;
 }
 
 std::string restored_note(const Record& record) {
@@ -239,6 +264,9 @@ Sentences reading_remarks(std::span<const Record> records, Detail detail) {
   note("energy", energy_note);
   note("quality", quality_note);
   if (detail == Detail::details) {
+    note("samples", samples_note);
+    const std::vector<std::string> energy = energy_details(*rows.front());
+    remarks.texts.insert(remarks.texts.end(), energy.begin(), energy.end());
     const std::vector<std::string> peaks = distinct(rows, peak_note);
     if (!peaks.empty()) remarks.texts.push_back("of peak: of " + joined(peaks));
     remarks.texts.emplace_back("speed-up: against the baseline, round by round");

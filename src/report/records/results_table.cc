@@ -25,7 +25,7 @@ Cell estimate(const std::optional<double>& value, const std::optional<double>& l
   return low && high ? Cell(Estimate{*value, *low, *high}) : Cell(*value);
 }
 
-/// Mean and standard deviation.
+/// "47.0 ± 1.5".
 Cell with_deviation(const std::optional<double>& mean, const std::optional<double>& deviation) {
   if (!mean || !deviation) return or_absent(mean);
   return Estimate{*mean, *mean - *deviation, *mean + *deviation};
@@ -166,6 +166,41 @@ std::vector<Shown> training_columns() {
       trust_column()};
 }
 
+Shown of_program(Table::Column column, std::optional<double> ProgramRun::* figure) {
+  return {std::move(column), [figure](const ShownRecord& row) { return or_absent((*row.record->program_run).*figure); }};
+}
+
+std::vector<Shown> program_columns(const Records& rows) {
+  return {of_record({.title = "program", .role = label}, [](const Record& r) -> Cell { return shown_precision(r); }),
+          of_column(),
+          of_record({.title = "times"}, [](const Record& r) -> Cell { return or_absent(r.latency->timed_runs); }),
+          of_record({.title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
+                    [](const Record& r) -> Cell {
+                      return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
+                    }),
+          speedup_column(),
+          {{.title = "of the run", .unit = "%", .notation = Notation::fixed, .digits = 1},
+           [](const ShownRecord& row) -> Cell {
+             if (row.run_s <= 0) return Absent{};
+             return 100 * row.record->latency->timed_s.value_or(0) / row.run_s;
+           }},
+          of_program({.title = "user", .unit = "ms"}, &ProgramRun::user_ms),
+          of_program({.title = "system", .unit = "ms"}, &ProgramRun::system_ms),
+          of_record({.title = with_rates("{}", rows), .unit = "1/s"},
+                    [](const Record& r) -> Cell { return or_absent(r.rates.samples_per_s); }),
+          of_record({.title = "peak", .unit = "MB"},
+                    [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
+          of_record({.title = "energy", .unit = "J", .spread = Spread::half_width, .more_keys = {"low", "high"}},
+                    [](const Record& r) -> Cell {
+                      return r.energy->energy_j ? with_deviation(r.energy->energy_j, r.energy->energy_uncertainty_j)
+                                                : energy(r);
+                    }),
+          of_record({.title = "power", .unit = "W"}, [](const Record& r) -> Cell { return or_absent(r.energy->power_w); }),
+          of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
+          peak_share_column(),
+          trust_column()};
+}
+
 void leave_out_empty_columns(Table& table) {
   for (std::size_t i = table.columns.size(); i-- > 0;) {
     const bool is_empty = std::all_of(table.rows.begin(), table.rows.end(),
@@ -176,10 +211,33 @@ void leave_out_empty_columns(Table& table) {
   }
 }
 
-/// What stands above records of one table.
+/// What stands above records of one table. Programs that are compared stand in one.
 std::string title_of_table(const Record& record) {
-  return is_of_training(record.setting.mode) ? fmt::format("{}, batch {}", model_title(record), record.setting.batch)
-                                             : model_title(record);
+  const Setting& setting = record.setting;
+  if (is_of_training(setting.mode)) return fmt::format("{}, batch {}", model_title(record), setting.batch);
+  if (!is_of_program(setting.mode)) return model_title(record);
+  return fmt::format("{}, {}, {} thread{}", mode_title(record), setting.device, setting.threads,
+                     setting.threads == 1 ? "" : "s");
+}
+
+/// All runs together of the program that a phase is of.
+double run_s_of(const Record& phase, std::span<const Record> records) {
+  const auto program = std::find_if(records.begin(), records.end(), [&](const Record& record) {
+    return record.setting.mode == Mode::program && record.setting.command == phase.setting.command &&
+           record.setting.precision == phase.setting.precision;
+  });
+  return program == records.end() ? 0 : program->latency->timed_s.value_or(0);
+}
+
+/// Rows of programs and of their phases: which one each is of.
+Table program_table(const std::string& title, const Records& shown, std::span<const Record> records) {
+  std::vector<ShownRecord> rows;
+  for (const Record* record : shown) {
+    const bool is_phase = record->setting.mode == Mode::phase;
+    rows.push_back({record, is_phase ? cell_title(*record) : record->setting.model,
+                    is_phase ? run_s_of(*record, records) : 0});
+  }
+  return results_table(rows, title);
 }
 
 /// Shapes are told apart in the rows where there are several, else in the caption.
@@ -197,10 +255,13 @@ Table table_under(const std::string& title, const Records& records) {
 Table results_table(const std::vector<ShownRecord>& rows, const std::string& caption) {
   Records records;
   for (const ShownRecord& row : rows) records.push_back(row.record);
-  const bool all_training = std::all_of(records.begin(), records.end(),
-                                        [](const Record* record) { return is_of_training(record->setting.mode); });
-  Table table = filled<ShownRecord>({.key = "results", .caption = caption},
-                                    all_training ? training_columns() : inference_columns(records), rows);
+  const auto all_are = [&](bool (*is_such)(Mode mode)) {
+    return std::all_of(records.begin(), records.end(), [&](const Record* record) { return is_such(record->setting.mode); });
+  };
+  const std::vector<Shown> columns = all_are(is_of_training)  ? training_columns()
+                                     : all_are(is_of_program) ? program_columns(records)
+                                                              : inference_columns(records);
+  Table table = filled<ShownRecord>({.key = "results", .caption = caption}, columns, rows);
   leave_out_empty_columns(table);
   return table;
 }
@@ -217,7 +278,10 @@ std::vector<Table> results_tables(std::span<const Record> records) {
     known->second.push_back(&record);
   }
   std::vector<Table> tables;
-  for (const auto& [title, rows] : titles) tables.push_back(table_under(title, rows));
+  for (const auto& [title, rows] : titles) {
+    const bool is_program = is_of_program(rows.front()->setting.mode);
+    tables.push_back(is_program ? program_table(title, rows, records) : table_under(title, rows));
+  }
   return tables;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
+#include "results/document.h"
 #include "studies/train.h"
 
 namespace assay {
@@ -61,14 +61,9 @@ struct TrainingComparison {
 TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
                                     const TrainCallbacks& callbacks);
 
-/// A table with a sparkline of each loss curve.
-std::string to_text(const TrainingComparison& comparison);
-/// Precisions that fail, those that lose updates in rounding, and what the columns are; a sentence or more each.
+/// Precisions that fail, and those that lose updates in rounding.
 std::vector<std::string> comparison_notes(const TrainingComparison& comparison);
-OrderedJson to_json(const TrainingComparison& comparison);
-/// A line a step: step, then loss, gradient norm, loss scale and lost share of every precision's first seed.
-std::string to_csv(const TrainingComparison& comparison);
-/// Loss over steps, one line a precision (the first seed), self-contained.
-std::string to_svg(const TrainingComparison& comparison);
+/// What each comes to, every training with its curves, the losses as a chart.
+Document to_document(const TrainingComparison& comparison);
 
 }  // namespace assay

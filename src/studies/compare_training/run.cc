@@ -1,4 +1,4 @@
-#include "studies/compare_training.h"
+#include "studies/compare_training/run.h"
 
 #include <algorithm>
 #include <cmath>

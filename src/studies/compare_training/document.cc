@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "studies/compare_training/run.h"
+
+namespace assay {
+namespace {
+
+/// The largest that is finite.
+double most(const std::vector<double>& values) {
+  double largest = -INFINITY;
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  return largest;
+}
+
+std::string words(double loss) {
+  return std::isfinite(loss) ? fmt::format("{:.3f}", loss) : "not finite";
+}
+
+std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& first) {
+  for (const TrainingCurve& curve : one.curves) {
+    if (curve.diverged)
+      return fmt::format("{} fails: in step {} its loss, its gradient or a weight is not finite; it ended there.",
+                         one.precision, *curve.first_nonfinite);
+  }
+  const TrainingCurve& curve = one.curves.front();
+  if (curve.first_nonfinite && curve.skipped == 0)
+    return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.precision,
+                       *curve.first_nonfinite);
+  if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.precision);
+  const std::string other =
+      first.final_loss ? fmt::format(", where {}'s goes to {}", first.precision, words(*first.final_loss)) : "";
+  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.precision, words(curve.loss.front()),
+                     words(*one.final_loss), words(most(curve.loss)), other);
+}
+
+std::string target_words(const TrainingComparison& comparison) {
+  return comparison.target_loss ? fmt::format("{:.3f}", *comparison.target_loss) : "target";
+}
+
+/// A training, and in which precision.
+struct NamedCurve {
+  std::string precision;
+  const TrainingCurve* curve;
+};
+
+std::vector<NamedCurve> curves_of(const TrainingComparison& comparison) {
+  std::vector<NamedCurve> all;
+  for (const PrecisionCurves& one : comparison.precisions) {
+    for (const TrainingCurve& curve : one.curves) all.push_back({one.precision, &curve});
+  }
+  return all;
+}
+
+Table precisions_table(const TrainingComparison& comparison) {
+  using Row = PrecisionCurves;
+  using Cell = Table::Cell;
+  const std::string& first = comparison.precisions.front().precision;
+  const std::vector<ColumnOf<Row>> columns = {
+      {{.key = "precision", .role = Table::Role::label}, [](const Row& row) -> Cell { return row.precision; }},
+      {{.key = "failure", .title = "why none"},
+       [](const Row& row) -> Cell { return row.failure.empty() ? Cell(Absent{}) : Cell(row.failure); }},
+      {{.key = "final_loss",
+        .title = "final loss",
+        .unit = "nat",
+        .meaning = "mean loss of the last tenth of the steps",
+        .notation = Notation::fixed,
+        .digits = 4},
+       [](const Row& row) { return or_absent(row.final_loss); }},
+      {{.key = "difference",
+        .title = "less " + first,
+        .unit = "nat",
+        .meaning = "difference to the first precision on the same batches",
+        .notation = Notation::fixed,
+        .digits = 4,
+        .sign = Sign::always},
+       [](const Row& row) { return or_absent(row.difference); }},
+      {{.key = "difference_se",
+        .title = "standard error",
+        .meaning = "of that difference, over blocks of five steps",
+        .notation = Notation::fixed,
+        .digits = 4},
+       [](const Row& row) { return or_absent(row.difference_se); }},
+      {{.key = "seconds_to_target",
+        .title = "to " + target_words(comparison),
+        .unit = "s",
+        .meaning = "time until the mean of ten losses is there",
+        .notation = Notation::fixed,
+        .digits = 1},
+       [](const Row& row) { return or_absent(row.seconds_to_target); }},
+      {{.key = "joules_to_target", .title = "energy to it", .unit = "J", .detail = Detail::details},
+       [](const Row& row) { return or_absent(row.joules_to_target); }}};
+  return filled({.key = "precisions",
+                 .legend = fmt::format("final loss: mean of the last tenth of the steps; less {}: on the same batches; "
+                                       "to {}: time until the mean of ten losses is there; energy: {}",
+                                       first, target_words(comparison), comparison.energy_status)},
+                columns, comparison.precisions);
+}
+
+Table curves_table(const TrainingComparison& comparison) {
+  using Row = NamedCurve;
+  using Cell = Table::Cell;
+  constexpr auto data = Detail::data;
+  constexpr auto label = Table::Role::label;
+  const std::vector<ColumnOf<Row>> columns = {
+      {{.key = "precision", .role = label}, [](const Row& row) -> Cell { return row.precision; }},
+      {{.key = "seed", .role = label}, [](const Row& row) -> Cell { return row.curve->seed; }},
+      {{.key = "skipped", .title = "steps skipped"}, [](const Row& row) -> Cell { return row.curve->skipped; }},
+      {{.key = "last_lost_share",
+        .title = "lost now",
+        .meaning = "parameters whose last update was not zero and rounded to nothing",
+        .notation = Notation::percent,
+        .digits = 2},
+       [](const Row& row) -> Cell {
+         return row.curve->lost_share.empty() ? Cell(Absent{}) : Cell(row.curve->lost_share.back());
+       }},
+      {{.key = "first_nonfinite",
+        .title = "not finite",
+        .unit = "step",
+        .meaning = "first step with an infinite or NaN loss or gradient"},
+       [](const Row& row) { return or_absent(row.curve->first_nonfinite); }},
+      {{.key = "diverged"}, [](const Row& row) -> Cell { return row.curve->diverged; }},
+      {{.key = "loss", .unit = "nat"}, [](const Row& row) -> Cell { return row.curve->loss; }},
+      {{.key = "gradient_norm", .detail = data}, [](const Row& row) -> Cell { return row.curve->gradient_norm; }},
+      {{.key = "loss_scale", .detail = data}, [](const Row& row) -> Cell { return row.curve->loss_scale; }},
+      {{.key = "lost_share", .detail = data}, [](const Row& row) -> Cell { return row.curve->lost_share; }},
+      {{.key = "at_s", .unit = "s", .detail = data}, [](const Row& row) -> Cell { return row.curve->at_s; }},
+      {{.key = "at_j", .unit = "J", .detail = data}, [](const Row& row) -> Cell { return row.curve->at_j; }}};
+  return filled({.key = "curves",
+                 .legend = "lost now: parameters whose last update was not zero and rounded to nothing; not finite: "
+                           "first step with an infinite or NaN loss or gradient; ^ in a curve: above every loss of " +
+                           comparison.precisions.front().precision},
+                columns, curves_of(comparison));
+}
+
+/// A line a precision: its first seed. Losses above those of the first precision would leave no room for the others.
+Figure loss_figure(const TrainingComparison& comparison) {
+  Figure figure{.key = "loss", .caption = fmt::format("Loss over {} steps", comparison.steps)};
+  figure.x = {.title = "step", .categories = {}};
+  figure.y = {.title = "loss", .unit = "nat", .categories = {}};
+  double highest = -INFINITY;
+  for (const PrecisionCurves& one : comparison.precisions) {
+    if (one.curves.empty()) continue;
+    const std::vector<double>& loss = one.curves.front().loss;
+    if (!std::isfinite(highest)) highest = most(loss);
+    Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = one.precision});
+    for (std::size_t step = 0; step < loss.size(); ++step)
+      series.points.push_back({.x = static_cast<double>(step), .y = loss[step] <= highest ? loss[step] : std::nan("")});
+  }
+  return figure;
+}
+
+}  // namespace
+
+std::vector<std::string> comparison_notes(const TrainingComparison& comparison) {
+  std::vector<std::string> notes;
+  constexpr double least_told = 0.01;  // nat
+  const std::string& first = comparison.precisions.front().precision;
+  for (const PrecisionCurves& one : comparison.precisions) {
+    if (one.curves.empty()) continue;
+    const TrainingCurve& curve = one.curves.front();
+    const bool is_above = one.difference && one.difference_se && *one.difference > 2 * *one.difference_se;
+    if (!one.learned) {
+      notes.push_back(failing_words(one, comparison.precisions.front()));
+    } else if (is_above && curve.lost_share.back() > 0.1 && *one.difference > least_told) {
+      notes.push_back(
+          fmt::format("{} loses {:.0f} % of its updates to rounding in the last step and ends {:.3f} above {}.",
+                      one.precision, 100 * curve.lost_share.back(), *one.difference, first));
+    }
+  }
+  return notes;
+}
+
+Document to_document(const TrainingComparison& comparison) {
+  Document document;
+  document.subject = {.schema = "assay-training-comparison-2",
+                      .title = fmt::format("{}, {}, {} steps; the same batches in the same order from the same weights",
+                                           comparison.model, comparison.data, comparison.steps)};
+  Table& facts = document.subject.facts;
+  facts.detail = Detail::data;
+  add_fact(facts, {.key = "model"}, comparison.model);
+  add_fact(facts, {.key = "data"}, comparison.data);
+  add_fact(facts, {.key = "steps"}, comparison.steps);
+  add_fact(facts, {.key = "target_loss"}, or_absent(comparison.target_loss));
+  add_fact(facts, {.key = "energy_status"}, comparison.energy_status);
+  document.tables = {precisions_table(comparison), curves_table(comparison)};
+  document.figures = {loss_figure(comparison)};
+  document.sentences = {{.texts = comparison_notes(comparison)}};
+  return document;
+}
+
+}  // namespace assay
