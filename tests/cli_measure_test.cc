@@ -145,7 +145,8 @@ TEST_F(CliMeasure, ThePythonHelperMarksPhases) {
   const Outcome alone = run(
       {"measure", "--runs", "1", "--meter", "none", "--", "env", "-u", "ASSAY_MARKERS_FD", "/usr/bin/python3", loop});
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
-  EXPECT_EQ(alone.out.find("a phase of a program"), std::string::npos) << "without the variable the helper does nothing";
+  EXPECT_EQ(alone.out.find("a phase of a program"), std::string::npos)
+      << "without the variable the helper does nothing";
 }
 
 TEST_F(CliMeasure, PyTorchsLoopMarksPhases) {

@@ -10,7 +10,7 @@
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
-#include "studies/dump.h"
+#include "studies/dump/run.h"
 #include "text/corpus.h"
 
 // Small random models of every family against what transformers gives for them (tools/generate_model_fixtures.py).

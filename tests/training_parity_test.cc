@@ -8,8 +8,8 @@
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
-#include "studies/dump_gradients.h"
-#include "studies/engine.h"
+#include "studies/dump/gradients.h"
+#include "studies/shared/engine.h"
 
 // Gradients and optimizer steps of small random models against PyTorch's (tools/generate_training_fixtures.py).
 

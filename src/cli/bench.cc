@@ -1,4 +1,4 @@
-#include "studies/bench.h"
+#include "studies/bench/request.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,9 +12,9 @@
 #include "cli/meter_options.h"
 #include "report/formats.h"
 #include "report/terminal.h"
-#include "studies/default_model.h"
+#include "studies/bench/resume.h"
 #include "studies/explain_perplexity/run.h"
-#include "studies/resume.h"
+#include "studies/shared/default_model.h"
 
 namespace assay {
 namespace {
@@ -93,7 +93,7 @@ int run(BenchCommand& options) {
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
-  const BenchCallbacks callbacks = measuring.callbacks();
+  const StudyCallbacks callbacks = measuring.callbacks();
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
   const auto facts = [&] { return measuring.probe_machine(options.machine, options.request.engine.device); };
   if (options.question == Question::why_this_perplexity) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hardware/facts.h"
-#include "studies/training_step.h"
+#include "studies/shared/training_step.h"
 
 namespace assay {
 

@@ -1,4 +1,4 @@
-#include "studies/dump.h"
+#include "studies/dump/run.h"
 
 #include "base/streams.h"
 #include "cli/cli.h"

@@ -1,4 +1,4 @@
-#include "studies/measure_program.h"
+#include "studies/measure/request.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include "base/threads.h"
 #include "cli/interrupt.h"
 #include "hardware/machine.h"
-#include "studies/device_facts.h"
 #include "studies/probe/run.h"
+#include "studies/shared/device_facts.h"
 
 namespace assay {
 
@@ -32,8 +32,8 @@ MachineFacts Measuring::read_machine(const MachineOptions& machine) {
   return facts;
 }
 
-BenchCallbacks Measuring::callbacks() {
-  BenchCallbacks callbacks;
+StudyCallbacks Measuring::callbacks() {
+  StudyCallbacks callbacks;
   callbacks.progress = [this](const std::string& what, double seconds_left) { progress_.show(what, seconds_left); };
   callbacks.say = [this](const std::string& sentence) { progress_.say(sentence); };
   callbacks.keep = [this](std::span<const Record> records) { keeping_.keep(records); };

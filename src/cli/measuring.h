@@ -7,7 +7,7 @@
 #include "cli/keeping.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
-#include "studies/bench.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 
@@ -20,7 +20,7 @@ class Measuring {
   MachineFacts probe_machine(const MachineOptions& machine, const std::string& device);
   /// The same without rates, and without measuring anything.
   MachineFacts read_machine(const MachineOptions& machine);
-  BenchCallbacks callbacks();
+  StudyCallbacks callbacks();
   /// The work succeeded: clears the progress, and prints what waited.
   void finish();
   int exit_code() const;

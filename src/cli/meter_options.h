@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "studies/energy_record.h"
+#include "studies/shared/energy_record.h"
 
 namespace assay {
 

@@ -8,8 +8,8 @@
 #include "cli/cli.h"
 #include "hardware/machine.h"
 #include "hardware/topology.h"
-#include "studies/device_facts.h"
 #include "studies/probe/cache.h"
+#include "studies/shared/device_facts.h"
 
 namespace assay {
 namespace {

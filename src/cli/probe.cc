@@ -2,8 +2,8 @@
 
 #include "cli/cli.h"
 #include "cli/outputs.h"
-#include "studies/device_facts.h"
-#include "studies/engine.h"
+#include "studies/shared/device_facts.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 

@@ -5,9 +5,9 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "report/draw/figure.h"
-#include "studies/device_facts.h"
 #include "studies/probe/run.h"
 #include "studies/profile/run.h"
+#include "studies/shared/device_facts.h"
 
 namespace assay {
 namespace {

@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
-#include "studies/isolate.h"
+#include "studies/bench/isolate.h"
 #include "studies/probe/cache.h"
 
 namespace assay {

@@ -7,8 +7,9 @@
 #include "studies/accumulate/run.h"
 #include "studies/attention/request.h"
 #include "studies/autocast/request.h"
+#include "studies/bench/request.h"
 #include "studies/memory/request.h"
-#include "studies/train_benchmark.h"
+#include "studies/train_benchmark/request.h"
 
 namespace assay {
 namespace {
@@ -41,7 +42,7 @@ TrainBenchmarkRequest training_request(const StudyRequest& request) {
   return training;
 }
 
-Document attention_document(const StudyRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks) {
+Document attention_document(const StudyRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks) {
   AttentionRequest attention_request;
   attention_request.seconds = budget_s(request, 0.3, 5);
   attention_request.causal = true;
@@ -112,7 +113,7 @@ std::vector<ReportSource> study_inference(const StudyRequest& request, Measuring
 std::vector<ReportSource> study_language_model(const StudyRequest& request, Measuring& measuring) {
   const MachineFacts machine = measuring.probe_machine(request.machine, "cpu");
   const FactsSource facts = [&] { return machine; };
-  const BenchCallbacks callbacks = measuring.callbacks();
+  const StudyCallbacks callbacks = measuring.callbacks();
   const TrainBenchmarkRequest training = training_request(request);
   std::vector<ReportSource> parts;
   parts.push_back({"training steps", train_benchmark(training, facts, callbacks)});

@@ -1,4 +1,4 @@
-#include "studies/train.h"
+#include "studies/train/run.h"
 
 #include <fmt/format.h>
 

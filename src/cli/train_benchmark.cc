@@ -1,4 +1,4 @@
-#include "studies/train_benchmark.h"
+#include "studies/train_benchmark/request.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "studies/train.h"
+#include "studies/train/run.h"
 
 namespace assay {
 

@@ -13,7 +13,8 @@ constexpr ModeWords modes[] = {
     {Mode::forward_backward, "training: forward-backward", "forward and backward of a training step", "sequence",
      "tokens"},
     {Mode::step, "training: step", "a whole training step", "sequence", "tokens"},
-    {Mode::program, "runs of a program", "one run of the program, from before its start until it had ended", "run", "runs"},
+    {Mode::program, "runs of a program", "one run of the program, from before its start until it had ended", "run",
+     "runs"},
     {Mode::phase, "a phase of a program", "one time through the phase", "time", "times"},
 };
 constexpr ModeWords phase_of_items = {Mode::phase, "a phase of a program", "one time through the phase", "item",

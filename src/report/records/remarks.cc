@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "report/mode_words.h"
 #include "base/units.h"
+#include "report/mode_words.h"
 #include "report/record_titles.h"
 #include "report/records/ledger_brief.h"
 

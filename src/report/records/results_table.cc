@@ -166,39 +166,41 @@ std::vector<Shown> training_columns() {
       trust_column()};
 }
 
-Shown of_program(Table::Column column, std::optional<double> ProgramRun::* figure) {
-  return {std::move(column), [figure](const ShownRecord& row) { return or_absent((*row.record->program_run).*figure); }};
+Shown of_program(Table::Column column, std::optional<double> ProgramRun::*figure) {
+  return {std::move(column),
+          [figure](const ShownRecord& row) { return or_absent((*row.record->program_run).*figure); }};
 }
 
 std::vector<Shown> program_columns(const Records& rows) {
-  return {of_record({.title = "program", .role = label}, [](const Record& r) -> Cell { return shown_precision(r); }),
-          of_column(),
-          of_record({.title = "times"}, [](const Record& r) -> Cell { return or_absent(r.latency->timed_runs); }),
-          of_record({.title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
-                    [](const Record& r) -> Cell {
-                      return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
-                    }),
-          speedup_column(),
-          {{.title = "of the run", .unit = "%", .notation = Notation::fixed, .digits = 1},
-           [](const ShownRecord& row) -> Cell {
-             if (row.run_s <= 0) return Absent{};
-             return 100 * row.record->latency->timed_s.value_or(0) / row.run_s;
-           }},
-          of_program({.title = "user", .unit = "ms"}, &ProgramRun::user_ms),
-          of_program({.title = "system", .unit = "ms"}, &ProgramRun::system_ms),
-          of_record({.title = with_rates("{}", rows), .unit = "1/s"},
-                    [](const Record& r) -> Cell { return or_absent(r.rates.samples_per_s); }),
-          of_record({.title = "peak", .unit = "MB"},
-                    [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
-          of_record({.title = "energy", .unit = "J", .spread = Spread::half_width, .more_keys = {"low", "high"}},
-                    [](const Record& r) -> Cell {
-                      return r.energy->energy_j ? with_deviation(r.energy->energy_j, r.energy->energy_uncertainty_j)
-                                                : energy(r);
-                    }),
-          of_record({.title = "power", .unit = "W"}, [](const Record& r) -> Cell { return or_absent(r.energy->power_w); }),
-          of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
-          peak_share_column(),
-          trust_column()};
+  return {
+      of_record({.title = "program", .role = label}, [](const Record& r) -> Cell { return shown_precision(r); }),
+      of_column(),
+      of_record({.title = "times"}, [](const Record& r) -> Cell { return or_absent(r.latency->timed_runs); }),
+      of_record({.title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
+                [](const Record& r) -> Cell {
+                  return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
+                }),
+      speedup_column(),
+      {{.title = "of the run", .unit = "%", .notation = Notation::fixed, .digits = 1},
+       [](const ShownRecord& row) -> Cell {
+         if (row.run_s <= 0) return Absent{};
+         return 100 * row.record->latency->timed_s.value_or(0) / row.run_s;
+       }},
+      of_program({.title = "user", .unit = "ms"}, &ProgramRun::user_ms),
+      of_program({.title = "system", .unit = "ms"}, &ProgramRun::system_ms),
+      of_record({.title = with_rates("{}", rows), .unit = "1/s"},
+                [](const Record& r) -> Cell { return or_absent(r.rates.samples_per_s); }),
+      of_record({.title = "peak", .unit = "MB"},
+                [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
+      of_record({.title = "energy", .unit = "J", .spread = Spread::half_width, .more_keys = {"low", "high"}},
+                [](const Record& r) -> Cell {
+                  return r.energy->energy_j ? with_deviation(r.energy->energy_j, r.energy->energy_uncertainty_j)
+                                            : energy(r);
+                }),
+      of_record({.title = "power", .unit = "W"}, [](const Record& r) -> Cell { return or_absent(r.energy->power_w); }),
+      of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
+      peak_share_column(),
+      trust_column()};
 }
 
 void leave_out_empty_columns(Table& table) {
@@ -234,8 +236,8 @@ Table program_table(const std::string& title, const Records& shown, std::span<co
   std::vector<ShownRecord> rows;
   for (const Record* record : shown) {
     const bool is_phase = record->setting.mode == Mode::phase;
-    rows.push_back({record, is_phase ? cell_title(*record) : record->setting.model,
-                    is_phase ? run_s_of(*record, records) : 0});
+    rows.push_back(
+        {record, is_phase ? cell_title(*record) : record->setting.model, is_phase ? run_s_of(*record, records) : 0});
   }
   return results_table(rows, title);
 }
@@ -256,7 +258,8 @@ Table results_table(const std::vector<ShownRecord>& rows, const std::string& cap
   Records records;
   for (const ShownRecord& row : rows) records.push_back(row.record);
   const auto all_are = [&](bool (*is_such)(Mode mode)) {
-    return std::all_of(records.begin(), records.end(), [&](const Record* record) { return is_such(record->setting.mode); });
+    return std::all_of(records.begin(), records.end(),
+                       [&](const Record* record) { return is_such(record->setting.mode); });
   };
   const std::vector<Shown> columns = all_are(is_of_training)  ? training_columns()
                                      : all_are(is_of_program) ? program_columns(records)

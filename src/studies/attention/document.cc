@@ -228,7 +228,7 @@ Table methods_of(const AttentionRequest& request) {
 
 }  // namespace
 
-Document attention(const AttentionRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks) {
+Document attention(const AttentionRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks) {
   const AttentionResult result = attention_cells(request, facts, callbacks);
   Document document{.subject = {.schema = "assay-attention-1", .title = title_of(request, result)},
                     .machine = machine_json(result.facts),

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "studies/bench_record.h"
+#include "studies/bench/record.h"
 
 namespace assay {
 namespace {

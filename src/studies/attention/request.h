@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "results/document.h"
-#include "studies/bench.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 
@@ -25,6 +25,6 @@ struct AttentionRequest {
 /// Measures attention alone: a cell for each method, precision, head_dim and length, the two methods of a shape
 /// interleaved. What would not fit, or take longer than the budget, is a row that says so. After an interrupt: what was
 /// measured so far. Throws user errors for shapes and precisions that cannot be.
-Document attention(const AttentionRequest& request, const FactsSource& facts, const BenchCallbacks& callbacks);
+Document attention(const AttentionRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks);
 
 }  // namespace assay

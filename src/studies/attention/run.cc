@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "measure/phases.h"
 #include "studies/attention/record.h"
-#include "studies/engine.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 namespace {
@@ -50,7 +50,7 @@ void close(AttentionCell& cell, Status status, std::string reason) {
 
 class AttentionRun {
  public:
-  AttentionRun(const AttentionRequest& request, const MachineFacts& facts, const BenchCallbacks& callbacks)
+  AttentionRun(const AttentionRequest& request, const MachineFacts& facts, const StudyCallbacks& callbacks)
       : request_(request), facts_(facts), callbacks_(callbacks), backend_(find_backend(request.device)) {}
 
   /// Both methods at one shape.
@@ -254,7 +254,7 @@ class AttentionRun {
 
   const AttentionRequest& request_;
   const MachineFacts& facts_;
-  const BenchCallbacks& callbacks_;
+  const StudyCallbacks& callbacks_;
   const Backend& backend_;
   std::vector<AttentionCell> cells_;
   std::vector<Reached> reached_;
@@ -264,7 +264,7 @@ class AttentionRun {
 }  // namespace
 
 AttentionResult attention_cells(const AttentionRequest& request, const FactsSource& facts,
-                                const BenchCallbacks& callbacks) {
+                                const StudyCallbacks& callbacks) {
   check(request);
   std::vector<PrecisionChoice> precisions;
   for (const std::string& precision : request.precisions) {

@@ -40,7 +40,7 @@ struct AttentionResult {
 /// rate of the largest smaller cell that was measured, is `too_slow`. After an interrupt: what was measured so far.
 /// Throws user errors for shapes and precisions that cannot be.
 AttentionResult attention_cells(const AttentionRequest& request, const FactsSource& facts,
-                                const BenchCallbacks& callbacks);
+                                const StudyCallbacks& callbacks);
 
 /// The power p of the least-squares line log y = p log x + c. Absent below two different x.
 std::optional<double> fitted_exponent(const std::vector<std::pair<double, double>>& points);

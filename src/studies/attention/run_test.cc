@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "hardware/facts_testing.h"
 #include "model/testing.h"
-#include "studies/engine.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 namespace {

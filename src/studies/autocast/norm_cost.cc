@@ -7,7 +7,7 @@
 #include "program/builder.h"
 #include "program/passes.h"
 #include "studies/autocast/run.h"
-#include "studies/engine.h"
+#include "studies/shared/engine.h"
 #include "training/programs.h"
 
 namespace assay {

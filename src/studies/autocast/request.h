@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "results/document.h"
-#include "studies/bench.h"
+#include "studies/shared/engine.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "program/builder.h"
 #include "program/passes.h"
-#include "studies/engine.h"
+#include "studies/shared/engine.h"
 #include "training/programs.h"
 
 namespace assay {

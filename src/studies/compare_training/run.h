@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "results/document.h"
-#include "studies/train.h"
+#include "studies/train/run.h"
 
 namespace assay {
 

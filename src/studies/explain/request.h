@@ -3,7 +3,7 @@
 #include <string>
 
 #include "results/document.h"
-#include "studies/engine.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 

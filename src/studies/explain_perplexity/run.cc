@@ -9,9 +9,9 @@
 #include "base/paths.h"
 #include "quality/compare.h"
 #include "quality/loss.h"
-#include "studies/bench_record.h"
+#include "studies/bench/quality_data.h"
+#include "studies/bench/record.h"
 #include "studies/probe/run.h"
-#include "studies/quality_data.h"
 
 namespace assay {
 namespace {
@@ -178,7 +178,7 @@ const RowsFigure& PerplexityStudy::at(MaskUse mask, const AverageOptions& option
 }
 
 PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts& facts,
-                                 const BenchCallbacks& callbacks) {
+                                 const StudyCallbacks& callbacks) {
   if (request.models.size() != 1) fail_user("--explain-perplexity studies one model, not {}", request.models.size());
   const Model model = open_model(request.models[0], request.model_options);
   if (model.config.task != Task::language_model)

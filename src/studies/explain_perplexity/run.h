@@ -6,7 +6,7 @@
 
 #include "quality/averages.h"
 #include "results/document.h"
-#include "studies/bench.h"
+#include "studies/bench/request.h"
 
 namespace assay {
 
@@ -56,7 +56,7 @@ struct PerplexityStudy {
 /// by `padded-lines` and, for the length of the context, by `window`. request.protocol.most_tokens bounds both. Throws
 /// a user error for other models and data. After an interrupt the study holds what was measured so far.
 PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts& facts,
-                                 const BenchCallbacks& callbacks);
+                                 const StudyCallbacks& callbacks);
 
 /// Sentences that say what each choice adds to the honest loss, in nats.
 std::vector<std::string> perplexity_sentences(const PerplexityStudy& study);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "results/document.h"
-#include "studies/training_step.h"
+#include "studies/shared/training_step.h"
 
 namespace assay {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "studies/isolate.h"
+#include "studies/bench/isolate.h"
 
 namespace assay {
 namespace {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "hardware/isa_cap.h"
 #include "results/table_json.h"
 #include "studies/probe/run.h"
 

@@ -7,7 +7,7 @@
 #include "base/json_fwd.h"
 #include "hardware/machine.h"
 #include "results/document.h"
-#include "studies/matmul_peaks.h"
+#include "studies/shared/matmul_peaks.h"
 
 namespace assay {
 

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "hardware/isa_cap.h"
 #include "hardware/recorded_tree.h"
-#include "studies/engine.h"
 #include "studies/probe/cache.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "hardware/facts.h"
-#include "studies/training_step.h"
+#include "studies/shared/training_step.h"
 
 namespace assay {
 

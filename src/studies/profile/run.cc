@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "runtime/non_finite.h"
-#include "studies/random_ids.h"
+#include "studies/shared/random_ids.h"
 
 namespace assay {
 namespace {

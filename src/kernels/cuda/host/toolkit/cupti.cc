@@ -9,7 +9,7 @@
 #include "kernels/kernel_recording.h"
 
 // Kernels and the steps that launched them, by CUPTI's activity records. What the program makes of them is in
-// studies/gpu_kernels.cc; here is only how they are asked for.
+// studies/profile/gpu_kernels.cc; here is only how they are asked for.
 namespace assay {
 namespace cuda {
 namespace {

@@ -1,0 +1,310 @@
+#include "studies/bench/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "kernels/gpu_bus_id.h"
+#include "quality/compare.h"
+#include "runtime/non_finite.h"
+#include "studies/bench/record.h"
+#include "studies/bench/trace.h"
+#include "studies/shared/random_ids.h"
+
+namespace assay {
+namespace {
+
+/// The emulated operation that does most of the work, if any; of a ledger that the caller holds.
+const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
+  const LedgerRow* most = nullptr;
+  for (const LedgerRow& row : ledger) {
+    if (row.verdict == Verdict::emulated && (most == nullptr || row.flops > most->flops)) most = &row;
+  }
+  return most;
+}
+
+/// Of a cell's budget, what timing its operations one by one may take on top.
+constexpr double traced_share = 0.1;
+
+Subject subject(const std::string& name, Plan& plan) {
+  return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); },
+          [&plan] { return plan.device().time([&plan] { plan.enqueue(); }); }};
+}
+
+/// A time says nothing where what was timed is no number. The last run's output still lies in the plan.
+void refuse_what_is_not_finite(const Plan& plan, Record& record) {
+  if (record.latency->samples == 0) return;
+  const std::optional<NonFiniteRun> run = find_non_finite(plan, "logits", {});
+  if (!run) return;
+  record.outcome.status = Status::not_finite;
+  record.outcome.reason = "on the ids that were timed, " + words(*run);
+}
+
+}  // namespace
+
+BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context)
+    : model_(model),
+      request_(context.request),
+      callbacks_(context.callbacks),
+      power_(context.power),
+      number_(context.number),
+      facts_(std::move(facts)) {}
+
+void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& setting) {
+  make_cold_caches();
+  for (const Contender& contender : contenders) {
+    Member member{contender, {.setting = setting}, nullptr};
+    member.blank.setting.precision = contender.precision;
+    member.blank.outcome.group = number_;
+    try {
+      EngineOptions engine = request_.engine;
+      engine.overrides = contender.overrides;
+      member.instance = with_memory_errors([&] { return make_instance(model_, contender.precision, engine, facts_); });
+      member.blank.setting.precision = member.instance->precision().name();
+    } catch (const OutOfMemory& e) {
+      member.blank.outcome.status = Status::oom;
+      member.blank.outcome.reason = e.what();
+    } catch (const Error& e) {
+      if (e.code() != ExitCode::lacking) throw;
+      member.blank.outcome.status = Status::unsupported;
+      member.blank.outcome.reason = e.what();
+    }
+    members_.push_back(std::move(member));
+  }
+}
+
+/// Before plans are fitted into what memory is left. A device that is not there is each row's to say.
+void BenchGroup::make_cold_caches() {
+  if (request_.caches == Caches::warm) return;
+  try {
+    cold_ = std::make_unique<ColdCaches>(find_backend(request_.engine.device).memory(), facts_);
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::lacking) throw;
+  }
+}
+
+/// Before anything is packed here, so that a trial has the memory for itself.
+void BenchGroup::try_apart(const std::vector<Extent>& extents) {
+  for (const Extent extent : extents) {
+    for (Member& member : members_) {
+      if (!member.instance) continue;
+      if (callbacks_.progress)
+        callbacks_.progress(fmt::format("{} {} {} x {}: in a process of its own", model_.name,
+                                        member.blank.setting.precision, extent.batch, extent.seq),
+                            0);
+      ResidentRequest request = trial_request(model_, request_, extent);
+      request.precision = member.contender.precision;
+      request.engine.overrides = member.contender.overrides;
+      ResidentAnswer answer = resident_in_child(request, facts_, {request_.trial_program, trial_limit_s(request_)});
+      if (callbacks_.interrupted != nullptr && callbacks_.interrupted->load()) return;
+      member.trials.push_back({extent, std::move(answer)});
+    }
+  }
+}
+
+std::vector<Record> BenchGroup::blanks(Extent extent) const {
+  std::vector<Record> all;
+  for (const Member& member : members_) {
+    all.push_back(member.blank);
+    all.back().setting.batch = extent.batch;
+    all.back().setting.seq = extent.seq;
+  }
+  return all;
+}
+
+/// Memory that one more plan may take: what was free at the start, less the buffers of other plans and all that is
+/// held.
+std::optional<std::int64_t> BenchGroup::free_bytes(std::int64_t arenas) const {
+  if (facts_.available_bytes <= 0) return std::nullopt;
+  std::int64_t left = facts_.available_bytes - arenas;
+  for (const Member& member : members_) {
+    if (member.instance) left -= member.instance->resident_bytes();
+  }
+  return left;
+}
+
+std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, const PlanOptions& options, Record& record) {
+  if (!member.instance) return nullptr;
+  const ResidentAnswer* trial = find_trial(member.trials, options.extent);
+  if (trial != nullptr) {
+    set_outcome(*trial, record.outcome);
+    record.memory = MemoryUse{.resident_bytes = trial->bytes};
+  }
+  if (record.outcome.status != Status::ok) return nullptr;
+  try {
+    const double before_s = now_s();
+    auto plan = with_memory_errors([&] { return std::make_unique<Plan>(*member.instance, options); });
+    record.latency.made().prepare_ms = (now_s() - before_s) * 1e3;
+    record.memory = memory_of(*plan, *member.instance, record.memory->resident_bytes);
+    record.evidence = evidence_of(*plan, *member.instance, facts_);
+    record.evidence.flops = model_flops(model_, request_.engine.program, options.extent);
+    const LedgerRow* emulated = emulated_row(record.evidence.ledger);
+    if (emulated == nullptr || request_.emulated == Emulated::included) {
+      if (trial != nullptr) say_declined(*trial, record);
+      return plan;
+    }
+    record.outcome.status = Status::emulated;
+    record.outcome.reason =
+        fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.setting.precision,
+                    emulated->operation, name(emulated->operand), emulated->evidence);
+  } catch (const OutOfMemory& e) {
+    record.outcome.status = Status::oom;
+    record.outcome.reason = e.what();
+  } catch (const Error& e) {
+    if (e.code() != ExitCode::lacking) throw;
+    record.outcome.status = Status::unsupported;
+    record.outcome.reason = e.what();
+  }
+  return nullptr;
+}
+
+void BenchGroup::say_declined(const ResidentAnswer& trial, const Record& record) const {
+  if (trial.ending != Ending::declined || !callbacks_.say) return;
+  callbacks_.say(
+      fmt::format("{} {}: timed without a trial: {}", record.setting.model, record.setting.precision, trial.fault));
+}
+
+BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& records) {
+  Cell cell;
+  std::vector<std::int32_t> ids;  // Made when a plan has been found to fit.
+  std::int64_t arenas = 0;
+  const std::vector<Record> rows = blanks(extent);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Member& member = members_[i];
+    Record record = rows[i];
+    if (callbacks_.progress)
+      callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.setting.precision), 0);
+    const PlanOptions options{.extent = extent, .graphs = request_.engine.graphs, .free_bytes = free_bytes(arenas)};
+    auto plan = make_plan(member, options, record);
+    records.push_back(std::move(record));
+    if (!plan) continue;
+    if (ids.empty()) ids = random_ids(model_, extent, {request_.model_options.seed, IdsFor::timing});
+    plan->set_inputs(ids, {});
+    arenas += plan->arena_bytes();
+    cell.subjects.push_back(subject(member.blank.setting.precision, *plan));
+    cell.places.push_back(records.size() - 1);
+    cell.plans.push_back(std::move(plan));
+  }
+  return cell;
+}
+
+SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
+  SamplingOptions options;
+  options.seconds = request_.seconds;
+  options.width = request_.width;
+  options.rounds = request_.rounds;
+  options.seed = request_.model_options.seed;
+  options.root = request_.root;
+  meter_windows(request_.energy, power_, options);
+  if (facts_.gpu) options.gpu = gpu_conditions_reader(gpu_bus_id());
+  if (cold_) options.before_run = [this] { cold_->empty(); };
+  options.interrupted = callbacks_.interrupted;
+  options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
+  options.progress = [this, extent, later_s](const SamplingProgress& p) {
+    if (!callbacks_.progress) return;
+    callbacks_.progress(fmt::format("{} {} x {}: {} {}", model_.name, extent.batch, extent.seq, p.phase, p.subject),
+                        p.seconds_left + later_s);
+  };
+  return options;
+}
+
+/// A device may refuse memory while it runs: libraries load their code then, and graphs take some.
+std::vector<Series> BenchGroup::sample_cell(const Cell& cell, const SamplingOptions& options,
+                                            std::vector<Record>& records) {
+  try {
+    return with_memory_errors([&] { return sample(cell.subjects, options); });
+  } catch (const OutOfMemory& e) {
+    for (const std::size_t place : cell.places) {
+      records[place].outcome.status = Status::oom;
+      records[place].outcome.reason = e.what();
+    }
+    return {};
+  }
+}
+
+void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& records) {
+  const Cell cell = plan_cell(extent, records);
+  const std::vector<Series> series = sample_cell(cell, sampling_options(extent, later_s), records);
+  if (series.empty()) return;
+  if (!series[0].energy_fault.empty()) power_ = {{nullptr, "no meter: " + series[0].energy_fault}, std::nullopt};
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    Record& record = records[cell.places[i]];
+    record_series(series[i],
+                  {series[0], power_, request_.model_options.seed, request_.width, record.latency->prepare_ms}, record);
+    refuse_what_is_not_finite(*cell.plans[i], record);
+    const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
+    if (record.setting.graphs == "on" && !cell.plans[i]->is_recorded())
+      record.setting.graphs = "off";  // Refused for want of memory.
+    if (!stopped && record.outcome.status == Status::ok && !cold_)
+      record.evidence.operation_ms = trace_operations(*cell.plans[i], traced_share * request_.seconds);
+  }
+  for (Member& member : members_) {
+    for (const std::size_t place : cell.places) {
+      Record& record = records[place];
+      if (record.setting.precision != member.blank.setting.precision) continue;
+      if (member.is_packed) record.latency.made().first_ms.reset();  // An earlier shape has packed the weights.
+      member.is_packed = true;
+    }
+  }
+}
+
+/// Empty where there is something to score.
+std::string BenchGroup::why_not_scored(const QualityData& data) const {
+  if (!data.set) return data.status;
+  return request_.engine.program.logits == LogitRows::last ? "last position only" : "";
+}
+
+Evaluation BenchGroup::evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const {
+  EvaluateOptions options;
+  options.interrupted = callbacks_.interrupted;
+  options.free_bytes = free_bytes(0);
+  const double begin_s = now_s();
+  options.progress = [&](double share) {
+    if (!callbacks_.progress) return;
+    const double left_s = share > 0 ? (now_s() - begin_s) * (1 - share) / share : 0;
+    callbacks_.progress(fmt::format("{}: quality on {}", model_.name, data.set->data), left_s);
+  };
+  return evaluate(instances, *data.set, options);
+}
+
+void BenchGroup::score(const QualityData& data, std::vector<Record>& records) const {
+  std::vector<Instance*> instances;
+  std::vector<std::string> names;
+  for (const Member& member : members_) {
+    const bool ran = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+      return record.setting.precision == member.blank.setting.precision && record.outcome.status == Status::ok;
+    });
+    if (!member.instance || !ran) continue;
+    instances.push_back(member.instance.get());
+    names.push_back(member.blank.setting.precision);
+  }
+  std::string failure = why_not_scored(data);
+  Evaluation evaluation;
+  if (failure.empty() && !instances.empty()) {
+    try {
+      evaluation = with_memory_errors([&] { return evaluate_all(instances, data); });
+    } catch (const OutOfMemory& e) {
+      failure = fmt::format("oom: {}", e.what());
+    } catch (const Error& e) {
+      if (e.code() != ExitCode::lacking) throw;
+      failure = fmt::format("unsupported: {}", e.what());
+    }
+  }
+  for (Record& record : records) {
+    const auto found = std::find(names.begin(), names.end(), record.setting.precision);
+    if (found == names.end() || record.outcome.status != Status::ok) continue;
+    if (!failure.empty()) {
+      record.quality.made().quality_status = failure;
+      continue;
+    }
+    const QualityRows* baseline = names[0] == record.setting.baseline ? &evaluation.qualities[0] : nullptr;
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    record_quality(model_, data, {evaluation, baseline, evaluation.qualities[index]}, record);
+  }
+}
+
+}  // namespace assay

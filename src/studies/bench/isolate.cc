@@ -1,0 +1,186 @@
+#include "studies/bench/isolate.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/handle.h"
+#include "base/json.h"
+#include "base/paths.h"
+#include "base/system_error.h"
+#include "hub/command.h"
+#include "measure/memory.h"
+#include "studies/probe/run.h"
+#include "studies/shared/random_ids.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+ResidentAnswer without_bytes(Ending ending, const std::string& fault) {
+  return {std::nullopt, 0, ending, fault};
+}
+
+std::string signal_name(int signal) {
+  const char* short_name = ::sigabbrev_np(signal);
+  return short_name != nullptr ? fmt::format("SIG{}", short_name) : fmt::format("signal {}", signal);
+}
+
+ResidentAnswer parse_answer(const std::string& line) {
+  try {
+    const Json json = parse_json(line, "resident");
+    if (json.contains("out_of_memory"))
+      return without_bytes(Ending::out_of_memory, json.at("out_of_memory").get<std::string>());
+    return {json.at("resident_bytes").get<std::int64_t>(),
+            json.at("program_bytes").get<std::int64_t>(),
+            Ending::answered,
+            {}};
+  } catch (const std::exception& e) {
+    return without_bytes(Ending::declined, fmt::format("its process said something else: {}", e.what()));
+  }
+}
+
+ResidentAnswer read_death(int exit_code, const std::string& line) {
+  if (exit_code == 128 + SIGKILL)
+    return without_bytes(Ending::crashed, "its process was killed (SIGKILL): memory ran out, likely, or somebody did");
+  if (exit_code > 128)
+    return without_bytes(Ending::crashed, fmt::format("its process died of {}", signal_name(exit_code - 128)));
+  const char* kind = exit_code == static_cast<int>(ExitCode::defect) ? "a defect" : "a code that is none of ours";
+  return without_bytes(Ending::crashed, fmt::format("its process ended with {} (exit code {}): {}", kind, exit_code,
+                                                    line.empty() ? "it said nothing" : line));
+}
+
+ResidentAnswer read_answer(const CommandResult& result, double most_s) {
+  constexpr int not_started = 127;
+  const std::string line = last_line(result.output);
+  if (result.overran) {
+    return without_bytes(Ending::hung,
+                         fmt::format("its process gave no answer within {:g} s: it hung, or is too slow", most_s));
+  }
+  switch (result.exit_code) {
+    case static_cast<int>(ExitCode::ok):
+      return parse_answer(line);
+    case static_cast<int>(ExitCode::user):
+    case static_cast<int>(ExitCode::lacking):
+      return without_bytes(Ending::declined, line);
+    case not_started:
+      return without_bytes(Ending::declined, "its process could not start");
+    default:
+      return read_death(result.exit_code, line);
+  }
+}
+
+ResidentMemory resident_memory() {
+  const std::optional<ResidentMemory> memory = read_resident_memory();
+  if (!memory) fail_lacking("/proc/self/status: does not say the resident memory");
+  return *memory;
+}
+
+bool emulates(const Plan& plan) {
+  const Ledger ledger = plan.ledger();
+  return std::any_of(ledger.rows.begin(), ledger.rows.end(),
+                     [](const LedgerRow& row) { return row.verdict == Verdict::emulated; });
+}
+
+void run_forward(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
+  const auto instance = make_instance(model, request.precision, request.engine, facts);
+  Plan plan(*instance, {.extent = request.extent});
+  if (request.emulated == Emulated::left_out && emulates(plan)) fail_lacking("{}: emulated here", request.precision);
+  plan.set_inputs(random_ids(model, request.extent, {request.model_options.seed, IdsFor::timing}), {});
+  plan.run();
+}
+
+void run_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
+  const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
+  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute),
+                  find_backend(request.engine.device), facts);
+  trainer.set_batch(random_batch(model, request.extent, request.model_options.seed));
+  trainer.set_seed(request.model_options.seed);
+  trainer.forward();
+  trainer.backward();
+  trainer.update(0);
+}
+
+}  // namespace
+
+void remove_folder(const fs::path* folder) {
+  std::error_code ignored;
+  fs::remove_all(*folder, ignored);
+  delete folder;
+}
+
+ScratchFolder make_folder(const std::string& name) {
+  std::string path = (temporary_folder() / (name + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr) fail_call(path, errno);
+  return ScratchFolder(new fs::path(path));
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+CommandResult run_held(const Command& command) {
+  int signal = 0;
+  CommandResult result;
+  {
+    const InterruptScope scope = catch_interrupts();
+    result = run_command(command);
+    signal = pending_interrupt();
+  }
+  if (signal == 0) return result;
+  std::raise(signal);  // Again, for whoever watched before.
+  return {128 + signal, ""};
+}
+
+ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts) {
+  const std::int64_t program_bytes = resident_memory().bytes;
+  const Model model = open_model(request.model, request.model_options);
+  check_extent(model, request.extent);
+  if (request.mode == RunMode::infer) {
+    run_forward(model, request, facts);
+  } else {
+    run_step(model, request, facts);
+  }
+  return {resident_memory().peak_bytes, program_bytes};
+}
+
+std::vector<std::string> resident_arguments(const ResidentRequest& request) {
+  std::vector<std::string> words = {"--precision", request.precision,
+                                    "--batch",     std::to_string(request.extent.batch),
+                                    "--seq",       std::to_string(request.extent.seq),
+                                    "--mode",      name(request.mode),
+                                    "--recompute", name(request.recompute),
+                                    "--device",    request.engine.device,
+                                    "--fusion",    request.engine.fusion == Fusion::on ? "on" : "off",
+                                    "--casts",     request.engine.casts == Casts::once ? "once" : "every-call",
+                                    "--logits",    request.engine.program.logits == LogitRows::all ? "all" : "last",
+                                    "--seed",      std::to_string(request.model_options.seed)};
+  if (!request.engine.overrides.empty()) words.insert(words.end(), {"--with", request.engine.overrides});
+  const CheckpointOptions& checkpoint = request.model_options.checkpoint;
+  if (request.emulated == Emulated::left_out) words.emplace_back("--leave-emulated");
+  if (checkpoint.unused == Unused::allowed) words.emplace_back("--allow-unused");
+  if (checkpoint.nonfinite == Nonfinite::allowed) words.emplace_back("--allow-nonfinite");
+  words.insert(words.end(), {"--", request.model});  // A model's name may begin with a dash.
+  return words;
+}
+
+ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts,
+                                 const ResidentProgram& program) {
+  const ScratchFolder folder = make_folder("assay-resident");
+  const fs::path measured = *folder.get() / "machine.json";
+  write_file_atomically(measured, machine_json(facts).dump());
+  Command command{{program.file.string(), "resident", "--machine", measured.string()}, *folder.get(), program.most_s};
+  command.words.insert(command.words.end(), {"--threads", std::to_string(facts.threads)});
+  if (!facts.cap.empty()) command.words.insert(command.words.end(), {"--max-isa", facts.cap});
+  const std::vector<std::string> rest = resident_arguments(request);
+  command.words.insert(command.words.end(), rest.begin(), rest.end());
+  return read_answer(run_held(command), program.most_s);
+}
+
+}  // namespace assay

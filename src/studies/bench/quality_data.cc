@@ -1,0 +1,143 @@
+#include "studies/bench/quality_data.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/paths.h"
+#include "base/units.h"
+#include "studies/shared/random_ids.h"
+#include "text/bundled.h"
+#include "text/tokenizer.h"
+#include "text/unicode.h"
+
+namespace assay {
+namespace {
+
+/// Divergence from fp32 counts whatever the weights; four rows of 128 ids are 512 distributions.
+QualityData made_up_ids(const Model& model, std::uint64_t seed) {
+  constexpr std::int64_t rows = 4;
+  QualityBatch batch;
+  batch.extent = {rows, std::min<std::int64_t>(128, model.config.context)};
+  batch.ids = random_ids(model, batch.extent, {seed, IdsFor::quality});
+  QualitySet set;
+  set.data = "random ids";
+  set.protocol = fmt::format("window {}", batch.extent.seq);
+  set.batches.push_back(std::move(batch));
+  return {std::move(set), "random weights"};
+}
+
+bool gives_scores(const Model& model) {
+  return model.config.task == Task::classification && model.config.outputs == Outputs::scores;
+}
+
+void check_ids(const Model& model, const QualitySet& set, const std::string& file) {
+  for (const QualityBatch& batch : set.batches) {
+    check_extent(model, batch.extent);
+    check_vocabulary(model, batch.ids, file);
+  }
+}
+
+void check_classes(const LabelledSet& set, std::int64_t classes) {
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    if (set.labels[i] < classes) continue;
+    fail_user("{}: label {} is not among the {} classes 0 to {}", set.place_of(i), set.labels[i], classes, classes - 1);
+  }
+}
+
+void drop_targets(QualitySet& set) {
+  for (QualityBatch& batch : set.batches) batch.targets.clear();
+}
+
+/// Rows are commonly filled up with the id that ends a text. Which id it is changes no figure where padding is masked.
+std::int32_t padding_id(const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> end = tokenizer.encode("<|endoftext|>");
+  return end.size() == 1 ? end[0] : 0;
+}
+
+QualityData from_text(const Model& model, const std::string& text, const std::string& name,
+                      const BenchRequest& request) {
+  unicode::check_utf8(text, request.data.empty() ? name : request.data.string());
+  const Tokenizer tokenizer = load_tokenizer(*model.files);
+  ProtocolOptions options = request.protocol;
+  options.window = std::min(options.window, model.config.context);
+  const bool language_model = model.config.task == Task::language_model;
+  QualityData data;
+  if (!language_model || options.protocol == Protocol::padded_lines) {
+    data.set = padded_lines(text, tokenizer, padding_id(tokenizer), options);
+  } else {
+    data.set = windows(tokenizer.encode(text, name), options);
+  }
+  if (!language_model) drop_targets(*data.set);
+  data.status = language_model ? "scored" : "no labels";
+  data.set->data = data.set->taken == Taken::all
+                       ? fmt::format("{}, {} tokens", name, format_count(data.set->tokens))
+                       : fmt::format("{}, first {} tokens", name, format_count(data.set->tokens));
+  return data;
+}
+
+QualityData from_labelled(const Model& model, const BenchRequest& request) {
+  const std::string name = request.data.string();
+  if (model.config.task != Task::classification)
+    fail_user("{}: labelled sentences need a classifier, {} is a {}", name, model.name, assay::name(model.config.task));
+  const LabelledSet set = load_labelled_tsv(request.data);
+  check_classes(set, model.config.labels);
+  QualityData data;
+  data.set = sentences(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
+  data.set->data = request.data.filename().string();
+  data.status = "scored";
+  return data;
+}
+
+QualityData from_folder(const Model& model, const BenchRequest& request) {
+  const TokenBatch tokens = load_npy_folder(request.data);
+  const std::string folder = request.data.string();
+  const bool language_model = model.config.task == Task::language_model;
+  check_tokens(model, tokens, folder);
+  if (!language_model && !tokens.labels.empty() && tokens.labels.size() != static_cast<std::size_t>(tokens.batch))
+    fail_user("{}: needs one label a row", tokens.labels_name);
+  if (!language_model && !model.random_weights()) check_labels(model, tokens, folder);
+  QualityData data;
+  data.set = given_tokens(tokens, language_model ? Scored::next_tokens : Scored::labels, request.protocol.batch);
+  data.set->data = request.data.filename().string();
+  data.status = language_model || !tokens.labels.empty() ? "scored" : "no labels";
+  return data;
+}
+
+QualityData load(const Model& model, const BenchRequest& request) {
+  if (!request.data.empty() && !is_there(request.data)) fail_user("{}: no such file or folder", request.data.string());
+  if (!request.data.empty() && is_folder(request.data)) return from_folder(model, request);
+  if (model.random_weights() && !request.data.empty()) {
+    fail_user(
+        "{}: {} is a preset without a tokenizer; leave --data out for random ids, or give a folder of .npy arrays",
+        request.data.string(), model.name);
+  }
+  if (model.random_weights()) return made_up_ids(model, request.model_options.seed);
+  if (request.data.extension() == ".tsv") return from_labelled(model, request);
+  if (request.data.empty()) return from_text(model, std::string(bundled_text()), "bundled handbook", request);
+  return from_text(model, read_file(request.data), request.data.filename().string(), request);
+}
+
+}  // namespace
+
+QualityData quality_data(const Model& model, const BenchRequest& request) {
+  if (request.quality == QualityMode::none) return {std::nullopt, "not asked"};
+  QualityData data = load(model, request);
+  if (gives_scores(model)) {
+    data.set->outputs = Outputs::scores;
+    data.status = data.status == "scored" ? "scores compared as numbers, labels not scored: they name no classes"
+                                          : "scores compared as numbers";
+    drop_targets(*data.set);
+  }
+  if (model.random_weights()) {
+    data.status = "random weights";
+    drop_targets(*data.set);
+  }
+  check_ids(model, *data.set, request.data.empty() ? data.set->data : request.data.string());
+  if (data.set->batches.empty()) fail_user("{}: holds nothing to score", data.set->data);
+  return data;
+}
+
+}  // namespace assay

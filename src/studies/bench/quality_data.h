@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "quality/protocols.h"
+#include "studies/bench/request.h"
+
+namespace assay {
+
+/// The set on which a model's precisions are scored, or only why there is none.
+struct QualityData {
+  std::optional<QualitySet> set;
+  std::string status;  ///< "scored", or what keeps figures out: "random weights", "no labels", ...
+};
+
+/// `--data` (text, labelled TSV or a folder of .npy arrays) cut by the request's protocol, else the bundled text; for
+/// random weights random ids, on which only divergence means anything.
+QualityData quality_data(const Model& model, const BenchRequest& request);
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "quality/protocols.h"
+#include "results/document.h"
+#include "studies/shared/energy_record.h"
+#include "studies/shared/engine.h"
+#include "studies/shared/surroundings.h"
+
+namespace assay {
+
+enum class QualityMode : std::uint8_t { automatic, none };
+/// Whether each cell is run once in a process of its own before it is timed in this one.
+enum class Isolate : std::uint8_t { no, yes };
+enum class Emulated : std::uint8_t { left_out, included };
+/// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
+enum class Baseline : std::uint8_t { added, as_asked };
+
+/// What a run finds in the caches: what the one before it left there, or nothing.
+enum class Caches : std::uint8_t { warm, cold };
+
+struct BenchRequest {
+  std::vector<std::string> models;      ///< Empty: the default model.
+  std::vector<std::string> precisions;  ///< Empty or "all": every row that is listed on the device.
+  std::vector<std::int64_t> batches = {1};
+  std::vector<std::int64_t> seqs = {128};
+  std::filesystem::path data;  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
+  ProtocolOptions protocol;
+  double seconds = 5;   ///< Budget a cell.
+  int rounds = 0;       ///< Exactly so many rounds; 0: by the stopping rule.
+  double width = 0.02;  ///< Asked width of the median's interval; 0: none is asked.
+  QualityMode quality = QualityMode::automatic;
+  Emulated emulated = Emulated::left_out;
+  Isolate isolate = Isolate::no;
+  double trial_seconds = 0;  ///< What a cell's own process may take; 0: see trial_limit_s.
+  Baseline baseline = Baseline::added;
+  Caches caches = Caches::warm;
+  EngineOptions engine;
+  ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
+  EnergyRequest energy;
+  std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
+  std::filesystem::path trial_program = "/proc/self/exe";  ///< Runs a cell for itself; a stand-in in tests.
+};
+
+/// The main job: every model in every precision at every shape, timed interleaved, scored on the same instances,
+/// judged. A cell that cannot run is a row with its reason. After an interrupt the document holds what was measured so
+/// far.
+///
+/// Models, data, shapes and precisions are looked at before anything is measured; throws their user errors.
+Document bench(const BenchRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks);
+
+}  // namespace assay

@@ -1,0 +1,251 @@
+#include "studies/bench/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "rules/rules.h"
+#include "studies/bench/group.h"
+#include "studies/bench/record.h"
+#include "studies/bench/resume.h"
+#include "studies/probe/run.h"
+
+namespace assay {
+namespace {
+
+/// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides.
+std::vector<Contender> contenders(const BenchRequest& request) {
+  std::vector<Contender> list;
+  const auto add = [&](const Contender& contender) {
+    if (std::find(list.begin(), list.end(), contender) == list.end()) list.push_back(contender);
+  };
+  if (request.baseline == Baseline::added) add({"fp32", ""});
+  const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
+  if (all) {
+    for (const Precision& row : precision_table()) {
+      if (is_listed_on(row, request.engine.device)) add({row.name, request.engine.overrides});
+    }
+  } else {
+    for (const std::string& precision : request.precisions)
+      add({find_precision(precision).name, request.engine.overrides});
+  }
+  return list;
+}
+
+bool stopped(const StudyCallbacks& callbacks) {
+  return callbacks.interrupted != nullptr && callbacks.interrupted->load();
+}
+
+/// A later group repeats the baseline for its own ratios; the first group's rows stand for it.
+std::vector<Record> without_known(const std::vector<Record>& all, std::span<const Record> more) {
+  std::vector<Record> fresh;
+  for (const Record& record : more) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Record& other) {
+      return other.setting.model == record.setting.model && other.setting.precision == record.setting.precision &&
+             other.setting.batch == record.setting.batch && other.setting.seq == record.setting.seq;
+    });
+    if (!known) fresh.push_back(record);
+  }
+  return fresh;
+}
+
+/// A model that was asked for, and what it is scored on.
+struct Entry {
+  Model model;
+  QualityData data;
+  std::string weights = {};  ///< Absent until they are asked for.
+};
+
+/// Hashing reads the whole checkpoint: before the first run it would have paged it in.
+const std::string& weights_of(Entry& entry) {
+  if (entry.weights.empty()) {
+    entry.weights = entry.model.random_weights() ? "random" : "sha256:" + weights_identity(entry.model);
+  }
+  return entry.weights;
+}
+
+void check_engine(const BenchRequest& request) {
+  const std::string& meter = request.energy.meters.name;
+  if (request.caches == Caches::cold && meter != "auto" && meter != "none")
+    fail_user("--caches cold: what empties them would be metered, too; drop --meter {}", meter);
+  for (const Contender& contender : contenders(request)) {
+    choose_precision(contender.precision, contender.overrides, std::nullopt);
+  }
+  try {
+    find_backend(request.engine.device);
+  } catch (const Error& e) {  // What is lacking becomes a row; a name that nobody knows does not.
+    if (e.code() != ExitCode::lacking) throw;
+  }
+}
+
+Entry open_entry(const std::string& name, const BenchRequest& request, const StudyCallbacks& callbacks) {
+  Entry entry{open_model(name, request.model_options), {}};
+  for (const std::int64_t batch : request.batches) {
+    for (const std::int64_t seq : request.seqs) check_extent(entry.model, {batch, seq});
+  }
+  if (callbacks.say) {
+    for (const std::string& note : entry.model.notes) callbacks.say(fmt::format("{}: {}", name, note));
+  }
+  entry.data = quality_data(entry.model, request);
+  return entry;
+}
+
+/// Cells that come after the one at hand, times their budget: what the progress line adds.
+class Remaining {
+ public:
+  Remaining(const BenchRequest& request, std::size_t models)
+      : cell_s_(request.seconds),
+        cells_(
+            static_cast<double>(models * request.batches.size() * request.seqs.size() * contenders(request).size())) {}
+  /// Seconds after a cell of so many precisions has begun.
+  double after_cell(std::size_t precisions) {
+    cells_ -= static_cast<double>(precisions);
+    return std::max(cells_, 0.0) * cell_s_;
+  }
+
+ private:
+  double cell_s_;
+  double cells_;
+};
+
+/// What one run holds beside its request.
+struct Run {
+  const BenchRequest& request;
+  const MachineFacts& facts;
+  const StudyCallbacks& callbacks;
+  Power power;
+  Remaining remaining;
+  KeptCells kept;
+};
+
+KeptCells kept_cells(const StudyCallbacks& callbacks) {
+  return KeptCells(callbacks.restore ? callbacks.restore() : std::vector<Record>{});
+}
+
+bool wants_score(const Record& record) {
+  return !record.outcome.restored || record.quality->quality_status == not_yet_scored;
+}
+
+void say_without_speedup(const Run& run, const std::vector<Contender>& together) {
+  const bool alone = run.request.baseline == Baseline::added && together.front() != Contender{"fp32", ""};
+  if (!alone || !run.callbacks.say) return;
+  run.callbacks.say(fmt::format("{}: fp32 does not fit into memory beside it: no speed-up and no divergence",
+                                together.front().precision));
+}
+
+/// What a cell that has just ended is worth if the program is killed now.
+void keep_cell(Entry& entry, const Run& run, std::vector<Record> records) {
+  if (!run.callbacks.keep) return;
+  for (Record& record : records) {
+    record.setting.weights = weights_of(entry);
+    if (record.outcome.status == Status::ok && run.request.quality != QualityMode::none)
+      record.quality.made().quality_status = not_yet_scored;
+    close_record(run.request, record);
+  }
+  keep_judged(run.callbacks, std::move(records));
+}
+
+/// The rows of a cell that the resumed run has; empty where it must be measured.
+std::vector<Record> kept_cell(Entry& entry, const Run& run, std::vector<Record> blanks) {
+  if (run.kept.empty()) return {};
+  for (Record& blank : blanks) blank.setting.weights = weights_of(entry);
+  return run.kept.cell(blanks);
+}
+
+/// Shapes that the resumed run has not measured; none after an interrupt.
+std::vector<Extent> open_shapes(Entry& entry, const Run& run, const BenchGroup& group) {
+  std::vector<Extent> shapes;
+  for (const std::int64_t batch : run.request.batches) {
+    for (const std::int64_t seq : run.request.seqs) {
+      const bool is_open = !stopped(run.callbacks) && kept_cell(entry, run, group.blanks({batch, seq})).empty();
+      if (is_open) shapes.push_back({batch, seq});
+    }
+  }
+  return shapes;
+}
+
+std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& run,
+                                const std::vector<Contender>& together, const std::vector<Record>& before) {
+  BenchGroup group(entry.model, run.facts, context);
+  group.open(together, setting_of(entry.model, run.request, run.facts));
+  if (run.request.isolate == Isolate::yes) group.try_apart(open_shapes(entry, run, group));
+  std::vector<Record> measured;
+  for (const std::int64_t batch : run.request.batches) {
+    for (const std::int64_t seq : run.request.seqs) {
+      const double later_s = run.remaining.after_cell(together.size());
+      if (stopped(run.callbacks)) continue;
+      const std::size_t first = measured.size();
+      const std::vector<Record> kept = kept_cell(entry, run, group.blanks({batch, seq}));
+      measured.insert(measured.end(), kept.begin(), kept.end());
+      if (!kept.empty()) continue;
+      group.measure({batch, seq}, later_s, measured);
+      keep_cell(entry, run, without_known(before, std::span(measured).subspan(first)));
+    }
+  }
+  const bool scores = std::any_of(measured.begin(), measured.end(), wants_score);
+  if (scores && !stopped(run.callbacks)) group.score(entry.data, measured);
+  return measured;
+}
+
+void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
+  std::vector<Record> mine;
+  std::int64_t number = 0;
+  for (const auto& together : group_precisions(entry.model, run.request, contenders(run.request), run.facts)) {
+    if (++number > 1) say_without_speedup(run, together);
+    const GroupContext context{run.request, run.callbacks, run.power, number};
+    const std::vector<Record> fresh = without_known(mine, bench_group(entry, context, run, together, mine));
+    mine.insert(mine.end(), fresh.begin(), fresh.end());
+  }
+  // Groups ran one after another; rows are read cell by cell.
+  std::stable_sort(mine.begin(), mine.end(), [](const Record& a, const Record& b) {
+    return std::pair(a.setting.batch, a.setting.seq) < std::pair(b.setting.batch, b.setting.seq);
+  });
+  for (Record& record : mine) {
+    record.setting.weights = weights_of(entry);
+    close_record(run.request, record);
+  }
+  keep_judged(run.callbacks, mine);
+  records.insert(records.end(), mine.begin(), mine.end());
+}
+
+/// The request without what it asks for twice.
+BenchRequest without_repeats(BenchRequest request) {
+  const auto drop = [](auto& list) {
+    auto kept = list.begin();
+    for (auto it = list.begin(); it != list.end(); ++it) {
+      if (std::find(list.begin(), kept, *it) == kept) *kept++ = *it;
+    }
+    list.erase(kept, list.end());
+  };
+  drop(request.models);
+  drop(request.batches);
+  drop(request.seqs);
+  return request;
+}
+
+Power power_of(const BenchRequest& request) {
+  if (request.caches == Caches::warm) return find_power(energy_on(request.engine.device, request.root, request.energy));
+  return {{nullptr, "no meter: what empties the caches would be metered, too"}, std::nullopt};
+}
+
+}  // namespace
+
+Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
+  const BenchRequest request = without_repeats(asked);
+  check_engine(request);
+  std::vector<Entry> entries;
+  for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
+  const MachineFacts facts = facts_source();
+  Run run{request, facts, callbacks, power_of(request), Remaining(request, entries.size()), kept_cells(callbacks)};
+  Document document;
+  document.machine = machine_json(facts);
+  for (Entry& entry : entries) {
+    if (!stopped(callbacks)) bench_entry(entry, run, document.records);
+  }
+  document.findings = judge(document.records);
+  return document;
+}
+
+}  // namespace assay

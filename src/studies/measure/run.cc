@@ -1,0 +1,78 @@
+#include "studies/measure/request.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "rules/rules.h"
+#include "studies/measure/record.h"
+#include "studies/probe/run.h"
+#include "tensor/precision.h"
+
+namespace assay {
+namespace {
+
+/// "A", "B", ...
+std::string label(std::size_t command) {
+  return std::string(1, static_cast<char>('A' + command));
+}
+
+ChildOutput output_of(const MeasureRequest& request, const ProgramRuns& runs) {
+  const bool shown = request.output == ShownOutput::all || (request.output == ShownOutput::first && runs.count() == 0);
+  return shown ? ChildOutput::shown : ChildOutput::kept;
+}
+
+Subject subject(const std::string& name, const MeasureRequest& request, ProgramRuns& runs) {
+  return {name, [&] { runs.run(output_of(request, runs)); },
+          [&] {
+            runs.end_group();
+            return 0.0;
+          }};
+}
+
+SamplingOptions sampling_options(const MeasureRequest& request, const Power& power, const StudyCallbacks& callbacks) {
+  SamplingOptions options;
+  options.seconds = request.seconds;
+  options.width = request.width;
+  options.rounds = request.rounds;
+  options.seed = static_cast<std::uint64_t>(request.seed);
+  options.root = request.energy.meters.root;
+  options.interrupted = callbacks.interrupted;
+  options.interrupted_window = InterruptedWindow::dropped;
+  options.progress = [&callbacks](const SamplingProgress& p) {
+    if (callbacks.progress) callbacks.progress(fmt::format("{}: {}", p.subject, p.phase), p.seconds_left);
+  };
+  meter_windows(request.energy, power, options);
+  return options;
+}
+
+}  // namespace
+
+Document measure_programs(const MeasureRequest& request, const FactsSource& facts_source,
+                          const StudyCallbacks& callbacks) {
+  find_precision(request.claims);
+  const MachineFacts facts = facts_source();
+  Power power = find_power(request.energy);
+  std::deque<ProgramRuns> runs;
+  std::vector<Subject> subjects;
+  for (const ChildCommand& command : request.commands) {
+    runs.emplace_back(command, power.source.meter.get(), callbacks.interrupted);
+    subjects.push_back(subject(label(subjects.size()), request, runs.back()));
+  }
+  const std::vector<Series> series = sample(subjects, sampling_options(request, power, callbacks));
+  Document document;
+  document.machine = machine_json(facts);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const MeasuredProgram program{request, facts, power, series[0], series[i], runs[i]};
+    const Record whole = program_record(program);
+    document.records.push_back(whole);
+    for (Record& phase : phase_records(program, whole)) document.records.push_back(std::move(phase));
+    const std::string faults = marker_faults(program);
+    if (!faults.empty() && callbacks.say) callbacks.say(faults);
+  }
+  document.findings = judge(document.records);
+  if (callbacks.keep) callbacks.keep(document.records);
+  return document;
+}
+
+}  // namespace assay

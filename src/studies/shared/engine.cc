@@ -1,0 +1,126 @@
+#include "studies/shared/engine.h"
+
+#include "base/error.h"
+#include "kernels/verdict.h"
+#include "program/passes.h"
+#include "quality/loss.h"
+
+namespace assay {
+
+const Backend& find_backend(const std::string& device) {
+  if (device == "cpu") return cpu_backend();
+  if (device == "reference") return reference_backend();
+  if (device == "cuda") {
+    const Backend& backend = cuda_backend();
+    if (backend.absent != nullptr) fail_lacking("cuda: {}; run with --device cpu", backend.absent);
+    backend.memory();  // Throws where there is no driver or no GPU.
+    return backend;
+  }
+  if (device == "mps") fail_lacking("mps: this build has no Metal backend; run with --device cpu");
+  fail_user("device '{}': cpu, cuda, mps and reference are known", device);
+}
+
+std::optional<DType> native_16bit(const MachineFacts& facts) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    if (const MatmulPeak* peak = facts.peak(dtype); peak != nullptr) {
+      if (peak->verdict == Verdict::native) return dtype;
+    } else if (instruction_set(dtype, facts) != nullptr) {
+      return dtype;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string settled_words(const Instance& instance, const MachineFacts& facts) {
+  const Precision& row = instance.precision().row;
+  if (find_precision(row.name).rule != Activations::native_16bit) return "";
+  const char* known = facts.peaks.empty()
+                          ? "by the instruction set: not probed ('assay probe' measures, and may choose another)"
+                          : "as this machine was probed";
+  return fmt::format("{}: activations are {}, {}", instance.precision().name(), name(row.activations), known);
+}
+
+PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options,
+                                 const MachineFacts& facts) {
+  PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
+  choice.casts = options.casts;
+  return choice;
+}
+
+namespace {
+
+std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
+  if (!runs_on(precision.row, options.device)) {
+    fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
+  }
+  std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
+  passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision)});
+  if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
+  return passes;
+}
+
+}  // namespace
+
+std::vector<Pass> passes_of(const Model& model, const std::string& precision, const EngineOptions& options,
+                            const MachineFacts& facts) {
+  return run_passes(model, precision_choice(precision, options, facts), options);
+}
+
+Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
+  return std::move(run_passes(model, precision, options).back().program);
+}
+
+std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
+                                        const MachineFacts& facts) {
+  const PrecisionChoice choice = precision_choice(precision, options, facts);
+  return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
+                                    find_backend(options.device), facts);
+}
+
+void check_extent(const Model& model, Extent extent) {
+  if (extent.batch < 1 || extent.seq < 1)
+    fail_user("{}: a batch of {} x {} tokens is empty", model.name, extent.batch, extent.seq);
+  if (extent.seq > model.config.context) {
+    fail_user("{}: {} tokens are more than the model's context of {}", model.name, extent.seq, model.config.context);
+  }
+}
+
+void check_tokens(const Model& model, const TokenBatch& batch, const std::string& file) {
+  const std::string& name = batch.ids_name.empty() ? file : batch.ids_name;
+  if (batch.seq > model.config.context) {
+    fail_user("{}: rows of {} tokens are longer than the context of {}, which is {}", name, batch.seq, model.name,
+              model.config.context);
+  }
+  const auto seq = static_cast<std::size_t>(batch.seq);
+  for (std::size_t i = 0; i < batch.input_ids.size(); ++i) {
+    const std::int32_t id = batch.input_ids[i];
+    if (id >= 0 && id < model.config.vocab_size) continue;
+    fail_user("{}: id {} at row {}, position {} is outside the vocabulary of {}", name, id, i / seq, i % seq,
+              model.config.vocab_size);
+  }
+}
+
+void check_labels(const Model& model, const TokenBatch& batch, const std::string& file) {
+  const bool classifies = model.config.task == Task::classification;
+  const std::int64_t classes = classifies ? model.config.labels : model.config.vocab_size;
+  const bool by_token =
+      batch.labels.size() == batch.input_ids.size() && batch.labels.size() != static_cast<std::size_t>(batch.batch);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    const std::int32_t label = batch.labels[i];
+    if (label == ignored_label || (label >= 0 && label < classes)) continue;
+    const auto seq = static_cast<std::size_t>(batch.seq);
+    const std::string place =
+        by_token ? fmt::format("row {}, position {}", i / seq, i % seq) : fmt::format("row {}", i);
+    fail_user("{}: label {} at {} is not among the model's {} classes 0 to {}",
+              batch.labels_name.empty() ? file : batch.labels_name, label, place, classes, classes - 1);
+  }
+}
+
+void check_vocabulary(const Model& model, std::span<const std::int32_t> ids, const std::string& file) {
+  for (const std::int32_t id : ids) {
+    if (id >= model.config.vocab_size)
+      fail_user("{}: the tokenizer gives id {}, the model has {}", file, id, model.config.vocab_size);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hardware/facts.h"
+#include "results/record.h"
+
+namespace assay {
+
+/// Where the facts come from; asked for once the request has been found sound, since measuring them takes seconds.
+using FactsSource = std::function<MachineFacts()>;
+
+/// What a run tells while it runs, and how it is told to stop.
+struct StudyCallbacks {
+  std::function<void(const std::string& what, double seconds_left)> progress;
+  std::function<void(const std::string& sentence)> say;
+  /// Records as soon as they stand: of each cell when it ends, then again with what came later (quality).
+  std::function<void(std::span<const Record>)> keep;
+  /// What a run that is resumed has kept before; asked for once, before anything is measured.
+  std::function<std::vector<Record>()> restore;
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+}  // namespace assay

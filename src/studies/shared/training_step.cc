@@ -1,0 +1,33 @@
+#include "studies/shared/training_step.h"
+
+#include "studies/shared/random_ids.h"
+
+namespace assay {
+
+const char* name(RunMode mode) {
+  return mode == RunMode::infer ? "infer" : "train";
+}
+
+TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute) {
+  TrainingOptions options;
+  options.precision = precision;
+  options.fusion = engine.fusion;
+  options.graphs = engine.graphs;
+  options.recompute = recompute;
+  return options;
+}
+
+TrainingBatch random_batch(const Model& model, Extent extent, std::uint64_t seed) {
+  TrainingBatch batch;
+  batch.extent = extent;
+  batch.input_ids = random_ids(model, extent, {seed, IdsFor::timing});
+  if (model.config.task == Task::language_model) {
+    batch.labels = shifted_labels(batch.input_ids, extent);
+  } else {
+    for (std::int64_t row = 0; row < extent.batch; ++row)
+      batch.labels.push_back(static_cast<std::int32_t>(row % model.config.labels));
+  }
+  return batch;
+}
+
+}  // namespace assay

@@ -1,0 +1,105 @@
+#include "studies/train/data.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "quality/loss.h"
+#include "quality/protocols.h"
+#include "studies/dump/gradients.h"
+#include "text/tokenizer.h"
+
+namespace assay {
+namespace {
+
+TrainingData from_tokens(const TrainRequest& request, const Model& model) {
+  const TokenBatch batch = load_token_json(request.tokens);
+  check_tokens(model, batch, request.tokens.string());
+  return one_batch(training_batch(model, batch, request.tokens.string()));
+}
+
+Tokenizer tokenizer_of(const Model& model, const std::string& file) {
+  if (!model.files) fail_user("{}: {} is a preset without a tokenizer; --bytes reads bytes as ids", file, model.name);
+  return load_tokenizer(*model.files);
+}
+
+/// Every byte is an id: what a model without a tokenizer can be trained on.
+std::vector<std::int32_t> byte_ids(const std::string& text, const Model& model) {
+  constexpr std::int64_t byte_values = 256;
+  if (model.config.vocab_size < byte_values)
+    fail_user("--bytes: {} has {} ids, bytes need {}", model.name, model.config.vocab_size, byte_values);
+  std::vector<std::int32_t> ids;
+  for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  return ids;
+}
+
+std::vector<std::int32_t> text_ids(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
+  const std::string file = request.data.string();
+  const std::string text = load_text(request.data);
+  if (text.empty()) fail_user("{}: is empty", file);
+  const bool no_tokenizer = !model.files.has_value();
+  if (request.reading == Reading::bytes || no_tokenizer) {
+    if (no_tokenizer && callbacks.say)
+      callbacks.say(
+          fmt::format("{} is a preset without a tokenizer: it is trained on the bytes of the text", model.name));
+    return byte_ids(text, model);
+  }
+  return tokenizer_of(model, file).encode(text, file);
+}
+
+TrainingData from_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
+  const Extent extent = {request.batch, request.seq};
+  check_extent(model, extent);
+  std::vector<std::int32_t> ids = text_ids(request, model, callbacks);
+  check_vocabulary(model, ids, request.data.string());
+  return random_windows(std::move(ids), extent, request.model_options.seed, request.data.string());
+}
+
+TokenisedSet labelled(const std::filesystem::path& file, const Model& model) {
+  TokenisedSet set = tokenise(load_labelled_tsv(file), tokenizer_of(model, file.string()),
+                              {model.config.context, model.config.labels}, file.string());
+  for (const std::vector<std::int32_t>& ids : set.ids) check_vocabulary(model, ids, file.string());
+  return set;
+}
+
+TrainingData from_sentences(const TrainRequest& request, const Model& model) {
+  TrainingData data =
+      labelled_batches(labelled(request.data, model), request.batch, model.config.context, request.model_options.seed);
+  data.words = request.data.string() + ", " + data.words;
+  return data;
+}
+
+QualitySet evaluation_set(const TrainRequest& request, const Model& model) {
+  constexpr std::int64_t rows_at_a_time = 32;
+  labelled(request.eval, model);  // for its errors
+  return sentences(load_labelled_tsv(request.eval), tokenizer_of(model, request.eval.string()), model.config.context,
+                   rows_at_a_time);
+}
+
+void check_request(const TrainRequest& request, const Model& model) {
+  if (request.tokens.empty() == request.data.empty())
+    fail_user("train: --data TEXT or --tokens F.json is needed, one of the two");
+  const bool classifies = model.config.task == Task::classification;
+  if (!request.eval.empty() && (!classifies || !request.tokens.empty()))
+    fail_user("--eval: scores classifiers that are trained on labelled sentences");
+  if (model.config.task == Task::embedding)
+    fail_user("{}: an embedding model has no loss; --labels N gives it a classification head", model.name);
+}
+
+}  // namespace
+
+TrainInput train_input(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
+  check_request(request, model);
+  TrainInput input;
+  const bool classifies = model.config.task == Task::classification;
+  if (!request.tokens.empty()) {
+    input.data = from_tokens(request, model);
+  } else if (classifies) {
+    input.data = from_sentences(request, model);
+  } else {
+    input.data = from_text(request, model, callbacks);
+  }
+  if (!request.eval.empty()) input.eval = evaluation_set(request, model);
+  input.identity = sha256_file(request.tokens.empty() ? request.data : request.tokens);
+  return input;
+}
+
+}  // namespace assay

@@ -1,0 +1,81 @@
+#include "studies/train/options.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace assay {
+namespace {
+
+const char* word(Schedule::Shape shape) {
+  switch (shape) {
+    case Schedule::Shape::constant:
+      return "constant";
+    case Schedule::Shape::linear:
+      return "linear";
+    case Schedule::Shape::cosine:
+      return "cosine";
+  }
+  return "?";
+}
+
+Json of_optimizer(const OptimizerOptions& o) {
+  return {{"--optimizer", o.kind == OptimizerKind::adamw ? "adamw" : "sgd"},
+          {"--lr", o.learning_rate},
+          {"--beta1", o.beta1},
+          {"--beta2", o.beta2},
+          {"--eps", o.epsilon},
+          {"--weight-decay", o.weight_decay},
+          {"--adamw", o.variant == AdamW::pytorch ? "pytorch" : "cs336"},
+          {"--stochastic-rounding", o.rounding == Rounding::stochastic},
+          {"--clip", o.clip_norm},
+          {"--warmup-steps", o.schedule.warmup_steps},
+          {"--schedule", word(o.schedule.shape)},
+          {"--min-lr-share", o.schedule.final_share}};
+}
+
+}  // namespace
+
+std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoch) {
+  if (request.steps > 0) return request.steps;
+  if (steps_an_epoch == 0) fail_user("train: --steps N is needed");
+  return request.epochs * steps_an_epoch;
+}
+
+TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_an_epoch, const MachineFacts& facts) {
+  TrainingOptions options = request.training;
+  options.precision = choose_precision(request.precision, request.engine.overrides, native_16bit(facts));
+  options.precision.casts = request.engine.casts;
+  options.fusion = request.engine.fusion;
+  options.graphs = request.engine.graphs;
+  if (request.nonfinite == OnNonfinite::skip) options.norms = GradientNorms::always;
+  if (request.accumulate > 1) options.gradients = Gradients::added;
+  Schedule& schedule = options.optimizer.schedule;
+  schedule.total_steps = total_steps(request, steps_an_epoch);
+  if (request.warmup_share > 0)
+    schedule.warmup_steps = std::llround(request.warmup_share * static_cast<double>(schedule.total_steps));
+  return options;
+}
+
+Json recorded_options(const TrainRequest& request, const TrainingOptions& options, const Model& model,
+                      const std::string& data_identity) {
+  Json json = of_optimizer(options.optimizer);
+  json["model"] = weights_identity(model) + (request.labels > 0 ? model.weights.identity : "");
+  json["data"] = data_identity;
+  json["--precision"] = options.precision.name();
+  json["--device"] = request.engine.device;
+  json["--fusion"] = options.fusion == Fusion::on ? "on" : "off";
+  json["--recompute"] = name(options.recompute);
+  json["--dropout"] = options.dropout;
+  json["--accumulate"] = request.accumulate;
+  json["--labels"] = request.labels;
+  json["--seed"] = request.model_options.seed;
+  if (options.optimizer.schedule.shape != Schedule::Shape::constant)
+    json["--steps"] = options.optimizer.schedule.total_steps;
+  if (!request.tokens.empty()) return json;
+  json["--batch"] = request.batch;
+  if (model.config.task == Task::language_model) json["--seq"] = request.seq;
+  return json;
+}
+
+}  // namespace assay

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "studies/train/run.h"
+
+namespace assay {
+
+/// Steps of the whole training: as asked, else epochs. Throws a user error where neither says.
+std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoch);
+
+/// The request's training options with what follows from the rest: the precision's row, warm-up and length of the
+/// schedule, whether gradients are added.
+TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_an_epoch, const MachineFacts& facts);
+
+/// What the numbers of a training depend on, by the names of the command's options. A training is only gone on with
+/// where all of it is the same. The number of steps belongs to it where the schedule has an end.
+Json recorded_options(const TrainRequest& request, const TrainingOptions& options, const Model& model,
+                      const std::string& data_identity);
+
+}  // namespace assay

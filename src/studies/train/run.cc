@@ -1,0 +1,220 @@
+#include "studies/train/run.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/paths.h"
+#include "model/fresh_head.h"
+#include "studies/train/data.h"
+#include "studies/train/options.h"
+#include "training/manifest.h"
+
+namespace assay {
+namespace {
+
+/// What a checkpoint takes over from the model's folder: that it cannot be read is not to be found out after all steps.
+void check_support_files(const Model& model) {
+  if (!model.files || !is_folder(*model.files)) return;
+  for (const char* file : support_files) {
+    const std::filesystem::path path = *model.files / file;
+    if (is_there(path)) read_file(path);
+  }
+}
+
+Model open_for_training(const TrainRequest& request) {
+  Model model = open_model(request.model, request.model_options);
+  if (!request.out.empty()) check_support_files(model);
+  if (request.labels == 0) return model;
+  return with_fresh_head(std::move(model), {request.labels, request.model_options.seed});
+}
+
+std::int64_t real_tokens(const TrainingBatch& batch) {
+  if (batch.attention_mask.empty()) return static_cast<std::int64_t>(batch.input_ids.size());
+  return std::accumulate(batch.attention_mask.begin(), batch.attention_mask.end(), std::int64_t{0});
+}
+
+/// One training from its start, or from where an earlier run left it, to its end.
+class TrainingRun {
+ public:
+  /// `folder`: where the training is kept; null: nowhere.
+  TrainingRun(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+              TrainingFolder* folder)
+      : request_(request),
+        facts_(facts),
+        callbacks_(callbacks),
+        folder_(folder),
+        model_(open_for_training(request)),
+        input_(train_input(request, model_, callbacks)),
+        options_(settle_options(request, input_.data.steps_an_epoch, facts)),
+        trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
+    report_.data = input_.data.words;
+    report_.total = total_steps(request, input_.data.steps_an_epoch);
+    progress_.options = recorded_options(request, options_, model_, input_.identity);
+    take_up();
+  }
+
+  TrainReport run() {
+    start_s_ = now_s();
+    try {
+      run_steps();
+    } catch (const std::exception&) {
+      report_.failure = std::current_exception();
+    }
+    report_.losses = progress_.losses;
+    report_.skipped = trainer_.loss_scale().progress().skipped;
+    return report_;
+  }
+
+ private:
+  void run_steps() {
+    while (progress_.steps < report_.total && !interrupted()) {
+      step();
+      if (is_epochs_end()) evaluate_epoch();
+      if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
+    }
+    save();
+  }
+
+  bool interrupted() const { return callbacks_.interrupted != nullptr && *callbacks_.interrupted; }
+
+  void say(const std::string& sentence) const {
+    if (callbacks_.say) callbacks_.say(sentence);
+  }
+
+  void take_up() {
+    if (folder_ == nullptr) return;
+    const std::string folder = folder_->path().string();
+    if (request_.resume == Resume::yes) {
+      std::vector<std::string> notes;
+      progress_ = resume_training(*folder_, model_, trainer_, progress_.options, notes);
+      for (const std::string& note : notes) say(note);
+      if (progress_.steps > report_.total)
+        fail_user("{}: has {} steps already, {} were asked for", folder, progress_.steps, report_.total);
+      report_.saved = progress_.steps;
+      say(fmt::format("{}: going on after step {}", folder, progress_.steps));
+    } else if (holds_training(folder_->path())) {
+      say(fmt::format("{}: the earlier training there is replaced (--resume would go on with it)", folder));
+    }
+  }
+
+  void step() {
+    const TrainingBatch batch = input_.data.batch(progress_.steps);
+    const double begin_s = now_s();
+    const StepResult result =
+        run_step(trainer_, batch, progress_.steps, {request_.accumulate, request_.model_options.seed});
+    report_.seconds += now_s() - begin_s;
+    tokens_ += real_tokens(batch);
+    progress_.losses.push_back(result.loss);
+    ++progress_.steps;
+    ++steps_here_;
+    tell(result);
+    end_where_diverged(result);
+  }
+
+  void tell(const StepResult& result) {
+    TrainStatus status;
+    status.last = result;
+    status.steps = progress_.steps;
+    status.total = report_.total;
+    status.skipped = trainer_.loss_scale().progress().skipped;
+    status.tokens_per_s = report_.tokens_per_s = static_cast<double>(tokens_) / report_.seconds;
+    status.seconds_left =
+        report_.seconds / static_cast<double>(steps_here_) * static_cast<double>(status.total - status.steps);
+    if (callbacks_.step) callbacks_.step(status);
+  }
+
+  void end_where_diverged(const StepResult& result) const {
+    // Halved so often it is no longer the scale that makes the gradients infinite; soon it would be 0.
+    if (trainer_.loss_scale().scale() < std::numeric_limits<float>::min())
+      diverge("its gradients are not finite at any loss scale");
+    if (request_.nonfinite == OnNonfinite::skip) return;
+    if (!std::isfinite(result.loss)) diverge("its loss is not finite");
+    if (result.update.skipped && !trainer_.loss_scale().is_dynamic()) diverge("its gradients are not finite");
+  }
+
+  [[noreturn]] void diverge(const std::string& what) const { throw Diverged(progress_.steps, what + kept_words()); }
+
+  /// What an end before the end leaves.
+  std::string kept_words() const {
+    if (folder_ == nullptr) return "";
+    const std::string folder = folder_->path().string();
+    if (!report_.saved) return fmt::format("; nothing of it is in {}", folder);
+    return fmt::format("; {} holds the training up to step {}", folder, *report_.saved);
+  }
+
+  bool is_epochs_end() const {
+    if (!input_.eval) return false;
+    return progress_.steps == report_.total || progress_.steps % input_.data.steps_an_epoch == 0;
+  }
+
+  /// The trained weights in the forward-only program of the same precision.
+  void evaluate_epoch() {
+    end_where_state_diverged();
+    Model trained;
+    trained.name = model_.name;
+    trained.config = model_.config;
+    trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained");
+    const auto instance = make_instance(trained, request_.precision, request_.engine, facts_);
+    Instance* const instances[] = {instance.get()};
+    const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
+    if (!evaluation.is_whole()) return;
+    const QualityRows& quality = evaluation.qualities[0];
+    EpochScore score;
+    score.epoch = (progress_.steps + input_.data.steps_an_epoch - 1) / input_.data.steps_an_epoch;
+    if (quality.non_finite)
+      return say(fmt::format("epoch {} has no score: {}", score.epoch, words(*quality.non_finite)));
+    score.of = static_cast<std::int64_t>(quality.correct.size());
+    score.correct = std::accumulate(quality.correct.begin(), quality.correct.end(), std::int64_t{0});
+    score.mean_loss = std::accumulate(quality.nll.begin(), quality.nll.end(), 0.0) / static_cast<double>(score.of);
+    score.seconds = now_s() - start_s_;
+    report_.epochs.push_back(score);
+    if (callbacks_.epoch) callbacks_.epoch(score);
+  }
+
+  void end_where_state_diverged() const {
+    if (const std::optional<std::string> name = nonfinite_tensor(model_, trainer_))
+      diverge(fmt::format("behind it tensor '{}' is not finite", *name));
+  }
+
+  void save() {
+    if (report_.saved == progress_.steps) return;
+    end_where_state_diverged();
+    if (folder_ == nullptr) return;
+    save_training(*folder_, model_, trainer_, progress_);
+    report_.saved = progress_.steps;
+  }
+
+  const TrainRequest& request_;
+  const MachineFacts& facts_;
+  const TrainCallbacks& callbacks_;
+  TrainingFolder* folder_;
+  Model model_;
+  TrainInput input_;
+  TrainingOptions options_;
+  Trainer trainer_;
+  TrainingProgress progress_;
+  TrainReport report_;
+  std::int64_t steps_here_ = 0;
+  std::int64_t tokens_ = 0;
+  double start_s_ = 0;
+};
+
+}  // namespace
+
+TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks) {
+  if (request.resume == Resume::yes && request.out.empty())
+    fail_user("--resume: needs --out, the folder to go on with");
+  std::optional<TrainingFolder> folder;
+  std::vector<std::string> notes;
+  if (!request.out.empty()) folder.emplace(request.out, notes);
+  for (const std::string& note : notes) {
+    if (callbacks.say) callbacks.say(note);
+  }
+  return TrainingRun(request, facts, callbacks, folder ? &*folder : nullptr).run();
+}
+
+}  // namespace assay

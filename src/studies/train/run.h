@@ -1,0 +1,94 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "studies/shared/engine.h"
+#include "training/checkpoint.h"
+#include "training/step.h"
+
+namespace assay {
+
+/// Whether a folder with an earlier training is gone on with, or written anew.
+enum class Resume : std::uint8_t { no, yes };
+/// How text becomes ids.
+enum class Reading : std::uint8_t { tokenizer, bytes };
+
+/// What a loss, or a gradient whose norm is taken, does that is not finite. Its update is left out either way.
+/// Gradients that a dynamic loss scale made infinite are its own affair.
+enum class OnNonfinite : std::uint8_t {
+  stop,
+  skip  ///< The training goes on with the next batch.
+};
+
+struct TrainRequest {
+  std::string model;
+  std::string precision = "fp32";
+  std::filesystem::path tokens;  ///< One batch for every step, {"input_ids": ...}; or
+  std::filesystem::path data;    ///< a text, or a .tsv of labelled sentences for a classifier.
+  std::filesystem::path eval;    ///< Classifiers: a .tsv scored after every epoch.
+  std::filesystem::path out;     ///< Where the training is kept; empty: nowhere.
+  Reading reading = Reading::tokenizer;
+  Resume resume = Resume::no;
+  std::int64_t labels = 0;  ///< A fresh head of so many classes; 0: the model as it is.
+  std::int64_t steps = 0;   ///< 0: by epochs.
+  std::int64_t epochs = 3;
+  std::int64_t batch = 8;
+  std::int64_t seq = 128;
+  std::int64_t accumulate = 1;
+  std::int64_t save_every = 0;  ///< Steps; 0: at the end only.
+  OnNonfinite nonfinite = OnNonfinite::stop;
+  double warmup_share = 0;   ///< Of all steps; instead of a number of warm-up steps.
+  TrainingOptions training;  ///< Its precision, dtypes and total steps are filled in.
+  EngineOptions engine;
+  ModelOptions model_options;  ///< Its seed is the one seed: weights, heads, order, windows, dropout, rounding.
+};
+
+struct EpochScore {
+  std::int64_t epoch = 0;  ///< From 1.
+  std::int64_t correct = 0;
+  std::int64_t of = 0;
+  double mean_loss = 0;
+  double seconds = 0;  ///< From the start of the run.
+};
+
+/// What the last step did, and where the run stands.
+struct TrainStatus {
+  std::int64_t steps = 0;  ///< Done, of earlier runs too.
+  std::int64_t total = 0;
+  StepResult last;
+  std::int64_t skipped = 0;
+  double tokens_per_s = 0;  ///< Real ones, over this run.
+  double seconds_left = 0;
+};
+
+struct TrainCallbacks {
+  std::function<void(const TrainStatus&)> step;
+  std::function<void(const EpochScore&)> epoch;
+  std::function<void(const std::string& sentence)> say;
+  const std::atomic<bool>* interrupted = nullptr;  ///< Ends between two steps; what was trained until then is saved.
+};
+
+struct TrainReport {
+  std::string data;            ///< In words.
+  std::int64_t total = 0;      ///< Steps that were to be done.
+  std::vector<double> losses;  ///< Before each update, those of earlier runs included; the last may be not finite.
+  std::vector<EpochScore> epochs;
+  std::int64_t skipped = 0;
+  double seconds = 0;  ///< Of the steps of this run.
+  double tokens_per_s = 0;
+  std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.
+  /// What ended it before its end: Diverged, a save that failed, anything that a step throws. To be rethrown once the
+  /// losses have been told.
+  std::exception_ptr failure;
+};
+
+/// Trains. Everything that can be refused is refused before the first step, by what the parts throw; what fails
+/// afterwards is in the report. A state that is not finite is never saved.
+TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks);
+
+}  // namespace assay

@@ -1,0 +1,260 @@
+#include "studies/train_benchmark/cell.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/units.h"
+#include "runtime/non_finite.h"
+#include "studies/shared/training_step.h"
+
+namespace assay {
+namespace {
+
+TrainingOptions training_options(const TrainCell& cell, const std::string& precision, Fusion fusion) {
+  const TrainBenchmarkRequest& request = cell.request;
+  TrainingOptions options;
+  options.precision = choose_precision(precision, request.overrides, native_16bit(cell.facts));
+  options.parts = request.parts;
+  options.fusion = fusion;
+  options.graphs = request.graphs;
+  options.recompute = request.recompute;
+  options.optimizer = request.optimizer;
+  return options;
+}
+
+std::int64_t predicted_bytes(const TrainingPrograms& programs, Extent extent) {
+  return state_bytes(programs) + lay_out(programs.step, {.extent = extent, .outputs = {"loss"}}).bytes;
+}
+
+void predict(const TrainCell& cell, Variant& variant) {
+  const TrainingPrograms programs = training_programs(cell.model.config, variant.options);
+  variant.needed_bytes = predicted_bytes(programs, cell.extent);
+  const std::int64_t available = cell.facts.available_bytes;
+  if (available <= 0 || variant.needed_bytes <= available) return;
+  variant.status = Status::oom;
+  variant.reason = fmt::format("needs {}, {} are available", format_bytes(static_cast<double>(variant.needed_bytes)),
+                               format_bytes(static_cast<double>(available)));
+}
+
+/// A meter that stops answering ends the metering of all variants; times stay good.
+StepReading read(const TrainCell& cell) {
+  StepReading reading{.at_s = now_s()};
+  EnergySource& source = cell.power.source;
+  reading.ready_s = reading.at_s;
+  if (!source.meter) return reading;
+  try {
+    reading.joules = source.meter->read_j();
+    reading.missed_j = source.meter->missed_j();
+  } catch (const Error& error) {
+    cell.power = {{nullptr, fmt::format("no meter: {}", error.what())}, std::nullopt};
+  }
+  reading.ready_s = now_s();
+  return reading;
+}
+
+/// Of a phase that is left out: it ends where it begins.
+StepReading ended_at_once(StepReading begin) {
+  begin.at_s = begin.ready_s;
+  return begin;
+}
+
+/// Of the GPU where one works, else of the processors.
+void read_conditions(const TrainCell& cell, StepSample& sample) {
+  if (!cell.gpu) {
+    sample.frequency_mhz = read_frequency_mhz(cell.request.root);
+    sample.temperature_c = read_temperature_c(cell.request.root);
+    return;
+  }
+  const GpuConditions now = cell.gpu();
+  sample.throttle_reasons |= now.throttle_reasons;
+  sample.frequency_mhz = now.clock_mhz;
+  sample.temperature_c = now.temperature_c;
+}
+
+/// The meter is read between the phases; what that takes is no part of them.
+void run_step(const TrainCell& cell, Variant& variant) {
+  const StepParts parts = variant.options.parts;
+  const auto number = static_cast<std::int64_t>(variant.steps.size());
+  StepSample& sample = variant.steps.emplace_back();
+  if (cell.gpu) read_conditions(cell, sample);
+  sample.before = read_counters(cell.request.root);
+  sample.begin_s = now_s();
+  sample.readings[0] = read(cell);
+  const double loss = variant.trainer->forward();
+  sample.readings[1] = read(cell);
+  if (parts != StepParts::forward) variant.trainer->backward();
+  sample.readings[2] = parts == StepParts::forward ? ended_at_once(sample.readings[1]) : read(cell);
+  if (parts == StepParts::whole) variant.trainer->update(number);
+  sample.readings[3] = parts == StepParts::whole ? read(cell) : ended_at_once(sample.readings[2]);
+  sample.end_s = now_s();
+  sample.after = read_counters(cell.request.root);
+  read_conditions(cell, sample);
+  if (!std::isfinite(loss)) ++variant.nonfinite_losses;
+}
+
+void prepare(const TrainCell& cell, Variant& variant) {
+  const double begin = now_s();
+  try {
+    with_memory_errors([&] {
+      variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
+                                                  find_backend(cell.request.device), cell.facts);
+      variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
+    });
+  } catch (const OutOfMemory& error) {
+    variant.status = Status::oom;
+    variant.reason = error.what();
+    variant.trainer.reset();
+  }
+  variant.prepare_ms = (now_s() - begin) * 1e3;
+}
+
+/// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
+bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
+  try {
+    with_memory_errors([&] { run_step(cell, variant); });
+    return true;
+  } catch (const OutOfMemory& error) {
+    variant.status = Status::oom;
+    variant.reason = error.what();
+    variant.steps.clear();
+    variant.trainer.reset();
+    return false;
+  }
+}
+
+/// The first step tells what the others will take.
+void refuse_what_is_slow(const TrainCell& cell, Variant& variant) {
+  const auto count = static_cast<double>(most_warmup(cell.request) + cell.request.steps);
+  const double expected_s = variant.steps.front().step_ms() * 1e-3 * count;
+  if (expected_s <= cell.request.seconds) return;
+  variant.status = Status::too_slow;
+  variant.reason = fmt::format("{:.0f} steps would take {:.0f} s, allowed are {:.0f} (--seconds)", count, expected_s,
+                               cell.request.seconds);
+  variant.trainer.reset();
+}
+
+bool is_interrupted(const TrainCell& cell) {
+  return cell.callbacks.interrupted != nullptr && *cell.callbacks.interrupted;
+}
+
+/// Takes away the steps of a round behind the shortest warm-up in which a GPU's clocks were held down.
+bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& together, std::int64_t round) {
+  const auto is_held_down = [](const Variant* variant) {
+    return variant->trainer != nullptr && is_throttled(variant->steps.back().throttle_reasons);
+  };
+  const std::vector<std::int64_t>& warmups = cell.request.warmups;
+  const std::int64_t counted = round - *std::min_element(warmups.begin(), warmups.end());
+  if (!cell.gpu || counted < 0 || is_interrupted(cell)) return false;
+  if (!may_leave_out(together.front()->throttled_rounds, counted)) return false;
+  if (std::none_of(together.begin(), together.end(), is_held_down)) return false;
+  for (Variant* variant : together) {
+    ++variant->throttled_rounds;
+    if (variant->trainer != nullptr) variant->steps.pop_back();
+  }
+  return true;
+}
+
+/// Runs one more step, without the host's part in it. Nothing is known of it where the host computes.
+void time_on_device(Variant& variant) {
+  Trainer& trainer = *variant.trainer;
+  variant.device_time = trainer.step_plan()->device().time([&] {
+    trainer.step_plan()->enqueue(Phase::forward);
+    if (variant.options.parts != StepParts::forward) trainer.step_plan()->enqueue(Phase::backward);
+    for (Plan* plan : {trainer.norm_plan(), trainer.update_plan()}) {
+      if (plan != nullptr && trainer.updates() > 1) plan->enqueue();
+    }
+  });
+}
+
+/// The loss of the last step that ran.
+void refuse_what_is_not_finite(Variant& variant) {
+  const std::optional<NonFiniteRun> run = find_non_finite(*variant.trainer->step_plan(), "loss", {});
+  if (!run || variant.status != Status::ok) return;
+  variant.status = Status::not_finite;
+  variant.reason = fmt::format("after {} steps, {}", variant.steps.size(), words(*run));
+}
+
+/// Steps of all `together`, one of each a round, in a new random order.
+void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
+  Random random(cell.request.model_options.seed, 0x7b);
+  const std::int64_t rounds = most_warmup(cell.request) + cell.request.steps;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = together.size(); i > 1; --i) std::swap(together[i - 1], together[random.below(i)]);
+    double round_s = 0;
+    for (Variant* variant : together) {
+      if (variant->trainer == nullptr || is_interrupted(cell)) continue;
+      if (!run_step_that_fits(cell, *variant)) continue;
+      if (round == 0) refuse_what_is_slow(cell, *variant);
+      round_s += variant->steps.back().step_ms() * 1e-3;
+    }
+    if (cell.callbacks.progress) {
+      cell.callbacks.progress(fmt::format("{} {} x {}", cell.model.name, cell.extent.batch, cell.extent.seq),
+                              round_s * static_cast<double>(rounds - round - 1));
+    }
+    if (leave_out_throttled(cell, together, round)) --round;
+  }
+  for (Variant* variant : together) {
+    if (variant->trainer != nullptr && !is_interrupted(cell)) time_on_device(*variant);
+    if (variant->trainer != nullptr && !variant->steps.empty()) refuse_what_is_not_finite(*variant);
+    if (is_interrupted(cell) && variant->status == Status::ok) variant->status = Status::interrupted;
+    if (variant->status == Status::interrupted) variant->reason = "interrupted";
+  }
+}
+
+}  // namespace
+
+double StepSample::reading_s() const {
+  double total = 0;
+  for (const StepReading& reading : readings) total += reading.ready_s - reading.at_s;
+  return total;
+}
+
+std::vector<Variant> make_variants(const TrainCell& cell) {
+  std::vector<Variant> variants;
+  for (const std::string& precision : cell.request.precisions) {
+    for (const Fusion fusion : cell.request.fusions) {
+      Variant& variant = variants.emplace_back();
+      variant.precision = precision;
+      variant.fusion = fusion;
+      variant.options = training_options(cell, precision, fusion);
+      if (!runs_on(variant.options.precision.row, cell.request.device)) {
+        variant.status = Status::unsupported;
+        variant.reason = fmt::format("{} exists on CUDA devices only", precision);
+      } else if (!variant.options.precision.row.gradients) {
+        variant.status = Status::unsupported;
+        variant.reason = fmt::format("{} is a precision for inference", precision);
+      } else {
+        predict(cell, variant);
+      }
+    }
+  }
+  return variants;
+}
+
+void run_cell(TrainCell& cell) {
+  std::vector<Variant*> all;
+  std::int64_t together_bytes = 0;
+  for (Variant& variant : cell.variants) {
+    if (variant.status != Status::ok) continue;
+    all.push_back(&variant);
+    together_bytes += variant.needed_bytes;
+  }
+  const bool fit = cell.facts.available_bytes <= 0 || together_bytes <= cell.facts.available_bytes;
+  for (std::size_t first = 0; first < all.size(); first += fit ? all.size() : 1) {
+    const std::size_t end = fit ? all.size() : first + 1;
+    const std::vector<Variant*> group(all.begin() + static_cast<std::ptrdiff_t>(first),
+                                      all.begin() + static_cast<std::ptrdiff_t>(end));
+    for (Variant* variant : group) {
+      variant->group = static_cast<std::int64_t>(first) + 1;
+      prepare(cell, *variant);
+    }
+    run_rounds(cell, group);
+    if (!fit) group.front()->trainer.reset();
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/document.h"
+#include "studies/shared/energy_record.h"
+#include "studies/shared/engine.h"
+#include "studies/shared/surroundings.h"
+#include "training/programs.h"
+
+namespace assay {
+
+/// The grid of the end-to-end tables: a row a cell.
+struct TrainBenchmarkRequest {
+  std::vector<std::string> models;
+  std::vector<std::string> precisions = {"fp32"};
+  std::vector<Fusion> fusions = {Fusion::on};
+  std::vector<std::int64_t> batches = {4};
+  std::vector<std::int64_t> seqs = {128};
+  std::vector<std::int64_t> warmups = {5};  ///< Several: the warm-up study.
+  std::int64_t steps = 10;                  ///< Timed, after the warm-up.
+  double seconds = 120;                     ///< A cell whose first step says that it takes longer is too slow.
+  StepParts parts = StepParts::whole;
+  Recompute recompute = Recompute::none;
+  OptimizerOptions optimizer;
+  std::string device = "cpu";
+  Graphs graphs = Graphs::on;
+  std::string overrides;
+  ModelOptions model_options;
+  EnergyRequest energy;
+  std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
+};
+/// The longest of its warm-ups.
+std::int64_t most_warmup(const TrainBenchmarkRequest& request);
+
+/// Times forward, backward and update of training steps on random tokens, each phase by its own clock readings inside
+/// one step. The variants of one (model, batch, sequence) run interleaved, a step each in random order, where memory
+/// holds all of them; else one after the other. What does not fit is a row, predicted before anything is allocated.
+/// Every record is judged.
+Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& facts,
+                         const StudyCallbacks& callbacks);
+
+}  // namespace assay

@@ -1,0 +1,157 @@
+#include "studies/train_benchmark/request.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hardware/facts_testing.h"
+#include "model/testing.h"
+#include "studies/shared/energy_testing.h"
+#include "studies/train_benchmark/cell.h"
+#include "studies/train_benchmark/record.h"
+
+namespace assay {
+namespace {
+
+TrainBenchmarkRequest small_benchmark_request(const RecordedTree& root) {
+  TrainBenchmarkRequest request;
+  request.models = {gpt2_folder};
+  request.batches = {2};
+  request.seqs = {8};
+  request.warmups = {1};
+  request.steps = 8;
+  request.root = root.root();
+  return request;
+}
+
+bool has_rule(const Document& document, const std::string& rule) {
+  return std::any_of(document.findings.begin(), document.findings.end(),
+                     [&](const Finding& finding) { return finding.rule == rule; });
+}
+
+TEST(TrainBenchmark, PhasesAddUpToTheirStepAndEveryRowIsGraded) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.precisions = {"fp32", "mixed-bf16"};
+  const Document document = train_benchmark(request, facts_without_peaks, {});
+  ASSERT_EQ(document.records.size(), 2u);
+  for (const Record& record : document.records) {
+    ASSERT_EQ(record.outcome.status, Status::ok) << record.outcome.reason.value_or("");
+    EXPECT_EQ(record.setting.mode, Mode::step);
+    EXPECT_EQ(record.latency->samples, 8);
+    EXPECT_EQ(record.latency->warm_up_ms.size(), 1u);
+    const double phases_ms =
+        *record.training->mean_forward_ms + *record.training->mean_backward_ms + *record.training->mean_optimizer_ms;
+    EXPECT_LE(phases_ms, *record.training->mean_step_ms * (1 + 1e-9))
+        << "the step's own readings stand outside those of phases";
+    EXPECT_GT(phases_ms, 0);
+    EXPECT_TRUE(record.grade.trust.has_value());
+    EXPECT_EQ(record.outcome.group, 1);
+    EXPECT_TRUE(record.speedup->speedup.has_value());
+    EXPECT_TRUE(record.energy->energy_status.starts_with("no meter: ")) << record.energy->energy_status;
+    EXPECT_FALSE(record.energy->energy_j || record.training->forward_energy_j);
+    // AdamW reads parameter, gradient and both moments, all f32 in these precisions.
+    EXPECT_EQ(*record.evidence.optimizer_bytes_read, 16.0 * static_cast<double>(record.setting.parameters));
+    EXPECT_EQ(*record.memory->model_bytes, 4 * record.setting.parameters);
+  }
+}
+
+TEST(TrainBenchmark, RoundsOfAGpuHeldDownAreMeasuredAgain) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.precisions = {"fp32", "bf16"};
+  const Model model = open_model(gpt2_folder, request.model_options);
+  const MachineFacts facts = facts_without_peaks();
+  Power power{{nullptr, "no meter"}, std::nullopt};
+  TrainCell cell = {model, {2, 8}, request, facts, {}, power, {}, {}};
+  int readings = 0;
+  cell.gpu = [&] {
+    return GpuConditions{.throttle_reasons = ++readings % 16 == 0 ? 0x4U : 0U, .temperature_c = 60, .clock_mhz = 900};
+  };
+  cell.variants = make_variants(cell);
+  run_cell(cell);
+  for (const Variant& variant : cell.variants) {
+    EXPECT_EQ(variant.steps.size(), 9U) << "a step of warm-up, 8 that count";
+    EXPECT_GE(variant.throttled_rounds, 2);
+    const Record record = record_of(cell, variant, 1);
+    EXPECT_EQ(record.circumstances->frequency_after_mhz, 900);
+    EXPECT_FALSE(record.circumstances->throttle.has_value()) << "of rounds that count";
+  }
+}
+
+TEST(TrainBenchmark, AForwardHasNoOtherPhaseAndAThirdOfTheFlops) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  const Record step = train_benchmark(request, facts_without_peaks, {}).records.at(0);
+  request.parts = StepParts::forward;
+  const Record forward = train_benchmark(request, facts_without_peaks, {}).records.at(0);
+  EXPECT_FALSE(forward.training->backward_ms || forward.training->optimizer_ms ||
+               forward.evidence.optimizer_bytes_read);
+  EXPECT_EQ(*forward.evidence.flops * 3, *step.evidence.flops);
+  EXPECT_LT(*forward.memory->peak_bytes, *step.memory->peak_bytes);
+}
+
+TEST(TrainBenchmark, SpeedUpsCompareRowsOfTheSameFusion) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.fusions = {Fusion::on, Fusion::off};
+  const Document document = train_benchmark(request, facts_without_peaks, {});
+  ASSERT_EQ(document.records.size(), 2u);
+  EXPECT_EQ(document.records[1].setting.fusion, "off");
+  EXPECT_EQ(document.records[1].speedup->speedup, 1) << "of fp32 over fp32";
+  EXPECT_TRUE(has_rule(document, "fusion")) << "what fusion brings is said apart";
+}
+
+TEST(TrainBenchmark, AStudyOfWarmUpsHasARowEachAndSaysEachSentenceOnce) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.warmups = {0, 2};
+  const Document document = train_benchmark(request, facts_without_peaks, {});
+  ASSERT_EQ(document.records.size(), 2u);
+  EXPECT_EQ(document.records[0].latency->samples, 10);
+  EXPECT_EQ(document.records[1].latency->samples, 8);
+  EXPECT_TRUE(document.records[0].grade.trust && document.records[1].grade.trust);
+  EXPECT_TRUE(has_rule(document, "warm-up"));
+  const auto throughput = std::count_if(document.findings.begin(), document.findings.end(),
+                                        [](const Finding& finding) { return finding.rule == "throughput"; });
+  EXPECT_EQ(throughput, 1);
+}
+
+TEST(TrainBenchmark, EnergyIsOfTheStepAndOfPhasesThatTheMeterCanTell) {
+  const RunningPackage package(5);
+  TrainBenchmarkRequest request = small_benchmark_request(package.tree());
+  request.batches = {512};
+  request.steps = 3;
+  const Record record = train_benchmark(request, facts_without_peaks, {}).records.at(0);
+  EXPECT_EQ(record.energy->energy_status, "RAPL: package-0");
+  ASSERT_TRUE(record.energy->energy_j && record.energy->energy_net_j && record.energy->power_w &&
+              record.energy->energy_short_share);
+  // The made-up counter is renewed by a thread, which a busy machine keeps waiting.
+  const double longest_ms =
+      std::max({*record.training->forward_ms, *record.training->backward_ms, *record.training->optimizer_ms});
+  if (longest_ms < 30e3 * *record.energy->energy_update_s)
+    GTEST_SKIP() << "the machine is too busy: the counter is renewed every " << *record.energy->energy_update_s
+                 << " s only";
+  EXPECT_EQ(*record.energy->energy_short_share, 0) << "such a step takes more than 20 updates of the meter";
+  double phases_j = 0;
+  int told = 0;
+  for (const auto phase_j :
+       {record.training->forward_energy_j, record.training->backward_energy_j, record.training->optimizer_energy_j}) {
+    phases_j += phase_j.value_or(0);
+    told += phase_j ? 1 : 0;
+  }
+  EXPECT_GE(told, 1);
+  EXPECT_LE(phases_j, *record.energy->energy_j * (1 + 1e-6));
+}
+
+TEST(TrainBenchmark, AShortPhaseHasNoEnergyOfItsOwn) {
+  const RunningPackage package(5);
+  TrainBenchmarkRequest request = small_benchmark_request(package.tree());
+  const Record record = train_benchmark(request, facts_without_peaks, {}).records.at(0);
+  EXPECT_FALSE(record.training->forward_energy_j || record.training->optimizer_energy_j) << "these take microseconds";
+  ASSERT_TRUE(record.energy->energy_short_share.has_value());
+  EXPECT_GT(*record.energy->energy_short_share, 0);
+}
+
+}  // namespace
+}  // namespace assay
