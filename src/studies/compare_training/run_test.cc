@@ -55,7 +55,9 @@ TEST(CompareTraining, PureF16DoesNotLearnWherePureBf16Does) {
   const Document document = to_document(comparison);
   ASSERT_EQ(document.figures.size(), 1U);
   EXPECT_EQ(document.figures[0].series.size(), 3U);
-  EXPECT_TRUE(std::isnan(document.figures[0].series[2].points.back().y)) << "it leaves the scale of the first";
+  const auto& points = document.figures[0].series[2].points;
+  EXPECT_TRUE(std::any_of(points.begin(), points.end(), [](const auto& point) { return std::isnan(point.y); }))
+      << "it leaves the scale of the first";
 }
 
 TEST(CompareTraining, WhatDivergesHasNoFinalLossAndIsToldAsSuch) {
