@@ -44,6 +44,7 @@ std::vector<std::string> ledger_brief(const Record& record) {
     }
   }
   std::vector<std::string> lines;
+  lines.reserve(groups.size());
   for (const LedgerGroup& group : groups) lines.push_back(line_of(group));
   return lines;
 }

@@ -27,6 +27,7 @@ class SaidOf {
   }
   std::vector<std::string> sentences() const {
     std::vector<std::string> sentences;
+    sentences.reserve(texts_.size());
     for (const auto& [text, names] : texts_) sentences.push_back(joined(names) + ": " + text);
     return sentences;
   }

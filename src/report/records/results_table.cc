@@ -234,6 +234,7 @@ double run_s_of(const Record& phase, std::span<const Record> records) {
 /// Rows of programs and of their phases: which one each is of.
 Table program_table(const std::string& title, const Records& shown, std::span<const Record> records) {
   std::vector<ShownRecord> rows;
+  rows.reserve(shown.size());
   for (const Record* record : shown) {
     const bool is_phase = record->setting.mode == Mode::phase;
     rows.push_back(
@@ -246,6 +247,7 @@ Table program_table(const std::string& title, const Records& shown, std::span<co
 Table table_under(const std::string& title, const Records& records) {
   const std::vector<std::string> shapes = distinct(records, cell_title);
   std::vector<ShownRecord> rows;
+  rows.reserve(records.size());
   for (const Record* record : records)
     rows.push_back({record, shapes.size() > 1 ? cell_title(*record) : std::string()});
   return results_table(
@@ -256,6 +258,7 @@ Table table_under(const std::string& title, const Records& records) {
 
 Table results_table(const std::vector<ShownRecord>& rows, const std::string& caption) {
   Records records;
+  records.reserve(rows.size());
   for (const ShownRecord& row : rows) records.push_back(row.record);
   const auto all_are = [&](bool (*is_such)(Mode mode)) {
     return std::all_of(records.begin(), records.end(),
@@ -281,6 +284,7 @@ std::vector<Table> results_tables(std::span<const Record> records) {
     known->second.push_back(&record);
   }
   std::vector<Table> tables;
+  tables.reserve(titles.size());
   for (const auto& [title, rows] : titles) {
     const bool is_program = is_of_program(rows.front()->setting.mode);
     tables.push_back(is_program ? program_table(title, rows, records) : table_under(title, rows));
