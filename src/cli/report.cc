@@ -24,7 +24,7 @@ struct ReportCommand {
 ReportSource read_source(const std::string& input, const StoreOptions& options) {
   NamedRecords read = read_records(input, store_file(options));
   Document& document = read.document;
-  if (document.findings.empty() && !document.tells()) document.findings = judge(document.records);
+  if (document.findings.empty() && !document.tells()) document = judged(std::move(document));
   return {std::filesystem::path(read.name).filename().string(), std::move(document)};
 }
 

@@ -77,8 +77,8 @@ std::vector<const Implementation*> candidates(const Backend& backend, const Call
 Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {
   if (!is_product(call)) return prepared;
   const char* measured_as = is_measured(call) ? implementation.name : "";
-  const ProductVerdict judgement =
-      judge({asked_operand(call), prepared.operand, prepared.arithmetic, measured_as, prepared.accumulator}, facts);
+  const ProductVerdict judgement = verdict_of(
+      {asked_operand(call), prepared.operand, prepared.arithmetic, measured_as, prepared.accumulator}, facts);
   prepared.verdict = judgement.verdict;
   prepared.evidence = judgement.evidence;
   return prepared;

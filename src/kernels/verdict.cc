@@ -118,7 +118,7 @@ const char* instruction_set(DType operand, const MachineFacts& facts) {
   }
 }
 
-ProductVerdict judge(const Products& products, const MachineFacts& facts) {
+ProductVerdict verdict_of(const Products& products, const MachineFacts& facts) {
   const char* set = instruction_set(products.asked, facts);
   if (set == nullptr) return judge_without_instruction(products, facts);
   if (products.arithmetic == Arithmetic::scalar_loops) return judge_loops(products, set);
@@ -131,13 +131,13 @@ ProductVerdict judge(const Products& products, const MachineFacts& facts) {
   return {is_slow ? Verdict::slow : Verdict::native, fmt::format("{}; {}", set, speed.words)};
 }
 
-ProductVerdict judge_dtype(DType operand, const MachineFacts& facts) {
+ProductVerdict verdict_of_dtype(DType operand, const MachineFacts& facts) {
   const MatmulPeak* peak = facts.peak(operand);
   if (peak == nullptr || peak->rates.empty()) {
     return {Verdict::unsupported, fmt::format("no kernel multiplies {}", name(operand))};
   }
   const MatmulRate& first = peak->rates.front();
-  return judge({operand, first.computed, first.arithmetic, first.implementation}, facts);
+  return verdict_of({operand, first.computed, first.arithmetic, first.implementation}, facts);
 }
 
 bool instruction_pays(DType operand, const MachineFacts& facts) {

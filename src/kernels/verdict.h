@@ -27,13 +27,13 @@ struct ProductVerdict {
 ///   slow         it multiplies, slower than that; or f32 in plain loops
 ///   widened      it exists, but f32 from narrower storage multiplies, which was measured as fast or faster
 ///   emulated     no such instruction: another dtype, or other instructions, stand in
-///   unsupported  no kernel (judge_dtype only)
+///   unsupported  no kernel (verdict_of_dtype only)
 ///
 /// The rate is that of the kernel that ran; where it was not measured by itself (attention), the best of its dtype is
 /// named as such; of sums in f16, which no timed matmul has, the instruction's, against f32's instruction. Pure.
-ProductVerdict judge(const Products& products, const MachineFacts& facts);
+ProductVerdict verdict_of(const Products& products, const MachineFacts& facts);
 /// The same for the kernel that is asked first for such operands (MatmulPeak::rates); what probe says of a dtype.
-ProductVerdict judge_dtype(DType operand, const MachineFacts& facts);
+ProductVerdict verdict_of_dtype(DType operand, const MachineFacts& facts);
 
 /// The instruction set that multiplies the dtype here ("avx512_bf16"; of a GPU "mma bf16"); null where none does.
 const char* instruction_set(DType operand, const MachineFacts& facts);

@@ -18,7 +18,7 @@ Document document_with_unsupported() {
   Document document;
   document.records = made_up_cell();
   document.records.push_back(made_up_left_out("fp16", Status::unsupported, "says \"no\", | twice\nand breaks"));
-  document.findings = judge(document.records);
+  document = judged(std::move(document));
   return document;
 }
 

@@ -30,12 +30,12 @@ TEST(Findings, AHostThatIsSlowerThanItsDeviceIsNamed) {
 TEST(Findings, RoundsThatWereLeftOutAreCountedAndClocksHeldDownLowerTheTrust) {
   std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 100)};
   for (Record& record : records) record.latency.made().throttled_rounds = 0;
-  judge(records);
+  judge_and_keep(records);
   const std::string trust = records[1].grade.trust.value();
   EXPECT_EQ(trust, "A");
   records[1].latency.made().throttled_rounds = 4;
   records[1].circumstances.made().throttle = "power cap";
-  EXPECT_TRUE(says(sentence(judge(records), "throttled_rounds", "bf16"), "held down: 4"));
+  EXPECT_TRUE(says(sentence(judge_and_keep(records), "throttled_rounds", "bf16"), "held down: 4"));
   EXPECT_EQ(records[1].grade.trust.value(), "B");
 }
 
@@ -97,7 +97,7 @@ TEST(Findings, TooFewWindowsForAnIntervalTellNothing) {
 TEST(Findings, LeaveOutRowsOfGradeD) {
   std::vector<Record> records = made_up_cell();
   records[3].latency.made().ci_low_ms.reset();
-  const std::vector<Finding> findings = judge(records);
+  const std::vector<Finding> findings = judge_and_keep(records);
   EXPECT_TRUE(says(sentence(findings, "advice"), "for latency bf16"));
   EXPECT_TRUE(says(sentence(findings, "advice"), "for size bf16"));
   EXPECT_TRUE(says(sentence(findings, "grade_d"), "Nothing is concluded from int8"));
@@ -121,7 +121,7 @@ TEST(Findings, OverridesAreNotJudgedByTheirRow) {
   records[2].setting.precision = "bf16[embedding=f32,head=f32]";
   records[2].memory.made().model_bytes = *records[0].memory->model_bytes + 1;
   for (LedgerRow& row : records[2].evidence.ledger) row.operand = DType::f32;
-  const std::vector<Finding> findings = judge(records);
+  const std::vector<Finding> findings = judge_and_keep(records);
   EXPECT_EQ(records[2].outcome.status, Status::ok);
   EXPECT_EQ(sentence(findings, "size", records[2].setting.precision), "");
   EXPECT_EQ(sentence(findings, "other_operands", records[2].setting.precision), "");
@@ -185,7 +185,7 @@ TEST(NotFinite, ARowIsNeverAdvisedHoweverFastAndSmall) {
   std::vector<Record> records = made_up_cell();
   Record& fastest = records.back();
   fastest = without_numbers(fastest);
-  const std::vector<Finding> findings = judge(records);
+  const std::vector<Finding> findings = judge_and_keep(records);
   const std::string advice = sentence(findings, "advice");
   EXPECT_NE(advice, "");
   EXPECT_EQ(advice.find(fastest.setting.precision), std::string::npos) << advice;
@@ -202,7 +202,7 @@ TEST(NotFinite, ARowIsNeverAdvisedHoweverFastAndSmall) {
 TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
   std::vector<Record> records = made_up_cell();
   records.front() = without_numbers(records.front());
-  const std::vector<Finding> findings = judge(records);
+  const std::vector<Finding> findings = judge_and_keep(records);
   EXPECT_EQ(sentence(findings, "advice"), "");
   EXPECT_TRUE(says(sentence(findings, "not_finite"), "fp32 is not finite"));
   EXPECT_TRUE(says(sentence(findings, "not_finite"), "no precision is advised"));
@@ -228,7 +228,7 @@ TEST(NotFinite, ARowThatLostItsFigureIsOne) {
   lost.quality.made().perplexity.reset();
   lost.quality.made().log_perplexity.reset();
   lost.quality.made().accuracy.reset();
-  const std::vector<Finding> findings = judge(records);
+  const std::vector<Finding> findings = judge_and_keep(records);
   EXPECT_EQ(records.back().outcome.status, Status::not_finite);
   EXPECT_EQ(sentence(findings, "advice").find(records.back().setting.precision), std::string::npos);
 }

@@ -14,7 +14,7 @@ using Change = std::function<void(Record&)>;
 Record judged(const Change& change) {
   std::vector<Record> records = {made_up_record("fp32", 150)};
   change(records.front());
-  judge(records);
+  judge_and_keep(records);
   return records.front();
 }
 
@@ -94,7 +94,7 @@ TEST(Gate, AllowsWhatTheMetersUncertaintyLeavesOpen) {
 }
 
 std::vector<Finding> findings_of_gates(std::vector<Record>& records) {
-  std::vector<Finding> findings = judge(records);
+  std::vector<Finding> findings = judge_and_keep(records);
   std::erase_if(findings, [](const Finding& finding) { return finding.kind != RuleKind::gate; });
   return findings;
 }
@@ -140,7 +140,7 @@ TEST(Gate, PeaksOfABusyMachineBoundNothing) {
 TEST(Gate, NothingIsComparedWithAnImpossibleBaseline) {
   std::vector<Record> records = made_up_cell();
   records[0].latency.made().raw_ms[3] = 0;
-  judge(records);
+  judge_and_keep(records);
   EXPECT_EQ(records[0].outcome.status, Status::impossible);
   for (std::size_t i = 1; i < records.size(); ++i) {
     EXPECT_EQ(records[i].outcome.status, Status::ok);
@@ -163,7 +163,7 @@ TEST(Gate, ASmallModelMayBeServedByTheCaches) {
 TEST(Gate, ASixteenBitModelIsNotLargerThanFp32) {
   std::vector<Record> records = made_up_cell();
   records[2].memory.made().model_bytes = *records[0].memory->model_bytes + 1;
-  judge(records);
+  judge_and_keep(records);
   EXPECT_EQ(records[2].outcome.status, Status::impossible);
   EXPECT_TRUE(says(*records[2].outcome.reason, "a 16-bit model"));
   EXPECT_EQ(records[1].outcome.status, Status::ok);
@@ -241,7 +241,7 @@ TEST(Trust, AWarmUpThatWasTooShortIsSaidOnceAndSeenInBothForms) {
 
 TEST(Trust, IsNotGivenToARowWithoutSamples) {
   std::vector<Record> records = {made_up_left_out("fp16", Status::emulated, "no instruction")};
-  judge(records);
+  judge_and_keep(records);
   EXPECT_FALSE(records[0].grade.trust.has_value());
   EXPECT_EQ(records[0].outcome.status, Status::emulated);
 }

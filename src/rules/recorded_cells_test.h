@@ -43,7 +43,7 @@ inline std::vector<std::vector<Record>> recorded_cells() {
 
 inline std::set<std::string> rules_that_speak(std::vector<Record> records) {
   std::set<std::string> ids;
-  for (const Finding& finding : judge_in_full(records)) {
+  for (const Finding& finding : judge_in_full(records).findings) {
     if (finding.met != true) ids.insert(finding.rule);
   }
   return ids;

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/error.h"
 #include "results/identity.h"
 #include "rules/rule_tables.h"
 
@@ -63,6 +64,14 @@ void drop_comparison(Record& record) {
   record.difference.reset();
 }
 
+/// What was scored and how stays; no figure does.
+void drop_quality(Record& record) {
+  if (!record.quality) return;
+  record.quality = Quality{.quality_status = record.quality->quality_status,
+                           .quality_data = record.quality->quality_data,
+                           .protocol = record.quality->protocol};
+}
+
 /// What compares with a baseline whose figures are wrong is wrong too.
 void withhold_comparison(const Cell& cell, Record& record) {
   if (unsound_baseline(cell, record) != nullptr) drop_comparison(record);
@@ -82,10 +91,20 @@ void withhold_what_is_not_finite(Record& record) {
   }
   if (record.outcome.status != Status::not_finite) return;
   drop_comparison(record);
-  if (!record.quality) return;
-  record.quality = Quality{.quality_status = record.quality->quality_status,
-                           .quality_data = record.quality->quality_data,
-                           .protocol = record.quality->protocol};
+  drop_quality(record);
+}
+
+Standing standing(bool had, bool has) {
+  return had && !has ? Standing::is_void : Standing::stands;
+}
+
+/// What judging made of a record.
+Ruling ruling_of(const Record& found, const Record& record) {
+  return {.status = record.outcome.status,
+          .reason = record.outcome.reason,
+          .grade = record.grade,
+          .quality = standing(*quality_kind(found) != '\0', *quality_kind(record) != '\0'),
+          .comparison = standing(found.speedup || found.difference, record.speedup || record.difference)};
 }
 
 Severity severity_of(const Rule& rule, const Judgement& judgement) {
@@ -266,7 +285,8 @@ bool is_tie(const Record& a, const Record& b) {
   return *a.latency->ci_low_ms <= *b.latency->ci_high_ms && *b.latency->ci_low_ms <= *a.latency->ci_high_ms;
 }
 
-std::vector<Finding> judge_in_full(std::vector<Record>& records) {
+Rulings judge_in_full(std::span<const Record> found) {
+  std::vector<Record> records(found.begin(), found.end());  // Each step sees what the one before it has judged.
   std::vector<Finding> findings;
   for (Record& record : records) withhold_what_is_not_finite(record);
   // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
@@ -283,14 +303,37 @@ std::vector<Finding> judge_in_full(std::vector<Record>& records) {
       for (const Rule& rule : part) collect(rule, cell, findings);
     }
   }
-  return findings;
+  Rulings rulings{.rows = {}, .findings = std::move(findings)};
+  rulings.rows.reserve(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) rulings.rows.push_back(ruling_of(found[i], records[i]));
+  return rulings;
 }
 
-std::vector<Finding> judge(std::vector<Record>& records) {
-  std::vector<Finding> findings = judge_in_full(records);
-  std::erase_if(findings, [](const Finding& finding) { return finding.kind == RuleKind::trust; });
-  drop_repeated(findings);
-  return findings;
+Rulings judge(std::span<const Record> records) {
+  Rulings rulings = judge_in_full(records);
+  std::erase_if(rulings.findings, [](const Finding& finding) { return finding.kind == RuleKind::trust; });
+  drop_repeated(rulings.findings);
+  return rulings;
+}
+
+std::vector<Record> with_rulings(std::vector<Record> records, std::span<const Ruling> rulings) {
+  ASSAY_ASSERT(records.size() == rulings.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Record& record = records[i];
+    record.outcome.status = rulings[i].status;
+    record.outcome.reason = rulings[i].reason;
+    record.grade = rulings[i].grade;
+    if (rulings[i].comparison == Standing::is_void) drop_comparison(record);
+    if (rulings[i].quality == Standing::is_void) drop_quality(record);
+  }
+  return records;
+}
+
+Document judged(Document document) {
+  Rulings rulings = judge(document.records);
+  document.records = with_rulings(std::move(document.records), rulings.rows);
+  document.findings = std::move(rulings.findings);
+  return document;
 }
 
 }  // namespace assay

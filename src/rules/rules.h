@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "results/document.h"
 #include "results/finding.h"
 #include "results/record.h"
 
@@ -45,11 +46,32 @@ struct Rule {
 /// Every rule, in the order in which sentences are printed.
 std::span<const Rule> rules();
 
-/// Applies every rule: sets status and reason of impossible rows, takes figures of quality from rows that are not
-/// finite and comparisons from those whose baseline is not, trust and trust_reasons of measured ones, and returns
-/// what gates, findings and expectations say. A sentence that holds for several shapes of a model is said once.
-std::vector<Finding> judge(std::vector<Record>& records);
-/// The same with what the rules of trust say among it, every repetition kept.
-std::vector<Finding> judge_in_full(std::vector<Record>& records);
+/// Whether figures of one kind stand, or prove nothing.
+enum class Standing : std::uint8_t { stands, is_void };
+
+/// What the rules say of one record.
+struct Ruling {
+  Status status = Status::ok;              ///< Its own, or what its figures show: impossible, not finite.
+  std::optional<std::string> reason = {};  ///< Of that status.
+  Grade grade = {};                        ///< Blank where it has no samples.
+  Standing quality = Standing::stands;     ///< Void where its output is not finite.
+  Standing comparison = Standing::stands;  ///< Void, too, where its baseline is impossible or not finite.
+};
+
+struct Rulings {
+  std::vector<Ruling> rows;       ///< One for each record, in their order.
+  std::vector<Finding> findings;  ///< Of gates, findings and expectations.
+};
+
+/// Asks every rule. A sentence that holds for several shapes of a model is said once.
+Rulings judge(std::span<const Record> records);
+/// The same with what the rules of trust say among the findings, every repetition kept.
+Rulings judge_in_full(std::span<const Record> records);
+
+/// The records as they may be shown and kept: with status and grade of their rulings, without figures that are void.
+/// Judged again they get the same rulings.
+std::vector<Record> with_rulings(std::vector<Record> records, std::span<const Ruling> rulings);
+/// A document with its records judged so, and what is found in them as its findings.
+Document judged(Document document);
 
 }  // namespace assay

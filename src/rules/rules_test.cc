@@ -7,6 +7,7 @@
 
 #include "results/fields.h"
 #include "rules/judged_test.h"
+#include "rules/recorded_runs.h"
 #include "rules/rule_tables.h"
 
 namespace assay {
@@ -32,7 +33,7 @@ TEST(Judge, ComparesWithinACellAndSaysARepeatedSentenceOnce) {
     record.rates = rates_of(record);
     records.push_back(record);
   }
-  const auto findings = judge(records);
+  const auto findings = judge_and_keep(records);
   const auto sizes = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.rule == "size"; });
   const auto advice =
       std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.rule == "advice"; });
@@ -59,15 +60,37 @@ TEST(Judge, FieldsThatAFileLeavesOutAreNeverRead) {
           },
           field.place(record));
     }
-    judge(records);
+    judge_and_keep(records);
     records.front().outcome.status = Status::impossible;
-    for (const Finding& finding : judge_in_full(records)) EXPECT_FALSE(finding.text.empty()) << field.name;
+    for (const Finding& finding : judge_in_full(records).findings) EXPECT_FALSE(finding.text.empty()) << field.name;
+  }
+}
+
+TEST(Judge, SaysTheSameHoweverOftenItIsAsked) {
+  std::vector<std::vector<Record>> documents = recorded_runs();
+  documents.push_back(made_up_cell());
+  documents.push_back(made_up_cell());
+  documents.back()[0].evidence.instruction_ms = 1000;  // Its baseline is impossible.
+  documents.push_back(made_up_cell());
+  documents.back()[2].outcome.status = Status::not_finite;
+  for (const std::vector<Record>& records : documents) {
+    const Rulings first = judge_in_full(records);
+    const Rulings again = judge_in_full(with_rulings(records, first.rows));
+    ASSERT_EQ(first.findings.size(), again.findings.size());
+    for (std::size_t i = 0; i < first.findings.size(); ++i)
+      EXPECT_EQ(first.findings[i].text, again.findings[i].text) << first.findings[i].rule;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(first.rows[i].status, again.rows[i].status);
+      EXPECT_EQ(first.rows[i].reason, again.rows[i].reason);
+      EXPECT_EQ(first.rows[i].grade.trust, again.rows[i].grade.trust);
+      EXPECT_EQ(first.rows[i].grade.trust_reasons, again.rows[i].grade.trust_reasons);
+    }
   }
 }
 
 TEST(Judge, IsSilentAboutNothing) {
   std::vector<Record> none;
-  EXPECT_TRUE(judge(none).empty());
+  EXPECT_TRUE(judge_and_keep(none).empty());
 }
 
 }  // namespace

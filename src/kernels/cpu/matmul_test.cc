@@ -315,7 +315,7 @@ TEST(Choice, IsWhatProbeJudgesWhereRatesAreAlike) {
     widened.streaming_gflops = widened_streaming;
     facts.peaks = {measured(DType::f16, in_order_of_choice(cpu_backend(), facts, {native, widened}))};
     EXPECT_EQ(facts.peaks[0].rates.front().computed, DType::f32) << "the list's order where they are alike";
-    EXPECT_EQ(judge_dtype(DType::f16, facts).verdict, Verdict::widened);
+    EXPECT_EQ(verdict_of_dtype(DType::f16, facts).verdict, Verdict::widened);
     EXPECT_EQ(first_verdict(c, facts), Verdict::widened) << widened_streaming;
   }
   native.streaming_gflops = 500;

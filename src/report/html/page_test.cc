@@ -18,7 +18,7 @@ ReportSource made_up_source(const std::string& label = "run.json") {
   source.document.machine = {{"processor", "A & B"}, {"cores", 2}, {"threads", 2}, {"memory_bytes", 8'000'000'000}};
   source.document.records = made_up_cell();
   source.document.records.push_back(made_up_left_out("fp8", Status::unsupported, "no such instruction"));
-  source.document.findings = judge(source.document.records);
+  source.document = judged(std::move(source.document));
   return source;
 }
 

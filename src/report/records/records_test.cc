@@ -20,7 +20,7 @@ namespace {
 Document document_of(std::vector<Record> records) {
   Document document;
   document.records = std::move(records);
-  document.findings = judge(document.records);
+  document = judged(std::move(document));
   return document;
 }
 
@@ -103,7 +103,7 @@ TEST(Terminal, FitsIntoTheWidthEvenForExtremes) {
   records.push_back(made_up_left_out("fp16", Status::oom, std::string(500, 'x') + " and more words"));
   Document document;
   document.records = records;
-  document.findings = judge(records);
+  document = judged(std::move(document));
   const std::string report = report_of(document);
   for (const std::string& line : lines_of(report)) EXPECT_LE(display_width(line), 120u) << line;
 }

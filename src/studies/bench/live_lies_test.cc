@@ -99,7 +99,7 @@ std::set<std::string> rules_about(const std::string& precision, std::vector<Reco
   for (Record& record : records)
     record.circumstances.made().foreign_load = record.circumstances.made().stolen_share = 0;
   std::set<std::string> ids;
-  for (const Finding& finding : judge_in_full(records)) {
+  for (const Finding& finding : judge_in_full(records).findings) {
     if (finding.precision == precision && finding.met != true) ids.insert(finding.rule);
   }
   return ids;

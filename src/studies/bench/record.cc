@@ -275,8 +275,8 @@ void close_record(const BenchRequest& request, Record& record) {
 
 void keep_judged(const StudyCallbacks& callbacks, std::vector<Record> records) {
   if (!callbacks.keep || records.empty()) return;
-  judge(records);
-  callbacks.keep(records);
+  const Rulings rulings = judge(records);
+  callbacks.keep(with_rulings(std::move(records), rulings.rows));
 }
 
 }  // namespace assay

@@ -244,8 +244,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   for (Entry& entry : entries) {
     if (!stopped(callbacks)) bench_entry(entry, run, document.records);
   }
-  document.findings = judge(document.records);
-  return document;
+  return judged(std::move(document));
 }
 
 }  // namespace assay

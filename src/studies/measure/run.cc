@@ -70,7 +70,7 @@ Document measure_programs(const MeasureRequest& request, const FactsSource& fact
     const std::string faults = marker_faults(program);
     if (!faults.empty() && callbacks.say) callbacks.say(faults);
   }
-  document.findings = judge(document.records);
+  document = judged(std::move(document));
   if (callbacks.keep) callbacks.keep(document.records);
   return document;
 }

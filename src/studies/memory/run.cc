@@ -29,7 +29,7 @@ std::vector<Recompute> recomputes_of(const MemoryRequest& request) {
   return {Recompute::none, Recompute::attention, Recompute::block};
 }
 
-void judge(MemoryCell& cell, const MachineFacts& facts) {
+void compare_with_free(MemoryCell& cell, const MachineFacts& facts) {
   if (facts.available_bytes <= 0 || cell.peak_bytes() <= facts.available_bytes) return;
   cell.fits = Fits::no;
   cell.reason = fmt::format("needs {}, {} are available", format_bytes(static_cast<double>(cell.peak_bytes())),
@@ -44,7 +44,7 @@ MemoryCell predict_or_say(const Model& model, const MemoryCell& blank, const Mem
     if (!runs_on(precision.row, request.engine.device))
       fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
     MemoryCell cell = predict_memory(model, precision, blank, request, facts);
-    judge(cell, facts);
+    compare_with_free(cell, facts);
     return cell;
   } catch (const Error& e) {
     if (e.code() != ExitCode::lacking) throw;

@@ -60,7 +60,7 @@ void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds
     facts.peaks.push_back(peak_from(instruction, facts, matmuls.rates));
   }
   for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.
-    const ProductVerdict judgement = judge_dtype(peak.operand, facts);
+    const ProductVerdict judgement = verdict_of_dtype(peak.operand, facts);
     peak.verdict = judgement.verdict;
     peak.evidence = judgement.evidence;
   }

@@ -141,7 +141,7 @@ MachineFacts facts_on(const Backend& backend, MachineFacts host, const DevicePro
     peaks.push_back(peak_of(backend, operand, facts, probe));
   facts.peaks = std::move(peaks);
   for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.
-    const ProductVerdict judgement = judge_dtype(peak.operand, facts);
+    const ProductVerdict judgement = verdict_of_dtype(peak.operand, facts);
     peak.verdict = judgement.verdict;
     peak.evidence = judgement.evidence;
   }

@@ -93,12 +93,14 @@ void add_cell(TrainCell& cell, Document& document) {
 
 /// Every record is judged; sentences are those of the longest warm-up, the same steps otherwise being told of again.
 void judge_all(const TrainBenchmarkRequest& request, Document& document) {
-  std::vector<Finding> kept = judge(document.records);
+  Rulings rulings = judge(document.records);
+  document.records = with_rulings(std::move(document.records), rulings.rows);
+  std::vector<Finding>& kept = rulings.findings;
   const auto shorter = [&](const Record& record) { return record.setting.warmup_steps != most_warmup(request); };
   if (std::any_of(document.records.begin(), document.records.end(), shorter)) {
     std::vector<Record> longest;
     std::remove_copy_if(document.records.begin(), document.records.end(), std::back_inserter(longest), shorter);
-    kept = judge(longest);
+    kept = judge(longest).findings;
   }
   document.findings.insert(document.findings.begin(), kept.begin(), kept.end());
 }
