@@ -2,9 +2,10 @@
 # *_test.cc, and one fuzz program `fuzz_<name>` for each <name>_fuzz.cc. What it may link is what the table of levels in
 # docs/design.md lets it include. A main.cc is left to the program that it belongs to.
 
-# Rooms whose tests also run under the address and undefined-behaviour sanitizers: they parse hostile bytes or index
-# raw memory.
-set(ASSAY_SANITIZED_ROOMS base tensor measure formats results rules published text program kernels model runtime)
+# Rooms whose tests also run under the address and undefined-behaviour sanitizers: those that parse hostile bytes in
+# every ./check; those that index raw memory, which take ten minutes, in ./check --slow.
+set(ASSAY_PARSING_ROOMS base tensor measure formats results rules published text)
+set(ASSAY_INDEXING_ROOMS program kernels model runtime)
 # Rooms whose loops are most of what tests and fuzz programs take: they are optimised where they are sanitized, too. Those
 # of hot tests have even their tests optimised in every build. Elsewhere tests, and all that is sanitized, take longer to
 # optimise than they would gain. What is inline in headers may then run as tests compiled it.
@@ -16,7 +17,8 @@ if(ASSAY_SANITIZE)
 endif()
 # Test programs that measure time or what the machine does meanwhile.
 set(ASSAY_MEASURING_TESTS test_hardware test_measure test_studies test_cli)
-add_custom_target(sanitized_tests)
+add_custom_target(sanitized_parsing)
+add_custom_target(sanitized_indexing)
 add_custom_target(fuzz_programs)
 
 function(assay_room room)
@@ -40,10 +42,13 @@ function(assay_room room)
     if(room IN_LIST ASSAY_HOT_TESTS)
       target_compile_options(test_${room} PRIVATE ${ASSAY_HOT_LEVEL})
     endif()
-    if(room IN_LIST ASSAY_SANITIZED_ROOMS)
-      add_dependencies(sanitized_tests test_${room})
-      set_tests_properties(${tests_of_test_${room}} PROPERTIES LABELS sanitized)
-    endif()
+    foreach(group parsing indexing)
+      string(TOUPPER ${group} GROUP)
+      if(room IN_LIST ASSAY_${GROUP}_ROOMS)
+        add_dependencies(sanitized_${group} test_${room})
+        set_tests_properties(${tests_of_test_${room}} PROPERTIES LABELS ${group})
+      endif()
+    endforeach()
   endif()
   if(ASSAY_FUZZ AND fuzzers)
     assay_fuzz(${room} ${fuzzers})

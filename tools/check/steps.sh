@@ -64,10 +64,9 @@ check_format() { sources | xargs -d '\n' "$clang_format" --dry-run --Werror; }
 
 build_release() { configure release -DASSAY_TESTS=ON && build release; }
 
-run_tests() {  # PRESET
-  local log=build/check/ctest-$1.log labels=()
-  if [[ $1 == sanitized ]]; then labels=(-L sanitized); fi
-  ctest --test-dir "build/$1" "${labels[@]}" -V -j 2 --timeout 900 >"$log" 2>&1
+run_tests() {  # PRESET [LABEL]
+  local log=build/check/ctest-$1-${2:-all}.log
+  ctest --test-dir "build/$1" ${2:+-L "$2"} -V -j 2 --timeout 900 >"$log" 2>&1
   grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(: Failure$|ERROR: |runtime error: ))' "$log"
   awk -f tools/check/count_tests.awk "$log"
 }
@@ -79,14 +78,14 @@ run_all_faults() {
   awk -f tools/check/count_tests.awk "$log"
 }
 
-build_sanitized() { configure sanitized && build sanitized sanitized_tests fuzz_programs; }
+build_sanitized() { configure sanitized && build sanitized "$@"; }
 
 fuzz_one() {  # PROGRAM: its seeds, if it has any, are in src/<room>/<name>_seeds/
   local name seeds
   name=$(basename "$1")
   mapfile -t seeds < <(find src -type d -name "${name#fuzz_}_seeds")
   mkdir -p "build/fuzz/corpus/$name" build/fuzz/crashes
-  OMP_NUM_THREADS=1 "$1" -max_total_time="${ASSAY_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
+  OMP_NUM_THREADS=1 "$1" -max_total_time="${ASSAY_FUZZ_SECONDS:-10}" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
     -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" "${seeds[@]}" >"build/check/$name.log" 2>&1
 }
 
@@ -140,7 +139,7 @@ tidy_one() {  # FILE DEADLINE
 }
 
 tidy_changed_files() {
-  local files verdicts deadline=$((EPOCHSECONDS + ${ASSAY_TIDY_SECONDS:-120}))
+  local files verdicts deadline=$((EPOCHSECONDS + ${ASSAY_TIDY_SECONDS:-60}))
   files=$(changed_files)
   if [[ -z $files ]]; then echo "no C++ file changed" && return; fi
   configure debug -DASSAY_TESTS=ON || return   # the preset that compiles each file alone: an entry for each to look up
