@@ -71,7 +71,7 @@ void check_since(Filter& filter) {
 
 std::vector<StoredRecord> find(const Store& store, HistoryCommand& options) {
   if (!options.status.empty()) {
-    options.filter.status = parse_status(options.status);
+    options.filter.status = state_named<Status>(options.status);
     if (!options.filter.status) fail_user("--status {}: is not known", options.status);
   }
   check_since(options.filter);

@@ -116,11 +116,11 @@ TEST(Conditions, CountPageFaultsOfThisProcess) {
 TEST_F(EnergyTree, NoMeterSaysWhyNot) {
   EnergySource source = find_energy_meter(root_);
   EXPECT_EQ(source.meter, nullptr);
-  EXPECT_EQ(source.status, "no meter: " + (root_ / "sys/class/powercap").string() + " is absent");
+  EXPECT_EQ(source.words, (root_ / "sys/class/powercap").string() + " is absent");
   write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
   source = find_energy_meter(root_);
   EXPECT_EQ(source.meter, nullptr);
-  EXPECT_NE(source.status.find("intel-rapl:0/energy_uj may not be read"), std::string::npos) << source.status;
+  EXPECT_NE(source.words.find("intel-rapl:0/energy_uj may not be read"), std::string::npos) << source.words;
 }
 
 TEST_F(EnergyTree, RaplAddsPackagesAndMemoryAndLeavesOutWhatOverlaps) {
@@ -135,7 +135,7 @@ TEST_F(EnergyTree, RaplAddsPackagesAndMemoryAndLeavesOutWhatOverlaps) {
   zone("intel-rapl:1", "psys", "7000000");
   EnergySource source = find_energy_meter(root_);
   ASSERT_NE(source.meter, nullptr);
-  EXPECT_EQ(source.status, "RAPL: package-0, dram");
+  EXPECT_EQ(source.words, "RAPL: package-0, dram");
   const double begin_j = source.meter->read_j();
   zone("intel-rapl:0", "package-0", "3500000");
   zone("intel-rapl:0:0", "core", "900000");

@@ -68,7 +68,7 @@ double window_uncertainty_j(const EnergyMeterFacts& meter, double window_j, doub
 /// The meter of this machine, or none and why not; and the other meters there are.
 struct EnergySource {
   std::unique_ptr<EnergyMeter> meter;
-  std::string status;  ///< "RAPL: package-0", or "no meter: /sys/class/powercap is absent".
+  std::string words;  ///< "RAPL: package-0", or why there is none: "/sys/class/powercap is absent".
   std::vector<std::unique_ptr<EnergyMeter>> others{};
 };
 

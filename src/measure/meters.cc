@@ -38,16 +38,16 @@ std::string parts_of(MeteredWork work) {
 }
 
 std::string refusal(const fs::path& root, const SystemMeters& system) {
-  if (!system.refusals.empty()) return "no meter: " + system.refusals.front();
+  if (!system.refusals.empty()) return system.refusals.front();
   const fs::path folder = root / "sys/class/powercap";
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fmt::format("no meter: {} is absent", folder.string());
-  return fmt::format("no meter: {} names no processor package", folder.string());
+  if (!fs::is_directory(folder, error)) return fmt::format("{} is absent", folder.string());
+  return fmt::format("{} names no processor package", folder.string());
 }
 
 EnergySource source_of(std::unique_ptr<EnergyMeter> meter, Meters others) {
-  std::string status = fmt::format("{}: {}", meter->facts().name, meter->facts().scope);
-  return {std::move(meter), std::move(status), std::move(others)};
+  std::string words = fmt::format("{}: {}", meter->facts().name, meter->facts().scope);
+  return {std::move(meter), std::move(words), std::move(others)};
 }
 
 /// Measures each one's update period; those that stand still go, and say so.
@@ -94,7 +94,7 @@ EnergySource find_meters(const MeterRequest& request, const MeterTime& time) {
   const std::string wanted = lower(request.name);
   const bool has_own = !request.command.empty() || !request.url.empty();
   if (wanted == "none" && has_own) fail_user("--meter none: but --meter-command or --meter-url names one; drop either");
-  if (wanted == "none") return {nullptr, "no meter: none was asked for"};
+  if (wanted == "none") return {nullptr, "none was asked for"};
   SystemMeters all = find_all(request, time);
   const bool automatic = wanted == "auto";
   const auto chosen = std::find_if(all.meters.begin(), all.meters.end(), [&](const auto& meter) {
@@ -103,7 +103,7 @@ EnergySource find_meters(const MeterRequest& request, const MeterTime& time) {
   if (chosen == all.meters.end()) {
     if (!automatic) fail_unknown(request, all);
     if (all.meters.empty()) return {nullptr, refusal(request.root, all)};
-    return {nullptr, fmt::format("no meter of {}; other meters here: {}", parts_of(request.work), names_of(all.meters)),
+    return {nullptr, fmt::format(" of {}; other meters here: {}", parts_of(request.work), names_of(all.meters)),
             std::move(all.meters)};
   }
   if (!may_tell((*chosen)->facts().reach, request.work)) {

@@ -33,7 +33,7 @@ TEST(FindMeters, WorkOnTheGpuIsNotBookedToTheProcessor) {
   MeterRequest request{.root = device.tree().root(), .work = MeteredWork::gpu};
   const EnergySource source = find_meters(request, device.time());
   EXPECT_FALSE(source.meter);
-  EXPECT_EQ(source.status, "no meter of GPU or machine; other meters here: RAPL");
+  EXPECT_EQ(source.words, " of GPU or machine; other meters here: RAPL");
   EXPECT_EQ(source.others.size(), 1U) << "read all the same";
   request.name = "rapl";
   EXPECT_THROW(find_meters(request, device.time()), Error);

@@ -7,18 +7,9 @@
 
 #include "measure/conditions.h"
 #include "measure/energy.h"
+#include "statistics/stopped_by.h"
 
 namespace assay {
-
-/// What ended the sampling of a subject.
-enum class StoppedBy : std::uint8_t {
-  width,        ///< Its interval became as narrow as asked.
-  budget,       ///< The time was used up first.
-  rounds,       ///< The number of rounds asked was reached.
-  interrupted,  ///< Ctrl-C.
-  too_slow,     ///< Its first run alone took longer than `most_first_run_s`; it was not sampled.
-};
-const char* name(StoppedBy cause);
 
 /// What was measured of one subject. Times are in ms for one repetition of `run`.
 struct Series {

@@ -74,7 +74,7 @@ std::string warm_up(const Records& measured) {
 std::string stopping(const Records& measured) {
   std::map<std::string, std::size_t> causes;
   for (const Record* r : measured) {
-    if (r->latency->stopped_by) ++causes[*r->latency->stopped_by];
+    if (r->latency->stopped_by) ++causes[name(*r->latency->stopped_by)];
   }
   std::vector<std::string> words;
   words.reserve(causes.size());
@@ -160,8 +160,8 @@ std::string meter_sentence(const Records& measured) {
 
 std::string energy_paragraph(const Records& measured) {
   Paragraph p;
-  p.say(
-      fmt::format("Energy: {}.", joined(distinct(measured, [](const Record& r) { return r.energy->energy_status; }))));
+  p.say(fmt::format("Energy: {}.",
+                    joined(distinct(measured, [](const Record& r) { return to_text(r.energy->energy_status); }))));
   if (precisions_where(measured, [](const Record& r) { return r.energy->energy_j.has_value(); }).empty()) {
     p.say("No energy is given, and none was estimated.");
     return p.text();
@@ -208,7 +208,7 @@ std::string quality_paragraph(const Records& measured) {
   });
   if (!scored.empty()) p.say(fmt::format("Quality: {}, from the instances that were timed.", joined(scored)));
   const auto why = distinct(measured, [](const Record& r) {
-    return *quality_kind(r) != '\0' ? "" : fmt::format("{}: {}", r.setting.model, r.quality->quality_status);
+    return *quality_kind(r) != '\0' ? "" : fmt::format("{}: {}", r.setting.model, to_text(r.quality->quality_status));
   });
   if (!why.empty()) p.say(fmt::format("Quality not given: {}.", joined(why)));
   return p.text();

@@ -19,7 +19,7 @@ std::string text_of(const std::vector<Record>& records) {
 TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
   std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 80)};
   for (Record& record : records) {
-    record.energy.made().energy_status = "RAPL: package-0";
+    record.energy.made().energy_status = energy_status("RAPL: package-0");
     record.energy.made().energy_source = "/sys/class/powercap/intel-rapl:0";
     record.energy.made().energy_unit = "uJ";
     record.energy.made().energy_update_s = 1e-3;

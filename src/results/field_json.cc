@@ -24,11 +24,13 @@ OrderedJson value_json(bool value) {
 OrderedJson value_json(double value) {
   return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
-OrderedJson value_json(Status status) {
-  return name(status);
+template <NamedState State>
+OrderedJson value_json(State state) {
+  return name(state);
 }
-OrderedJson value_json(Mode mode) {
-  return name(mode);
+template <typename State>
+OrderedJson value_json(const Detailed<State>& status) {
+  return to_text(status);
 }
 OrderedJson value_json(const LedgerInput& input) {
   return {{"name", input.name}, {"dtype", name(input.dtype)}, {"device", input.device}};
@@ -87,15 +89,17 @@ void read(const Json& json, double& value) {
 void read(const Json& json, bool& value) {
   json.get_to(value);
 }
-void read(const Json& json, Status& value) {
-  const auto status = parse_status(json.get_ref<const std::string&>());
-  if (!status) throw std::invalid_argument("unknown status");
-  value = *status;
+template <NamedState State>
+void read(const Json& json, State& value) {
+  const auto state = state_named<State>(json.get_ref<const std::string&>());
+  if (!state) throw std::invalid_argument("unknown state");
+  value = *state;
 }
-void read(const Json& json, Mode& value) {
-  const auto mode = parse_mode(json.get_ref<const std::string&>());
-  if (!mode) throw std::invalid_argument("unknown mode");
-  value = *mode;
+void read(const Json& json, QualityStatus& value) {
+  value = quality_status(json.get_ref<const std::string&>());
+}
+void read(const Json& json, EnergyStatus& value) {
+  value = energy_status(json.get_ref<const std::string&>());
 }
 void read(const Json& json, LedgerInput& input) {
   json.at("name").get_to(input.name);
@@ -150,11 +154,13 @@ std::string value_text(double value) {
 std::string value_text(bool value) {
   return value ? "true" : "false";
 }
-std::string value_text(Status status) {
-  return name(status);
+template <NamedState State>
+std::string value_text(State state) {
+  return name(state);
 }
-std::string value_text(Mode mode) {
-  return name(mode);
+template <typename State>
+std::string value_text(const Detailed<State>& status) {
+  return to_text(status);
 }
 template <typename T>
 std::string value_text(const std::optional<T>& value) {

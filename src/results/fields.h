@@ -17,9 +17,9 @@ struct FieldTypes {
   using Place = std::variant<T*...>;
 };
 using AnyField =
-    FieldTypes<std::string, std::int64_t, Status, Mode, std::optional<std::string>, std::optional<std::int64_t>,
-               std::optional<double>, std::optional<bool>, std::vector<double>, std::vector<std::string>,
-               std::vector<LedgerInput>, std::vector<LedgerRow>>;
+    FieldTypes<std::string, std::int64_t, Status, Mode, QualityStatus, EnergyStatus, std::optional<StoppedBy>,
+               std::optional<std::string>, std::optional<std::int64_t>, std::optional<double>, std::optional<bool>,
+               std::vector<double>, std::vector<std::string>, std::vector<LedgerInput>, std::vector<LedgerRow>>;
 using FieldValue = AnyField::Value;
 using FieldPlace = AnyField::Place;
 

@@ -56,7 +56,7 @@ inline Record made_up_record(const std::string& precision, double median_ms, DTy
   record.latency.made().ci_low_ms = 0.995 * median_ms;
   record.latency.made().ci_high_ms = 1.005 * median_ms;
   record.latency.made().asked_width = 0.02;
-  record.latency.made().stopped_by = "width";
+  record.latency.made().stopped_by = StoppedBy::width;
   record.latency.made().timed_runs = 40;
   record.latency.made().timed_s = 0.04 * median_ms;
   record.outcome.group = 1;
@@ -76,8 +76,8 @@ inline Record made_up_record(const std::string& precision, double median_ms, DTy
   record.memory.made().packed_bytes = 538'060'032;
   record.memory.made().arena_bytes = 20'000'000;
   record.memory.made().peak_bytes = 558'060'032;
-  record.energy.made().energy_status = "no meter: /sys/class/powercap is absent";
-  record.quality.made().quality_status = "measured";
+  record.energy.made().energy_status = {EnergyState::no_meter, "/sys/class/powercap is absent"};
+  record.quality.made().quality_status = {QualityState::other, "measured"};
   record.quality.made().perplexity = 18.21;
   record.quality.made().log_perplexity = 2.902;
   record.quality.made().scored = 8192;

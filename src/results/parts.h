@@ -3,52 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "results/states.h"
 #include "tensor/ledger.h"
 
 namespace assay {
 
 // The parts of a record. Absent values were not measured or do not exist here; none is ever replaced by 0.
 // `record_fields()` says what each member means and in which unit.
-
-/// What became of a cell of the grid.
-enum class Status : std::uint8_t {
-  ok,
-  oom,          ///< Would not fit into memory: not started, or the system refused it.
-  too_slow,     ///< The first run alone took longer than allowed, or its process gave no answer in time.
-  unsupported,  ///< This build or machine has no such device or kernel.
-  emulated,     ///< Left out: no instruction for this dtype here.
-  impossible,   ///< Measured, and beyond what physics allows: the number is wrong.
-  interrupted,  ///< Ctrl-C before it had samples.
-  crashed,      ///< Its process died; not run in this one.
-  not_finite    ///< It ran, and its output holds NaN or infinity: nothing follows from it.
-};
-inline constexpr int status_kinds = static_cast<int>(Status::not_finite) + 1;
-const char* name(Status status);
-std::optional<Status> parse_status(std::string_view text);
-
-/// What a sample is.
-enum class Mode : std::uint8_t {
-  inference,  ///< One forward pass.
-  forward,    ///< Of a training step, so much.
-  forward_backward,
-  step,
-  program,  ///< One run of a program that `assay measure` started.
-  phase     ///< One time through a phase that such a program marked.
-};
-inline constexpr int mode_kinds = static_cast<int>(Mode::phase) + 1;
-const char* name(Mode mode);
-std::optional<Mode> parse_mode(std::string_view text);
-/// Whether it is a training step or a part of one.
-constexpr bool is_of_training(Mode mode) {
-  return mode == Mode::forward || mode == Mode::forward_backward || mode == Mode::step;
-}
-/// Whether it is of a program that `assay measure` started.
-constexpr bool is_of_program(Mode mode) {
-  return mode == Mode::program || mode == Mode::phase;
-}
 
 /// What makes two records the same measurement: see results/identity.h, which says what of it counts where.
 struct Setting {
@@ -102,7 +65,7 @@ struct Latency {
   std::optional<double> ci_low_ms = {};
   std::optional<double> ci_high_ms = {};
   std::optional<double> asked_width = {};
-  std::optional<std::string> stopped_by = {};
+  std::optional<StoppedBy> stopped_by = {};
   std::optional<double> device_ms = {};
   std::optional<double> enqueue_ms = {};
   std::optional<std::int64_t> throttled_rounds = {};
@@ -176,7 +139,7 @@ struct Energy {
   std::vector<double> window_power_w = {};
   std::optional<double> idle_power_w = {};
   std::optional<double> energy_short_share = {};
-  std::string energy_status = "no meter";
+  EnergyStatus energy_status = {};
   std::optional<std::string> energy_source = {};
   std::optional<std::string> energy_unit = {};
   std::optional<double> energy_resolution_j = {};
@@ -190,7 +153,7 @@ struct Energy {
 
 /// Figures of this precision alone.
 struct Quality {
-  std::string quality_status = "not asked";
+  QualityStatus quality_status = {};
   std::optional<std::string> quality_data = {};
   std::optional<std::string> protocol = {};
   std::optional<double> perplexity = {};

@@ -10,20 +10,6 @@
 namespace assay {
 namespace {
 
-constexpr std::array<const char*, status_kinds> status_names = {
-    "ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted", "crashed", "not finite"};
-
-constexpr std::array<const char*, mode_kinds> mode_names = {"inference", "forward", "forward-backward",
-                                                            "step",      "program", "phase"};
-
-/// The state of that name.
-template <typename State, std::size_t count>
-std::optional<State> state_named(const std::array<const char*, count>& names, std::string_view text) {
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<State>(found - names.begin());
-}
-
 std::vector<const LedgerRow*> working_rows(std::span<const LedgerRow> ledger) {
   std::vector<const LedgerRow*> rows;
   for (const LedgerRow& row : ledger) {
@@ -61,22 +47,6 @@ void rate_work(const Latency& latency, const Evidence& evidence, Rates& rates) {
 }
 
 }  // namespace
-
-const char* name(Status status) {
-  return status_names[static_cast<std::size_t>(status)];
-}
-
-std::optional<Status> parse_status(std::string_view text) {
-  return state_named<Status>(status_names, text);
-}
-
-const char* name(Mode mode) {
-  return mode_names[static_cast<std::size_t>(mode)];
-}
-
-std::optional<Mode> parse_mode(std::string_view text) {
-  return state_named<Mode>(mode_names, text);
-}
 
 const char* quality_kind(const Record& record) {
   if (record.quality->perplexity || record.quality->log_perplexity) return "perplexity";

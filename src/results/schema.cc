@@ -54,14 +54,16 @@ OrderedJson ledger_row() {
 struct TypeOf {
   OrderedJson operator()(const std::string*) const { return of_type("string"); }
   OrderedJson operator()(const std::int64_t*) const { return of_type("integer"); }
-  OrderedJson operator()(const Status*) const {
-    const auto status = [](int i) { return name(static_cast<Status>(i)); };
-    return enumeration(status, status_kinds);
+  template <NamedState State>
+  OrderedJson operator()(const State* /*tag*/) const {
+    const auto state = [](int i) { return names_of(State{})[static_cast<std::size_t>(i)]; };
+    return enumeration(state, static_cast<int>(names_of(State{}).size()));
   }
-  OrderedJson operator()(const Mode*) const {
-    const auto mode = [](int i) { return name(static_cast<Mode>(i)); };
-    return enumeration(mode, mode_kinds);
+  template <typename State>
+  OrderedJson operator()(const Detailed<State>* /*tag*/) const {
+    return of_type("string");
   }
+  OrderedJson operator()(const std::optional<StoppedBy>*) const { return nullable("string"); }
   OrderedJson operator()(const std::optional<std::string>*) const { return nullable("string"); }
   OrderedJson operator()(const std::optional<std::int64_t>*) const { return nullable("integer"); }
   OrderedJson operator()(const std::optional<double>*) const { return nullable("number"); }

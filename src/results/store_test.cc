@@ -50,10 +50,10 @@ TEST_F(StoreTest, ARecordThatIsSavedAgainKeepsItsNumber) {
   const std::int64_t run = store.begin_run(run_facts());
   Record record = made_up_record("bf16", 40);
   const std::vector<std::int64_t> first = store.save(run, std::span(&record, 1));
-  record.quality.made().quality_status = "scored";
+  record.quality.made().quality_status = {QualityState::scored};
   EXPECT_EQ(store.save(run, std::span(&record, 1)), first);
   ASSERT_EQ(store.find({}).size(), 1U);
-  EXPECT_EQ(store.find({})[0].record.quality->quality_status, "scored");
+  EXPECT_EQ(store.find({})[0].record.quality->quality_status.state, QualityState::scored);
   EXPECT_NE(store.save(store.begin_run(run_facts()), std::span(&record, 1)), first) << "another run, another record";
 }
 

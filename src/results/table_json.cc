@@ -139,7 +139,7 @@ void restore_nulls(const Json& nulls, Table& table) {
 }
 
 Table::Cell status_from_json(const Json& value, const Json& reason) {
-  const auto status = parse_status(value.get_ref<const std::string&>());
+  const auto status = state_named<Status>(value.get_ref<const std::string&>());
   if (!status) throw std::invalid_argument("unknown status");
   return RowStatus{*status, reason.is_null() ? "" : reason.get<std::string>()};
 }

@@ -6,9 +6,10 @@ namespace {
 /// A counter that stands still gives no joules for a window in which work was done.
 Judgement says_stuck(const Cell&, const Record& row) {
   if (!row.energy->energy_j || *row.energy->energy_j > 0 || row.latency->timed_s.value_or(1) <= 0) return {};
-  return {fmt::format("{}'s meter ({}) gave {} J for its windows: its counter stood still, or its reading is broken.",
-                      row.setting.precision, row.energy->energy_status, format_significant(*row.energy->energy_j)),
-          {}};
+  return {
+      fmt::format("{}'s meter ({}) gave {} J for its windows: its counter stood still, or its reading is broken.",
+                  row.setting.precision, to_text(row.energy->energy_status), format_significant(*row.energy->energy_j)),
+      {}};
 }
 
 /// What works draws more than what idles. Where it does not, the meter watched another device.
@@ -19,7 +20,7 @@ Judgement says_idle_device(const Cell&, const Record& row) {
       fmt::format("{} drew {} W where idleness draws {} W: the meter ({}) watched a device that did not work, or the "
                   "idle baseline was taken under load.",
                   row.setting.precision, format_significant(*row.energy->power_w),
-                  format_significant(*row.energy->idle_power_w), row.energy->energy_status),
+                  format_significant(*row.energy->idle_power_w), to_text(row.energy->energy_status)),
       {}};
 }
 

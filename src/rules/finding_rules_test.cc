@@ -224,7 +224,7 @@ TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
 TEST(NotFinite, ARowThatLostItsFigureIsOne) {
   std::vector<Record> records = made_up_cell();
   Record& lost = records.back();
-  lost.quality.made().quality_status = "scored";
+  lost.quality.made().quality_status = {QualityState::scored};
   lost.quality.made().perplexity.reset();
   lost.quality.made().log_perplexity.reset();
   lost.quality.made().accuracy.reset();

@@ -208,7 +208,7 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.evidence.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
       {[](Record& r) { r.energy.made().energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, "C",
        "the meters contradict each other: a read 3 J"},
-      {[](Record& r) { r.latency.made().stopped_by = "interrupted"; }, "C", "interrupted"},
+      {[](Record& r) { r.latency.made().stopped_by = StoppedBy::interrupted; }, "C", "interrupted"},
       {[](Record& r) {
          r.setting.warmup_steps = 1;
          r.latency.made().raw_ms.front() = 1.9 * *r.latency->median_ms;

@@ -79,7 +79,7 @@ void withhold_comparison(const Cell& cell, Record& record) {
 
 /// Files and stores have no word for NaN and infinity: a row that says it was scored and holds no figure had one.
 bool lost_its_figure(const Record& record) {
-  return record.outcome.status == Status::ok && record.quality->quality_status == "scored" &&
+  return record.outcome.status == Status::ok && record.quality->quality_status.state == QualityState::scored &&
          *quality_kind(record) == '\0';
 }
 

@@ -52,7 +52,8 @@ Judgement says_wide(const Cell&, const Record& row) {
 Judgement says_not_as_narrow(const Cell&, const Record& row) {
   if (!row.latency->asked_width || interval_width(row) <= *row.latency->asked_width) return {};
   return {fmt::format("the interval is {} wide where {} was asked; ended by {}", percent(interval_width(row)),
-                      percent(*row.latency->asked_width), row.latency->stopped_by.value_or("an unknown cause")),
+                      percent(*row.latency->asked_width),
+                      row.latency->stopped_by ? name(*row.latency->stopped_by) : "an unknown cause"),
           {}};
 }
 
@@ -161,7 +162,7 @@ Judgement says_conflict(const Cell&, const Record& row) {
 }
 
 Judgement says_interrupted(const Cell&, const Record& row) {
-  if (row.latency->stopped_by != "interrupted") return {};
+  if (row.latency->stopped_by != StoppedBy::interrupted) return {};
   return {"sampling was interrupted", {}};
 }
 

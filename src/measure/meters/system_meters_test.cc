@@ -55,7 +55,7 @@ TEST(SystemMeters, RaplRecoversTheEnergyOfADeviceWithinItsUncertainty) {
     SCOPED_TRACE(one.name);
     SimulatedDevice device(one.period_s, one.power, shown_by_rapl());
     EnergySource source = find_meters({.root = device.tree().root()}, device.time());
-    ASSERT_TRUE(source.meter) << source.status;
+    ASSERT_TRUE(source.meter) << source.words;
     EXPECT_NEAR(source.meter->facts().update_period_s, one.period_s, 2e-4) << "measured at the start";
     expect_windows_within(device, *source.meter, 1e9);
   }
@@ -64,7 +64,7 @@ TEST(SystemMeters, RaplRecoversTheEnergyOfADeviceWithinItsUncertainty) {
 TEST(SystemMeters, RaplCountsOnThroughManyWraps) {
   SimulatedDevice device(1e-3, [](double) { return 50.0; }, shown_by_rapl(2.0));
   EnergySource source = find_meters({.root = device.tree().root()}, device.time());
-  ASSERT_TRUE(source.meter) << source.status;
+  ASSERT_TRUE(source.meter) << source.words;
   const double begin_j = source.meter->read_j();
   const double truth_j = device.energy_j();
   for (int i = 0; i < 200; ++i) {
@@ -80,7 +80,7 @@ class Fault : public testing::Test {
  protected:
   void SetUp() override {
     source_ = find_meters({.root = device_.tree().root()}, device_.time());
-    ASSERT_TRUE(source_.meter) << source_.status;
+    ASSERT_TRUE(source_.meter) << source_.words;
     device_.pass(0.5);
     source_.meter->read_j();
   }
@@ -117,7 +117,7 @@ TEST(SystemMeters, ACounterThatStandsStillIsNoMeter) {
   SimulatedDevice device(1e-3, [](double) { return 0.0; }, shown_by_rapl());
   const EnergySource source = find_meters({.root = device.tree().root()}, device.time());
   EXPECT_FALSE(source.meter);
-  EXPECT_NE(source.status.find("stood still for 3"), std::string::npos) << source.status;
+  EXPECT_NE(source.words.find("stood still for 3"), std::string::npos) << source.words;
 }
 
 TEST(EnergySum, ACounterThatStopsLaterIsSeenToStandStill) {
@@ -149,8 +149,8 @@ TEST(SystemMeters, RaplsDomainsAreMetersOfTheirOwnReach) {
   };
   SimulatedDevice device(1e-3, [](double) { return 30.0; }, show);
   const EnergySource source = find_meters({.root = device.tree().root()}, device.time());
-  ASSERT_TRUE(source.meter) << source.status;
-  EXPECT_EQ(source.status, "RAPL: package-0, dram");
+  ASSERT_TRUE(source.meter) << source.words;
+  EXPECT_EQ(source.words, "RAPL: package-0, dram");
   EXPECT_EQ(source.meter->facts().reach, EnergyReach::processor);
   ASSERT_EQ(source.others.size(), 2u);
   EXPECT_EQ(source.others[0]->facts().name, "RAPL-core");
@@ -160,7 +160,7 @@ TEST(SystemMeters, RaplsDomainsAreMetersOfTheirOwnReach) {
   device.pass(1);
   EXPECT_NEAR(source.meter->read_j() - begin_j, 36, 0.1);
   const EnergySource psys = find_meters({.name = "rapl-PSYS", .root = device.tree().root()}, device.time());
-  EXPECT_EQ(psys.status, "RAPL-psys: psys");
+  EXPECT_EQ(psys.words, "RAPL-psys: psys");
   EXPECT_EQ(psys.others.size(), 2u);
 }
 
@@ -176,8 +176,8 @@ TEST(SystemMeters, SocketsOfAmdEnergyAreSummedAndItsCoresApart) {
   };
   SimulatedDevice device(0.1, [](double) { return 40.0; }, show);
   EnergySource source = find_meters({.root = device.tree().root()}, device.time());
-  ASSERT_TRUE(source.meter) << source.status;
-  EXPECT_EQ(source.status, "hwmon-amd_energy: Esocket0, Esocket1");
+  ASSERT_TRUE(source.meter) << source.words;
+  EXPECT_EQ(source.words, "hwmon-amd_energy: Esocket0, Esocket1");
   EXPECT_NEAR(source.meter->facts().update_period_s, 0.1, 1e-3);
   const double begin_j = source.meter->read_j();
   device.pass(20);
@@ -200,7 +200,7 @@ SimulatedDevice::Show shown_by_board(const std::string& label) {
 TEST(SystemMeters, APowerSensorIsIntegratedWithinItsUncertainty) {
   SimulatedDevice device(0.1, [](double at_s) { return 6 + 0.5 * std::sin(at_s); }, shown_by_board("VDD_SOC"));
   EnergySource source = find_meters({.name = "hwmon-ina219-VDD_SOC", .root = device.tree().root()}, device.time());
-  ASSERT_TRUE(source.meter) << source.status;
+  ASSERT_TRUE(source.meter) << source.words;
   EXPECT_DOUBLE_EQ(source.meter->facts().update_period_s, 0.1);
   EXPECT_EQ(source.meter->facts().unit, "uW, integrated");
   expect_windows_within(device, *source.meter, 0.05);
@@ -210,7 +210,7 @@ TEST(SystemMeters, ASensorOfAnUnknownPartIsTakenByNameOnly) {
   SimulatedDevice device(0.1, [](double) { return 5.0; }, shown_by_board("5V0 rail"));
   const EnergySource source = find_meters({.root = device.tree().root()}, device.time());
   EXPECT_FALSE(source.meter);
-  EXPECT_NE(source.status.find("hwmon-ina219-5V0 rail"), std::string::npos) << source.status;
+  EXPECT_NE(source.words.find("hwmon-ina219-5V0 rail"), std::string::npos) << source.words;
 }
 
 SimulatedDevice::Show shown_by_battery(bool has_power) {
@@ -228,8 +228,8 @@ TEST(SystemMeters, ABatteryIsTheWholeMachineByPowerOrByCurrentAndVoltage) {
   for (const bool has_power : {true, false}) {
     SimulatedDevice device(0.5, [](double at_s) { return 15 + std::sin(at_s / 3); }, shown_by_battery(has_power));
     EnergySource source = find_meters({.root = device.tree().root()}, device.time());
-    ASSERT_TRUE(source.meter) << source.status;
-    EXPECT_EQ(source.status, "battery-BAT0: the whole machine");
+    ASSERT_TRUE(source.meter) << source.words;
+    EXPECT_EQ(source.words, "battery-BAT0: the whole machine");
     EXPECT_EQ(source.meter->facts().reach, EnergyReach::machine);
     expect_windows_within(device, *source.meter, 0.25);
   }
@@ -238,18 +238,18 @@ TEST(SystemMeters, ABatteryIsTheWholeMachineByPowerOrByCurrentAndVoltage) {
 TEST(SystemMeters, ABatteryThatIsPluggedInIsRefusedAndStopsBeingAMeter) {
   SimulatedDevice device(0.5, [](double) { return 15.0; }, shown_by_battery(true));
   EnergySource source = find_meters({.root = device.tree().root()}, device.time());
-  ASSERT_TRUE(source.meter) << source.status;
+  ASSERT_TRUE(source.meter) << source.words;
   device.tree().write("sys/class/power_supply/BAT0/status", "Charging\n");
   EXPECT_THROW(source.meter->read_j(), Error);
   const EnergySource again = find_meters({.root = device.tree().root()}, device.time());
   EXPECT_FALSE(again.meter);
-  EXPECT_NE(again.status.find("status is Charging"), std::string::npos) << again.status;
+  EXPECT_NE(again.words.find("status is Charging"), std::string::npos) << again.words;
 }
 
 TEST(FindMeters, WhatIsAskedForByNameMustBeThere) {
   const RecordedTree empty;
   EXPECT_THROW(find_meters({.name = "rapl", .root = empty.root()}), Error);
-  EXPECT_EQ(find_meters({.name = "none", .root = empty.root()}).status, "no meter: none was asked for");
+  EXPECT_EQ(find_meters({.name = "none", .root = empty.root()}).words, "none was asked for");
 }
 
 TEST(EnergyWindow, IsAsLongAsTheAskedUncertaintyNeeds) {

@@ -72,8 +72,8 @@ TEST(HtmlReport, TextsOfOthersAreTextAndNoMarkup) {
   source.document.machine["processor"] = hostile;
   source.document.machine[hostile] = hostile;
   for (Record& record : source.document.records) {
-    record.setting.model = record.setting.precision = record.setting.machine = record.energy.made().energy_status =
-        record.quality.made().quality_status = hostile;
+    record.setting.model = record.setting.precision = record.setting.machine = hostile;
+    record.energy.made().energy_status.detail = record.quality.made().quality_status.detail = hostile;
     record.outcome.reason = hostile;
     record.grade.trust_reasons = {hostile};
     for (LedgerRow& row : record.evidence.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;

@@ -27,7 +27,8 @@ constexpr Costs costs[] = {
     {"Quality against latency", "latency, ms (less is better)", [](const Record& r) { return r.latency->median_ms; },
      [](const Record& r) { return r.outcome.reason.value_or("not measured"); }},
     {"Quality against energy", "energy per sample, J (less is better)",
-     [](const Record& r) { return r.energy->energy_j; }, [](const Record& r) { return r.energy->energy_status; }},
+     [](const Record& r) { return r.energy->energy_j; },
+     [](const Record& r) { return to_text(r.energy->energy_status); }},
 };
 
 /// Perplexity turned over, so that more is better.
@@ -133,7 +134,7 @@ std::string chart(const ReportSubject& subject, const Costs& which, const std::v
 std::string why_none(const ReportSubject& subject, const Costs& which) {
   for (const Record* record : subject.records) {
     if (record->outcome.status != Status::ok) continue;
-    return gain_of(*record) ? which.why_none(*record) : "quality: " + record->quality->quality_status;
+    return gain_of(*record) ? which.why_none(*record) : "quality: " + to_text(record->quality->quality_status);
   }
   return "nothing was measured";
 }

@@ -146,14 +146,14 @@ std::string power_rows(const ReportSubject& subject) {
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td class=\"text\">{}</td></tr>",
                         markup_text(record->setting.precision), watts(record->energy->power_w),
                         watts(record->energy->idle_power_w), watts(record->energy->power_limit_w),
-                        markup_text(record->energy->energy_status));
+                        markup_text(to_text(record->energy->energy_status)));
   }
   return rows;
 }
 
 std::string why_no_power(const ReportSubject& subject) {
   for (const Record* record : subject.records) {
-    if (record->outcome.status == Status::ok) return record->energy->energy_status;
+    if (record->outcome.status == Status::ok) return to_text(record->energy->energy_status);
   }
   return "nothing was measured";
 }

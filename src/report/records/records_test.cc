@@ -233,8 +233,8 @@ TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
   const std::string hostile = "\x1b]0;owned\a\x1b[2J\nand a line";
   std::vector<Record> records = made_up_cell();
   for (Record& record : records) {
-    record.setting.model = record.setting.device = record.energy.made().energy_status =
-        record.quality.made().quality_status = hostile;
+    record.setting.model = record.setting.device = hostile;
+    record.energy.made().energy_status.detail = record.quality.made().quality_status.detail = hostile;
     record.grade.trust = "B";
     record.grade.trust_reasons = {hostile};
     for (LedgerRow& row : record.evidence.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;

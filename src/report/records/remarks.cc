@@ -73,12 +73,12 @@ std::vector<const Record*> measured(std::span<const Record> records) {
 
 std::string quality_note(const Record& record) {
   const std::string kind = quality_kind(record);
-  if (kind.empty()) return record.quality->quality_status;
+  if (kind.empty()) return to_text(record.quality->quality_status);
   const std::string on = fmt::format("on {} ({})", record.quality->quality_data.value_or("unnamed data"),
                                      record.quality->protocol.value_or("protocol not named"));
   if (kind != "scores") return kind + " " + on;
   return fmt::format("largest difference from the baseline's scores and correlations with them, {}; {}", on,
-                     record.quality->quality_status);
+                     to_text(record.quality->quality_status));
 }
 
 std::string peak_note(const Record& record) {
@@ -88,8 +88,9 @@ std::string peak_note(const Record& record) {
 }
 
 std::string energy_note(const Record& record) {
-  if (!record.energy->energy_j) return record.energy->energy_status;
-  const std::string text = fmt::format("J for one {}, {}", mode_words(record).each, record.energy->energy_status);
+  if (!record.energy->energy_j) return to_text(record.energy->energy_status);
+  const std::string text =
+      fmt::format("J for one {}, {}", mode_words(record).each, to_text(record.energy->energy_status));
   if (record.energy->energy_short_share.value_or(0) <= 0) return text;
   return fmt::format("{}; {:.0f} % of the windows of {} are too short for it", text,
                      100 * *record.energy->energy_short_share, shown_precision(record));
@@ -104,7 +105,7 @@ std::string samples_note(const Record& record) {
   if (latency.samples == 0) return "";
   std::string text = fmt::format("{} of {}", latency.samples, shown_precision(record));
   if (latency.first_ms) text += fmt::format(" after a first run of {} ms", format_significant(*latency.first_ms));
-  return latency.stopped_by ? text + "; ended by " + *latency.stopped_by : text;
+  return latency.stopped_by ? text + "; ended by " + name(*latency.stopped_by) : text;
 }
 
 /// What the meter stands on, and what its energy is worth.

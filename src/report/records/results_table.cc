@@ -33,14 +33,14 @@ Cell with_deviation(const std::optional<double>& mean, const std::optional<doubl
 
 Cell energy(const Record& record) {
   if (record.energy->energy_j) return *record.energy->energy_j;
-  return record.energy->energy_status.starts_with("no meter") ? Cell("no meter") : Cell(Absent{});
+  return record.energy->energy_status.state == EnergyState::no_meter ? Cell("no meter") : Cell(Absent{});
 }
 
 /// A log beyond 709 is finite, and its exponential is not.
 Cell perplexity(const Record& record) {
   if (record.quality->perplexity) return *record.quality->perplexity;
   if (record.quality->log_perplexity) return fmt::format("e^{:.0f}", *record.quality->log_perplexity);
-  return record.quality->quality_status.starts_with("random") ? Cell("random") : Cell(Absent{});
+  return record.quality->quality_status.state == QualityState::random_weights ? Cell("random") : Cell(Absent{});
 }
 
 /// 1 only where it is 1: what lies just below must not read as full.

@@ -44,7 +44,7 @@ Setting setting_of(const MeasuredPhase& measured, const AttentionRequest& reques
 Record attention_record(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts) {
   Record record{.setting = setting_of(measured, request, facts),
                 .memory = MemoryUse{.peak_bytes = measured.cell.memory.peak_bytes},
-                .quality = Quality{.quality_status = "random weights"},
+                .quality = Quality{.quality_status = {QualityState::random_weights}},
                 .evidence = evidence_of(measured, facts)};
   record_series(measured.series, {.baseline = {}, .power = {}, .seed = request.seed}, record);
   return record;

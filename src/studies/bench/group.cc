@@ -230,7 +230,7 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
   const Cell cell = plan_cell(extent, records);
   const std::vector<Series> series = sample_cell(cell, sampling_options(extent, later_s), records);
   if (series.empty()) return;
-  if (!series[0].energy_fault.empty()) power_ = {{nullptr, "no meter: " + series[0].energy_fault}, std::nullopt};
+  if (!series[0].energy_fault.empty()) power_ = {{nullptr, series[0].energy_fault}, std::nullopt};
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
     record_series(series[i],
@@ -253,9 +253,10 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
 }
 
 /// Empty where there is something to score.
-std::string BenchGroup::why_not_scored(const QualityData& data) const {
+std::optional<QualityStatus> BenchGroup::why_not_scored(const QualityData& data) const {
   if (!data.set) return data.status;
-  return request_.engine.program.logits == LogitRows::last ? "last position only" : "";
+  if (request_.engine.program.logits == LogitRows::last) return QualityStatus{QualityState::last_position_only};
+  return std::nullopt;
 }
 
 Evaluation BenchGroup::evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const {
@@ -282,23 +283,23 @@ void BenchGroup::score(const QualityData& data, std::vector<Record>& records) co
     instances.push_back(member.instance.get());
     names.push_back(member.blank.setting.precision);
   }
-  std::string failure = why_not_scored(data);
+  std::optional<QualityStatus> failure = why_not_scored(data);
   Evaluation evaluation;
-  if (failure.empty() && !instances.empty()) {
+  if (!failure && !instances.empty()) {
     try {
       evaluation = with_memory_errors([&] { return evaluate_all(instances, data); });
     } catch (const OutOfMemory& e) {
-      failure = fmt::format("oom: {}", e.what());
+      failure = {QualityState::oom, e.what()};
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;
-      failure = fmt::format("unsupported: {}", e.what());
+      failure = {QualityState::unsupported, e.what()};
     }
   }
   for (Record& record : records) {
     const auto found = std::find(names.begin(), names.end(), record.setting.precision);
     if (found == names.end() || record.outcome.status != Status::ok) continue;
-    if (!failure.empty()) {
-      record.quality.made().quality_status = failure;
+    if (failure) {
+      record.quality.made().quality_status = *failure;
       continue;
     }
     const QualityRows* baseline = names[0] == record.setting.baseline ? &evaluation.qualities[0] : nullptr;

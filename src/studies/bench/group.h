@@ -69,7 +69,7 @@ class BenchGroup {
   static std::vector<Series> sample_cell(const Cell& cell, const SamplingOptions& options,
                                          std::vector<Record>& records);
   SamplingOptions sampling_options(Extent extent, double later_s);
-  std::string why_not_scored(const QualityData& data) const;
+  std::optional<QualityStatus> why_not_scored(const QualityData& data) const;
   Evaluation evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const;
   std::optional<std::int64_t> free_bytes(std::int64_t arenas) const;
 

@@ -242,13 +242,14 @@ TEST(LiveLies, ANeighbourThatSpinsIsSeen) {
 TEST(LiveLies, ACounterThatGetsStuckLosesItsFigures) {
   RunningPackage package(50);
   const Power power = find_power(energy_on("cpu", package.root(), {}));
-  ASSERT_TRUE(power.source.meter) << power.source.status;
+  ASSERT_TRUE(power.source.meter) << power.source.words;
   package.freeze();
   LiveCell cell;
   cell.add("fp32", "fp32", honest);
   const Record record = cell.measure(power).front();
   EXPECT_FALSE(record.energy->energy_j.has_value());
-  EXPECT_NE(record.energy->energy_status.find("stood still"), std::string::npos) << record.energy->energy_status;
+  EXPECT_NE(record.energy->energy_status.detail.find("stood still"), std::string::npos)
+      << record.energy->energy_status.detail;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ QualityData made_up_ids(const Model& model, std::uint64_t seed) {
   set.data = "random ids";
   set.protocol = fmt::format("window {}", batch.extent.seq);
   set.batches.push_back(std::move(batch));
-  return {std::move(set), "random weights"};
+  return {std::move(set), {QualityState::random_weights}};
 }
 
 bool gives_scores(const Model& model) {
@@ -71,7 +71,7 @@ QualityData from_text(const Model& model, const std::string& text, const std::st
     data.set = windows(tokenizer.encode(text, name), options);
   }
   if (!language_model) drop_targets(*data.set);
-  data.status = language_model ? "scored" : "no labels";
+  data.status.state = language_model ? QualityState::scored : QualityState::no_labels;
   data.set->data = data.set->taken == Taken::all
                        ? fmt::format("{}, {} tokens", name, format_count(data.set->tokens))
                        : fmt::format("{}, first {} tokens", name, format_count(data.set->tokens));
@@ -87,7 +87,7 @@ QualityData from_labelled(const Model& model, const BenchRequest& request) {
   QualityData data;
   data.set = sentences(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
   data.set->data = request.data.filename().string();
-  data.status = "scored";
+  data.status.state = QualityState::scored;
   return data;
 }
 
@@ -102,7 +102,7 @@ QualityData from_folder(const Model& model, const BenchRequest& request) {
   QualityData data;
   data.set = given_tokens(tokens, language_model ? Scored::next_tokens : Scored::labels, request.protocol.batch);
   data.set->data = request.data.filename().string();
-  data.status = language_model || !tokens.labels.empty() ? "scored" : "no labels";
+  data.status.state = language_model || !tokens.labels.empty() ? QualityState::scored : QualityState::no_labels;
   return data;
 }
 
@@ -123,16 +123,16 @@ QualityData load(const Model& model, const BenchRequest& request) {
 }  // namespace
 
 QualityData quality_data(const Model& model, const BenchRequest& request) {
-  if (request.quality == QualityMode::none) return {std::nullopt, "not asked"};
+  if (request.quality == QualityMode::none) return {};
   QualityData data = load(model, request);
   if (gives_scores(model)) {
     data.set->outputs = Outputs::scores;
-    data.status = data.status == "scored" ? "scores compared as numbers, labels not scored: they name no classes"
-                                          : "scores compared as numbers";
+    const bool has_labels = data.status.state == QualityState::scored;
+    data.status = {QualityState::scores, has_labels ? "labels not scored: they name no classes" : ""};
     drop_targets(*data.set);
   }
   if (model.random_weights()) {
-    data.status = "random weights";
+    data.status.state = QualityState::random_weights;
     drop_targets(*data.set);
   }
   check_ids(model, *data.set, request.data.empty() ? data.set->data : request.data.string());

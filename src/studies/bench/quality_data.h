@@ -4,6 +4,7 @@
 #include <string>
 
 #include "quality/protocols.h"
+#include "results/states.h"
 #include "studies/bench/request.h"
 
 namespace assay {
@@ -11,7 +12,7 @@ namespace assay {
 /// The set on which a model's precisions are scored, or only why there is none.
 struct QualityData {
   std::optional<QualitySet> set;
-  std::string status;  ///< "scored", or what keeps figures out: "random weights", "no labels", ...
+  QualityStatus status = {};  ///< Scored, or what keeps figures out.
 };
 
 /// `--data` (text, labelled TSV or a folder of .npy arrays) cut by the request's protocol, else the bundled text; for

@@ -52,20 +52,21 @@ Difference divergence_of(const Model& model, const QualityRows& baseline, const 
 /// Of scores there is nothing but their difference from the baseline's.
 Difference score_difference_of(const ScoreChange& change, Quality& quality) {
   quality.scored = change.rows;
-  if (!change.undefined.empty()) quality.quality_status += "; " + change.undefined;
+  if (!change.undefined.empty())
+    quality.quality_status.detail += (quality.quality_status.detail.empty() ? "" : "; ") + change.undefined;
   return {.score_pearson = change.pearson,
           .score_spearman = change.spearman,
           .score_difference = change.largest_difference};
 }
 
-std::string status_of(const QualityData& data, const QualityOutcome& outcome) {
+QualityStatus status_of(const QualityData& data, const QualityOutcome& outcome) {
   const Evaluation& evaluation = outcome.evaluation;
-  if (outcome.mine.non_finite) return "not given: the output is not finite";
-  if (evaluation.tokens > 0 && data.status == "scored" && outcome.mine.nll.empty())
-    return fmt::format("nothing to score: no token of {} has a next one", data.set->data);
+  if (outcome.mine.non_finite) return {QualityState::not_given, "the output is not finite"};
+  if (evaluation.tokens > 0 && data.status.state == QualityState::scored && outcome.mine.nll.empty())
+    return {QualityState::nothing_to_score, fmt::format("no token of {} has a next one", data.set->data)};
   if (evaluation.is_whole()) return data.status;
-  return fmt::format("interrupted after {} of {} tokens", format_count(evaluation.tokens),
-                     format_count(evaluation.tokens_of_set));
+  return {QualityState::interrupted, fmt::format(" after {} of {} tokens", format_count(evaluation.tokens),
+                                                 format_count(evaluation.tokens_of_set))};
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
   if (has_baseline && !mine.scores.empty())
     record.difference = score_difference_of(compare_scores(*outcome.baseline, mine), quality);
   if (!has_baseline && !mine.scores.empty())
-    quality.quality_status = fmt::format("not given: no scores of {} to compare with", record.setting.baseline);
+    quality.quality_status = {QualityState::not_given,
+                              fmt::format("no scores of {} to compare with", record.setting.baseline)};
 }
 
 }  // namespace assay

@@ -108,7 +108,7 @@ Latency series_latency(const Series& series, const SeriesContext& context, const
   latency.warm_up_ms = series.warm_up_ms;
   latency.steady = series.steady;
   if (context.asked_width > 0) latency.asked_width = context.asked_width;
-  latency.stopped_by = name(series.stopped_by);
+  latency.stopped_by = series.stopped_by;
   if (series.timed_runs > 0) {
     latency.timed_runs = series.timed_runs;
     latency.timed_s = series.timed_s;
@@ -265,12 +265,13 @@ void record_series(const Series& series, const SeriesContext& context, Record& r
 void close_record(const BenchRequest& request, Record& record) {
   Energy& energy = record.energy.made();
   set_prices(request.energy, energy);
-  if (record.latency->samples == 0) energy.energy_status = "not run";
+  if (record.latency->samples == 0) energy.energy_status = {EnergyState::not_run};
   record.rates = rates_of(record);
   if (request.quality == QualityMode::none || record.quality) return;
-  record.quality = Quality{.quality_status = record.outcome.status == Status::ok
-                                                 ? "interrupted before anything was scored"
-                                                 : fmt::format("not run: {}", name(record.outcome.status))};
+  const QualityStatus unscored = record.outcome.status == Status::ok
+                                     ? QualityStatus{QualityState::interrupted, " before anything was scored"}
+                                     : QualityStatus{QualityState::not_run, name(record.outcome.status)};
+  record.quality = Quality{.quality_status = unscored};
 }
 
 void keep_judged(const StudyCallbacks& callbacks, std::vector<Record> records) {

@@ -10,7 +10,6 @@
 namespace assay {
 
 /// The quality of a row that is kept before anything was scored.
-constexpr const char* not_yet_scored = "not scored yet";
 
 /// All that a request asks beside its grid (models, precisions, batches, sequences), as text: runs that agree in it may
 /// continue each other.

@@ -125,7 +125,7 @@ KeptCells kept_cells(const StudyCallbacks& callbacks) {
 }
 
 bool wants_score(const Record& record) {
-  return !record.outcome.restored || record.quality->quality_status == not_yet_scored;
+  return !record.outcome.restored || record.quality->quality_status.state == QualityState::not_scored_yet;
 }
 
 void say_without_speedup(const Run& run, const std::vector<Contender>& together) {
@@ -141,7 +141,7 @@ void keep_cell(Entry& entry, const Run& run, std::vector<Record> records) {
   for (Record& record : records) {
     record.setting.weights = weights_of(entry);
     if (record.outcome.status == Status::ok && run.request.quality != QualityMode::none)
-      record.quality.made().quality_status = not_yet_scored;
+      record.quality.made().quality_status = {QualityState::not_scored_yet};
     close_record(run.request, record);
   }
   keep_judged(run.callbacks, std::move(records));
@@ -227,7 +227,7 @@ BenchRequest without_repeats(BenchRequest request) {
 
 Power power_of(const BenchRequest& request) {
   if (request.caches == Caches::warm) return find_power(energy_on(request.engine.device, request.root, request.energy));
-  return {{nullptr, "no meter: what empties the caches would be metered, too"}, std::nullopt};
+  return {{nullptr, "what empties the caches would be metered, too"}, std::nullopt};
 }
 
 }  // namespace

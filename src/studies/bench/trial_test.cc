@@ -50,11 +50,12 @@ TEST(BenchTrial, WhatDiesAloneIsARowAndTheOthersAreTimed) {
     EXPECT_EQ(record.outcome.status, dies ? Status::crashed : Status::ok) << record.setting.precision;
     EXPECT_EQ(record.latency->samples, dies ? 0 : 4) << record.setting.precision;
     EXPECT_EQ(record.memory->resident_bytes.has_value(), !dies) << record.setting.precision;
-    EXPECT_EQ(record.quality->quality_status, dies ? "not run: crashed" : "scored") << record.setting.precision;
+    EXPECT_EQ(to_text(record.quality->quality_status), dies ? "not run: crashed" : "scored")
+        << record.setting.precision;
     EXPECT_EQ(record.speedup->speedup.has_value(), !dies) << "what is left is timed by turns with the baseline";
     if (!dies) continue;
     EXPECT_EQ(record.outcome.reason, "its process died of SIGSEGV");
-    EXPECT_EQ(record.energy->energy_status, "not run");
+    EXPECT_EQ(record.energy->energy_status.state, EnergyState::not_run);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "measure/energy.h"
 #include "statistics/statistics.h"
+#include "studies/shared/energy_record.h"
 
 namespace assay {
 namespace {
@@ -166,7 +167,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   const EnergySource energy = find_energy_meter();
   TrainingComparison comparison;
   comparison.model = request.training.model;
-  comparison.energy_status = energy.status;
+  comparison.energy_status = to_text(status_of(energy));
   const std::int64_t parameters =
       open_model(request.training.model, request.training.model_options).weights.parameters();
   for (const std::string& precision : request.precisions) {

@@ -213,7 +213,7 @@ std::vector<std::string> perplexity_sentences(const PerplexityStudy& study) {
   }
   if (study.windows.size() > 1) sentences.push_back(window_sentence(study));
   sentences.push_back(highest_sentence(study));
-  if (study.quality_status == "random weights")
+  if (study.quality_status.state == QualityState::random_weights)
     sentences.push_back("The weights are random: these figures show the mechanism and no model's quality.");
   return sentences;
 }

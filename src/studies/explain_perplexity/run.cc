@@ -188,7 +188,7 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   PerplexityStudy study;
   study.setting = setting_of(model, request, facts);
   study.setting.precision = "fp32";
-  study.quality_status = model.random_weights() ? "random weights" : "scored";
+  study.quality_status.state = model.random_weights() ? QualityState::random_weights : QualityState::scored;
   study.machine = machine_json(facts);
   study.data = rows.data;
   study.cut = rows.protocol;

@@ -33,7 +33,7 @@ struct WindowFigure {
 
 struct PerplexityStudy {
   Setting setting;  ///< What its records share: model, weights, machine.
-  std::string quality_status;
+  QualityStatus quality_status = {};
   OrderedJson machine;
   std::string data;
   std::string cut;           ///< Protocol that cut the rows.

@@ -168,7 +168,7 @@ Record program_record(const MeasuredProgram& program) {
   if (!runs.empty()) record.program_run = program_run_of(runs);
   record.memory = memory_of(runs);
   set_prices(program.request.energy, record.energy.made());
-  if (program.series.raw_ms.empty()) record.energy.made().energy_status = "not run";
+  if (program.series.raw_ms.empty()) record.energy.made().energy_status = {EnergyState::not_run};
   record.rates = rates_of(record);
   return record;
 }

@@ -53,6 +53,10 @@ std::vector<std::string> other_readings(const Series& series, const Power& power
 
 }  // namespace
 
+EnergyStatus status_of(const EnergySource& source) {
+  return {source.meter ? EnergyState::metered : EnergyState::no_meter, source.words};
+}
+
 void set_net(const IdlePower& idle, double seconds, Energy& energy) {
   energy.energy_net_j = *energy.energy_j - idle.watts * seconds;
   energy.energy_net_uncertainty_j = *energy.energy_uncertainty_j + idle.uncertainty_w * seconds;
@@ -64,7 +68,7 @@ Power find_power(const EnergyRequest& request) {
   try {
     power.idle = measure_idle_power(*power.source.meter);
   } catch (const Error& e) {
-    power.source = {nullptr, fmt::format("no meter: {}", e.what())};
+    power.source = {nullptr, e.what()};
   }
   return power;
 }
@@ -88,7 +92,8 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
 
 Energy metered_by(const Series& series, const Power& power) {
   Energy energy;
-  energy.energy_status = series.energy_fault.empty() ? power.source.status : "no meter: " + series.energy_fault;
+  energy.energy_status =
+      series.energy_fault.empty() ? status_of(power.source) : EnergyStatus{EnergyState::no_meter, series.energy_fault};
   if (!was_metered(series, power)) return energy;
   const EnergyMeterFacts& meter = power.source.meter->facts();
   energy.energy_source = meter.source;

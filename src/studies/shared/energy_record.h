@@ -19,6 +19,9 @@ struct EnergyRequest {
   std::optional<double> carbon_g_per_kwh{};
 };
 
+/// The meter, or that there is none and why.
+EnergyStatus status_of(const EnergySource& source);
+
 /// The meters of a run and what the machine draws while nothing runs.
 struct Power {
   EnergySource source;

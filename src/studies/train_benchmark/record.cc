@@ -209,7 +209,7 @@ Record record_of(const TrainCell& cell, const Variant& variant, std::int64_t war
   Record record{.setting = setting_of(cell, variant, warmup),
                 .outcome = {.status = variant.status, .group = variant.group},
                 .memory = memory_of(variant),
-                .energy = Energy{.energy_status = "not run"},
+                .energy = Energy{.energy_status = {EnergyState::not_run}},
                 .evidence = evidence_of(cell, variant)};
   if (!variant.reason.empty()) record.outcome.reason = variant.reason;
   if (timed(variant, warmup).empty() || variant.status == Status::too_slow) return record;

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "statistics/stopped_by.h"
+
+namespace assay {
+
+// The states that a record's parts can be in, and the words that files have for them.
+
+/// What became of a cell of the grid.
+enum class Status : std::uint8_t {
+  ok,
+  oom,          ///< Would not fit into memory: not started, or the system refused it.
+  too_slow,     ///< The first run alone took longer than allowed, or its process gave no answer in time.
+  unsupported,  ///< This build or machine has no such device or kernel.
+  emulated,     ///< Left out: no instruction for this dtype here.
+  impossible,   ///< Measured, and beyond what physics allows: the number is wrong.
+  interrupted,  ///< Ctrl-C before it had samples.
+  crashed,      ///< Its process died; not run in this one.
+  not_finite    ///< It ran, and its output holds NaN or infinity: nothing follows from it.
+};
+std::span<const char* const> names_of(Status tag);
+
+/// What a sample is.
+enum class Mode : std::uint8_t {
+  inference,  ///< One forward pass.
+  forward,    ///< Of a training step, so much.
+  forward_backward,
+  step,
+  program,  ///< One run of a program that `assay measure` started.
+  phase     ///< One time through a phase that such a program marked.
+};
+std::span<const char* const> names_of(Mode tag);
+/// Whether it is a training step or a part of one.
+constexpr bool is_of_training(Mode mode) {
+  return mode == Mode::forward || mode == Mode::forward_backward || mode == Mode::step;
+}
+/// Whether it is of a program that `assay measure` started.
+constexpr bool is_of_program(Mode mode) {
+  return mode == Mode::program || mode == Mode::phase;
+}
+
+/// What names_of() knows: an enumeration from 0 on without a gap.
+template <typename State>
+concept NamedState = requires(State state) { names_of(state); };
+
+template <NamedState State>
+const char* name(State state) {
+  return names_of(state)[static_cast<std::size_t>(state)];
+}
+
+/// The state of that name.
+template <NamedState State>
+std::optional<State> state_named(std::string_view text) {
+  const auto names = names_of(State{});
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<State>(found - names.begin());
+}
+
+/// What became of the quality of a cell.
+enum class QualityState : std::uint8_t {
+  not_asked,
+  scored,            ///< The detail says which of its figures are undefined, and why.
+  random_weights,    ///< Scored, but what random weights say of quality is nothing.
+  not_scored_yet,    ///< Timed; its turn comes.
+  not_run,           ///< Its cell was not.
+  not_given,         ///< Scored, and no figure follows.
+  nothing_to_score,  ///< No token has a next one.
+  no_labels,
+  scores,              ///< Of a model of scores: compared as numbers.
+  last_position_only,  ///< Nothing can be scored without the others' logits.
+  interrupted,
+  oom,
+  unsupported,
+  other  ///< Words of another version.
+};
+
+/// What became of its energy.
+enum class EnergyState : std::uint8_t {
+  no_meter,  ///< The detail says why.
+  not_run,   ///< Its cell was not.
+  metered    ///< The detail names the meter and what it covers.
+};
+
+/// A state and what is to be said of it: in files one text, the state's words and then the detail.
+template <typename State>
+struct Detailed {
+  State state = {};
+  std::string detail = {};
+
+  bool operator==(const Detailed&) const = default;
+};
+using QualityStatus = Detailed<QualityState>;
+using EnergyStatus = Detailed<EnergyState>;
+
+std::string to_text(const QualityStatus& status);
+std::string to_text(const EnergyStatus& status);
+/// The way back. Text that is of no state is a detail of QualityState::other, of EnergyState::metered.
+QualityStatus quality_status(std::string_view text);
+EnergyStatus energy_status(std::string_view text);
+
+}  // namespace assay
