@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "hardware/gpu.h"
@@ -35,12 +36,23 @@ struct Cache {
 /// How a kernel multiplies.
 enum class Arithmetic : std::uint8_t { instructions, scalar_loops };
 
+/// A kernel of a backend: one name may stand for kernels of several operations.
+struct KernelKey {
+  std::string operation;       ///< "linear"
+  std::string implementation;  ///< Its name in the backend's list: "avx512 bf16 dot products".
+
+  bool operator==(const KernelKey&) const = default;
+  bool operator<(const KernelKey& other) const {
+    return std::tie(operation, implementation) < std::tie(other.operation, other.implementation);
+  }
+};
+
 /// How fast one implementation of the cpu backend multiplied here, all threads.
 struct MatmulRate {
   DType operand = DType::f32;   ///< Of x and W as they are stored.
   DType computed = DType::f32;  ///< What its instruction multiplies.
-  std::string implementation;   ///< Its name in the backend's list: "avx512 bf16 dot products".
-  std::string kernel;           ///< Its description, packing and all.
+  KernelKey key;
+  std::string kernel;  ///< Its description, packing and all.
   Arithmetic arithmetic = Arithmetic::instructions;
   double gflops = 0;  ///< The same weights again and again.
   /// Weights from beyond the second cache, as those of a model's layers are: what kernels for constant weights are

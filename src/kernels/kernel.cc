@@ -29,15 +29,15 @@ double choice_gflops(const MatmulRate& rate) {
   return rate.streaming_gflops > 0 ? rate.streaming_gflops : rate.gflops;
 }
 
-double measured_gflops(const Implementation& implementation, const MatmulPeak& peak) {
-  for (const MatmulRate& rate : peak.rates) {
-    if (rate.implementation == implementation.name) return choice_gflops(rate);
-  }
-  return 0;
+KernelKey key_of(const Operation& operation, const Implementation& implementation) {
+  return {operation.name, implementation.name};
 }
 
-bool has_rates(const Operation* operation) {
-  return operation == &op::linear || operation == &op::quantized_linear;
+double measured_gflops(const KernelKey& kernel, const MatmulPeak& peak) {
+  for (const MatmulRate& rate : peak.rates) {
+    if (rate.key == kernel) return choice_gflops(rate);
+  }
+  return 0;
 }
 
 /// Rates are those of the two linear operations by whole operands and constant weights; attention, weight-only 8 bits
@@ -71,12 +71,13 @@ std::vector<const Implementation*> candidates(const Backend& backend, const Call
   }
   const MatmulPeak* peak = is_measured(call) ? facts.peak(asked_operand(call)) : nullptr;
   if (peak == nullptr || facts.was_busy()) return all;
-  return by_rate(std::move(all), [&](const Implementation* one) { return measured_gflops(*one, *peak); });
+  return by_rate(std::move(all),
+                 [&](const Implementation* one) { return measured_gflops(key_of(*call.operation, *one), *peak); });
 }
 
 Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {
   if (!is_product(call)) return prepared;
-  const char* measured_as = is_measured(call) ? implementation.name : "";
+  const KernelKey measured_as = is_measured(call) ? key_of(*call.operation, implementation) : KernelKey{};
   const ProductVerdict judgement = verdict_of(
       {asked_operand(call), prepared.operand, prepared.arithmetic, measured_as, prepared.accumulator}, facts);
   prepared.verdict = judgement.verdict;
@@ -92,9 +93,8 @@ std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const Machine
   const auto place = [&](const MatmulRate& rate) {
     std::size_t index = 0;
     for (const OperationKernels& kernels : backend.table) {
-      if (!has_rates(kernels.operation)) continue;  // A kernel of another operation may bear the same name.
       for (const Implementation& one : kernels.implementations) {
-        if (rate.implementation == one.name) return index;
+        if (rate.key == key_of(*kernels.operation, one)) return index;
         ++index;
       }
     }

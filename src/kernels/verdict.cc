@@ -59,15 +59,15 @@ Speed speed_of(const Products& products, const MachineFacts& facts) {
     return instruction_speed(*peak, facts);
   const double f32 = f32_gflops(facts);
   const auto ratio = [&](const MatmulRate& rate) { return f32 > 0 ? rate.gflops / f32 : 0; };
-  const auto is_own = [&](const MatmulRate& rate) { return rate.implementation == products.implementation; };
+  const auto is_own = [&](const MatmulRate& rate) { return rate.key == products.kernel; };
   if (const MatmulRate* own = fastest(products.asked, facts, is_own)) {
     return {ratio(*own), "matmul measured at " + rate_words(*own, facts)};
   }
   const auto is_alike = [&](const MatmulRate& rate) { return rate.computed == products.computed; };
   const MatmulRate* best = fastest(products.asked, facts, is_alike);
   if (best == nullptr) return {0, "not measured"};
-  return {ratio(*best),
-          fmt::format("best matmul measured in this dtype: {} by {}", rate_words(*best, facts), best->implementation)};
+  return {ratio(*best), fmt::format("best matmul measured in this dtype: {} by {}", rate_words(*best, facts),
+                                    best->key.implementation)};
 }
 
 ProductVerdict judge_without_instruction(const Products& products, const MachineFacts& facts) {
@@ -137,7 +137,7 @@ ProductVerdict verdict_of_dtype(DType operand, const MachineFacts& facts) {
     return {Verdict::unsupported, fmt::format("no kernel multiplies {}", name(operand))};
   }
   const MatmulRate& first = peak->rates.front();
-  return verdict_of({operand, first.computed, first.arithmetic, first.implementation}, facts);
+  return verdict_of({operand, first.computed, first.arithmetic, first.key}, facts);
 }
 
 bool instruction_pays(DType operand, const MachineFacts& facts) {

@@ -12,7 +12,7 @@ struct Products {
   DType asked = DType::f32;     ///< Operand dtype that the precision asks for.
   DType computed = DType::f32;  ///< What the kernel multiplies.
   Arithmetic arithmetic = Arithmetic::instructions;
-  std::string implementation;      ///< Of the kernel, as MatmulRate names it.
+  KernelKey kernel;                ///< Of no operation where no rate of it counts here.
   DType accumulator = DType::f32;  ///< What it adds in.
 };
 

@@ -7,8 +7,16 @@
 namespace assay {
 namespace {
 
+KernelKey key_of(DType operand, const char* implementation) {
+  return {operand == DType::s8 ? "quantized_linear" : "linear", implementation};
+}
+
 MatmulRate rate(DType operand, DType computed, const char* implementation, double gflops) {
-  return {operand, computed, implementation, std::string(implementation) + ", panels", Arithmetic::instructions,
+  return {operand,
+          computed,
+          key_of(operand, implementation),
+          std::string(implementation) + ", panels",
+          Arithmetic::instructions,
           gflops};
 }
 
@@ -91,7 +99,7 @@ TEST(Verdict, CitesTheKernelThatRanElseTheBestAndSaysSo) {
   const MachineFacts facts =
       machine(zen4, {rate(f32, f32, "f32", 200), rate(bf16, bf16, "onednn", 420), rate(bf16, bf16, "dot", 380)});
   const auto evidence = [&](const char* implementation) {
-    return verdict_of({bf16, bf16, Arithmetic::instructions, implementation}, facts).evidence;
+    return verdict_of({bf16, bf16, Arithmetic::instructions, {"linear", implementation}}, facts).evidence;
   };
   EXPECT_EQ(evidence("dot"), "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32");
   EXPECT_EQ(evidence("attention"),
@@ -105,17 +113,17 @@ TEST(Verdict, SumsInF16AreHeldAgainstTheirInstruction) {
   for (MatmulPeak& peak : facts.peaks) {
     if (peak.operand == f16) peak.instruction_gflops = 860;
   }
-  const ProductVerdict found = verdict_of({f16, f16, Arithmetic::instructions, "chunks", f16}, facts);
+  const ProductVerdict found = verdict_of({f16, f16, Arithmetic::instructions, {"linear", "chunks"}, f16}, facts);
   EXPECT_EQ(found.verdict, Verdict::native);
   EXPECT_EQ(found.evidence, "avx512_fp16; its instruction, adding in f16, measured at 860 GFLOP/s, 2.00x fp32's");
-  EXPECT_EQ(verdict_of({f16, f16, Arithmetic::instructions, "onednn", f32}, facts).verdict, Verdict::slow);
+  EXPECT_EQ(verdict_of({f16, f16, Arithmetic::instructions, {"linear", "onednn"}, f32}, facts).verdict, Verdict::slow);
 }
 
 TEST(Verdict, WithoutAMeasurementTheInstructionSetDecides) {
   MachineFacts facts;
   facts.isa = zen4;
-  EXPECT_EQ(verdict_of({bf16, bf16, Arithmetic::instructions, "dot"}, facts).verdict, Verdict::native);
-  EXPECT_EQ(verdict_of({f16, f32, Arithmetic::instructions, "wide"}, facts).verdict, Verdict::emulated);
+  EXPECT_EQ(verdict_of({bf16, bf16, Arithmetic::instructions, {"linear", "dot"}}, facts).verdict, Verdict::native);
+  EXPECT_EQ(verdict_of({f16, f32, Arithmetic::instructions, {"linear", "wide"}}, facts).verdict, Verdict::emulated);
   EXPECT_TRUE(instruction_pays(bf16, facts));
   EXPECT_FALSE(instruction_pays(f16, facts));
 }
@@ -124,7 +132,7 @@ TEST(Verdict, PlainLoopsAreSlowOrEmulatedNeverNative) {
   MachineFacts facts;
   facts.isa = zen4;
   const auto verdict = [&](DType asked, DType computed) {
-    return verdict_of({asked, computed, Arithmetic::scalar_loops, "reference loops"}, facts).verdict;
+    return verdict_of({asked, computed, Arithmetic::scalar_loops, {"linear", "reference loops"}}, facts).verdict;
   };
   EXPECT_EQ(verdict(f32, DType::f64), Verdict::slow);
   EXPECT_EQ(verdict(s8, s8), Verdict::slow);
@@ -142,7 +150,8 @@ MachineFacts facts_of_gpu(ComputeCapability capability) {
 
 TEST(Verdict, OfAGpuItsComputeCapabilityDecides) {
   const auto verdict = [](ComputeCapability capability, DType dtype) {
-    return verdict_of({dtype, dtype, Arithmetic::instructions, "cublaslt"}, facts_of_gpu(capability)).verdict;
+    return verdict_of({dtype, dtype, Arithmetic::instructions, {"linear", "cublaslt"}}, facts_of_gpu(capability))
+        .verdict;
   };
   EXPECT_EQ(verdict({7, 0}, bf16), Verdict::emulated) << "whatever a library claims on a V100";
   EXPECT_EQ(verdict({7, 5}, bf16), Verdict::emulated);
@@ -174,8 +183,9 @@ TEST(Verdict, F32BesideTf32AsksForTf32) {
 
 TEST(Verdict, OnAGpuProductsWithoutTensorCoresAreSlow) {
   const MachineFacts facts = facts_of_gpu({9, 0});
-  EXPECT_EQ(verdict_of({f32, f32, Arithmetic::scalar_loops, "cuda, no tensor cores"}, facts).verdict, Verdict::slow);
-  EXPECT_EQ(verdict_of({bf16, f32, Arithmetic::scalar_loops, "cuda, no tensor cores"}, facts).verdict,
+  EXPECT_EQ(verdict_of({f32, f32, Arithmetic::scalar_loops, {"linear", "cuda, no tensor cores"}}, facts).verdict,
+            Verdict::slow);
+  EXPECT_EQ(verdict_of({bf16, f32, Arithmetic::scalar_loops, {"linear", "cuda, no tensor cores"}}, facts).verdict,
             Verdict::emulated);
 }
 

@@ -242,7 +242,8 @@ MatmulPeak measured(DType operand, std::vector<MatmulRate> rates) {
 }
 
 MatmulRate rate(DType operand, DType computed, const char* implementation, double gflops) {
-  return {operand, computed, implementation, implementation, Arithmetic::instructions, gflops, 0};
+  const char* operation = operand == DType::s8 ? "quantized_linear" : "linear";
+  return {operand, computed, {operation, implementation}, implementation, Arithmetic::instructions, gflops, 0};
 }
 
 TEST(Matmul, TheLengthOfChunksLeavesTheSumsAsTheyAre) {
@@ -323,7 +324,7 @@ TEST(Choice, IsWhatProbeJudgesWhereRatesAreAlike) {
   facts.measured_share = 0.4;
   EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {native, widened}).front().computed, DType::f32) << "busy";
   const MatmulRate reference = rate(DType::f16, DType::f32, "reference loops", 1);
-  EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {reference, native}).front().implementation, "onednn")
+  EXPECT_EQ(in_order_of_choice(cpu_backend(), facts, {reference, native}).front().key.implementation, "onednn")
       << "busy: the list's order is that of its own operation";
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 // Goes up whenever peaks or verdicts are made in another way than before, or a kernel becomes faster under the name
 // that it had; new kernels change the hash by themselves.
-constexpr int version = 6;
+constexpr int version = 7;
 
 // What a busy machine gave serves the commands of the moment and is then measured again.
 constexpr auto busy_lifetime = std::chrono::minutes(10);
@@ -55,7 +55,7 @@ MatmulRate parse_rate(DType operand, const Json& json) {
   if (!computed) fail_user("probe cache: unknown dtype");
   return {operand,
           *computed,
-          json.at("implementation").get<std::string>(),
+          {json.at("operation").get<std::string>(), json.at("implementation").get<std::string>()},
           json.at("kernel").get<std::string>(),
           json.at("plain_loops").get<bool>() ? Arithmetic::scalar_loops : Arithmetic::instructions,
           json.at("gflops").get<double>(),

@@ -128,7 +128,8 @@ Table rates_table(const MatmulPeak& peak, std::size_t number) {
   using Cell = Table::Cell;
   const std::vector<ColumnOf<MatmulRate>> columns = {
       {{.key = "implementation", .role = Table::Role::label},
-       [](const MatmulRate& r) -> Cell { return r.implementation; }},
+       [](const MatmulRate& r) -> Cell { return r.key.implementation; }},
+      {{.key = "operation"}, [](const MatmulRate& r) -> Cell { return r.key.operation; }},
       {{.key = "kernel"}, [](const MatmulRate& r) -> Cell { return r.kernel; }},
       {{.key = "computed", .title = "computed in"}, [](const MatmulRate& r) -> Cell { return name(r.computed); }},
       {{.key = "plain_loops", .title = "plain loops"},

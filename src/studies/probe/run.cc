@@ -17,8 +17,8 @@ std::vector<MatmulRate> rates_of(DType operand, const MachineFacts& facts, std::
   std::erase_if(rates, [&](const MatmulRate& rate) { return rate.operand != operand; });
   std::stable_sort(rates.begin(), rates.end(),
                    [](const MatmulRate& a, const MatmulRate& b) { return a.gflops > b.gflops; });
-  std::set<std::string> seen;
-  std::erase_if(rates, [&](const MatmulRate& rate) { return !seen.insert(rate.implementation).second; });
+  std::set<KernelKey> seen;
+  std::erase_if(rates, [&](const MatmulRate& rate) { return !seen.insert(rate.key).second; });
   return in_order_of_choice(cpu_backend(), facts, rates);
 }
 

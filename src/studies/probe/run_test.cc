@@ -46,8 +46,8 @@ MachineFacts filled_facts() {
        Verdict::native,
        evidence,
        "tdpbf16ps",
-       {{DType::bf16, DType::bf16, "amx bf16 tiles", "bf16 kernel", Arithmetic::instructions, 2450},
-        {DType::bf16, DType::f64, "reference loops", "loops", Arithmetic::scalar_loops, 1}}},
+       {{DType::bf16, DType::bf16, {"linear", "amx bf16 tiles"}, "bf16 kernel", Arithmetic::instructions, 2450},
+        {DType::bf16, DType::f64, {"linear", "reference loops"}, "loops", Arithmetic::scalar_loops, 1}}},
       {DType::f16, 0, 340, "f16 kernel", Verdict::emulated, "no f16 product instruction", "", {}},
   };
   return facts;

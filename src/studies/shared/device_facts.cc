@@ -94,7 +94,11 @@ std::vector<MatmulRate> rates_of(const Backend& backend, DType operand, const Ma
       const auto* prepared = std::get_if<Prepared>(&offer);
       if (prepared == nullptr || prepared->arithmetic == Arithmetic::scalar_loops) continue;
       const double flops = 2.0 * static_cast<double>(probe.side * probe.side * probe.side);
-      rates.push_back({operand, prepared->operand, one.name, prepared->description, prepared->arithmetic,
+      rates.push_back({operand,
+                       prepared->operand,
+                       {kernels.operation->name, one.name},
+                       prepared->description,
+                       prepared->arithmetic,
                        trial.rate(*prepared, probe.seconds_each) * flops * 1e-9});
     }
   }

@@ -128,6 +128,7 @@ class Worker {
 
 /// An implementation and the facts under which it accepts.
 struct KernelCandidate {
+  const Operation* operation;
   const Implementation* implementation;
   const MachineFacts* facts;
 };
@@ -143,7 +144,7 @@ std::vector<KernelCandidate> candidates_for(const Operation* operation, std::spa
   for (const MachineFacts& facts : variants) {
     for (const OperationKernels& kernels : cpu_backend().table) {
       if (kernels.operation != operation) continue;
-      for (const Implementation& one : kernels.implementations) candidates.push_back({&one, &facts});
+      for (const Implementation& one : kernels.implementations) candidates.push_back({kernels.operation, &one, &facts});
     }
   }
   return candidates;
@@ -162,8 +163,13 @@ std::vector<MachineFacts> variants_of(MachineFacts facts, DType operand) {
 
 MatmulRate rate_of(DType operand, const KernelCandidate& candidate, const Prepared& prepared, double gflops,
                    double streaming_gflops = 0) {
-  return {operand, prepared.operand, candidate.implementation->name, prepared.description, prepared.arithmetic,
-          gflops,  streaming_gflops};
+  return {operand,
+          prepared.operand,
+          {candidate.operation->name, candidate.implementation->name},
+          prepared.description,
+          prepared.arithmetic,
+          gflops,
+          streaming_gflops};
 }
 
 /// A kernel that takes turns, a worker for each thread.
