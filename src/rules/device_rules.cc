@@ -21,12 +21,20 @@ Judgement says_left_out(const Cell&, const Record& row) {
 }
 
 constexpr Rule device_findings[] = {
-    {"host_bound", RuleKind::finding, ' ', RuleScope::row, "enqueue_ms, device_ms",
-     "Queueing a pass takes the processor longer than the GPU needs for it.", says_host_bound, Severity::medium,
-     "Record the pass (`--graphs on`), fuse, or use larger shapes; device_ms is what the GPU would take."},
-    {"throttled_rounds", RuleKind::finding, ' ', RuleScope::row, "throttled_rounds",
-     "Rounds were left out since a GPU's clocks were held down before or after one of their windows.", says_left_out,
-     Severity::low, "Cool the board, or cap its clocks below what it can hold."},
+    {.id = "host_bound",
+     .kind = RuleKind::finding,
+     .evidence = "enqueue_ms, device_ms",
+     .states = "Queueing a pass takes the processor longer than the GPU needs for it.",
+     .judge = says_host_bound,
+     .severity = Severity::medium,
+     .remedy = "Record the pass (`--graphs on`), fuse, or use larger shapes; device_ms is what the GPU would take."},
+    {.id = "throttled_rounds",
+     .kind = RuleKind::finding,
+     .evidence = "throttled_rounds",
+     .states = "Rounds were left out since a GPU's clocks were held down before or after one of their windows.",
+     .judge = says_left_out,
+     .severity = Severity::low,
+     .remedy = "Cool the board, or cap its clocks below what it can hold."},
 };
 
 }  // namespace

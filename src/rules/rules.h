@@ -32,8 +32,8 @@ enum class RuleScope : std::uint8_t { row, cell };
 struct Rule {
   const char* id;
   RuleKind kind;
-  char grade;  ///< Best grade beside it; ' ' for findings and expectations.
-  RuleScope scope;
+  char grade = ' ';  ///< Best grade beside it; ' ' for findings and expectations.
+  RuleScope scope = RuleScope::row;
   const char* evidence;  ///< Fields without which it says nothing.
   const char* states;    ///< The rule in words, for the documents.
   /// Of scope `row`: the row; of scope `cell`: the baseline, or the first measured (else doubtful) row without one.
