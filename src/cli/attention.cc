@@ -13,7 +13,7 @@ struct AttentionCommand {
   StoreOptions store;
 };
 
-int run(const AttentionCommand& options) {
+int run_attention(const AttentionCommand& options) {
   Measuring measuring(options.store);
   const Document document = attention(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
@@ -49,7 +49,7 @@ void add_attention(CLI::App& program, Action& action) {
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_attention(*options); }; });
 }
 
 }  // namespace assay

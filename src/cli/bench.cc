@@ -89,7 +89,7 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
 }
 
-int run(BenchCommand& options) {
+int run_bench(BenchCommand& options) {
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
@@ -128,7 +128,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_bench(*options); }; });
 }
 
 }  // namespace assay

@@ -11,7 +11,7 @@ struct CheckCommand {
   OutputOptions outputs;
 };
 
-int check(const CheckCommand& options) {
+int run_check(const CheckCommand& options) {
   constexpr int high_stands = 10;
   const CheckedTables checked = check_published(options.request);
   deliver(to_document(checked), options.outputs);
@@ -33,7 +33,7 @@ void add_check(CLI::App& program, Action& action) {
   command.add_option("--device", request.device, "GPU that the tables are about (T4, A100, RTX 4090, ...)");
   command.add_option("--model", request.model, "model that they are about (gpt2, distilbert, ...)");
   add_output_options(command, options->outputs, JsonOption::flag);
-  command.callback([options, &action] { action = [options] { return check(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_check(*options); }; });
 }
 
 }  // namespace assay

@@ -42,7 +42,7 @@ ComparisonReport compare(const CompareCommand& options) {
   return compare_sides(read_side(options.sides[0], store), read_side(options.sides[1], store), options.compare);
 }
 
-int run(const CompareCommand& options) {
+int run_compare(const CompareCommand& options) {
   const ComparisonReport report = compare(options);
   deliver(to_document(report, options.compare), options.outputs);
   return report.fails() ? static_cast<int>(DoneCode::slower) : 0;
@@ -72,7 +72,7 @@ void add_compare(CLI::App& program, Action& action) {
   command.add_option("--seed", options->compare.seed, "of the bootstrap (default 1)");
   add_read_store_option(command, options->store);
   add_output_options(command, options->outputs, JsonOption::flag);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_compare(*options); }; });
 }
 
 }  // namespace assay

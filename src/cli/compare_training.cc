@@ -33,7 +33,7 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
   add_output_file(command, "--svg", options.svg, "chart to write");
 }
 
-int run(const CompareTrainingCommand& options) {
+int run_compare_training(const CompareTrainingCommand& options) {
   for (const std::string& precision : options.request.precisions) find_precision(precision);
   const std::atomic<bool>& interrupted = watch_interrupts();
   Progress progress;
@@ -70,7 +70,7 @@ void add_compare_training(CLI::App& program, Action& action) {
   add_graphs_option(command, training.engine.graphs);
   add_model_options(command, training.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_compare_training(*options); }; });
 }
 
 }  // namespace assay

@@ -30,7 +30,7 @@ bool is_for_stdout(const OutputFile& file) {
   return file.path == standard_output_path;
 }
 
-void hand_over(const OutputFile& file) {
+void write_output(const OutputFile& file) {
   is_for_stdout(file) ? print(file.text()) : write_file_atomically(file.path, harmless(file.text()));
 }
 
@@ -44,7 +44,7 @@ void deliver(const std::function<void()>& show, const std::vector<OutputFile>& f
   if (std::none_of(files.begin(), files.end(), is_for_stdout)) attempt(show, failures);
   for (const OutputFile& file : files) {
     if (file.path.empty()) continue;
-    attempt([&] { hand_over(file); }, failures);
+    attempt([&] { write_output(file); }, failures);
   }
   if (failures.empty()) return;
   for (std::size_t i = 0; i + 1 < failures.size(); ++i) complain(failures[i].what());

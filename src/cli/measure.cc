@@ -48,7 +48,7 @@ MachineFacts facts_of(const MeasureCommand& options, Measuring& measuring) {
   return measuring.read_machine(options.machine);
 }
 
-int run(MeasureCommand& options) {
+int run_measure(MeasureCommand& options) {
   options.request.commands = {parse_command(options.command)};
   for (const std::string& other : options.others) options.request.commands.push_back(parse_command({other}));
   if (options.request.commands.size() > 26) fail_user("--vs: at most 25 commands are compared with the first");
@@ -76,7 +76,7 @@ void add_measure(CLI::App& program, Action& action) {
   add_meter_options(command, options->request.energy);
   add_energy_window_options(command, options->request.energy);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_measure(*options); }; });
 }
 
 }  // namespace assay

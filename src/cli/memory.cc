@@ -17,7 +17,7 @@ struct MemoryCommand {
   std::filesystem::path svg;
 };
 
-int run(MemoryCommand& options) {
+int run_memory(MemoryCommand& options) {
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
@@ -53,7 +53,7 @@ void add_memory(CLI::App& program, Action& action) {
   add_engine_options(command, request.engine);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_memory(*options); }; });
 }
 
 }  // namespace assay

@@ -21,15 +21,15 @@ struct ProfileCommand {
 };
 
 /// What was asked for exists, before anything is measured.
-void check(const ProfileCommand& options) {
+void check_options(const ProfileCommand& options) {
   find_backend(options.request.engine.device);
   find_precision(options.request.precision);
   if (!options.request.against.empty()) find_precision(options.request.against);
   check_extent(open_model(options.request.model, options.request.model_options), options.request.extent);
 }
 
-int run(const ProfileCommand& options) {
-  check(options);
+int run_profile(const ProfileCommand& options) {
+  check_options(options);
   Progress progress;
   progress.show("probing this machine", 0);
   ProbeOptions probing;
@@ -69,7 +69,7 @@ void add_profile(CLI::App& program, Action& action) {
   add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_profile(*options); }; });
 }
 
 }  // namespace assay

@@ -28,7 +28,7 @@ ReportSource read_source(const std::string& input, const StoreOptions& options) 
   return {std::filesystem::path(read.name).filename().string(), std::move(document)};
 }
 
-int run(const ReportCommand& options) {
+int run_report(const ReportCommand& options) {
   std::vector<ReportSource> sources;
   for (const std::string& input : options.inputs) sources.push_back(read_source(input, options.store));
   RenderOptions how;
@@ -61,7 +61,7 @@ void add_report(CLI::App& program, Action& action) {
   command.add_flag_callback(
       "--methods", [options] { options->print = Print::methods; },
       "print the paragraphs of methods and disclosure, made from the records");
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_report(*options); }; });
 }
 
 }  // namespace assay

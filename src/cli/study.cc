@@ -12,7 +12,7 @@ struct StudyCommand {
   StoreOptions store;
 };
 
-int run(const StudyCommand& options) {
+int run_study(const StudyCommand& options) {
   Measuring measuring(options.store);
   const std::vector<ReportSource> sources = options.study == Study::inference
                                                 ? study_inference(options.request, measuring)
@@ -46,7 +46,7 @@ void add_study(CLI::App& program, Action& action) {
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, request.machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_study(*options); }; });
 }
 
 }  // namespace assay

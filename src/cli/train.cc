@@ -114,7 +114,7 @@ void hand_over(const TrainReport& report, const TrainCommand& options, const Lin
   if (report.failure) std::rethrow_exception(report.failure);
 }
 
-int run(const TrainCommand& options) {
+int run_train(const TrainCommand& options) {
   Progress progress;
   Lines lines;
   const bool quiet = options.json && options.json_file.empty();
@@ -225,7 +225,7 @@ void add_train(CLI::App& program, Action& action) {
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_train(*options); }; });
 }
 
 }  // namespace assay

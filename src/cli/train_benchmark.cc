@@ -28,7 +28,7 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
+void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
   static const std::map<std::string, StepParts> parts = {
       {"forward", StepParts::forward}, {"forward-backward", StepParts::forward_backward}, {"step", StepParts::whole}};
   static const std::map<std::string, Fusion> fusions = {{"on", Fusion::on}, {"off", Fusion::off}};
@@ -60,7 +60,7 @@ void add_grid_options(CLI::App& command, TrainBenchmarkRequest& request) {
   add_meter_options(command, request.energy);
 }
 
-int run(const TrainBenchmarkCommand& options) {
+int run_train_benchmark(const TrainBenchmarkCommand& options) {
   Measuring measuring(options.store);
   const Document document = train_benchmark(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
@@ -78,7 +78,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
   command.footer(
       "example: assay train --benchmark cs336-small --precision fp32,mixed-bf16 --batch 4 --seq 128,256 --warmup 5");
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
-  add_grid_options(command, options->request);
+  add_shape_options(command, options->request);
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, options->machine);
@@ -89,7 +89,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
         for (const std::string& model : split(list)) models.push_back(model);
       }
       options->request.models = models;
-      return run(*options);
+      return run_train_benchmark(*options);
     };
   });
 }

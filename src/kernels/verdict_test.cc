@@ -7,14 +7,14 @@
 namespace assay {
 namespace {
 
-KernelKey key_of(DType operand, const char* implementation) {
+KernelKey kernel_key(DType operand, const char* implementation) {
   return {operand == DType::s8 ? "quantized_linear" : "linear", implementation};
 }
 
 MatmulRate rate(DType operand, DType computed, const char* implementation, double gflops) {
   return {operand,
           computed,
-          key_of(operand, implementation),
+          kernel_key(operand, implementation),
           std::string(implementation) + ", panels",
           Arithmetic::instructions,
           gflops};

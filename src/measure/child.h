@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interrupt.h"
+
 namespace assay {
 
 /// A program with its arguments.
@@ -27,8 +29,8 @@ enum class ChildOutput : std::uint8_t {
 
 struct ChildOptions {
   ChildOutput output = ChildOutput::kept;
-  const std::atomic<bool>* interrupted = nullptr;  ///< Set by a signal handler: the child is ended.
-  double tick_s = 0;                               ///< How often on_tick is called meanwhile; 0: never.
+  InterruptFlag interrupted = nullptr;  ///< Set by a signal handler: the child is ended.
+  double tick_s = 0;                    ///< How often on_tick is called meanwhile; 0: never.
   std::function<void()> on_tick{};
   /// What the child wrote to the descriptor that ASSAY_MARKERS_FD names, as it came. Absent: the child gets none.
   std::function<void(std::string_view bytes)> on_markers{};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/units.h"
 #include "measure/meter_bank.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr double rounds_within_budget = 10;
 
 bool is_interrupted(const SamplingOptions& options) {
-  return options.interrupted != nullptr && options.interrupted->load();
+  return is_set(options.interrupted);
 }
 
 void run_window(const Subject& subject, MeterBank& bank, const SamplingOptions& options, Series& series) {

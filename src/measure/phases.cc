@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/random.h"
 
 namespace assay {
@@ -33,7 +34,7 @@ class PhaseSampler {
   }
 
  private:
-  bool is_interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
+  bool is_interrupted() const { return is_set(options_.interrupted); }
 
   void tell(const char* phase, std::size_t i, double share, double left_s) const {
     if (options_.progress) options_.progress({phase, subjects_[i].name, share, std::max(left_s, 0.0)});

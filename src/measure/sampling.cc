@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/random.h"
 #include "measure/energy_apart.h"
 #include "measure/meter_bank.h"
@@ -49,7 +50,7 @@ class Sampler {
   }
 
  private:
-  bool is_interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
+  bool is_interrupted() const { return is_set(options_.interrupted); }
   bool is_dropped() const { return is_interrupted() && options_.interrupted_window == InterruptedWindow::dropped; }
   double budget_s() const { return options_.seconds * static_cast<double>(std::max<std::size_t>(sampled_.size(), 1)); }
   double spent_s() const { return begin_s_ ? options_.clock.now_s() - *begin_s_ : 0.0; }

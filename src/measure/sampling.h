@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/device_time.h"
+#include "base/interrupt.h"
 #include "measure/energy.h"
 #include "measure/gpu_conditions.h"
 #include "measure/series.h"
@@ -65,7 +66,7 @@ struct SamplingOptions {
   std::function<void()> before_run{};    ///< Called untimed before each run of a window (to empty the caches).
   std::function<GpuConditions()> gpu{};  ///< Of the GPU that works; empty: none does. See `throttled_rounds`.
   InterruptedWindow interrupted_window = InterruptedWindow::kept;
-  const std::atomic<bool>* interrupted = nullptr;  ///< Set by a signal handler; ends the loop between two windows.
+  InterruptFlag interrupted = nullptr;  ///< Set by a signal handler; ends the loop between two windows.
   std::function<void(const SamplingProgress&)> progress;
   std::filesystem::path root = "/";  ///< Where the conditions are read.
   Clock clock = monotonic_clock();

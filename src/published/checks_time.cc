@@ -10,7 +10,7 @@ namespace {
 constexpr Quantity step_durations[] = {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::optimizer,
                                        Quantity::step};
 
-std::string with_spread(const Observation& row, Quantity duration) {
+std::string mean_and_spread(const Observation& row, Quantity duration) {
   const Measured& mean = *row.find(duration);
   const Measured* spread = row.find(spread_of(duration));
   if (!spread || mean.figure.spread) return shown(mean);
@@ -129,8 +129,8 @@ void check_durations(const PublishedTable& table, Complaints& say) {
           *time,
           fmt::format("{} of {} is negative: it was derived by subtracting one mean from another, and noise is all "
                       "that is left.",
-                      name(duration), with_spread(row, duration)),
-          fmt::format("{} = {}", time->column, with_spread(row, duration)));
+                      name(duration), mean_and_spread(row, duration)),
+          fmt::format("{} = {}", time->column, mean_and_spread(row, duration)));
     }
   }
 }
@@ -161,8 +161,8 @@ void check_spread(const PublishedTable& table, Complaints& say) {
           *time,
           fmt::format("the standard deviation of {} exceeds its mean ({}): a few outlying runs, commonly the first "
                       "ones without warm-up, make up the mean.",
-                      name(duration), with_spread(row, duration)),
-          with_spread(row, duration));
+                      name(duration), mean_and_spread(row, duration)),
+          mean_and_spread(row, duration));
     }
   }
 }

@@ -91,7 +91,7 @@ Unit take_header_unit(std::string& text) {
   return {};
 }
 
-Quantity with_spread(Quantity mean, bool is_spread) {
+Quantity spread_of_mean(Quantity mean, bool is_spread) {
   return is_spread ? spread_of(mean) : mean;
 }
 
@@ -160,7 +160,7 @@ Quantity figure_in(const Words& words, Unit unit) {
   if (unit.dimension != Dimension::none && unit.dimension != Dimension::time) return Quantity::none;
   if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"})) return Quantity::none;
   const Quantity duration = duration_in(words);
-  return duration == Quantity::none && is_spread ? Quantity::latency_std : with_spread(duration, is_spread);
+  return duration == Quantity::none && is_spread ? Quantity::latency_std : spread_of_mean(duration, is_spread);
 }
 
 Quantity label_in(const Words& words) {

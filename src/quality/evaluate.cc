@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/threads.h"
 #include "quality/loss.h"
 #include "quality/row_scores.h"
@@ -198,7 +199,7 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
   std::optional<std::int64_t> free_bytes = options.free_bytes;
   for (Instance* instance : instances) plans.emplace_back(*instance, free_bytes);
   for (std::size_t b = 0; b < set.batches.size(); ++b) {
-    if (options.interrupted != nullptr && options.interrupted->load()) break;
+    if (is_set(options.interrupted)) break;
     if (options.progress) options.progress(static_cast<double>(b) / static_cast<double>(set.batches.size()));
     const QualityBatch& batch = set.batches[b];
     std::optional<ScoredBatch> baseline;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "model/config.h"
 #include "program/program.h"
 #include "quality/row_scores.h"
@@ -59,7 +60,7 @@ struct QualityRows {
 };
 
 struct EvaluateOptions {
-  const std::atomic<bool>* interrupted = nullptr;  ///< Ends between two batches; what was scored until then is kept.
+  InterruptFlag interrupted = nullptr;  ///< Ends between two batches; what was scored until then is kept.
   std::function<void(double share_done)> progress;
   /// Memory that the plans may take together, beside the weights that the instances hold. Absent: each of them may take
   /// what the machine had available.

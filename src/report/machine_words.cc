@@ -11,12 +11,12 @@
 namespace assay {
 namespace {
 
-std::string text_of(const OrderedJson& machine, const char* key) {
+std::string text_at(const OrderedJson& machine, const char* key) {
   const auto found = machine.find(key);
   return found == machine.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
-double number_of(const OrderedJson& object, const char* key) {
+double number_at(const OrderedJson& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || !found->is_number() ? 0 : found->get<double>();
 }
@@ -26,8 +26,8 @@ std::string peaks_sentence(const OrderedJson& machine) {
   if (peaks == machine.end() || !peaks->is_array()) return "";
   std::vector<std::string> rates;
   for (const OrderedJson& peak : *peaks) {
-    const double rate = number_of(peak, "matmul_gflops");
-    if (rate > 0) rates.push_back(fmt::format("{} {:.0f} GFLOP/s", text_of(peak, "operand"), rate));
+    const double rate = number_at(peak, "matmul_gflops");
+    if (rate > 0) rates.push_back(fmt::format("{} {:.0f} GFLOP/s", text_at(peak, "operand"), rate));
   }
   return rates.empty() ? "" : fmt::format("The best matrix products measured on it reached {}.", joined(rates));
 }
@@ -36,15 +36,15 @@ std::string peaks_sentence(const OrderedJson& machine) {
 
 std::string machine_paragraph(const OrderedJson& machine) {
   Paragraph p;
-  if (const std::string processor = text_of(machine, "processor"); !processor.empty()) {
+  if (const std::string processor = text_at(machine, "processor"); !processor.empty()) {
     p.say(fmt::format("Machine: {}, {:.0f} cores to run on, {:.0f} threads used, {} of memory.", processor,
-                      number_of(machine, "cores"), number_of(machine, "threads"),
-                      format_bytes(number_of(machine, "memory_bytes"))));
+                      number_at(machine, "cores"), number_at(machine, "threads"),
+                      format_bytes(number_at(machine, "memory_bytes"))));
   }
-  if (const std::string system = text_of(machine, "operating_system"); !system.empty()) {
-    p.say(fmt::format("System: {}, {}.", system, text_of(machine, "kernel")));
+  if (const std::string system = text_at(machine, "operating_system"); !system.empty()) {
+    p.say(fmt::format("System: {}, {}.", system, text_at(machine, "kernel")));
   }
-  if (const std::string under = text_of(machine, "hypervisor"); !under.empty()) {
+  if (const std::string under = text_at(machine, "hypervisor"); !under.empty()) {
     p.say(fmt::format("It is a virtual machine ({}).", under));
   }
   if (const auto sets = machine.find("instruction_sets"); sets != machine.end() && sets->is_array()) {
@@ -52,12 +52,12 @@ std::string machine_paragraph(const OrderedJson& machine) {
     for (const OrderedJson& set : *sets) names.push_back(set.is_string() ? set.get<std::string>() : set.dump());
     if (!names.empty()) p.say(fmt::format("Instruction sets in use: {}.", joined(names)));
   }
-  if (const std::string cap = text_of(machine, "cap"); !cap.empty()) p.say(fmt::format("Capped at {}.", cap));
+  if (const std::string cap = text_at(machine, "cap"); !cap.empty()) p.say(fmt::format("Capped at {}.", cap));
   p.say(peaks_sentence(machine));
-  if (const double rate = number_of(machine, "bandwidth_gbs"); rate > 0) {
+  if (const double rate = number_at(machine, "bandwidth_gbs"); rate > 0) {
     p.say(fmt::format("Reading memory with all threads reached {:.1f} GB/s.", rate));
   }
-  if (const double share = number_of(machine, "measured_share"); share > 0) {
+  if (const double share = number_at(machine, "measured_share"); share > 0) {
     p.say(fmt::format("Measuring these rates got {:.0f} % of the processor time it asked for.", 100 * share));
   }
   return p.text();

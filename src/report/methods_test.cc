@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-std::string text_of(const std::vector<Record>& records) {
+std::string methods_text(const std::vector<Record>& records) {
   Document document;
   document.records = records;
   const std::vector<ReportSource> sources = {{"run.json", document}};
@@ -26,7 +26,7 @@ TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
     record.energy.made().energy_j = 2;
     record.energy.made().energy_uncertainty_j = 0.05;
   }
-  const std::string text = text_of(records);
+  const std::string text = methods_text(records);
   EXPECT_NE(
       text.find("The meter reads /sys/class/powercap/intel-rapl:0 (uJ), renewed every 1 ms; gross joules are within "
                 "2.5 % of what it counted"),
@@ -35,7 +35,7 @@ TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
 }
 
 TEST(Methods, SayThatNoEnergyWasEstimated) {
-  const std::string text = text_of({made_up_record("fp32", 150)});
+  const std::string text = methods_text({made_up_record("fp32", 150)});
   EXPECT_NE(text.find("No energy is given, and none was estimated."), std::string::npos) << text;
   EXPECT_EQ(text.find("The meter reads"), std::string::npos) << text;
 }

@@ -18,7 +18,7 @@ std::string field_of(const OrderedJson& value) {
   return text;
 }
 
-std::string line_of(const std::vector<std::string>& fields) {
+std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;
   for (std::size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + csv_field(fields[i]);
   return line + "\r\n";
@@ -34,15 +34,15 @@ std::vector<std::string> header_of(const Table& table) {
 }
 
 /// `name`: in a column before the others; empty: without it.
-std::string csv_of(const Table& table, const std::string& name) {
+std::string csv_of_table(const Table& table, const std::string& name) {
   std::vector<std::string> header = header_of(table);
   if (!name.empty()) header.insert(header.begin(), "table");
-  std::string text = line_of(header);
+  std::string text = csv_line(header);
   for (const auto& row : table.rows) {
     std::vector<std::string> fields;
     if (!name.empty()) fields.push_back(name);
     for (const JsonMember& member : members_of(table, row)) fields.push_back(field_of(member.second));
-    text += line_of(fields);
+    text += csv_line(fields);
   }
   return text;
 }
@@ -50,9 +50,9 @@ std::string csv_of(const Table& table, const std::string& name) {
 }  // namespace
 
 std::string csv_text_of(const Document& document) {
-  if (document.tables.size() == 1) return csv_of(document.tables.front(), "");
+  if (document.tables.size() == 1) return csv_of_table(document.tables.front(), "");
   std::string text;
-  for (const Table& table : document.tables) text += (text.empty() ? "" : "\r\n") + csv_of(table, table.key);
+  for (const Table& table : document.tables) text += (text.empty() ? "" : "\r\n") + csv_of_table(table, table.key);
   return text;
 }
 

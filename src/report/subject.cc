@@ -65,7 +65,7 @@ std::string name_of(const Named& one, const std::vector<Named>& all) {
   return name;
 }
 
-std::string words_of(const Record& r) {
+std::string setting_words(const Record& r) {
   std::string title = fmt::format("{}, {}, {}, {} thread{}", r.setting.model, cell_title(r), r.setting.device,
                                   r.setting.threads, r.setting.threads == 1 ? "" : "s");
   const std::string mode = mode_title(r);
@@ -101,7 +101,7 @@ std::vector<ReportSubject> subjects(std::span<const ReportSource> sources) {
     for (const Record& record : source.document.records) {
       auto known = std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.holds(source, record); });
       if (known == all.end())
-        known = all.insert(all.end(), {traits_of(record), {&source, "", words_of(record), {}, 0}});
+        known = all.insert(all.end(), {traits_of(record), {&source, "", setting_words(record), {}, 0}});
       known->subject.records.push_back(&record);
     }
   }

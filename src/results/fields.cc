@@ -8,11 +8,11 @@ namespace assay {
 namespace {
 
 template <typename T>
-const T& read(const T& part) {
+const T& part_in(const T& part) {
   return part;
 }
 template <typename T>
-const T& read(const OptionalPart<T>& part) {
+const T& part_in(const OptionalPart<T>& part) {
   return *part;
 }
 template <typename T>
@@ -26,12 +26,12 @@ T& made(OptionalPart<T>& part) {
 
 template <auto part, auto figure>
 constexpr Field field_of(const char* name, const char* unit, const char* meaning) {
-  return {name, unit, meaning, [](const Record& record) -> FieldValue { return &(read(record.*part).*figure); },
+  return {name, unit, meaning, [](const Record& record) -> FieldValue { return &(part_in(record.*part).*figure); },
           [](Record& record) -> FieldPlace { return &(made(record.*part).*figure); }};
 }
 
 #define ASSAY_FIELD(part, member, unit, meaning) \
-  field_of<&Record::part, &std::remove_cvref_t<decltype(read(Record{}.part))>::member>(#member, unit, meaning)
+  field_of<&Record::part, &std::remove_cvref_t<decltype(part_in(Record{}.part))>::member>(#member, unit, meaning)
 
 constexpr Field fields[] = {
     ASSAY_FIELD(setting, model, "", "Name or path of the model, as asked."),

@@ -27,7 +27,7 @@ constexpr StateWords quality_words[] = {{"not asked", ": "},
 constexpr StateWords energy_words[] = {{"no meter", ": "}, {"not run", ": "}, {"", ""}};
 
 template <typename State>
-std::string text_of(std::span<const StateWords> words, const Detailed<State>& status) {
+std::string words_of(std::span<const StateWords> words, const Detailed<State>& status) {
   const StateWords& own = words[static_cast<std::size_t>(status.state)];
   std::string text(own.words);
   if (status.detail.empty()) return text;
@@ -61,10 +61,10 @@ std::span<const char* const> names_of(Mode /*tag*/) {
 }
 
 std::string to_text(const QualityStatus& status) {
-  return text_of(std::span(quality_words), status);
+  return words_of(std::span(quality_words), status);
 }
 std::string to_text(const EnergyStatus& status) {
-  return text_of(std::span(energy_words), status);
+  return words_of(std::span(energy_words), status);
 }
 QualityStatus quality_status(std::string_view text) {
   return status_of<QualityState>(quality_words, text);

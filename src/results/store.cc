@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* now_utc = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
-std::string text_of(const OrderedJson& json) {
+std::string packed_text(const OrderedJson& json) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
@@ -62,7 +62,7 @@ void bind_record(Statement& statement, const StoredRecord& stored) {
   for (const StoreColumn& column : store_columns()) {
     statement.bind(to_text(record_field(column.field), stored.record));
   }
-  statement.bind(text_of(to_json(stored.record)));
+  statement.bind(packed_text(to_json(stored.record)));
 }
 
 std::int64_t insert(const Database& database, const StoredRecord& stored) {
@@ -111,7 +111,7 @@ std::int64_t run_of_uid(const Database& database, const std::string& uid) {
   return number_of(std::move(statement));
 }
 
-std::optional<StoredRun> read_run(Statement& row) {
+std::optional<StoredRun> run_in(Statement& row) {
   if (!row.step()) return std::nullopt;
   return StoredRun{row.integer(0), row.text(1), row.text(2), row.text_or_none(3),
                    row.text(4),    row.text(5), row.text(6), row.text(7)};
@@ -156,7 +156,7 @@ std::vector<Condition> conditions(const Filter& filter) {
 Record record_of_any_version(const Json& stored, const std::string& source) {
   if (!stored.is_object()) fail_user("{}: not a record", source);
   if (!stored.contains("model")) fail_user("{}: a record's field 'model' is missing or of another type", source);
-  Json fields = parse_json(text_of(to_json(Record{})), source);
+  Json fields = parse_json(packed_text(to_json(Record{})), source);
   fields.update(stored);
   return record_from_json(fields, source);
 }
@@ -240,7 +240,7 @@ std::vector<StoredRecord> Store::find(const Filter& filter) const {
 std::optional<StoredRun> Store::run(std::int64_t id) const {
   Statement row = database_.prepare(fmt::format("SELECT id, {} FROM run WHERE id = ?", run_columns(database_)));
   row.bind(id);
-  return read_run(row);
+  return run_in(row);
 }
 
 std::optional<StoredRun> Store::newest_run(const RunFacts& facts) const {
@@ -248,7 +248,7 @@ std::optional<StoredRun> Store::newest_run(const RunFacts& facts) const {
       fmt::format("SELECT id, {} FROM run WHERE program = ? AND settings = ? AND imported IS NULL ORDER BY id DESC",
                   run_columns(database_)));
   rows.bind(facts.program).bind(facts.settings);
-  while (std::optional<StoredRun> run = read_run(rows)) {
+  while (std::optional<StoredRun> run = run_in(rows)) {
     if (is_same_machine(run->machine, facts.machine)) return run;
   }
   return std::nullopt;

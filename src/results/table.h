@@ -108,6 +108,11 @@ Table::Cell or_absent(const std::optional<T>& value, const std::string& reason =
   return value ? Table::Cell(*value) : Table::Cell(Absent{reason});
 }
 
+/// The cell of a text that may be empty.
+inline Table::Cell text_or_absent(const std::string& text) {
+  return text.empty() ? Table::Cell(Absent{}) : Table::Cell(text);
+}
+
 /// A column, and what stands in it for what a row is made of.
 template <typename Row>
 struct ColumnOf {

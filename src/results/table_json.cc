@@ -66,7 +66,7 @@ OrderedJson array_of_rows(const Table& table) {
   return array;
 }
 
-OrderedJson description_of(const Table::Column& column) {
+OrderedJson column_json(const Table::Column& column) {
   return {{"key", column.key},
           {"title", column.title},
           {"unit", column.unit},
@@ -230,7 +230,7 @@ void put_table(const Table& table, OrderedJson& document) {
 
 OrderedJson description_of(const Table& table) {
   OrderedJson columns = OrderedJson::array();
-  for (const Table::Column& column : table.columns) columns.push_back(description_of(column));
+  for (const Table::Column& column : table.columns) columns.push_back(column_json(column));
   return {{"key", table.key},         {"caption", table.caption},     {"legend", table.legend},
           {"form", name(table.form)}, {"detail", name(table.detail)}, {"columns", std::move(columns)},
           {"nulls", nulls_of(table)}};

@@ -67,7 +67,7 @@ Table::Cell if_positive(double value) {
   return value > 0 ? Table::Cell(value) : Table::Cell(Absent{});
 }
 
-ColumnOf<OperatedGroup> text_of(const char* title, std::string (*text)(const LedgerRow& row)) {
+ColumnOf<OperatedGroup> text_column(const char* title, std::string (*text)(const LedgerRow& row)) {
   return {{.title = title}, [text](const OperatedGroup& group) -> Table::Cell { return text(*group.row); }};
 }
 
@@ -112,16 +112,16 @@ Table expectations_table(std::span<const ReportSource> sources) {
 
 Table ledger_table(const Record& record, const std::string& caption) {
   const std::vector<ColumnOf<OperatedGroup>> columns = {
-      text_of("operation", [](const LedgerRow& row) { return row.operation; }),
-      text_of("role", [](const LedgerRow& row) { return row.role; }),
+      text_column("operation", [](const LedgerRow& row) { return row.operation; }),
+      text_column("role", [](const LedgerRow& row) { return row.role; }),
       {{.title = "count"}, [](const OperatedGroup& group) -> Table::Cell { return group.count; }},
-      text_of("stored", [](const LedgerRow& row) -> std::string { return name(row.stored); }),
-      text_of("operand", [](const LedgerRow& row) -> std::string { return name(row.operand); }),
-      text_of("accumulator", [](const LedgerRow& row) -> std::string { return name(row.accumulator); }),
-      text_of("verdict", [](const LedgerRow& row) -> std::string { return name(row.verdict); }),
-      text_of("kernel", [](const LedgerRow& row) { return row.kernel; }),
-      text_of("evidence", [](const LedgerRow& row) { return row.evidence; }),
-      text_of("device", [](const LedgerRow& row) { return row.device; }),
+      text_column("stored", [](const LedgerRow& row) -> std::string { return name(row.stored); }),
+      text_column("operand", [](const LedgerRow& row) -> std::string { return name(row.operand); }),
+      text_column("accumulator", [](const LedgerRow& row) -> std::string { return name(row.accumulator); }),
+      text_column("verdict", [](const LedgerRow& row) -> std::string { return name(row.verdict); }),
+      text_column("kernel", [](const LedgerRow& row) { return row.kernel; }),
+      text_column("evidence", [](const LedgerRow& row) { return row.evidence; }),
+      text_column("device", [](const LedgerRow& row) { return row.device; }),
       {{.title = "GFLOP"}, [](const OperatedGroup& group) { return if_positive(group.flops / 1e9); }},
       {{.title = "MB"}, [](const OperatedGroup& group) { return if_positive(group.bytes / 1e6); }},
       {{.title = "ms"}, [](const OperatedGroup& group) { return if_positive(group.ms); }}};

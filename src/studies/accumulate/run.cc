@@ -221,7 +221,7 @@ AccumulateRow row_of(const Case& one, const AccumulateRequest& request) {
   return row;
 }
 
-void check(const AccumulateRequest& request) {
+void check_accumulation(const AccumulateRequest& request) {
   const double magnitude = std::abs(request.addend);
   if (!(magnitude > 0 && magnitude <= std::numeric_limits<float>::max())) {
     fail_user("--addend {}: a number other than 0 within f32's range is needed", request.addend);
@@ -246,7 +246,7 @@ const char* name(Stop stop) {
 }
 
 std::vector<AccumulateRow> accumulate_rows(const AccumulateRequest& request) {
-  check(request);
+  check_accumulation(request);
   std::vector<AccumulateRow> rows;
   for (const Case& one : cases()) rows.push_back(row_of(one, request));
   return rows;

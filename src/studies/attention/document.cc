@@ -32,13 +32,13 @@ Table::Cell median_of(const Summary& summary) {
 
 using AttentionColumns = std::vector<ColumnOf<AttentionCell>>;
 
-void add_label(AttentionColumns& columns, const char* key, const char* title, Detail detail,
-               std::function<Table::Cell(const AttentionCell&)> cell) {
+void add_label_column(AttentionColumns& columns, const char* key, const char* title, Detail detail,
+                      std::function<Table::Cell(const AttentionCell&)> cell) {
   columns.push_back({{.key = key, .title = title, .role = Table::Role::label, .detail = detail}, std::move(cell)});
 }
 
-void add_bytes(AttentionColumns& columns, const char* key, const char* title, const char* meaning,
-               std::function<Table::Cell(const AttentionCell&)> cell) {
+void add_bytes_column(AttentionColumns& columns, const char* key, const char* title, const char* meaning,
+                      std::function<Table::Cell(const AttentionCell&)> cell) {
   const Detail detail = *title == 0 ? Detail::data : Detail::brief;
   columns.push_back(
       {{.key = key, .title = title, .unit = "bytes", .meaning = meaning, .notation = Notation::bytes, .detail = detail},
@@ -83,28 +83,28 @@ AttentionColumns attention_columns() {
   constexpr auto brief = Detail::brief;
   constexpr auto data = Detail::data;
   AttentionColumns columns;
-  add_label(columns, "method", "", brief, [](const AttentionCell& c) -> Cell { return name(c.shape.method); });
-  add_label(columns, "precision", "", brief, [](const AttentionCell& c) -> Cell { return c.precision; });
-  add_label(columns, "batch", "", data, [](const AttentionCell& c) -> Cell { return c.extent.batch; });
-  add_label(columns, "heads", "", data, [](const AttentionCell& c) -> Cell { return c.shape.heads; });
-  add_label(columns, "head_dim", "D", brief, [](const AttentionCell& c) -> Cell { return c.shape.head_dim; });
-  add_label(columns, "seq", "T", brief, [](const AttentionCell& c) -> Cell { return c.extent.seq; });
-  add_label(columns, "causal", "", data, [](const AttentionCell& c) -> Cell { return c.shape.causal; });
+  add_label_column(columns, "method", "", brief, [](const AttentionCell& c) -> Cell { return name(c.shape.method); });
+  add_label_column(columns, "precision", "", brief, [](const AttentionCell& c) -> Cell { return c.precision; });
+  add_label_column(columns, "batch", "", data, [](const AttentionCell& c) -> Cell { return c.extent.batch; });
+  add_label_column(columns, "heads", "", data, [](const AttentionCell& c) -> Cell { return c.shape.heads; });
+  add_label_column(columns, "head_dim", "D", brief, [](const AttentionCell& c) -> Cell { return c.shape.head_dim; });
+  add_label_column(columns, "seq", "T", brief, [](const AttentionCell& c) -> Cell { return c.extent.seq; });
+  add_label_column(columns, "causal", "", data, [](const AttentionCell& c) -> Cell { return c.shape.causal; });
   columns.push_back({{.key = "status", .more_keys = {"reason"}},
                      [](const AttentionCell& c) -> Cell { return RowStatus{c.status, c.reason}; }});
   columns.push_back({{.key = "samples", .detail = data}, [](const AttentionCell& c) -> Cell {
                        return static_cast<std::int64_t>(c.forward ? c.forward->samples : 0);
                      }});
   add_time(columns, forward_words);
-  add_bytes(columns, "saved_bytes", "", "saved for the backward",
-            [](const AttentionCell& c) -> Cell { return c.memory.saved_bytes; });
-  add_bytes(columns, "before_backward_bytes", "held", "before the backward: q, k, v, y and what is saved for it",
-            [](const AttentionCell& c) -> Cell { return c.memory.before_backward_bytes; });
+  add_bytes_column(columns, "saved_bytes", "", "saved for the backward",
+                   [](const AttentionCell& c) -> Cell { return c.memory.saved_bytes; });
+  add_bytes_column(columns, "before_backward_bytes", "held", "before the backward: q, k, v, y and what is saved for it",
+                   [](const AttentionCell& c) -> Cell { return c.memory.before_backward_bytes; });
   add_time(columns, backward_words);
-  add_bytes(columns, "peak_bytes", "peak", "of the whole step, gradients included",
-            [](const AttentionCell& c) -> Cell { return c.memory.peak_bytes; });
-  add_bytes(columns, "available_bytes", "", "what there was, where peak_bytes did not fit",
-            [](const AttentionCell& c) { return or_absent(c.available_bytes); });
+  add_bytes_column(columns, "peak_bytes", "peak", "of the whole step, gradients included",
+                   [](const AttentionCell& c) -> Cell { return c.memory.peak_bytes; });
+  add_bytes_column(columns, "available_bytes", "", "what there was, where peak_bytes did not fit",
+                   [](const AttentionCell& c) { return or_absent(c.available_bytes); });
   add_flops(columns, forward_words);
   add_flops(columns, backward_words);
   add_rate(columns, forward_words);
@@ -165,7 +165,7 @@ Table shapes_table(const AttentionResult& result) {
       columns, pairs);
 }
 
-std::string title_of(const AttentionRequest& request, const AttentionResult& result) {
+std::string attention_title(const AttentionRequest& request, const AttentionResult& result) {
   const MachineFacts& facts = result.facts;
   const std::string machine =
       facts.gpu ? facts.gpu->name : fmt::format("{}, {} threads", facts.processor, facts.threads);
@@ -199,7 +199,7 @@ Figure figure_over_length(const AttentionResult& result, const char* key, const 
   return figure;
 }
 
-std::vector<Figure> figures_of(const AttentionResult& result) {
+std::vector<Figure> attention_figures(const AttentionResult& result) {
   const auto time = [](const AttentionCell& cell) -> std::optional<Figure::Point> {
     const std::optional<double> ms = step_ms_of(cell);
     if (!ms) return std::nullopt;
@@ -212,7 +212,7 @@ std::vector<Figure> figures_of(const AttentionResult& result) {
           figure_over_length(result, "saved", {.title = "saved for the backward", .unit = "bytes"}, held)};
 }
 
-Table methods_of(const AttentionRequest& request) {
+Table attention_methods(const AttentionRequest& request) {
   Table methods = Document{}.methods;
   const auto fact = [&](const char* key, const char* title, const char* unit, Table::Cell value) {
     add_fact(methods,
@@ -230,14 +230,14 @@ Table methods_of(const AttentionRequest& request) {
 
 Document attention(const AttentionRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks) {
   const AttentionResult result = attention_cells(request, facts, callbacks);
-  Document document{.subject = {.schema = "assay-attention-1", .title = title_of(request, result)},
+  Document document{.subject = {.schema = "assay-attention-1", .title = attention_title(request, result)},
                     .machine = machine_json(result.facts),
                     .tables = {filled({.key = "cells", .legend = attention_legend, .detail = Detail::details},
                                       attention_columns(), result.cells),
                                shapes_table(result)},
-                    .figures = figures_of(result),
+                    .figures = attention_figures(result),
                     .sentences = {{.texts = attention_notes(result)}},
-                    .methods = methods_of(request)};
+                    .methods = attention_methods(request)};
   for (const AttentionCell& cell : result.cells) {
     if (cell.forward) document.records.push_back(cell.forward_record);
     if (cell.backward) document.records.push_back(cell.backward_record);

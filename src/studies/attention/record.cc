@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-Evidence evidence_of(const MeasuredPhase& measured, const MachineFacts& facts) {
+Evidence attention_evidence(const MeasuredPhase& measured, const MachineFacts& facts) {
   const AttentionStep& step = measured.step;
   const AttentionCell& cell = measured.cell;
   Evidence evidence{.flops = measured.phase == Phase::forward ? cell.forward_flops : cell.backward_flops,
@@ -26,7 +26,7 @@ std::string model_name(const AttentionShape& shape, Phase phase) {
                      shape.causal ? ", causal" : "", name(phase));
 }
 
-Setting setting_of(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts) {
+Setting attention_setting(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts) {
   const AttentionCell& cell = measured.cell;
   Setting setting = setting_on(request.device, request.seed, facts);
   setting.model = model_name(cell.shape, measured.phase);
@@ -42,10 +42,10 @@ Setting setting_of(const MeasuredPhase& measured, const AttentionRequest& reques
 }  // namespace
 
 Record attention_record(const MeasuredPhase& measured, const AttentionRequest& request, const MachineFacts& facts) {
-  Record record{.setting = setting_of(measured, request, facts),
+  Record record{.setting = attention_setting(measured, request, facts),
                 .memory = MemoryUse{.peak_bytes = measured.cell.memory.peak_bytes},
                 .quality = Quality{.quality_status = {QualityState::random_weights}},
-                .evidence = evidence_of(measured, facts)};
+                .evidence = attention_evidence(measured, facts)};
   record_series(measured.series, {.baseline = {}, .power = {}, .seed = request.seed}, record);
   return record;
 }

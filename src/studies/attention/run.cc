@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/units.h"
 #include "measure/phases.h"
 #include "studies/attention/record.h"
@@ -15,7 +16,7 @@
 namespace assay {
 namespace {
 
-void check(const AttentionRequest& request) {
+void check_attention(const AttentionRequest& request) {
   const auto at_least_one = [](const char* option, std::int64_t value) {
     if (value < 1) fail_user("{} {}: at least 1 is needed", option, value);
   };
@@ -144,7 +145,7 @@ class AttentionRun {
                       nearest->head_dim, nearest->seq, format_significant(request_.seconds, 2)));
   }
 
-  bool is_interrupted() const { return callbacks_.interrupted != nullptr && callbacks_.interrupted->load(); }
+  bool is_interrupted() const { return is_set(callbacks_.interrupted); }
 
   /// Together where memory allows, so that they are interleaved.
   void run_what_fits(std::vector<Candidate>& candidates) {
@@ -265,7 +266,7 @@ class AttentionRun {
 
 AttentionResult attention_cells(const AttentionRequest& request, const FactsSource& facts,
                                 const StudyCallbacks& callbacks) {
-  check(request);
+  check_attention(request);
   std::vector<PrecisionChoice> precisions;
   for (const std::string& precision : request.precisions) {
     precisions.push_back(choose_precision(precision, "", std::nullopt));

@@ -70,7 +70,7 @@ int forward_steps(const Program& program, const Layout& layout) {
   return steps;
 }
 
-std::vector<std::byte> normal_numbers(DType dtype, std::size_t count, Random random) {
+std::vector<std::byte> normal_bytes(DType dtype, std::size_t count, Random random) {
   std::vector<float> numbers(count);
   for (float& number : numbers) number = static_cast<float>(random.next_normal());
   std::vector<std::byte> bytes(count * size_of(dtype));
@@ -125,12 +125,12 @@ AttentionStep::AttentionStep(const Program& program, const PrecisionChoice& prec
 void AttentionStep::fill(std::uint64_t seed) {
   for (std::size_t i = 0; i < std::size(parameters); ++i) {
     Tensor& tensor = *state_.find(parameters[i]);
-    const auto bytes = normal_numbers(tensor.dtype(), static_cast<std::size_t>(tensor.count()), Random(seed, i));
+    const auto bytes = normal_bytes(tensor.dtype(), static_cast<std::size_t>(tensor.count()), Random(seed, i));
     std::copy(bytes.begin(), bytes.end(), tensor.data());
     state_.store(parameters[i]);
   }
   const TensorView y = plan_->output("y").tensor;
-  const auto dy = normal_numbers(y.dtype, static_cast<std::size_t>(y.count()), Random(seed, std::size(parameters)));
+  const auto dy = normal_bytes(y.dtype, static_cast<std::size_t>(y.count()), Random(seed, std::size(parameters)));
   plan_->set_input("dy", dy);
 }
 

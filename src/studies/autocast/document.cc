@@ -9,10 +9,6 @@
 namespace assay {
 namespace {
 
-Table::Cell name_or_absent(const std::string& text) {
-  return text.empty() ? Table::Cell(Absent{}) : Table::Cell(text);
-}
-
 /// What stands beside the values of one precision.
 Table precision_facts(const AutocastTable& table, const std::string& key) {
   Table facts{.key = key, .detail = Detail::data};
@@ -29,7 +25,7 @@ Table values_table(const AutocastTable& table, const std::string& key) {
   const std::vector<ColumnOf<Row>> columns = {
       {{.key = "kind", .role = label}, [](const Row& r) -> Cell { return name(r.kind); }},
       {{.key = "name", .role = label}, [](const Row& r) -> Cell { return r.name; }},
-      {{.key = "operation", .meaning = "that computes it"}, [](const Row& r) { return name_or_absent(r.operation); }},
+      {{.key = "operation", .meaning = "that computes it"}, [](const Row& r) { return text_or_absent(r.operation); }},
       {{.key = "dtype"}, [](const Row& r) -> Cell { return name(r.dtype); }},
       {{.key = "count", .notation = Notation::exact}, [](const Row& r) -> Cell { return r.count; }}};
   return filled({.key = key + ".values", .caption = table.precision}, columns, table.rows);

@@ -56,7 +56,7 @@ std::vector<float> normal_numbers(DType dtype, double mean, std::int64_t width, 
   return numbers;
 }
 
-double mean_of(const std::vector<float>& x) {
+double mean_value(const std::vector<float>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 
@@ -140,7 +140,7 @@ WidthRow width_row(DType accumulator, std::int64_t width, std::uint64_t seed) {
   double variance_square_error = 0;
   for (int draw = 0; draw < draws; ++draw) {
     const std::vector<float> x = normal_numbers(DType::f16, 1, width, random);
-    const double mean = mean_of(x);
+    const double mean = mean_value(x);
     const MeanVariance found = added_one_by_one(accumulator, x);
     mean_square_error += std::pow(found.mean / mean - 1, 2) / draws;
     variance_square_error += std::pow(found.variance / mean_square(x, mean) - 1, 2) / draws;
@@ -185,7 +185,7 @@ std::vector<NormRow> norm_rows(std::uint64_t seed) {
     for (const double mean : {0.0, 10.0, 100.0, 300.0, 1000.0}) {
       Random random(seed);
       const std::vector<float> x = normal_numbers(dtype, mean, norm_width, random);
-      const NormOutcome layer = normalise(dtype, x, mean_of(x));
+      const NormOutcome layer = normalise(dtype, x, mean_value(x));
       const NormOutcome rms = normalise(dtype, x, 0);
       rows.push_back({dtype, mean, layer.largest_error, rms.largest_error, layer.overflow, rms.overflow});
     }

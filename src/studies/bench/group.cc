@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "kernels/gpu_bus_id.h"
 #include "quality/compare.h"
 #include "runtime/non_finite.h"
@@ -28,13 +29,13 @@ const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
 /// Of a cell's budget, what timing its operations one by one may take on top.
 constexpr double traced_share = 0.1;
 
-Subject subject(const std::string& name, Plan& plan) {
+Subject pass_subject(const std::string& name, Plan& plan) {
   return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); },
           [&plan] { return plan.device().time([&plan] { plan.enqueue(); }); }};
 }
 
 /// A time says nothing where what was timed is no number. The last run's output still lies in the plan.
-void refuse_what_is_not_finite(const Plan& plan, Record& record) {
+void refuse_non_finite_logits(const Plan& plan, Record& record) {
   if (record.latency->samples == 0) return;
   const std::optional<NonFiniteRun> run = find_non_finite(plan, "logits", {});
   if (!run) return;
@@ -100,7 +101,7 @@ void BenchGroup::try_apart(const std::vector<Extent>& extents) {
       request.precision = member.contender.precision;
       request.engine.overrides = member.contender.overrides;
       ResidentAnswer answer = resident_in_child(request, facts_, {request_.trial_program, trial_limit_s(request_)});
-      if (callbacks_.interrupted != nullptr && callbacks_.interrupted->load()) return;
+      if (is_set(callbacks_.interrupted)) return;
       member.trials.push_back({extent, std::move(answer)});
     }
   }
@@ -185,7 +186,7 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
     if (ids.empty()) ids = random_ids(model_, extent, {request_.model_options.seed, IdsFor::timing});
     plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
-    cell.subjects.push_back(subject(member.blank.setting.precision, *plan));
+    cell.subjects.push_back(pass_subject(member.blank.setting.precision, *plan));
     cell.places.push_back(records.size() - 1);
     cell.plans.push_back(std::move(plan));
   }
@@ -235,8 +236,8 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
     Record& record = records[cell.places[i]];
     record_series(series[i],
                   {series[0], power_, request_.model_options.seed, request_.width, record.latency->prepare_ms}, record);
-    refuse_what_is_not_finite(*cell.plans[i], record);
-    const bool stopped = callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
+    refuse_non_finite_logits(*cell.plans[i], record);
+    const bool stopped = is_set(callbacks_.interrupted);
     if (record.setting.graphs == "on" && !cell.plans[i]->is_recorded())
       record.setting.graphs = "off";  // Refused for want of memory.
     if (!stopped && record.outcome.status == Status::ok && !cold_)

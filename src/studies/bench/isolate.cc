@@ -95,7 +95,7 @@ void run_forward(const Model& model, const ResidentRequest& request, const Machi
   plan.run();
 }
 
-void run_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
+void run_one_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
   Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute),
                   find_backend(request.engine.device), facts);
@@ -145,7 +145,7 @@ ResidentBytes measure_resident(const ResidentRequest& request, const MachineFact
   if (request.mode == RunMode::infer) {
     run_forward(model, request, facts);
   } else {
-    run_step(model, request, facts);
+    run_one_step(model, request, facts);
   }
   return {resident_memory().peak_bytes, program_bytes};
 }

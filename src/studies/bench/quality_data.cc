@@ -57,8 +57,8 @@ std::int32_t padding_id(const Tokenizer& tokenizer) {
   return end.size() == 1 ? end[0] : 0;
 }
 
-QualityData from_text(const Model& model, const std::string& text, const std::string& name,
-                      const BenchRequest& request) {
+QualityData quality_text(const Model& model, const std::string& text, const std::string& name,
+                         const BenchRequest& request) {
   unicode::check_utf8(text, request.data.empty() ? name : request.data.string());
   const Tokenizer tokenizer = load_tokenizer(*model.files);
   ProtocolOptions options = request.protocol;
@@ -116,8 +116,8 @@ QualityData load(const Model& model, const BenchRequest& request) {
   }
   if (model.random_weights()) return made_up_ids(model, request.model_options.seed);
   if (request.data.extension() == ".tsv") return from_labelled(model, request);
-  if (request.data.empty()) return from_text(model, std::string(bundled_text()), "bundled handbook", request);
-  return from_text(model, read_file(request.data), request.data.filename().string(), request);
+  if (request.data.empty()) return quality_text(model, std::string(bundled_text()), "bundled handbook", request);
+  return quality_text(model, read_file(request.data), request.data.filename().string(), request);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ double weight_bytes(const Plan& plan, const Program& program) {
 }
 
 /// Values of the arena that live during each step.
-std::vector<double> live_bytes(const Plan& plan) {
+std::vector<double> live_bytes_by_step(const Plan& plan) {
   const std::size_t steps = plan.steps().size();
   std::vector<double> change(steps + 2, 0);
   for (std::size_t id = 0; id < plan.program().values.size(); ++id) {
@@ -249,7 +249,7 @@ MemoryUse memory_of(const Plan& plan, const Instance& instance, std::optional<st
           .arena_bytes = plan.arena_bytes(),
           .peak_bytes = plan.peak_bytes(),
           .resident_bytes = resident_bytes,
-          .live_bytes = live_bytes(plan)};
+          .live_bytes = live_bytes_by_step(plan)};
 }
 
 void record_series(const Series& series, const SeriesContext& context, Record& record) {

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "studies/bench/request.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ std::vector<Contender> contenders(const BenchRequest& request) {
 }
 
 bool stopped(const StudyCallbacks& callbacks) {
-  return callbacks.interrupted != nullptr && callbacks.interrupted->load();
+  return is_set(callbacks.interrupted);
 }
 
 /// A later group repeats the baseline for its own ratios; the first group's rows stand for it.

@@ -17,10 +17,6 @@ Table::Cell ratio_of(const Comparison& cell) {
   return Estimate{cell.ratio->value, cell.ratio->interval->low, cell.ratio->interval->high};
 }
 
-Table::Cell text_or_absent(const std::string& text) {
-  return text.empty() ? Table::Cell(Absent{}) : Table::Cell(text);
-}
-
 const char* test_name(const Comparison& cell) {
   return cell.drawn == Drawn::by_round ? "Wilcoxon signed-rank" : "Mann-Whitney";
 }
@@ -85,7 +81,7 @@ std::string legend_of(const ComparisonReport& report, const CompareOptions& opti
       options.allowed ? fmt::format(" fails: slower by more than the {} allowed.", percent(*options.allowed)) : "");
 }
 
-Table facts_of(const ComparisonReport& report, const CompareOptions& options) {
+Table comparison_facts(const ComparisonReport& report, const CompareOptions& options) {
   Table facts;
   const auto fact = [&](const char* key, Detail detail, Table::Cell value) {
     const bool is_side = detail == Detail::brief;
@@ -106,7 +102,7 @@ Document to_document(const ComparisonReport& report, const CompareOptions& optio
   Table cells{.key = "cells", .legend = legend_of(report, options)};
   return {.subject = {.schema = "assay-comparison-1",
                       .title = fmt::format("{} compared with {}", report.b, report.a),
-                      .facts = facts_of(report, options)},
+                      .facts = comparison_facts(report, options)},
           .tables = {filled(std::move(cells), comparison_columns(options), report.cells)},
           .sentences = {{.texts = report.notes}}};
 }

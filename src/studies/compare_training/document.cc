@@ -17,7 +17,7 @@ double most(const std::vector<double>& values) {
   return largest;
 }
 
-std::string words(double loss) {
+std::string loss_words(double loss) {
   return std::isfinite(loss) ? fmt::format("{:.3f}", loss) : "not finite";
 }
 
@@ -33,9 +33,9 @@ std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& fir
                        *curve.first_nonfinite);
   if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.precision);
   const std::string other =
-      first.final_loss ? fmt::format(", where {}'s goes to {}", first.precision, words(*first.final_loss)) : "";
-  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.precision, words(curve.loss.front()),
-                     words(*one.final_loss), words(most(curve.loss)), other);
+      first.final_loss ? fmt::format(", where {}'s goes to {}", first.precision, loss_words(*first.final_loss)) : "";
+  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.precision,
+                     loss_words(curve.loss.front()), loss_words(*one.final_loss), loss_words(most(curve.loss)), other);
 }
 
 std::string target_words(const TrainingComparison& comparison) {

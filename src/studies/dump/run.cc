@@ -15,7 +15,7 @@ bool wants(const DumpRequest& request, const char* what) {
   return std::find(request.what.begin(), request.what.end(), what) != request.what.end();
 }
 
-void check_request(const DumpRequest& request) {
+void check_dump(const DumpRequest& request) {
   for (const std::string& what : request.what) {
     if (what != "logits" && what != "loss" && what != "hidden" && what != "grads")
       fail_user("--what {}: logits, loss, hidden and grads are known", what);
@@ -30,7 +30,7 @@ void refuse_loss_of_scores(const DumpRequest& request, const Model& model) {
   }
 }
 
-double mean_of(const Loss& loss, const TokenBatch& batch, const std::string& file) {
+double mean_loss(const Loss& loss, const TokenBatch& batch, const std::string& file) {
   const std::optional<double> mean = loss.mean();
   if (!mean) {
     fail_user("{}: the batch of {} x {} tokens has no label that counts: its loss does not exist", file, batch.batch,
@@ -46,12 +46,12 @@ double loss_of(const Model& model, const Tensor& logits, const TokenBatch& batch
     if (given && batch.labels.size() != batch.input_ids.size()) fail_user("{}: 'labels' need one label a token", file);
     const Loss loss =
         next_token_loss(logits.view(), given ? batch.labels : default_labels(batch.input_ids, batch.attention_mask));
-    return mean_of(loss, batch, file);
+    return mean_loss(loss, batch, file);
   }
   if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
   if (batch.labels.size() != static_cast<std::size_t>(batch.batch))
     fail_user("{}: 'labels' need one label a row", file);
-  return mean_of(cross_entropy(logits.view(), batch.labels), batch, file);
+  return mean_loss(cross_entropy(logits.view(), batch.labels), batch, file);
 }
 
 /// What is written, and what is to be said of it.
@@ -107,7 +107,7 @@ void write(const std::filesystem::path& out, const Dumped& dumped) {
 }  // namespace
 
 std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& facts) {
-  check_request(request);
+  check_dump(request);
   const Model model = open_model(request.model, request.model_options);
   refuse_loss_of_scores(request, model);
   const TokenBatch batch = load_token_json(request.tokens);

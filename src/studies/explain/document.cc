@@ -114,7 +114,7 @@ std::vector<Sentences> sentences_of(const Explained& e, const ExplainRequest& re
   return all;
 }
 
-Table facts_of(const Explained& e, const ExplainRequest& request) {
+Table explained_facts(const Explained& e, const ExplainRequest& request) {
   Table facts = Document{}.subject.facts;
   const auto fact = [&](const char* key, const char* title, Table::Cell value, Notation notation = Notation::exact) {
     const Detail detail = *title == 0 ? Detail::data : Detail::brief;
@@ -142,7 +142,7 @@ Document explain(const ExplainRequest& request, const MachineFacts& facts) {
   const std::unique_ptr<Explained> e = explained_plan(request, facts);
   Document document{.subject = {.schema = "assay-explain-1",
                                 .title = fmt::format("{} in {}", e->model.name, e->instance->precision().name()),
-                                .facts = facts_of(*e, request)},
+                                .facts = explained_facts(*e, request)},
                     .machine = machine_json(facts),
                     .tables = {plan_table(*e), inputs_table(*e)},
                     .sentences = sentences_of(*e, request, facts)};

@@ -18,7 +18,7 @@ std::string perplexity(double nll) {
   return value < 1e5 ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
 }
 
-const char* words(PaddingScored padding) {
+const char* padding_words(PaddingScored padding) {
   return padding == PaddingScored::yes ? "scored" : "left out";
 }
 
@@ -154,7 +154,7 @@ Table rows_table(const PerplexityStudy& study) {
   using Cell = Table::Cell;
   constexpr auto label = Table::Role::label;
   PerplexityColumns columns = {
-      {{.key = "padding", .role = label}, [](const RowsFigure& f) -> Cell { return words(f.options.padding); }},
+      {{.key = "padding", .role = label}, [](const RowsFigure& f) -> Cell { return padding_words(f.options.padding); }},
       {{.key = "mask", .role = label}, [](const RowsFigure& f) -> Cell { return name(f.mask); }},
       {{.key = "length", .role = label}, [](const RowsFigure& f) -> Cell { return f.options.length; }},
       {{.key = "scored", .meaning = "ids", .notation = Notation::count},
@@ -186,7 +186,7 @@ Table windows_table(const PerplexityStudy& study) {
   return filled({.key = "windows", .caption = "The same text without lines, in windows"}, columns, study.windows);
 }
 
-Table facts_of(const PerplexityStudy& study) {
+Table perplexity_facts(const PerplexityStudy& study) {
   Table facts = Document{}.subject.facts;
   add_fact(facts, {.key = "data"}, study.data);
   add_fact(facts, {.key = "cut"}, study.cut);
@@ -243,7 +243,7 @@ Document to_document(const PerplexityStudy& study) {
   document.subject.title =
       fmt::format("{}, {}: what its perplexity is made of", study.setting.model, study.setting.precision);
   document.subject.schema = "assay-perplexity-1";
-  document.subject.facts = facts_of(study);
+  document.subject.facts = perplexity_facts(study);
   document.machine = study.machine;
   document.tables.push_back(rows_table(study));
   if (!study.windows.empty()) document.tables.push_back(windows_table(study));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/paths.h"
 #include "quality/compare.h"
 #include "quality/loss.h"
@@ -156,7 +157,7 @@ void study_windows(const Runner& runner, const Model& model, const BenchRequest&
     const QualitySet set = windows(ids, options);
     QualityRows quality;
     quality.nll = runner.losses(set);
-    if (runner.options.interrupted != nullptr && runner.options.interrupted->load()) return;
+    if (is_set(runner.options.interrupted)) return;
     const QualityFigures f = figures(quality);
     study.windows.push_back({window, f.scored, f.mean_nll});
   }

@@ -38,7 +38,7 @@ ProgramRun program_run_of(const std::vector<const ObservedRun*>& runs) {
 }
 
 /// Absent where the program never held more than assay did.
-std::optional<MemoryUse> memory_of(const std::vector<const ObservedRun*>& runs) {
+std::optional<MemoryUse> peak_memory(const std::vector<const ObservedRun*>& runs) {
   std::int64_t peak = 0;
   for (const ObservedRun* run : runs) peak = std::max(peak, run->child.peak_bytes);
   if (peak <= 0) return std::nullopt;
@@ -63,7 +63,7 @@ Evidence claimed_peaks(const MeasuredProgram& program) {
 }
 
 /// Of a whole run, which is what FLOPs are claimed of.
-Evidence evidence_of(const MeasuredProgram& program) {
+Evidence program_evidence(const MeasuredProgram& program) {
   Evidence evidence = claimed_peaks(program);
   if (!has_claim(program)) return evidence;
   evidence.flops = program.request.flops;
@@ -73,7 +73,7 @@ Evidence evidence_of(const MeasuredProgram& program) {
   return evidence;
 }
 
-Setting setting_of(const MeasuredProgram& program, std::int64_t threads) {
+Setting program_setting(const MeasuredProgram& program, std::int64_t threads) {
   Setting setting;
   setting.model = without_secrets(program.runs.command().text);
   setting.mode = Mode::program;
@@ -161,12 +161,12 @@ Record phase_record(const MeasuredProgram& program, const std::string& phase, co
 
 Record program_record(const MeasuredProgram& program) {
   const auto runs = program.runs.sampled(program.series);
-  Record record{.setting = setting_of(program, threads_used(runs)), .evidence = evidence_of(program)};
+  Record record{.setting = program_setting(program, threads_used(runs)), .evidence = program_evidence(program)};
   const SeriesContext context{program.baseline, program.power, static_cast<std::uint64_t>(program.request.seed),
                               program.request.width};
   record_series(program.series, context, record);
   if (!runs.empty()) record.program_run = program_run_of(runs);
-  record.memory = memory_of(runs);
+  record.memory = peak_memory(runs);
   set_prices(program.request.energy, record.energy.made());
   if (program.series.raw_ms.empty()) record.energy.made().energy_status = {EnergyState::not_run};
   record.rates = rates_of(record);

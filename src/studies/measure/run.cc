@@ -22,7 +22,7 @@ ChildOutput output_of(const MeasureRequest& request, const ProgramRuns& runs) {
   return shown ? ChildOutput::shown : ChildOutput::kept;
 }
 
-Subject subject(const std::string& name, const MeasureRequest& request, ProgramRuns& runs) {
+Subject program_subject(const std::string& name, const MeasureRequest& request, ProgramRuns& runs) {
   return {name, [&] { runs.run(output_of(request, runs)); },
           [&] {
             runs.end_group();
@@ -57,7 +57,7 @@ Document measure_programs(const MeasureRequest& request, const FactsSource& fact
   std::vector<Subject> subjects;
   for (const ChildCommand& command : request.commands) {
     runs.emplace_back(command, power.source.meter.get(), callbacks.interrupted);
-    subjects.push_back(subject(label(subjects.size()), request, runs.back()));
+    subjects.push_back(program_subject(label(subjects.size()), request, runs.back()));
   }
   const std::vector<Series> series = sample(subjects, sampling_options(request, power, callbacks));
   Document document;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "measure/child.h"
 #include "measure/energy.h"
 #include "measure/energy_track.h"
@@ -33,7 +34,7 @@ struct ObservedRun {
 /// first run, warm-up runs, windows with their lead-in.
 class ProgramRuns {
  public:
-  ProgramRuns(const ChildCommand& command, EnergyMeter* meter, const std::atomic<bool>* interrupted)
+  ProgramRuns(const ChildCommand& command, EnergyMeter* meter, InterruptFlag interrupted)
       : command_(command), meter_(meter), interrupted_(interrupted) {}
 
   /// Throws a user error where the program fails; what it said has then been printed to stderr.
@@ -50,7 +51,7 @@ class ProgramRuns {
 
   const ChildCommand& command_;
   EnergyMeter* meter_;
-  const std::atomic<bool>* interrupted_;
+  InterruptFlag interrupted_;
   std::deque<ObservedRun> runs_;
   std::vector<std::size_t> ends_;
 };

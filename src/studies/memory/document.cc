@@ -27,7 +27,7 @@ bool is_predicted(const MemoryCell& cell) {
   return cell.fits != Fits::unsupported;
 }
 
-const char* word(Fits fits) {
+const char* fits_word(Fits fits) {
   constexpr const char* words[] = {"fits", "oom", "unsupported"};
   return words[static_cast<std::size_t>(fits)];
 }
@@ -138,7 +138,7 @@ MemoryColumns memory_columns(const MemoryRequest& request) {
             [](const MemoryCell& c) -> Table::Cell { return name(c.recompute); });
   add_held(columns);
   add_sums(columns, of_training);
-  columns.push_back({{.key = "status"}, [](const MemoryCell& c) -> Table::Cell { return word(c.fits); }});
+  columns.push_back({{.key = "status"}, [](const MemoryCell& c) -> Table::Cell { return fits_word(c.fits); }});
   columns.push_back(
       {{.key = "reason", .detail = Detail::data}, [](const MemoryCell& c) -> Table::Cell { return c.reason; }});
   add_largest(columns);
@@ -189,7 +189,7 @@ const MemoryCell* told_cell(const MemoryStudy& study) {
   return told;
 }
 
-std::vector<Table> tables_of(const MemoryRequest& request, const MemoryStudy& study) {
+std::vector<Table> memory_tables(const MemoryRequest& request, const MemoryStudy& study) {
   std::vector<Table> tables = {filled({.key = "cells"}, memory_columns(request), study.cells)};
   for (std::size_t i = 0; i < study.cells.size(); ++i) {
     const MemoryCell& cell = study.cells[i];
@@ -285,7 +285,7 @@ std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
   return texts;
 }
 
-Table facts_of(const MemoryStudy& study) {
+Table memory_facts(const MemoryStudy& study) {
   Table facts = Document{}.subject.facts;
   add_fact(facts, {.key = "model", .detail = Detail::data}, study.model);
   add_fact(facts, {.key = "parameters", .notation = Notation::count}, study.parameters);
@@ -295,7 +295,7 @@ Table facts_of(const MemoryStudy& study) {
   return facts;
 }
 
-Table methods_of(const MemoryRequest& request) {
+Table memory_methods(const MemoryRequest& request) {
   Table methods = Document{}.methods;
   add_fact(methods, {.key = "prediction", .detail = Detail::details},
            "from the layouts of the plans: no weight is read, no buffer allocated");
@@ -313,11 +313,11 @@ Document memory(const MemoryRequest& request, const MachineFacts& facts, const M
       .subject = {.schema = "assay-memory-1",
                   .title = fmt::format("memory of {}, {}", study.model,
                                        study.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW"),
-                  .facts = facts_of(study)},
+                  .facts = memory_facts(study)},
       .machine = machine_json(facts),
-      .tables = tables_of(request, study),
+      .tables = memory_tables(request, study),
       .figures = figures_of(study),
-      .methods = methods_of(request)};
+      .methods = memory_methods(request)};
   if (const MemoryCell* cell = told_cell(study)) document.sentences.push_back({.texts = sentences_on(*cell)});
   document.sentences.push_back({.key = "recomputation",
                                 .texts = sentences_on_recomputation(study),

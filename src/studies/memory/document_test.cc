@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-OrderedJson memory_of(const char* precision, RunMode mode) {
+OrderedJson predicted_memory(const char* precision, RunMode mode) {
   MemoryRequest request;
   request.model = "cs336-small";
   request.mode = mode;
@@ -20,7 +20,7 @@ OrderedJson memory_of(const char* precision, RunMode mode) {
 }
 
 TEST(MemoryDocument, EveryCellHasItsTimelineItsListsAndAFigure) {
-  const OrderedJson json = memory_of("bf16", RunMode::train);
+  const OrderedJson json = predicted_memory("bf16", RunMode::train);
   EXPECT_EQ(json["schema"], "assay-memory-1");
   ASSERT_EQ(json["cells"].size(), 6U) << "two precisions, three ways to compute again";
   for (const OrderedJson& cell : json["cells"]) {
@@ -40,7 +40,7 @@ TEST(MemoryDocument, EveryCellHasItsTimelineItsListsAndAFigure) {
 }
 
 TEST(MemoryDocument, WhatTheDeviceLacksIsARowWithTheReasonAndNothingElse) {
-  const OrderedJson json = memory_of("tf32", RunMode::infer);
+  const OrderedJson json = predicted_memory("tf32", RunMode::infer);
   const OrderedJson& cell = json["cells"][1];
   EXPECT_EQ(cell["status"], "unsupported");
   EXPECT_NE(cell["reason"].get<std::string>().find("CUDA"), std::string::npos) << cell["reason"];

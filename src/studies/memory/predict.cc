@@ -76,7 +76,8 @@ std::vector<Root> roots_of(const Part& part) {
 }
 
 /// Bytes that live in each step.
-std::vector<std::int64_t> live_bytes(const std::vector<Root>& roots, std::size_t steps, bool (*counts)(const Root&)) {
+std::vector<std::int64_t> live_bytes_of(const std::vector<Root>& roots, std::size_t steps,
+                                        bool (*counts)(const Root&)) {
   std::vector<std::int64_t> change(steps + 2, 0);
   for (const Root& root : roots) {
     if (!counts(root)) continue;
@@ -94,8 +95,8 @@ std::vector<std::int64_t> live_bytes(const std::vector<Root>& roots, std::size_t
 void append_timeline(const Part& part, std::vector<MemoryMoment>& timeline) {
   const std::vector<Root> roots = roots_of(part);
   const std::vector<std::size_t>& nodes = part.forecast.layout.nodes;
-  const auto live = live_bytes(roots, nodes.size(), [](const Root&) { return true; });
-  const auto saved = live_bytes(roots, nodes.size(), [](const Root& root) { return root.saved; });
+  const auto live = live_bytes_of(roots, nodes.size(), [](const Root&) { return true; });
+  const auto saved = live_bytes_of(roots, nodes.size(), [](const Root& root) { return root.saved; });
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = part.program.nodes[nodes[i]];
     timeline.push_back(

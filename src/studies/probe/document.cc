@@ -8,10 +8,6 @@
 namespace assay {
 namespace {
 
-Table::Cell text_or_absent(const std::string& text) {
-  return text.empty() ? Table::Cell(Absent{}) : Table::Cell(text);
-}
-
 Table::Cell measured_or_absent(double value) {
   return value > 0 ? Table::Cell(value) : Table::Cell(Absent{"not measured"});
 }

@@ -13,7 +13,7 @@ namespace assay {
 namespace {
 
 /// Of that operand dtype, in the order of choice; an implementation that was timed in two packings counts once.
-std::vector<MatmulRate> rates_of(DType operand, const MachineFacts& facts, std::vector<MatmulRate> rates) {
+std::vector<MatmulRate> rates_of_operand(DType operand, const MachineFacts& facts, std::vector<MatmulRate> rates) {
   std::erase_if(rates, [&](const MatmulRate& rate) { return rate.operand != operand; });
   std::stable_sort(rates.begin(), rates.end(),
                    [](const MatmulRate& a, const MatmulRate& b) { return a.gflops > b.gflops; });
@@ -27,7 +27,7 @@ MatmulPeak peak_from(const InstructionPeak& instruction, const MachineFacts& fac
   MatmulPeak peak;
   peak.operand = instruction.operand;
   peak.instruction = instruction.instruction;
-  peak.rates = rates_of(instruction.operand, facts, all);
+  peak.rates = rates_of_operand(instruction.operand, facts, all);
   if (!instruction.set.empty()) peak.instruction_gflops = instruction.gflops;
   for (const MatmulRate& rate : peak.rates) {
     // No matmul outruns its instruction: where it seems to, the loop was disturbed and the matmul is the better

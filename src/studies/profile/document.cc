@@ -262,7 +262,7 @@ Table amdahl_table(const ProfileStudy& study) {
                 columns, amdahl(*study.against, study.profile));
 }
 
-std::vector<Table> tables_of(const ProfileStudy& study) {
+std::vector<Table> profile_tables(const ProfileStudy& study) {
   std::vector<Table> tables;
   const bool trains = study.profile.mode == RunMode::train;
   const char* gist = study.against ? "" : trains ? "by_kind" : "by_operation";  // One screen holds one of them.
@@ -319,7 +319,7 @@ Figure flame_of(const ProfileStudy& study) {
   return figure;
 }
 
-Table facts_of(const ProfileStudy& study) {
+Table profile_facts(const ProfileStudy& study) {
   Table facts = Document{}.subject.facts;
   const auto fact = [&](const char* key, Table::Cell value) {
     add_fact(facts, {.key = key, .detail = Detail::data}, std::move(value));
@@ -332,7 +332,7 @@ Table facts_of(const ProfileStudy& study) {
   return facts;
 }
 
-Table methods_of(const ProfileStudy& study) {
+Table profile_methods(const ProfileStudy& study) {
   Table methods = Document{}.methods;
   const auto fact = [&](const char* key, const char* title, const char* unit, Table::Cell value) {
     add_fact(methods, {.key = key, .title = title, .unit = unit, .detail = Detail::details}, std::move(value));
@@ -355,12 +355,12 @@ Document to_document(const ProfileStudy& study) {
                           fmt::format("{} in {}, {}, batch {} x {} tokens, fusion {}", study.model,
                                       study.profile.precision, trains ? "a training step with AdamW" : "a forward pass",
                                       study.extent.batch, study.extent.seq, study.fusion == Fusion::on ? "on" : "off"),
-                      .facts = facts_of(study)},
+                      .facts = profile_facts(study)},
           .machine = machine_json(study.facts),
-          .tables = tables_of(study),
+          .tables = profile_tables(study),
           .figures = {flame_of(study)},
           .sentences = {{.key = "paragraphs", .texts = profile_sentences(study)}},
-          .methods = methods_of(study)};
+          .methods = profile_methods(study)};
 }
 
 }  // namespace assay

@@ -72,7 +72,7 @@ void add_run(StepTimes& step, const std::vector<const KernelSpan*>& spans) {
   step.runs.push_back(std::move(times));
 }
 
-std::vector<GpuKernel> medians(const StepTimes& step) {
+std::vector<GpuKernel> median_kernels(const StepTimes& step) {
   std::vector<GpuKernel> kernels;
   for (const std::string& name : step.names) {
     std::vector<double> ms;
@@ -144,7 +144,7 @@ GpuKernels summarise_kernels(const std::vector<KernelRun>& runs, std::size_t ste
     const std::uint64_t dropped = kernels.last.dropped + run.dropped;
     kernels.last = {run.spans, unmarked, dropped};
   }
-  for (const StepTimes& step : times) kernels.steps.push_back(medians(step));
+  for (const StepTimes& step : times) kernels.steps.push_back(median_kernels(step));
   return kernels;
 }
 

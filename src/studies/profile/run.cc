@@ -101,7 +101,7 @@ void run_round(std::vector<Workload>& workloads, int round) {
   }
 }
 
-void run_rounds(std::vector<Workload>& workloads, const ProfileRequest& request, const ProfileProgress& progress) {
+void profile_rounds(std::vector<Workload>& workloads, const ProfileRequest& request, const ProfileProgress& progress) {
   const double end_s = now_s() + request.seconds * static_cast<double>(workloads.size());
   const int least = request.rounds > 0 ? request.rounds : static_cast<int>(fewest_for_interval);
   const int most = request.rounds > 0 ? request.rounds : most_rounds;
@@ -126,7 +126,7 @@ PhaseTimes traced_phases(const std::vector<ProfiledStep>& steps, const std::vect
   return phases;
 }
 
-PhaseTimes medians(const std::vector<PhaseTimes>& rounds) {
+PhaseTimes median_phases(const std::vector<PhaseTimes>& rounds) {
   PhaseTimes result{};
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
     std::vector<double> values;
@@ -197,8 +197,8 @@ Profile summarise_workload(const Workload& w) {
     profile.steps[i].ms = median(ms);
   }
   ASSAY_ASSERT(profile.counts.steps == static_cast<std::int64_t>(profile.steps.size()));
-  profile.traced_ms = medians(traced);
-  profile.untraced_ms = medians(w.untraced);
+  profile.traced_ms = median_phases(traced);
+  profile.untraced_ms = median_phases(w.untraced);
   profile.tracing = paired_ratio(traced_totals, untraced_totals, 1);
   profile.typical_run = typical(w.traced);
   profile.gpu = gpu_kernels(w.plans);
@@ -231,7 +231,7 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
   workloads.push_back(make(model, request, request.precision, facts));
   if (!request.against.empty()) workloads.push_back(make(model, request, request.against, facts));
   if (train) workloads.push_back(inference_workload(model, request, request.precision, facts));
-  run_rounds(workloads, request, progress);
+  profile_rounds(workloads, request, progress);
   ProfileStudy study;
   study.model = model.name;
   study.extent = request.extent;

@@ -15,7 +15,7 @@ double sum_ms(const std::vector<ProfiledStep>& steps, const std::function<bool(c
   return total;
 }
 
-double percent(double part, double whole) {
+double percent_of(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
 
@@ -31,7 +31,7 @@ std::string forward_against_untraced(const ProfileStudy& study) {
       "The forward pass: its steps take {} together (sum of medians), {} from the first step's begin to the last one's "
       "end with a clock around each, {} untraced: tracing shows {:.1f} % of the untraced time.",
       ms_text(steps), ms_text(p.traced_ms[forward]), ms_text(p.untraced_ms[forward]),
-      percent(steps, p.untraced_ms[forward]));
+      percent_of(steps, p.untraced_ms[forward]));
 }
 
 std::string top_kernel(const std::vector<ProfiledStep>& steps, const char* where, const MachineFacts& facts) {
@@ -39,7 +39,7 @@ std::string top_kernel(const std::vector<ProfiledStep>& steps, const char* where
   const ProfileRow top = rows_by(steps, by_kernel, facts).front();
   const double total = sum_ms(steps, [](const ProfiledStep&) { return true; });
   return fmt::format("{} the kernel with the most time is {}: it runs {} times and takes {} ({:.1f} %).", where,
-                     top.name, top.calls, ms_text(top.ms), percent(top.ms, total));
+                     top.name, top.calls, ms_text(top.ms), percent_of(top.ms, total));
 }
 
 std::string top_kernels(const ProfileStudy& study) {
@@ -59,16 +59,16 @@ std::string besides_matmul(const ProfileStudy& study) {
   std::string text = "Besides matrix products, time goes to";
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i)
-    text += fmt::format("{} {} ({:.1f} %, {} call{})", i == 0 ? "" : ",", rows[i].name, percent(rows[i].ms, total),
+    text += fmt::format("{} {} ({:.1f} %, {} call{})", i == 0 ? "" : ",", rows[i].name, percent_of(rows[i].ms, total),
                         rows[i].calls, rows[i].calls == 1 ? "" : "s");
   const double all = sum_ms(rest, [](const ProfiledStep&) { return true; });
-  return text + fmt::format("; all of it is {:.1f} %.", percent(all, total));
+  return text + fmt::format("; all of it is {:.1f} %.", percent_of(all, total));
 }
 
 double matmul_share(const std::vector<ProfiledStep>& steps, const std::function<bool(const ProfiledStep&)>& among) {
   const double whole = sum_ms(steps, among);
-  return percent(sum_ms(steps, [&](const ProfiledStep& s) { return among(s) && s.kind == OperationKind::matmul; }),
-                 whole);
+  return percent_of(sum_ms(steps, [&](const ProfiledStep& s) { return among(s) && s.kind == OperationKind::matmul; }),
+                    whole);
 }
 
 std::string matmul_share_moves(const ProfileStudy& study) {
@@ -81,7 +81,8 @@ std::string matmul_share_moves(const ProfileStudy& study) {
       "and {:.1f} % of the full step with AdamW; the optimizer, which multiplies no matrices, takes {:.1f} % of the "
       "step.",
       matmul_share(study.inference->steps, all), matmul_share(steps, in(Phase::forward)),
-      matmul_share(steps, in(Phase::backward)), matmul_share(steps, all), percent(optimizer, study.profile.steps_ms()));
+      matmul_share(steps, in(Phase::backward)), matmul_share(steps, all),
+      percent_of(optimizer, study.profile.steps_ms()));
 }
 
 struct Cost {
@@ -134,7 +135,7 @@ std::string tracing_cost(const ProfileStudy& study) {
                     " over {} interleaved rounds. Two readings of the clock a step take {:.0f} ns, {:.4f} ms in {} "
                     "steps: {:.3f} % of this run, and the more the smaller the model.",
                     p.rounds, 2e9 * study.clock_cost_s, 2e3 * study.clock_cost_s * steps, p.steps.size(),
-                    percent(2e3 * study.clock_cost_s * steps, p.total_untraced_ms()));
+                    percent_of(2e3 * study.clock_cost_s * steps, p.total_untraced_ms()));
 }
 
 std::string amdahl_words(const ProfileStudy& study) {

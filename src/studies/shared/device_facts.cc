@@ -83,8 +83,8 @@ DeviceCall product(const Device& device, DType operand, std::int64_t side) {
   return trial;
 }
 
-std::vector<MatmulRate> rates_of(const Backend& backend, DType operand, const MachineFacts& facts,
-                                 const DeviceProbe& probe) {
+std::vector<MatmulRate> device_rates(const Backend& backend, DType operand, const MachineFacts& facts,
+                                     const DeviceProbe& probe) {
   std::vector<MatmulRate> rates;
   DeviceCall trial = product(backend.memory(), operand, probe.side);
   for (const OperationKernels& kernels : backend.table) {
@@ -122,7 +122,7 @@ MatmulPeak peak_of(const Backend& backend, DType operand, const MachineFacts& fa
   MatmulPeak peak;
   peak.operand = operand;
   if (const char* instruction = instruction_set(operand, facts)) peak.instruction = instruction;
-  peak.rates = rates_of(backend, operand, facts, probe);
+  peak.rates = device_rates(backend, operand, facts, probe);
   if (peak.rates.empty()) return peak;
   peak.set_best();
   // No loop over registers is run on a device: of f32 alone the peak follows from lanes and clock.

@@ -133,7 +133,7 @@ struct KernelCandidate {
   const MachineFacts* facts;
 };
 
-std::optional<Prepared> prepare(const KernelCandidate& candidate, const Problem& problem) {
+std::optional<Prepared> prepared_for(const KernelCandidate& candidate, const Problem& problem) {
   Offer offer = candidate.implementation->prepare(problem.call, *candidate.facts);
   if (!std::holds_alternative<Prepared>(offer)) return std::nullopt;
   return std::move(std::get<Prepared>(offer));
@@ -178,7 +178,7 @@ struct Contestant {
       : candidate(whose), inputs(problem, first, streaming_bytes) {
     workers.emplace_back(problem.call.out(0), std::move(first));
     while (workers.size() < static_cast<std::size_t>(threads)) {
-      workers.emplace_back(problem.call.out(0), std::move(*prepare(candidate, problem)));
+      workers.emplace_back(problem.call.out(0), std::move(*prepared_for(candidate, problem)));
     }
   }
 
@@ -220,10 +220,11 @@ double trial_s(const Worker& worker, const PackedInputs& inputs) {
 /// Lets the candidate in as an entry, or notes its rate at the small shape where it is too slow for the large one.
 void admit(Contest& contest, const KernelCandidate& candidate, const Problem& small, const MatmulShape& shape,
            int threads) {
-  const Worker trial(small.call.out(0), std::move(*prepare(candidate, small)));
+  const Worker trial(small.call.out(0), std::move(*prepared_for(candidate, small)));
   const double seconds = trial_s(trial, PackedInputs(small, trial.prepared()));
   std::optional<Prepared> prepared;
-  if (seconds * shape.flops() / small_shape.flops() <= longest_run_s) prepared = prepare(candidate, contest.problem);
+  if (seconds * shape.flops() / small_shape.flops() <= longest_run_s)
+    prepared = prepared_for(candidate, contest.problem);
   if (prepared) {
     contest.entries.push_back(std::make_unique<Contestant>(candidate, contest.problem, std::move(*prepared), threads));
   } else {
@@ -240,7 +241,7 @@ std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, 
   const Problem small = make_problem(operand, small_shape);
   std::set<std::string> seen;
   for (const KernelCandidate& candidate : candidates_for(contest->problem.call.operation, contest->variants)) {
-    const std::optional<Prepared> offer = prepare(candidate, small);
+    const std::optional<Prepared> offer = prepared_for(candidate, small);
     if (!offer || !seen.insert(offer->description).second) continue;
     admit(*contest, candidate, small, shape, facts.threads);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "hardware/facts.h"
 #include "results/record.h"
 
@@ -22,7 +23,7 @@ struct StudyCallbacks {
   std::function<void(std::span<const Record>)> keep;
   /// What a run that is resumed has kept before; asked for once, before anything is measured.
   std::function<std::vector<Record>()> restore;
-  const std::atomic<bool>* interrupted = nullptr;
+  InterruptFlag interrupted = nullptr;
 };
 
 }  // namespace assay

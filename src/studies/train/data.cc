@@ -45,7 +45,7 @@ std::vector<std::int32_t> text_ids(const TrainRequest& request, const Model& mod
   return tokenizer_of(model, file).encode(text, file);
 }
 
-TrainingData from_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
+TrainingData training_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
   const Extent extent = {request.batch, request.seq};
   check_extent(model, extent);
   std::vector<std::int32_t> ids = text_ids(request, model, callbacks);
@@ -95,7 +95,7 @@ TrainInput train_input(const TrainRequest& request, const Model& model, const Tr
   } else if (classifies) {
     input.data = from_sentences(request, model);
   } else {
-    input.data = from_text(request, model, callbacks);
+    input.data = training_text(request, model, callbacks);
   }
   if (!request.eval.empty()) input.eval = evaluation_set(request, model);
   input.identity = sha256_file(request.tokens.empty() ? request.data : request.tokens);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/paths.h"
 #include "model/fresh_head.h"
 #include "studies/train/data.h"
@@ -79,7 +80,7 @@ class TrainingRun {
     save();
   }
 
-  bool interrupted() const { return callbacks_.interrupted != nullptr && *callbacks_.interrupted; }
+  bool interrupted() const { return is_set(callbacks_.interrupted); }
 
   void say(const std::string& sentence) const {
     if (callbacks_.say) callbacks_.say(sentence);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "studies/shared/engine.h"
 #include "training/checkpoint.h"
 #include "training/step.h"
@@ -70,7 +71,7 @@ struct TrainCallbacks {
   std::function<void(const TrainStatus&)> step;
   std::function<void(const EpochScore&)> epoch;
   std::function<void(const std::string& sentence)> say;
-  const std::atomic<bool>* interrupted = nullptr;  ///< Ends between two steps; what was trained until then is saved.
+  InterruptFlag interrupted = nullptr;  ///< Ends between two steps; what was trained until then is saved.
 };
 
 struct TrainReport {

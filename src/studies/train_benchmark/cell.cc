@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/random.h"
 #include "base/units.h"
 #include "runtime/non_finite.h"
@@ -76,7 +77,7 @@ void read_conditions(const TrainCell& cell, StepSample& sample) {
 }
 
 /// The meter is read between the phases; what that takes is no part of them.
-void run_step(const TrainCell& cell, Variant& variant) {
+void time_step(const TrainCell& cell, Variant& variant) {
   const StepParts parts = variant.options.parts;
   const auto number = static_cast<std::int64_t>(variant.steps.size());
   StepSample& sample = variant.steps.emplace_back();
@@ -96,7 +97,7 @@ void run_step(const TrainCell& cell, Variant& variant) {
   if (!std::isfinite(loss)) ++variant.nonfinite_losses;
 }
 
-void prepare(const TrainCell& cell, Variant& variant) {
+void prepare_variant(const TrainCell& cell, Variant& variant) {
   const double begin = now_s();
   try {
     with_memory_errors([&] {
@@ -115,7 +116,7 @@ void prepare(const TrainCell& cell, Variant& variant) {
 /// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
 bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
   try {
-    with_memory_errors([&] { run_step(cell, variant); });
+    with_memory_errors([&] { time_step(cell, variant); });
     return true;
   } catch (const OutOfMemory& error) {
     variant.status = Status::oom;
@@ -137,10 +138,6 @@ void refuse_what_is_slow(const TrainCell& cell, Variant& variant) {
   variant.trainer.reset();
 }
 
-bool is_interrupted(const TrainCell& cell) {
-  return cell.callbacks.interrupted != nullptr && *cell.callbacks.interrupted;
-}
-
 /// Takes away the steps of a round behind the shortest warm-up in which a GPU's clocks were held down.
 bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& together, std::int64_t round) {
   const auto is_held_down = [](const Variant* variant) {
@@ -148,7 +145,7 @@ bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& tog
   };
   const std::vector<std::int64_t>& warmups = cell.request.warmups;
   const std::int64_t counted = round - *std::min_element(warmups.begin(), warmups.end());
-  if (!cell.gpu || counted < 0 || is_interrupted(cell)) return false;
+  if (!cell.gpu || counted < 0 || is_set(cell.callbacks.interrupted)) return false;
   if (!may_leave_out(together.front()->throttled_rounds, counted)) return false;
   if (std::none_of(together.begin(), together.end(), is_held_down)) return false;
   for (Variant* variant : together) {
@@ -171,7 +168,7 @@ void time_on_device(Variant& variant) {
 }
 
 /// The loss of the last step that ran.
-void refuse_what_is_not_finite(Variant& variant) {
+void refuse_non_finite_loss(Variant& variant) {
   const std::optional<NonFiniteRun> run = find_non_finite(*variant.trainer->step_plan(), "loss", {});
   if (!run || variant.status != Status::ok) return;
   variant.status = Status::not_finite;
@@ -179,14 +176,14 @@ void refuse_what_is_not_finite(Variant& variant) {
 }
 
 /// Steps of all `together`, one of each a round, in a new random order.
-void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
+void train_rounds(const TrainCell& cell, std::vector<Variant*> together) {
   Random random(cell.request.model_options.seed, 0x7b);
   const std::int64_t rounds = most_warmup(cell.request) + cell.request.steps;
   for (std::int64_t round = 0; round < rounds; ++round) {
     for (std::size_t i = together.size(); i > 1; --i) std::swap(together[i - 1], together[random.below(i)]);
     double round_s = 0;
     for (Variant* variant : together) {
-      if (variant->trainer == nullptr || is_interrupted(cell)) continue;
+      if (variant->trainer == nullptr || is_set(cell.callbacks.interrupted)) continue;
       if (!run_step_that_fits(cell, *variant)) continue;
       if (round == 0) refuse_what_is_slow(cell, *variant);
       round_s += variant->steps.back().step_ms() * 1e-3;
@@ -198,9 +195,9 @@ void run_rounds(const TrainCell& cell, std::vector<Variant*> together) {
     if (leave_out_throttled(cell, together, round)) --round;
   }
   for (Variant* variant : together) {
-    if (variant->trainer != nullptr && !is_interrupted(cell)) time_on_device(*variant);
-    if (variant->trainer != nullptr && !variant->steps.empty()) refuse_what_is_not_finite(*variant);
-    if (is_interrupted(cell) && variant->status == Status::ok) variant->status = Status::interrupted;
+    if (variant->trainer != nullptr && !is_set(cell.callbacks.interrupted)) time_on_device(*variant);
+    if (variant->trainer != nullptr && !variant->steps.empty()) refuse_non_finite_loss(*variant);
+    if (is_set(cell.callbacks.interrupted) && variant->status == Status::ok) variant->status = Status::interrupted;
     if (variant->status == Status::interrupted) variant->reason = "interrupted";
   }
 }
@@ -250,9 +247,9 @@ void run_cell(TrainCell& cell) {
                                       all.begin() + static_cast<std::ptrdiff_t>(end));
     for (Variant* variant : group) {
       variant->group = static_cast<std::int64_t>(first) + 1;
-      prepare(cell, *variant);
+      prepare_variant(cell, *variant);
     }
-    run_rounds(cell, group);
+    train_rounds(cell, group);
     if (!fit) group.front()->trainer.reset();
   }
 }

@@ -137,7 +137,7 @@ std::int64_t parameter_bytes(const Program& step) {
 }
 
 /// What the plans know. A backward costs twice its forward's products: one for each factor's gradient.
-Evidence evidence_of(const TrainCell& cell, const Variant& variant) {
+Evidence training_evidence(const TrainCell& cell, const Variant& variant) {
   const double forward = model_flops(cell.model, {}, cell.extent);
   Evidence evidence{.flops = variant.options.parts == StepParts::forward ? forward : 3 * forward};
   if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return evidence;
@@ -183,7 +183,7 @@ Mode mode_of(StepParts parts) {
   return parts == StepParts::whole ? Mode::step : Mode::forward_backward;
 }
 
-Setting setting_of(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
+Setting training_setting(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
   Setting setting = setting_on(cell.request.device, cell.request.model_options.seed, cell.facts);
   set_model(cell.model, setting);
   setting.precision = variant.options.precision.name();
@@ -206,11 +206,11 @@ std::vector<double> steps_ms(const Variant& variant, std::int64_t warmup) {
 }
 
 Record record_of(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
-  Record record{.setting = setting_of(cell, variant, warmup),
+  Record record{.setting = training_setting(cell, variant, warmup),
                 .outcome = {.status = variant.status, .group = variant.group},
                 .memory = memory_of(variant),
                 .energy = Energy{.energy_status = {EnergyState::not_run}},
-                .evidence = evidence_of(cell, variant)};
+                .evidence = training_evidence(cell, variant)};
   if (!variant.reason.empty()) record.outcome.reason = variant.reason;
   if (timed(variant, warmup).empty() || variant.status == Status::too_slow) return record;
   const Variant* baseline = baseline_of(cell, variant, record.setting.baseline);

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "studies/train_benchmark/request.h"
 
 #include <algorithm>
@@ -105,11 +106,7 @@ void judge_all(const TrainBenchmarkRequest& request, Document& document) {
   document.findings.insert(document.findings.begin(), kept.begin(), kept.end());
 }
 
-bool is_interrupted(const StudyCallbacks& callbacks) {
-  return callbacks.interrupted != nullptr && *callbacks.interrupted;
-}
-
-void check(const TrainBenchmarkRequest& request) {
+void check_benchmark(const TrainBenchmarkRequest& request) {
   for (const std::string& precision : request.precisions) find_precision(precision);
   if (request.steps < 1) fail_user("--steps {}: at least 1 is needed", request.steps);
   for (const std::int64_t warmup : request.warmups) {
@@ -125,7 +122,7 @@ std::int64_t most_warmup(const TrainBenchmarkRequest& request) {
 
 Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& source,
                          const StudyCallbacks& callbacks) {
-  check(request);
+  check_benchmark(request);
   std::vector<Model> models;
   for (const std::string& name : request.models) models.push_back(open_model(name, request.model_options));
   for (const Model& model : models) {
@@ -139,7 +136,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
     std::string weights;
     for (const std::int64_t batch : request.batches) {
       for (const std::int64_t seq : request.seqs) {
-        if (is_interrupted(callbacks)) break;
+        if (is_set(callbacks.interrupted)) break;
         const std::size_t first = document.records.size();
         TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}, {}};
         if (facts.gpu) cell.gpu = gpu_conditions_reader(gpu_bus_id());
