@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "report/number_text.h"
@@ -11,19 +9,20 @@
 namespace assay {
 namespace {
 
-bool is_ok(const Table::Cell& cell) {
+/// A state as it should be, or a figure that is absent for no reason worth a word.
+bool says_nothing(const Table::Cell& cell) {
   const auto* status = std::get_if<RowStatus>(&cell);
-  return status == nullptr || status->status == Status::ok;
+  const auto* absent = std::get_if<Absent>(&cell);
+  return (status != nullptr && status->status == Status::ok) || (absent != nullptr && absent->reason.empty());
 }
 
 /// Numbers of the columns that are shown.
 std::vector<std::size_t> shown_columns(const Table& table, Detail detail) {
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    const Table::Column& column = table.columns[i];
-    const bool says_nothing = column.holds_status() && std::all_of(table.rows.begin(), table.rows.end(),
-                                                                   [&](const auto& row) { return is_ok(row[i]); });
-    if (shows(detail, column.detail) && !says_nothing) shown.push_back(i);
+    const bool is_empty =
+        std::all_of(table.rows.begin(), table.rows.end(), [&](const auto& row) { return says_nothing(row[i]); });
+    if (shows(detail, table.columns[i].detail) && !is_empty) shown.push_back(i);
   }
   return shown;
 }

@@ -86,8 +86,8 @@ Judgement says_widened(const Cell&, const Record& row) {
   const LedgerRow* dominant = dominant_row(row.evidence.ledger);
   const Precision* precision = precision_row(row);
   if (!dominant || !precision || is_overridden(row) || dominant->operand == precision->operand) return {};
-  return {fmt::format("{} multiplies in {}, not in {}: {} ({}).", row.setting.precision, name(dominant->operand),
-                      name(precision->operand), name(dominant->verdict), dominant->evidence),
+  return {fmt::format("{} multiplies in {}, not in {}: {}.", row.setting.precision, name(dominant->operand),
+                      name(precision->operand), name(dominant->verdict)),
           {}};
 }
 

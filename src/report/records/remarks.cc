@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/units.h"
 #include "report/mode_words.h"
@@ -229,9 +230,12 @@ std::vector<AlikeFindings> alike_findings(std::span<const Finding> findings) {
 
 std::vector<std::string> brief_findings(std::span<const Finding> findings) {
   std::vector<AlikeFindings> all = alike_findings(findings);
-  std::stable_sort(all.begin(), all.end(), [](const AlikeFindings& a, const AlikeFindings& b) {
-    return a.first->severity > b.first->severity;
-  });
+  // What to take comes first, whatever else there is.
+  const auto rank = [](const AlikeFindings& one) {
+    return std::tuple(one.first->rule == "advice", one.first->severity);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const AlikeFindings& a, const AlikeFindings& b) { return rank(a) > rank(b); });
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::min(all.size(), most_findings); ++i) {
     const std::string also = all[i].others.empty() ? "" : fmt::format(" So too {}.", joined(all[i].others));

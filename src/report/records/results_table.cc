@@ -31,11 +31,6 @@ Cell with_deviation(const std::optional<double>& mean, const std::optional<doubl
   return Estimate{*mean, *mean - *deviation, *mean + *deviation};
 }
 
-Cell energy(const Record& record) {
-  if (record.energy->energy_j) return *record.energy->energy_j;
-  return record.energy->energy_status.state == EnergyState::no_meter ? Cell("no meter") : Cell(Absent{});
-}
-
 /// A log beyond 709 is finite, and its exponential is not.
 Cell perplexity(const Record& record) {
   if (record.quality->perplexity) return *record.quality->perplexity;
@@ -91,7 +86,8 @@ Shown peak_bytes_column() {
 }
 
 Shown energy_column() {
-  return of_record({.title = "energy", .unit = "J"}, energy);
+  return of_record({.title = "energy", .unit = "J"},
+                   [](const Record& r) -> Cell { return or_absent(r.energy->energy_j); });
 }
 
 Shown speedup_column() {
@@ -192,25 +188,13 @@ std::vector<Shown> program_columns(const Records& rows) {
                 [](const Record& r) -> Cell { return or_absent(r.rates.samples_per_s); }),
       of_record({.title = "peak", .unit = "MB"},
                 [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
-      of_record({.title = "energy", .unit = "J", .spread = Spread::half_width, .more_keys = {"low", "high"}},
-                [](const Record& r) -> Cell {
-                  return r.energy->energy_j ? with_deviation(r.energy->energy_j, r.energy->energy_uncertainty_j)
-                                            : energy(r);
-                }),
+      of_record(
+          {.title = "energy", .unit = "J", .spread = Spread::half_width, .more_keys = {"low", "high"}},
+          [](const Record& r) -> Cell { return with_deviation(r.energy->energy_j, r.energy->energy_uncertainty_j); }),
       of_record({.title = "power", .unit = "W"}, [](const Record& r) -> Cell { return or_absent(r.energy->power_w); }),
       of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
       peak_share_column(),
       trust_column()};
-}
-
-void leave_out_empty_columns(Table& table) {
-  for (std::size_t i = table.columns.size(); i-- > 0;) {
-    const bool is_empty = std::all_of(table.rows.begin(), table.rows.end(),
-                                      [&](const auto& row) { return std::holds_alternative<Absent>(row[i]); });
-    if (!is_empty) continue;
-    table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(i));
-    for (auto& row : table.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
-  }
 }
 
 /// What stands above records of one table. Programs that are compared stand in one.
@@ -267,9 +251,7 @@ Table results_table(const std::vector<ShownRecord>& rows, const std::string& cap
   const std::vector<Shown> columns = all_are(is_of_training)  ? training_columns()
                                      : all_are(is_of_program) ? program_columns(records)
                                                               : inference_columns(records);
-  Table table = filled<ShownRecord>({.key = "results", .caption = caption}, columns, rows);
-  leave_out_empty_columns(table);
-  return table;
+  return filled<ShownRecord>({.key = "results", .caption = caption}, columns, rows);
 }
 
 std::vector<Table> results_tables(std::span<const Record> records) {

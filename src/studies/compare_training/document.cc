@@ -62,8 +62,7 @@ Table precisions_table(const TrainingComparison& comparison) {
   const std::string& first = comparison.precisions.front().precision;
   const std::vector<ColumnOf<Row>> columns = {
       {{.key = "precision", .role = Table::Role::label}, [](const Row& row) -> Cell { return row.precision; }},
-      {{.key = "failure", .title = "why none"},
-       [](const Row& row) -> Cell { return row.failure.empty() ? Cell(Absent{}) : Cell(row.failure); }},
+      {{.key = "failure", .title = "why none"}, [](const Row& row) -> Cell { return text_or_absent(row.failure); }},
       {{.key = "final_loss",
         .title = "final loss",
         .unit = "nat",
