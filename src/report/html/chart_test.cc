@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "report/draw/labels.h"
 #include "report/draw/plot.h"
-#include "report/html/labels.h"
-#include "report/html/pareto.h"
+#include "report/records/figures.h"
 #include "report/subject.h"
 #include "results/made_up_test.h"
 
@@ -35,7 +35,7 @@ TEST(Axis, ASpanWithoutWidthIsWidened) {
 }
 
 TEST(Labels, DoNotOverlapAndStayInside) {
-  Labels labels(0, 0, 100, 40);
+  Labels labels({.width = 100, .height = 40});
   Drawing drawing(100, 40);
   for (int i = 0; i < 3; ++i) labels.add_point(20, 20);
   EXPECT_TRUE(labels.place(drawing, 20, 20, "bf16"));
