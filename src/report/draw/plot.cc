@@ -50,7 +50,7 @@ std::vector<double> logarithmic_ticks(double low, double high, int most) {
     if (ticks.size() <= static_cast<std::size_t>(most) && ticks.size() >= 2) return ticks;
   }
   std::vector<double> decades = decade_ticks(low, high, {1});
-  if (decades.size() < 2) return {low, high};
+  if (decades.size() < 2) return linear_ticks(low, high, most);
   const std::size_t every = (decades.size() + static_cast<std::size_t>(most) - 1) / static_cast<std::size_t>(most);
   std::vector<double> ticks;
   for (std::size_t i = 0; i < decades.size(); i += every) ticks.push_back(decades[i]);

@@ -43,7 +43,7 @@ bool has_loose_marks(FigureKind kind) {
 Extent padded(Extent extent, bool is_logarithmic) {
   if (extent.is_empty()) return extent;
   if (is_logarithmic) {
-    const double factor = std::max(1.25, std::pow(extent.high / extent.low, 0.1));
+    const double factor = std::pow(extent.high / extent.low, 0.1);
     return {extent.low / factor, extent.high * factor};
   }
   const double margin = 0.1 * (extent.high - extent.low);

@@ -16,17 +16,9 @@ namespace assay {
 /// these subjects, intervals as whiskers, the baseline set apart.
 std::vector<Figure> panel_figures(std::span<const ReportSubject> group);
 
-/// Quality against latency, and against energy.
+/// Quality against latency, and against energy: the front (what no other precision beats in both respects, or equals
+/// in one and beats in the other), and the others.
 std::vector<Figure> pareto_figures(const ReportSubject& subject);
-
-/// One precision in two respects; less cost and more gain are better.
-struct Tradeoff {
-  std::string precision;
-  double cost = 0;
-  double gain = 0;
-};
-/// Indices of those that no other one beats in both respects (or equals in one and beats in the other), by cost.
-std::vector<std::size_t> pareto_front(std::span<const Tradeoff> tradeoffs);
 
 /// Operations of the record's ledger by arithmetic intensity and rate, under the roof that this machine's measured
 /// bandwidth and matmul peak make (Williams, Waterman & Patterson 2009). Operations that were not timed one by one

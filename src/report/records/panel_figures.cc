@@ -76,13 +76,9 @@ Records records_of(std::span<const ReportSubject> group) {
 }
 
 /// Sentences without repetition.
-std::string reasons_of(const Panel& panel, const Records& records) {
-  std::vector<std::string> reasons;
-  for (const Record* record : records) {
-    if (record->outcome.status != Status::ok) continue;
-    const std::string reason = panel.why_none(*record);
-    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
-  }
+std::string reasons_of(const Panel& panel, Records records) {
+  std::erase_if(records, [](const Record* record) { return record->outcome.status != Status::ok; });
+  const std::vector<std::string> reasons = distinct(records, panel.why_none);
   return reasons.empty() ? "nothing was measured" : fmt::format("{}", fmt::join(reasons, "; "));
 }
 
@@ -115,19 +111,6 @@ Figure::Point shown_point(const Panel& panel, std::optional<Figure::Point> figur
   return *figure;
 }
 
-/// From the smallest to the largest more than a scale without logarithms shows.
-bool is_wide(const Figure& figure) {
-  double low = INFINITY;
-  double high = -INFINITY;
-  for (const Figure::Series& series : figure.series) {
-    for (const Figure::Point& point : series.points) {
-      low = std::fmin(low, point.x);
-      high = std::fmax(high, point.x);
-    }
-  }
-  return low > 0 && high > 20 * low;
-}
-
 Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group) {
   const Records records = records_of(group);
   const QualityMeasure& quality = quality_measure(records);
@@ -152,7 +135,7 @@ Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group) {
       series.points.push_back(std::move(point));
     }
   }
-  if (of_quality && is_wide(figure)) figure.x.scale = Figure::Scale::logarithmic;
+  if (of_quality) figure.x.scale = quality.scale;
   return figure;
 }
 

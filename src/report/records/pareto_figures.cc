@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "report/draw/plot.h"
 #include "report/records/figures.h"
@@ -27,14 +26,23 @@ constexpr Costs costs[] = {
      [](const Record& r) { return r.energy->energy_j; }, [](const Record& r) { return r.energy->energy_status; }},
 };
 
-std::vector<Tradeoff> tradeoffs_of(const ReportSubject& subject, const Costs& which, const QualityMeasure& quality) {
-  std::vector<Tradeoff> all;
+/// The cheapest first; of those that cost the same, the best.
+std::vector<Figure::Point> points_by_cost(const ReportSubject& subject, const Costs& which,
+                                          const QualityMeasure& quality) {
+  std::vector<Figure::Point> all;
   for (const Record* record : subject.records) {
     const std::optional<double> cost = which.cost(*record);
     const std::optional<Figure::Point> gain = quality.point(*record);
-    if (record->outcome.status == Status::ok && cost && gain && *cost > 0)
-      all.push_back({record->setting.precision, *cost, quality.sign * gain->x});
+    if (record->outcome.status != Status::ok || !gain || cost.value_or(0) <= 0) continue;
+    all.push_back({.x = *cost,
+                   .y = gain->x,
+                   .label = record->setting.precision,
+                   .words = fmt::format("{}: {} {}, {}", record->setting.precision, plain_number(*cost), which.unit,
+                                        plain_number(gain->x))});
   }
+  std::stable_sort(all.begin(), all.end(), [&](const Figure::Point& a, const Figure::Point& b) {
+    return a.x != b.x ? a.x < b.x : quality.sign * a.y > quality.sign * b.y;
+  });
   return all;
 }
 
@@ -59,51 +67,25 @@ Figure::Series stairs(const std::vector<Figure::Point>& front) {
 
 Figure pareto_figure(const ReportSubject& subject, const Costs& which) {
   const QualityMeasure& quality = quality_measure(subject.records);
-  const std::vector<Tradeoff> all = tradeoffs_of(subject, which, quality);
   Figure figure{.kind = FigureKind::scatter,
                 .key = which.key,
                 .caption = which.caption,
                 .reason = why_not_drawn(subject, which, quality),
                 .x = {.title = which.title, .unit = which.unit, .scale = Figure::Scale::logarithmic},
-                .y = {.title = quality.title},
+                .y = {.title = quality.title, .scale = quality.scale},
                 .series = {{.name = "beaten by no other in both"}, {.name = "others"}}};
-  std::vector<bool> on_front(all.size(), false);
-  const auto add = [&](std::size_t i, std::size_t series) {
-    const double gain = quality.sign * all[i].gain;
-    figure.series[series].points.push_back(
-        {.x = all[i].cost,
-         .y = gain,
-         .label = all[i].precision,
-         .words = fmt::format("{}: {} {}, {}{}", all[i].precision, plain_number(all[i].cost), which.unit,
-                              plain_number(gain), series == 0 ? ", on the front" : ""),
-         .is_hollow = series == 1});
-    on_front[i] = true;
-  };
-  for (const std::size_t i : pareto_front(all)) add(i, 0);
-  figure.references = {stairs(figure.series[0].points)};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!on_front[i]) add(i, 1);
+  std::vector<Figure::Point>& front = figure.series[0].points;
+  for (Figure::Point& point : points_by_cost(subject, which, quality)) {
+    const bool is_better = front.empty() || quality.sign * point.y > quality.sign * front.back().y;
+    const bool is_equal = !is_better && point.x == front.back().x && point.y == front.back().y;
+    point.is_hollow = !is_better && !is_equal;
+    figure.series[point.is_hollow ? 1 : 0].points.push_back(point);
   }
+  figure.references = {stairs(front)};
   return figure;
 }
 
 }  // namespace
-
-std::vector<std::size_t> pareto_front(std::span<const Tradeoff> tradeoffs) {
-  std::vector<std::size_t> order(tradeoffs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (tradeoffs[a].cost != tradeoffs[b].cost) return tradeoffs[a].cost < tradeoffs[b].cost;
-    return tradeoffs[a].gain > tradeoffs[b].gain;
-  });
-  std::vector<std::size_t> front;
-  for (const std::size_t i : order) {
-    const bool is_equal = !front.empty() && tradeoffs[i].cost == tradeoffs[front.back()].cost &&
-                          tradeoffs[i].gain == tradeoffs[front.back()].gain;
-    if (front.empty() || is_equal || tradeoffs[i].gain > tradeoffs[front.back()].gain) front.push_back(i);
-  }
-  return front;
-}
 
 std::vector<Figure> pareto_figures(const ReportSubject& subject) {
   std::vector<Figure> figures;

@@ -31,9 +31,9 @@ std::optional<Figure::Point> correlation_point(const Record& r) {
 }
 
 constexpr QualityMeasure measures[] = {
-    {"perplexity (lower is better)", -1, perplexity_point},
-    {"accuracy, % (higher is better)", 1, accuracy_point},
-    {"Pearson's r with the baseline's scores (higher is better)", 1, correlation_point}};
+    {"perplexity (lower is better)", Figure::Scale::logarithmic, -1, perplexity_point},
+    {"accuracy, % (higher is better)", Figure::Scale::linear, 1, accuracy_point},
+    {"Pearson's r with the baseline's scores (higher is better)", Figure::Scale::linear, 1, correlation_point}};
 
 }  // namespace
 

@@ -15,7 +15,8 @@ std::optional<Figure::Point> measured_point(const std::optional<double>& value, 
 /// How a chart shows quality.
 struct QualityMeasure {
   const char* title;  ///< Of its axis.
-  double sign;        ///< +1: higher is better.
+  Figure::Scale scale;
+  double sign;  ///< +1: higher is better.
   /// The interval is that of the change from the baseline, on the same data.
   std::optional<Figure::Point> (*point)(const Record& record);
 };
