@@ -288,6 +288,28 @@ void draw_flames(Drawing& drawing, const Figure::Series& series, const Scales& s
   }
 }
 
+void draw_one(const Chart& chart, std::span<const Figure::Series> all, std::size_t number) {
+  const Figure::Series& series = all[number];
+  switch (chart.figure.kind) {
+    case FigureKind::lines:
+    case FigureKind::steps:
+      return draw_line(chart, series, number);
+    case FigureKind::scatter:
+    case FigureKind::bars:
+    case FigureKind::dots:
+      return draw_points(chart, series, number);
+    case FigureKind::boxes:
+      return draw_boxes(chart.drawing, series, number, all.size(), chart.scales);
+    case FigureKind::timeline:
+      return draw_stair(chart.drawing, series.points, number == 0 ? Points{} : all[number - 1].points, number,
+                        chart.scales);
+    case FigureKind::flame:
+      return draw_flames(chart.drawing, series, chart.scales);
+    case FigureKind::heat_map:
+      return;  // Its colours are of all series together.
+  }
+}
+
 /// The name of a category, else the number.
 std::string coordinate_text(const Figure::Axis& axis, double value) {
   const double category = std::round(value);
@@ -309,30 +331,7 @@ void draw_series(Drawing& drawing, const Figure& figure, std::span<const Figure:
   const Chart chart = {drawing, figure, scales};
   draw_references(chart);
   if (figure.kind == FigureKind::heat_map) return draw_heat(drawing, all, scales);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    switch (figure.kind) {
-      case FigureKind::lines:
-      case FigureKind::steps:
-        draw_line(chart, all[i], i);
-        break;
-      case FigureKind::scatter:
-      case FigureKind::bars:
-      case FigureKind::dots:
-        draw_points(chart, all[i], i);
-        break;
-      case FigureKind::boxes:
-        draw_boxes(drawing, all[i], i, all.size(), scales);
-        break;
-      case FigureKind::timeline:
-        draw_stair(drawing, all[i].points, i == 0 ? Points{} : all[i - 1].points, i, scales);
-        break;
-      case FigureKind::flame:
-        draw_flames(drawing, all[i], scales);
-        break;
-      case FigureKind::heat_map:
-        break;
-    }
-  }
+  for (std::size_t i = 0; i < all.size(); ++i) draw_one(chart, all, i);
   if (figure.kind == FigureKind::timeline && !all.empty()) draw_begins(drawing, all.front().points, scales);
   const bool has_names = figure.kind == FigureKind::lines || figure.kind == FigureKind::scatter;
   if (has_names && !lies(figure)) place_labels(chart, all);

@@ -45,21 +45,6 @@ void set_limits(Figure::Axis& axis, const std::vector<SampledRow>& rows) {
   axis.high = high + margin;
 }
 
-/// From the top of a row to its bottom.
-void add_samples(Figure::Series& series, const SampledRow& row, double y, std::size_t every) {
-  const std::vector<double>& changes = row.changes;
-  const double last = static_cast<double>(std::max<std::size_t>(changes.size(), 2) - 1);
-  series.points.reserve(series.points.size() + changes.size() / every + 1);
-  for (std::size_t i = 0; i < changes.size(); i += every)
-    series.points.push_back({.x = changes[i], .y = y + 0.7 * (static_cast<double>(i) / last - 0.5)});
-}
-
-std::size_t count_beyond(const Figure::Series& samples, const Figure::Axis& axis) {
-  return static_cast<std::size_t>(
-      std::count_if(samples.points.begin(), samples.points.end(),
-                    [&](const Figure::Point& point) { return point.x < *axis.low || point.x > *axis.high; }));
-}
-
 std::string words_of_samples(const SampledRow& row) {
   const std::vector<double>& ms = row.record->latency->raw_ms;
   return fmt::format("{}: {} samples, median {} ms, from {} to {} ms", row.record->setting.precision, ms.size(),
@@ -67,6 +52,46 @@ std::string words_of_samples(const SampledRow& row) {
                      format_significant(*std::min_element(ms.begin(), ms.end())),
                      format_significant(*std::max_element(ms.begin(), ms.end())));
 }
+
+/// The samples of rows, thinned alike, and what is drawn with them.
+class SampleSeries {
+ public:
+  explicit SampleSeries(std::size_t most_points) : most_points_(most_points) {}
+
+  void add(const SampledRow& row, double y) {
+    const Latency& latency = *row.record->latency;
+    if (latency.ci_low_ms && latency.ci_high_ms) {
+      intervals_.points.push_back({.y = y,
+                                   .low = row.change(*latency.ci_low_ms),
+                                   .high = row.change(*latency.ci_high_ms),
+                                   .words = words_of_samples(row)});
+    }
+    quartiles_.points.push_back({.y = y, .low = quantile(row.ascending, 0.25), .high = quantile(row.ascending, 0.75)});
+    const std::size_t every = (row.changes.size() + most_points_ - 1) / most_points_;
+    thinned_ = std::max(thinned_, every);
+    const double last = static_cast<double>(std::max<std::size_t>(row.changes.size(), 2) - 1);
+    for (std::size_t i = 0; i < row.changes.size(); i += every)
+      samples_.points.push_back({.x = row.changes[i], .y = y + 0.7 * (static_cast<double>(i) / last - 0.5)});
+  }
+
+  std::string legend(const Figure::Axis& axis) const {
+    std::string text = "samples stand in the order in which they were taken, from the top of each row to its bottom";
+    if (thinned_ > 1) text += fmt::format("; of long series every {}th sample is drawn", thinned_);
+    const auto beyond = std::count_if(samples_.points.begin(), samples_.points.end(), [&](const Figure::Point& point) {
+      return point.x < *axis.low || point.x > *axis.high;
+    });
+    return beyond == 0 ? text : text + fmt::format("; {} samples lie further out and stand at the edge", beyond);
+  }
+
+  std::vector<Figure::Series> all() const { return {intervals_, samples_, quartiles_}; }
+
+ private:
+  std::size_t most_points_;
+  std::size_t thinned_ = 1;
+  Figure::Series intervals_{.name = "95 % interval of the median", .mark = Figure::Mark::band};
+  Figure::Series samples_{.name = "samples", .mark = Figure::Mark::dot};
+  Figure::Series quartiles_{.name = "quartiles", .mark = Figure::Mark::whisker};
+};
 
 /// What a chart of values one after the other shows.
 struct Course {
@@ -148,36 +173,19 @@ Figure samples_figure(const ReportSubject& subject, std::size_t most_points) {
   Figure figure{.kind = FigureKind::scatter,
                 .key = "samples",
                 .caption = "Samples of " + subject.name,
-                .legend = "samples stand in the order in which they were taken, from the top of each row to its bottom",
                 .reason = "no record holds samples",
                 .x = {.title = "% from the row's median"}};
   set_limits(figure.x, rows);
-  Figure::Series intervals{.name = "95 % interval of the median", .mark = Figure::Mark::band};
-  Figure::Series samples{.name = "samples", .mark = Figure::Mark::dot};
-  Figure::Series quartiles{.name = "quartiles", .mark = Figure::Mark::whisker};
-  std::size_t thinned = 1;
+  SampleSeries series(most_points);
   for (const SampledRow& row : rows) {
-    const double y = static_cast<double>(figure.y.categories.size());
-    const Latency& latency = *row.record->latency;
+    series.add(row, static_cast<double>(figure.y.categories.size()));
     figure.y.categories.push_back(
-        fmt::format("{} ({} ms)", row.record->setting.precision, format_significant(*latency.median_ms)));
-    if (latency.ci_low_ms && latency.ci_high_ms) {
-      intervals.points.push_back({.y = y,
-                                  .low = row.change(*latency.ci_low_ms),
-                                  .high = row.change(*latency.ci_high_ms),
-                                  .words = words_of_samples(row)});
-    }
-    const std::size_t every = (row.changes.size() + most_points - 1) / most_points;
-    thinned = std::max(thinned, every);
-    add_samples(samples, row, y, every);
-    quartiles.points.push_back({.y = y, .low = quantile(row.ascending, 0.25), .high = quantile(row.ascending, 0.75)});
+        fmt::format("{} ({} ms)", row.record->setting.precision, format_significant(*row.record->latency->median_ms)));
   }
+  figure.legend = series.legend(figure.x);
+  figure.series = series.all();
   const double bottom = static_cast<double>(rows.size()) - 0.5;
   figure.references = {{.points = {{.x = 0, .y = -0.5}, {.x = 0, .y = bottom}}}};
-  if (thinned > 1) figure.legend += fmt::format("; of long series every {}th sample is drawn", thinned);
-  if (const std::size_t beyond = count_beyond(samples, figure.x); beyond > 0)
-    figure.legend += fmt::format("; {} samples lie further out and stand at the edge", beyond);
-  figure.series = {std::move(intervals), std::move(samples), std::move(quartiles)};
   return figure;
 }
 
