@@ -46,6 +46,10 @@ TEST(Labels, DoNotOverlapAndStayInside) {
   EXPECT_LT(placed, 6) << "there is room for few";
 }
 
+TEST(Axis, LargeNumbersThatDifferLittleHaveFewTicks) {
+  EXPECT_LE(make_axis(ScaleKind::linear, {1e17, 1e17 + 32, 0, 100, 5}).ticks.size(), 6U);
+}
+
 TEST(Axis, WithinADecadeLogarithmicTicksAreRoundToo) {
   const Axis axis = make_axis(ScaleKind::logarithmic, {18.2, 18.45, 0, 100, 5});
   ASSERT_GE(axis.ticks.size(), 2U);

@@ -53,6 +53,7 @@ Extent padded(Extent extent, bool is_logarithmic) {
 void take_points(Extent& extent, const Direction& along, const Figure::Series& series) {
   const bool is_logarithmic = along.axis.scale == Figure::Scale::logarithmic;
   for (const Figure::Point& point : series.points) {
+    if (is_logarithmic && point.*along.coordinate <= 0) continue;
     extent.take(point.*along.coordinate);
     if (!along.is_measured) continue;
     if (point.low && (!is_logarithmic || *point.low > 0)) extent.take(*point.low);
