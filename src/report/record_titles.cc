@@ -39,11 +39,15 @@ std::string model_title(const Record& record) {
   }
   title += fmt::format(", {}, {} thread{}", record.setting.device, record.setting.threads,
                        record.setting.threads == 1 ? "" : "s");
-  const bool is_model = record.setting.logits != "-";
-  if (is_model) title += fmt::format(", logits {}, fusion {}", record.setting.logits, record.setting.fusion);
-  if (is_model && record.setting.casts != "once") title += ", casts " + record.setting.casts;
-  if (record.setting.graphs == "off") title += ", graphs off";
-  if (record.setting.caches != "warm") title += ", caches " + record.setting.caches;
+  const Setting usual;
+  const auto add = [&](const char* what, const std::string& value, const std::string& common) {
+    if (value != common && value != "-") title += fmt::format(", {} {}", what, value);
+  };
+  add("logits", record.setting.logits, usual.logits);
+  add("fusion", record.setting.fusion, usual.fusion);
+  add("casts", record.setting.casts, usual.casts);
+  add("graphs", record.setting.graphs.value_or("on"), "on");
+  add("caches", record.setting.caches, usual.caches);
   const std::string mode = mode_title(record);
   return mode.empty() ? title : title + ", " + mode;
 }

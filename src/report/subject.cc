@@ -101,7 +101,7 @@ std::vector<ReportSubject> subjects(std::span<const ReportSource> sources) {
     for (const Record& record : source.document.records) {
       auto known = std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.holds(source, record); });
       if (known == all.end())
-        known = all.insert(all.end(), {traits_of(record), {&source, "", setting_words(record), {}, 0}});
+        known = all.insert(all.end(), {traits_of(record), {&source, "", setting_words(record), {}}});
       known->subject.records.push_back(&record);
     }
   }
@@ -126,9 +126,7 @@ std::vector<std::vector<ReportSubject>> figure_groups(std::span<const ReportSubj
       newest[shared] = groups.size();
       groups.emplace_back();
     }
-    std::vector<ReportSubject>& group = groups[newest[shared]];
-    group.push_back(subject);
-    group.back().series = group.size() - 1;
+    groups[newest[shared]].push_back(subject);
   }
   return groups;
 }

@@ -21,7 +21,6 @@ struct ReportSubject {
   std::string name;   ///< What tells it from the other subjects: "gpt2, 1 x 128"; of a lone one the model and shape.
   std::string title;  ///< All of it in words.
   std::vector<const Record*> records;
-  std::size_t series = 0;  ///< Its colour and mark within its chart.
 
   /// The row of that precision, or null.
   const Record* find(const std::string& precision) const;
@@ -31,7 +30,7 @@ struct ReportSubject {
 std::vector<ReportSubject> subjects(std::span<const ReportSource> sources);
 
 /// Subjects that are drawn together, at most `most` in each: one model's shapes where there is one model, else the
-/// models, machines and devices of one shape side by side. `series` is numbered within each group.
+/// models, machines and devices of one shape side by side.
 std::vector<std::vector<ReportSubject>> figure_groups(std::span<const ReportSubject> subjects, std::size_t most);
 
 /// Precisions of these subjects in the order in which they first appear.

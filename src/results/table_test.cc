@@ -63,6 +63,9 @@ TEST(TableJson, ADescriptionThatDoesNotFitIsRefusedInWords) {
       {"/document/tables/1/columns/0/more_keys", Json{"reason"}},
       {"/document/tables/1/columns", Json::array()},
       {"/document/figures/0/kind", "pie"},
+      {"/document/figures/0/references", 3},
+      {"/document/figures/0/series/0/mark", "star"},
+      {"/document/figures/0/series/0/points/0/is_hollow", "no"},
       {"/document/sentences/0/key", "seed"},
       {"/document/facts/columns", 3},
       {"/inner/rows/0/status", "splendid"}};

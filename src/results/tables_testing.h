@@ -6,6 +6,22 @@
 
 namespace assay {
 
+/// What was measured lies along x here, in every form of a mark.
+inline Figure lying_figure() {
+  Figure figure{.kind = FigureKind::scatter, .key = "lying", .caption = "Lying", .reason = "nothing was measured"};
+  figure.x = {.title = "time", .unit = "ms", .low = 0.5, .high = 40.0};
+  figure.y = {.categories = {"fp32", "bf16"}};
+  for (int mark = 0; mark < figure_marks; ++mark) {
+    figure.series.push_back(
+        {.name = mark == 0 ? "first" : "second",
+         .points = {{.x = 3, .y = 0, .low = 2, .high = 4, .label = "3.0", .words = "fp32: 3 ms", .is_hollow = true},
+                    {.x = 90, .y = 0.8, .low = 2, .high = 4},
+                    {.x = std::nan(""), .y = 1, .label = "oom"}},
+         .mark = static_cast<Figure::Mark>(mark)});
+  }
+  return figure;
+}
+
 /// A document that holds every kind of cell, table and chart, and texts that mean something in every format.
 inline Document every_kind_of_document() {
   const std::string hostile = "a|b, \"c\" <b>&amp;</b> $x_1^2$ 50 % \\d{1} *e* `f` [g](h) #1\x1B[31m";
@@ -47,8 +63,11 @@ inline Document every_kind_of_document() {
                        {.x = 1, .y = 4, .value = 3},
                        {.x = 2, .y = std::nan("")}}},
                      {"second", {{.x = 0, .y = -1, .value = 2}, {.x = 1, .y = 5, .value = 2}}}};
+    figure.legend = "How to read " + hostile;
+    figure.references = {{"limit " + hostile, {{.x = 0, .y = 3}, {.x = 1, .y = 3}}}};
     document.figures.push_back(figure);
   }
+  document.figures.push_back(lying_figure());
   return document;
 }
 

@@ -21,8 +21,8 @@ std::string matmul_comparison(const Cell& cell, const Record& row) {
 std::string why_not_faster(const Cell& cell, const Record& row) {
   const LedgerRow* dominant = dominant_row(row.evidence.ledger);
   if (dominant && dominant->verdict == Verdict::widened) {
-    return fmt::format("its matmuls are computed in {} from narrower storage, and widening costs time ({})",
-                       name(dominant->operand), dominant->evidence);
+    return fmt::format("its matmuls are computed in {} from narrower storage, and widening costs time",
+                       name(dominant->operand));
   }
   const auto ratio = matmul_ratio(row);
   if (!ratio) return "no matmul peak was measured to compare with";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -7,8 +8,11 @@
 
 namespace assay {
 
-/// A `figure` of a page: legend, drawing, caption. One without points says so.
-std::string figure_html(const Figure& figure);
+/// How much of a page's width a figure takes.
+enum class Breadth : std::uint8_t { full, half, third };
+
+/// A `figure` of a page: caption, names of the series, drawing, legend. One without points says why.
+std::string figure_html(const Figure& figure, Breadth breadth = Breadth::full);
 
 /// Drawings one below the other, each under its caption, as an SVG file of its own with the page's colours in it.
 std::string figures_svg(std::span<const Figure> figures);

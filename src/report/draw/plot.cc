@@ -27,7 +27,10 @@ double round_step(double range, int most) {
 std::vector<double> linear_ticks(double low, double high, int most) {
   const double step = round_step(high - low, most);
   std::vector<double> ticks;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) ticks.push_back(k * step);
+  const double first = std::ceil(low / step - 1e-9);
+  for (int i = 0; i <= most; ++i) {  // Counted: a step may be too small to change a large number.
+    if ((first + i) * step <= high + 1e-9 * step) ticks.push_back((first + i) * step);
+  }
   return ticks;
 }
 
@@ -50,7 +53,7 @@ std::vector<double> logarithmic_ticks(double low, double high, int most) {
     if (ticks.size() <= static_cast<std::size_t>(most) && ticks.size() >= 2) return ticks;
   }
   std::vector<double> decades = decade_ticks(low, high, {1});
-  if (decades.size() < 2) return {low, high};
+  if (decades.size() < 2) return linear_ticks(low, high, most);
   const std::size_t every = (decades.size() + static_cast<std::size_t>(most) - 1) / static_cast<std::size_t>(most);
   std::vector<double> ticks;
   for (std::size_t i = 0; i < decades.size(); i += every) ticks.push_back(decades[i]);

@@ -47,7 +47,7 @@ struct AxisSpan {
   int most_ticks = 5;
 };
 /// Linear: from low to high as they are. Logarithmic: low must be above 0; ticks 1, 2, 5 of each decade as far as there
-/// is room, else whole decades. An empty span is widened.
+/// is room, else whole decades; within less than a decade as on a linear one. An empty span is widened.
 Axis make_axis(ScaleKind kind, const AxisSpan& span);
 
 /// A number for a tick or a label: "0", "0.05", "43.1", "1,500", "2.5M".

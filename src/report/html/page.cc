@@ -8,15 +8,12 @@
 
 #include "base/hash.h"
 #include "base/markup.h"
-#include "report/html/distribution.h"
-#include "report/html/panels.h"
-#include "report/html/pareto.h"
+#include "report/draw/figure.h"
 #include "report/html/resources.h"
-#include "report/html/roofline.h"
 #include "report/html/tables.h"
-#include "report/html/timeline.h"
 #include "report/methods.h"
 #include "report/records/described.h"
+#include "report/records/figures.h"
 #include "report/render.h"
 
 namespace assay {
@@ -80,20 +77,30 @@ std::string up_to(const Items& items, std::size_t most, Draw&& draw) {
   return text;
 }
 
-std::string panels_part(std::span<const ReportSubject> all, const Fullness& detail) {
-  return up_to(figure_groups(all, subjects_together), detail.charts, [](const std::vector<ReportSubject>& group) {
-    const std::string title = group.size() == 1 ? group.front().title : "Side by side";
-    return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(title), panels_html(group));
-  });
-}
-
 std::string cards(const std::string& figures) {
   return "<div class=\"cards\">\n" + figures + "</div>\n";
 }
 
+std::string cards(const std::vector<Figure>& figures, Breadth breadth) {
+  std::string text;
+  for (const Figure& figure : figures) text += figure_html(figure, breadth);
+  return cards(text);
+}
+
+std::string titled(const std::string& title, const std::string& part) {
+  return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(title), part);
+}
+
+std::string panels_part(std::span<const ReportSubject> all, const Fullness& detail) {
+  return up_to(figure_groups(all, subjects_together), detail.charts, [](const std::vector<ReportSubject>& group) {
+    return titled(group.size() == 1 ? group.front().title : "Side by side",
+                  cards(panel_figures(group), Breadth::third));
+  });
+}
+
 std::string pareto_part(std::span<const ReportSubject> all, const Fullness& detail) {
-  return up_to(all, detail.charts, [&](const ReportSubject& subject) {
-    return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(subject.name), cards(pareto_html(subject)));
+  return up_to(all, detail.charts, [](const ReportSubject& subject) {
+    return titled(subject.name, cards(pareto_figures(subject), Breadth::half));
   });
 }
 
@@ -105,17 +112,22 @@ std::string roofline_part(std::span<const ReportSubject> all, const Fullness& de
     }
   }
   if (records.empty()) return "<p class=\"none\">nothing was measured</p>\n";
-  return cards(up_to(records, detail.charts, [](const Record* record) { return roofline_html(*record); }));
+  return cards(up_to(records, detail.charts,
+                     [](const Record* record) { return figure_html(roofline_figure(*record), Breadth::half); }));
 }
 
 std::string timelines_part(std::span<const ReportSubject> all, const Fullness& detail) {
-  return cards(up_to(all, detail.charts,
-                     [](const ReportSubject& subject) { return memory_timeline_html(subject) + power_html(subject); }));
+  const std::string figures = up_to(all, detail.charts, [](const ReportSubject& subject) {
+    return figure_html(memory_figure(subject)) + figure_html(power_figure(subject));
+  });
+  const Table power = power_table(all);
+  return cards(figures) + (power.rows.empty() ? "" : table_html(power, ""));
 }
 
 std::string distribution_part(std::span<const ReportSubject> all, const Fullness& detail) {
-  return cards(up_to(all, detail.charts,
-                     [&](const ReportSubject& subject) { return distribution_html(subject, detail.points); }));
+  return cards(up_to(all, detail.charts, [&](const ReportSubject& subject) {
+    return figure_html(samples_figure(subject, detail.points));
+  }));
 }
 
 std::string ledger_part(std::span<const ReportSubject> all, const Fullness& detail) {

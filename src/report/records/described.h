@@ -15,6 +15,8 @@ Document described(const Document& document, Detail detail);
 Table left_out_table(std::span<const ReportSubject> subjects);
 /// Grade and reasons of each measured row.
 Table trust_table(std::span<const ReportSubject> subjects);
+/// Mean power of each metered row beside the idle power and the limit.
+Table power_table(std::span<const ReportSubject> subjects);
 Table expectations_table(std::span<const ReportSource> sources);
 /// Operations that ran alike share a row.
 Table ledger_table(const Record& record, const std::string& caption);

@@ -12,7 +12,7 @@ struct LedgerGroup {
   int count;
 };
 
-std::string line_of(const LedgerGroup& group) {
+std::string group_line(const LedgerGroup& group) {
   const LedgerRow& row = *group.row;
   std::string arithmetic = fmt::format("in {}", name(row.accumulator));
   if (multiplies(row)) {
@@ -45,7 +45,7 @@ std::vector<std::string> ledger_brief(const Record& record) {
   }
   std::vector<std::string> lines;
   lines.reserve(groups.size());
-  for (const LedgerGroup& group : groups) lines.push_back(line_of(group));
+  for (const LedgerGroup& group : groups) lines.push_back(group_line(group));
   return lines;
 }
 

@@ -94,6 +94,21 @@ Table trust_table(std::span<const ReportSubject> subjects) {
                 entries_where(subjects, [](const Record& record) { return record.grade.trust.has_value(); }));
 }
 
+Table power_table(std::span<const ReportSubject> subjects) {
+  std::vector<ColumnOf<Entry>> columns = naming_columns();
+  columns.push_back({{.title = "mean", .unit = "W"},
+                     [](const Entry& e) -> Table::Cell { return or_absent(e.record->energy->power_w); }});
+  columns.push_back({{.title = "idle", .unit = "W"},
+                     [](const Entry& e) -> Table::Cell { return or_absent(e.record->energy->idle_power_w); }});
+  columns.push_back({{.title = "limit", .unit = "W"},
+                     [](const Entry& e) -> Table::Cell { return or_absent(e.record->energy->power_limit_w); }});
+  columns.push_back(
+      {{.title = "meter"}, [](const Entry& e) -> Table::Cell { return to_text(e.record->energy->energy_status); }});
+  return filled({.key = "power", .caption = "Mean power"}, columns, entries_where(subjects, [](const Record& record) {
+                  return record.outcome.status == Status::ok && record.energy->power_w;
+                }));
+}
+
 Table expectations_table(std::span<const ReportSource> sources) {
   std::vector<Finding> expectations;
   for (const ReportSource& source : sources) {

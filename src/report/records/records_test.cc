@@ -34,7 +34,7 @@ std::string report_of(const Document& document, Detail detail = Detail::details)
   return render(document, ReportFormat::terminal, {.detail = detail});
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> report_lines(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -42,7 +42,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::string line_with(const std::string& text, const std::string& start) {
-  for (const std::string& line : lines_of(text)) {
+  for (const std::string& line : report_lines(text)) {
     if (line.starts_with(start)) return line;
   }
   return "";
@@ -105,7 +105,7 @@ TEST(Terminal, FitsIntoTheWidthEvenForExtremes) {
   document.records = records;
   document = judged(std::move(document));
   const std::string report = report_of(document);
-  for (const std::string& line : lines_of(report)) EXPECT_LE(display_width(line), 120u) << line;
+  for (const std::string& line : report_lines(report)) EXPECT_LE(display_width(line), 120u) << line;
 }
 
 TEST(Terminal, ARowShowsItsFigures) {
@@ -143,9 +143,9 @@ TEST(Terminal, ABriefReportOfOneCellFitsOneScreen) {
   for (const char* name : {"fp8-e4m3", "fp8-e5m2", "fp4"})
     records.push_back(made_up_left_out(name, Status::emulated, "no such instruction here"));
   const Document document = document_of(records);
-  const std::vector<std::string> brief = lines_of(report_of(document, Detail::brief));
+  const std::vector<std::string> brief = report_lines(report_of(document, Detail::brief));
   EXPECT_LE(brief.size(), 45U) << report_of(document, Detail::brief);
-  EXPECT_LT(brief.size(), lines_of(report_of(document)).size()) << "details say more";
+  EXPECT_LT(brief.size(), report_lines(report_of(document)).size()) << "details say more";
 }
 
 TEST(Terminal, ABriefReportNamesTheGravestFindingsAndOnlyExpectationsThatAreNotMet) {
@@ -159,7 +159,7 @@ TEST(Terminal, ABriefReportNamesTheGravestFindingsAndOnlyExpectationsThatAreNotM
   document.findings.push_back({.kind = RuleKind::expectation, .met = true, .text = "came so"});
   document.findings.push_back({.kind = RuleKind::expectation, .met = false, .text = "came otherwise"});
   const std::string brief = report_of(document, Detail::brief);
-  EXPECT_NE(brief.find("found 7 So too int8."), std::string::npos) << brief;
+  EXPECT_NE(brief.find("found 7 Likewise int8 (--details)."), std::string::npos) << brief;
   EXPECT_NE(brief.find("3 more: --details"), std::string::npos) << brief;
   EXPECT_NE(brief.find("came otherwise"), std::string::npos);
   EXPECT_EQ(brief.find("came so"), std::string::npos);
@@ -296,7 +296,7 @@ TEST(Terminal, StepsOfTrainingStandTogetherWithTheirPhases) {
   }
   records[2].setting.recompute = "block";
   const std::string report = report_of(document_of(records));
-  for (const char* part : {"training: step, batch 1\n", "training: step, recompute\nblock, batch 1\n", "47.0 ± 1.5"})
+  for (const char* part : {"training: step, batch 1\n", "training: step, recompute block, batch 1\n", "47.0 ± 1.5"})
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
   EXPECT_NE(line_with(report, "fp32              1 "), "") << "the warm-up is a column\n" << report;
 }

@@ -134,10 +134,10 @@ std::string instruction_of(const LedgerRow& row) {
   return row.evidence.substr(0, row.evidence.find_first_of(";:,( "));
 }
 
-/// Operations that ran in one arithmetic: "native bf16 (avx512_bf16)", "f32 widened from bf16".
+/// Operations that ran in one arithmetic: "native bf16 (avx512_bf16)", "f32 from 16-bit storage".
 std::string arithmetic_of(const LedgerRow& row) {
   if (row.verdict == Verdict::widened && row.stored != row.operand)
-    return fmt::format("{} widened from {}", name(row.operand), name(row.stored));
+    return fmt::format("{} from {}-bit storage", name(row.operand), 8 * size_of(row.stored));
   const std::string instruction = instruction_of(row);
   std::string text = fmt::format("{} {}", name(row.verdict), name(row.operand));
   if (!instruction.empty()) text += " (" + instruction + ")";
@@ -238,7 +238,8 @@ std::vector<std::string> brief_findings(std::span<const Finding> findings) {
                    [&](const AlikeFindings& a, const AlikeFindings& b) { return rank(a) > rank(b); });
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::min(all.size(), most_findings); ++i) {
-    const std::string also = all[i].others.empty() ? "" : fmt::format(" So too {}.", joined(all[i].others));
+    const std::string also =
+        all[i].others.empty() ? "" : fmt::format(" Likewise {} (--details).", joined(all[i].others));
     texts.push_back(all[i].first->text + also);
   }
   if (all.size() > most_findings) texts.push_back(fmt::format("{} more: --details", all.size() - most_findings));

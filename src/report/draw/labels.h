@@ -11,9 +11,8 @@ namespace assay {
 /// is room nowhere, not at all. Points first, then names.
 class Labels {
  public:
-  /// Names stay within these bounds.
-  Labels(double left, double top, double right, double bottom)
-      : left_(left), top_(top), right_(right), bottom_(bottom) {}
+  /// Names stay within the axes, or the margin on their right.
+  explicit Labels(const ChartFrame& frame) : frame_(frame) {}
 
   /// A point that names must not cover.
   void add_point(double x, double y);
@@ -29,10 +28,7 @@ class Labels {
   };
   bool is_free(const Box& box) const;
 
-  double left_;
-  double top_;
-  double right_;
-  double bottom_;
+  ChartFrame frame_;
   std::vector<Box> taken_;
 };
 

@@ -1,4 +1,4 @@
-#include "report/html/labels.h"
+#include "report/draw/labels.h"
 
 #include <algorithm>
 
@@ -27,7 +27,8 @@ void Labels::add_point(double x, double y) {
 }
 
 bool Labels::is_free(const Box& box) const {
-  if (box.left < left_ || box.right > right_ || box.top < top_ || box.bottom > bottom_) return false;
+  if (box.left < frame_.left() + 2 || box.right > frame_.width - 2) return false;
+  if (box.top < frame_.top() || box.bottom > frame_.bottom()) return false;
   return std::none_of(taken_.begin(), taken_.end(), [&](const Box& other) {
     return box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
   });
