@@ -86,14 +86,27 @@ Judgement expects_order(const Cell& cell, const Record& row) {
 /// Throughput counts all windows, latency is their median: a few slow windows part the two.
 constexpr double throughput_tolerance = 0.05;
 
+/// What one run works through: the batch, or the items that a marked phase counted.
+double items_a_run(const Record& row) {
+  if (!row.latency->items || row.latency->timed_runs.value_or(0) <= 0) return static_cast<double>(row.setting.batch);
+  return *row.latency->items / static_cast<double>(*row.latency->timed_runs);
+}
+
+/// A mean may be off its median by as much as the median is unsure.
+double throughput_slack(const Latency& latency) {
+  if (!latency.ci_low_ms || !latency.ci_high_ms) return throughput_tolerance;
+  return std::max(throughput_tolerance, (*latency.ci_high_ms - *latency.ci_low_ms) / *latency.median_ms);
+}
+
 Judgement expects_throughput(const Cell& cell, const Record&) {
   for (const Record* row : cell.measured) {
-    if (!row->rates.samples_per_s || !row->latency->median_ms) return {};
+    if (!row->rates.samples_per_s || row->latency->median_ms.value_or(0) <= 0) return {};
     const double product = items_of_run(exactly(*row->rates.samples_per_s), exactly(*row->latency->median_ms)).low;
-    if (std::abs(product / static_cast<double>(row->setting.batch) - 1) <= throughput_tolerance) continue;
+    const double items = items_a_run(*row);
+    if (std::abs(product / items - 1) <= throughput_slack(*row->latency)) continue;
     return unexpected("throughput x latency = batch",
                       fmt::format("{} gives {} for a batch of {}: the mean over all its windows is not their median",
-                                  row->setting.precision, format_significant(product, 4), row->setting.batch));
+                                  row->setting.precision, format_significant(product, 4), format_significant(items)));
   }
   return expected(fmt::format("throughput x latency = batch in all {} rows", cell.measured.size()));
 }
@@ -175,7 +188,8 @@ constexpr Rule expectations[] = {
      .kind = RuleKind::expectation,
      .scope = RuleScope::cell,
      .evidence = "samples_per_s, median_ms",
-     .states = "Throughput over all windows times the median latency is the batch, within 5 %.",
+     .states = "Throughput over all windows times the median latency is the batch, within 5 % or the width of the "
+               "median's interval.",
      .judge = expects_throughput,
      .severity = Severity::medium,
      .remedy = "Look for pauses between runs, or windows that overlap."},

@@ -39,6 +39,8 @@ TEST(Expectations, ThroughputThatDoesNotFitLatencyIsSeen) {
   *records[1].latency.made().timed_s *= 1.25;  // Some windows took far longer than the median.
   records[1].rates = rates_of(records[1]);
   EXPECT_TRUE(says(sentence(records, "throughput"), "not, because mixed-bf16 gives 0.8000 for a batch of 1"));
+  records[1].latency.made().items = 0.8 * static_cast<double>(*records[1].latency->timed_runs);
+  EXPECT_FALSE(says(sentence(records, "throughput"), "not, because mixed-bf16")) << "a phase counts its own items";
 }
 
 TEST(Expectations, BitIdenticalLogitsAreSeenAndExplained) {

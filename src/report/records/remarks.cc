@@ -74,6 +74,7 @@ std::vector<const Record*> measured(std::span<const Record> records) {
 
 std::string quality_note(const Record& record) {
   const std::string kind = quality_kind(record);
+  if (record.quality->quality_status.state == QualityState::not_asked) return "";
   if (kind.empty()) return to_text(record.quality->quality_status);
   const std::string on = fmt::format("on {} ({})", record.quality->quality_data.value_or("unnamed data"),
                                      record.quality->protocol.value_or("protocol not named"));
