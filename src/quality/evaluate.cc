@@ -218,8 +218,12 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
         continue;
       }
       add_targets(mine, batch, quality);
-      if (i == 0) baseline = std::move(mine);
-      if (baseline) add_divergence(i == 0 ? *baseline : mine, *baseline, batch, quality);
+      if (i == 0) {
+        baseline = std::move(mine);
+        add_divergence(*baseline, *baseline, batch, quality);
+      } else if (baseline) {
+        add_divergence(mine, *baseline, batch, quality);
+      }
     }
     evaluation.tokens += real_tokens(batch);
   }
