@@ -53,6 +53,12 @@ TEST_F(CliMeasure, NoMeterAndAMeterAtOnceIsRefused) {
             "no meter: none was asked for");
 }
 
+TEST_F(CliMeasure, WhatFollowsTheDashesIsTheProgramsWhateverStandsBefore) {
+  const Json records = measured({"--runs", "2", "--meter", "none", "--vs", "true", "--", "sh", "-c", "true"});
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].at("command"), "sh -c true");
+}
+
 TEST_F(CliMeasure, TwoProgramsAreComparedRoundByRound) {
   const Json records = measured({"--runs", "8", "--meter", "none", "--vs", "sleep 0.4 || true", "--", "sleep", "0.02"});
   ASSERT_EQ(records.size(), 2u);

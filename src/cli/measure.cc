@@ -26,7 +26,13 @@ void add_program_options(CLI::App& command, MeasureCommand& options) {
   static const std::map<std::string, ShownOutput> outputs = {
       {"first", ShownOutput::first}, {"all", ShownOutput::all}, {"none", ShownOutput::none}};
   command.add_option("command", options.command, "the program with its arguments, behind --")->required();
-  command.add_option("--vs", options.others, "another command line, in one word; measured interleaved");
+  // Not a list: behind one, `--` would end the list and not the options.
+  command
+      .add_option_function<std::string>(
+          "--vs", [&options](const std::string& line) { options.others.push_back(line); },
+          "another command line, in one word; measured interleaved")
+      ->take_last()
+      ->trigger_on_parse();
   command.add_option("--seconds", request.seconds, "budget for each command (default 10)")->check(between(0.01, 1e6));
   command.add_option("--runs", request.rounds, "exactly so many samples of each instead of the stopping rule")
       ->check(CLI::Range(1, 1000000));
