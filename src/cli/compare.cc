@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/keeping.h"
 #include "cli/outputs.h"
+#include "cli/run_recorder.h"
 
 namespace assay {
 namespace {

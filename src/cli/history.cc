@@ -12,8 +12,8 @@
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/deliver.h"
-#include "cli/keeping.h"
 #include "cli/output_options.h"
+#include "cli/run_recorder.h"
 #include "results/exchange.h"
 
 namespace assay {

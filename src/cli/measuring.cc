@@ -12,7 +12,7 @@ namespace assay {
 
 Measuring::Measuring(StoreOptions store)
     : interrupted_(watch_interrupts()),
-      keeping_(std::move(store), [this](const std::string& sentence) { progress_.say(sentence); }) {}
+      recorder_(std::move(store), [this](const std::string& sentence) { progress_.say(sentence); }) {}
 
 MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::string& device) {
   progress_.show("probing this machine", 0);
@@ -22,13 +22,13 @@ MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::
   MachineFacts facts = probe(probing);
   set_threads(facts.threads);
   facts = facts_on(device, std::move(facts));
-  keeping_.begin(machine_json(facts).dump());
+  recorder_.begin(machine_json(facts).dump());
   return facts;
 }
 
 MachineFacts Measuring::read_machine(const MachineOptions& machine) {
   MachineFacts facts = read_machine_facts({.max_isa = machine.max_isa, .threads = machine.threads, .root = "/"});
-  keeping_.begin(machine_json(facts).dump());
+  recorder_.begin(machine_json(facts).dump());
   return facts;
 }
 
@@ -36,20 +36,20 @@ StudyCallbacks Measuring::callbacks() {
   StudyCallbacks callbacks;
   callbacks.progress = [this](const std::string& what, double seconds_left) { progress_.show(what, seconds_left); };
   callbacks.say = [this](const std::string& sentence) { progress_.say(sentence); };
-  callbacks.keep = [this](std::span<const Record> records) { keeping_.keep(records); };
-  callbacks.restore = [this] { return keeping_.restore(); };
+  callbacks.keep = [this](std::span<const Record> records) { recorder_.keep(records); };
+  callbacks.restore = [this] { return recorder_.restore(); };
   callbacks.interrupted = &interrupted_;
   return callbacks;
 }
 
 void Measuring::finish() {
-  if (!interrupted_) keeping_.end();  // What was interrupted can be resumed.
+  if (!interrupted_) recorder_.end();  // What was interrupted can be resumed.
   progress_.finish();
 }
 
 int Measuring::exit_code() const {
   if (interrupted_) return static_cast<int>(ExitCode::interrupted);
-  return keeping_.failed() ? static_cast<int>(DoneCode::unsaved) : 0;
+  return recorder_.failed() ? static_cast<int>(DoneCode::unsaved) : 0;
 }
 
 }  // namespace assay

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "cli/keeping.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/run_recorder.h"
 #include "studies/shared/surroundings.h"
 
 namespace assay {
@@ -28,7 +28,7 @@ class Measuring {
  private:
   const std::atomic<bool>& interrupted_;
   Progress progress_;
-  Keeping keeping_;
+  RunRecorder recorder_;
 };
 
 }  // namespace assay

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
-#include "cli/keeping.h"
 #include "cli/measuring.h"
+#include "cli/run_recorder.h"
 #include "report/methods.h"
 #include "results/read_records.h"
 #include "rules/rules.h"

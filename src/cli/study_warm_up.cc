@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "cli/study.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -15,8 +16,9 @@ struct WarmUpPair {
 };
 
 bool same_but_for_warm_up(const Record& a, const Record& b) {
-  return a.setting.model == b.setting.model && a.setting.precision == b.setting.precision &&
-         a.setting.batch == b.setting.batch && a.setting.seq == b.setting.seq && a.setting.fusion == b.setting.fusion;
+  Setting like_a = b.setting;
+  like_a.warmup_steps = a.setting.warmup_steps;
+  return stand_together(a.setting, like_a, Level::row);
 }
 
 std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {

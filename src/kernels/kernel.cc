@@ -107,17 +107,18 @@ std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const Machine
 
 Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts) {
   std::string refusals;
-  std::string told;
+  std::string reported;
   for (const Implementation* implementation : candidates(backend, call, facts)) {
     Offer offer = implementation->prepare(call, facts);
     if (auto* prepared = std::get_if<Prepared>(&offer)) {
       Prepared taken = judged(std::move(*prepared), call, *implementation, facts);
-      taken.evidence += told;
+      taken.evidence += reported;
       return taken;
     }
     const std::string& why = std::get<Declined>(offer).why;
     refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", implementation->name, why);
-    if (implementation->refusal == Refusal::told) told += fmt::format("; not {}: {}", implementation->name, why);
+    if (implementation->refusal == Refusal::reported)
+      reported += fmt::format("; not {}: {}", implementation->name, why);
   }
   if (refusals.empty()) refusals = fmt::format("{} has no kernel for {}", backend.name, call.operation->name);
   return Declined{refusals};

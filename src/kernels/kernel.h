@@ -114,12 +114,12 @@ struct Declined {
 using Offer = std::variant<Prepared, Declined>;
 
 /// Whether the ledger says beside the kernel that ran why this one did not.
-enum class Refusal : std::uint8_t { kept, told };
+enum class Refusal : std::uint8_t { silent, reported };
 
 struct Implementation {
   const char* name;
   Offer (*prepare)(const Call& call, const MachineFacts& facts);
-  Refusal refusal = Refusal::kept;
+  Refusal refusal = Refusal::silent;
 };
 
 /// The implementations of one operation, best first.

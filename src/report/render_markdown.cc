@@ -38,14 +38,19 @@ class MarkdownLayout : public FormatLayout {
   std::string list(const std::string& caption, const std::vector<std::string>& texts) override {
     std::string items;
     for (const std::string& text : texts) items += "- " + markdown_line(text) + "\n";
-    return legend(caption) + "\n" + items;
+    return heading(caption) + "\n" + items;
   }
 
   std::string paragraph(const std::string& caption, const std::string& text) override {
-    return legend(caption) + legend(text);
+    return heading(caption) + legend(text);
   }
 
   std::string legend(const std::string& text) override { return text.empty() ? "" : "\n" + markdown_line(text) + "\n"; }
+
+ private:
+  static std::string heading(const std::string& caption) {
+    return caption.empty() ? "" : "\n## " + markdown_line(caption) + "\n";
+  }
 };
 
 }  // namespace

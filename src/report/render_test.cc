@@ -1,5 +1,6 @@
 #include "report/render.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -157,12 +158,22 @@ TEST(Render, EveryKindOfFigureDrawsItsSeriesAndNamesThem) {
 
 TEST(ShownTable, TheGistGivesAFewOfManyReasons) {
   Table table{.columns = {{.key = "row", .role = Table::Role::label}, {.key = "ms"}}};
-  for (std::int64_t row = 0; row < 9; ++row) add_row(table, {row, Absent{"too slow"}});
+  for (std::int64_t row = 0; row < 9; ++row) add_row(table, {row, Absent{fmt::format("reason {}", row)}});
   EXPECT_EQ(shown_table(table, Detail::details).reasons.size(), 9U);
   const std::vector<std::string> gist = shown_table(table, Detail::brief).reasons;
   ASSERT_EQ(gist.size(), 5U);
-  EXPECT_EQ(gist.front(), "row 0: too slow");
-  EXPECT_EQ(gist.back(), "... and 5 rows more (--details)");
+  EXPECT_EQ(gist.front(), "row 0: reason 0");
+  EXPECT_EQ(gist.back(), "... and 5 more (--details)");
+}
+
+TEST(ShownTable, RowsThatLackAFigureForOneReasonShareALine) {
+  Table table{.columns = {{.key = "name", .role = Table::Role::label},
+                          {.key = "n", .role = Table::Role::label},
+                          {.key = "ms"}}};
+  for (std::int64_t row = 0; row < 4; ++row) add_row(table, {row < 3 ? "tf32" : "fp32", row, Absent{"no such device"}});
+  add_row(table, {"bf16", std::int64_t{4}, Absent{"too slow"}});
+  EXPECT_EQ(shown_table(table, Detail::brief).reasons,
+            (std::vector<std::string>{"tf32 and fp32 (4 rows): no such device", "bf16, n 4: too slow"}));
 }
 
 TEST(NumberText, NotationSaysHowANumberReads) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "report/number_text.h"
+#include "report/phrases.h"
 
 namespace assay {
 namespace {
@@ -75,13 +77,46 @@ std::vector<std::string> reasons_of(const std::vector<Table::Cell>& row) {
   return reasons;
 }
 
-/// Many rows mostly lack what they lack for one reason; the gist has room for a few.
+/// Why a row lacks what it lacks.
+struct RowReason {
+  std::string row;          ///< Its label; empty where it has none.
+  std::string first_label;  ///< What that begins with.
+  std::string text;
+};
+
+std::string reason_line(const RowReason& reason) {
+  return reason.row.empty() ? reason.text : reason.row + ": " + reason.text;
+}
+
+/// Rows that lack it for one reason share a line: "tf32 (4 rows): exists on CUDA devices only".
+std::vector<std::string> gathered_reasons(const std::vector<RowReason>& all) {
+  constexpr std::size_t most_labels = 3;
+  std::vector<std::string> lines;
+  std::set<std::string> said;
+  for (const RowReason& reason : all) {
+    if (!said.insert(reason.text).second) continue;
+    std::vector<std::string> labels;
+    std::size_t rows = 0;
+    for (const RowReason& other : all) {
+      if (other.text != reason.text) continue;
+      ++rows;
+      if (std::find(labels.begin(), labels.end(), other.first_label) == labels.end())
+        labels.push_back(other.first_label);
+    }
+    const std::string named = labels.size() > most_labels ? "" : joined(labels);
+    const std::string of_all = named.empty() ? counted(rows, "row") : fmt::format("{} ({} rows)", named, rows);
+    lines.push_back(rows == 1 ? reason_line(reason) : of_all + ": " + reason.text);
+  }
+  return lines;
+}
+
+/// The gist has room for a few.
 void keep_first_reasons(std::vector<std::string>& reasons) {
   constexpr std::size_t most = 4;
   if (reasons.size() <= most + 1) return;
   const std::size_t left_out = reasons.size() - most;
   reasons.resize(most);
-  reasons.push_back(fmt::format("... and {} rows more (--details)", left_out));
+  reasons.push_back(fmt::format("... and {} more (--details)", left_out));
 }
 
 /// Curves of one column are drawn to one scale: from the lowest value of all to the highest of the first row, so that
@@ -107,6 +142,7 @@ bool shows(Detail detail, Detail needed) {
 
 ShownTable shown_table(const Table& table, Detail detail) {
   ShownTable text;
+  std::vector<RowReason> reasons;
   const std::vector<std::size_t> shown = shown_columns(table, detail);
   for (const std::size_t i : shown) {
     const Table::Column& column = table.columns[i];
@@ -117,9 +153,14 @@ ShownTable shown_table(const Table& table, Detail detail) {
     for (const std::size_t i : shown) cells.push_back({text_at(table, row, i), number_of(row[i])});
     const std::string label = label_of(table, row);
     for (const std::string& reason : reasons_of(row))
-      text.reasons.push_back(label.empty() ? reason : label + ": " + reason);
+      reasons.push_back({label, label.substr(0, label.find(", ")), reason});
   }
-  if (detail == Detail::brief) keep_first_reasons(text.reasons);
+  if (detail == Detail::brief) {
+    text.reasons = gathered_reasons(reasons);
+    keep_first_reasons(text.reasons);
+  } else {
+    for (const RowReason& reason : reasons) text.reasons.push_back(reason_line(reason));
+  }
   return text;
 }
 

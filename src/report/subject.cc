@@ -41,7 +41,7 @@ struct Named {
   bool holds(const ReportSource& source, const Record& record) const {
     const Record& own = *subject.records.front();
     return subject.source == &source && own.setting.machine == record.setting.machine &&
-           stand_together(own, record, Level::cell);
+           stand_together(own.setting, record.setting, Level::cell);
   }
 };
 

@@ -15,10 +15,10 @@ TEST(Subjects, AreNamedByWhatTellsThemApart) {
   gpu.document.records = made_up_cell();
   for (Record& record : gpu.document.records) record.setting.device = "cuda";
   const std::vector<ReportSource> both = {cpu, gpu};
-  const std::vector<ReportSubject> told = subjects(both);
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].name, "cpu");
-  EXPECT_EQ(told[1].name, "cuda");
+  const std::vector<ReportSubject> all = subjects(both);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].name, "cpu");
+  EXPECT_EQ(all[1].name, "cuda");
   const std::vector<ReportSource> again = {cpu, cpu};
   EXPECT_EQ(subjects(again)[1].name, "a.json") << "nothing but the file differs";
 }

@@ -16,8 +16,8 @@ constexpr bool agree(const Setting& a, const Setting& b) {
   return a.*member == b.*member;
 }
 
-#define ASSAY_SETTING(member, aspect, level, told, ...) \
-  {#member, Aspect::aspect, Level::level, Told::told, agree<&Setting::member> __VA_OPT__(, ) __VA_ARGS__}
+#define ASSAY_SETTING(member, aspect, level, mention, ...) \
+  {#member, Aspect::aspect, Level::level, Mention::mention, agree<&Setting::member> __VA_OPT__(, ) __VA_ARGS__}
 
 constexpr bool younger = true;
 
@@ -74,10 +74,9 @@ std::span<const SettingField> setting_fields() {
   return settings;
 }
 
-bool stand_together(const Record& a, const Record& b, Level level) {
-  return std::all_of(std::begin(settings), std::end(settings), [&](const SettingField& field) {
-    return field.level > level || field.agree(a.setting, b.setting);
-  });
+bool stand_together(const Setting& a, const Setting& b, Level level) {
+  return std::all_of(std::begin(settings), std::end(settings),
+                     [&](const SettingField& field) { return field.level > level || field.agree(a, b); });
 }
 
 std::string subject_key(const Record& record) {
@@ -95,7 +94,7 @@ std::string subject_words(const Record& record) {
   std::string text =
       fmt::format("{}, {}, {}, {} x {}", setting.model, setting.precision, setting.device, setting.batch, setting.seq);
   for (const SettingField& field : settings) {
-    if (field.told != Told::where_unusual || field.agree(setting, Setting{})) continue;
+    if (field.mention != Mention::where_unusual || field.agree(setting, Setting{})) continue;
     text += fmt::format(", {} {}", field.name, to_text(record_field(field.name), record));
   }
   return text;

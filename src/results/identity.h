@@ -23,14 +23,14 @@ enum class Level : std::uint8_t {
 };
 
 /// Whether subject_words() names a field.
-enum class Told : std::uint8_t { otherwise, where_unusual };
+enum class Mention : std::uint8_t { otherwise, where_unusual };
 
 /// The fields of a Setting.
 struct SettingField {
   const char* name;  ///< In record_fields().
   Aspect aspect;
   Level level;
-  Told told;
+  Mention mention;
   bool (*agree)(const Setting& a, const Setting& b);
   bool is_younger = false;  ///< Than records of a store may be: counts only where it differs from a blank record's.
 };
@@ -39,7 +39,7 @@ struct SettingField {
 /// history, importing, comparing, the rules and the reports share it.
 std::span<const SettingField> setting_fields();
 /// Whether they agree in all fields down to that level.
-bool stand_together(const Record& a, const Record& b, Level level);
+bool stand_together(const Setting& a, const Setting& b, Level level);
 
 /// SHA-256 over the subject's fields, 32 hexadecimal digits. A checkpoint's name does not count beside its hash.
 std::string subject_key(const Record& record);

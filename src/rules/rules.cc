@@ -27,7 +27,7 @@ std::vector<Cell> cells_of(const std::vector<Record>& records) {
   std::vector<Cell> cells;
   for (const Record& record : records) {
     auto cell = std::find_if(cells.begin(), cells.end(), [&](const Cell& known) {
-      return stand_together(*known.records.front(), record, Level::cell);
+      return stand_together(known.records.front()->setting, record.setting, Level::cell);
     });
     if (cell == cells.end()) cell = cells.insert(cells.end(), Cell{});
     cell->records.push_back(&record);
@@ -43,7 +43,7 @@ template <typename Change>
 void for_samples(std::vector<Record>& records, Change&& change) {
   for (const Cell& cell : cells_of(records)) {
     for (Record& record : records) {
-      if (record.latency->samples > 0 && stand_together(record, *cell.records.front(), Level::cell))
+      if (record.latency->samples > 0 && stand_together(record.setting, cell.records.front()->setting, Level::cell))
         change(cell, record);
     }
   }

@@ -1,5 +1,6 @@
 #include "report/records/described.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "report/records/remarks.h"
@@ -7,21 +8,37 @@
 
 namespace assay {
 
+namespace {
+
+/// Findings that the document's own sentences do not say.
+std::vector<Finding> unsaid_findings(const Document& document) {
+  std::vector<Finding> unsaid = document.findings;
+  for (const Sentences& sentences : document.sentences) {
+    std::erase_if(unsaid, [&](const Finding& finding) {
+      return std::find(sentences.texts.begin(), sentences.texts.end(), finding.text) != sentences.texts.end();
+    });
+  }
+  return unsaid;
+}
+
+}  // namespace
+
 Document described(const Document& document, Detail detail) {
-  Document told = document;
+  Document shown = document;
   const std::span<const Record> records = document.records;
   if (!document.tells()) {
-    for (Table& table : results_tables(records)) told.tables.push_back(std::move(table));
-    told.sentences.push_back(left_out_remarks(records, detail));
+    for (Table& table : results_tables(records)) shown.tables.push_back(std::move(table));
+    shown.sentences.push_back(left_out_remarks(records, detail));
     const Sentences reading = reading_remarks(records, detail);
-    std::vector<std::string>& notes = told.sentences.back().texts;
+    std::vector<std::string>& notes = shown.sentences.back().texts;
     notes.insert(notes.end(), reading.texts.begin(), reading.texts.end());
-    told.sentences.push_back(ran_remarks(records, detail));
-    told.sentences.push_back(trust_remarks(records, detail));
+    shown.sentences.push_back(ran_remarks(records, detail));
+    shown.sentences.push_back(trust_remarks(records, detail));
   }
-  told.sentences.push_back(finding_remarks(document.findings, detail));
-  told.sentences.push_back(expectation_remarks(document.findings, detail));
-  return told;
+  const std::vector<Finding> findings = unsaid_findings(document);
+  shown.sentences.push_back(finding_remarks(findings, detail));
+  shown.sentences.push_back(expectation_remarks(findings, detail));
+  return shown;
 }
 
 }  // namespace assay

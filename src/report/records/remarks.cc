@@ -218,7 +218,7 @@ std::vector<AlikeFindings> alike_findings(std::span<const Finding> findings) {
     const auto known = std::find_if(all.begin(), all.end(), [&](const AlikeFindings& one) {
       const Finding& first = *one.first;
       return first.rule == finding.rule && first.model == finding.model && first.batch == finding.batch &&
-             first.seq == finding.seq && !finding.precision.empty();
+             first.seq == finding.seq && !finding.precision.empty() && first.precision != finding.precision;
     });
     if (known == all.end()) {
       all.push_back({&finding, {}});

@@ -177,16 +177,17 @@ Table timeline_table(std::string key, const MemoryCell& cell) {
                 cell.timeline);
 }
 
-/// The longest sequence in the first precision as it is, and with whatever is computed again: the one that is told at
+/// The longest sequence in the first precision as it is, and with whatever is computed again: the one that is shown at
 /// length. Null where none is predicted.
-const MemoryCell* told_cell(const MemoryStudy& study) {
-  const MemoryCell* told = nullptr;
+const MemoryCell* longest_cell(const MemoryStudy& study) {
+  const MemoryCell* longest = nullptr;
   for (const MemoryCell& cell : study.cells) {
     const MemoryCell& first = study.cells.front();
     const bool is_like_first = cell.precision == first.precision && cell.recompute == first.recompute;
-    if (is_like_first && is_predicted(cell) && (told == nullptr || cell.extent.seq > told->extent.seq)) told = &cell;
+    if (is_like_first && is_predicted(cell) && (longest == nullptr || cell.extent.seq > longest->extent.seq))
+      longest = &cell;
   }
-  return told;
+  return longest;
 }
 
 std::vector<Table> memory_tables(const MemoryRequest& request, const MemoryStudy& study) {
@@ -195,7 +196,7 @@ std::vector<Table> memory_tables(const MemoryRequest& request, const MemoryStudy
     const MemoryCell& cell = study.cells[i];
     if (!is_predicted(cell)) continue;
     const std::string key = fmt::format("cells.{}.", i);
-    const bool is_told = &cell == told_cell(study) && cell.saved_bytes > 0;
+    const bool is_told = &cell == longest_cell(study) && cell.saved_bytes > 0;
     for (Table table :
          {named_table(key + "saved_by_block", cell, "block", cell.saved_by_block),
           named_table(key + "saved_by_operation", cell, "the operation that made it", cell.saved_by_operation)}) {
@@ -318,7 +319,7 @@ Document memory(const MemoryRequest& request, const MachineFacts& facts, const M
       .tables = memory_tables(request, study),
       .figures = figures_of(study),
       .methods = memory_methods(request)};
-  if (const MemoryCell* cell = told_cell(study)) document.sentences.push_back({.texts = sentences_on(*cell)});
+  if (const MemoryCell* cell = longest_cell(study)) document.sentences.push_back({.texts = sentences_on(*cell)});
   document.sentences.push_back({.key = "recomputation",
                                 .texts = sentences_on_recomputation(study),
                                 .title = "What computing again saves",

@@ -13,7 +13,7 @@ constexpr Implementation product[] = {{"cublaslt", library}, {"cuda, no tensor c
 template <Offer (*fused)(const Call&, const MachineFacts&), Offer (*library)(const Call&, const MachineFacts&),
           Offer (*plain)(const Call&, const MachineFacts&)>
 constexpr Implementation whole_attention[] = {
-    {"cudnn", fused, Refusal::told}, {"cublaslt", library}, {"cuda, no tensor cores", plain}};
+    {"cudnn", fused, Refusal::reported}, {"cublaslt", library}, {"cuda, no tensor cores", plain}};
 
 constexpr OperationKernels kernels[] = {
     {&op::embedding, ours<prepare_embedding>},

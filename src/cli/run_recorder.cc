@@ -1,4 +1,4 @@
-#include "cli/keeping.h"
+#include "cli/run_recorder.h"
 
 #include <fmt/format.h>
 
@@ -48,11 +48,11 @@ std::string command_line() {
   return text;
 }
 
-Keeping::Keeping(StoreOptions options, std::function<void(const std::string&)> say)
+RunRecorder::RunRecorder(StoreOptions options, std::function<void(const std::string&)> say)
     : options_(std::move(options)), say_(std::move(say)) {}
 
 template <typename Work>
-void Keeping::attempt(Work&& work) {
+void RunRecorder::attempt(Work&& work) {
   if (failed_ || options_.file == "none") return;
   try {
     work();
@@ -63,12 +63,12 @@ void Keeping::attempt(Work&& work) {
   }
 }
 
-void Keeping::begin(const std::string& machine) {
+void RunRecorder::begin(const std::string& machine) {
   machine_ = machine;
 }
 
 /// Not before there is something to keep: a run that a mistake ends leaves nothing behind.
-void Keeping::open() {
+void RunRecorder::open() {
   if (store_) return;
   store_.emplace(store_file(options_), Access::write);
   const RunFacts facts{command_line(), sha256_file(this_program), machine_, options_.settings};
@@ -82,7 +82,7 @@ void Keeping::open() {
              : "there is no run of this program with these settings on this machine to resume: begins one");
 }
 
-std::vector<Record> Keeping::restore() {
+std::vector<Record> RunRecorder::restore() {
   std::vector<Record> records;
   attempt([&] {
     if (!options_.resumes) return;
@@ -97,14 +97,14 @@ std::vector<Record> Keeping::restore() {
   return records;
 }
 
-void Keeping::keep(std::span<const Record> records) {
+void RunRecorder::keep(std::span<const Record> records) {
   attempt([&] {
     open();
     store_->save(run_, records);
   });
 }
 
-void Keeping::end() {
+void RunRecorder::end() {
   attempt([&] {
     if (store_) store_->end_run(run_);
   });

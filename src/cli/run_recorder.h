@@ -27,9 +27,9 @@ void add_read_store_option(CLI::App& command, StoreOptions& options);
 std::filesystem::path store_file(const StoreOptions& options);
 
 /// Keeps one run's records. What goes wrong is said once and costs no result: the run goes on without the store.
-class Keeping {
+class RunRecorder {
  public:
-  Keeping(StoreOptions options, std::function<void(const std::string&)> say);
+  RunRecorder(StoreOptions options, std::function<void(const std::string&)> say);
   /// Measuring begins, on this machine (JSON).
   void begin(const std::string& machine);
   void keep(std::span<const Record> records);
