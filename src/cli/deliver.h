@@ -18,8 +18,8 @@ struct OutputFile {
 };
 
 /// Hands results over: first `show`, which prints to standard output, then each file. Where a text goes to standard
-/// output, it stands there alone. What fails keeps none of the
-/// others back: each failure is told in a line, the last one by the error that is thrown, with the first one's code.
+/// output, it stands there alone. What fails keeps none of the others back: each failure is told in a line, the last
+/// one by the error that is thrown, with the first one's code.
 void deliver(const std::function<void()>& show, const std::vector<OutputFile>& files);
 
 /// The one line of an error on standard error.

@@ -11,8 +11,8 @@
 
 namespace assay {
 
-/// What commands that measure share: a line of progress, Ctrl-C that ends measuring in good order,
-/// and the store. One at a time.
+/// What commands that measure share: a line of progress, Ctrl-C that ends measuring in good order, and the store. One
+/// at a time.
 class Measuring {
  public:
   explicit Measuring(StoreOptions store);

@@ -39,8 +39,8 @@ using OwnTexts = std::map<ReportFormat, std::function<std::string()>>;
 /// becomes of the others.
 void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own = {},
              const std::vector<OutputFile>& more = {});
-/// The same for several side by side. Where a file is asked for, standard output shows no
-/// more than a text of the caller's own.
+/// The same for several side by side. Where a file is asked for, standard output shows no more than a text of the
+/// caller's own.
 void deliver(std::span<const ReportSource> sources, const OutputOptions& outputs, const RenderOptions& options,
              const OwnTexts& own = {});
 

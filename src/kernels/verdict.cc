@@ -140,6 +140,14 @@ ProductVerdict verdict_of_dtype(DType operand, const MachineFacts& facts) {
   return verdict_of({operand, first.computed, first.arithmetic, first.key}, facts);
 }
 
+void set_verdicts(MachineFacts& facts) {
+  for (MatmulPeak& peak : facts.peaks) {
+    const ProductVerdict found = verdict_of_dtype(peak.operand, facts);
+    peak.verdict = found.verdict;
+    peak.evidence = found.evidence;
+  }
+}
+
 bool instruction_pays(DType operand, const MachineFacts& facts) {
   if (instruction_set(operand, facts) == nullptr) return false;
   const auto is_native = [&](const MatmulRate& rate) { return rate.computed == operand; };

@@ -34,6 +34,8 @@ struct ProductVerdict {
 ProductVerdict verdict_of(const Products& products, const MachineFacts& facts);
 /// The same for the kernel that is asked first for such operands (MatmulPeak::rates); what probe says of a dtype.
 ProductVerdict verdict_of_dtype(DType operand, const MachineFacts& facts);
+/// That of every peak of the facts; all are there already, since verdicts compare with f32.
+void set_verdicts(MachineFacts& facts);
 
 /// The instruction set that multiplies the dtype here ("avx512_bf16"; of a GPU "mma bf16"); null where none does.
 const char* instruction_set(DType operand, const MachineFacts& facts);

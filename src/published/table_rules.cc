@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "published/checks.h"
 #include "rules/rules.h"
 
@@ -126,6 +127,7 @@ std::vector<TableRule> all_table_rules() {
     if (shared == std::end(shared_rules)) continue;
     all.push_back({rule.id, rule.severity, rule.evidence, rule.states, rule.remedy, shared->check});
   }
+  ASSAY_ASSERT(all.size() == std::size(shared_rules));  // Each is a rule's.
   all.insert(all.end(), std::begin(only_of_tables), std::end(only_of_tables));
   return all;
 }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 
 #include "report/mode_words.h"
 #include "report/record_titles.h"
+#include "results/fields.h"
 #include "results/identity.h"
 
 namespace assay {
@@ -74,12 +76,19 @@ std::string setting_words(const Record& r) {
   return r.setting.machine.empty() ? title : title + ", " + r.setting.machine;
 }
 
+bool is_of_place(std::string_view field) {
+  return field == "model" || field == "weights" || field == "device" || field == "threads";
+}
+
 /// What a figure holds fixed where several models, machines or devices are compared: the shape and the settings.
-std::string setting_of(const ReportSubject& subject) {
-  const Record& r = *subject.records.front();
-  return fmt::format("{} {} {} {} {} {} {} {}", r.setting.batch, r.setting.seq, name(r.setting.mode),
-                     r.setting.phase.value_or(""), r.setting.recompute, r.setting.logits, r.setting.fusion,
-                     r.setting.warmup_steps.value_or(0));
+std::string shape_and_setting(const ReportSubject& subject) {
+  const Record& record = *subject.records.front();
+  std::string text;
+  for (const SettingField& field : setting_fields()) {
+    if (field.level == Level::row || is_of_place(field.name)) continue;
+    text += to_text(record_field(field.name), record) + "\n";
+  }
+  return text;
 }
 
 std::string place_of(const ReportSubject& subject) {
@@ -120,7 +129,7 @@ std::vector<std::vector<ReportSubject>> figure_groups(std::span<const ReportSubj
     return place_of(one) == place_of(subjects.front());
   });
   for (const ReportSubject& subject : subjects) {
-    const std::string shared = one_place || subjects.size() <= most ? "" : setting_of(subject);
+    const std::string shared = one_place || subjects.size() <= most ? "" : shape_and_setting(subject);
     const auto known = newest.find(shared);
     if (known == newest.end() || groups[known->second].size() >= most) {
       newest[shared] = groups.size();

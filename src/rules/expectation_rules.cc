@@ -49,9 +49,9 @@ Judgement expects_size(const Cell& cell, const Record& row) {
 constexpr double matrix_unit_ratio = 1.5;
 
 Judgement order_sentence(const Record& base, const Record& mixed, const Record& pure) {
-  const std::string what = fmt::format("{} {} {} > {} {} > {} {}", is_training(base) ? "time" : "latency",
-                                       base.setting.precision, milliseconds(base), mixed.setting.precision,
-                                       milliseconds(mixed), pure.setting.precision, milliseconds(pure));
+  const std::string what = fmt::format(
+      "{} {} {} > {} {} > {} {}", is_of_training(base.setting.mode) ? "time" : "latency", base.setting.precision,
+      milliseconds(base), mixed.setting.precision, milliseconds(mixed), pure.setting.precision, milliseconds(pure));
   const bool base_slowest = *base.latency->median_ms > *mixed.latency->median_ms;
   if (base_slowest && *mixed.latency->median_ms > *pure.latency->median_ms) return expected(what);
   if (!base_slowest) {
@@ -59,7 +59,7 @@ Judgement order_sentence(const Record& base, const Record& mixed, const Record& 
         what, fmt::format("the casts of {} cost more than its matmuls save at this shape", mixed.setting.precision));
   }
   const char* apart = is_tie(mixed, pure) ? "the two are not told apart; " : "";
-  if (is_training(mixed)) {
+  if (is_of_training(mixed.setting.mode)) {
     return unexpected(what, fmt::format("{}casting its weights anew each step costs {} less than it was expected to",
                                         apart, mixed.setting.precision));
   }

@@ -146,7 +146,7 @@ std::string speed_of(const Record& row) {
 
 std::string for_latency(const Cell& cell) {
   const Record* fastest = best_of(cell.measured, is_faster);
-  const char* aim = is_training(*fastest) ? "for time" : "for latency";
+  const char* aim = is_of_training(fastest->setting.mode) ? "for time" : "for latency";
   std::string text = fmt::format("{} {} ({})", aim, fastest->setting.precision, speed_of(*fastest));
   for (const Record* row : cell.measured) {
     if (row == fastest) continue;
@@ -169,7 +169,7 @@ std::vector<const Record*> rows_that_are(const Cell& cell, Equivalence wanted) {
 }
 
 std::string for_quality(const Cell& cell) {
-  if (!cell.baseline || is_training(*cell.baseline)) return "";
+  if (!cell.baseline || is_of_training(cell.baseline->setting.mode)) return "";
   const bool any = std::any_of(cell.measured.begin(), cell.measured.end(),
                                [](const Record* row) { return quality_equivalence(*row).has_value(); });
   if (!any) return "for quality no advice (no scores against the baseline)";
@@ -231,7 +231,7 @@ const Record* smallest_by(const Cell& cell, std::optional<std::int64_t> MemoryUs
 
 /// A model is kept in its stored size, and trained in the peak of a step.
 std::string for_size(const Cell& cell) {
-  const bool training = is_training(*cell.measured.front());
+  const bool training = is_of_training(cell.measured.front()->setting.mode);
   const auto bytes = training ? &MemoryUse::peak_bytes : &MemoryUse::model_bytes;
   const Record* smallest = smallest_by(cell, bytes);
   if (!smallest) return "";
@@ -241,6 +241,7 @@ std::string for_size(const Cell& cell) {
 
 Judgement says_advice(const Cell& cell, const Record& first) {
   if (cell.measured.size() < 2 || not_finite_baseline(cell) != nullptr) return {};
+  if (is_of_program(first.setting.mode)) return {};  // Commands are no precisions to choose from.
   std::string text =
       fmt::format("At batch {} and {} tokens take {}", first.setting.batch, first.setting.seq, for_latency(cell));
   for (const std::string& part : {for_quality(cell), for_size(cell)}) {

@@ -52,10 +52,6 @@ bool are_peaks_busy(const Record& record);
 bool were_interleaved(const Record& a, const Record& b);
 /// Rate of the row's matmul over the baseline's; absent where not both were measured.
 std::optional<double> matmul_ratio(const Record& record);
-/// Whether a sample is a step of training or a part of one.
-bool is_training(const Record& record);
-/// Median of at least one value: of an even number the mean of the two in the middle.
-double median_of(std::vector<double> values);
 /// How many times as long as later ones the first samples took, where that is above 1.25x and so shows a warm-up that
 /// was too short: of steps whose warm-up was asked for, the very first over the median; of others, where there are 20,
 /// the median of the first tenth over that of the second half.

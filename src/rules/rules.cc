@@ -1,4 +1,5 @@
 #include "rules/rules.h"
+#include "statistics/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -258,24 +259,14 @@ std::optional<double> matmul_ratio(const Record& record) {
   return *record.evidence.matmul_peak_gflops / *record.evidence.baseline_matmul_peak_gflops;
 }
 
-bool is_training(const Record& record) {
-  return record.setting.mode != Mode::inference;
-}
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
 std::optional<double> short_warm_up(const Record& row) {
   constexpr double most = 1.25;
   if (row.latency->raw_ms.size() < (row.setting.warmup_steps ? 1 : 20)) return {};
   const auto tenth =
       row.latency->raw_ms.begin() + (row.setting.warmup_steps ? 1 : std::ssize(row.latency->raw_ms) / 10);
   const auto later = row.latency->raw_ms.begin() + (row.setting.warmup_steps ? 0 : std::ssize(row.latency->raw_ms) / 2);
-  const double ratio = median_of({row.latency->raw_ms.begin(), tenth}) / median_of({later, row.latency->raw_ms.end()});
+  const double ratio = median(std::vector<double>(row.latency->raw_ms.begin(), tenth)) /
+                       median(std::vector<double>(later, row.latency->raw_ms.end()));
   return ratio > most ? std::optional(ratio) : std::nullopt;
 }
 

@@ -41,13 +41,6 @@ TEST(Judge, ComparesWithinACellAndSaysARepeatedSentenceOnce) {
   EXPECT_EQ(advice, 2);
 }
 
-TEST(Judge, TheMedianOfAnEvenNumberIsTheMiddleOfTheTwoInTheMiddle) {
-  EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
-  EXPECT_EQ(median_of({1, 9}), 5);
-  EXPECT_EQ(median_of({3, 1, 2}), 2);
-  EXPECT_EQ(median_of({7}), 7);
-}
-
 TEST(Judge, FieldsThatAFileLeavesOutAreNeverRead) {
   const std::vector<Record> whole = made_up_cell();
   for (const Field& field : record_fields()) {

@@ -6,6 +6,7 @@
 #include "rules/known_models.h"
 #include "rules/physics.h"
 #include "rules/rule_tables.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -79,7 +80,8 @@ Judgement says_throttled(const Cell&, const Record& row) {
     return {};
   if (*row.circumstances->frequency_after_mhz >= 0.9 * *row.circumstances->frequency_before_mhz) return {};
   const auto half = row.latency->raw_ms.begin() + std::ssize(row.latency->raw_ms) / 2;
-  const double slowdown = median_of({half, row.latency->raw_ms.end()}) / median_of({row.latency->raw_ms.begin(), half});
+  const double slowdown = median(std::vector<double>(half, row.latency->raw_ms.end())) /
+                          median(std::vector<double>(row.latency->raw_ms.begin(), half));
   if (!(slowdown > 1.05)) return {};
   const std::string heat = row.circumstances->temperature_after_c
                                ? fmt::format(" at {:.0f} degC", *row.circumstances->temperature_after_c)

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "rules/rule_tables.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -128,8 +129,9 @@ Judgement says_tail(const Cell&, const Record& row) {
 Judgement says_drift(const Cell&, const Record& row) {
   if (row.latency->raw_ms.size() < 20) return {};
   const auto half = row.latency->raw_ms.begin() + static_cast<std::ptrdiff_t>(row.latency->raw_ms.size() / 2);
-  const double change =
-      median_of({half, row.latency->raw_ms.end()}) / median_of({row.latency->raw_ms.begin(), half}) - 1;
+  const double change = median(std::vector<double>(half, row.latency->raw_ms.end())) /
+                            median(std::vector<double>(row.latency->raw_ms.begin(), half)) -
+                        1;
   if (std::abs(change) <= 0.05) return {};
   return {fmt::format("the second half of the samples is {} {} than the first", percent(std::abs(change)),
                       change > 0 ? "slower" : "faster"),

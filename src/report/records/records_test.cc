@@ -186,8 +186,8 @@ TEST(Terminal, OnlyGradesUnlikeTheCommonOneAreExplained) {
   document.records[1].grade.trust = "C";
   document.records[1].grade.trust_reasons = {"C at best: its own reason", "B at best: a lesser one"};
   const std::string brief = report_of(document, Detail::brief);
-  EXPECT_NE(brief.find("- mixed-bf16 C: its own reason\n"), std::string::npos) << brief;
-  EXPECT_NE(brief.find("- fp32, as most rows, B: the common reason\n"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("- mixed-bf16, grade C: its own reason\n"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("- fp32, as most rows, grade B: the common reason\n"), std::string::npos) << brief;
   EXPECT_NE(report_of(document).find("a lesser one"), std::string::npos);
 }
 

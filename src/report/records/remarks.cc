@@ -186,11 +186,13 @@ std::vector<std::string> brief_trust(std::span<const Record> records) {
   if (of_common != rows.end() && common != "A") {
     const std::vector<std::string> reasons = binding_reasons(**of_common);
     if (!reasons.empty())
-      texts.push_back(fmt::format("{}, as most rows, {}: {}", names.name_of(**of_common), common, joined(reasons)));
+      texts.push_back(
+          fmt::format("{}, as most rows, grade {}: {}", names.name_of(**of_common), common, joined(reasons)));
   }
   for (const Record* row : rows) {
     if (!row->grade.trust || *row->grade.trust == common || *row->grade.trust == "A") continue;
-    texts.push_back(fmt::format("{} {}: {}", names.name_of(*row), *row->grade.trust, joined(binding_reasons(*row))));
+    texts.push_back(
+        fmt::format("{}, grade {}: {}", names.name_of(*row), *row->grade.trust, joined(binding_reasons(*row))));
   }
   return texts;
 }

@@ -9,8 +9,6 @@
 
 namespace assay {
 
-/// The quality of a row that is kept before anything was scored.
-
 /// All that a request asks beside its grid (models, precisions, batches, sequences), as text: runs that agree in it may
 /// continue each other.
 std::string settings_of(const BenchRequest& request);

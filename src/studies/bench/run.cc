@@ -1,4 +1,3 @@
-#include "base/interrupt.h"
 #include "studies/bench/request.h"
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "rules/rules.h"
 #include "studies/bench/group.h"
 #include "studies/bench/record.h"

@@ -59,11 +59,7 @@ void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds
   for (const InstructionPeak& instruction : instructions) {
     facts.peaks.push_back(peak_from(instruction, facts, matmuls.rates));
   }
-  for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.
-    const ProductVerdict judgement = verdict_of_dtype(peak.operand, facts);
-    peak.verdict = judgement.verdict;
-    peak.evidence = judgement.evidence;
-  }
+  set_verdicts(facts);
 }
 
 MachineFacts probe(const ProbeOptions& options) {

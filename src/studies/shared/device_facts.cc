@@ -144,11 +144,7 @@ MachineFacts facts_on(const Backend& backend, MachineFacts host, const DevicePro
   for (const DType operand : {DType::f32, DType::tf32, DType::f16, DType::bf16, DType::s8, DType::e4m3})
     peaks.push_back(peak_of(backend, operand, facts, probe));
   facts.peaks = std::move(peaks);
-  for (MatmulPeak& peak : facts.peaks) {  // Verdicts compare with f32, so that all peaks come first.
-    const ProductVerdict judgement = verdict_of_dtype(peak.operand, facts);
-    peak.verdict = judgement.verdict;
-    peak.evidence = judgement.evidence;
-  }
+  set_verdicts(facts);
   return facts;
 }
 

@@ -12,8 +12,8 @@ namespace assay {
 /// What is asked of the meters, and what a joule is worth.
 struct EnergyRequest {
   MeterRequest meters{};
-  double uncertainty =
-      0;  ///< A share that each window is made long enough for; 0: 20 of the meter's updates and steps.
+  /// A share that each window is made long enough for; 0: 20 of the meter's updates and steps.
+  double uncertainty = 0;
   double cool_down_s = 1;  ///< Of rest before each window that is for energy alone.
   std::optional<double> price_per_kwh{};
   std::optional<double> carbon_g_per_kwh{};

@@ -36,7 +36,7 @@ std::optional<DType> native_16bit(const MachineFacts& facts);
 /// The row of that name with the options' overrides and casts, settled for this machine.
 PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options, const MachineFacts& facts);
 
-/// For a precision whose activations follow the machine (int8): what they became and how that is known, "int8: ///
+/// For a precision whose activations follow the machine (int8): what they became and how that is known, "int8:
 /// activations are bf16, by the instruction set: this machine was not probed". Empty for any other.
 std::string settled_words(const Instance& instance, const MachineFacts& facts);
 

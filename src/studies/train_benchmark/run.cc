@@ -1,10 +1,10 @@
-#include "base/interrupt.h"
 #include "studies/train_benchmark/request.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "kernels/gpu_bus_id.h"
 #include "rules/rules.h"
 #include "statistics/statistics.h"
