@@ -36,6 +36,20 @@ TEST_F(CliTrain, OneBatchIsLearnt) {
   EXPECT_LT(all[7].get<double>(), all[0].get<double>());
 }
 
+TEST_F(CliTrain, ATrainingIsADocumentInEveryFormat) {
+  const Outcome outcome = run({"train", "model", "--tokens", "tokens.json", "--steps", "3", "--json", "t.json", "--csv",
+                               "t.csv", "--markdown", "t.md", "--latex", "t.tex", "--html", "t.html"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("steps done   3"), std::string::npos) << outcome.out;
+  const Json json = parse_json(file("t.json"), "t.json");
+  EXPECT_EQ(json.at("losses").size(), 3U);
+  EXPECT_TRUE(file("t.csv").starts_with("step,loss")) << file("t.csv");
+  EXPECT_NE(file("t.html").find("<svg"), std::string::npos);
+  const Outcome again = run({"report", "t.json", "--csv", "again.csv"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(file("again.csv"), file("t.csv"));
+}
+
 TEST_F(CliTrain, PartsOfAStepAreTheStep) {
   write_text(folder_.path() / "tokens.json", R"({"input_ids": [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]})");
   const Json whole = losses({"--steps", "4"});

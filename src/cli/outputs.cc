@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/streams.h"
 #include "cli/output_options.h"
 
@@ -26,14 +28,35 @@ RenderOptions options_of(ReportFormat format, RenderOptions options, const Outpu
   return options;
 }
 
+void add_json_option(CLI::App& command, std::filesystem::path& file, JsonOption kind) {
+  switch (kind) {
+    case JsonOption::file:
+      add_output_file(command, "--json", file, "write everything (-: to standard output)");
+      return;
+    case JsonOption::flag:
+      add_json_flag(command, file);
+      return;
+    case JsonOption::either:
+      mark_output_file(*command
+                            .add_option_function<std::string>(
+                                "--json",
+                                [&file](const std::string& word) { file = word.empty() ? standard_output_path : word; },
+                                "print everything as JSON, or write it to the file given")
+                            ->expected(0, 1));
+      return;
+  }
+}
+
 }  // namespace
 
+bool OutputOptions::takes_stdout() const {
+  const std::filesystem::path* const files[] = {&json, &csv, &markdown, &latex, &html};
+  return std::any_of(std::begin(files), std::end(files),
+                     [](const auto* file) { return *file == standard_output_path; });
+}
+
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json) {
-  if (json == JsonOption::file) {
-    add_output_file(command, "--json", outputs.json, "write everything (-: to standard output)");
-  } else {
-    add_json_flag(command, outputs.json);
-  }
+  add_json_option(command, outputs.json, json);
   add_output_file(command, "--csv", outputs.csv, "write all fields, a line a row");
   add_output_file(command, "--markdown", outputs.markdown, "write tables, sentences, methods");
   add_output_file(command, "--latex", outputs.latex, "write a LaTeX document (booktabs)");

@@ -22,12 +22,15 @@ struct OutputOptions {
   std::filesystem::path html;
   Detail shown = Detail::brief;  ///< By the terminal; files have everything.
 
+  /// Whether one of them goes to standard output, which then holds nothing else.
+  bool takes_stdout() const;
   bool empty() const { return json.empty() && csv.empty() && markdown.empty() && latex.empty() && html.empty(); }
 };
 
 enum class JsonOption : std::uint8_t {
-  file,  ///< --json FILE
-  flag   ///< --json prints it, --json=FILE writes it: never takes the next word.
+  file,   ///< --json FILE
+  flag,   ///< --json prints it, --json=FILE writes it: never takes the next word.
+  either  ///< --json prints it, --json FILE and --json=FILE write it.
 };
 /// `--json`, `--csv`, `--markdown`, `--latex`, `--html`, `--details`: the same for every command that has a result.
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json = JsonOption::file);

@@ -6,15 +6,14 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/streams.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/deliver.h"
 #include "cli/interrupt.h"
-#include "cli/output_options.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/train_options.h"
+#include "studies/train/document.h"
 
 namespace assay {
 namespace {
@@ -22,26 +21,17 @@ namespace {
 struct TrainCommand {
   TrainRequest request;
   MachineOptions machine;
-  bool json = false;
-  std::filesystem::path json_file;  ///< Empty with `json`: stdout.
+  OutputOptions outputs;
 };
 
-void add_output_options(CLI::App& command, TrainCommand& options) {
+void add_folder_options(CLI::App& command, TrainCommand& options) {
   TrainRequest& request = options.request;
   command.add_option("--out", request.out, "folder for the model and what is needed to go on");
   command.add_option("--save-every", request.save_every, "steps between two saves (default: at the end)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command.add_flag_callback(
       "--resume", [&request] { request.resume = Resume::yes; }, "go on with the training in --out");
-  CLI::Option* json = command.add_option_function<std::string>(
-      "--json",
-      [&options](const std::string& file) {
-        options.json = true;
-        options.json_file = file;
-      },
-      "{\"losses\": [..]} to stdout, or to the file given");
-  json->expected(0, 1);
-  mark_output_file(*json);
+  add_output_options(command, options.outputs, JsonOption::either);
 }
 
 std::string status_line(const TrainStatus& status) {
@@ -65,23 +55,6 @@ bool is_worth_a_line(const TrainStatus& status) {
          !std::isfinite(status.last.loss);
 }
 
-std::string losses_json(const std::vector<double>& losses) {
-  Json json = Json::array();
-  for (const double loss : losses) json.push_back(loss);  // NaN and infinities become null
-  return Json{{"losses", json}}.dump() + "\n";
-}
-
-std::string end_text(const TrainReport& report, const TrainCommand& options) {
-  if (options.json && options.json_file.empty()) return losses_json(report.losses);
-  std::string text = fmt::format("{}\n{} steps, {:.1f} s in steps, {} tokens/s", report.data, report.losses.size(),
-                                 report.seconds, format_count(std::llround(report.tokens_per_s)));
-  if (report.skipped > 0)
-    text += fmt::format(", {} updates skipped for a loss or gradients that were not finite", report.skipped);
-  text += "\n";
-  if (!options.request.out.empty() && !report.failure) text += fmt::format("saved: {}\n", options.request.out.string());
-  return text;
-}
-
 /// Lines on standard output while a training goes on. That nobody can take one ends no training; it is told at the end.
 class Lines {
  public:
@@ -93,9 +66,8 @@ class Lines {
       failure_ = e;
     }
   }
-  void end(const std::string& text) const {
+  void check() const {
     if (failure_) throw Error(*failure_);
-    print(text);
   }
 
  private:
@@ -105,8 +77,8 @@ class Lines {
 /// What ended the training early is told behind its losses.
 void hand_over(const TrainReport& report, const TrainCommand& options, const Lines& lines) {
   try {
-    deliver([&] { lines.end(end_text(report, options)); },
-            {{options.json_file, [&] { return losses_json(report.losses); }}});
+    deliver(to_document(options.request, report), options.outputs);
+    lines.check();
   } catch (const Error& error) {
     if (!report.failure) throw;
     complain(error.what());
@@ -117,7 +89,7 @@ void hand_over(const TrainReport& report, const TrainCommand& options, const Lin
 int run_train(const TrainCommand& options) {
   Progress progress;
   Lines lines;
-  const bool quiet = options.json && options.json_file.empty();
+  const bool quiet = options.outputs.takes_stdout();
   const auto line = [&](const std::string& text) {
     if (quiet) return;
     progress.clear();
@@ -220,7 +192,7 @@ void add_train(CLI::App& program, Action& action) {
   add_optimizer_options(command, options->request);
   add_schedule_options(command, options->request);
   add_step_options(command, options->request);
-  add_output_options(command, *options);
+  add_folder_options(command, *options);
   add_engine_options(command, options->request.engine);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
