@@ -10,6 +10,7 @@
 #include "model/testing.h"
 #include "studies/dump/gradients.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/training_step.h"
 
 // Gradients and optimizer steps of small random models against PyTorch's (tools/generate_training_fixtures.py).
 

@@ -89,6 +89,14 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
 }
 
+PerplexityRequest perplexity_request(const BenchRequest& request) {
+  if (request.models.size() != 1) fail_user("--explain-perplexity studies one model, not {}", request.models.size());
+  return {.model = request.models.front(),
+          .quality = {request.data, request.protocol, request.model_options.seed},
+          .engine = request.engine,
+          .model_options = request.model_options};
+}
+
 int run_bench(BenchCommand& options) {
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
@@ -97,7 +105,7 @@ int run_bench(BenchCommand& options) {
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
   const auto facts = [&] { return measuring.probe_machine(options.machine, options.request.engine.device); };
   if (options.question == Question::why_this_perplexity) {
-    const PerplexityStudy study = study_perplexity(options.request, facts(), callbacks);
+    const PerplexityStudy study = study_perplexity(perplexity_request(options.request), facts(), callbacks);
     measuring.finish();
     deliver(to_document(study), options.outputs);
   } else {

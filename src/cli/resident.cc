@@ -1,8 +1,8 @@
+#include "studies/shared/resident.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
-#include "studies/bench/isolate.h"
 #include "studies/probe/cache.h"
 
 namespace assay {

@@ -19,7 +19,7 @@ struct ToldRule {
   std::string_view id;
   RuleKind kind = RuleKind::finding;
   Severity severity = Severity::info;
-  char grade = ' ';
+  std::optional<Trust> grade = {};
   const char* states;
   const char* evidence;
   const char* remedy;
@@ -44,7 +44,7 @@ std::vector<ToldRule> told_rules() {
       known->of_tables = true;
     } else {
       all.push_back(
-          {rule.id, RuleKind::finding, rule.severity, ' ', rule.states, rule.evidence, rule.remedy, false, true});
+          {rule.id, RuleKind::finding, rule.severity, {}, rule.states, rule.evidence, rule.remedy, false, true});
     }
   }
   return all;
@@ -56,7 +56,7 @@ std::string graded_rules(RuleKind kind) {
   for (const ToldRule& rule : told_rules()) {
     if (rule.kind != kind) continue;
     const std::string scope = rule.of_tables ? fmt::format(", {}", rule.beside_records()) : "";
-    text += fmt::format("- `{}` ({}{}): {}\n", rule.id, rule.grade, scope, rule.states);
+    text += fmt::format("- `{}` ({}{}): {}\n", rule.id, name(*rule.grade), scope, rule.states);
   }
   return text;
 }
@@ -65,7 +65,7 @@ std::string graded_rules(RuleKind kind) {
 std::string named_rules(Severity severity) {
   std::vector<std::string> names;
   for (const ToldRule& rule : told_rules()) {
-    if (rule.grade != ' ' || rule.severity != severity) continue;
+    if (rule.grade || rule.severity != severity) continue;
     const std::string scope = rule.of_tables ? fmt::format(" ({})", rule.beside_records()) : "";
     names.push_back(fmt::format("`{}`{}", rule.id, scope));
   }

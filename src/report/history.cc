@@ -36,7 +36,7 @@ std::string outcome(const StoredRecord& stored) {
                         50 * (*record.latency->ci_high_ms - *record.latency->ci_low_ms) / *record.latency->median_ms);
   }
   if (record.speedup->speedup) text += fmt::format(", {:.2f}x", *record.speedup->speedup);
-  text += ", " + record.grade.trust.value_or("not graded");
+  text += std::string(", ") + (record.grade.trust ? name(*record.grade.trust) : "not graded");
   if (record.quality->perplexity)
     text += fmt::format(", perplexity {}", format_significant(*record.quality->perplexity, 4));
   if (record.quality->accuracy) text += fmt::format(", accuracy {:.1f} %", 100 * *record.quality->accuracy);

@@ -10,6 +10,7 @@
 #include "report/mode_words.h"
 #include "report/phrases.h"
 #include "report/text.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -23,6 +24,19 @@ std::string model_words(const Record& r) {
   return r.setting.weights.empty() ? text : text + ", checkpoint " + r.setting.weights;
 }
 
+/// As usual or not: whoever repeats it needs to know.
+std::string every_condition(const Record& record) {
+  std::string text;
+  for (const SettingField& field : setting_fields()) {
+    if (field.level != Level::title || std::string_view(field.name) == "model" ||
+        std::string_view(field.name) == "weights")
+      continue;
+    const std::string words = words_of(field, record);
+    if (!words.empty()) text += (text.empty() ? "" : ", ") + words;
+  }
+  return text;
+}
+
 std::string subject_paragraph(const Records& all) {
   Paragraph p;
   p.say(fmt::format("Program: {}.", joined(distinct(all, [](const Record& r) { return r.setting.build; }))));
@@ -32,13 +46,7 @@ std::string subject_paragraph(const Records& all) {
   p.say(fmt::format("Shapes: {}.", joined(distinct(all, [](const Record& r) {
                       return fmt::format("batch {} x {} tokens", r.setting.batch, r.setting.seq);
                     }))));
-  p.say(fmt::format("Settings: {}.", joined(distinct(all, [](const Record& r) {
-                      return fmt::format("{} on {} with {}, logits {}, fusion {}, casts {}, recompute {}, caches {}{}",
-                                         name(r.setting.mode), r.setting.device,
-                                         counted(static_cast<std::size_t>(r.setting.threads), "thread"),
-                                         r.setting.logits, r.setting.fusion, r.setting.casts, r.setting.recompute,
-                                         r.setting.caches, r.setting.graphs ? ", graphs " + *r.setting.graphs : "");
-                    }))));
+  p.say(fmt::format("Settings: {}.", joined(distinct(all, [](const Record& r) { return every_condition(r); }))));
   p.say(
       fmt::format("Seed: {}.", joined(distinct(all, [](const Record& r) { return std::to_string(r.setting.seed); }))));
   return p.text();
@@ -238,13 +246,14 @@ std::string left_out_paragraph(const Records& all) {
 }
 
 std::string trust_paragraph(const Records& measured) {
-  std::map<std::string, std::size_t> grades;
+  std::map<Trust, std::size_t> grades;
   for (const Record* r : measured) {
     if (r->grade.trust) ++grades[*r->grade.trust];
   }
   std::vector<std::string> words;
   words.reserve(grades.size());
-  for (const auto& [grade, count] : grades) words.push_back(fmt::format("{} for {}", grade, counted(count, "row")));
+  for (const auto& [grade, count] : grades)
+    words.push_back(fmt::format("{} for {}", name(grade), counted(count, "row")));
   return words.empty() ? "" : fmt::format("Trust, from A to D by published rules: {}.", joined(words));
 }
 

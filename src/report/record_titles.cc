@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/mode_words.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -37,19 +37,7 @@ std::string model_title(const Record& record) {
         fmt::format(" ({} parameters, {})", format_count(record.setting.parameters),
                     record.setting.weights == "random" ? "random weights" : "stored as " + record.setting.stored_dtype);
   }
-  title += fmt::format(", {}, {} thread{}", record.setting.device, record.setting.threads,
-                       record.setting.threads == 1 ? "" : "s");
-  const Setting usual;
-  const auto add = [&](const char* what, const std::string& value, const std::string& common) {
-    if (value != common && value != "-") title += fmt::format(", {} {}", what, value);
-  };
-  add("logits", record.setting.logits, usual.logits);
-  add("fusion", record.setting.fusion, usual.fusion);
-  add("casts", record.setting.casts, usual.casts);
-  add("graphs", record.setting.graphs.value_or("on"), "on");
-  add("caches", record.setting.caches, usual.caches);
-  const std::string mode = mode_title(record);
-  return mode.empty() ? title : title + ", " + mode;
+  return title + ", " + conditions_words(record, Level::title);
 }
 
 }  // namespace assay

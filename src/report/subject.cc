@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 
-#include "report/mode_words.h"
 #include "report/record_titles.h"
 #include "results/fields.h"
 #include "results/identity.h"
@@ -15,24 +13,21 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t traits = 13;
-/// What tells subjects apart, in words; the model and the shape first.
-using Traits = std::array<std::string, traits>;
+/// What tells subjects apart, in words, by fields of the setting in their order.
+struct Trait {
+  std::string_view field;
+  std::string words;
+};
+using Traits = std::vector<Trait>;
 
-Traits traits_of(const Record& r) {
-  return {r.setting.model,
-          fmt::format("{} x {}", r.setting.batch, r.setting.seq),
-          r.setting.device,
-          fmt::format("{} thread{}", r.setting.threads, r.setting.threads == 1 ? "" : "s"),
-          r.setting.machine,
-          r.setting.phase ? "phase " + *r.setting.phase : name(r.setting.mode),
-          "logits " + r.setting.logits,
-          "fusion " + r.setting.fusion,
-          "casts " + r.setting.casts,
-          r.setting.recompute == "none" ? "nothing recomputed" : "recompute " + r.setting.recompute,
-          r.setting.warmup_steps ? fmt::format("{} warm-up steps", *r.setting.warmup_steps) : "",
-          "caches " + r.setting.caches,
-          r.setting.graphs ? "graphs " + *r.setting.graphs : ""};
+Traits traits_of(const Record& record) {
+  Traits traits;
+  for (const SettingField& field : setting_fields()) {
+    const std::string_view name = field.name;
+    const bool is_trait = name == "machine" || (field.level != Level::row && name != "weights");
+    if (is_trait) traits.push_back({name, words_of(field, record)});
+  }
+  return traits;
 }
 
 struct Named {
@@ -47,53 +42,51 @@ struct Named {
   }
 };
 
-bool differs(const std::vector<Named>& all, std::size_t trait) {
-  return std::any_of(all.begin(), all.end(),
-                     [&](const Named& one) { return one.traits[trait] != all.front().traits[trait]; });
+bool differ_in(const std::vector<Named>& all, std::string_view field) {
+  const auto words = [&](const Named& one) {
+    return std::find_if(one.traits.begin(), one.traits.end(), [&](const Trait& t) { return t.field == field; })->words;
+  };
+  return std::any_of(all.begin(), all.end(), [&](const Named& one) { return words(one) != words(all.front()); });
 }
 
 /// The traits in which subjects differ; of a lone subject model and shape. The source's label where nothing else does.
 std::string name_of(const Named& one, const std::vector<Named>& all) {
   std::string name;
-  for (std::size_t trait = 0; trait < traits; ++trait) {
-    const bool is_wanted = all.size() == 1 ? trait < 2 : differs(all, trait);
-    if (is_wanted && !one.traits[trait].empty()) name += (name.empty() ? "" : ", ") + one.traits[trait];
+  for (const Trait& trait : one.traits) {
+    const bool is_wanted =
+        all.size() == 1 ? trait.field == "model" || trait.field == "batch" : differ_in(all, trait.field);
+    if (is_wanted && !trait.words.empty()) name += (name.empty() ? "" : ", ") + trait.words;
   }
   const auto sources = [&](const Named& other) { return other.subject.source != one.subject.source; };
   const bool from_several = std::any_of(all.begin(), all.end(), sources);
-  if (name.empty() || (from_several && all.size() > 1 && !differs(all, 0) && !differs(all, 2) && !differs(all, 4))) {
+  const bool told_by_place = differ_in(all, "model") || differ_in(all, "device") || differ_in(all, "machine");
+  if (name.empty() || (from_several && !told_by_place)) {
     name = one.subject.source->label + (name.empty() ? "" : ", " + name);
   }
   return name;
 }
 
 std::string setting_words(const Record& r) {
-  std::string title = fmt::format("{}, {}, {}, {} thread{}", r.setting.model, cell_title(r), r.setting.device,
-                                  r.setting.threads, r.setting.threads == 1 ? "" : "s");
-  const std::string mode = mode_title(r);
-  if (!mode.empty() && !r.setting.phase) title += ", " + mode;
-  if (r.setting.warmup_steps) title += fmt::format(", {} warm-up steps", *r.setting.warmup_steps);
+  const std::string title = fmt::format("{}, {}", r.setting.model, conditions_words(r, Level::cell));
   return r.setting.machine.empty() ? title : title + ", " + r.setting.machine;
 }
 
+/// Of what figures compare: where it ran, or what they hold fixed then, its shape and how it ran.
+enum class Half : std::uint8_t { place, shape_and_conditions };
+
 bool is_of_place(std::string_view field) {
-  return field == "model" || field == "weights" || field == "device" || field == "threads";
+  return field == "model" || field == "weights" || field == "device" || field == "threads" || field == "machine";
 }
 
-/// What a figure holds fixed where several models, machines or devices are compared: the shape and the settings.
-std::string shape_and_setting(const ReportSubject& subject) {
-  const Record& record = *subject.records.front();
+/// The fields of a setting that all rows of a cell share, of the place or but for it.
+std::string shared_values(const ReportSubject& subject, Half half) {
   std::string text;
   for (const SettingField& field : setting_fields()) {
-    if (field.level == Level::row || is_of_place(field.name)) continue;
-    text += to_text(record_field(field.name), record) + "\n";
+    const bool is_shared = field.level != Level::row || std::string_view(field.name) == "machine";
+    if (is_shared && is_of_place(field.name) == (half == Half::place))
+      text += to_text(record_field(field.name), *subject.records.front()) + "\n";
   }
   return text;
-}
-
-std::string place_of(const ReportSubject& subject) {
-  const Record& r = *subject.records.front();
-  return fmt::format("{}\n{}\n{}\n{}", r.setting.model, r.setting.device, r.setting.machine, r.setting.threads);
 }
 
 }  // namespace
@@ -126,10 +119,11 @@ std::vector<std::vector<ReportSubject>> figure_groups(std::span<const ReportSubj
   std::vector<std::vector<ReportSubject>> groups;
   std::map<std::string, std::size_t> newest;  // The group that is being filled, by what its subjects share.
   const bool one_place = std::all_of(subjects.begin(), subjects.end(), [&](const ReportSubject& one) {
-    return place_of(one) == place_of(subjects.front());
+    return shared_values(one, Half::place) == shared_values(subjects.front(), Half::place);
   });
   for (const ReportSubject& subject : subjects) {
-    const std::string shared = one_place || subjects.size() <= most ? "" : shape_and_setting(subject);
+    const std::string shared =
+        one_place || subjects.size() <= most ? "" : shared_values(subject, Half::shape_and_conditions);
     const auto known = newest.find(shared);
     if (known == newest.end() || groups[known->second].size() >= most) {
       newest[shared] = groups.size();

@@ -17,7 +17,8 @@ struct FieldTypes {
   using Place = std::variant<T*...>;
 };
 using AnyField =
-    FieldTypes<std::string, std::int64_t, Status, Mode, QualityStatus, EnergyStatus, std::optional<StoppedBy>,
+    FieldTypes<std::string, std::int64_t, Status, Mode, LogitsOf, Switch, CastsMade, CacheState, Recomputed,
+               QualityStatus, EnergyStatus, std::optional<StoppedBy>, std::optional<Switch>, std::optional<Trust>,
                std::optional<std::string>, std::optional<std::int64_t>, std::optional<double>, std::optional<bool>,
                std::vector<double>, std::vector<std::string>, std::vector<LedgerInput>, std::vector<LedgerRow>>;
 using FieldValue = AnyField::Value;

@@ -16,33 +16,67 @@ constexpr bool agree(const Setting& a, const Setting& b) {
   return a.*member == b.*member;
 }
 
-#define ASSAY_SETTING(member, aspect, level, mention, ...) \
-  {#member, Aspect::aspect, Level::level, Mention::mention, agree<&Setting::member> __VA_OPT__(, ) __VA_ARGS__}
+std::string model_words(const Setting& setting) {
+  return setting.model;
+}
+std::string precision_words(const Setting& setting) {
+  return setting.precision;
+}
+std::string device_words(const Setting& setting) {
+  return setting.device;
+}
+std::string machine_words(const Setting& setting) {
+  return setting.machine;
+}
+std::string shape_words(const Setting& setting) {
+  return fmt::format("{} x {}", setting.batch, setting.seq);
+}
+std::string counted_words(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+std::string thread_words(const Setting& setting) {
+  return counted_words(setting.threads, "thread");
+}
+std::string warm_up_words(const Setting& setting) {
+  return setting.warmup_steps ? counted_words(*setting.warmup_steps, "warm-up step") : "";
+}
+std::string mode_words(const Setting& setting) {
+  if (is_of_program(setting.mode)) return setting.mode == Mode::program ? "runs of a program" : "a phase of a program";
+  return is_of_training(setting.mode) ? std::string("training: ") + name(setting.mode) : name(setting.mode);
+}
+std::string no_words(const Setting& /*setting*/) {
+  return "";
+}
 
-constexpr bool younger = true;
+#define ASSAY_SETTING(member, its_aspect, its_level, its_mention, ...) \
+  {.name = #member,                                                    \
+   .aspect = Aspect::its_aspect,                                       \
+   .level = Level::its_level,                                          \
+   .mention = Mention::its_mention,                                    \
+   .agree = agree<&Setting::member> __VA_OPT__(, ) __VA_ARGS__}
 
 constexpr SettingField settings[] = {
-    ASSAY_SETTING(model, subject, title, otherwise),
+    ASSAY_SETTING(model, subject, title, always, .words = model_words),
     ASSAY_SETTING(weights, subject, title, otherwise),
     ASSAY_SETTING(parameters, subject, row, otherwise),
-    ASSAY_SETTING(precision, subject, row, otherwise),
-    ASSAY_SETTING(device, subject, title, otherwise),
-    ASSAY_SETTING(batch, subject, cell, otherwise),
-    ASSAY_SETTING(seq, subject, cell, otherwise),
-    ASSAY_SETTING(threads, subject, title, otherwise),
+    ASSAY_SETTING(precision, subject, row, always, .words = precision_words),
+    ASSAY_SETTING(device, subject, title, always, .words = device_words),
+    ASSAY_SETTING(batch, subject, cell, always, .words = shape_words),
+    ASSAY_SETTING(seq, subject, cell, always, .words = no_words),
+    ASSAY_SETTING(threads, subject, title, in_titles, .words = thread_words),
     ASSAY_SETTING(logits, subject, title, where_unusual),
     ASSAY_SETTING(fusion, subject, title, where_unusual),
     ASSAY_SETTING(casts, subject, title, where_unusual),
     ASSAY_SETTING(seed, subject, row, otherwise),
-    ASSAY_SETTING(mode, subject, title, where_unusual),
+    ASSAY_SETTING(mode, subject, title, where_unusual, .words = mode_words),
     ASSAY_SETTING(recompute, subject, title, where_unusual),
-    ASSAY_SETTING(warmup_steps, subject, title, where_unusual),
-    ASSAY_SETTING(command, subject, row, where_unusual),
-    ASSAY_SETTING(phase, subject, title, where_unusual),
-    ASSAY_SETTING(machine, place, row, otherwise),
+    ASSAY_SETTING(warmup_steps, subject, cell, where_unusual, .words = warm_up_words),
+    ASSAY_SETTING(command, subject, row, otherwise),
+    ASSAY_SETTING(phase, subject, cell, where_unusual),
+    ASSAY_SETTING(machine, place, row, otherwise, .words = machine_words),
     ASSAY_SETTING(build, place, row, otherwise),
-    ASSAY_SETTING(graphs, subject, title, otherwise, younger),
-    ASSAY_SETTING(caches, subject, title, where_unusual, younger),
+    ASSAY_SETTING(graphs, subject, title, where_unusual, .is_younger = true, .usual = "on"),
+    ASSAY_SETTING(caches, subject, title, where_unusual, .is_younger = true),
     ASSAY_SETTING(stored_dtype, remark, row, otherwise),
     ASSAY_SETTING(baseline, remark, row, otherwise),
 };
@@ -68,6 +102,23 @@ std::string key(const Record& record, std::span<const Aspect> aspects) {
   return sha256_hex(std::as_bytes(std::span(text))).substr(0, 32);
 }
 
+bool is_usual(const SettingField& field, const Record& record) {
+  const std::string value = to_text(record_field(field.name), record);
+  return value == (field.usual != nullptr ? field.usual : to_text(record_field(field.name), Record{}));
+}
+
+/// Of the fields that are `wanted`, in the order of the list.
+template <typename Wanted>
+std::string joined_words(const Record& record, Wanted wanted) {
+  std::string text;
+  for (const SettingField& field : settings) {
+    if (!wanted(field) || (field.mention == Mention::where_unusual && is_usual(field, record))) continue;
+    const std::string words = words_of(field, record);
+    if (!words.empty()) text += (text.empty() ? "" : ", ") + words;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::span<const SettingField> setting_fields() {
@@ -77,6 +128,18 @@ std::span<const SettingField> setting_fields() {
 bool stand_together(const Setting& a, const Setting& b, Level level) {
   return std::all_of(std::begin(settings), std::end(settings),
                      [&](const SettingField& field) { return field.level > level || field.agree(a, b); });
+}
+
+std::string words_of(const SettingField& field, const Record& record) {
+  if (field.words != nullptr) return field.words(record.setting);
+  const std::string value = to_text(record_field(field.name), record);
+  return value.empty() || value == "-" ? "" : fmt::format("{} {}", field.name, value);
+}
+
+std::string conditions_words(const Record& record, Level level) {
+  return joined_words(record, [&](const SettingField& field) {
+    return field.level <= level && field.mention != Mention::otherwise && std::string_view(field.name) != "model";
+  });
 }
 
 std::string subject_key(const Record& record) {
@@ -90,14 +153,9 @@ std::string identity_key(const Record& record) {
 }
 
 std::string subject_words(const Record& record) {
-  const Setting& setting = record.setting;
-  std::string text =
-      fmt::format("{}, {}, {}, {} x {}", setting.model, setting.precision, setting.device, setting.batch, setting.seq);
-  for (const SettingField& field : settings) {
-    if (field.mention != Mention::where_unusual || field.agree(setting, Setting{})) continue;
-    text += fmt::format(", {} {}", field.name, to_text(record_field(field.name), record));
-  }
-  return text;
+  return joined_words(record, [](const SettingField& field) {
+    return field.mention == Mention::always || field.mention == Mention::where_unusual;
+  });
 }
 
 std::string identity_difference(const Record& a, const Record& b, Aspect aspect) {

@@ -22,8 +22,13 @@ enum class Level : std::uint8_t {
   row     ///< One row of a cell.
 };
 
-/// Whether subject_words() names a field.
-enum class Mention : std::uint8_t { otherwise, where_unusual };
+/// Where words for a record name a field.
+enum class Mention : std::uint8_t {
+  otherwise,  ///< Stands elsewhere: in a row, in a list of its own.
+  in_titles,
+  always,
+  where_unusual  ///< Where it is not as usual.
+};
 
 /// The fields of a Setting.
 struct SettingField {
@@ -32,7 +37,9 @@ struct SettingField {
   Level level;
   Mention mention;
   bool (*agree)(const Setting& a, const Setting& b);
-  bool is_younger = false;  ///< Than records of a store may be: counts only where it differs from a blank record's.
+  bool is_younger = false;      ///< Than a store's records may be: counts only where it differs from a blank record's.
+  const char* usual = nullptr;  ///< Value that goes without saying; else a blank record's.
+  std::string (*words)(const Setting& setting) = nullptr;  ///< Else "name value".
 };
 
 /// The one list by which records are the same measurement, rows of one cell and shapes of one model: resuming, the
@@ -40,6 +47,11 @@ struct SettingField {
 std::span<const SettingField> setting_fields();
 /// Whether they agree in all fields down to that level.
 bool stand_together(const Setting& a, const Setting& b, Level level);
+
+/// "2 threads", "fusion off"; empty where it says nothing, or another field's words say it too.
+std::string words_of(const SettingField& field, const Record& record);
+/// How it was run, "cpu, 2 threads, fusion off": the words of the fields down to that level, but for the model's.
+std::string conditions_words(const Record& record, Level level);
 
 /// SHA-256 over the subject's fields, 32 hexadecimal digits. A checkpoint's name does not count beside its hash.
 std::string subject_key(const Record& record);

@@ -15,7 +15,7 @@ TEST(Identity, WhatWasMeasuredAndHowItCameOutDoNotCount) {
   Record b = made_up_record("bf16", 50);
   b.outcome.status = Status::interrupted;
   b.outcome.group = 7;
-  b.grade.trust = "D";
+  b.grade.trust = Trust::d;
   EXPECT_EQ(identity_key(a), identity_key(b));
   EXPECT_EQ(subject_key(a), subject_key(b));
 }
@@ -28,12 +28,12 @@ TEST(Identity, EverySettingCounts) {
       [](Record& r) { r.setting.batch = 2; },
       [](Record& r) { r.setting.seq = 12; },
       [](Record& r) { r.setting.threads = 1; },
-      [](Record& r) { r.setting.logits = "last"; },
-      [](Record& r) { r.setting.fusion = "off"; },
-      [](Record& r) { r.setting.casts = "every-call"; },
+      [](Record& r) { r.setting.logits = LogitsOf::last; },
+      [](Record& r) { r.setting.fusion = Switch::off; },
+      [](Record& r) { r.setting.casts = CastsMade::every_call; },
       [](Record& r) { r.setting.seed = 2; },
       [](Record& r) { r.setting.mode = Mode::step; },
-      [](Record& r) { r.setting.recompute = "block"; },
+      [](Record& r) { r.setting.recompute = Recomputed::block; },
       [](Record& r) { r.setting.warmup_steps = 3; },
   };
   const Record plain = made_up_record("bf16", 40);
@@ -77,7 +77,7 @@ TEST(Identity, ValuesCannotRunIntoEachOther) {
 TEST(Identity, IsSaidInWords) {
   Record record = made_up_record("bf16", 40);
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128");
-  record.setting.fusion = "off";
+  record.setting.fusion = Switch::off;
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, fusion off");
 }
 
@@ -98,7 +98,7 @@ TEST(Identity, BelongsToAVersionOfTheStore) {
 TEST(Identity, YoungerFieldsCountWhereTheyAreNotAsTheyUsedToBe) {
   const Record before = made_up_record("bf16", 40);
   Record record = before;
-  record.setting.caches = "cold";
+  record.setting.caches = CacheState::cold;
   EXPECT_NE(identity_key(record), identity_key(before));
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, caches cold");
   Record oldest = before;  // Its key as a store of version 3 has it.

@@ -25,18 +25,18 @@ struct Setting {
   std::int64_t batch = 1;
   std::int64_t seq = 1;
   std::int64_t threads = 1;
-  std::string logits = "all";
-  std::string fusion = "on";
-  std::string casts = "once";
-  std::optional<std::string> graphs = {};
-  std::string caches = "warm";
+  LogitsOf logits = LogitsOf::all;
+  Switch fusion = Switch::on;
+  CastsMade casts = CastsMade::once;
+  std::optional<Switch> graphs = {};
+  CacheState caches = CacheState::warm;
   std::int64_t seed = 0;
   std::string machine = {};
   std::string build = {};
   std::optional<std::string> command = {};
   std::optional<std::string> phase = {};
   Mode mode = Mode::inference;
-  std::string recompute = "none";
+  Recomputed recompute = Recomputed::none;
   std::optional<std::int64_t> warmup_steps = {};
 };
 
@@ -223,7 +223,7 @@ struct Evidence {
 
 /// What judge() says of it.
 struct Grade {
-  std::optional<std::string> trust = {};
+  std::optional<Trust> trust = {};
   std::vector<std::string> trust_reasons = {};
 };
 

@@ -63,7 +63,10 @@ struct TypeOf {
   OrderedJson operator()(const Detailed<State>* /*tag*/) const {
     return of_type("string");
   }
-  OrderedJson operator()(const std::optional<StoppedBy>*) const { return nullable("string"); }
+  template <NamedState State>
+  OrderedJson operator()(const std::optional<State>* /*tag*/) const {
+    return nullable("string");
+  }
   OrderedJson operator()(const std::optional<std::string>*) const { return nullable("string"); }
   OrderedJson operator()(const std::optional<std::int64_t>*) const { return nullable("integer"); }
   OrderedJson operator()(const std::optional<double>*) const { return nullable("number"); }

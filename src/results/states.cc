@@ -60,6 +60,36 @@ std::span<const char* const> names_of(Mode /*tag*/) {
   return names;
 }
 
+std::span<const char* const> names_of(LogitsOf /*tag*/) {
+  static constexpr const char* names[] = {"all", "last", "-"};
+  return names;
+}
+
+std::span<const char* const> names_of(Switch /*tag*/) {
+  static constexpr const char* names[] = {"off", "on", "-"};
+  return names;
+}
+
+std::span<const char* const> names_of(CastsMade /*tag*/) {
+  static constexpr const char* names[] = {"once", "every-call", "-"};
+  return names;
+}
+
+std::span<const char* const> names_of(CacheState /*tag*/) {
+  static constexpr const char* names[] = {"warm", "cold"};
+  return names;
+}
+
+std::span<const char* const> names_of(Recomputed /*tag*/) {
+  static constexpr const char* names[] = {"none", "attention", "block"};
+  return names;
+}
+
+std::span<const char* const> names_of(Trust /*tag*/) {
+  static constexpr const char* names[] = {"A", "B", "C", "D"};
+  return names;
+}
+
 std::string to_text(const QualityStatus& status) {
   return words_of(std::span(quality_words), status);
 }

@@ -47,6 +47,33 @@ constexpr bool is_of_program(Mode mode) {
   return mode == Mode::program || mode == Mode::phase;
 }
 
+/// The positions of a row that logits are computed of.
+enum class LogitsOf : std::uint8_t { all, last, nothing };
+std::span<const char* const> names_of(LogitsOf tag);
+
+/// Of what a program of its own does as it likes, nothing is said.
+enum class Switch : std::uint8_t { off, on, unknown };
+std::span<const char* const> names_of(Switch tag);
+constexpr Switch switched(bool is_on) {
+  return is_on ? Switch::on : Switch::off;
+}
+
+/// When 16-bit copies of f32 weights are made.
+enum class CastsMade : std::uint8_t { once, every_call, unknown };
+std::span<const char* const> names_of(CastsMade tag);
+
+/// Of the processor, at the start of a pass.
+enum class CacheState : std::uint8_t { warm, cold };
+std::span<const char* const> names_of(CacheState tag);
+
+/// What the backward computes again.
+enum class Recomputed : std::uint8_t { none, attention, block };
+std::span<const char* const> names_of(Recomputed tag);
+
+/// How far the figures of a row can be relied upon: `a` the most.
+enum class Trust : std::uint8_t { a, b, c, d };
+std::span<const char* const> names_of(Trust tag);
+
 /// What names_of() knows: an enumeration from 0 on without a gap.
 template <typename State>
 concept NamedState = requires(State state) { names_of(state); };

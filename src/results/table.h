@@ -108,6 +108,12 @@ Table::Cell or_absent(const std::optional<T>& value, const std::string& reason =
   return value ? Table::Cell(*value) : Table::Cell(Absent{reason});
 }
 
+/// The same of a state.
+template <NamedState State>
+Table::Cell named_or_absent(const std::optional<State>& value) {
+  return value ? Table::Cell(name(*value)) : Table::Cell(Absent{});
+}
+
 /// The cell of a text that may be empty.
 inline Table::Cell text_or_absent(const std::string& text) {
   return text.empty() ? Table::Cell(Absent{}) : Table::Cell(text);

@@ -9,7 +9,7 @@ Judgement says_host_bound(const Cell&, const Record& row) {
   return {fmt::format("{} waits for the processor: queueing a pass takes {} ms, the GPU computes it in {} ms{}.",
                       row.setting.precision, format_significant(*row.latency->enqueue_ms),
                       format_significant(*row.latency->device_ms),
-                      row.setting.graphs == "off" ? "; --graphs on queues it at once" : ""),
+                      row.setting.graphs == Switch::off ? "; --graphs on queues it at once" : ""),
           {}};
 }
 

@@ -63,8 +63,8 @@ Judgement order_sentence(const Record& base, const Record& mixed, const Record& 
     return unexpected(what, fmt::format("{}casting its weights anew each step costs {} less than it was expected to",
                                         apart, mixed.setting.precision));
   }
-  const char* casts =
-      mixed.setting.casts == "once" ? "both run the same matmuls on packed 16-bit weights" : "casting is cheap here";
+  const char* casts = mixed.setting.casts == CastsMade::once ? "both run the same matmuls on packed 16-bit weights"
+                                                             : "casting is cheap here";
   return unexpected(what, fmt::format("{}{}, and {} casts nothing around its norms and sums, which are f32 already",
                                       apart, casts, mixed.setting.precision));
 }

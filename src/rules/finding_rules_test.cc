@@ -20,7 +20,7 @@ TEST(Findings, AHostThatIsSlowerThanItsDeviceIsNamed) {
   records[0].latency.made().enqueue_ms = 3;
   records[1].latency.made().device_ms = 40;
   records[1].latency.made().enqueue_ms = 95;
-  records[1].setting.graphs = "off";
+  records[1].setting.graphs = Switch::off;
   EXPECT_EQ(sentence(records, "host_bound", "fp32"), "");
   EXPECT_TRUE(
       says(sentence(records, "host_bound", "bf16"), "queueing a pass takes 95.0 ms, the GPU computes it in 40.0 ms"));
@@ -31,12 +31,12 @@ TEST(Findings, RoundsThatWereLeftOutAreCountedAndClocksHeldDownLowerTheTrust) {
   std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 100)};
   for (Record& record : records) record.latency.made().throttled_rounds = 0;
   judge_and_keep(records);
-  const std::string trust = records[1].grade.trust.value();
-  EXPECT_EQ(trust, "A");
+  const Trust trust = records[1].grade.trust.value();
+  EXPECT_EQ(trust, Trust::a);
   records[1].latency.made().throttled_rounds = 4;
   records[1].circumstances.made().throttle = "power cap";
   EXPECT_TRUE(says(sentence(judge_and_keep(records), "throttled_rounds", "bf16"), "held down: 4"));
-  EXPECT_EQ(records[1].grade.trust.value(), "B");
+  EXPECT_EQ(records[1].grade.trust.value(), Trust::b);
 }
 
 TEST(Findings, AdviceForTrainingIsOfTimeAndMemory) {
@@ -60,7 +60,7 @@ TEST(Findings, RowsOfAnotherModeOrWarmUpAreNotCompared) {
   };
   EXPECT_TRUE(says(with([](Record&) {}), "bf16 is slower than fp32"));
   EXPECT_EQ(with([](Record& r) { r.setting.mode = Mode::forward; }), "");
-  EXPECT_EQ(with([](Record& r) { r.setting.recompute = "block"; }), "");
+  EXPECT_EQ(with([](Record& r) { r.setting.recompute = Recomputed::block; }), "");
   EXPECT_EQ(with([](Record& r) { r.setting.warmup_steps = 2; }), "");
 }
 
@@ -192,7 +192,7 @@ TEST(NotFinite, ARowIsNeverAdvisedHoweverFastAndSmall) {
   EXPECT_TRUE(says(sentence(findings, "not_finite"), "layers.1.mlp (linear)"));
   for (const Finding& finding : findings)
     EXPECT_TRUE(finding.rule == "not_finite" || finding.precision != fastest.setting.precision) << finding.text;
-  EXPECT_EQ(records.back().grade.trust, "D");
+  EXPECT_EQ(records.back().grade.trust, Trust::d);
   EXPECT_FALSE(records.back().quality->perplexity || records.back().difference->kl_mean ||
                records.back().difference->top1_agreement || records.back().quality->log_perplexity ||
                records.back().speedup->speedup || records.back().quality->logits_hash);
@@ -214,7 +214,7 @@ TEST(NotFinite, NothingIsComparedWithABaselineThatIsNone) {
                  row.difference->delta_log_perplexity || row.difference->accuracy_change ||
                  row.difference->score_pearson)
         << row.setting.precision;
-    EXPECT_NE(*row.grade.trust, "A") << row.setting.precision;
+    EXPECT_NE(*row.grade.trust, Trust::a) << row.setting.precision;
   }
   for (const Finding& finding : findings)
     EXPECT_EQ(finding.text.find("fp32's quality"), std::string::npos) << finding.text;

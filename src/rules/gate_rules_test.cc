@@ -21,7 +21,7 @@ Record judged(const Change& change) {
 TEST(Gate, LetsASoundRowThrough) {
   const Record record = judged([](Record&) {});
   EXPECT_EQ(record.outcome.status, Status::ok);
-  EXPECT_EQ(record.grade.trust, "A");
+  EXPECT_EQ(record.grade.trust, Trust::a);
   ASSERT_EQ(record.grade.trust_reasons.size(), 1u);
   EXPECT_TRUE(says(record.grade.trust_reasons[0], "40 samples"));
 }
@@ -66,7 +66,7 @@ TEST(Gate, WhatPhysicsForbidsIsImpossibleAndGradedD) {
     const Record record = judged(one.change);
     EXPECT_EQ(record.outcome.status, Status::impossible) << one.reason;
     EXPECT_TRUE(says(record.outcome.reason.value_or(""), one.reason));
-    EXPECT_EQ(record.grade.trust, "D");
+    EXPECT_EQ(record.grade.trust, Trust::d);
   }
 }
 
@@ -118,7 +118,7 @@ TEST(Gate, WhatWasImpossibleStaysSoWithoutItsEvidence) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "judged_before");
   EXPECT_EQ(findings[0].text, *records[0].outcome.reason);
-  EXPECT_EQ(records[0].grade.trust, "D");
+  EXPECT_EQ(records[0].grade.trust, Trust::d);
   records[0].outcome.reason.reset();
   findings = findings_of_gates(records);
   ASSERT_EQ(findings.size(), 1u);
@@ -133,7 +133,7 @@ TEST(Gate, PeaksOfABusyMachineBoundNothing) {
     r.evidence.peaks_measured_share = 0.4;
   });
   EXPECT_EQ(record.outcome.status, Status::ok);
-  EXPECT_EQ(record.grade.trust, "B");
+  EXPECT_EQ(record.grade.trust, Trust::b);
   EXPECT_TRUE(says(record.grade.trust_reasons.front(), "it got 40.0 % of its time"));
 }
 
@@ -144,7 +144,7 @@ TEST(Gate, NothingIsComparedWithAnImpossibleBaseline) {
   EXPECT_EQ(records[0].outcome.status, Status::impossible);
   for (std::size_t i = 1; i < records.size(); ++i) {
     EXPECT_EQ(records[i].outcome.status, Status::ok);
-    EXPECT_EQ(records[i].grade.trust, "B");
+    EXPECT_EQ(records[i].grade.trust, Trust::b);
     EXPECT_FALSE(records[i].speedup->speedup || records[i].difference->kl_mean ||
                  records[i].difference->delta_log_perplexity || records[i].difference->mcnemar_p);
     EXPECT_TRUE(says(records[i].grade.trust_reasons.front(), "fp32 is impossible (a sample lasts 0 ms)"));
@@ -172,48 +172,48 @@ TEST(Gate, ASixteenBitModelIsNotLargerThanFp32) {
 TEST(Trust, EachFactCapsTheGrade) {
   const struct {
     Change change;
-    const char* grade;
+    Trust grade;
     const char* reason;
   } cases[] = {
-      {[](Record& r) { r.evidence.matmul_ms = 1.11 * 150; }, "C", "suspect"},
-      {[](Record& r) { r.evidence.peaks_measured_share = 0.4; }, "B", "no gate by them"},
-      {[](Record& r) { r.latency.made().ci_low_ms.reset(); }, "D", "no 95 % interval"},
-      {[](Record& r) { r.latency.made().ci_high_ms = 1.2 * *r.latency->median_ms; }, "C", "20.5 % wide"},
-      {[](Record& r) { r.latency.made().asked_width = 0.005; }, "B", "where 0.500 % was asked"},
-      {[](Record& r) { r.circumstances.made().foreign_load = 0.06; }, "B", "others used 6.00 %"},
-      {[](Record& r) { r.circumstances.made().foreign_load = 0.3; }, "C", "others used 30.0 %"},
-      {[](Record& r) { r.circumstances.made().foreign_load = 0.6; }, "D", "others used 60.0 %"},
-      {[](Record& r) { r.circumstances.made().foreign_load.reset(); }, "B",
+      {[](Record& r) { r.evidence.matmul_ms = 1.11 * 150; }, Trust::c, "suspect"},
+      {[](Record& r) { r.evidence.peaks_measured_share = 0.4; }, Trust::b, "no gate by them"},
+      {[](Record& r) { r.latency.made().ci_low_ms.reset(); }, Trust::d, "no 95 % interval"},
+      {[](Record& r) { r.latency.made().ci_high_ms = 1.2 * *r.latency->median_ms; }, Trust::c, "20.5 % wide"},
+      {[](Record& r) { r.latency.made().asked_width = 0.005; }, Trust::b, "where 0.500 % was asked"},
+      {[](Record& r) { r.circumstances.made().foreign_load = 0.06; }, Trust::b, "others used 6.00 %"},
+      {[](Record& r) { r.circumstances.made().foreign_load = 0.3; }, Trust::c, "others used 30.0 %"},
+      {[](Record& r) { r.circumstances.made().foreign_load = 0.6; }, Trust::d, "others used 60.0 %"},
+      {[](Record& r) { r.circumstances.made().foreign_load.reset(); }, Trust::b,
        "what others used of the processors is not known"},
-      {[](Record& r) { r.circumstances.made().stolen_share.reset(); }, "B", "withheld is not known"},
-      {[](Record& r) { r.circumstances.made().stolen_share = 0.02; }, "B", "withheld 2.00 %"},
-      {[](Record& r) { r.circumstances.made().stolen_share = 0.06; }, "C", "withheld 6.00 %"},
-      {[](Record& r) { r.circumstances.made().frequency_after_mhz = 2400; }, "B", "from 2600 to 2400 MHz"},
-      {[](Record& r) { r.circumstances.made().throttle = "power cap"; }, "B",
+      {[](Record& r) { r.circumstances.made().stolen_share.reset(); }, Trust::b, "withheld is not known"},
+      {[](Record& r) { r.circumstances.made().stolen_share = 0.02; }, Trust::b, "withheld 2.00 %"},
+      {[](Record& r) { r.circumstances.made().stolen_share = 0.06; }, Trust::c, "withheld 6.00 %"},
+      {[](Record& r) { r.circumstances.made().frequency_after_mhz = 2400; }, Trust::b, "from 2600 to 2400 MHz"},
+      {[](Record& r) { r.circumstances.made().throttle = "power cap"; }, Trust::b,
        "held down while it was timed: power cap"},
-      {[](Record& r) { r.latency.made().steady = false; }, "B", "not become steady"},
-      {[](Record& r) { r.latency.made().p90_ms = 1.4 * *r.latency->median_ms; }, "B", "middle 80 %"},
+      {[](Record& r) { r.latency.made().steady = false; }, Trust::b, "not become steady"},
+      {[](Record& r) { r.latency.made().p90_ms = 1.4 * *r.latency->median_ms; }, Trust::b, "middle 80 %"},
       {[](Record& r) {
          std::vector<double>& raw = r.latency.made().raw_ms;
          std::for_each(raw.begin() + 20, raw.end(), [](double& ms) { ms *= 1.1; });
        },
-       "B", "slower than the first"},
-      {[](Record& r) { r.circumstances.made().major_page_faults = 2; }, "C", "2 pages were read from a disk"},
+       Trust::b, "slower than the first"},
+      {[](Record& r) { r.circumstances.made().major_page_faults = 2; }, Trust::c, "2 pages were read from a disk"},
       {[](Record& r) {
          r.speedup.made().speedup = 2;
          r.speedup.made().speedup_low = 1.7;
          r.speedup.made().speedup_high = 2.3;
        },
-       "B", "between 1.70x and 2.30x"},
-      {[](Record& r) { r.evidence.ledger[1].verdict = Verdict::emulated; }, "C", "1 of 3 operations"},
-      {[](Record& r) { r.energy.made().energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, "C",
+       Trust::b, "between 1.70x and 2.30x"},
+      {[](Record& r) { r.evidence.ledger[1].verdict = Verdict::emulated; }, Trust::c, "1 of 3 operations"},
+      {[](Record& r) { r.energy.made().energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, Trust::c,
        "the meters contradict each other: a read 3 J"},
-      {[](Record& r) { r.latency.made().stopped_by = StoppedBy::interrupted; }, "C", "interrupted"},
+      {[](Record& r) { r.latency.made().stopped_by = StoppedBy::interrupted; }, Trust::c, "interrupted"},
       {[](Record& r) {
          r.setting.warmup_steps = 1;
          r.latency.made().raw_ms.front() = 1.9 * *r.latency->median_ms;
        },
-       "B", "the first step after a warm-up of 1 took 1.90x the median"},
+       Trust::b, "the first step after a warm-up of 1 took 1.90x the median"},
   };
   std::size_t rules_of_trust = 0;
   for (const Rule& rule : rules()) rules_of_trust += rule.kind == RuleKind::trust ? 1 : 0;
@@ -232,7 +232,7 @@ TEST(Trust, AWarmUpThatWasTooShortIsSaidOnceAndSeenInBothForms) {
   std::vector<Record> untimed = {made_up_record("fp32", 150)};
   for (std::size_t i = 0; i < 4; ++i) untimed[0].latency.made().raw_ms[i] *= 2;
   EXPECT_NE(sentence(untimed, "warm_up_short", "fp32"), "");
-  EXPECT_EQ(judged([&](Record& r) { r = untimed[0]; }).grade.trust, "B");
+  EXPECT_EQ(judged([&](Record& r) { r = untimed[0]; }).grade.trust, Trust::b);
   untimed[0].setting.warmup_steps = 3;
   EXPECT_EQ(sentence(untimed, "warm_up_short", "fp32"), "") << "the grade says it";
   const Record asked = judged([&](Record& r) { r = untimed[0]; });

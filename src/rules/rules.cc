@@ -52,7 +52,7 @@ void for_samples(std::vector<Record>& records, Change&& change) {
 
 /// The cell as findings see it: rows of grade D prove nothing.
 Cell without_doubtful(const Cell& cell) {
-  const auto is_doubtful = [](const Record* row) { return row->grade.trust == "D"; };
+  const auto is_doubtful = [](const Record* row) { return row->grade.trust == Trust::d; };
   Cell trusted = cell;
   std::copy_if(cell.measured.begin(), cell.measured.end(), std::back_inserter(trusted.doubtful), is_doubtful);
   std::erase_if(trusted.measured, is_doubtful);
@@ -149,21 +149,21 @@ std::string ground_of_trust(const Record& record) {
 }
 
 void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& findings) {
-  char grade = 'A';
+  Trust grade = Trust::a;
   record.grade.trust_reasons.clear();
   if (record.outcome.status == Status::impossible || record.outcome.status == Status::not_finite) {
-    grade = 'D';
+    grade = Trust::d;
     record.grade.trust_reasons.push_back(record.outcome.reason.value_or("no reason was given"));
   }
   for (const Rule& rule : trust_rules()) {
     const Judgement judgement = rule.judge(cell, record);
     if (judgement.text.empty()) continue;
-    grade = std::max(grade, rule.grade);
-    record.grade.trust_reasons.push_back(fmt::format("{} at best: {}", rule.grade, judgement.text));
+    grade = std::max(grade, *rule.grade);
+    record.grade.trust_reasons.push_back(fmt::format("{} at best: {}", name(*rule.grade), judgement.text));
     findings.push_back(finding_of(rule, record, judgement));
   }
-  if (grade == 'A') record.grade.trust_reasons.push_back(ground_of_trust(record));
-  record.grade.trust = std::string(1, grade);
+  if (grade == Trust::a) record.grade.trust_reasons.push_back(ground_of_trust(record));
+  record.grade.trust = grade;
 }
 
 void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings) {

@@ -32,7 +32,7 @@ enum class RuleScope : std::uint8_t { row, cell };
 struct Rule {
   const char* id;
   RuleKind kind;
-  char grade = ' ';  ///< Best grade beside it; ' ' for findings and expectations.
+  std::optional<Trust> grade = {};  ///< Best grade beside it: of gates and trust rules.
   RuleScope scope = RuleScope::row;
   const char* evidence;  ///< Fields without which it says nothing.
   const char* states;    ///< The rule in words, for the documents.

@@ -20,7 +20,7 @@ TEST(Rules, HaveUniqueNamesAndWords) {
     EXPECT_GT(std::string(rule.states).size(), 10u) << rule.id;
     EXPECT_GT(std::string(rule.evidence).size(), 3u) << rule.id;
     const bool has_grade = rule.kind == RuleKind::gate || rule.kind == RuleKind::trust;
-    EXPECT_EQ(rule.grade != ' ', has_grade) << rule.id;
+    EXPECT_EQ(rule.grade.has_value(), has_grade) << rule.id;
     EXPECT_GT(std::string(rule.remedy).size(), 10u) << rule.id;
     EXPECT_TRUE(rule.judge) << rule.id;
   }

@@ -120,7 +120,7 @@ ReportSource phases_source() {
     record.setting.baseline = "A";
     record.setting.mode = Mode::phase;
     record.setting.phase = phase;
-    record.setting.logits = "-";
+    record.setting.logits = LogitsOf::nothing;
     record.latency.made().items = 40;
     source.document.records.push_back(record);
   }

@@ -87,7 +87,7 @@ Table left_out_table(std::span<const ReportSubject> subjects) {
 Table trust_table(std::span<const ReportSubject> subjects) {
   std::vector<ColumnOf<Entry>> columns = naming_columns();
   columns.push_back({{.title = "grade", .role = Table::Role::grade},
-                     [](const Entry& e) -> Table::Cell { return or_absent(e.record->grade.trust); }});
+                     [](const Entry& e) -> Table::Cell { return named_or_absent(e.record->grade.trust); }});
   columns.push_back(
       {{.title = "reasons"}, [](const Entry& e) -> Table::Cell { return e.record->grade.trust_reasons; }});
   return filled({.key = "trust", .caption = "How far each row can be trusted, and why"}, columns,

@@ -180,10 +180,10 @@ TEST(Terminal, WhatRanIsALineAPrecisionAndAKernelALineInDetail) {
 TEST(Terminal, OnlyGradesUnlikeTheCommonOneAreExplained) {
   Document document{.records = made_up_cell()};
   for (Record& record : document.records) {
-    record.grade.trust = "B";
+    record.grade.trust = Trust::b;
     record.grade.trust_reasons = {"B at best: the common reason"};
   }
-  document.records[1].grade.trust = "C";
+  document.records[1].grade.trust = Trust::c;
   document.records[1].grade.trust_reasons = {"C at best: its own reason", "B at best: a lesser one"};
   const std::string brief = report_of(document, Detail::brief);
   EXPECT_NE(brief.find("- mixed-bf16, grade C: its own reason\n"), std::string::npos) << brief;
@@ -235,7 +235,7 @@ TEST(Terminal, WhatRecordsSayDrivesNoTerminal) {
   for (Record& record : records) {
     record.setting.model = record.setting.device = hostile;
     record.energy.made().energy_status.detail = record.quality.made().quality_status.detail = hostile;
-    record.grade.trust = "B";
+    record.grade.trust = Trust::b;
     record.grade.trust_reasons = {hostile};
     for (LedgerRow& row : record.evidence.ledger) row.kernel = row.evidence = row.role = row.operation = hostile;
   }
@@ -264,7 +264,10 @@ std::vector<Record> made_up_program() {
   whole.setting.mode = Mode::program;
   whole.setting.parameters = 0;
   whole.setting.seq = 1;
-  whole.setting.logits = whole.setting.fusion = whole.setting.casts = whole.setting.weights = "-";
+  whole.setting.weights = "-";
+  whole.setting.logits = LogitsOf::nothing;
+  whole.setting.fusion = Switch::unknown;
+  whole.setting.casts = CastsMade::unknown;
   std::vector<Record> records = {whole, whole, whole};
   for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     records[i].setting.mode = Mode::phase;
@@ -277,7 +280,7 @@ std::vector<Record> made_up_program() {
 TEST(Terminal, AProgramAndItsPhasesAreToldApart) {
   const std::string report = report_of(document_of(made_up_program()));
   for (const char* part :
-       {"runs of a program, cpu, 2 threads\n", "a phase of a program, cpu, 2 threads\n", "A        ./train ",
+       {"cpu, 2 threads, runs of a program\n", "cpu, 2 threads, a phase of a program\n", "A        ./train ",
         "phase step, 3 items a time ", "A, load  ", "A, step  ", "latency: median of one run of",
         "latency: median of one time through the phase", "runs", "times", "items"}) {
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
@@ -294,7 +297,7 @@ TEST(Terminal, StepsOfTrainingStandTogetherWithTheirPhases) {
     records[i].training.made().mean_forward_ms = 47;
     records[i].training.made().std_forward_ms = 1.5;
   }
-  records[2].setting.recompute = "block";
+  records[2].setting.recompute = Recomputed::block;
   const std::string report = report_of(document_of(records));
   for (const char* part : {"training: step, batch 1\n", "training: step, recompute block, batch 1\n", "47.0 ± 1.5"})
     EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;

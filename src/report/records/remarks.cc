@@ -159,40 +159,40 @@ std::string brief_ledger(const Record& record) {
 /// Only the reasons that hold its grade down: "B at best: ..." of a B.
 std::vector<std::string> binding_reasons(const Record& record) {
   std::vector<std::string> reasons;
-  const std::string start = *record.grade.trust + " at best: ";
+  const std::string start = fmt::format("{} at best: ", name(*record.grade.trust));
   for (const std::string& reason : record.grade.trust_reasons) {
     if (reason.starts_with(start)) reasons.push_back(reason.substr(start.size()));
   }
   return reasons;
 }
 
-std::string commonest_grade(const std::vector<const Record*>& rows) {
-  std::map<std::string, int> counts;
+std::optional<Trust> commonest_grade(const std::vector<const Record*>& rows) {
+  std::map<Trust, int> counts;
   for (const Record* row : rows) {
     if (row->grade.trust) ++counts[*row->grade.trust];
   }
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? "" : most->first;
+  return most == counts.end() ? std::nullopt : std::optional(most->first);
 }
 
 std::vector<std::string> brief_trust(std::span<const Record> records) {
   const std::vector<const Record*> rows = measured(records);
-  const std::string common = commonest_grade(rows);
+  const std::optional<Trust> common = commonest_grade(rows);
   const RowNames names(records);
   std::vector<std::string> texts;
   const auto of_common =
       std::find_if(rows.begin(), rows.end(), [&](const Record* row) { return row->grade.trust == common; });
-  if (of_common != rows.end() && common != "A") {
+  if (of_common != rows.end() && common != Trust::a) {
     const std::vector<std::string> reasons = binding_reasons(**of_common);
     if (!reasons.empty())
       texts.push_back(
-          fmt::format("{}, as most rows, grade {}: {}", names.name_of(**of_common), common, joined(reasons)));
+          fmt::format("{}, as most rows, grade {}: {}", names.name_of(**of_common), name(*common), joined(reasons)));
   }
   for (const Record* row : rows) {
-    if (!row->grade.trust || *row->grade.trust == common || *row->grade.trust == "A") continue;
+    if (!row->grade.trust || row->grade.trust == common || row->grade.trust == Trust::a) continue;
     texts.push_back(
-        fmt::format("{}, grade {}: {}", names.name_of(*row), *row->grade.trust, joined(binding_reasons(*row))));
+        fmt::format("{}, grade {}: {}", names.name_of(*row), name(*row->grade.trust), joined(binding_reasons(*row))));
   }
   return texts;
 }
@@ -201,7 +201,7 @@ std::vector<std::string> every_reason(std::span<const Record> records) {
   const RowNames names(records);
   SaidOf said;
   for (const Record* row : measured(records)) {
-    if (!row->grade.trust || *row->grade.trust == "A") continue;
+    if (!row->grade.trust || row->grade.trust == Trust::a) continue;
     for (const std::string& reason : row->grade.trust_reasons) said.say(reason, names.name_of(*row));
   }
   return said.sentences();

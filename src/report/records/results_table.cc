@@ -7,6 +7,7 @@
 
 #include "report/mode_words.h"
 #include "report/record_titles.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -72,7 +73,7 @@ Shown of_column() {
 
 Shown trust_column() {
   return of_record({.title = "trust", .role = Table::Role::grade},
-                   [](const Record& r) -> Cell { return or_absent(r.grade.trust); });
+                   [](const Record& r) -> Cell { return named_or_absent(r.grade.trust); });
 }
 
 Shown peak_share_column() {
@@ -202,8 +203,7 @@ std::string title_of_table(const Record& record) {
   const Setting& setting = record.setting;
   if (is_of_training(setting.mode)) return fmt::format("{}, batch {}", model_title(record), setting.batch);
   if (!is_of_program(setting.mode)) return model_title(record);
-  return fmt::format("{}, {}, {} thread{}", mode_title(record), setting.device, setting.threads,
-                     setting.threads == 1 ? "" : "s");
+  return conditions_words(record, Level::title);
 }
 
 /// All runs together of the program that a phase is of.

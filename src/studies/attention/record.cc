@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "studies/bench/record.h"
+#include "studies/shared/plan_record.h"
+#include "studies/shared/series_record.h"
+#include "studies/shared/setting.h"
 
 namespace assay {
 namespace {
@@ -35,7 +37,7 @@ Setting attention_setting(const MeasuredPhase& measured, const AttentionRequest&
   setting.precision = cell.precision;
   setting.batch = cell.extent.batch;
   setting.seq = cell.extent.seq;
-  setting.fusion = cell.shape.method == AttentionMethod::fused ? "on" : "off";
+  setting.fusion = switched(cell.shape.method == AttentionMethod::fused);
   return setting;
 }
 

@@ -12,6 +12,7 @@
 #include "measure/phases.h"
 #include "studies/attention/record.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/hindrance.h"
 
 namespace assay {
 namespace {
@@ -192,21 +193,17 @@ class AttentionRun {
   }
 
   std::unique_ptr<AttentionStep> make_step(Candidate& one, std::optional<std::int64_t> free_bytes) const {
-    try {
-      auto step = with_memory_errors([&] {
-        return std::make_unique<AttentionStep>(one.program, one.precision, backend_, facts_, one.cell.extent,
-                                               free_bytes);
-      });
+    std::unique_ptr<AttentionStep> step;
+    const auto hindrance = hindrance_of([&] {
+      step = std::make_unique<AttentionStep>(one.program, one.precision, backend_, facts_, one.cell.extent, free_bytes);
       step->fill(request_.seed);
+    });
+    if (!hindrance) {
       one.cell.memory.peak_bytes = step->peak_bytes();
       return step;
-    } catch (const OutOfMemory& e) {
-      if (e.available_bytes > 0) one.cell.available_bytes = static_cast<std::int64_t>(e.available_bytes);
-      close(one.cell, Status::oom, e.what());
-    } catch (const Error& e) {
-      if (e.code() != ExitCode::lacking) throw;
-      close(one.cell, Status::unsupported, e.what());
     }
+    if (hindrance->available_bytes) one.cell.available_bytes = *hindrance->available_bytes;
+    close(one.cell, hindrance->status, hindrance->reason);
     return nullptr;
   }
 

@@ -12,7 +12,10 @@
 #include "runtime/non_finite.h"
 #include "studies/bench/record.h"
 #include "studies/bench/trace.h"
+#include "studies/shared/hindrance.h"
+#include "studies/shared/plan_record.h"
 #include "studies/shared/random_ids.h"
+#include "studies/shared/series_record.h"
 
 namespace assay {
 namespace {
@@ -43,6 +46,17 @@ void refuse_non_finite_logits(const Plan& plan, Record& record) {
   record.outcome.reason = "on the ids that were timed, " + words(*run);
 }
 
+/// Emulated operations become the outcome of a row that was not asked to run them.
+bool is_left_out(Record& record) {
+  const LedgerRow* emulated = emulated_row(record.evidence.ledger);
+  if (emulated == nullptr) return false;
+  record.outcome.status = Status::emulated;
+  record.outcome.reason =
+      fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.setting.precision,
+                  emulated->operation, name(emulated->operand), emulated->evidence);
+  return true;
+}
+
 }  // namespace
 
 BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context)
@@ -59,19 +73,12 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& s
     Member member{contender, {.setting = setting}, nullptr};
     member.blank.setting.precision = contender.precision;
     member.blank.outcome.group = number_;
-    try {
-      EngineOptions engine = request_.engine;
-      engine.overrides = contender.overrides;
-      member.instance = with_memory_errors([&] { return make_instance(model_, contender.precision, engine, facts_); });
-      member.blank.setting.precision = member.instance->precision().name();
-    } catch (const OutOfMemory& e) {
-      member.blank.outcome.status = Status::oom;
-      member.blank.outcome.reason = e.what();
-    } catch (const Error& e) {
-      if (e.code() != ExitCode::lacking) throw;
-      member.blank.outcome.status = Status::unsupported;
-      member.blank.outcome.reason = e.what();
-    }
+    EngineOptions engine = request_.engine;
+    engine.overrides = contender.overrides;
+    const auto hindrance =
+        hindrance_of([&] { member.instance = make_instance(model_, contender.precision, engine, facts_); });
+    if (hindrance) set_outcome(*hindrance, member.blank.outcome);
+    if (member.instance) member.blank.setting.precision = member.instance->precision().name();
     members_.push_back(std::move(member));
   }
 }
@@ -136,31 +143,22 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, const PlanOptions& o
     record.memory = MemoryUse{.resident_bytes = trial->bytes};
   }
   if (record.outcome.status != Status::ok) return nullptr;
-  try {
+  std::unique_ptr<Plan> plan;
+  const auto hindrance = hindrance_of([&] {
     const double before_s = now_s();
-    auto plan = with_memory_errors([&] { return std::make_unique<Plan>(*member.instance, options); });
+    plan = std::make_unique<Plan>(*member.instance, options);
     record.latency.made().prepare_ms = (now_s() - before_s) * 1e3;
     record.memory = memory_of(*plan, *member.instance, record.memory->resident_bytes);
     record.evidence = evidence_of(*plan, *member.instance, facts_);
     record.evidence.flops = model_flops(model_, request_.engine.program, options.extent);
-    const LedgerRow* emulated = emulated_row(record.evidence.ledger);
-    if (emulated == nullptr || request_.emulated == Emulated::included) {
-      if (trial != nullptr) say_declined(*trial, record);
-      return plan;
-    }
-    record.outcome.status = Status::emulated;
-    record.outcome.reason =
-        fmt::format("{} computes {} in {} here ({}); --emulated measures it", record.setting.precision,
-                    emulated->operation, name(emulated->operand), emulated->evidence);
-  } catch (const OutOfMemory& e) {
-    record.outcome.status = Status::oom;
-    record.outcome.reason = e.what();
-  } catch (const Error& e) {
-    if (e.code() != ExitCode::lacking) throw;
-    record.outcome.status = Status::unsupported;
-    record.outcome.reason = e.what();
+  });
+  if (hindrance) {
+    set_outcome(*hindrance, record.outcome);
+    return nullptr;
   }
-  return nullptr;
+  if (request_.emulated == Emulated::left_out && is_left_out(record)) return nullptr;
+  if (trial != nullptr) say_declined(*trial, record);
+  return plan;
 }
 
 void BenchGroup::say_declined(const ResidentAnswer& trial, const Record& record) const {
@@ -238,8 +236,8 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
                   {series[0], power_, request_.model_options.seed, request_.width, record.latency->prepare_ms}, record);
     refuse_non_finite_logits(*cell.plans[i], record);
     const bool stopped = is_set(callbacks_.interrupted);
-    if (record.setting.graphs == "on" && !cell.plans[i]->is_recorded())
-      record.setting.graphs = "off";  // Refused for want of memory.
+    if (record.setting.graphs == Switch::on && !cell.plans[i]->is_recorded())
+      record.setting.graphs = Switch::off;  // Refused for want of memory.
     if (!stopped && record.outcome.status == Status::ok && !cold_)
       record.evidence.operation_ms = trace_operations(*cell.plans[i], traced_share * request_.seconds);
   }

@@ -7,9 +7,9 @@
 #include "measure/sampling.h"
 #include "results/record.h"
 #include "runtime/cold_caches.h"
-#include "studies/bench/quality_data.h"
 #include "studies/bench/request.h"
 #include "studies/bench/trial.h"
+#include "studies/shared/quality_data.h"
 
 namespace assay {
 

@@ -18,7 +18,9 @@
 #include "rules/rules.h"
 #include "studies/bench/record.h"
 #include "studies/shared/energy_testing.h"
+#include "studies/shared/plan_record.h"
 #include "studies/shared/random_ids.h"
+#include "studies/shared/series_record.h"
 
 namespace assay {
 namespace {
@@ -57,7 +59,7 @@ class LiveCell {
     row.instance = make_instance(model_, ran, request_.engine, facts_);
     row.plan = std::make_unique<Plan>(*row.instance, PlanOptions{.extent = extent});
     row.plan->set_inputs(random_ids(model_, extent, {1, IdsFor::timing}), {});
-    row.record.setting = setting_of(model_, request_, facts_);
+    row.record.setting = bench_setting(model_, request_, facts_);
     row.record.setting.precision = name;
     row.record.setting.batch = extent.batch;
     row.record.setting.seq = extent.seq;

@@ -11,7 +11,7 @@
 #include "base/testing.h"
 #include "hardware/machine.h"
 #include "quality/compare.h"
-#include "studies/bench/quality_data.h"
+#include "studies/shared/quality_data.h"
 
 namespace assay {
 namespace {
@@ -25,7 +25,8 @@ QualityRows fp32_quality(const Model& model, const BenchRequest& request) {
   const MachineFacts facts = read_machine_facts();
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   Instance* const instances[] = {instance.get()};
-  return evaluate(instances, *quality_data(model, request).set, {}).qualities[0];
+  return evaluate(instances, *quality_data(model, {request.data, request.protocol, request.model_options.seed}).set, {})
+      .qualities[0];
 }
 
 /// The negative log-likelihoods of SmolLM2's first 1,024 ids, summed over each window. The reference took its

@@ -15,7 +15,6 @@ namespace assay {
 enum class QualityMode : std::uint8_t { automatic, none };
 /// Whether each cell is run once in a process of its own before it is timed in this one.
 enum class Isolate : std::uint8_t { no, yes };
-enum class Emulated : std::uint8_t { left_out, included };
 /// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
 enum class Baseline : std::uint8_t { added, as_asked };
 

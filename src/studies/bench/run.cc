@@ -44,8 +44,7 @@ std::vector<Record> without_known(const std::vector<Record>& all, std::span<cons
   std::vector<Record> fresh;
   for (const Record& record : more) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const Record& other) {
-      return other.setting.model == record.setting.model && other.setting.precision == record.setting.precision &&
-             other.setting.batch == record.setting.batch && other.setting.seq == record.setting.seq;
+      return stand_together(other.setting, record.setting, Level::row);
     });
     if (!known) fresh.push_back(record);
   }
@@ -89,7 +88,8 @@ Entry open_entry(const std::string& name, const BenchRequest& request, const Stu
   if (callbacks.say) {
     for (const std::string& note : entry.model.notes) callbacks.say(fmt::format("{}: {}", name, note));
   }
-  entry.data = quality_data(entry.model, request);
+  if (request.quality == QualityMode::automatic)
+    entry.data = quality_data(entry.model, {request.data, request.protocol, request.model_options.seed});
   return entry;
 }
 
@@ -170,7 +170,7 @@ std::vector<Extent> open_shapes(Entry& entry, const Run& run, const BenchGroup& 
 std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& run,
                                 const std::vector<Contender>& together, const std::vector<Record>& before) {
   BenchGroup group(entry.model, run.facts, context);
-  group.open(together, setting_of(entry.model, run.request, run.facts));
+  group.open(together, bench_setting(entry.model, run.request, run.facts));
   if (run.request.isolate == Isolate::yes) group.try_apart(open_shapes(entry, run, group));
   std::vector<Record> measured;
   for (const std::int64_t batch : run.request.batches) {

@@ -12,8 +12,8 @@
 #include "model/testing.h"
 #include "results/record.h"
 #include "studies/bench/group.h"
-#include "studies/bench/record.h"
 #include "studies/shared/energy_testing.h"
+#include "studies/shared/plan_record.h"
 
 namespace assay {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "results/record.h"
-#include "studies/bench/isolate.h"
+#include "studies/shared/resident.h"
 
 namespace assay {
 

@@ -107,5 +107,14 @@ TEST(BenchTrial, WithoutIsolationNothingIsTried) {
     EXPECT_EQ(record.outcome.status, Status::ok) << record.setting.precision;
 }
 
+TEST(BenchTrial, TheLimitFollowsTheBudgetUnlessItIsAsked) {
+  BenchRequest request;
+  EXPECT_EQ(trial_limit_s(request), 300);
+  request.seconds = 60;
+  EXPECT_EQ(trial_limit_s(request), 1200);
+  request.trial_seconds = 2;
+  EXPECT_EQ(trial_limit_s(request), 2);
+}
+
 }  // namespace
 }  // namespace assay

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "hub/command.h"
-#include "studies/bench/isolate.h"
 #include "studies/compare/run.h"
+#include "studies/shared/child.h"
 
 namespace assay {
 namespace {

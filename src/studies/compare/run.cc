@@ -111,7 +111,7 @@ std::string hindrance(const Record& a, const Record& b) {
       return fmt::format("{} is {}: {}", side, name(record->outcome.status),
                          record->outcome.reason.value_or("no reason was given"));
     }
-    if (record->grade.trust == "D") return fmt::format("{} is of grade D", side);
+    if (record->grade.trust == Trust::d) return fmt::format("{} is of grade D", side);
   }
   return "";
 }

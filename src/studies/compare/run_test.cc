@@ -191,7 +191,7 @@ TEST(Compare, EachCellsPlaceIsCompared) {
 TEST(Compare, WhatHasNoSoundTimeCannotBeTold) {
   Side a{"old", {made_up_record("bf16", 40)}};
   Side b = a;
-  b.records[0].grade.trust = "D";
+  b.records[0].grade.trust = Trust::d;
   EXPECT_EQ(compare_sides(a, b, {}).cells[0].reason, "B is of grade D");
   b.records[0].outcome.status = Status::oom;
   b.records[0].outcome.reason = "too big";

@@ -1,8 +1,8 @@
 #include "studies/dump/gradients.h"
 
 #include "base/error.h"
-#include "quality/loss.h"
 #include "runtime/non_finite.h"
+#include "studies/shared/training_step.h"
 
 namespace assay {
 namespace {
@@ -22,21 +22,6 @@ void refuse_nonfinite(const Model& model, Trainer& trainer, const std::pair<std:
 }
 
 }  // namespace
-
-TrainingBatch training_batch(const Model& model, const TokenBatch& tokens, const std::string& file) {
-  TrainingBatch batch = {{tokens.batch, tokens.seq}, tokens.input_ids, tokens.attention_mask, tokens.labels};
-  check_labels(model, tokens, file);
-  if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
-  if (model.config.task == Task::classification) {
-    if (tokens.labels.size() != static_cast<std::size_t>(tokens.batch))
-      fail_user("{}: 'labels' need one label a row", file);
-    return batch;
-  }
-  if (tokens.labels.empty()) batch.labels = default_labels(tokens.input_ids, tokens.attention_mask);
-  if (batch.labels.size() != tokens.input_ids.size()) fail_user("{}: 'labels' need one label a token", file);
-  batch.labels = shifted_labels(batch.labels, batch.extent);
-  return batch;
-}
 
 std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request, const Model& model,
                                                       const TokenBatch& tokens, const MachineFacts& facts) {

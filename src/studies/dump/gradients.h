@@ -15,8 +15,4 @@ namespace assay {
 std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request, const Model& model,
                                                       const TokenBatch& tokens, const MachineFacts& facts);
 
-/// The batch with the labels that the model's loss wants: shifted for language models; the ids where none are given.
-/// Throws a user error naming `file` where labels do not fit the model.
-TrainingBatch training_batch(const Model& model, const TokenBatch& tokens, const std::string& file);
-
 }  // namespace assay

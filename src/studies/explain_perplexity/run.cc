@@ -10,9 +10,9 @@
 #include "base/paths.h"
 #include "quality/compare.h"
 #include "quality/loss.h"
-#include "studies/bench/quality_data.h"
-#include "studies/bench/record.h"
 #include "studies/probe/run.h"
+#include "studies/shared/quality_data.h"
+#include "studies/shared/setting.h"
 
 namespace assay {
 namespace {
@@ -53,7 +53,7 @@ void score_all_positions(QualitySet& set) {
 }
 
 /// Rows of one length with their masks.
-QualitySet padded_rows(const Model& model, BenchRequest request) {
+QualitySet padded_rows(const Model& model, QualityRequest request) {
   const bool folder = is_folder(request.data);
   if (!folder && model.random_weights())
     fail_user("{}: a preset has no tokenizer; give --data a folder with input_ids.npy", model.name);
@@ -137,7 +137,7 @@ void study_rows(const Runner& runner, QualitySet set, PerplexityStudy& study) {
 }
 
 /// The ids of the text, in order.
-std::vector<std::int32_t> stream(const Model& model, BenchRequest request) {
+std::vector<std::int32_t> stream(const Model& model, QualityRequest request) {
   request.protocol.protocol = Protocol::window;
   request.protocol.window = model.config.context;
   const QualityData data = quality_data(model, request);
@@ -147,7 +147,7 @@ std::vector<std::int32_t> stream(const Model& model, BenchRequest request) {
 }
 
 /// Windows from short to long, as long as memory suffices.
-void study_windows(const Runner& runner, const Model& model, const BenchRequest& request, PerplexityStudy& study) {
+void study_windows(const Runner& runner, const Model& model, const QualityRequest& request, PerplexityStudy& study) {
   const std::vector<std::int32_t> ids = stream(model, request);
   const auto count = static_cast<std::int64_t>(ids.size());
   for (const std::int64_t window : doubling_lengths(std::min(model.config.context, count))) {
@@ -178,16 +178,15 @@ const RowsFigure& PerplexityStudy::at(MaskUse mask, const AverageOptions& option
   return *found;
 }
 
-PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts& facts,
+PerplexityStudy study_perplexity(const PerplexityRequest& request, const MachineFacts& facts,
                                  const StudyCallbacks& callbacks) {
-  if (request.models.size() != 1) fail_user("--explain-perplexity studies one model, not {}", request.models.size());
-  const Model model = open_model(request.models[0], request.model_options);
+  const Model model = open_model(request.model, request.model_options);
   if (model.config.task != Task::language_model)
     fail_user("{}: perplexity needs a language model, this is a {}", model.name, name(model.config.task));
-  const QualitySet rows = padded_rows(model, request);
+  const QualitySet rows = padded_rows(model, request.quality);
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   PerplexityStudy study;
-  study.setting = setting_of(model, request, facts);
+  study.setting = setting_of(model, request.engine, request.model_options.seed, facts);
   study.setting.precision = "fp32";
   study.quality_status.state = model.random_weights() ? QualityState::random_weights : QualityState::scored;
   study.machine = machine_json(facts);
@@ -203,7 +202,8 @@ PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts
   if (study.figures.empty()) throw Error(ExitCode::interrupted, "interrupted before a row was scored");
   step = "windows";
   try {
-    if (!is_folder(request.data)) with_memory_errors([&] { study_windows(runner, model, request, study); });
+    if (!is_folder(request.quality.data))
+      with_memory_errors([&] { study_windows(runner, model, request.quality, study); });
   } catch (const OutOfMemory& e) {
     if (callbacks.say) callbacks.say(fmt::format("longer windows are left out: {}", e.what()));
   }

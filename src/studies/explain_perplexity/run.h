@@ -6,7 +6,9 @@
 
 #include "quality/averages.h"
 #include "results/document.h"
-#include "studies/bench/request.h"
+#include "studies/shared/engine.h"
+#include "studies/shared/quality_data.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 
@@ -31,6 +33,16 @@ struct WindowFigure {
   double nll = 0;
 };
 
+/// One language model in fp32.
+struct PerplexityRequest {
+  std::string model;
+  /// A folder of .npy arrays, or text, which is cut by `padded-lines` and, for the length of the context, by `window`;
+  /// `protocol.most_tokens` bounds both.
+  QualityRequest quality;
+  EngineOptions engine;
+  ModelOptions model_options;
+};
+
 struct PerplexityStudy {
   Setting setting;  ///< What its records share: model, weights, machine.
   QualityStatus quality_status = {};
@@ -52,10 +64,8 @@ struct PerplexityStudy {
   const RowsFigure& honest() const { return figures.front(); }
 };
 
-/// Studies request.models[0], a language model, in fp32 on request.data: a folder of .npy arrays, or text, which is cut
-/// by `padded-lines` and, for the length of the context, by `window`. request.protocol.most_tokens bounds both. Throws
-/// a user error for other models and data. After an interrupt the study holds what was measured so far.
-PerplexityStudy study_perplexity(const BenchRequest& request, const MachineFacts& facts,
+/// Throws a user error for other models and data. After an interrupt the study holds what was measured so far.
+PerplexityStudy study_perplexity(const PerplexityRequest& request, const MachineFacts& facts,
                                  const StudyCallbacks& callbacks);
 
 /// Sentences that say what each choice adds to the honest loss, in nats.

@@ -37,9 +37,9 @@ class ExplainPerplexity : public testing::Test {
   }
 
   PerplexityStudy study(const std::string& model = "llama-tied") {
-    BenchRequest request;
-    request.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/" + model};
-    request.data = folder_.path();
+    PerplexityRequest request;
+    request.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/" + model;
+    request.quality.data = folder_.path();
     return study_perplexity(request, read_machine_facts(), {});
   }
 

@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "base/secrets.h"
-#include "studies/bench/record.h"
+#include "studies/shared/plan_record.h"
+#include "studies/shared/series_record.h"
+#include "studies/shared/setting.h"
 #include "tensor/precision.h"
 
 namespace assay {
@@ -78,7 +80,10 @@ Setting program_setting(const MeasuredProgram& program, std::int64_t threads) {
   setting.model = without_secrets(program.runs.command().text);
   setting.mode = Mode::program;
   setting.command = setting.model;
-  setting.weights = setting.logits = setting.fusion = setting.casts = setting.stored_dtype = "-";
+  setting.weights = setting.stored_dtype = "-";
+  setting.logits = LogitsOf::nothing;
+  setting.fusion = Switch::unknown;
+  setting.casts = CastsMade::unknown;
   setting.precision = has_claim(program) ? program.request.claims : program.series.name;
   setting.baseline = program.baseline.name;
   setting.threads = threads;

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "studies/bench/isolate.h"
+#include "studies/shared/resident.h"
 
 namespace assay {
 namespace {

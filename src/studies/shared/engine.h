@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,9 @@ struct EngineOptions {
   Graphs graphs = Graphs::on;  ///< cuda
   ProgramOptions program;
 };
+
+/// Whether a precision runs that this machine has no instruction for.
+enum class Emulated : std::uint8_t { left_out, included };
 
 /// The backend of that name; throws Error(lacking) where this build or machine has none, a user error for an unknown
 /// name.

@@ -26,4 +26,7 @@ struct StudyCallbacks {
   InterruptFlag interrupted = nullptr;
 };
 
+/// Hands over records that stand, judged as they will be in the end: rules look at one cell at a time.
+void keep_judged(const StudyCallbacks& callbacks, std::vector<Record> records);
+
 }  // namespace assay

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "quality/loss.h"
 #include "quality/protocols.h"
-#include "studies/dump/gradients.h"
+#include "studies/shared/training_step.h"
 #include "text/tokenizer.h"
 
 namespace assay {

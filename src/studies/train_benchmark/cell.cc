@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "runtime/non_finite.h"
+#include "studies/shared/hindrance.h"
 #include "studies/shared/training_step.h"
 
 namespace assay {
@@ -97,34 +98,30 @@ void time_step(const TrainCell& cell, Variant& variant) {
   if (!std::isfinite(loss)) ++variant.nonfinite_losses;
 }
 
+void give_up(Variant& variant, const Hindrance& hindrance) {
+  variant.status = hindrance.status;
+  variant.reason = hindrance.reason;
+  variant.trainer.reset();
+}
+
 void prepare_variant(const TrainCell& cell, Variant& variant) {
   const double begin = now_s();
-  try {
-    with_memory_errors([&] {
-      variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
-                                                  find_backend(cell.request.device), cell.facts);
-      variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
-    });
-  } catch (const OutOfMemory& error) {
-    variant.status = Status::oom;
-    variant.reason = error.what();
-    variant.trainer.reset();
-  }
+  const auto hindrance = hindrance_of([&] {
+    variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
+                                                find_backend(cell.request.device), cell.facts);
+    variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
+  });
+  if (hindrance) give_up(variant, *hindrance);
   variant.prepare_ms = (now_s() - begin) * 1e3;
 }
 
 /// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
 bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
-  try {
-    with_memory_errors([&] { time_step(cell, variant); });
-    return true;
-  } catch (const OutOfMemory& error) {
-    variant.status = Status::oom;
-    variant.reason = error.what();
-    variant.steps.clear();
-    variant.trainer.reset();
-    return false;
-  }
+  const auto hindrance = hindrance_of([&] { time_step(cell, variant); });
+  if (!hindrance) return true;
+  variant.steps.clear();
+  give_up(variant, *hindrance);
+  return false;
 }
 
 /// The first step tells what the others will take.

@@ -9,7 +9,7 @@
 #include "measure/conditions.h"
 #include "measure/gpu_conditions.h"
 #include "model/model.h"
-#include "studies/bench/group.h"
+#include "results/states.h"
 #include "studies/train_benchmark/request.h"
 #include "training/trainer.h"
 

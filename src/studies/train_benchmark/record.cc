@@ -5,7 +5,9 @@
 #include <span>
 
 #include "statistics/statistics.h"
-#include "studies/bench/record.h"
+#include "studies/shared/plan_record.h"
+#include "studies/shared/series_record.h"
+#include "studies/shared/setting.h"
 
 namespace assay {
 namespace {
@@ -172,10 +174,15 @@ MemoryUse memory_of(const Variant& variant) {
 }
 
 /// Graphs that were asked for are refused where memory for them is wanting.
-const char* graphs_of(const Variant& variant) {
+Switch graphs_of(const Variant& variant) {
   const bool planned = variant.trainer != nullptr && variant.trainer->step_plan() != nullptr;
   const bool refused = planned && !variant.trainer->step_plan()->is_recorded();
-  return variant.options.graphs == Graphs::on && !refused ? "on" : "off";
+  return switched(variant.options.graphs == Graphs::on && !refused);
+}
+
+Recomputed recomputed(Recompute recompute) {
+  if (recompute == Recompute::none) return Recomputed::none;
+  return recompute == Recompute::attention ? Recomputed::attention : Recomputed::block;
 }
 
 Mode mode_of(StepParts parts) {
@@ -189,10 +196,10 @@ Setting training_setting(const TrainCell& cell, const Variant& variant, std::int
   setting.precision = variant.options.precision.name();
   setting.batch = cell.extent.batch;
   setting.seq = cell.extent.seq;
-  setting.fusion = variant.fusion == Fusion::on ? "on" : "off";
+  setting.fusion = switched(variant.fusion == Fusion::on);
   if (setting.graphs) setting.graphs = graphs_of(variant);
   setting.mode = mode_of(variant.options.parts);
-  setting.recompute = name(variant.options.recompute);
+  setting.recompute = recomputed(variant.options.recompute);
   setting.warmup_steps = warmup;
   return setting;
 }

@@ -8,7 +8,6 @@
 #include "kernels/gpu_bus_id.h"
 #include "rules/rules.h"
 #include "statistics/statistics.h"
-#include "studies/bench/record.h"
 #include "studies/probe/run.h"
 #include "studies/train_benchmark/cell.h"
 #include "studies/train_benchmark/record.h"

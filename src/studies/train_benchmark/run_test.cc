@@ -97,7 +97,7 @@ TEST(TrainBenchmark, SpeedUpsCompareRowsOfTheSameFusion) {
   request.fusions = {Fusion::on, Fusion::off};
   const Document document = train_benchmark(request, facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 2u);
-  EXPECT_EQ(document.records[1].setting.fusion, "off");
+  EXPECT_EQ(document.records[1].setting.fusion, Switch::off);
   EXPECT_EQ(document.records[1].speedup->speedup, 1) << "of fp32 over fp32";
   EXPECT_TRUE(has_rule(document, "fusion")) << "what fusion brings is said apart";
 }

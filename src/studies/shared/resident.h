@@ -4,10 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "base/handle.h"
-#include "hub/command.h"
-#include "studies/bench/request.h"
 #include "studies/shared/training_step.h"
 
 namespace assay {
@@ -61,18 +59,6 @@ struct ResidentProgram {
 /// here.
 ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts,
                                  const ResidentProgram& program = {});
-
-/// A folder for what commands write; gone with the handle.
-void remove_folder(const std::filesystem::path* folder);
-using ScratchFolder = Handle<const std::filesystem::path*, remove_folder>;
-/// Below the folder for temporary files. Throws Error(lacking) where it cannot be made.
-ScratchFolder make_folder(const std::string& name);
-
-/// Runs it with interrupts held: one ends the child first, then comes again when our own handling is back.
-CommandResult run_held(const Command& command);
-
-/// The last line of what a command printed.
-std::string last_line(std::string text);
 
 /// The arguments that make `resident` run that request.
 std::vector<std::string> resident_arguments(const ResidentRequest& request);

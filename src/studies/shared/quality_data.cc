@@ -1,4 +1,4 @@
-#include "studies/bench/quality_data.h"
+#include "studies/shared/quality_data.h"
 
 #include <algorithm>
 
@@ -58,7 +58,7 @@ std::int32_t padding_id(const Tokenizer& tokenizer) {
 }
 
 QualityData quality_text(const Model& model, const std::string& text, const std::string& name,
-                         const BenchRequest& request) {
+                         const QualityRequest& request) {
   unicode::check_utf8(text, request.data.empty() ? name : request.data.string());
   const Tokenizer tokenizer = load_tokenizer(*model.files);
   ProtocolOptions options = request.protocol;
@@ -78,7 +78,7 @@ QualityData quality_text(const Model& model, const std::string& text, const std:
   return data;
 }
 
-QualityData from_labelled(const Model& model, const BenchRequest& request) {
+QualityData from_labelled(const Model& model, const QualityRequest& request) {
   const std::string name = request.data.string();
   if (model.config.task != Task::classification)
     fail_user("{}: labelled sentences need a classifier, {} is a {}", name, model.name, assay::name(model.config.task));
@@ -91,7 +91,7 @@ QualityData from_labelled(const Model& model, const BenchRequest& request) {
   return data;
 }
 
-QualityData from_folder(const Model& model, const BenchRequest& request) {
+QualityData from_folder(const Model& model, const QualityRequest& request) {
   const TokenBatch tokens = load_npy_folder(request.data);
   const std::string folder = request.data.string();
   const bool language_model = model.config.task == Task::language_model;
@@ -106,7 +106,7 @@ QualityData from_folder(const Model& model, const BenchRequest& request) {
   return data;
 }
 
-QualityData load(const Model& model, const BenchRequest& request) {
+QualityData load(const Model& model, const QualityRequest& request) {
   if (!request.data.empty() && !is_there(request.data)) fail_user("{}: no such file or folder", request.data.string());
   if (!request.data.empty() && is_folder(request.data)) return from_folder(model, request);
   if (model.random_weights() && !request.data.empty()) {
@@ -114,7 +114,7 @@ QualityData load(const Model& model, const BenchRequest& request) {
         "{}: {} is a preset without a tokenizer; leave --data out for random ids, or give a folder of .npy arrays",
         request.data.string(), model.name);
   }
-  if (model.random_weights()) return made_up_ids(model, request.model_options.seed);
+  if (model.random_weights()) return made_up_ids(model, request.seed);
   if (request.data.extension() == ".tsv") return from_labelled(model, request);
   if (request.data.empty()) return quality_text(model, std::string(bundled_text()), "bundled handbook", request);
   return quality_text(model, read_file(request.data), request.data.filename().string(), request);
@@ -122,8 +122,7 @@ QualityData load(const Model& model, const BenchRequest& request) {
 
 }  // namespace
 
-QualityData quality_data(const Model& model, const BenchRequest& request) {
-  if (request.quality == QualityMode::none) return {};
+QualityData quality_data(const Model& model, const QualityRequest& request) {
   QualityData data = load(model, request);
   if (gives_scores(model)) {
     data.set->outputs = Outputs::scores;

@@ -1,20 +1,16 @@
-#include "studies/bench/isolate.h"
+#include "studies/shared/resident.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/handle.h"
 #include "base/json.h"
-#include "base/paths.h"
-#include "base/system_error.h"
 #include "hub/command.h"
 #include "measure/memory.h"
 #include "studies/probe/run.h"
+#include "studies/shared/child.h"
 #include "studies/shared/random_ids.h"
 
 namespace assay {
@@ -107,36 +103,6 @@ void run_one_step(const Model& model, const ResidentRequest& request, const Mach
 }
 
 }  // namespace
-
-void remove_folder(const fs::path* folder) {
-  std::error_code ignored;
-  fs::remove_all(*folder, ignored);
-  delete folder;
-}
-
-ScratchFolder make_folder(const std::string& name) {
-  std::string path = (temporary_folder() / (name + "-XXXXXX")).string();
-  if (::mkdtemp(path.data()) == nullptr) fail_call(path, errno);
-  return ScratchFolder(new fs::path(path));
-}
-
-std::string last_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.find_last_of('\n') + 1);
-}
-
-CommandResult run_held(const Command& command) {
-  int signal = 0;
-  CommandResult result;
-  {
-    const InterruptScope scope = catch_interrupts();
-    result = run_command(command);
-    signal = pending_interrupt();
-  }
-  if (signal == 0) return result;
-  std::raise(signal);  // Again, for whoever watched before.
-  return {128 + signal, ""};
-}
 
 ResidentBytes measure_resident(const ResidentRequest& request, const MachineFacts& facts) {
   const std::int64_t program_bytes = resident_memory().bytes;

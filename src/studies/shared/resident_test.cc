@@ -1,4 +1,4 @@
-#include "studies/bench/isolate.h"
+#include "studies/shared/resident.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "hardware/machine.h"
-#include "studies/bench/trial.h"
 #include "studies/shared/stand_in_testing.h"
 
 namespace assay {
@@ -26,7 +25,7 @@ ResidentAnswer answer_of(const std::string& script, double most_s = 0) {
   return resident_in_child(any_request(), read_machine_facts(), {program.file(), most_s});
 }
 
-TEST(Isolate, AnAnswerIsTheResidentBytes) {
+TEST(Resident, AnAnswerIsTheResidentBytes) {
   const ResidentAnswer answer = answer_of(R"(echo note; echo '{"resident_bytes": 3000, "program_bytes": 1000}')");
   EXPECT_EQ(answer.ending, Ending::answered);
   EXPECT_EQ(answer.bytes, 3000);
@@ -34,7 +33,7 @@ TEST(Isolate, AnAnswerIsTheResidentBytes) {
   EXPECT_EQ(answer.fault, "");
 }
 
-TEST(Isolate, EveryOtherEndHasItsNameAndItsSentence) {
+TEST(Resident, EveryOtherEndHasItsNameAndItsSentence) {
   struct Case {
     std::string script;
     Ending ending;
@@ -61,7 +60,7 @@ TEST(Isolate, EveryOtherEndHasItsNameAndItsSentence) {
   EXPECT_EQ(resident_in_child(any_request(), read_machine_facts(), {"/no/such/program"}).ending, Ending::declined);
 }
 
-TEST(Isolate, WhatHangsIsKilledWithAllThatItStarted) {
+TEST(Resident, WhatHangsIsKilledWithAllThatItStarted) {
   const RecordedTree tree;
   const std::string file = (tree.root() / "process").string();
   const ResidentAnswer answer = answer_of("sleep 1000 & echo $! > " + file + "; wait", 2);
@@ -82,18 +81,9 @@ TEST(Isolate, WhatHangsIsKilledWithAllThatItStarted) {
   EXPECT_NE(state, "runs");
 }
 
-TEST(Isolate, AnAnswerInTimeIsNotCutShort) {
+TEST(Resident, AnAnswerInTimeIsNotCutShort) {
   const ResidentAnswer answer = answer_of(R"(sleep 0.1; echo '{"resident_bytes": 3000, "program_bytes": 1000}')", 1000);
   EXPECT_EQ(answer.bytes, 3000);
-}
-
-TEST(Isolate, TheLimitFollowsTheBudgetUnlessItIsAsked) {
-  BenchRequest request;
-  EXPECT_EQ(trial_limit_s(request), 300);
-  request.seconds = 60;
-  EXPECT_EQ(trial_limit_s(request), 1200);
-  request.trial_seconds = 2;
-  EXPECT_EQ(trial_limit_s(request), 2);
 }
 
 }  // namespace
