@@ -72,6 +72,7 @@ void add_explain(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
 void add_history(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);
+void add_verify(CLI::App& program, Action& action);
 void add_findings(CLI::App& program, Action& action);
 void add_measure(CLI::App& program, Action& action);
 void add_memory(CLI::App& program, Action& action);

@@ -12,6 +12,7 @@
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/deliver.h"
+#include "cli/origin.h"
 #include "cli/output_options.h"
 #include "cli/run_recorder.h"
 #include "results/exchange.h"
@@ -79,7 +80,8 @@ std::vector<StoredRecord> find(const Store& store, HistoryCommand& options) {
 }
 
 std::string exchange_text(const Store& store, const std::vector<StoredRecord>& records) {
-  return exchange_json(records, store.runs_of(records)).dump(2, ' ', false, OrderedJson::error_handler_t::replace) +
+  return exchange_json(records, store.runs_of(records), run_origin())
+             .dump(2, ' ', false, OrderedJson::error_handler_t::replace) +
          "\n";
 }
 
@@ -106,11 +108,17 @@ int import_records(const HistoryCommand& options) {
   Store store(store_file(options.store), Access::write);
   std::size_t taken = 0;
   std::size_t seen = 0;
+  std::size_t altered = 0;
   for (const ExchangedRun& one : runs) {
     seen += one.records.size();
-    taken += store.merge(one.run, one.records);
+    altered += static_cast<std::size_t>(std::count_if(
+        one.records.begin(), one.records.end(), [](const StoredRecord& stored) { return is_altered(stored.record); }));
+    taken += store.merge(one.run, one.records, options.file);
   }
   print(fmt::format("{} records of {} runs read, {} were new\n", seen, runs.size(), taken));
+  if (altered > 0)
+    tell(fmt::format("{}: {} of its records were changed after they were written; assay verify names them\n",
+                     options.file, altered));
   return 0;
 }
 

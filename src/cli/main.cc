@@ -13,6 +13,7 @@
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/deliver.h"
+#include "cli/origin.h"
 #include "cli/output_options.h"
 
 namespace assay {
@@ -58,6 +59,7 @@ int parse_and_run(int argc, char** argv) {
   add_accumulate(program, action);
   add_attention(program, action);
   add_autocast(program, action);
+  add_verify(program, action);
   add_findings(program, action);
   add_measure(program, action);
   add_memory(program, action);
@@ -142,6 +144,7 @@ int main(int argc, char** argv) {
   // threshold to their size and keeps their pages.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   try {
+    assay::run_origin();  // Results are dated by the start.
     return assay::run(argc, argv);
   } catch (const std::bad_alloc&) {  // Of an error's own words.
     return assay::fail_without_memory();

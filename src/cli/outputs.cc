@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/streams.h"
+#include "cli/origin.h"
 #include "cli/output_options.h"
+#include "results/seal.h"
 
 namespace assay {
 namespace {
@@ -47,6 +49,12 @@ void add_json_option(CLI::App& command, std::filesystem::path& file, JsonOption 
   }
 }
 
+/// Every file that is written says where it comes from. What was read says so already.
+Document with_origin(Document document) {
+  if (!document.origin) document.origin = run_origin();
+  return sealed(std::move(document));
+}
+
 }  // namespace
 
 bool OutputOptions::takes_stdout() const {
@@ -65,8 +73,9 @@ void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption js
       "--details", [&outputs] { outputs.shown = Detail::details; }, "print everything, not the gist alone");
 }
 
-void deliver(const Document& document, const OutputOptions& outputs, const OwnTexts& own,
+void deliver(const Document& found, const OutputOptions& outputs, const OwnTexts& own,
              const std::vector<OutputFile>& more) {
+  const Document document = with_origin(found);
   RenderOptions options;
   options.terminal.colour = colour_for(STDOUT_FILENO);
   const auto text = [&](ReportFormat format) {

@@ -20,12 +20,9 @@ struct ReportCommand {
   Print print = Print::tables;
 };
 
-/// Records that come without findings, as a run of the store and an export do, are judged by the rules of this version.
 ReportSource read_source(const std::string& input, const StoreOptions& options) {
   NamedRecords read = read_records(input, store_file(options));
-  Document& document = read.document;
-  if (document.findings.empty() && !document.tells()) document = judged(std::move(document));
-  return {std::filesystem::path(read.name).filename().string(), std::move(document)};
+  return {std::filesystem::path(read.name).filename().string(), believed(std::move(read.document))};
 }
 
 int run_report(const ReportCommand& options) {

@@ -2,26 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/secrets.h"
+#include "cli/origin.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
 
 constexpr const char* this_program = "/proc/self/exe";
-
-/// A word as a shell takes it.
-std::string shell_word(const std::string& word) {
-  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
 
 }  // namespace
 
@@ -38,14 +27,6 @@ void add_read_store_option(CLI::App& command, StoreOptions& options) {
 
 std::filesystem::path store_file(const StoreOptions& options) {
   return options.file.empty() ? default_store_file() : std::filesystem::path(options.file);
-}
-
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text;
-  for (std::string word; std::getline(file, word, '\0');)
-    text += (text.empty() ? "" : " ") + shell_word(without_secrets(word));
-  return text;
 }
 
 RunRecorder::RunRecorder(StoreOptions options, std::function<void(const std::string&)> say)
@@ -71,7 +52,8 @@ void RunRecorder::begin(const std::string& machine) {
 void RunRecorder::open() {
   if (store_) return;
   store_.emplace(store_file(options_), Access::write);
-  const RunFacts facts{command_line(), sha256_file(this_program), machine_, options_.settings};
+  const RunOrigin origin = run_origin();
+  const RunFacts facts{origin.command, sha256_file(this_program), machine_, origin.commit, options_.settings};
   if (!options_.resumes) {
     run_ = store_->begin_run(facts);
     return;
@@ -90,6 +72,11 @@ std::vector<Record> RunRecorder::restore() {
     Filter filter;
     filter.run = run_;
     for (StoredRecord& stored : store_->find(filter)) {
+      if (stored.source) continue;
+      if (is_altered(stored.record)) {
+        say_(fmt::format("{}: was changed after it was written, and is measured again", subject_words(stored.record)));
+        continue;
+      }
       stored.record.outcome.restored = stored.record.outcome.restored.value_or(stored.saved);
       records.push_back(std::move(stored.record));
     }

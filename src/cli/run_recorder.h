@@ -52,7 +52,4 @@ class RunRecorder {
   bool failed_ = false;
 };
 
-/// How this program was started, as a shell takes it, without passwords in addresses.
-std::string command_line();
-
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "results/fields.h"
 #include "results/json_places.h"
+#include "results/seal.h"
 #include "results/store.h"
 #include "results/table_json.h"
 
@@ -81,8 +82,16 @@ void read_description(const Json& json, const std::string& source, Document& doc
 
 }  // namespace
 
+OrderedJson to_json(const RunOrigin& origin) {
+  OrderedJson json;
+  for (const auto& [key, member] : origin_texts) json[key] = origin.*member;
+  json["seal"] = origin.seal.seal ? OrderedJson(*origin.seal.seal) : OrderedJson(nullptr);
+  return json;
+}
+
 OrderedJson to_json(const Document& document) {
   OrderedJson json = {{"schema", document.subject.schema}};
+  if (document.origin) json["origin"] = to_json(*document.origin);
   put_table(document.subject.facts, json);
   if (!document.machine.empty() || !document.tells()) json["machine"] = document.machine;
   for (const Table& table : document.tables) put_table(table, json);
@@ -102,6 +111,7 @@ Document document_from_json(const Json& json, const std::string& source) {
   Document document;
   const bool tells = json.is_object() && is_described(json);
   if (tells) read_description(json, source, document);
+  if (json.is_object()) document.origin = origin_read(json);
   if (!tells && (!json.is_object() || !json.contains("records") || !json["records"].is_array()))
     fail_user("{}: no list of records: --json of a command that measures writes one", source);
   for (const Json& record : json.value("records", Json::array()))

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -16,6 +18,19 @@ namespace assay {
 constexpr const char* document_schema_name = "assay-records-1";
 /// Names the schema of "document", which says how to read and show the rest.
 constexpr const char* description_schema_name = "assay-document-1";
+
+/// The start of the program that a document comes from.
+struct RunOrigin {
+  std::string date = {};     ///< ISO 8601, UTC.
+  std::string command = {};  ///< As a shell takes it.
+  std::string commit = {};   ///< Of assay's sources; "unknown" where they were built outside of git.
+  Seal seal = {};
+};
+/// Its texts, by their keys in JSON.
+inline constexpr std::pair<const char*, std::string RunOrigin::*> origin_texts[] = {
+    {"date", &RunOrigin::date}, {"command", &RunOrigin::command}, {"commit", &RunOrigin::commit}};
+
+OrderedJson to_json(const RunOrigin& origin);
 
 /// Sentences that say what figures say.
 struct Sentences {
@@ -36,6 +51,7 @@ struct Document {
   };
 
   Subject subject = {};
+  std::optional<RunOrigin> origin = {};
   OrderedJson machine = OrderedJson::object();  ///< What `assay probe --json` prints.
   std::vector<Record> records = {};
   std::vector<Finding> findings = {};  ///< Of the rules over the records.

@@ -18,10 +18,25 @@ namespace {
 // earlier/store.db by bench, train --benchmark and measure.
 const std::filesystem::path folder = ASSAY_SOURCE_DIR "/src/results/earlier";
 
+/// All that stood there stands there; fields that are younger are blank.
+void expect_kept(const Json& now, const Json& before) {
+  const Json blank = to_json(Record{});
+  for (const auto& [key, value] : before.items()) {
+    ASSERT_TRUE(now.contains(key)) << key;
+    EXPECT_TRUE(key == "records" || now[key] == value) << key;
+  }
+  for (const auto& [key, value] : now.items()) {
+    EXPECT_TRUE(before.contains(key) || value == blank[key]) << key;
+  }
+  const Json none = Json::array();
+  for (std::size_t i = 0; i < before.value("records", none).size(); ++i)
+    expect_kept(now["records"][i], before["records"][i]);
+}
+
 TEST(EarlierFiles, ADocumentIsReadAndWrittenAgainAsItWas) {
   const std::string file = (folder / "document.json").string();
   const Json json = parse_json(read_file(file), file);
-  EXPECT_EQ(Json(to_json(document_from_json(json, file))), json);
+  expect_kept(Json(to_json(document_from_json(json, file))), json);
 }
 
 TEST(EarlierFiles, RecordsOfAStoreKeepTheirFieldsAndIdentity) {
@@ -35,7 +50,8 @@ TEST(EarlierFiles, RecordsOfAStoreKeepTheirFieldsAndIdentity) {
     ASSERT_TRUE(rows.step());
     EXPECT_EQ(subject_key(stored.record), rows.text(0));
     EXPECT_EQ(identity_key(stored.record), rows.text(1));
-    EXPECT_EQ(to_json(stored.record).dump(), rows.text(2));
+    expect_kept(Json(to_json(stored.record)), parse_json(rows.text(2), "record"));
+    EXPECT_EQ(stored.record.seal.state, Seal::State::absent);
   }
   EXPECT_FALSE(rows.step());
 }

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "results/document.h"
 #include "results/fields.h"
+#include "results/seal.h"
 
 namespace assay {
 namespace {
@@ -24,7 +25,8 @@ struct RunField {
 };
 constexpr RunField run_fields[] = {{"uid", &StoredRun::uid},         {"started", &StoredRun::started},
                                    {"command", &StoredRun::command}, {"program", &StoredRun::program},
-                                   {"machine", &StoredRun::machine}, {"settings", &StoredRun::settings}};
+                                   {"machine", &StoredRun::machine}, {"settings", &StoredRun::settings},
+                                   {"commit", &StoredRun::commit}};
 
 OrderedJson run_json(const StoredRun& run) {
   OrderedJson json;
@@ -35,9 +37,18 @@ OrderedJson run_json(const StoredRun& run) {
 
 StoredRun run_from(const Json& json) {
   StoredRun run;
-  for (const RunField& field : run_fields) run.*field.member = json.at(field.name).get<std::string>();
+  for (const RunField& field : run_fields) {
+    if (field.member == &StoredRun::commit && !json.contains(field.name)) continue;  // Younger than the others.
+    run.*field.member = json.at(field.name).get<std::string>();
+  }
   if (!json.at("ended").is_null()) run.ended = json.at("ended").get<std::string>();
   return run;
+}
+
+/// What is accepted here is parsed wherever the run is shown.
+void check_machine(const StoredRun& run, const std::string& file) {
+  if (!parse_json(run.machine, fmt::format("{}: the machine of run {}", file, run.uid)).is_object())
+    fail_user("{}: the machine of run {} is no object", file, run.uid);
 }
 
 std::vector<ExchangedRun> runs_of_store(const std::filesystem::path& file) {
@@ -46,7 +57,10 @@ std::vector<ExchangedRun> runs_of_store(const std::filesystem::path& file) {
   const std::vector<StoredRecord> records = store.find({});
   for (const StoredRecord& record : records) by_run[record.run].push_back(record);
   std::vector<ExchangedRun> all;
-  for (StoredRun& run : store.runs_of(records)) all.push_back({run, std::move(by_run[run.id])});
+  for (StoredRun& run : store.runs_of(records)) {
+    check_machine(run, file.string());
+    all.push_back({run, std::move(by_run[run.id])});
+  }
   return all;
 }
 
@@ -55,6 +69,7 @@ std::vector<ExchangedRun> runs_of_export(const Json& document, const std::string
   std::map<std::string, std::size_t> places;
   for (const Json& run : document.at("runs")) {
     all.push_back({run_from(run), {}});
+    check_machine(all.back().run, file);
     places[all.back().run.uid] = all.size() - 1;
   }
   for (const Json& record : document.at("records")) {
@@ -83,6 +98,11 @@ std::vector<ExchangedRun> runs_of_document(const Json& document, const std::stri
   one.run.started = time;
   one.run.ended = time;
   one.run.command = "(imported) " + file;
+  if (const auto origin = origin_read(document)) {
+    one.run.started = origin->date;
+    one.run.command = origin->command;
+    one.run.commit = origin->commit;
+  }
   one.run.machine = document.at("machine").dump();
   for (const Json& record : document.at("records")) {
     one.records.push_back({0, 0, time, record_of_any_version(record, file)});
@@ -90,16 +110,17 @@ std::vector<ExchangedRun> runs_of_document(const Json& document, const std::stri
   return {one};
 }
 
-bool is_database(const std::filesystem::path& file) {
+}  // namespace
+
+bool is_store(const std::filesystem::path& file) {
   check_is_file(file, "there is no such file");
   const MappedFile mapped(file);
   const auto bytes = mapped.bytes().first(std::min<std::size_t>(mapped.bytes().size(), 15));
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == "SQLite format 3";
 }
 
-}  // namespace
-
-OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const StoredRun> runs) {
+OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const StoredRun> runs,
+                          const RunOrigin& origin) {
   OrderedJson json = {
       {"schema", exchange_schema_name}, {"runs", OrderedJson::array()}, {"records", OrderedJson::array()}};
   std::map<std::int64_t, std::string> uids;
@@ -109,14 +130,16 @@ OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const
   }
   for (const StoredRecord& stored : records) {
     OrderedJson record = {{"run", uids.at(stored.run)}, {"saved", stored.saved}};
-    record.update(to_json(stored.record));
+    if (stored.source) record["source"] = *stored.source;
+    record.update(to_json(sealed(stored.record)));
     json["records"].push_back(std::move(record));
   }
+  seal_json(origin, json);
   return json;
 }
 
 std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file) {
-  if (is_database(file)) return runs_of_store(file);
+  if (is_store(file)) return runs_of_store(file);
   const std::string text = read_file(file);
   const Json document = parse_json(text, file.string());
   try {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "results/document.h"
 #include "results/store.h"
 
 namespace assay {
@@ -14,7 +15,11 @@ constexpr const char* exchange_schema_name = "assay-store-1";
 
 /// {"schema": "assay-store-1", "runs": [...], "records": [...]}: a record's fields are those of `--json`, with `run`
 /// (its uid) and `saved` before them.
-OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const StoredRun> runs);
+OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const StoredRun> runs,
+                          const RunOrigin& origin);
+
+/// Whether it begins as a store does. Throws a user error for what is no file.
+bool is_store(const std::filesystem::path& file);
 
 struct ExchangedRun {
   StoredRun run;

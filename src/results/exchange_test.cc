@@ -15,7 +15,7 @@ using Exchange = StoreFolder;
 
 std::size_t merge_all(Store& store, const std::vector<ExchangedRun>& runs) {
   std::size_t taken = 0;
-  for (const ExchangedRun& one : runs) taken += store.merge(one.run, one.records);
+  for (const ExchangedRun& one : runs) taken += store.merge(one.run, one.records, "theirs");
   return taken;
 }
 
@@ -41,7 +41,7 @@ TEST_F(Exchange, AJsonExportHoldsEverything) {
   store.save(run, made_up_cell());
   store.end_run(run);
   const std::vector<StoredRecord> records = store.find({});
-  write_file_atomically(folder_ / "all.json", exchange_json(records, store.runs_of(records)).dump());
+  write_file_atomically(folder_ / "all.json", exchange_json(records, store.runs_of(records), {}).dump());
   const std::vector<ExchangedRun> read = read_exchange(folder_ / "all.json");
   ASSERT_EQ(read.size(), 1U);
   EXPECT_EQ(read[0].run.uid, store.run(run)->uid);
@@ -68,11 +68,13 @@ TEST_F(Exchange, ARunOrAFileIsReadByOneReader) {
   const std::int64_t run = store.begin_run(run_facts());
   store.save(run, made_up_cell());
   const std::vector<StoredRecord> records = store.find({});
-  write_file_atomically(folder_ / "all.json", exchange_json(records, store.runs_of(records)).dump());
+  write_file_atomically(folder_ / "all.json", exchange_json(records, store.runs_of(records), {}).dump());
   const NamedRecords by_number = read_records("1", file_);
-  const NamedRecords by_file = read_records((folder_ / "all.json").string(), file_);
+  NamedRecords by_file = read_records((folder_ / "all.json").string(), file_);
   EXPECT_EQ(by_number.name, "run 1");
   ASSERT_EQ(by_number.document.records.size(), 4U);
+  EXPECT_EQ(by_number.document.origin->command, run_facts().command);
+  by_file.document.origin = by_number.document.origin;
   EXPECT_EQ(to_json(by_file.document), to_json(by_number.document)) << "records, machine, no findings";
   EXPECT_EQ(failure([&] { read_records("7", file_); }), file_.string() + ": has no run 7; assay history lists them");
   EXPECT_NE(failure([&] { read_records("8" + std::string(40, '0'), file_); }).find("No such file"), std::string::npos);

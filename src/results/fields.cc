@@ -81,6 +81,9 @@ constexpr Field fields[] = {
     ASSAY_FIELD(latency, std_ms, "ms", "Standard deviation of the samples (n - 1)."),
     ASSAY_FIELD(latency, ci_low_ms, "ms", "Lower end of the distribution-free 95 % interval of the median."),
     ASSAY_FIELD(latency, ci_high_ms, "ms", "Its upper end."),
+    ASSAY_FIELD(latency, interval_by, "",
+                "How that interval was computed, with the version of the method; null before it was said: order "
+                "statistics 1."),
     ASSAY_FIELD(latency, asked_width, "share", "Width of that interval over the median at which sampling may stop."),
     ASSAY_FIELD(latency, stopped_by, "", "What ended sampling: width, budget, rounds, interrupted or too_slow."),
     ASSAY_FIELD(
@@ -101,6 +104,10 @@ constexpr Field fields[] = {
     ASSAY_FIELD(speedup, speedup, "x", "Median over the rounds of the baseline's time over this one's."),
     ASSAY_FIELD(speedup, speedup_low, "x", "Lower end of its 95 % interval (bootstrap over rounds)."),
     ASSAY_FIELD(speedup, speedup_high, "x", "Its upper end."),
+    ASSAY_FIELD(speedup, speedup_by, "",
+                "How that interval was computed, by `seed`; null before it was said: paired bootstrap 1."),
+    ASSAY_FIELD(speedup, baseline_raw_ms, "ms",
+                "The baseline's samples of these rounds, where no record of the same `group` holds them."),
     ASSAY_FIELD(setting, mode, "",
                 "What a sample is: inference, or of a training step forward, forward-backward or step; of `assay "
                 "measure` program or phase."),
@@ -247,6 +254,9 @@ constexpr Field fields[] = {
                 "A value a row of the ledger: operands read once and results written once."),
     ASSAY_FIELD(evidence, operation_ms, "ms",
                 "A value a row of the ledger: its time in a traced run after the samples; none where none was traced."),
+    ASSAY_FIELD(
+        seal, seal, "",
+        "SHA-256 over the record's other fields as canonical JSON; null in records of before there were seals."),
 };
 
 #undef ASSAY_FIELD

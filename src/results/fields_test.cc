@@ -1,4 +1,5 @@
 #include "results/fields.h"
+#include "results/derive.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -92,7 +92,7 @@ TEST(Identity, BelongsToAVersionOfTheStore) {
   EXPECT_EQ(names,
             "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
             "warmup_steps command phase machine build graphs caches ");
-  EXPECT_EQ(store_version, 3);
+  EXPECT_EQ(store_version, 4);
 }
 
 TEST(Identity, YoungerFieldsCountWhereTheyAreNotAsTheyUsedToBe) {
@@ -101,7 +101,7 @@ TEST(Identity, YoungerFieldsCountWhereTheyAreNotAsTheyUsedToBe) {
   record.setting.caches = CacheState::cold;
   EXPECT_NE(identity_key(record), identity_key(before));
   EXPECT_EQ(subject_words(record), "smollm2-135m, bf16, cpu, 1 x 128, caches cold");
-  Record oldest = before;  // Its key as a store of version 3 has it.
+  Record oldest = before;  // Its key as stores have it since version 3.
   oldest.setting.machine = "m";
   oldest.setting.build = "b";
   EXPECT_EQ(identity_key(oldest), "0328ecfd454990d00de25f45bb085671");

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "results/derive.h"
 #include "results/finding.h"
 #include "results/record.h"
 

@@ -64,6 +64,7 @@ struct Latency {
   std::optional<double> std_ms = {};
   std::optional<double> ci_low_ms = {};
   std::optional<double> ci_high_ms = {};
+  std::optional<std::string> interval_by = {};
   std::optional<double> asked_width = {};
   std::optional<StoppedBy> stopped_by = {};
   std::optional<double> device_ms = {};
@@ -80,6 +81,8 @@ struct Speedup {
   std::optional<double> speedup = {};
   std::optional<double> speedup_low = {};
   std::optional<double> speedup_high = {};
+  std::optional<std::string> speedup_by = {};
+  std::vector<double> baseline_raw_ms = {};
 };
 
 /// The phases of a training step, each timed by itself.
@@ -225,6 +228,19 @@ struct Evidence {
 struct Grade {
   std::optional<Trust> trust = {};
   std::vector<std::string> trust_reasons = {};
+};
+
+/// Whether it is as it was written.
+struct Seal {
+  enum class State : std::uint8_t {
+    own,     ///< Measured by this process.
+    holds,   ///< Read, with content that its seal is of.
+    broken,  ///< Read, with another content.
+    absent   ///< Read from what was written before there were seals.
+  };
+  std::optional<std::string> seal = {};
+  State state = State::own;               ///< Of a record in memory; no file says it.
+  std::vector<std::string> changed = {};  ///< Stored figures that did not follow from the samples, a sentence each.
 };
 
 }  // namespace assay

@@ -21,6 +21,7 @@ NamedRecords read_run(std::int64_t id, const std::filesystem::path& store_file) 
   if (!run) fail_user("{}: has no run {}; assay history lists them", store_file.string(), id);
   NamedRecords read{fmt::format("run {}", id), {}};
   read.document.machine = OrderedJson(parse_json(run->machine, read.name));
+  read.document.origin = RunOrigin{run->started, run->command, run->commit, run->seal};
   Filter filter;
   filter.run = id;
   for (StoredRecord& stored : store.find(filter)) read.document.records.push_back(std::move(stored.record));

@@ -41,11 +41,13 @@ struct Record {
   Evidence evidence = {};
   Rates rates = {};
   Grade grade = {};
+  Seal seal = {};
 };
 
-/// What follows from its other parts: rates from the median, the totals over all windows and the plan's figures, what
-/// energy is worth. What lacks its ingredients stays absent.
-Rates rates_of(const Record& record);
+/// Whether it was read, and is not as it was written.
+inline bool is_altered(const Record& record) {
+  return record.seal.state == Seal::State::broken || !record.seal.changed.empty();
+}
 
 /// What its quality is a figure of: "perplexity", "accuracy" or "scores"; empty where there is none.
 const char* quality_kind(const Record& record);

@@ -168,6 +168,10 @@ OrderedJson document_schema() {
                                {"machine", {{"type", "object"}}},
                                {"records", array_of(record_schema())},
                                {"findings", array_of(finding_schema())}}));
+  schema["properties"]["origin"] = object_schema({{"date", of_type("string")},
+                                                  {"command", of_type("string")},
+                                                  {"commit", of_type("string")},
+                                                  {"seal", nullable("string")}});
   return schema;
 }
 

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "results/fields.h"
 #include "results/identity.h"
+#include "results/seal.h"
 
 namespace assay {
 namespace {
@@ -67,10 +68,11 @@ void bind_record(Statement& statement, const StoredRecord& stored) {
 
 std::int64_t insert(const Database& database, const StoredRecord& stored) {
   std::string marks;
-  for (std::size_t i = 0; i < store_columns().size() + 4; ++i) marks += ", ?";
-  Statement statement = database.prepare(fmt::format(
-      "INSERT INTO record (run, saved, subject, identity, {}fields) VALUES (?{}) RETURNING id", column_names(), marks));
-  statement.bind(stored.run);
+  for (std::size_t i = 0; i < store_columns().size() + 5; ++i) marks += ", ?";
+  Statement statement = database.prepare(
+      fmt::format("INSERT INTO record (run, source, saved, subject, identity, {}fields) VALUES (?{}) RETURNING id",
+                  column_names(), marks));
+  statement.bind(stored.run).bind_or_null(stored.source);
   bind_record(statement, stored);
   return number_of(std::move(statement));
 }
@@ -85,23 +87,35 @@ std::int64_t replace(const Database& database, std::int64_t id, const StoredReco
   return number_of(std::move(statement));
 }
 
-struct Known {
-  std::int64_t id;
-  std::string saved;
-};
-
-std::optional<Known> find_known(const Database& database, std::int64_t run, const Record& record) {
-  Statement statement = database.prepare("SELECT id, saved FROM record WHERE run = ? AND identity = ?");
+/// The run's own record of that identity.
+std::optional<std::int64_t> find_own(const Database& database, std::int64_t run, const Record& record) {
+  Statement statement = database.prepare("SELECT id FROM record WHERE run = ? AND identity = ? AND source IS NULL");
   statement.bind(run).bind(identity_key(record));
   if (!statement.step()) return std::nullopt;
-  return Known{statement.integer(0), statement.text(1)};
+  return statement.integer(0);
+}
+
+enum class Known : std::uint8_t { no, otherwise, alike };
+
+/// Whether the run holds a record of that identity, and one of that content.
+Known find_known(const Database& database, std::int64_t run, const Record& record) {
+  Statement statement = database.prepare("SELECT fields FROM record WHERE run = ? AND identity = ?");
+  statement.bind(run).bind(identity_key(record));
+  const std::string content = seal_of(Json::parse(packed_text(to_json(record))));
+  Known known = Known::no;
+  while (statement.step()) {
+    const Record other = record_of_any_version(parse_json(statement.text(0), "record"), "record");
+    if (seal_of(Json::parse(packed_text(to_json(other)))) == content) return Known::alike;
+    known = Known::otherwise;
+  }
+  return known;
 }
 
 std::int64_t insert_run(const Database& database, const StoredRun& run) {
   Statement statement = database.prepare(
-      fmt::format("INSERT INTO run ({}) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id", run_columns(database)));
+      fmt::format("INSERT INTO run ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id", run_columns(database)));
   statement.bind(run.uid).bind(run.started).bind_or_null(run.ended).bind(run.command).bind(run.program);
-  statement.bind(run.machine).bind(run.settings);
+  statement.bind(run.machine).bind(run.settings).bind(run.commit).bind_or_null(run.seal.seal);
   return number_of(std::move(statement));
 }
 
@@ -111,10 +125,36 @@ std::int64_t run_of_uid(const Database& database, const std::string& uid) {
   return number_of(std::move(statement));
 }
 
+/// Over all that is said of a run and the seals of its records, in their order.
+std::string seal_of_run(const Database& database, const StoredRun& run) {
+  Statement rows = database.prepare(
+      "SELECT saved, coalesce(json_extract(fields, '$.seal'), '') FROM record WHERE run = ? ORDER BY id");
+  rows.bind(run.id);
+  Json records = Json::array();
+  while (rows.step()) records.push_back({rows.text(0), rows.text(1)});
+  const Json content = {{"uid", run.uid},         {"started", run.started},   {"ended", run.ended.value_or("")},
+                        {"command", run.command}, {"program", run.program},   {"machine", run.machine},
+                        {"commit", run.commit},   {"settings", run.settings}, {"records", std::move(records)}};
+  return seal_of(content);
+}
+
 std::optional<StoredRun> run_in(Statement& row) {
   if (!row.step()) return std::nullopt;
-  return StoredRun{row.integer(0), row.text(1), row.text(2), row.text_or_none(3),
-                   row.text(4),    row.text(5), row.text(6), row.text(7)};
+  return StoredRun{row.integer(0), row.text(1), row.text(2), row.text_or_none(3), row.text(4),
+                   row.text(5),    row.text(6), row.text(7), row.text(8),         {.seal = row.text_or_none(9)}};
+}
+
+/// With what its seal says.
+std::optional<StoredRun> checked_run_in(const Database& database, Statement& row) {
+  std::optional<StoredRun> run = run_in(row);
+  if (run) run->seal.state = state_of(run->seal.seal, seal_of_run(database, *run));
+  return run;
+}
+
+/// Anew, after what it is of has changed. A broken seal stays broken.
+void seal_run(const Database& database, const StoredRun& run) {
+  if (run.seal.state == Seal::State::broken) return;
+  database.prepare("UPDATE run SET seal = ? WHERE id = ?").bind(seal_of_run(database, run)).bind(run.id).step();
 }
 
 std::int64_t insert_foreign_run(const Database& database, const StoredRun& run) {
@@ -151,14 +191,27 @@ std::vector<Condition> conditions(const Filter& filter) {
           {"device = ?", filter.device},   {"status = ?", status},      {"saved >= ?", filter.since}};
 }
 
+/// Before anything is written: what is damaged stays as it is.
+void check_soundness(const Database& database) {
+  const std::string found = text_of_query(database, "PRAGMA quick_check(1)");
+  if (found != "ok")
+    fail_user("{}: is damaged ({}); `sqlite3 FILE .recover` may save what is left", database.file().string(),
+              found.substr(found.rfind('\n') + 1));
+}
+
 }  // namespace
 
 Record record_of_any_version(const Json& stored, const std::string& source) {
   if (!stored.is_object()) fail_user("{}: not a record", source);
   if (!stored.contains("model")) fail_user("{}: a record's field 'model' is missing or of another type", source);
-  Json fields = parse_json(packed_text(to_json(Record{})), source);
-  fields.update(stored);
-  return record_from_json(fields, source);
+  static const Json blank = Json::parse(packed_text(to_json(Record{})));
+  Json fields = stored;
+  for (const auto& [name, value] : blank.items()) {
+    if (!fields.contains(name)) fields[name] = value;
+  }
+  Record record = record_from_json(fields, source);
+  record.seal = seal_read(stored);
+  return record;
 }
 
 std::filesystem::path default_store_file() {
@@ -172,6 +225,7 @@ Store::Store(const std::filesystem::path& file, Access access) : database_(file,
     check_layout(database_);
     return;
   }
+  check_soundness(database_);
   prepare_layout(database_);
   use_write_ahead_log(database_);
   database_.run("PRAGMA synchronous = FULL");  // What was reported as saved outlives a power cut too.
@@ -179,45 +233,74 @@ Store::Store(const std::filesystem::path& file, Access access) : database_(file,
 
 std::int64_t Store::begin_run(const RunFacts& facts) {
   const std::string now = text_of_query(database_, fmt::format("SELECT {}", now_utc));
-  return insert_run(database_,
-                    {0, unique_id(), now, std::nullopt, facts.command, facts.program, facts.machine, facts.settings});
+  return insert_run(database_, {0, unique_id(), now, std::nullopt, facts.command, facts.program, facts.machine,
+                                facts.settings, facts.commit});
 }
 
 void Store::end_run(std::int64_t run) {
-  database_.prepare(fmt::format("UPDATE run SET ended = {} WHERE id = ?", now_utc)).bind(run).step();
+  Transaction transaction(database_);
+  StoredRun known = *this->run(run);
+  known.ended = text_of_query(database_, fmt::format("SELECT {}", now_utc));
+  database_.prepare("UPDATE run SET ended = ? WHERE id = ?").bind(*known.ended).bind(run).step();
+  seal_run(database_, known);
+  transaction.commit();
 }
 
 std::vector<std::int64_t> Store::save(std::int64_t run, std::span<const Record> records) {
   std::vector<std::int64_t> ids;
   Transaction transaction(database_);
   const std::string now = text_of_query(database_, fmt::format("SELECT {}", now_utc));
+  const StoredRun before = *this->run(run);
   for (const Record& record : records) {
-    const std::optional<Known> known = find_known(database_, run, record);
-    ids.push_back(known ? replace(database_, known->id, {0, run, now, record})
-                        : insert(database_, {0, run, now, record}));
+    const std::optional<std::int64_t> known = find_own(database_, run, record);
+    const StoredRecord stored{0, run, now, sealed(record)};
+    ids.push_back(known ? replace(database_, *known, stored) : insert(database_, stored));
   }
+  seal_run(database_, before);
   transaction.commit();
   return ids;
 }
 
-std::size_t Store::merge(const StoredRun& other, std::span<const StoredRecord> records) {
+std::size_t Store::merge(const StoredRun& other, std::span<const StoredRecord> records, const std::string& source) {
   Transaction transaction(database_);
   const std::int64_t own = run_of_uid(database_, other.uid);
   const std::int64_t run = own != 0 ? own : insert_foreign_run(database_, other);
+  StoredRun before = *this->run(run);
+  if (own == 0) before.seal = other.seal;
   std::size_t taken = 0;
   for (StoredRecord stored : records) {
     stored.run = run;
-    const std::optional<Known> known = find_known(database_, run, stored.record);
-    if (known && known->saved >= stored.saved) continue;
-    known ? replace(database_, known->id, stored) : insert(database_, stored);
+    const Known known = find_known(database_, run, stored.record);
+    if (known == Known::alike) continue;
+    if (known == Known::otherwise) stored.source = source;
+    insert(database_, stored);
     ++taken;
   }
+  if (taken > 0 && before.seal.state != Seal::State::absent) seal_run(database_, before);
   transaction.commit();
   return taken;
 }
 
+/// What stands beside a record for finding it, where that is not what the record says.
+std::vector<std::string> misplaced(Statement& row, const Record& record) {
+  std::vector<std::string> said;
+  const auto expect = [&](const char* column, const std::string& stored, const std::string& own) {
+    if (stored != own)
+      said.push_back(fmt::format("the store found it by {} '{}', the record says '{}'", column, stored, own));
+  };
+  expect("subject", row.text(3), subject_key(record));
+  expect("identity", row.text(4), identity_key(record));
+  for (std::size_t i = 0; i < store_columns().size(); ++i) {
+    const char* name = store_columns()[i].field;
+    expect(name, row.text(static_cast<int>(7 + i)), to_text(record_field(name), record));
+  }
+  return said;
+}
+
 std::vector<StoredRecord> Store::find(const Filter& filter) const {
-  std::string sql = "SELECT id, run, saved, fields FROM record WHERE 1";
+  std::string sql = fmt::format("SELECT {}, fields", record_columns(database_));
+  for (const StoreColumn& column : store_columns()) sql += fmt::format(", {}", column.field);
+  sql += " FROM record WHERE 1";
   const std::vector<Condition> all = conditions(filter);
   for (const Condition& condition : all) {
     if (condition.value) sql += fmt::format(" AND {}", condition.sql);
@@ -230,8 +313,9 @@ std::vector<StoredRecord> Store::find(const Filter& filter) const {
   std::vector<StoredRecord> found;
   while (rows.step()) {
     const std::string source = fmt::format("{}: record {}", file().string(), rows.integer(0));
-    found.push_back({rows.integer(0), rows.integer(1), rows.text(2),
-                     record_of_any_version(parse_json(rows.text(3), source), source)});
+    Record record = record_of_any_version(parse_json(rows.text(6), source), source);
+    record.seal.changed = misplaced(rows, record);
+    found.push_back({rows.integer(0), rows.integer(1), rows.text(2), std::move(record), rows.text_or_none(5)});
   }
   std::reverse(found.begin(), found.end());
   return found;
@@ -240,7 +324,7 @@ std::vector<StoredRecord> Store::find(const Filter& filter) const {
 std::optional<StoredRun> Store::run(std::int64_t id) const {
   Statement row = database_.prepare(fmt::format("SELECT id, {} FROM run WHERE id = ?", run_columns(database_)));
   row.bind(id);
-  return run_in(row);
+  return checked_run_in(database_, row);
 }
 
 std::optional<StoredRun> Store::newest_run(const RunFacts& facts) const {

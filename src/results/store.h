@@ -18,6 +18,7 @@ struct RunFacts {
   std::string command;        ///< As a shell takes it.
   std::string program;        ///< SHA-256 of the executable: versions alone do not tell two builds apart.
   std::string machine;        ///< What `assay probe --json` prints.
+  std::string commit = {};    ///< Of assay's sources.
   std::string settings = {};  ///< All that was asked beside the grid: runs that agree in it may continue each other.
 };
 
@@ -30,6 +31,8 @@ struct StoredRun {
   std::string program;
   std::string machine;  ///< JSON.
   std::string settings;
+  std::string commit;
+  Seal seal = {};  ///< Over the run and its records' seals.
 };
 
 struct StoredRecord {
@@ -37,6 +40,7 @@ struct StoredRecord {
   std::int64_t run = 0;
   std::string saved;  ///< ISO 8601, UTC.
   Record record;
+  std::optional<std::string> source = {};  ///< What it was imported from, beside a record of this run's own.
 };
 
 /// What is looked for; what is absent matches all.
@@ -67,9 +71,10 @@ class Store {
   /// The newest run of that program with those settings on that machine; what the machine measured of itself does not
   /// count, and what was imported is never it. `facts.command` is not looked at.
   std::optional<StoredRun> newest_run(const RunFacts& facts) const;
-  /// Takes over another store's run with its records: what is here already, by the run's uid and the record's identity,
-  /// stays unless the other was saved later. Returns how many records came or were renewed.
-  std::size_t merge(const StoredRun& run, std::span<const StoredRecord> records);
+  /// Takes over another store's run with its records, named `source`. What is here already, by the run's uid and the
+  /// record's content, does not come twice; a record of the same identity and another content comes beside the one that
+  /// is here, which stays as it is. Returns how many came.
+  std::size_t merge(const StoredRun& run, std::span<const StoredRecord> records, const std::string& source);
 
   /// In the order in which they were first saved.
   std::vector<StoredRecord> find(const Filter& filter) const;
@@ -90,7 +95,7 @@ Record record_of_any_version(const Json& stored, const std::string& source);
 std::filesystem::path default_store_file();
 
 /// The version of the layout that this program writes.
-constexpr std::int64_t store_version = 3;
+constexpr std::int64_t store_version = 4;
 /// Brings an empty file or an older layout to store_version; throws a user error for what is neither.
 void prepare_layout(const Database& database);
 /// Throws a user error for what cannot be read as a store: an empty file, another program's, a newer layout.
@@ -99,6 +104,8 @@ void check_layout(const Database& database);
 bool is_run_number(const std::string& text);
 /// The columns of a run but for its id, in the order of StoredRun; blank what an older layout has not.
 std::string run_columns(const Database& database);
+/// Of a record beside its fields: id, run, saved, subject, identity, source.
+std::string record_columns(const Database& database);
 
 /// Columns beside the record's JSON, for finding it: fields of the record, with their SQL types.
 struct StoreColumn {

@@ -58,6 +58,10 @@ constexpr Migration migrations[] = {
      "ALTER TABLE run ADD COLUMN settings TEXT NOT NULL DEFAULT '';"
      "CREATE INDEX run_settings ON run(program, settings);"},
     {3, "ALTER TABLE run ADD COLUMN imported TEXT;"},
+    {4,
+     "ALTER TABLE run ADD COLUMN source_commit TEXT NOT NULL DEFAULT '';"
+     "ALTER TABLE run ADD COLUMN seal TEXT;"
+     "ALTER TABLE record ADD COLUMN source TEXT;"},
 };
 
 struct Header {
@@ -82,6 +86,13 @@ void check_header(const Database& database, const Header& header) {
   }
 }
 
+/// The column, or in an older layout what stands for it.
+std::string column_or(const Database& database, const char* table, const char* column, const char* blank) {
+  const auto count =
+      database.number(fmt::format("SELECT count(*) FROM pragma_table_info('{}') WHERE name = '{}'", table, column));
+  return count > 0 ? column : fmt::format("{} AS {}", blank, column);
+}
+
 }  // namespace
 
 std::span<const StoreColumn> store_columns() {
@@ -95,10 +106,12 @@ void check_layout(const Database& database) {
 }
 
 std::string run_columns(const Database& database) {
-  const bool has_settings =
-      database.number("SELECT count(*) FROM pragma_table_info('run') WHERE name = 'settings'") > 0;
-  return fmt::format("uid, started, ended, command, program, machine, {}",
-                     has_settings ? "settings" : "'' AS settings");
+  return "uid, started, ended, command, program, machine, " + column_or(database, "run", "settings", "''") + ", " +
+         column_or(database, "run", "source_commit", "''") + ", " + column_or(database, "run", "seal", "NULL");
+}
+
+std::string record_columns(const Database& database) {
+  return "id, run, saved, subject, identity, " + column_or(database, "record", "source", "NULL");
 }
 
 void prepare_layout(const Database& database) {

@@ -9,7 +9,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "results/exchange.h"
 #include "results/fields.h"
+#include "results/seal.h"
 #include "results/store_files_test.h"
 
 namespace assay {
@@ -25,7 +27,8 @@ TEST_F(StoreTest, ARecordComesBackWhole) {
   const std::vector<StoredRecord> found = Store(file_, Access::read).find({});
   ASSERT_EQ(found.size(), cell.size());
   for (std::size_t i = 0; i < cell.size(); ++i) {
-    EXPECT_EQ(to_json(found[i].record).dump(), to_json(cell[i]).dump());
+    EXPECT_EQ(to_json(found[i].record).dump(), to_json(sealed(cell[i])).dump());
+    EXPECT_EQ(found[i].record.seal.state, Seal::State::holds);
     EXPECT_EQ(found[i].run, run);
     EXPECT_EQ(found[i].saved.size(), std::string("2026-01-02T03:04:05.678Z").size()) << found[i].saved;
   }
@@ -139,10 +142,77 @@ TEST_F(StoreTest, ADamagedStoreNeverCrashes) {
     });
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 0) << said;
     EXPECT_TRUE(said.empty() || said.starts_with(file_.string())) << said;
+    if (said.find("is damaged") != std::string::npos) {
+      EXPECT_EQ(read_file(file_), damaged) << "refused, and changed";
+    }
     refused += said.empty() ? 0 : 1;
     for (const char* more : {"-wal", "-shm", "-journal"}) std::filesystem::remove(file_.string() + more);
   }
   EXPECT_GT(refused, 50) << "the damage was not where it hurts";
+}
+
+/// What a reader is told, in any way, of what it reads.
+bool is_doubted(const Store& store, const std::vector<StoredRecord>& found) {
+  const auto is_altered = [](const StoredRecord& stored) {
+    return stored.record.seal.state != Seal::State::holds || !stored.record.seal.changed.empty();
+  };
+  const std::vector<StoredRun> runs = store.runs_of(found);
+  return std::any_of(found.begin(), found.end(), is_altered) ||
+         std::any_of(runs.begin(), runs.end(),
+                     [](const StoredRun& run) { return run.seal.state != Seal::State::holds; });
+}
+
+std::string all_of(const Store& store) {
+  const std::vector<StoredRecord> found = store.find({});
+  return exchange_json(found, store.runs_of(found), {}).dump();
+}
+
+TEST_F(StoreTest, ByteThatFlipsIsRefusedDoubtedOrWithoutEffect) {
+  {
+    Store store(file_, Access::write);
+    const std::int64_t run = store.begin_run(run_facts());
+    store.save(run, made_up_cell());
+    store.end_run(run);
+  }
+  const std::string honest = all_of(Store(file_, Access::read));
+  const std::string sound = read_file(file_);
+  Random random(11);
+  int noticed = 0;
+  for (int i = 0; i < 120; ++i) {
+    std::string flipped = sound;
+    flipped[random.below(flipped.size())] ^= static_cast<char>(1 << random.below(8));
+    write_file_atomically(file_, flipped);
+    std::string said = failure([&] {
+      const Store store(file_, Access::read);
+      const std::vector<StoredRecord> found = store.find({});
+      const bool doubted = is_doubted(store, found);
+      noticed += doubted ? 1 : 0;
+      EXPECT_TRUE(doubted || all_of(store) == honest) << "flip " << i << " changed what is read, in silence";
+    });
+    noticed += said.empty() ? 0 : 1;
+  }
+  EXPECT_GT(noticed, 30) << "the flips were not where it hurts";
+}
+
+TEST_F(StoreTest, AnImportReplacesNothing) {
+  Store store(file_, Access::write);
+  const std::int64_t run = store.begin_run(run_facts());
+  store.save(run, made_up_cell());
+  const std::vector<StoredRecord> own = store.find({});
+  StoredRecord other = own[1];
+  other.saved = "zzzz";
+  *other.record.latency.made().median_ms *= 2;
+  const std::vector<StoredRecord> imported = {own[0], other};
+  EXPECT_EQ(store.merge(*store.run(run), imported, "laptop.db"), 1U);
+  EXPECT_EQ(store.merge(*store.run(run), imported, "laptop.db"), 0U) << "it is here by now";
+  const std::vector<StoredRecord> all = store.find({});
+  ASSERT_EQ(all.size(), own.size() + 1);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    EXPECT_EQ(to_json(all[i].record), to_json(own[i].record));
+    EXPECT_FALSE(all[i].source);
+  }
+  EXPECT_EQ(all.back().source, "laptop.db");
+  EXPECT_EQ(store.save(run, std::vector<Record>{own[1].record}), std::vector<std::int64_t>{own[1].id});
 }
 
 TEST_F(StoreTest, StandsWhereTheXdgSpecificationSays) {
@@ -259,7 +329,7 @@ TEST_F(StoreTest, WhatWasImportedIsNotResumed) {
   Store other(folder_ / "other.db", Access::write);
   const StoredRun foreign = *other.run(other.begin_run(run_facts()));
   Store store(file_, Access::write);
-  EXPECT_EQ(store.merge(foreign, {}), 0U);
+  EXPECT_EQ(store.merge(foreign, {}, "other.db"), 0U);
   ASSERT_TRUE(store.run(1));
   EXPECT_FALSE(store.newest_run(run_facts()));
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "results/derive.h"
 #include "rules/judged_test.h"
 
 namespace assay {

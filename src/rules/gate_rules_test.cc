@@ -192,6 +192,7 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.circumstances.made().throttle = "power cap"; }, Trust::b,
        "held down while it was timed: power cap"},
       {[](Record& r) { r.latency.made().steady = false; }, Trust::b, "not become steady"},
+      {[](Record& r) { r.seal.state = Seal::State::broken; }, Trust::d, "changed after it was written"},
       {[](Record& r) { r.latency.made().p90_ms = 1.4 * *r.latency->median_ms; }, Trust::b, "middle 80 %"},
       {[](Record& r) {
          std::vector<double>& raw = r.latency.made().raw_ms;

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "results/derive.h"
 #include "rules/recorded_cells_test.h"
 
 namespace assay {

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "results/derive.h"
 #include "rules/recorded_cells_test.h"
 
 namespace assay {
@@ -174,6 +175,13 @@ const Lie lies[] = {
        c.front().energy.made().idle_power_w = 10;
        c.back().energy.made().idle_power_w = 30;
      }},
+    {"broken_seal", "a file that was edited", [](auto& c) { c.back().seal.state = Seal::State::broken; }},
+    {"changed_figures", "a median that was halved by hand",
+     [](auto& c) {
+       *c.back().latency.made().median_ms /= 2;
+       c = derived_again(std::move(c));
+     }},
+    {"figures_without_samples", "samples that were cut out", [](auto& c) { c.back().latency.made().raw_ms.clear(); }},
     {"size", "int8 in name only",
      [](auto& c) { c.back().memory.made().model_bytes = *c.front().memory->model_bytes * 3 / 4; }},
     {"throughput", "pauses between the runs",

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "results/derive.h"
 #include "rules/recorded_runs.h"
 #include "rules/rules.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "results/derive.h"
 #include "results/fields.h"
 
 namespace assay {

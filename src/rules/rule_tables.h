@@ -18,10 +18,13 @@ std::span<const Rule> finding_rules();
 std::span<const Rule> suspicion_rules();  ///< Findings that rows of grade D are looked at for too.
 std::span<const Rule> energy_rules();     ///< Likewise, of energy.
 std::span<const Rule> device_rules();     ///< Likewise, of a device that works beside the host.
+std::span<const Rule> file_rules();       ///< Likewise, of records that were read.
 std::span<const Rule> expectation_rules();
 
 /// The row of the precision table behind "bf16[softmax=f32]"; null for a name that is not in it (a peer).
 const Precision* precision_row(const Record& record);
+/// Whether a latency stands there without what it follows from.
+bool is_without_samples(const Record& row);
 /// "bf16[head=f32]": what its row says of sizes and operands no longer holds for all of it.
 bool is_overridden(const Record& record);
 

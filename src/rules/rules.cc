@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "results/derive.h"
 #include "results/identity.h"
 #include "rules/rule_tables.h"
 
@@ -17,7 +18,7 @@ namespace {
 std::vector<Rule> all_rules() {
   std::vector<Rule> all;
   for (const auto part : {gate_rules(), trust_rules(), finding_rules(), suspicion_rules(), energy_rules(),
-                          device_rules(), expectation_rules()}) {
+                          device_rules(), file_rules(), expectation_rules()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -37,6 +38,18 @@ std::vector<Cell> cells_of(const std::vector<Record>& records) {
     if (record.setting.precision == record.setting.baseline) cell->baseline = &record;
   }
   return cells;
+}
+
+/// Whether another cell is of the same steps behind a longer warm-up: they are told of once.
+bool is_shorter_of(const Cell& cell, const std::vector<Cell>& cells) {
+  const Setting& own = cell.records.front()->setting;
+  if (!own.warmup_steps) return false;
+  return std::any_of(cells.begin(), cells.end(), [&](const Cell& other) {
+    Setting like_own = other.records.front()->setting;
+    const bool is_longer = like_own.warmup_steps > own.warmup_steps;
+    like_own.warmup_steps = own.warmup_steps;
+    return is_longer && stand_together(like_own, own, Level::cell);
+  });
 }
 
 /// Calls `change` with every record that has samples and its cell.
@@ -178,6 +191,25 @@ void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings)
   }
 }
 
+/// Some studies make records that they say something else of.
+bool is_graded(std::span<const Record> records) {
+  return std::any_of(records.begin(), records.end(),
+                     [](const Record& record) { return record.grade.trust.has_value(); });
+}
+
+/// Not of the study that made the document.
+bool is_by_a_rule(const Finding& finding) {
+  return std::any_of(rules().begin(), rules().end(), [&](const Rule& rule) { return finding.rule == rule.id; });
+}
+
+Finding broken_document(const RunOrigin& origin) {
+  Finding finding{.rule = "broken_seal", .severity = Severity::high};
+  finding.text =
+      fmt::format("Something in this file was changed after it was written: its seal {:.12} is of another content",
+                  *origin.seal.seal);
+  return finding;
+}
+
 void drop_repeated(std::vector<Finding>& findings) {
   std::set<std::tuple<std::string, std::string, std::string>> seen;
   std::erase_if(findings, [&](const Finding& finding) {
@@ -287,10 +319,12 @@ Rulings judge_in_full(std::span<const Record> found) {
   });
   for_samples(records, withhold_comparison);
   for_samples(records, [&](const Cell& cell, Record& record) { apply_trust(cell, record, findings); });
-  for (const Cell& cell : cells_of(records)) {
+  const std::vector<Cell> cells = cells_of(records);
+  for (const Cell& cell : cells) {
+    if (is_shorter_of(cell, cells)) continue;
     const Cell trusted = without_doubtful(cell);
     for (const Rule& rule : finding_rules()) collect(rule, trusted, findings);
-    for (const auto part : {suspicion_rules(), energy_rules(), device_rules(), expectation_rules()}) {
+    for (const auto part : {suspicion_rules(), energy_rules(), device_rules(), file_rules(), expectation_rules()}) {
       for (const Rule& rule : part) collect(rule, cell, findings);
     }
   }
@@ -323,7 +357,17 @@ std::vector<Record> with_rulings(std::vector<Record> records, std::span<const Ru
 Document judged(Document document) {
   Rulings rulings = judge(document.records);
   document.records = with_rulings(std::move(document.records), rulings.rows);
-  document.findings = std::move(rulings.findings);
+  std::erase_if(document.findings, is_by_a_rule);
+  document.findings.insert(document.findings.begin(), std::make_move_iterator(rulings.findings.begin()),
+                           std::make_move_iterator(rulings.findings.end()));
+  return document;
+}
+
+Document believed(Document document) {
+  document.records = derived_again(std::move(document.records));
+  if (!document.tells() || is_graded(document.records)) document = judged(std::move(document));
+  if (document.origin && document.origin->seal.state == Seal::State::broken)
+    document.findings.insert(document.findings.begin(), broken_document(*document.origin));
   return document;
 }
 

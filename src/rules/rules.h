@@ -74,4 +74,8 @@ std::vector<Record> with_rulings(std::vector<Record> records, std::span<const Ru
 /// A document with its records judged so, and what is found in them as its findings.
 Document judged(Document document);
 
+/// What a document that was read may be believed: its figures are computed again from samples and plan figures, its
+/// records are judged anew, and what does not hold is among the findings.
+Document believed(Document document);
+
 }  // namespace assay

@@ -1,4 +1,5 @@
 #include "rules/rules.h"
+#include "results/derive.h"
 
 #include <gtest/gtest.h>
 

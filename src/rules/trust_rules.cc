@@ -173,7 +173,23 @@ Judgement says_held_down(const Cell&, const Record& row) {
   return {fmt::format("the GPU's clocks were held down while it was timed: {}", *row.circumstances->throttle), {}};
 }
 
+Judgement says_altered(const Cell&, const Record& row) {
+  if (row.seal.state == Seal::State::broken) return {"it was changed after it was written", {}};
+  if (!row.seal.changed.empty()) return {"figures that stood there do not follow from its samples", {}};
+  if (is_without_samples(row)) return {"its latency stands there without samples", {}};
+  return {};
+}
+
 constexpr Rule trusts[] = {
+    {.id = "altered",
+     .kind = RuleKind::trust,
+     .grade = Trust::d,
+     .evidence = "seal, raw_ms",
+     .states = "Read from a file, and not as it was written there: `broken_seal`, `changed_figures`, "
+               "`figures_without_samples`.",
+     .judge = says_altered,
+     .severity = Severity::medium,
+     .remedy = "Take the file from where it was measured, or measure again."},
     {.id = "suspect_rate",
      .kind = RuleKind::trust,
      .grade = Trust::c,

@@ -1,5 +1,6 @@
 #include "studies/bench/record.h"
 
+#include "results/derive.h"
 #include "studies/shared/setting.h"
 
 namespace assay {

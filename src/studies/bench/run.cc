@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "results/identity.h"
 #include "rules/rules.h"
 #include "studies/bench/group.h"
 #include "studies/bench/record.h"
@@ -49,6 +50,19 @@ std::vector<Record> without_known(const std::vector<Record>& all, std::span<cons
     if (!known) fresh.push_back(record);
   }
   return fresh;
+}
+
+/// A speed-up is over the samples of its own group: rows take those of a baseline row that will not be kept.
+std::vector<Record> with_baseline_samples(const std::vector<Record>& known, std::vector<Record> measured) {
+  for (const Record& baseline : std::vector<Record>(measured)) {
+    if (baseline.setting.precision != baseline.setting.baseline || without_known(known, {&baseline, 1}).size() == 1)
+      continue;
+    for (Record& record : measured) {
+      if (record.speedup && stand_together(record.setting, baseline.setting, Level::cell))
+        record.speedup.made().baseline_raw_ms = baseline.latency->raw_ms;
+    }
+  }
+  return measured;
 }
 
 /// A model that was asked for, and what it is scored on.
@@ -196,7 +210,8 @@ void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
   for (const auto& together : group_precisions(entry.model, run.request, contenders(run.request), run.facts)) {
     if (++number > 1) say_without_speedup(run, together);
     const GroupContext context{run.request, run.callbacks, run.power, number};
-    const std::vector<Record> fresh = without_known(mine, bench_group(entry, context, run, together, mine));
+    std::vector<Record> measured = bench_group(entry, context, run, together, mine);
+    const std::vector<Record> fresh = without_known(mine, with_baseline_samples(mine, std::move(measured)));
     mine.insert(mine.end(), fresh.begin(), fresh.end());
   }
   // Groups ran one after another; rows are read cell by cell.

@@ -12,6 +12,7 @@
 #include "results/fields.h"
 #include "results/identity.h"
 #include "results/read_records.h"
+#include "rules/rules.h"
 
 namespace assay {
 namespace {
@@ -205,7 +206,7 @@ void decide(std::vector<Comparison>& comparisons, Drawn drawn, const CompareOpti
 
 Side read_side(const std::string& text, const std::filesystem::path& store_file) {
   NamedRecords read = read_records(text, store_file);
-  return {read.name, std::move(read.document.records)};
+  return {read.name, believed(std::move(read.document)).records};
 }
 
 bool ComparisonReport::fails() const {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/secrets.h"
+#include "results/derive.h"
 #include "studies/shared/plan_record.h"
 #include "studies/shared/series_record.h"
 #include "studies/shared/setting.h"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "results/derive.h"
 #include "statistics/statistics.h"
 
 namespace assay {
@@ -18,20 +19,6 @@ Circumstances circumstances_of(const Conditions& conditions, std::int64_t thread
                       .major_page_faults = conditions.major_page_faults};
   if (const std::string words = throttle_words(conditions.throttle_reasons); !words.empty()) found.throttle = words;
   return found;
-}
-
-/// Absent where there is nothing to compare with.
-std::optional<Speedup> speedup_of(const Series& series, const SeriesContext& context, const std::string& baseline) {
-  const auto summary = summarise(context.baseline.raw_ms);
-  if (context.baseline.name != baseline || !summary) return std::nullopt;
-  Speedup speedup{.baseline_median_ms = summary->median};
-  const auto ratio = paired_ratio(context.baseline.raw_ms, series.raw_ms, context.seed);
-  if (!ratio) return speedup;
-  speedup.speedup = ratio->value;
-  if (!ratio->interval) return speedup;
-  speedup.speedup_low = ratio->interval->low;
-  speedup.speedup_high = ratio->interval->high;
-  return speedup;
 }
 
 Latency series_latency(const Series& series, const SeriesContext& context, const std::string& device) {
@@ -62,27 +49,12 @@ void set_outcome_without_samples(const Series& series, CellOutcome& outcome) {
 
 }  // namespace
 
-Latency latency_of(const std::vector<double>& samples_ms) {
-  Latency latency{.samples = static_cast<std::int64_t>(samples_ms.size()), .raw_ms = samples_ms};
-  const std::optional<Summary> summary = summarise(samples_ms);
-  if (!summary) return latency;
-  latency.median_ms = summary->median;
-  latency.p10_ms = summary->p10;
-  latency.p90_ms = summary->p90;
-  latency.p99_ms = summary->p99;
-  latency.mean_ms = summary->mean;
-  latency.std_ms = summary->standard_deviation;
-  if (!summary->interval) return latency;
-  latency.ci_low_ms = summary->interval->low;
-  latency.ci_high_ms = summary->interval->high;
-  return latency;
-}
-
 void record_series(const Series& series, const SeriesContext& context, Record& record) {
   const Setting& setting = record.setting;
   record.latency = series_latency(series, context, setting.device);
   record.circumstances = circumstances_of(series.conditions, setting.threads);
-  record.speedup = speedup_of(series, context, setting.baseline);
+  if (context.baseline.name == setting.baseline)
+    record.speedup = speedup_of(context.baseline.raw_ms, series.raw_ms, context.seed);
   record.energy = energy_of(series, context.power, setting.batch);
   if (series.raw_ms.empty()) set_outcome_without_samples(series, record.outcome);
   record.rates = rates_of(record);

@@ -10,8 +10,6 @@
 
 namespace assay {
 
-/// The samples with their median, percentiles, mean, deviation and interval.
-Latency latency_of(const std::vector<double>& samples_ms);
 /// What a series is read beside.
 struct SeriesContext {
   const Series& baseline;  ///< Of the same group; no baseline where it is not named so.

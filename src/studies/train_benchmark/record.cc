@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 
+#include "results/derive.h"
 #include "statistics/statistics.h"
 #include "studies/shared/plan_record.h"
 #include "studies/shared/series_record.h"

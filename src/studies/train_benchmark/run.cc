@@ -91,20 +91,6 @@ void add_cell(TrainCell& cell, Document& document) {
   add_findings(cell, document.findings);
 }
 
-/// Every record is judged; sentences are those of the longest warm-up, the same steps otherwise being told of again.
-void judge_all(const TrainBenchmarkRequest& request, Document& document) {
-  Rulings rulings = judge(document.records);
-  document.records = with_rulings(std::move(document.records), rulings.rows);
-  std::vector<Finding>& kept = rulings.findings;
-  const auto shorter = [&](const Record& record) { return record.setting.warmup_steps != most_warmup(request); };
-  if (std::any_of(document.records.begin(), document.records.end(), shorter)) {
-    std::vector<Record> longest;
-    std::remove_copy_if(document.records.begin(), document.records.end(), std::back_inserter(longest), shorter);
-    kept = judge(longest).findings;
-  }
-  document.findings.insert(document.findings.begin(), kept.begin(), kept.end());
-}
-
 void check_benchmark(const TrainBenchmarkRequest& request) {
   for (const std::string& precision : request.precisions) find_precision(precision);
   if (request.steps < 1) fail_user("--steps {}: at least 1 is needed", request.steps);
@@ -148,8 +134,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
       }
     }
   }
-  judge_all(request, document);
-  return document;
+  return judged(std::move(document));
 }
 
 }  // namespace assay

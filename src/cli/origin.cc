@@ -1,0 +1,42 @@
+#include "cli/origin.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "base/secrets.h"
+#include "commit.h"
+
+namespace assay {
+namespace {
+
+/// A word as a shell takes it.
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text;
+  for (std::string word; std::getline(file, word, '\0');)
+    text += (text.empty() ? "" : " ") + shell_word(without_secrets(word));
+  return text;
+}
+
+RunOrigin run_origin() {
+  static const auto started = std::chrono::system_clock::now();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(started);
+  return {.date = fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(seconds)),
+          .command = command_line(),
+          .commit = ASSAY_COMMIT};
+}
+
+}  // namespace assay

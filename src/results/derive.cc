@@ -1,0 +1,204 @@
+#include "results/derive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "results/fields.h"
+#include "results/identity.h"
+#include "statistics/statistics.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* order_statistics = "order statistics 1";
+constexpr const char* paired_bootstrap = "paired bootstrap 1";
+
+void rate_energy(const Record& record, Rates& rates) {
+  constexpr double j_of_kwh = 3.6e6;
+  if (!record.energy || !record.energy->energy_j) return;
+  const Energy& energy = *record.energy;
+  rates.energy_per_token_j = *energy.energy_j / static_cast<double>(record.setting.seq);
+  if (const auto ms = record.latency->median_ms) rates.energy_delay_js = *energy.energy_j * *ms * 1e-3;
+  const double kwh_per_million = *rates.energy_per_token_j * 1e6 / j_of_kwh;
+  if (energy.price_per_kwh) rates.cost_per_million_tokens = kwh_per_million * *energy.price_per_kwh;
+  if (energy.carbon_g_per_kwh) rates.carbon_g_per_million_tokens = kwh_per_million * *energy.carbon_g_per_kwh;
+}
+
+void rate_throughput(const Setting& setting, const Latency& latency, Rates& rates) {
+  if (!latency.timed_runs || latency.timed_s.value_or(0) <= 0) return;
+  const auto sequences = static_cast<double>(setting.batch) * static_cast<double>(*latency.timed_runs);
+  rates.samples_per_s = latency.items.value_or(sequences) / *latency.timed_s;
+  rates.tokens_per_s = *rates.samples_per_s * static_cast<double>(setting.seq);
+}
+
+void rate_work(const Latency& latency, const Evidence& evidence, Rates& rates) {
+  if (latency.median_ms.value_or(0) <= 0) return;
+  const double median_s = *latency.median_ms * 1e-3;
+  if (evidence.flops) rates.gflops = *evidence.flops / median_s * 1e-9;
+  if (rates.gflops && evidence.peak_gflops.value_or(0) > 0) rates.peak_share = *rates.gflops / *evidence.peak_gflops;
+  if (evidence.moved_bytes) rates.bytes_per_s = *evidence.moved_bytes / median_s;
+}
+
+/// Where another compiler rounds otherwise, figures differ by some units in the last place.
+constexpr double rounding = 1e-9;
+
+bool is_close(double a, double b) {
+  return std::abs(a - b) <= rounding * std::max(std::abs(a), std::abs(b));
+}
+
+template <typename T>
+void take(const std::optional<T>& from, std::optional<T>& to) {
+  if (from) to = from;
+}
+
+bool is_by(const std::optional<std::string>& method, const char* known) {
+  return !method || *method == known;
+}
+
+void derive_latency(Latency& latency) {
+  if (latency.raw_ms.empty()) return;
+  const Latency fresh = latency_of(latency.raw_ms);
+  latency.samples = fresh.samples;
+  for (const auto figure :
+       {&Latency::median_ms, &Latency::p10_ms, &Latency::p90_ms, &Latency::p99_ms, &Latency::mean_ms, &Latency::std_ms})
+    take(fresh.*figure, latency.*figure);
+  if (!is_by(latency.interval_by, order_statistics)) return;
+  take(fresh.ci_low_ms, latency.ci_low_ms);
+  take(fresh.ci_high_ms, latency.ci_high_ms);
+}
+
+/// The row that a speed-up is over: of the same cell and group. Programs are compared whatever their commands are.
+const Record* baseline_of(const Record& record, std::span<const Record> records) {
+  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& other) {
+    const bool together = is_of_program(record.setting.mode)
+                              ? other.setting.mode == record.setting.mode && !other.setting.phase
+                              : stand_together(other.setting, record.setting, Level::cell);
+    return together && other.setting.precision == record.setting.baseline &&
+           other.outcome.group == record.outcome.group;
+  });
+  return found == records.end() ? nullptr : &*found;
+}
+
+void derive_speedup(std::span<const Record> records, Record& record) {
+  if (!record.speedup || !record.latency || !is_by(record.speedup->speedup_by, paired_bootstrap)) return;
+  const Record* baseline = baseline_of(record, records);
+  const std::vector<double>& own = record.speedup->baseline_raw_ms;
+  const std::vector<double>& kept = own.empty() && baseline != nullptr ? baseline->latency->raw_ms : own;
+  const auto fresh = speedup_of(kept, record.latency->raw_ms, static_cast<std::uint64_t>(record.setting.seed));
+  if (!fresh) return;
+  Speedup& speedup = record.speedup.made();
+  for (const auto figure :
+       {&Speedup::baseline_median_ms, &Speedup::speedup, &Speedup::speedup_low, &Speedup::speedup_high})
+    take((*fresh).*figure, speedup.*figure);
+}
+
+void derive_quality(Quality& quality) {
+  if (quality.log_perplexity) quality.perplexity = std::exp(*quality.log_perplexity);
+  if (quality.correct && quality.scored.value_or(0) > 0)
+    quality.accuracy = static_cast<double>(*quality.correct) / static_cast<double>(*quality.scored);
+}
+
+void derive_training(const Latency& whole, Training& training) {
+  take(whole.median_ms, training.step_ms);
+  take(whole.mean_ms, training.mean_step_ms);
+  take(whole.std_ms, training.std_step_ms);
+}
+
+void derive_rates(Record& record) {
+  const Rates fresh = rates_of(record);
+  Rates& rates = record.rates;
+  for (const auto figure : {&Rates::samples_per_s, &Rates::tokens_per_s, &Rates::gflops, &Rates::peak_share,
+                            &Rates::bytes_per_s, &Rates::energy_per_token_j, &Rates::energy_delay_js,
+                            &Rates::cost_per_million_tokens, &Rates::carbon_g_per_million_tokens})
+    take(fresh.*figure, rates.*figure);
+}
+
+/// The number that a field holds; none for texts and series.
+std::optional<double> value_of(const Field& field, const Record& record) {
+  return std::visit(
+      [](const auto* value) -> std::optional<double> {
+        using T = std::remove_cvref_t<decltype(*value)>;
+        if constexpr (std::is_same_v<T, std::int64_t>) {
+          return static_cast<double>(*value);
+        } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+          return *value;
+        } else {
+          return std::nullopt;
+        }
+      },
+      field.value(record));
+}
+
+/// Figures of which another value stood there.
+std::vector<std::string> differences(const Record& stored, const Record& derived) {
+  std::vector<std::string> found;
+  for (const Field& field : record_fields()) {
+    const auto was = value_of(field, stored);
+    const auto is = value_of(field, derived);
+    if (was && is && !is_close(*was, *is))
+      found.push_back(fmt::format("{} was written as {:.6g}, and follows as {:.6g}", field.name, *was, *is));
+  }
+  return found;
+}
+
+}  // namespace
+
+Latency latency_of(std::span<const double> samples_ms) {
+  Latency latency{.samples = std::ssize(samples_ms), .raw_ms = {samples_ms.begin(), samples_ms.end()}};
+  const std::optional<Summary> summary = summarise(samples_ms);
+  if (!summary) return latency;
+  latency.median_ms = summary->median;
+  latency.p10_ms = summary->p10;
+  latency.p90_ms = summary->p90;
+  latency.p99_ms = summary->p99;
+  latency.mean_ms = summary->mean;
+  latency.std_ms = summary->standard_deviation;
+  if (!summary->interval) return latency;
+  latency.ci_low_ms = summary->interval->low;
+  latency.ci_high_ms = summary->interval->high;
+  latency.interval_by = order_statistics;
+  return latency;
+}
+
+std::optional<Speedup> speedup_of(std::span<const double> baseline_ms, std::span<const double> samples_ms,
+                                  std::uint64_t seed) {
+  const auto summary = summarise(baseline_ms);
+  if (!summary) return std::nullopt;
+  Speedup speedup{.baseline_median_ms = summary->median};
+  const auto ratio = paired_ratio(baseline_ms, samples_ms, seed);
+  if (!ratio) return speedup;
+  speedup.speedup = ratio->value;
+  if (!ratio->interval) return speedup;
+  speedup.speedup_low = ratio->interval->low;
+  speedup.speedup_high = ratio->interval->high;
+  speedup.speedup_by = paired_bootstrap;
+  return speedup;
+}
+
+Rates rates_of(const Record& record) {
+  Rates rates;
+  rate_energy(record, rates);
+  if (!record.latency) return rates;
+  rate_throughput(record.setting, *record.latency, rates);
+  rate_work(*record.latency, record.evidence, rates);
+  return rates;
+}
+
+std::vector<Record> derived_again(std::vector<Record> records) {
+  const std::vector<Record> stored = records;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Record& record = records[i];
+    if (record.latency) derive_latency(record.latency.made());
+    if (record.training && record.latency) derive_training(*record.latency, record.training.made());
+    if (record.quality) derive_quality(record.quality.made());
+    derive_speedup(stored, record);
+    derive_rates(record);
+    for (std::string& one : differences(stored[i], record)) record.seal.changed.push_back(std::move(one));
+  }
+  return records;
+}
+
+}  // namespace assay

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "results/record.h"
+
+namespace assay {
+
+// Figures that follow from others. They are computed when a record is made, and again whenever one is read: nothing is
+// believed because it is written.
+
+/// Median, percentiles, mean, deviation and interval of samples in ms.
+Latency latency_of(std::span<const double> samples_ms);
+/// The baseline's time over this one's, round by round. Absent where there is no baseline.
+std::optional<Speedup> speedup_of(std::span<const double> baseline_ms, std::span<const double> samples_ms,
+                                  std::uint64_t seed);
+/// Rates from the median, the totals over all windows and the plan's figures, what energy is worth. What lacks its
+/// ingredients stays absent.
+Rates rates_of(const Record& record);
+
+/// Records of one run as they follow from their samples, totals and plan figures. What lacks its ingredients, or was
+/// computed by a method that this version does not know, stays as it stands. A stored figure that differs from that is
+/// replaced, and said in `seal.changed`.
+std::vector<Record> derived_again(std::vector<Record> records);
+
+}  // namespace assay
