@@ -6,8 +6,8 @@
 #include <chrono>
 #include <fstream>
 
+#include "base/commit.h"
 #include "base/secrets.h"
-#include "commit.h"
 
 namespace assay {
 namespace {
