@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "studies/compare/run.h"
 
@@ -58,7 +60,7 @@ std::vector<ColumnOf<Comparison>> comparison_columns(const CompareOptions& optio
        [](const Comparison& c) -> Cell { return c.delta; }},
       {{.key = "more_samples",
         .title = "more samples would tell",
-        .meaning = "in half of the cases, if what is seen stays so",
+        .meaning = "in about half of the cases, if what is seen stays so",
         .notation = Notation::count},
        [](const Comparison& c) { return or_absent(c.more); }},
       {{.key = "fails",
@@ -82,12 +84,18 @@ std::string ratio_words(const ComparisonReport& report) {
       100 * (1 - report.turns->level));
 }
 
+/// What is predicted is a median, and no promise.
+std::string more_words(const ComparisonReport& report) {
+  const bool any = std::any_of(report.cells.begin(), report.cells.end(), [](const Comparison& c) { return c.more; });
+  return any ? " More samples would tell: so many, in about half of the cases, if what is seen stays so." : "";
+}
+
 std::string legend_of(const ComparisonReport& report, const CompareOptions& options) {
   return fmt::format(
       "{}; p adjusted for {} comparisons (Benjamini-Hochberg); delta: Cliff's. same: the interval lies within 1 ± {}; "
-      "faster, slower: it lies clear of 1, and p is below {:.2g}.{}",
+      "faster, slower: it lies clear of 1, and p is below {:.2g}.{}{}",
       ratio_words(report), report.cells.size(), percent(margin_of(options)),
-      report.turns ? report.turns->level : options.level,
+      report.turns ? report.turns->level : options.level, more_words(report),
       options.allowed ? fmt::format(" fails: slower by more than the {} allowed.", percent(*options.allowed)) : "");
 }
 

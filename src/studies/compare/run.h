@@ -48,7 +48,7 @@ struct Comparison {
   std::string reason = {};                ///< Of cannot_tell.
   std::optional<std::int64_t> more = {};  ///< Further samples a side that would tell in half of the cases: a median,
                                           ///< and only if the ratio and the noise seen are the true ones.
-  bool fails = false;  ///< Slower than allowed, beyond doubt.
+  bool fails = false;                     ///< Slower than allowed, beyond doubt.
 };
 
 /// Fills all but subject and times; the hindrance where it finds one: nothing is computed of samples that are no times

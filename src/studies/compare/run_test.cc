@@ -243,7 +243,7 @@ ComparisonReport simulated(double ratio, double budget_s, std::uint64_t seed, co
     return ms;
   };
   return compare_by_turns({[&] { return taken_ms(10); }, [&] { return taken_ms(10 * ratio); }, [&] { return now_s; }},
-                          {.a = "a", .b = "b", .budget_s = budget_s, .order_seed = seed}, options);
+                          {.a = "a", .b = "b", .budget_s = budget_s, .order_seed = 1'000'000 + seed}, options);
 }
 
 TEST(Compare, UntilSureKeepsItsErrorRateOverAllLooks) {
