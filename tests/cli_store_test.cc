@@ -186,5 +186,25 @@ TEST_F(CliStore, CommandsAreRunByTurns) {
   expect_failure({"compare", "--interleave", "true", "false"}, 2, "false: exit code 1");
 }
 
+TEST_F(CliStore, CommandsAreRunUntilAVerdictIsSureOrTheBudgetIsSpent) {
+  const std::vector<std::string> commands = {"compare", "--interleave", "sleep 0.001", "sleep 0.05", "--until-sure"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = commands;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Outcome sure = run(with({"--budget", "1m", "--json"}));
+  EXPECT_EQ(sure.exit_code, 0) << sure.err;
+  EXPECT_NE(sure.out.find("\"stopped_by\": \"verdict\""), std::string::npos) << sure.out;
+  EXPECT_NE(sure.out.find("\"verdict\": \"slower\""), std::string::npos) << sure.out;
+  const Outcome spent = run(with({"--budget", "0.1s"}));
+  EXPECT_NE(spent.out.find("the budget ended it, at look 1"), std::string::npos) << spent.out;
+  EXPECT_NE(spent.out.find("cannot tell"), std::string::npos) << spent.out;
+  for (const char* wrong : {"2x", "", "m", "-1s", "0", "nan", "1e300h"})
+    expect_failure(with({"--budget", wrong}), 2, "not a time such as 90s, 2m or 1h");
+  expect_failure(with({"--rounds", "9"}), 2, "--rounds");
+  expect_failure({"compare", "1", "2", "--until-sure"}, 2, "--interleave");
+}
+
 }  // namespace
 }  // namespace assay

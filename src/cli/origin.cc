@@ -2,11 +2,11 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <generated/commit.h>  // Of the build folder: cmake/commit.cmake.
 
 #include <chrono>
 #include <fstream>
 
-#include "base/commit.h"
 #include "base/secrets.h"
 
 namespace assay {

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "report/text.h"
 #include "results/fields.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -26,15 +27,22 @@ struct HistoryColumn {
   std::string shown(const StoredRecord& record) const { return printable(cell(record), 4 * widest); }
 };
 
+std::string latency_text(const Latency& latency) {
+  if (!latency.median_ms) return "no samples";
+  const std::string median = format_significant(*latency.median_ms) + " ms";
+  if (!latency.ci_low_ms || !latency.ci_high_ms) return median;
+  const Interval interval{*latency.ci_low_ms, *latency.ci_high_ms};
+  const std::string ends = fmt::format("[{}, {}]", format_significant(interval.low), format_significant(interval.high));
+  if (leaves_no_figure(*latency.median_ms, interval)) return ends + " ms";
+  if (is_lopsided(*latency.median_ms, interval)) return median + " " + ends;
+  return fmt::format("{} ±{:.1f}%", median, 50 * (interval.high - interval.low) / *latency.median_ms);
+}
+
 std::string outcome(const StoredRecord& stored) {
   const Record& record = stored.record;
   if (record.outcome.status != Status::ok)
     return fmt::format("{}: {}", name(record.outcome.status), record.outcome.reason.value_or(""));
-  std::string text = record.latency->median_ms ? format_significant(*record.latency->median_ms) + " ms" : "no samples";
-  if (record.latency->median_ms && record.latency->ci_low_ms && record.latency->ci_high_ms) {
-    text += fmt::format(" ±{:.1f}%",
-                        50 * (*record.latency->ci_high_ms - *record.latency->ci_low_ms) / *record.latency->median_ms);
-  }
+  std::string text = latency_text(*record.latency);
   if (record.speedup->speedup) text += fmt::format(", {:.2f}x", *record.speedup->speedup);
   text += std::string(", ") + (record.grade.trust ? name(*record.grade.trust) : "not graded");
   if (record.quality->perplexity)

@@ -35,6 +35,19 @@ std::vector<StoredRun> runs() {
   return {ended, killed};
 }
 
+TEST(History, AnIntervalIsShownByItsEndsWhereItLiesUnevenlyAndAloneWhereItLeavesNoFigure) {
+  std::vector<StoredRecord> records = stored();
+  Latency& latency = records[0].record.latency.made();
+  latency.median_ms = 12.8;
+  latency.ci_low_ms = 12.5;
+  latency.ci_high_ms = 17.8;
+  EXPECT_NE(history_table(records, runs()).find("12.8 ms [12.5, 17.8]"), std::string::npos);
+  latency.ci_high_ms = 57.8;
+  const std::string table = history_table(records, runs());
+  EXPECT_NE(table.find("[12.5, 57.8] ms"), std::string::npos) << table;
+  EXPECT_EQ(table.find("12.8 ms"), std::string::npos) << table;
+}
+
 TEST(History, NothingInAStoreCommandsTheTerminal) {
   std::vector<StoredRecord> records = stored();
   for (StoredRecord& one : records) {

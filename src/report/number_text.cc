@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "report/phrases.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -56,9 +57,10 @@ std::string finite_text(double value, const Table::Column& column) {
 
 std::string estimate_text(const Estimate& estimate, const Table::Column& column) {
   const double half_width = (estimate.high - estimate.low) / 2;
-  if (column.spread == Spread::half_width)
+  const bool one_sided = is_lopsided(estimate.value, {estimate.low, estimate.high});
+  if (column.spread == Spread::half_width && !one_sided)
     return fmt::format("{} ± {}", number_text(estimate.value, column), format_significant(half_width, 2));
-  if (column.spread == Spread::percent)
+  if (column.spread == Spread::percent && !one_sided)
     return fmt::format("{} ±{}%", number_text(estimate.value, column), share_text(half_width / estimate.value));
   return fmt::format("{} [{}, {}]", number_text(estimate.value, column), number_text(estimate.low, column),
                      number_text(estimate.high, column));

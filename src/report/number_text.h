@@ -12,7 +12,8 @@ namespace assay {
 /// As the column says; "nan", "inf" and "-inf" where it is no number.
 std::string number_text(double value, const Table::Column& column);
 
-/// A cell for people: "-" where there is nothing, "12.3 [12.1, 12.6]" with an interval, "yes" or "no", "oom".
+/// A cell for people: "-" where there is nothing, "12.3 [12.1, 12.6]" or "12.3 ±2.0%" with an interval, "yes" or "no",
+/// "oom".
 std::string cell_text(const Table::Cell& cell, const Table::Column& column);
 
 /// Between which values a curve is drawn.

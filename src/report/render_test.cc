@@ -195,5 +195,13 @@ TEST(NumberText, NotationSaysHowANumberReads) {
   EXPECT_EQ(cell_text(Absent{"why"}, {}), "-");
 }
 
+TEST(NumberText, ShowsBothEndsOfAnIntervalThatLiesUnevenly) {
+  const Table::Column percent = {.spread = Spread::percent};
+  EXPECT_EQ(cell_text(Estimate{12.8, 12.4, 13.2}, percent), "12.8 ±3.1%");
+  EXPECT_EQ(cell_text(Estimate{12.8, 12.5, 57.8}, percent), "12.8 [12.5, 57.8]");
+  EXPECT_EQ(cell_text(Estimate{12.8, 12.79, 12.83}, percent), "12.8 ±0.2%") << "uneven, but too narrow to matter";
+  EXPECT_EQ(cell_text(Estimate{12.8, 12.5, 57.8}, {.spread = Spread::half_width}), "12.8 [12.5, 57.8]");
+}
+
 }  // namespace
 }  // namespace assay

@@ -44,7 +44,8 @@ enum class Notation : std::uint8_t {
 };
 enum class Sign : std::uint8_t { negative, always };
 
-/// How people read the interval of an estimate: its ends, or half its width, in percent of the value too.
+/// How people read the interval of an estimate: its ends, or half its width, in percent of the value too. They read the
+/// ends of one that is lopsided (statistics/statistics.h) in any case.
 enum class Spread : std::uint8_t { ends, half_width, percent };
 const char* name(Spread spread);
 

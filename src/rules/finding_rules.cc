@@ -133,20 +133,39 @@ const Record* best_of(const std::vector<const Record*>& rows, Less&& less) {
   return best == rows.end() ? nullptr : *best;
 }
 
-/// Medians compare within a group only; beyond it each row's speed-up over its own baseline does.
+/// Round by round over its baseline, which is 1 itself; absent where there is no baseline.
+std::optional<double> speedup_of(const Record& row) {
+  return row.setting.precision == row.setting.baseline ? 1.0 : row.speedup->speedup;
+}
+
+/// By the paired speed-ups, which hold beyond a group too; by the medians where a row has none.
 bool is_faster(const Record* a, const Record* b) {
+  const auto of_a = speedup_of(*a);
+  const auto of_b = speedup_of(*b);
+  if (of_a && of_b && *of_a != *of_b) return *of_a > *of_b;
   if (were_interleaved(*a, *b))
     return a->latency->median_ms.value_or(INFINITY) < b->latency->median_ms.value_or(INFINITY);
-  return a->speedup->speedup.value_or(0) > b->speedup->speedup.value_or(0);
+  return of_a.value_or(0) > of_b.value_or(0);
+}
+
+/// Beyond doubt where there is an interval.
+bool is_faster_than_baseline(const Record* row) {
+  return row->speedup->speedup_low.value_or(row->speedup->speedup.value_or(0)) > 1;
 }
 
 std::string speed_of(const Record& row) {
-  return milliseconds(row) + (row.speedup->speedup ? ", " + times(*row.speedup->speedup) : "");
+  if (!row.speedup->speedup || row.setting.precision == row.setting.baseline) return milliseconds(row);
+  const std::string text = milliseconds(row) + ", " + times(*row.speedup->speedup);
+  if (!row.speedup->speedup_low || !row.speedup->speedup_high) return text;
+  return fmt::format("{} [{}, {}]", text, format_significant(*row.speedup->speedup_low),
+                     format_significant(*row.speedup->speedup_high));
 }
 
 std::string for_latency(const Cell& cell) {
   const Record* fastest = best_of(cell.measured, is_faster);
   const char* aim = is_of_training(fastest->setting.mode) ? "for time" : "for latency";
+  if (speedup_of(*fastest).value_or(1) < 1)  // The baseline is not among them.
+    return fmt::format("{} {}, since all others are slower", aim, fastest->setting.baseline);
   std::string text = fmt::format("{} {} ({})", aim, fastest->setting.precision, speed_of(*fastest));
   for (const Record* row : cell.measured) {
     if (row == fastest) continue;
@@ -174,10 +193,12 @@ std::string for_quality(const Cell& cell) {
                                [](const Record* row) { return quality_equivalence(*row).has_value(); });
   if (!any) return "for quality no advice (no scores against the baseline)";
   std::vector<const Record*> equal = rows_that_are(cell, Equivalence::equal);
-  equal.push_back(cell.baseline);
-  const Record* fastest = best_of(equal, is_faster);
-  return fmt::format("for speed at {}'s quality {} ({})", cell.baseline->setting.precision, fastest->setting.precision,
-                     speed_of(*fastest));
+  const bool has_equals = !equal.empty();
+  std::erase_if(equal, [](const Record* row) { return !is_faster_than_baseline(row); });
+  const Record* fastest = equal.empty() ? cell.baseline : best_of(equal, is_faster);
+  return fmt::format("for speed at {}'s quality {} ({}){}", cell.baseline->setting.precision,
+                     fastest->setting.precision, speed_of(*fastest),
+                     has_equals && equal.empty() ? ", for none of that quality is faster beyond doubt" : "");
 }
 
 Judgement says_quality_unknown(const Cell& cell, const Record&) {
@@ -256,8 +277,9 @@ constexpr Rule findings[] = {
      .scope = RuleScope::cell,
      .evidence = "median_ms; quality fields; model_bytes",
      .states =
-         "The fastest precision, the fastest one whose quality equals the baseline's (the interval of its change lies "
-         "within 0.01 nat or 1 point), and the smallest; in training the fastest and the one with the lowest peak.",
+         "The fastest precision by its paired speed-up, the fastest one whose quality equals the baseline's (the "
+         "interval of its change lies within 0.01 nat or 1 point) and that is faster beyond doubt (its speed-up's "
+         "interval above 1), and the smallest; in training the fastest and the one with the lowest peak.",
      .judge = says_advice,
      .severity = Severity::info,
      .remedy = "Nothing to mend."},

@@ -9,8 +9,8 @@ namespace {
 
 TEST(Findings, AdviceNamesTheBestForEachAim) {
   const std::string text = sentence(made_up_cell(), "advice");
-  EXPECT_TRUE(says(text, "for latency int8 (30.0 ms, 5.00x)"));
-  EXPECT_TRUE(says(text, "for speed at fp32's quality bf16 (40.0 ms, 3.75x)"));
+  EXPECT_TRUE(says(text, "for latency int8 (30.0 ms, 5.00x [4.90, 5.10])"));
+  EXPECT_TRUE(says(text, "for speed at fp32's quality bf16 (40.0 ms, 3.75x ["));
   EXPECT_TRUE(says(text, "for size int8 (137 MB)"));
 }
 
@@ -47,7 +47,7 @@ TEST(Findings, AdviceForTrainingIsOfTimeAndMemory) {
     record.memory.made().peak_bytes = 4 * *record.memory->model_bytes;
   }
   const std::string advice = sentence(records, "advice");
-  EXPECT_TRUE(says(advice, "for time bf16 (40.0 ms, 3.75x)"));
+  EXPECT_TRUE(says(advice, "for time bf16 (40.0 ms, 3.75x ["));
   EXPECT_TRUE(says(advice, "for memory bf16 (1076 MB)"));
   EXPECT_EQ(advice.find("quality"), std::string::npos) << "nothing was scored";
 }
@@ -111,7 +111,8 @@ TEST(Findings, GroupsAreComparedBySpeedUpsOnly) {
   records[3].latency.made().ci_low_ms = 44.9;
   records[3].latency.made().ci_high_ms = 45.1;
   records[3].speedup.made().baseline_median_ms = 225;
-  EXPECT_TRUE(says(sentence(records, "advice"), "for latency int8 (45.0 ms, 5.00x), compared with fp32 by speed-ups"));
+  EXPECT_TRUE(says(sentence(records, "advice"),
+                   "for latency int8 (45.0 ms, 5.00x [4.90, 5.10]), compared with fp32 by speed-ups"));
   records[2].outcome.group = 2;
   EXPECT_EQ(sentence(records, "latency_order", "bf16"), "") << "bf16 and mixed-bf16 ran one after another";
 }
@@ -130,7 +131,53 @@ TEST(Findings, OverridesAreNotJudgedByTheirRow) {
 TEST(Findings, AdviceSaysWhenTwoAreNotToldApart) {
   std::vector<Record> records = made_up_cell();
   records[2] = in_16_bits(compared(made_up_record("bf16", 30.1, DType::bf16), 5, 0, 0.001), DType::bf16, 6.5);
+  records[2].latency.made().raw_ms.pop_back();  // Without rounds the intervals of the medians are what there is.
   EXPECT_TRUE(says(sentence(records, "advice"), "with bf16 not told apart from it"));
+}
+
+TEST(Findings, AdviceHoldsNothingForATieThatItsPairedSpeedUpTellsApart) {
+  std::vector<Record> records = {made_up_cell()[0], made_up_cell()[2]};
+  for (Record& record : records) {  // Medians so unsure that their intervals overlap, as after drift that hit both.
+    record.latency.made().ci_low_ms = 20;
+    record.latency.made().ci_high_ms = 200;
+  }
+  records[1].speedup.made().speedup_low = 2.81;
+  records[1].speedup.made().speedup_high = 2.96;
+  records[1].speedup.made().speedup = 2.86;
+  records[1].latency.made().median_ms = 100;
+  const std::string told = sentence(records, "advice");
+  EXPECT_TRUE(says(told, "for latency bf16 (100 ms, 2.86x [2.81, 2.96])"));
+  EXPECT_EQ(told.find("not told apart"), std::string::npos) << told;
+  records[1].speedup.made().speedup_low = 0.99;
+  EXPECT_TRUE(says(sentence(records, "advice"), "with fp32 not told apart from it"));
+}
+
+TEST(Findings, TwoThatAreNoBaselinesAreToldApartRoundByRound) {
+  std::vector<Record> records = made_up_cell();
+  for (Record& record : records) {
+    record.latency.made().ci_low_ms = 0.5 * *record.latency->median_ms;
+    record.latency.made().ci_high_ms = 1.4 * *record.latency->median_ms;
+  }
+  std::vector<double>& bf16_ms = records[2].latency.made().raw_ms;
+  std::vector<double>& int8_ms = records[3].latency.made().raw_ms;
+  bf16_ms.assign(20, 0);
+  for (std::size_t i = 0; i < bf16_ms.size(); ++i) bf16_ms[i] = 40 + static_cast<double>(i * 7 % 20);
+  int8_ms = bf16_ms;
+  EXPECT_TRUE(says(sentence(records, "advice"), "bf16 not told apart from it"));
+  for (double& ms : int8_ms) ms *= 0.99;  // A little in each round, whatever the rounds had in common.
+  const std::string told = sentence(records, "advice");
+  EXPECT_EQ(told.find(" bf16 not told apart"), std::string::npos) << told;
+}
+
+TEST(Findings, WhatIsSlowerThanTheBaselineRoundByRoundIsNotAdvisedForSpeed) {
+  // Its median came out lower, in a run that drifted.
+  std::vector<Record> records = {made_up_cell()[0], made_up_cell()[1]};
+  Record& mixed = records[1];
+  mixed = in_16_bits(compared(made_up_record("mixed-bf16", 149, DType::bf16), 0.965, 0.0001, 0.0003), DType::bf16, 0.9);
+  EXPECT_TRUE(says(sentence(records, "advice"), "for latency fp32 (150 ms)"));
+  EXPECT_TRUE(says(sentence(records, "advice"), "for speed at fp32's quality fp32 (150 ms), for none"));
+  mixed.outcome.group = 2;
+  EXPECT_TRUE(says(sentence(records, "advice"), "for speed at fp32's quality fp32 (150 ms), for none"));
 }
 
 TEST(Findings, SayWhyAPrecisionIsSlower) {

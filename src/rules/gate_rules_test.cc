@@ -179,6 +179,7 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.evidence.peaks_measured_share = 0.4; }, Trust::b, "no gate by them"},
       {[](Record& r) { r.latency.made().ci_low_ms.reset(); }, Trust::d, "no 95 % interval"},
       {[](Record& r) { r.latency.made().ci_high_ms = 1.2 * *r.latency->median_ms; }, Trust::c, "20.5 % wide"},
+      {[](Record& r) { r.latency.made().ci_high_ms = 3.1 * *r.latency->median_ms; }, Trust::d, "all that is known"},
       {[](Record& r) { r.latency.made().asked_width = 0.005; }, Trust::b, "where 0.500 % was asked"},
       {[](Record& r) { r.circumstances.made().foreign_load = 0.06; }, Trust::b, "others used 6.00 %"},
       {[](Record& r) { r.circumstances.made().foreign_load = 0.3; }, Trust::c, "others used 30.0 %"},

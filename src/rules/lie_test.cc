@@ -62,6 +62,11 @@ const Lie lies[] = {
        c.back().evidence.instruction_ms = 0.9 * *c.back().latency->median_ms;
      }},
     {"no_interval", "three samples", [](auto& c) { c.back().latency.made().ci_low_ms.reset(); }},
+    {"no_figure", "samples of two minds",
+     [](auto& c) {
+       c.back().latency.made().ci_low_ms = 0.9 * *c.back().latency->median_ms;
+       c.back().latency.made().ci_high_ms = 4 * *c.back().latency->median_ms;
+     }},
     {"very_busy", "a spinning neighbour on one core of four",
      [](auto& c) { c.back().circumstances.made().foreign_load = 0.25; }},
     {"overrun", "a spinning neighbour on most cores",

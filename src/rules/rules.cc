@@ -1,5 +1,4 @@
 #include "rules/rules.h"
-#include "statistics/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include "results/derive.h"
 #include "results/identity.h"
 #include "rules/rule_tables.h"
+#include "statistics/rounds.h"
 
 namespace assay {
 namespace {
@@ -217,6 +217,19 @@ void drop_repeated(std::vector<Finding>& findings) {
   });
 }
 
+/// Of the row's time over the baseline's, or what the rounds of both give; absent where there is neither.
+std::optional<Interval> paired_interval(const Record& baseline, const Record& row) {
+  if (baseline.setting.precision == row.setting.baseline && row.speedup->speedup_low && row.speedup->speedup_high)
+    return Interval{*row.speedup->speedup_low, *row.speedup->speedup_high};
+  const auto are_times = [](const std::vector<double>& all_ms) {
+    return !all_ms.empty() && std::all_of(all_ms.begin(), all_ms.end(), [](double ms) { return ms > 0; });
+  };
+  const std::vector<double>& a_ms = baseline.latency->raw_ms;
+  const std::vector<double>& b_ms = row.latency->raw_ms;
+  if (a_ms.size() != b_ms.size() || !are_times(a_ms) || !are_times(b_ms)) return std::nullopt;
+  return ratio_of_rounds(a_ms, b_ms).interval;
+}
+
 }  // namespace
 
 std::span<const Rule> rules() {
@@ -305,6 +318,9 @@ std::optional<double> short_warm_up(const Record& row) {
 bool is_tie(const Record& a, const Record& b) {
   if (!a.latency->ci_low_ms || !a.latency->ci_high_ms || !b.latency->ci_low_ms || !b.latency->ci_high_ms) return true;
   if (!were_interleaved(a, b)) return true;
+  const bool a_refers_to_b = b.setting.precision == a.setting.baseline;
+  const std::optional<Interval> paired = a_refers_to_b ? paired_interval(b, a) : paired_interval(a, b);
+  if (paired) return paired->low <= 1 && paired->high >= 1;
   return *a.latency->ci_low_ms <= *b.latency->ci_high_ms && *b.latency->ci_low_ms <= *a.latency->ci_high_ms;
 }
 

@@ -45,9 +45,21 @@ double interval_width(const Record& row) {
   return (*row.latency->ci_high_ms - *row.latency->ci_low_ms) / *row.latency->median_ms;
 }
 
+bool is_without_figure(const Record& row) {
+  return interval_width(row) > 0 &&
+         leaves_no_figure(*row.latency->median_ms, {*row.latency->ci_low_ms, *row.latency->ci_high_ms});
+}
+
 Judgement says_wide(const Cell&, const Record& row) {
-  if (interval_width(row) <= 0.1) return {};
+  if (interval_width(row) <= 0.1 || is_without_figure(row)) return {};
   return {fmt::format("the interval of the median is {} wide", percent(interval_width(row))), {}};
+}
+
+Judgement says_no_figure(const Cell&, const Record& row) {
+  if (!is_without_figure(row)) return {};
+  return {fmt::format("all that is known of the median is that it lies between {} and {} ms",
+                      format_significant(*row.latency->ci_low_ms), format_significant(*row.latency->ci_high_ms)),
+          {}};
 }
 
 Judgement says_not_as_narrow(const Cell&, const Record& row) {
@@ -222,11 +234,19 @@ constexpr Rule trusts[] = {
      .judge = says_few,
      .severity = Severity::medium,
      .remedy = "Measure longer (`--seconds`) or with more rounds (`--rounds`)."},
+    {.id = "no_figure",
+     .kind = RuleKind::trust,
+     .grade = Trust::d,
+     .evidence = "ci_low_ms, ci_high_ms",
+     .states = "Interval of the median as wide as ±100 % of it or wider: there is no figure.",
+     .judge = says_no_figure,
+     .severity = Severity::medium,
+     .remedy = "Measure longer, or on a quieter machine."},
     {.id = "wide_interval",
      .kind = RuleKind::trust,
      .grade = Trust::c,
      .evidence = "ci_low_ms, ci_high_ms",
-     .states = "Interval of the median wider than 10 %.",
+     .states = "Interval of the median wider than 10 %, and less than ±100 %.",
      .judge = says_wide,
      .severity = Severity::medium,
      .remedy = "Measure longer, or on a quieter machine."},

@@ -36,6 +36,14 @@ std::size_t order_of_tail(std::size_t n, double tail) {
 
 }  // namespace
 
+bool is_lopsided(double value, const Interval& interval) {
+  return std::abs((interval.low + interval.high) / 2 - value) > 0.02 * std::abs(value);
+}
+
+bool leaves_no_figure(double value, const Interval& interval) {
+  return (interval.high - interval.low) / 2 >= std::abs(value);
+}
+
 void Welford::add(double value) {
   ++count_;
   const double distance = value - mean_;

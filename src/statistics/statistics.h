@@ -14,6 +14,12 @@ struct Interval {
   double high = 0;
 };
 
+/// Whether "value ± half the interval's width" would mislead: the interval's middle is further from the value than 2 %
+/// of it, as where [12.5, 57.8] belongs to 12.8.
+bool is_lopsided(double value, const Interval& interval);
+/// Whether half the interval's width is the value itself (±100 %) or more: then its ends are known, and no figure.
+bool leaves_no_figure(double value, const Interval& interval);
+
 /// Mean and standard deviation in one pass without cancellation (Welford 1962; Knuth, TAOCP vol. 2, 4.2.2).
 class Welford {
  public:

@@ -44,6 +44,16 @@ TEST(Quantile, IsLinearBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(quantile(std::vector<double>{7}, 0.9), 7.0);
 }
 
+TEST(Interval, IsLopsidedOrLeavesNoFigureByItsEnds) {
+  EXPECT_FALSE(is_lopsided(10, {9, 11}));
+  EXPECT_FALSE(is_lopsided(10, {9.99, 10.3}));
+  EXPECT_TRUE(is_lopsided(10, {9.9, 11}));
+  EXPECT_TRUE(is_lopsided(-10, {-11, -9.9}));
+  EXPECT_FALSE(leaves_no_figure(10, {0.1, 20}));
+  EXPECT_TRUE(leaves_no_figure(10, {9, 29}));
+  EXPECT_TRUE(leaves_no_figure(0, {-1, 1}));
+}
+
 TEST(Median, DoesNotNeedSortedValues) {
   EXPECT_DOUBLE_EQ(median(std::vector<double>{9, 1, 5}), 5.0);
 }

@@ -116,7 +116,33 @@ std::vector<double> count_signed_sums(const std::vector<std::size_t>& doubled_ra
   return ways;
 }
 
+double signed_rank_mean(std::size_t count) {
+  const auto n = static_cast<double>(count);
+  return n * (n + 1) / 4;
+}
+
+double signed_rank_variance(std::size_t count) {
+  const auto n = static_cast<double>(count);
+  return n * (n + 1) * (2 * n + 1) / 24;
+}
+
+/// Of ranks without ties; ways are counted by doubled ranks, of which every other sum is none.
+std::uint64_t exact_signed_rank_order(std::size_t count, double p) {
+  const std::vector<double> ways = count_signed_sums(doubled_ranks({std::vector<std::size_t>(count, 1), {}}));
+  const double most = p / 2 * std::pow(2.0, static_cast<double>(count));
+  double below = 0;
+  std::uint64_t k = 0;
+  while (2 * k < ways.size() && (below += ways[2 * k]) <= most) ++k;
+  return k;
+}
+
 }  // namespace
+
+std::uint64_t signed_rank_order(std::size_t differences, double p) {
+  if (differences <= most_for_exact) return exact_signed_rank_order(differences, p);
+  const double distance = z_of_p(p) * std::sqrt(signed_rank_variance(differences));
+  return static_cast<std::uint64_t>(std::max(0.0, std::floor(signed_rank_mean(differences) + 0.5 - distance)));
+}
 
 RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
   if (a.empty() || b.empty()) return {};
@@ -147,9 +173,8 @@ RankTest wilcoxon(std::span<const double> differences) {
   if (test.is_exact) {
     test.p = exact_p(count_signed_sums(doubled_ranks(ties)), sum);
   } else {
-    const auto n = static_cast<double>(count);
-    const double variance = n * (n + 1) * (2 * n + 1) / 24 - tie_term(ties.sizes) / 48;
-    test.p = normal_p(test.statistic - n * (n + 1) / 4, variance);
+    test.p =
+        normal_p(test.statistic - signed_rank_mean(count), signed_rank_variance(count) - tie_term(ties.sizes) / 48);
   }
   return test;
 }
@@ -159,18 +184,13 @@ double cliffs_delta(std::span<const double> a, std::span<const double> b) {
   return 2 * u_of(rank(a, b)) / (static_cast<double>(a.size()) * static_cast<double>(b.size())) - 1;
 }
 
-Ratio ratio_of_medians(std::span<const double> a, std::span<const double> b, Drawn drawn, std::uint64_t seed) {
+Ratio ratio_of_medians(std::span<const double> a, std::span<const double> b, std::uint64_t seed) {
   ASSAY_ASSERT(!a.empty() && !b.empty());
-  if (drawn == Drawn::by_round) {
-    a = a.first(std::min(a.size(), b.size()));
-    b = b.first(a.size());
-  }
   Ratio ratio{median(b) / median(a), std::nullopt};
   if (std::min(a.size(), b.size()) < fewest_for_interval) return ratio;
   ratio.interval = bootstrap_interval(seed, [&](Random& random) {
-    const std::vector<std::size_t> of_a = draw(a.size(), random);
-    const std::vector<std::size_t> of_b = drawn == Drawn::by_round ? of_a : draw(b.size(), random);
-    return median_of_drawn(b, of_b) / median_of_drawn(a, of_a);
+    const double of_a = median_of_drawn(a, draw(a.size(), random));
+    return median_of_drawn(b, draw(b.size(), random)) / of_a;
   });
   return ratio;
 }

@@ -30,19 +30,20 @@ RankTest mann_whitney(std::span<const double> a, std::span<const double> b);
 /// normal distribution with corrections for ties and continuity (Lehmann 1975, 3.2). p is 1 where none is left.
 RankTest wilcoxon(std::span<const double> differences);
 
+/// The largest k with 2 P(W < k) <= p, W the signed-rank statistic of that many differences without ties; 0 where there
+/// is none. Exact and approximate as wilcoxon() is.
+std::uint64_t signed_rank_order(std::size_t differences, double p);
+
 /// |z| beyond which a standard normal variable lies with probability p (both tails): 1.96 of 0.05; 0 of 1.
 double z_of_p(double p);
 
 /// Cliff's delta (Cliff 1993): P(b > a) - P(b < a), -1 to 1; 0 where one of them is empty.
 double cliffs_delta(std::span<const double> a, std::span<const double> b);
 
-/// How resamples are drawn: each series by itself, or round by round where both were measured in the same rounds.
-enum class Drawn : std::uint8_t { apart, by_round };
-
-/// median(b) / median(a) with its 95 % percentile bootstrap interval, reproducible by seed. By round, values beyond the
-/// shorter series are left out. The interval is absent below fewest_for_interval values in either. Values must be above
-/// 0. Asserts that both have one.
-Ratio ratio_of_medians(std::span<const double> a, std::span<const double> b, Drawn drawn, std::uint64_t seed);
+/// median(b) / median(a) of series measured apart, with its 95 % percentile bootstrap interval (each series is drawn by
+/// itself), reproducible by seed. The interval is absent below fewest_for_interval values in either. Values must be
+/// above 0. Asserts that both have one.
+Ratio ratio_of_medians(std::span<const double> a, std::span<const double> b, std::uint64_t seed);
 
 /// p-values adjusted for their number (Benjamini & Hochberg 1995): of those below q, a share of at most q is expected
 /// to be false. In the order of `p`.

@@ -48,6 +48,20 @@ std::string line_with(const std::string& text, const std::string& start) {
   return "";
 }
 
+TEST(ResultsTable, AnIntervalOfPlusMinusAHundredPercentLeavesNoFigureButItsEnds) {
+  std::vector<Record> records = {made_up_record("fp32", 150), made_up_record("bf16", 128)};
+  records[1].latency.made().ci_low_ms = 125;
+  records[1].latency.made().ci_high_ms = 578;
+  const Document document = document_of(records);
+  EXPECT_EQ(document.records[1].grade.trust, Trust::d);
+  const std::string text = report_of(document);
+  EXPECT_NE(text.find("125 to 578"), std::string::npos) << text;
+  EXPECT_EQ(line_with(text, "bf16 ").find("128"), std::string::npos) << text;
+  const std::string json = render(document, ReportFormat::json, {});
+  EXPECT_NE(json.find("\"ci_low_ms\": 125"), std::string::npos);
+  EXPECT_NE(json.find("\"ci_high_ms\": 578"), std::string::npos);
+}
+
 /// The widest that a row can honestly be.
 Record extreme_record() {
   Record record = in_16_bits(
@@ -56,7 +70,8 @@ Record extreme_record() {
   for (LedgerRow& row : record.evidence.ledger) row.verdict = Verdict::emulated;
   record.setting.model = std::string(200, 'm');
   record.latency.made().ci_high_ms = 2 * *record.latency->median_ms;
-  record.speedup.made().speedup_low = 0.25;
+  record.speedup.made().speedup = 9999.9;
+  record.speedup.made().speedup_low = 1234.5;
   record.speedup.made().speedup_high = 12345.6;
   record.rates.tokens_per_s = 123456789;
   record.rates.gflops = 123456;

@@ -99,7 +99,8 @@ std::string energy_note(const Record& record) {
 }
 
 std::string latency_note(const Record& record) {
-  return fmt::format("median of {}, ± half its 95 % interval", mode_words(record).sample);
+  return fmt::format("median of {}, ± half its 95 % interval (its ends where they lie unevenly)",
+                     mode_words(record).sample);
 }
 
 std::string samples_note(const Record& record) {

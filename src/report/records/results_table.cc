@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/units.h"
 #include "report/mode_words.h"
 #include "report/record_titles.h"
 #include "results/identity.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -23,7 +25,11 @@ Cell megabytes(const std::optional<std::int64_t>& bytes) {
 
 Cell estimate(const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high) {
   if (!value) return Absent{};
-  return low && high ? Cell(Estimate{*value, *low, *high}) : Cell(*value);
+  if (!low || !high) return *value;
+  if (leaves_no_figure(*value, {*low, *high}))
+    return Absent{fmt::format("its 95 % interval, {} to {}, is as wide as ±100 % of the median or wider: no figure",
+                              format_significant(*low), format_significant(*high))};
+  return Estimate{*value, *low, *high};
 }
 
 /// "47.0 ± 1.5".

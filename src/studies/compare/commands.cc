@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "hub/command.h"
 #include "studies/compare/run.h"
@@ -23,20 +24,9 @@ double time_ms(const std::string& line, const std::filesystem::path& folder) {
 ComparisonReport compare_commands(const InterleaveRequest& request, const CompareOptions& options) {
   const ScratchFolder folder = make_folder("assay-compare");
   const InterruptScope scope = catch_interrupts();
-  Comparison pair{.subject = "whole process"};
-  time_ms(request.a, *folder.get());  // Files into the page cache.
-  time_ms(request.b, *folder.get());
-  for (std::int64_t round = 0; round < request.rounds; ++round) {
-    const bool a_first = round % 2 == 0;
-    if (a_first) pair.a_ms.push_back(time_ms(request.a, *folder.get()));
-    pair.b_ms.push_back(time_ms(request.b, *folder.get()));
-    if (!a_first) pair.a_ms.push_back(time_ms(request.a, *folder.get()));
-  }
-  ComparisonReport report{request.a, request.b, {std::move(pair)}, {}};
-  report.notes.push_back(
-      fmt::format("{} rounds by turns, A B B A: times of whole processes, start and end of the program included",
-                  report.cells.front().a_ms.size()));
-  decide(report.cells, Drawn::by_round, options);
+  const auto timed = [&](const std::string& line) { return [&] { return time_ms(line, *folder.get()); }; };
+  ComparisonReport report = compare_by_turns({timed(request.a), timed(request.b), now_s}, request, options);
+  report.notes.emplace_back("times of whole processes, start and end of the program included");
   return report;
 }
 

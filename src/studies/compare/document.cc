@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "studies/compare/run.h"
 
@@ -18,7 +20,7 @@ Table::Cell ratio_of(const Comparison& cell) {
 }
 
 const char* test_name(const Comparison& cell) {
-  return cell.drawn == Drawn::by_round ? "Wilcoxon signed-rank" : "Mann-Whitney";
+  return cell.timed == Timed::by_turns ? "Wilcoxon signed-rank" : "Mann-Whitney";
 }
 
 std::vector<ColumnOf<Comparison>> comparison_columns(const CompareOptions& options) {
@@ -56,7 +58,10 @@ std::vector<ColumnOf<Comparison>> comparison_columns(const CompareOptions& optio
         .digits = 2,
         .sign = Sign::always},
        [](const Comparison& c) -> Cell { return c.delta; }},
-      {{.key = "more_samples", .title = "more samples would tell", .notation = Notation::count},
+      {{.key = "more_samples",
+        .title = "more samples would tell",
+        .meaning = "in about half of the cases, if what is seen stays so",
+        .notation = Notation::count},
        [](const Comparison& c) { return or_absent(c.more); }},
       {{.key = "fails",
         .meaning = "slower than allowed, beyond doubt",
@@ -69,15 +74,28 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string legend_of(const ComparisonReport& report, const CompareOptions& options) {
-  const bool is_by_round = !report.cells.empty() && report.cells.front().drawn == Drawn::by_round;
+std::string ratio_words(const ComparisonReport& report) {
+  if (!report.turns) {
+    return "B/A: ratio of medians with its 95 % interval (bootstrap); above 1, B is slower. U, p: Mann-Whitney";
+  }
   return fmt::format(
-      "B/A: ratio of medians with its 95 % interval (bootstrap); above 1, B is slower. {}; p adjusted for {} "
-      "comparisons (Benjamini-Hochberg); delta: Cliff's. same: the interval lies within 1 ± {}; faster, slower: it "
-      "lies "
-      "clear of 1, and p is below 0.05.{}",
-      is_by_round ? "W, p: Wilcoxon's signed ranks of the rounds" : "U, p: Mann-Whitney", report.cells.size(),
-      percent(margin_of(options)),
+      "B/A: within a round, with its {:.4g} % interval (Hodges-Lehmann); above 1, B is slower. W, p: Wilcoxon's signed "
+      "ranks of the rounds",
+      100 * (1 - report.turns->level));
+}
+
+/// What is predicted is a median, and no promise.
+std::string more_words(const ComparisonReport& report) {
+  const bool any = std::any_of(report.cells.begin(), report.cells.end(), [](const Comparison& c) { return c.more; });
+  return any ? " More samples would tell: so many, in about half of the cases, if what is seen stays so." : "";
+}
+
+std::string legend_of(const ComparisonReport& report, const CompareOptions& options) {
+  return fmt::format(
+      "{}; p adjusted for {} comparisons (Benjamini-Hochberg); delta: Cliff's. same: the interval lies within 1 ± {}; "
+      "faster, slower: it lies clear of 1, and p is below {:.2g}.{}{}",
+      ratio_words(report), report.cells.size(), percent(margin_of(options)),
+      report.turns ? report.turns->level : options.level, more_words(report),
       options.allowed ? fmt::format(" fails: slower by more than the {} allowed.", percent(*options.allowed)) : "");
 }
 
@@ -93,6 +111,13 @@ Table comparison_facts(const ComparisonReport& report, const CompareOptions& opt
   fact("margin", Detail::data, margin_of(options));
   fact("allowed", Detail::data, or_absent(options.allowed));
   fact("fails", Detail::data, report.fails());
+  if (!report.turns) return facts;
+  const Turns& turns = *report.turns;
+  fact("rounds", Detail::data, turns.rounds);
+  fact("stopped_by", Detail::data, turns.stopped_by);
+  fact("looks", Detail::data, turns.looks);
+  fact("level", Detail::data, turns.level);
+  fact("order_seed", Detail::data, turns.order_seed);
   return facts;
 }
 

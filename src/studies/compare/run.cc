@@ -13,11 +13,11 @@
 #include "results/identity.h"
 #include "results/read_records.h"
 #include "rules/rules.h"
+#include "statistics/rounds.h"
 
 namespace assay {
 namespace {
 
-constexpr double doubt = 0.05;
 constexpr std::size_t most_samples = 100'000;  // A bootstrap draws each of them thousands of times.
 constexpr double longest_ms = 1e12;            // 31 years
 constexpr double shortest_ms = 1e-9;
@@ -40,14 +40,16 @@ std::vector<double> differences_of_rounds(const Comparison& cell) {
   return differences;
 }
 
-void measure_difference(Comparison& cell, Drawn drawn, std::uint64_t seed) {
+void measure_difference(Comparison& cell, Timed timed, const CompareOptions& options) {
   std::string fault = unsound(cell.a_ms, "A");
   if (fault.empty()) fault = unsound(cell.b_ms, "B");
   if (cell.hindrance.empty()) cell.hindrance = fault;
   if (!fault.empty() || cell.a_ms.empty() || cell.b_ms.empty()) return;
-  cell.ratio = ratio_of_medians(cell.a_ms, cell.b_ms, drawn, seed);
-  cell.drawn = drawn;
-  cell.test = drawn == Drawn::by_round ? wilcoxon(differences_of_rounds(cell)) : mann_whitney(cell.a_ms, cell.b_ms);
+  const bool by_turns = timed == Timed::by_turns;
+  cell.timed = timed;
+  cell.ratio = by_turns ? ratio_of_rounds(cell.a_ms, cell.b_ms, 1 - options.level)
+                        : ratio_of_medians(cell.a_ms, cell.b_ms, options.seed);
+  cell.test = by_turns ? wilcoxon(differences_of_rounds(cell)) : mann_whitney(cell.a_ms, cell.b_ms);
   cell.delta = cliffs_delta(cell.a_ms, cell.b_ms);
 }
 
@@ -65,17 +67,18 @@ double growth_until_same(const Ratio& ratio, double margin) {
 }
 
 /// Clear of 1, and with a p that is small enough: its z grows with the root of the samples.
-double growth_until_different(const Comparison& cell) {
+double growth_until_different(const Comparison& cell, double level) {
   const Ratio& ratio = *cell.ratio;
   const double reach = ratio.value > 1 ? ratio.value - ratio.interval->low : ratio.interval->high - ratio.value;
-  const double needed_p = doubt * std::min(1.0, cell.test.p / cell.adjusted_p);
+  const double needed_p = level * std::min(1.0, cell.test.p / cell.adjusted_p);
   return std::max(growth(reach, std::abs(ratio.value - 1)), growth(z_of_p(needed_p), z_of_p(cell.test.p)));
 }
 
 /// Absent where none would, or more than anybody takes.
-std::optional<std::int64_t> samples_that_would_tell(const Comparison& cell, double margin) {
+std::optional<std::int64_t> samples_that_would_tell(const Comparison& cell, const CompareOptions& options) {
   const auto samples = static_cast<double>(std::min(cell.a_ms.size(), cell.b_ms.size()));
-  const double times = std::min(growth_until_same(*cell.ratio, margin), growth_until_different(cell));
+  const double times =
+      std::min(growth_until_same(*cell.ratio, margin_of(options)), growth_until_different(cell, options.level));
   const double more = std::ceil(samples * times - samples);
   if (!(more < 1e9)) return std::nullopt;
   return std::max<std::int64_t>(1, std::llround(more));
@@ -87,7 +90,7 @@ void decide_one(Comparison& cell, const CompareOptions& options) {
   if (!cell.ratio) return cannot_tell("one side has no samples");
   if (!cell.ratio->interval) {
     const std::size_t fewest = std::min(cell.a_ms.size(), cell.b_ms.size());
-    cell.more = static_cast<std::int64_t>(fewest_for_interval - fewest);
+    if (fewest < fewest_for_interval) cell.more = static_cast<std::int64_t>(fewest_for_interval - fewest);
     return cannot_tell(fmt::format("{} samples give no interval", fewest));
   }
   const Interval& interval = *cell.ratio->interval;
@@ -95,11 +98,11 @@ void decide_one(Comparison& cell, const CompareOptions& options) {
   const bool is_clear = interval.low > 1 || interval.high < 1;
   if (interval.low >= 1 - margin && interval.high <= 1 + margin) {
     cell.relation = Relation::same;
-  } else if (is_clear && cell.adjusted_p < doubt) {
+  } else if (is_clear && cell.adjusted_p < options.level) {
     cell.relation = interval.low > 1 ? Relation::slower : Relation::faster;
   } else {
-    cell.more = samples_that_would_tell(cell, margin);
-    cannot_tell(is_clear ? "the interval lies clear of 1, but p is not below 0.05"
+    cell.more = samples_that_would_tell(cell, options);
+    cannot_tell(is_clear ? fmt::format("the interval lies clear of 1, but p is not below {:.2g}", options.level)
                          : "the interval holds both a difference and none");
   }
   cell.fails = options.allowed && cell.relation == Relation::slower && interval.low > 1 + *options.allowed;
@@ -190,10 +193,10 @@ double margin_of(const CompareOptions& options) {
   return std::min(options.margin, options.allowed.value_or(options.margin));
 }
 
-void decide(std::vector<Comparison>& comparisons, Drawn drawn, const CompareOptions& options) {
+void decide(std::vector<Comparison>& comparisons, Timed timed, const CompareOptions& options) {
   std::vector<double> p;
   for (Comparison& cell : comparisons) {
-    measure_difference(cell, drawn, options.seed);
+    measure_difference(cell, timed, options);
     if (cell.ratio && cell.hindrance.empty()) p.push_back(cell.test.p);
   }
   const std::vector<double> adjusted = benjamini_hochberg(p);
@@ -214,7 +217,7 @@ bool ComparisonReport::fails() const {
 }
 
 ComparisonReport compare_sides(const Side& a, const Side& b, const CompareOptions& options) {
-  ComparisonReport report{a.name, b.name, {}, {}};
+  ComparisonReport report{.a = a.name, .b = b.name, .cells = {}, .notes = {}};
   Subjects of_a = by_subject(a);
   const Subjects of_b = by_subject(b);
   PlaceDifferences places;
@@ -234,7 +237,7 @@ ComparisonReport compare_sides(const Side& a, const Side& b, const CompareOption
   report.notes.push_back(
       "A and B were measured one after the other: what the machine did meanwhile is in the difference; "
       "--interleave is free of it");
-  decide(report.cells, Drawn::apart, options);
+  decide(report.cells, Timed::apart, options);
   return report;
 }
 
