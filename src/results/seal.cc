@@ -1,5 +1,9 @@
 #include "results/seal.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/json.h"
 #include "results/fields.h"
@@ -51,6 +55,12 @@ Seal seal_read(const Json& record) {
   if (const Json& stored = record.value("seal", Json()); stored.is_string()) seal.seal = stored.get<std::string>();
   seal.state = state_of(seal.seal, seal_of(record));
   return seal;
+}
+
+std::string changed_words(const Seal& seal, std::size_t most) {
+  const std::size_t shown = std::min(most, seal.changed.size());
+  const std::string text = fmt::format("{}", fmt::join(seal.changed.begin(), seal.changed.begin() + shown, "; "));
+  return shown == seal.changed.size() ? text : fmt::format("{}; {} more", text, seal.changed.size() - shown);
 }
 
 Document sealed(Document document) {

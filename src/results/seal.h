@@ -22,6 +22,9 @@ Record sealed(Record record);
 /// What a record that was read says of its seal.
 Seal seal_read(const Json& record);
 
+/// The first `most` of what changed, and how many more there are.
+std::string changed_words(const Seal& seal, std::size_t most);
+
 /// The document with its records' seals and its own, which is of its JSON.
 Document sealed(Document document);
 /// Puts the origin, with the seal of all of it, into what is to be written.

@@ -1,5 +1,4 @@
-#include <fmt/ranges.h>
-
+#include "results/seal.h"
 #include "rules/rule_tables.h"
 
 namespace assay {
@@ -13,7 +12,7 @@ Judgement says_broken_seal(const Cell&, const Record& row) {
 
 Judgement says_changed_figures(const Cell&, const Record& row) {
   if (row.seal.changed.empty()) return {};
-  return {fmt::format("{}: {}", row.setting.precision, fmt::join(row.seal.changed, "; ")), {}};
+  return {fmt::format("{}: {}", row.setting.precision, changed_words(row.seal, 3)), {}};
 }
 
 Judgement says_without_samples(const Cell&, const Record& row) {
@@ -27,6 +26,7 @@ Judgement says_without_samples(const Cell&, const Record& row) {
 constexpr Rule files[] = {
     {.id = "broken_seal",
      .kind = RuleKind::finding,
+     .scope = RuleScope::every_row,
      .evidence = "seal",
      .states = "A record that was read is not what was written: its seal is of another content.",
      .judge = says_broken_seal,
@@ -34,6 +34,7 @@ constexpr Rule files[] = {
      .remedy = "Take the file from where it was measured, or measure again."},
     {.id = "changed_figures",
      .kind = RuleKind::finding,
+     .scope = RuleScope::every_row,
      .evidence = "raw_ms, seed, plan figures",
      .states = "A stored figure does not follow from the samples and figures beside it; shown is what follows.",
      .judge = says_changed_figures,
@@ -41,6 +42,7 @@ constexpr Rule files[] = {
      .remedy = "Take the file from where it was measured, or measure again."},
     {.id = "figures_without_samples",
      .kind = RuleKind::finding,
+     .scope = RuleScope::every_row,
      .evidence = "raw_ms, median_ms",
      .states = "A latency stands there without the samples that it follows from.",
      .judge = says_without_samples,

@@ -132,7 +132,7 @@ Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
           .model = row.setting.model,
           .batch = row.setting.batch,
           .seq = row.setting.seq,
-          .precision = rule.scope == RuleScope::row ? row.setting.precision : "",
+          .precision = rule.scope == RuleScope::cell ? "" : row.setting.precision,
           .met = judgement.met,
           .text = std::move(judgement.text),
           .severity = severity_of(rule, judgement)};
@@ -180,7 +180,7 @@ void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& finding
 }
 
 void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings) {
-  std::vector<const Record*> rows = cell.measured;
+  std::vector<const Record*> rows = rule.scope == RuleScope::every_row ? cell.records : cell.measured;
   if (rule.scope == RuleScope::cell) {
     if (rows.empty()) rows = cell.doubtful;
     if (!rows.empty()) rows = {cell.baseline ? cell.baseline : rows.front()};

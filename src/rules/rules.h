@@ -27,7 +27,11 @@ struct Judgement {
   std::optional<Severity> severity = {};  ///< Where it is not the rule's.
 };
 
-enum class RuleScope : std::uint8_t { row, cell };
+enum class RuleScope : std::uint8_t {
+  row,        ///< Every measured row.
+  every_row,  ///< Rows without figures and impossible ones too.
+  cell
+};
 
 struct Rule {
   const char* id;

@@ -10,9 +10,18 @@ namespace assay {
 
 namespace {
 
-/// Findings that the document's own sentences do not say.
+/// Why a row was left out is said where it would stand.
+bool is_reason(const Finding& finding, std::span<const Record> records) {
+  return std::any_of(records.begin(), records.end(), [&](const Record& record) {
+    return record.outcome.status != Status::ok && record.outcome.reason == finding.text;
+  });
+}
+
+/// Findings that no other sentence says.
 std::vector<Finding> unsaid_findings(const Document& document) {
   std::vector<Finding> unsaid = document.findings;
+  if (!document.tells())
+    std::erase_if(unsaid, [&](const Finding& finding) { return is_reason(finding, document.records); });
   for (const Sentences& sentences : document.sentences) {
     std::erase_if(unsaid, [&](const Finding& finding) {
       return std::find(sentences.texts.begin(), sentences.texts.end(), finding.text) != sentences.texts.end();

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "results/seal.h"
 #include "studies/verify/run.h"
 
 namespace assay {
@@ -22,7 +22,8 @@ const char* words_of(Seal::State state) {
 }
 
 std::string figures_words(const Verified& thing) {
-  return thing.seal.changed.empty() ? "follow" : fmt::format("{}", fmt::join(thing.seal.changed, "; "));
+  if (thing.seal.changed.empty()) return "follow";
+  return fmt::format("{} not", thing.seal.changed.size());
 }
 
 Table verified_table(Table table, const std::vector<Verified>& things) {
@@ -33,8 +34,19 @@ Table verified_table(Table table, const std::vector<Verified>& things) {
       {{.key = "seal"}, [](const Verified& v) -> Cell { return words_of(v.seal.state); }},
       {{.key = "figures", .meaning = "median, interval, speed-up and rates, from samples and plan figures"},
        [](const Verified& v) -> Cell { return figures_words(v); }},
+      {{.key = "changed", .detail = Detail::data}, [](const Verified& v) -> Cell { return v.seal.changed; }},
       {{.key = "sha256", .detail = Detail::data}, [](const Verified& v) { return or_absent(v.seal.seal); }}};
   return filled(std::move(table), columns, things);
+}
+
+Sentences changed_figures(const std::vector<Verified>& things) {
+  constexpr std::size_t most = 3;
+  Sentences sentences{.key = "changed", .title = "Figures that do not follow"};
+  for (const Verified& thing : things) {
+    if (!thing.seal.changed.empty())
+      sentences.texts.push_back(fmt::format("{}: {}", thing.what, changed_words(thing.seal, most)));
+  }
+  return sentences;
 }
 
 std::string verdict_of(const Verification& verification) {
@@ -64,7 +76,8 @@ Document to_document(const Verification& verification) {
     document.tables.push_back(verified_table({.key = "doubtful", .caption = "What does not hold"}, doubtful));
   document.tables.push_back(
       verified_table({.key = "verified", .caption = "Everything", .detail = Detail::details}, verification.things));
-  document.sentences = {{.texts = {verdict_of(verification)}}};
+  document.sentences = {{.texts = {verdict_of(verification)}},
+                        changed_figures(doubtful)};
   return document;
 }
 
