@@ -83,6 +83,23 @@ TEST_F(CliReport, AnImpossibleRowWithoutAReasonIsShown) {
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
 }
 
+TEST_F(CliReport, WhatWasChangedByHandIsSaidByAllThatReadIt) {
+  ASSERT_EQ(bench({"--precision", "fp32,bf16", "--json", "run.json"}).exit_code, 0);
+  EXPECT_EQ(run({"verify", "run.json"}).exit_code, 0);
+  EXPECT_EQ(run({"check", "run.json"}).exit_code, 0);
+  Json json = Json::parse(read_file(folder_.path() / "run.json"));
+  for (Json& ms : json["records"][1]["raw_ms"]) ms = ms.get<double>() / 20;
+  write_file_atomically(folder_.path() / "edited.json", json.dump());
+  const Outcome verified = run({"verify", "edited.json"});
+  EXPECT_EQ(verified.exit_code, 10);
+  EXPECT_NE(verified.out.find("record 2: median_ms was written as "), std::string::npos) << verified.out;
+  const Outcome checked = run({"check", "edited.json"});
+  EXPECT_EQ(checked.exit_code, 10);
+  EXPECT_NE(checked.out.find("bf16: median_ms was written as "), std::string::npos) << checked.out;
+  ASSERT_EQ(run({"report", "edited.json", "--json", "again.json"}).exit_code, 0);
+  EXPECT_EQ(run({"verify", "again.json"}).exit_code, 10) << "showing a file does not make it sound";
+}
+
 TEST_F(CliReport, RefusesWhatIsNoFileOfRecordsInOneLine) {
   write_text(folder_.path() / "no.json", "{\"cells\": []}");
   write_text(folder_.path() / "bad.json", "{");

@@ -86,8 +86,10 @@ void deliver(const Document& found, const OutputOptions& outputs, const OwnTexts
   deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files);
 }
 
-void deliver(std::span<const ReportSource> sources, const OutputOptions& outputs, const RenderOptions& options,
+void deliver(std::span<const ReportSource> found, const OutputOptions& outputs, const RenderOptions& options,
              const OwnTexts& own) {
+  std::vector<ReportSource> sources(found.begin(), found.end());
+  for (ReportSource& source : sources) source.document = sealed(std::move(source.document));
   const auto text = [&](ReportFormat format) {
     return own.contains(format) ? own.at(format)() : render(sources, format, options_of(format, options, outputs));
   };

@@ -2,10 +2,9 @@
 
 #include "cli/cli.h"
 #include "cli/measuring.h"
+#include "cli/report_source.h"
 #include "cli/run_recorder.h"
 #include "report/methods.h"
-#include "results/read_records.h"
-#include "rules/rules.h"
 
 namespace assay {
 namespace {
@@ -20,14 +19,9 @@ struct ReportCommand {
   Print print = Print::tables;
 };
 
-ReportSource read_source(const std::string& input, const StoreOptions& options) {
-  NamedRecords read = read_records(input, store_file(options));
-  return {std::filesystem::path(read.name).filename().string(), believed(std::move(read.document))};
-}
-
 int run_report(const ReportCommand& options) {
   std::vector<ReportSource> sources;
-  for (const std::string& input : options.inputs) sources.push_back(read_source(input, options.store));
+  for (const std::string& input : options.inputs) sources.push_back(read_source(input, store_file(options.store)));
   RenderOptions how;
   how.title = options.title;
   OwnTexts own;

@@ -257,6 +257,22 @@ std::string trust_paragraph(const Records& measured) {
   return words.empty() ? "" : fmt::format("Trust, from A to D by published rules: {}.", joined(words));
 }
 
+std::string seal_words(const Seal& seal) {
+  if (!seal.seal) return "it has no seal";
+  if (seal.state == Seal::State::broken)
+    return fmt::format("its seal {} is of another content: something was changed after it was written", *seal.seal);
+  return "its seal is " + *seal.seal;
+}
+
+/// Whence the figures come, and how to tell that they are still the same: `assay verify`.
+std::string origin_paragraph(const Document& document) {
+  if (!document.origin)
+    return document.records.empty() ? "" : "Origin: not known; it was written before files said it.";
+  const RunOrigin& origin = *document.origin;
+  return fmt::format("Origin: `{}`, begun {}, by assay at commit {}; {} (SHA-256 over all of it).", origin.command,
+                     origin.date, origin.commit.empty() ? "unknown" : origin.commit, seal_words(origin.seal));
+}
+
 std::vector<std::string> paragraphs_of(const ReportSource& source) {
   Records all;
   Records measured;
@@ -273,6 +289,7 @@ std::vector<std::string> paragraphs_of(const ReportSource& source) {
     }
   }
   if (!all.empty()) paragraphs.push_back(left_out_paragraph(all));
+  paragraphs.push_back(origin_paragraph(source.document));
   std::erase(paragraphs, "");
   return paragraphs;
 }
