@@ -208,6 +208,21 @@ TEST_F(CliRun, IsolatedRowsTellTheirResidentMemory) {
   }
 }
 
+TEST_F(CliRun, ACellIsTimedInAsManyProcessesAsAsked) {
+  ASSERT_EQ(bench({"--precision", "bf16", "--emulated", "--with", "norm=f32", "--processes", "3", "--json", "out.json"})
+                .exit_code,
+            0);
+  const Json records = Json::parse(read_file(folder_.path() / "out.json"))["records"];
+  ASSERT_EQ(records.size(), 2U);
+  for (const Json& record : records) {
+    EXPECT_EQ(record["process_samples"], Json({1.0, 1.0, 1.0})) << record["precision"];
+    EXPECT_EQ(record["raw_ms"].size(), 3U);
+    EXPECT_EQ(record["interval_by"], "between processes 1");
+  }
+  EXPECT_EQ(records[1]["speedup_by"], "between processes 1");
+  EXPECT_EQ(run({"verify", "out.json"}).exit_code, 0) << "the figures follow from the samples of all";
+}
+
 TEST_F(CliRun, ACellWhoseProcessDiesIsARowAndTheRunGoesOn) {
   if (!fs::exists(fmt::format("/proc/self/task/{}/children", ::getpid()))) GTEST_SKIP() << "no list of children here";
   const std::vector<std::pair<int, std::string>> deaths = {

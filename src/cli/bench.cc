@@ -48,6 +48,14 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
       ->check(CLI::Range(1, 1000000));
   command.add_option("--width", request.width, "asked width of the median's 95 % interval (default 0.02)")
       ->check(between(1e-4, 1.0));
+  command.add_option("--least-rounds", request.least_rounds, "rounds whatever the budget")->group("");
+  static const std::map<std::string, int> automatic = {{"auto", 0}};
+  command
+      .add_option("--processes", request.processes,
+                  "fresh processes that each cell is timed in, so that the intervals hold what differs between them "
+                  "(default auto: 5 where starting them takes no longer than timing; else 1)")
+      ->transform(CLI::Transformer(automatic))
+      ->check(CLI::Range(0, 100));
   command.add_flag_callback(
       "--emulated", [&request] { request.emulated = Emulated::included; }, "measure emulated precisions too");
   command.add_flag_callback(
@@ -121,6 +129,7 @@ int run_bench(BenchCommand& options) {
 void add_bench(CLI::App& program, Action& action) {
   const auto options = std::make_shared<BenchCommand>();
   options->request.protocol.most_tokens = 8192;
+  options->request.processes = 0;
   CLI::App& command = *program.add_subcommand(
       "bench", "Measure a model in every precision: speed, memory, energy, quality, and what really ran");
   command.footer("example: assay bench gpt2 --precision fp32,bf16,int8 --batch 1,8 --seq 128 --json out.json");
@@ -136,6 +145,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
+  add_measured_option(command, options->machine);
   command.callback([options, &action] { action = [options] { return run_bench(*options); }; });
 }
 

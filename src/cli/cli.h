@@ -24,8 +24,11 @@ enum class DoneCode : int {
 struct MachineOptions {
   int threads = 0;
   std::string max_isa;
+  std::filesystem::path measured;  ///< What a process that started this one knows of the machine; empty: the cache.
 };
 void add_machine_options(CLI::App& command, MachineOptions& options);
+/// Not listed: of commands that our own commands start.
+void add_measured_option(CLI::App& command, MachineOptions& options);
 /// Reads the facts (with what probe has measured, where its cache has it) and sets the threads.
 /// `device`: whose facts; the host's where there is no such device.
 MachineFacts facts_for(const MachineOptions& options, const std::string& device = "cpu");

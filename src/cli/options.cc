@@ -38,12 +38,21 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--max-isa", options.max_isa, "cap on the instruction set: avx2, avx512, vnni, bf16, fp16, amx");
 }
 
+void add_measured_option(CLI::App& command, MachineOptions& options) {
+  command.add_option("--machine", options.measured, "what probe measured, as its --json prints it")->group("");
+}
+
 MachineFacts facts_for(const MachineOptions& options, const std::string& device) {
   FactsOptions wanted;
   wanted.max_isa = options.max_isa;
   wanted.threads = options.threads;
   MachineFacts facts = read_machine_facts(wanted);
-  load_measurements(facts);
+  if (options.measured.empty()) {
+    load_measurements(facts);
+  } else {
+    facts.peaks.clear();
+    load_measurements(facts, options.measured);
+  }
   set_threads(facts.threads);
   return facts_on(device, std::move(facts));
 }

@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
-#include "studies/probe/cache.h"
 
 namespace assay {
 namespace {
@@ -24,7 +23,6 @@ void add_resident(CLI::App& program, Action& action) {
   struct Options {
     ResidentRequest request;
     MachineOptions machine;
-    std::filesystem::path measured;
   };
   const auto options = std::make_shared<Options>();
   ResidentRequest& request = options->request;
@@ -35,7 +33,7 @@ void add_resident(CLI::App& program, Action& action) {
   command.add_option("--precision", request.precision, "one precision")->required();
   command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
-  command.add_option("--machine", options->measured, "what probe measured, as its --json prints it");
+  add_measured_option(command, options->machine);
   add_mode_option(command, request.mode);
   static const std::map<std::string, Recompute> recomputes = {
       {"none", Recompute::none}, {"attention", Recompute::attention}, {"block", Recompute::block}};
@@ -48,11 +46,7 @@ void add_resident(CLI::App& program, Action& action) {
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
-      MachineFacts facts = facts_for(options->machine, options->request.engine.device);
-      if (!options->measured.empty()) {
-        facts.peaks.clear();
-        load_measurements(facts, options->measured);
-      }
+      const MachineFacts facts = facts_for(options->machine, options->request.engine.device);
       print(answer(options->request, facts).dump() + "\n");
       return 0;
     };

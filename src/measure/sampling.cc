@@ -33,7 +33,12 @@ constexpr double seconds_between_slow_readings = 0.5;
 class Sampler {
  public:
   Sampler(std::span<const Subject> subjects, const SamplingOptions& options)
-      : subjects_(subjects), options_(options), random_(options.seed), series_(subjects.size()), meters_(options) {
+      : subjects_(subjects),
+        options_(options),
+        random_(options.seed),
+        series_(subjects.size()),
+        seconds_(options.seconds),
+        meters_(options) {
     for (std::size_t i = 0; i < subjects.size(); ++i) series_[i].name = subjects[i].name;
     slow_reading_s_.resize(subjects.size(), -seconds_between_slow_readings);
   }
@@ -42,6 +47,7 @@ class Sampler {
     run_first();
     begin_s_ = options_.clock.now_s();
     for (const std::size_t i : sampled_) warm_up(i);
+    if (options_.seconds_after_start) seconds_ = options_.seconds_after_start(start());
     rounds_begin_s_ = options_.clock.now_s();
     StoppedBy cause = StoppedBy::interrupted;
     while (!sampled_.empty() && !(is_interrupted() || is_finished(cause))) run_round();
@@ -52,7 +58,7 @@ class Sampler {
  private:
   bool is_interrupted() const { return is_set(options_.interrupted); }
   bool is_dropped() const { return is_interrupted() && options_.interrupted_window == InterruptedWindow::dropped; }
-  double budget_s() const { return options_.seconds * static_cast<double>(std::max<std::size_t>(sampled_.size(), 1)); }
+  double budget_s() const { return seconds_ * static_cast<double>(std::max<std::size_t>(sampled_.size(), 1)); }
   double spent_s() const { return begin_s_ ? options_.clock.now_s() - *begin_s_ : 0.0; }
 
   void tell(const char* phase, std::size_t i) const {
@@ -97,9 +103,16 @@ class Sampler {
     }
   }
 
+  SamplingStart start() const {
+    SamplingStart start;
+    for (const Series& series : series_) start.first_runs_s += series.first_ms.value_or(0) * 1e-3;
+    for (const std::size_t i : sampled_) start.round_s += warm_run_s(i);
+    return start;
+  }
+
   void warm_up(std::size_t i) {
     Series& series = series_[i];
-    const double end_s = options_.clock.now_s() + warm_up_share * options_.seconds;
+    const double end_s = options_.clock.now_s() + warm_up_share * seconds_;
     while (!series.steady && !is_interrupted()) {
       tell("warm-up", i);
       const double run_s = timed_s(subjects_[i], 1);
@@ -237,7 +250,7 @@ class Sampler {
     cause = StoppedBy::width;
     if (is_time_to_look() && all_narrow()) return true;
     cause = StoppedBy::budget;
-    return rounds_ > 0 && spent_s() >= budget_s();
+    return rounds_ >= options_.least_rounds && spent_s() >= budget_s();
   }
 
   void settle(StoppedBy cause) {
@@ -257,6 +270,7 @@ class Sampler {
   std::vector<Series> series_;
   std::vector<std::size_t> sampled_;    ///< Indices of the subjects that take part in the rounds.
   std::vector<double> slow_reading_s_;  ///< When each subject's frequency was last read.
+  double seconds_;                      ///< Budget for each subject.
   std::optional<double> begin_s_;       ///< After the first runs.
   double rounds_begin_s_ = 0;
   MeterBank meters_;

@@ -44,6 +44,12 @@ struct SamplingProgress {
   double seconds_left;  ///< At most.
 };
 
+/// What is known when all subjects are warm.
+struct SamplingStart {
+  double first_runs_s = 0;  ///< Of all subjects together.
+  double round_s = 0;       ///< A run of each, warm.
+};
+
 /// Whether the window that an interrupt came in is a sample: it is where its work runs on to its end, and not where the
 /// interrupt ends it.
 enum class InterruptedWindow : std::uint8_t { kept, dropped };
@@ -52,9 +58,12 @@ enum class InterruptedWindow : std::uint8_t { kept, dropped };
 constexpr double warm_up_share = 0.2;
 
 struct SamplingOptions {
-  double seconds = 5;   ///< Budget for each subject, warm-up included, first runs not; spent in common.
-  double width = 0.02;  ///< Asked: width of the 95 % interval of the median, relative to the median.
-  int rounds = 0;       ///< Exactly so many rounds instead of the rule of width and budget; 0: by the rule.
+  double seconds = 5;  ///< Budget for each subject, warm-up included, first runs not; spent in common.
+  /// The budget where it depends on how long all subjects took so far; empty: `seconds`.
+  std::function<double(const SamplingStart&)> seconds_after_start{};
+  int least_rounds = 1;  ///< Whatever the budget.
+  double width = 0.02;   ///< Asked: width of the 95 % interval of the median, relative to the median.
+  int rounds = 0;        ///< Exactly so many rounds instead of the rule of width and budget; 0: by the rule.
   std::uint64_t seed = 1;
   double least_window_s = 0;  ///< A window is made at least this long (for a meter with slow updates).
   double most_first_run_s = std::numeric_limits<double>::infinity();

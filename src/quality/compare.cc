@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "quality/averages.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -24,17 +25,6 @@ double nearest_rank(std::vector<double> values, double share) {
 double log_choose(std::int64_t n, std::int64_t k) {
   return std::lgamma(static_cast<double>(n + 1)) - std::lgamma(static_cast<double>(k + 1)) -
          std::lgamma(static_cast<double>(n - k + 1));
-}
-
-/// The 97.5 % quantile of Student's t, from the normal one's (Abramowitz & Stegun 1972, 26.7.5): within 1 % from three
-/// degrees of freedom on.
-double t_quantile(double degrees) {
-  constexpr double z = 1.959963984540054;
-  constexpr double z3 = z * z * z;
-  constexpr double z5 = z3 * z * z;
-  constexpr double z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
 }
 
 void compare_losses(const QualityRows& baseline, const QualityRows& mine, QualityChange& c) {

@@ -103,6 +103,15 @@ std::string sampling_paragraph(const Records& measured) {
   const std::string samples =
       spread(measured, [](const Record& r) { return std::optional<double>(static_cast<double>(r.latency->samples)); });
   p.say(fmt::format("Samples: {} a row; latency is their median.", samples));
+  const std::string processes = spread(measured, [](const Record& r) {
+    const std::size_t count = r.latency->process_samples.size();
+    return count > 1 ? std::optional(static_cast<double>(count)) : std::nullopt;
+  });
+  if (!processes.empty())
+    p.say(
+        fmt::format("They are of {} processes, started one after the other; intervals are by Student's t over the "
+                    "processes' medians on a log scale, and so hold what differs between processes.",
+                    processes));
   if (std::all_of(measured.begin(), measured.end(), keeps_every_sample))
     p.say("Every sample is kept with its row; none was removed.");
   const std::string width = spread(measured, [](const Record& r) -> std::optional<double> {
@@ -110,7 +119,8 @@ std::string sampling_paragraph(const Records& measured) {
     return 100 * (*r.latency->ci_high_ms - *r.latency->ci_low_ms) / *r.latency->median_ms;
   });
   if (!width.empty())
-    p.say(fmt::format("Intervals are distribution-free 95 % intervals of the median, {} % of it wide.", width));
+    p.say(fmt::format("Intervals of the median are of 95 %{}, {} % of it wide.",
+                      processes.empty() ? " and distribution-free" : "", width));
   const std::string asked = spread(measured, [](const Record& r) {
     return r.latency->asked_width ? std::optional<double>(100 * *r.latency->asked_width) : std::nullopt;
   });
@@ -119,9 +129,8 @@ std::string sampling_paragraph(const Records& measured) {
   p.say(interleaving(measured));
   const auto against = distinct(measured, [](const Record& r) { return r.speedup->speedup ? r.setting.baseline : ""; });
   if (!against.empty()) {
-    p.say(fmt::format(
-        "Speed-ups refer to {} and are medians over the rounds, with bootstrap intervals of 95 % where given.",
-        joined(against)));
+    p.say(fmt::format("Speed-ups refer to {} and are medians over the rounds, with {}intervals of 95 % where given.",
+                      joined(against), processes.empty() ? "bootstrap " : ""));
   }
   return p.text();
 }

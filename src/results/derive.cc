@@ -8,6 +8,7 @@
 
 #include "results/fields.h"
 #include "results/identity.h"
+#include "statistics/processes.h"
 #include "statistics/statistics.h"
 
 namespace assay {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr const char* order_statistics = "order statistics 1";
 constexpr const char* paired_bootstrap = "paired bootstrap 1";
+constexpr const char* between_processes = "between processes 1";
 
 void rate_energy(const Record& record, Rates& rates) {
   constexpr double j_of_kwh = 3.6e6;
@@ -54,20 +56,22 @@ void take(const std::optional<T>& from, std::optional<T>& to) {
   if (from) to = from;
 }
 
-bool is_by(const std::optional<std::string>& method, const char* known) {
-  return !method || *method == known;
+/// Whether this version computes what that method did. Which of them it is follows from the samples.
+bool is_known(const std::optional<std::string>& method) {
+  return !method || method == order_statistics || method == paired_bootstrap || method == between_processes;
 }
 
 void derive_latency(Latency& latency) {
   if (latency.raw_ms.empty()) return;
-  const Latency fresh = latency_of(latency.raw_ms);
+  const Latency fresh = latency_of(latency.raw_ms, latency.process_samples);
   latency.samples = fresh.samples;
   for (const auto figure :
        {&Latency::median_ms, &Latency::p10_ms, &Latency::p90_ms, &Latency::p99_ms, &Latency::mean_ms, &Latency::std_ms})
     take(fresh.*figure, latency.*figure);
-  if (!is_by(latency.interval_by, order_statistics)) return;
+  if (!is_known(latency.interval_by)) return;
   take(fresh.ci_low_ms, latency.ci_low_ms);
   take(fresh.ci_high_ms, latency.ci_high_ms);
+  take(fresh.interval_by, latency.interval_by);
 }
 
 /// The row that a speed-up is over: of the same cell and group. Programs are compared whatever their commands are.
@@ -83,16 +87,18 @@ const Record* baseline_of(const Record& record, std::span<const Record> records)
 }
 
 void derive_speedup(std::span<const Record> records, Record& record) {
-  if (!record.speedup || !record.latency || !is_by(record.speedup->speedup_by, paired_bootstrap)) return;
+  if (!record.speedup || !record.latency || !is_known(record.speedup->speedup_by)) return;
   const Record* baseline = baseline_of(record, records);
   const std::vector<double>& own = record.speedup->baseline_raw_ms;
   const std::vector<double>& kept = own.empty() && baseline != nullptr ? baseline->latency->raw_ms : own;
-  const auto fresh = speedup_of(kept, record.latency->raw_ms, static_cast<std::uint64_t>(record.setting.seed));
+  const auto fresh = speedup_of({kept, record.latency->raw_ms, record.latency->process_samples},
+                                static_cast<std::uint64_t>(record.setting.seed));
   if (!fresh) return;
   Speedup& speedup = record.speedup.made();
   for (const auto figure :
        {&Speedup::baseline_median_ms, &Speedup::speedup, &Speedup::speedup_low, &Speedup::speedup_high})
     take((*fresh).*figure, speedup.*figure);
+  take(fresh->speedup_by, speedup.speedup_by);
 }
 
 void derive_quality(Quality& quality) {
@@ -146,8 +152,10 @@ std::vector<std::string> differences(const Record& stored, const Record& derived
 
 }  // namespace
 
-Latency latency_of(std::span<const double> samples_ms) {
-  Latency latency{.samples = std::ssize(samples_ms), .raw_ms = {samples_ms.begin(), samples_ms.end()}};
+Latency latency_of(std::span<const double> samples_ms, std::span<const double> processes) {
+  Latency latency{.samples = std::ssize(samples_ms),
+                  .raw_ms = {samples_ms.begin(), samples_ms.end()},
+                  .process_samples = {processes.begin(), processes.end()}};
   const std::optional<Summary> summary = summarise(samples_ms);
   if (!summary) return latency;
   latency.median_ms = summary->median;
@@ -156,25 +164,33 @@ Latency latency_of(std::span<const double> samples_ms) {
   latency.p99_ms = summary->p99;
   latency.mean_ms = summary->mean;
   latency.std_ms = summary->standard_deviation;
-  if (!summary->interval) return latency;
-  latency.ci_low_ms = summary->interval->low;
-  latency.ci_high_ms = summary->interval->high;
-  latency.interval_by = order_statistics;
+  const bool is_over_processes = are_of_processes(samples_ms, processes);
+  const auto interval = is_over_processes
+                            ? interval_over_processes(medians_of_processes(samples_ms, processes), summary->median)
+                            : summary->interval;
+  if (!interval) return latency;
+  latency.ci_low_ms = interval->low;
+  latency.ci_high_ms = interval->high;
+  latency.interval_by = is_over_processes ? between_processes : order_statistics;
   return latency;
 }
 
-std::optional<Speedup> speedup_of(std::span<const double> baseline_ms, std::span<const double> samples_ms,
-                                  std::uint64_t seed) {
+std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t seed) {
+  const auto& [baseline_ms, own_ms, processes] = samples;
   const auto summary = summarise(baseline_ms);
   if (!summary) return std::nullopt;
   Speedup speedup{.baseline_median_ms = summary->median};
-  const auto ratio = paired_ratio(baseline_ms, samples_ms, seed);
+  const auto ratio = paired_ratio(baseline_ms, own_ms, seed);
   if (!ratio) return speedup;
   speedup.speedup = ratio->value;
-  if (!ratio->interval) return speedup;
-  speedup.speedup_low = ratio->interval->low;
-  speedup.speedup_high = ratio->interval->high;
-  speedup.speedup_by = paired_bootstrap;
+  const bool is_over_processes = baseline_ms.size() == own_ms.size() && are_of_processes(own_ms, processes);
+  const auto interval = is_over_processes
+                            ? interval_over_processes(ratios_of_processes(baseline_ms, own_ms, processes), ratio->value)
+                            : ratio->interval;
+  if (!interval) return speedup;
+  speedup.speedup_low = interval->low;
+  speedup.speedup_high = interval->high;
+  speedup.speedup_by = is_over_processes ? between_processes : paired_bootstrap;
   return speedup;
 }
 
@@ -187,16 +203,22 @@ Rates rates_of(const Record& record) {
   return rates;
 }
 
-std::vector<Record> derived_again(std::vector<Record> records) {
+std::vector<Record> with_derived(std::vector<Record> records) {
   const std::vector<Record> stored = records;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    Record& record = records[i];
+  for (Record& record : records) {
     if (record.latency) derive_latency(record.latency.made());
     if (record.training && record.latency) derive_training(*record.latency, record.training.made());
     if (record.quality) derive_quality(record.quality.made());
     derive_speedup(stored, record);
     derive_rates(record);
-    for (std::string& one : differences(stored[i], record)) record.seal.changed.push_back(std::move(one));
+  }
+  return records;
+}
+
+std::vector<Record> derived_again(std::vector<Record> stored) {
+  std::vector<Record> records = with_derived(stored);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    for (std::string& one : differences(stored[i], records[i])) records[i].seal.changed.push_back(std::move(one));
   }
   return records;
 }

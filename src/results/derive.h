@@ -12,15 +12,24 @@ namespace assay {
 // Figures that follow from others. They are computed when a record is made, and again whenever one is read: nothing is
 // believed because it is written.
 
-/// Median, percentiles, mean, deviation and interval of samples in ms.
-Latency latency_of(std::span<const double> samples_ms);
+/// Median, percentiles, mean, deviation and interval of samples in ms. `processes`: how many are of each, where they
+/// are of several (statistics/processes.h).
+Latency latency_of(std::span<const double> samples_ms, std::span<const double> processes = {});
+
+/// Samples of the same rounds.
+struct PairedSamples {
+  std::span<const double> baseline_ms;
+  std::span<const double> own_ms;
+  std::span<const double> processes = {};
+};
 /// The baseline's time over this one's, round by round. Absent where there is no baseline.
-std::optional<Speedup> speedup_of(std::span<const double> baseline_ms, std::span<const double> samples_ms,
-                                  std::uint64_t seed);
+std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t seed);
 /// Rates from the median, the totals over all windows and the plan's figures, what energy is worth. What lacks its
 /// ingredients stays absent.
 Rates rates_of(const Record& record);
 
+/// Records of one run with all that follows from their samples, totals and plan figures.
+std::vector<Record> with_derived(std::vector<Record> records);
 /// Records of one run as they follow from their samples, totals and plan figures. What lacks its ingredients, or was
 /// computed by a method that this version does not know, stays as it stands. A stored figure that differs from that is
 /// replaced, and said in `seal.changed`.

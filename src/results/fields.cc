@@ -65,6 +65,8 @@ constexpr Field fields[] = {
     ASSAY_FIELD(
         latency, raw_ms, "ms",
         "Every sample in the order of the rounds: one forward pass of the whole batch, or one training step (`mode`)."),
+    ASSAY_FIELD(latency, process_samples, "",
+                "How many of them are of each process, where several were started for them; else empty."),
     ASSAY_FIELD(latency, repetitions, "", "Forward passes in one window; a sample is their mean."),
     ASSAY_FIELD(latency, prepare_ms, "ms",
                 "Planning, and reading and packing the weights that no plan before has packed."),
@@ -83,7 +85,7 @@ constexpr Field fields[] = {
     ASSAY_FIELD(latency, ci_high_ms, "ms", "Its upper end."),
     ASSAY_FIELD(latency, interval_by, "",
                 "How that interval was computed, with the version of the method; null before it was said: order "
-                "statistics 1."),
+                "statistics 1, between processes 1."),
     ASSAY_FIELD(latency, asked_width, "share", "Width of that interval over the median at which sampling may stop."),
     ASSAY_FIELD(latency, stopped_by, "", "What ended sampling: width, budget, rounds, interrupted or too_slow."),
     ASSAY_FIELD(
@@ -105,7 +107,8 @@ constexpr Field fields[] = {
     ASSAY_FIELD(speedup, speedup_low, "x", "Lower end of its 95 % interval (bootstrap over rounds)."),
     ASSAY_FIELD(speedup, speedup_high, "x", "Its upper end."),
     ASSAY_FIELD(speedup, speedup_by, "",
-                "How that interval was computed, by `seed`; null before it was said: paired bootstrap 1."),
+                "How that interval was computed, by `seed`; null before it was said: paired bootstrap 1, between "
+                "processes 1."),
     ASSAY_FIELD(speedup, baseline_raw_ms, "ms",
                 "The baseline's samples of these rounds, where no record of the same `group` holds them."),
     ASSAY_FIELD(setting, mode, "",

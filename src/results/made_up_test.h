@@ -45,6 +45,7 @@ inline Record made_up_record(const std::string& precision, double median_ms, DTy
   record.setting.threads = 2;
   record.latency.made().samples = 40;
   for (int i = 0; i < 40; ++i) record.latency.made().raw_ms.push_back(median_ms * (1 + 0.0002 * (i % 5 - 2)));
+  record.latency.made().process_samples = {8, 8, 8, 8, 8};
   record.latency.made().repetitions = 1;
   record.latency.made().first_ms = 2 * median_ms;
   record.latency.made().steady = true;

@@ -51,6 +51,7 @@ struct CellOutcome {
 struct Latency {
   std::int64_t samples = 0;
   std::vector<double> raw_ms = {};
+  std::vector<double> process_samples = {};  ///< Counts.
   std::optional<std::int64_t> repetitions = {};
   std::optional<double> prepare_ms = {};
   std::optional<double> first_ms = {};

@@ -40,7 +40,9 @@ OrderedJson machine_of_export(const Json& document, const std::string& file) {
 }
 
 NamedRecords read_document(const std::string& file) {
-  if (is_store(file)) fail_user("{}: a store; say which run of it: its number, with --store {}", file, file);
+  std::error_code unreadable;
+  if (std::filesystem::is_regular_file(file, unreadable) && is_store(file))
+    fail_user("{}: a store; say which run of it: its number, with --store {}", file, file);
   const Json json = parse_json(read_file(file), file);
   NamedRecords read{file, document_from_json(json, file)};
   if (json.value("schema", Json()) == exchange_schema_name) read.document.machine = machine_of_export(json, file);

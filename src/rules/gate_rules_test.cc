@@ -196,10 +196,12 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.seal.state = Seal::State::broken; }, Trust::d, "changed after it was written"},
       {[](Record& r) { r.latency.made().p90_ms = 1.4 * *r.latency->median_ms; }, Trust::b, "middle 80 %"},
       {[](Record& r) {
+         r.latency.made().process_samples = {30, 4, 2, 2, 2};
          std::vector<double>& raw = r.latency.made().raw_ms;
-         std::for_each(raw.begin() + 20, raw.end(), [](double& ms) { ms *= 1.1; });
+         std::for_each(raw.begin() + 15, raw.end(), [](double& ms) { ms *= 1.1; });
        },
        Trust::b, "slower than the first"},
+      {[](Record& r) { r.latency.made().process_samples.clear(); }, Trust::b, "timed in one process"},
       {[](Record& r) { r.circumstances.made().major_page_faults = 2; }, Trust::c, "2 pages were read from a disk"},
       {[](Record& r) {
          r.speedup.made().speedup = 2;
@@ -232,6 +234,7 @@ TEST(Trust, EachFactCapsTheGrade) {
 
 TEST(Trust, AWarmUpThatWasTooShortIsSaidOnceAndSeenInBothForms) {
   std::vector<Record> untimed = {made_up_record("fp32", 150)};
+  untimed[0].latency.made().process_samples = {36, 1, 1, 1, 1};
   for (std::size_t i = 0; i < 4; ++i) untimed[0].latency.made().raw_ms[i] *= 2;
   EXPECT_NE(sentence(untimed, "warm_up_short", "fp32"), "");
   EXPECT_EQ(judged([&](Record& r) { r = untimed[0]; }).grade.trust, Trust::b);

@@ -59,9 +59,11 @@ std::optional<double> matmul_ratio(const Record& record);
 /// was too short: of steps whose warm-up was asked for, the very first over the median; of others, where there are 20,
 /// the median of the first tenth over that of the second half.
 std::optional<double> short_warm_up(const Record& row);
+/// Samples of the row's first process: what changes while a process lives is seen there.
+std::span<const double> first_process_ms(const Record& row);
 /// Whether two measured rows are not told apart at 95 %: by the interval of the speed-up where one is the other's
-/// baseline, else of the ratio round by round (statistics/rounds.h); by overlapping intervals of the medians where
-/// samples are not at hand. So are rows without intervals, and those that were not timed interleaved.
+/// baseline, else of the ratio round by round, over processes where there are several; by overlapping intervals of the
+/// medians where samples are not at hand. So are rows without intervals, and those that were not timed interleaved.
 bool is_tie(const Record& a, const Record& b);
 
 inline std::string percent(double share) {

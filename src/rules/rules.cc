@@ -10,6 +10,7 @@
 #include "results/derive.h"
 #include "results/identity.h"
 #include "rules/rule_tables.h"
+#include "statistics/processes.h"
 #include "statistics/rounds.h"
 
 namespace assay {
@@ -227,6 +228,11 @@ std::optional<Interval> paired_interval(const Record& baseline, const Record& ro
   const std::vector<double>& a_ms = baseline.latency->raw_ms;
   const std::vector<double>& b_ms = row.latency->raw_ms;
   if (a_ms.size() != b_ms.size() || !are_times(a_ms) || !are_times(b_ms)) return std::nullopt;
+  const std::vector<double>& processes = row.latency->process_samples;
+  if (baseline.latency->process_samples == processes && are_of_processes(b_ms, processes)) {
+    const std::vector<double> ratios = ratios_of_processes(a_ms, b_ms, processes);
+    return interval_over_processes(ratios, median(ratios));
+  }
   return ratio_of_rounds(a_ms, b_ms).interval;
 }
 
@@ -304,14 +310,21 @@ std::optional<double> matmul_ratio(const Record& record) {
   return *record.evidence.matmul_peak_gflops / *record.evidence.baseline_matmul_peak_gflops;
 }
 
+std::span<const double> first_process_ms(const Record& row) {
+  const Latency& latency = *row.latency;
+  const std::span<const double> all = latency.raw_ms;
+  if (!are_of_processes(all, latency.process_samples)) return all;
+  return all.first(static_cast<std::size_t>(latency.process_samples.front()));
+}
+
 std::optional<double> short_warm_up(const Record& row) {
   constexpr double most = 1.25;
-  if (row.latency->raw_ms.size() < (row.setting.warmup_steps ? 1 : 20)) return {};
-  const auto tenth =
-      row.latency->raw_ms.begin() + (row.setting.warmup_steps ? 1 : std::ssize(row.latency->raw_ms) / 10);
-  const auto later = row.latency->raw_ms.begin() + (row.setting.warmup_steps ? 0 : std::ssize(row.latency->raw_ms) / 2);
-  const double ratio = median(std::vector<double>(row.latency->raw_ms.begin(), tenth)) /
-                       median(std::vector<double>(later, row.latency->raw_ms.end()));
+  const bool is_asked = row.setting.warmup_steps.has_value();
+  const std::span<const double> samples_ms = first_process_ms(row);
+  if (samples_ms.size() < (is_asked ? 1 : 20)) return {};
+  const auto first = samples_ms.first(is_asked ? 1 : samples_ms.size() / 10);
+  const auto later = samples_ms.subspan(is_asked ? 0 : samples_ms.size() / 2);
+  const double ratio = median(first) / median(later);
   return ratio > most ? std::optional(ratio) : std::nullopt;
 }
 

@@ -139,15 +139,23 @@ Judgement says_tail(const Cell&, const Record& row) {
 }
 
 Judgement says_drift(const Cell&, const Record& row) {
-  if (row.latency->raw_ms.size() < 20) return {};
-  const auto half = row.latency->raw_ms.begin() + static_cast<std::ptrdiff_t>(row.latency->raw_ms.size() / 2);
-  const double change = median(std::vector<double>(half, row.latency->raw_ms.end())) /
-                            median(std::vector<double>(row.latency->raw_ms.begin(), half)) -
-                        1;
+  const std::span<const double> samples_ms = first_process_ms(row);
+  if (samples_ms.size() < 20) return {};
+  const std::size_t half = samples_ms.size() / 2;
+  const double change = median(samples_ms.subspan(half)) / median(samples_ms.first(half)) - 1;
   if (std::abs(change) <= 0.05) return {};
   return {fmt::format("the second half of the samples is {} {} than the first", percent(std::abs(change)),
                       change > 0 ? "slower" : "faster"),
           {}};
+}
+
+Judgement says_one_process(const Cell&, const Record& row) {
+  if (is_of_program(row.setting.mode)) return {};  // Each run is a process.
+  constexpr std::size_t enough = 5;
+  const std::size_t processes = std::max<std::size_t>(row.latency->process_samples.size(), 1);
+  if (processes >= enough) return {};
+  if (processes == 1) return {"it was timed in one process, and what differs between processes is not known", {}};
+  return {fmt::format("it was timed in {} processes, too few to know what differs between them", processes), {}};
 }
 
 Judgement says_disk(const Cell&, const Record& row) {
@@ -258,6 +266,14 @@ constexpr Rule trusts[] = {
      .judge = says_not_as_narrow,
      .severity = Severity::low,
      .remedy = "Raise `--seconds`, or ask for a wider interval (`--width`)."},
+    {.id = "few_processes",
+     .kind = RuleKind::trust,
+     .grade = Trust::b,
+     .evidence = "process_samples",
+     .states = "Timed in fewer than 5 processes: what differs between them is not in the interval, or hardly known.",
+     .judge = says_one_process,
+     .severity = Severity::low,
+     .remedy = "`bench --processes 5`."},
     {.id = "busy",
      .kind = RuleKind::trust,
      .grade = Trust::b,

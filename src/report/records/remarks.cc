@@ -99,8 +99,9 @@ std::string energy_note(const Record& record) {
 }
 
 std::string latency_note(const Record& record) {
-  return fmt::format("median of {}, ± half its 95 % interval (its ends where they lie unevenly)",
-                     mode_words(record).sample);
+  const std::size_t processes = record.latency->process_samples.size();
+  return fmt::format("median of {}, ± half its 95 % interval{} (its ends where they lie unevenly)",
+                     mode_words(record).sample, processes > 1 ? fmt::format(" over {} processes", processes) : "");
 }
 
 std::string samples_note(const Record& record) {

@@ -9,7 +9,9 @@
 #include "base/interrupt.h"
 #include "kernels/gpu_bus_id.h"
 #include "quality/compare.h"
+#include "results/derive.h"
 #include "runtime/non_finite.h"
+#include "studies/bench/processes.h"
 #include "studies/bench/record.h"
 #include "studies/bench/trace.h"
 #include "studies/shared/hindrance.h"
@@ -185,6 +187,7 @@ BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& recor
     plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
     cell.subjects.push_back(pass_subject(member.blank.setting.precision, *plan));
+    cell.contenders.push_back(member.contender);
     cell.places.push_back(records.size() - 1);
     cell.plans.push_back(std::move(plan));
   }
@@ -196,6 +199,7 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
   options.seconds = request_.seconds;
   options.width = request_.width;
   options.rounds = request_.rounds;
+  options.least_rounds = request_.least_rounds;
   options.seed = request_.model_options.seed;
   options.root = request_.root;
   meter_windows(request_.energy, power_, options);
@@ -209,6 +213,41 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
                         p.seconds_left + later_s);
   };
   return options;
+}
+
+CellStart BenchGroup::start_of(const Cell& cell, const SamplingStart& sampling,
+                               const std::vector<Record>& records) const {
+  CellStart start{.start_s = sampling.first_runs_s,
+                  .round_s = sampling.round_s,
+                  .budget_s = request_.seconds * static_cast<double>(cell.subjects.size())};
+  std::int64_t held = 0;
+  std::int64_t arenas = 0;
+  for (const std::size_t place : cell.places) start.start_s += records[place].latency->prepare_ms.value_or(0) * 1e-3;
+  for (const auto& plan : cell.plans) arenas += plan->arena_bytes();
+  for (const Member& member : members_) held += member.instance ? member.instance->resident_bytes() : 0;
+  const std::optional<std::int64_t> free = free_bytes(arenas);
+  start.fits_twice = !free || *free >= held + arenas;
+  return start;
+}
+
+void BenchGroup::sample_again(const Cell& cell, Extent extent, int processes, std::vector<Record>& records) {
+  std::vector<Record*> rows;
+  for (const std::size_t place : cell.places) {
+    if (records[place].outcome.status == Status::ok) rows.push_back(&records[place]);
+  }
+  const CellAgain again{model_, cell.contenders, extent, request_.seconds / processes};
+  for (int number = 2; number <= processes && !rows.empty(); ++number) {
+    if (is_set(callbacks_.interrupted)) break;
+    if (callbacks_.progress)
+      callbacks_.progress(
+          fmt::format("{} {} x {}: process {} of {}", model_.name, extent.batch, extent.seq, number, processes),
+          (processes - number + 1) * again.seconds * static_cast<double>(rows.size()));
+    const CellAnswer answer = bench_in_child(again, request_, facts_);
+    if (is_set(callbacks_.interrupted)) break;
+    const std::string fault = answer.fault.empty() ? append_process(answer.records, rows) : answer.fault;
+    if (fault.empty() || !callbacks_.say) continue;
+    callbacks_.say(fmt::format("{}: process {} of {} is left out: {}", model_.name, number, processes, fault));
+  }
 }
 
 /// A device may refuse memory while it runs: libraries load their code then, and graphs take some.
@@ -226,8 +265,16 @@ std::vector<Series> BenchGroup::sample_cell(const Cell& cell, const SamplingOpti
 }
 
 void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& records) {
+  const std::size_t first = records.size();
   const Cell cell = plan_cell(extent, records);
-  const std::vector<Series> series = sample_cell(cell, sampling_options(extent, later_s), records);
+  SamplingOptions options = sampling_options(extent, later_s);
+  int processes = 1;
+  options.seconds_after_start = [&](const SamplingStart& start) {
+    processes = processes_for(request_, start_of(cell, start, records));
+    if (processes > 1) options.least_rounds = std::max(options.least_rounds, least_rounds_a_process);
+    return options.meter != nullptr ? request_.seconds : request_.seconds / processes;  // Energy is of this one.
+  };
+  const std::vector<Series> series = sample_cell(cell, options, records);
   if (series.empty()) return;
   if (!series[0].energy_fault.empty()) power_ = {{nullptr, series[0].energy_fault}, std::nullopt};
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -240,6 +287,12 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
       record.setting.graphs = Switch::off;  // Refused for want of memory.
     if (!stopped && record.outcome.status == Status::ok && !cold_)
       record.evidence.operation_ms = trace_operations(*cell.plans[i], traced_share * request_.seconds);
+  }
+  if (processes > 1) {
+    sample_again(cell, extent, processes, records);
+    const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
+    std::vector<Record> derived = with_derived({begin, records.end()});
+    std::move(derived.begin(), derived.end(), begin);
   }
   for (Member& member : members_) {
     for (const std::size_t place : cell.places) {

@@ -28,6 +28,14 @@ struct GroupContext {
   std::int64_t number = 1;  ///< Of the group, from 1.
 };
 
+/// What is known of a cell when it is warm.
+struct CellStart {
+  double start_s = 0;      ///< What a process takes until it warms up: plans, packing, first runs.
+  double round_s = 0;      ///< A run of each precision.
+  double budget_s = 0;     ///< Of all its precisions together.
+  bool fits_twice = true;  ///< Whether memory has room for it once more, beside this process.
+};
+
 /// One model in the precisions that fit into memory together, from instances to records. `setting` is what all
 /// records share.
 class BenchGroup {
@@ -61,6 +69,7 @@ class BenchGroup {
     std::vector<std::unique_ptr<Plan>> plans;
     std::vector<std::size_t> places;
     std::vector<Subject> subjects;
+    std::vector<Contender> contenders;
   };
   std::unique_ptr<Plan> make_plan(Member& member, const PlanOptions& options, Record& record);
   void make_cold_caches();
@@ -69,6 +78,9 @@ class BenchGroup {
   static std::vector<Series> sample_cell(const Cell& cell, const SamplingOptions& options,
                                          std::vector<Record>& records);
   SamplingOptions sampling_options(Extent extent, double later_s);
+  CellStart start_of(const Cell& cell, const SamplingStart& sampling, const std::vector<Record>& records) const;
+  /// Times the cell in processes of their own, and appends what they sampled to its rows.
+  void sample_again(const Cell& cell, Extent extent, int processes, std::vector<Record>& records);
   std::optional<QualityStatus> why_not_scored(const QualityData& data) const;
   Evaluation evaluate_all(const std::vector<Instance*>& instances, const QualityData& data) const;
   std::optional<std::int64_t> free_bytes(std::int64_t arenas) const;

@@ -11,6 +11,7 @@
 #include "base/testing.h"
 #include "hardware/machine.h"
 #include "quality/compare.h"
+#include "studies/bench/request.h"
 #include "studies/shared/quality_data.h"
 
 namespace assay {

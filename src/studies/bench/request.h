@@ -28,9 +28,11 @@ struct BenchRequest {
   std::vector<std::int64_t> seqs = {128};
   std::filesystem::path data;  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
   ProtocolOptions protocol;
-  double seconds = 5;   ///< Budget a cell.
-  int rounds = 0;       ///< Exactly so many rounds; 0: by the stopping rule.
-  double width = 0.02;  ///< Asked width of the median's interval; 0: none is asked.
+  double seconds = 5;    ///< Budget a cell.
+  int rounds = 0;        ///< Exactly so many rounds; 0: by the stopping rule.
+  int processes = 1;     ///< Fresh ones in which a cell is timed; 0: as fits its budget, see docs/measuring.md.
+  int least_rounds = 1;  ///< Whatever the budget.
+  double width = 0.02;   ///< Asked width of the median's interval; 0: none is asked.
   QualityMode quality = QualityMode::automatic;
   Emulated emulated = Emulated::left_out;
   Isolate isolate = Isolate::no;
@@ -41,7 +43,7 @@ struct BenchRequest {
   ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
   EnergyRequest energy;
   std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
-  std::filesystem::path trial_program = "/proc/self/exe";  ///< Runs a cell for itself; a stand-in in tests.
+  std::filesystem::path trial_program = "/proc/self/exe";  ///< Runs a cell for itself, too; a stand-in in tests.
 };
 
 /// The main job: every model in every precision at every shape, timed interleaved, scored on the same instances,

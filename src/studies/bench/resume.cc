@@ -35,6 +35,7 @@ std::string settings_of(const BenchRequest& request) {
                             {"energy", energy_json(request.energy)},
                             {"seconds", request.seconds},
                             {"rounds", request.rounds},
+                            {"processes", request.processes},
                             {"width", request.width},
                             {"quality", static_cast<int>(request.quality)},
                             {"emulated", static_cast<int>(request.emulated)},

@@ -4,9 +4,12 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/file.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/paths.h"
 #include "base/system_error.h"
+#include "studies/probe/run.h"
 
 namespace assay {
 
@@ -20,6 +23,26 @@ ScratchFolder make_folder(const std::string& name) {
   std::string path = (temporary_folder() / (name + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr) fail_call(path, errno);
   return ScratchFolder(new std::filesystem::path(path));
+}
+
+std::vector<std::string> machine_words(const MachineFacts& facts, const std::filesystem::path& folder) {
+  const std::filesystem::path measured = folder / "machine.json";
+  write_file_atomically(measured, machine_json(facts).dump());
+  std::vector<std::string> words = {"--machine", measured.string(), "--threads", std::to_string(facts.threads)};
+  if (!facts.cap.empty()) words.insert(words.end(), {"--max-isa", facts.cap});
+  return words;
+}
+
+std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOptions& model) {
+  std::vector<std::string> words = {"--device", engine.device,
+                                    "--fusion", engine.fusion == Fusion::on ? "on" : "off",
+                                    "--casts",  engine.casts == Casts::once ? "once" : "every-call",
+                                    "--logits", engine.program.logits == LogitRows::all ? "all" : "last",
+                                    "--seed",   std::to_string(model.seed)};
+  if (!engine.overrides.empty()) words.insert(words.end(), {"--with", engine.overrides});
+  if (model.checkpoint.unused == Unused::allowed) words.emplace_back("--allow-unused");
+  if (model.checkpoint.nonfinite == Nonfinite::allowed) words.emplace_back("--allow-nonfinite");
+  return words;
 }
 
 std::string last_line(std::string text) {

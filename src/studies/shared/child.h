@@ -4,7 +4,9 @@
 #include <string>
 
 #include "base/handle.h"
+#include "hardware/facts.h"
 #include "hub/command.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 
@@ -16,6 +18,12 @@ ScratchFolder make_folder(const std::string& name);
 
 /// Runs it with interrupts held: one ends the child first, then comes again when our own handling is back.
 CommandResult run_held(const Command& command);
+
+/// The options with which a command of ours chooses the same kernels as this process: its facts, written into `folder`,
+/// its threads and its instruction set.
+std::vector<std::string> machine_words(const MachineFacts& facts, const std::filesystem::path& folder);
+/// The options of the same engine and the same weights.
+std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOptions& model);
 
 /// The last line of what a command printed.
 std::string last_line(std::string text);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/paths.h"
 #include "base/units.h"
+#include "studies/shared/engine.h"
 #include "studies/shared/random_ids.h"
 #include "text/bundled.h"
 #include "text/tokenizer.h"

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "model/model.h"
 #include "quality/protocols.h"
 #include "results/states.h"
 

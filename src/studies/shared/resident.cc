@@ -5,18 +5,14 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "hub/command.h"
 #include "measure/memory.h"
-#include "studies/probe/run.h"
 #include "studies/shared/child.h"
 #include "studies/shared/random_ids.h"
 
 namespace assay {
 namespace {
-
-namespace fs = std::filesystem;
 
 ResidentAnswer without_bytes(Ending ending, const std::string& fault) {
   return {std::nullopt, 0, ending, fault};
@@ -121,17 +117,10 @@ std::vector<std::string> resident_arguments(const ResidentRequest& request) {
                                     "--batch",     std::to_string(request.extent.batch),
                                     "--seq",       std::to_string(request.extent.seq),
                                     "--mode",      name(request.mode),
-                                    "--recompute", name(request.recompute),
-                                    "--device",    request.engine.device,
-                                    "--fusion",    request.engine.fusion == Fusion::on ? "on" : "off",
-                                    "--casts",     request.engine.casts == Casts::once ? "once" : "every-call",
-                                    "--logits",    request.engine.program.logits == LogitRows::all ? "all" : "last",
-                                    "--seed",      std::to_string(request.model_options.seed)};
-  if (!request.engine.overrides.empty()) words.insert(words.end(), {"--with", request.engine.overrides});
-  const CheckpointOptions& checkpoint = request.model_options.checkpoint;
+                                    "--recompute", name(request.recompute)};
+  const std::vector<std::string> engine = engine_words(request.engine, request.model_options);
+  words.insert(words.end(), engine.begin(), engine.end());
   if (request.emulated == Emulated::left_out) words.emplace_back("--leave-emulated");
-  if (checkpoint.unused == Unused::allowed) words.emplace_back("--allow-unused");
-  if (checkpoint.nonfinite == Nonfinite::allowed) words.emplace_back("--allow-nonfinite");
   words.insert(words.end(), {"--", request.model});  // A model's name may begin with a dash.
   return words;
 }
@@ -139,13 +128,9 @@ std::vector<std::string> resident_arguments(const ResidentRequest& request) {
 ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFacts& facts,
                                  const ResidentProgram& program) {
   const ScratchFolder folder = make_folder("assay-resident");
-  const fs::path measured = *folder.get() / "machine.json";
-  write_file_atomically(measured, machine_json(facts).dump());
-  Command command{{program.file.string(), "resident", "--machine", measured.string()}, *folder.get(), program.most_s};
-  command.words.insert(command.words.end(), {"--threads", std::to_string(facts.threads)});
-  if (!facts.cap.empty()) command.words.insert(command.words.end(), {"--max-isa", facts.cap});
-  const std::vector<std::string> rest = resident_arguments(request);
-  command.words.insert(command.words.end(), rest.begin(), rest.end());
+  Command command{{program.file.string(), "resident"}, *folder.get(), program.most_s};
+  for (const auto& more : {machine_words(facts, *folder.get()), resident_arguments(request)})
+    command.words.insert(command.words.end(), more.begin(), more.end());
   return read_answer(run_held(command), program.most_s);
 }
 

@@ -54,7 +54,7 @@ void record_series(const Series& series, const SeriesContext& context, Record& r
   record.latency = series_latency(series, context, setting.device);
   record.circumstances = circumstances_of(series.conditions, setting.threads);
   if (context.baseline.name == setting.baseline)
-    record.speedup = speedup_of(context.baseline.raw_ms, series.raw_ms, context.seed);
+    record.speedup = speedup_of({context.baseline.raw_ms, series.raw_ms}, context.seed);
   record.energy = energy_of(series, context.power, setting.batch);
   if (series.raw_ms.empty()) set_outcome_without_samples(series, record.outcome);
   record.rates = rates_of(record);

@@ -76,8 +76,7 @@ Document to_document(const Verification& verification) {
     document.tables.push_back(verified_table({.key = "doubtful", .caption = "What does not hold"}, doubtful));
   document.tables.push_back(
       verified_table({.key = "verified", .caption = "Everything", .detail = Detail::details}, verification.things));
-  document.sentences = {{.texts = {verdict_of(verification)}},
-                        changed_figures(doubtful)};
+  document.sentences = {{.texts = {verdict_of(verification)}}, changed_figures(doubtful)};
   return document;
 }
 
