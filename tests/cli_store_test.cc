@@ -122,7 +122,7 @@ TEST_F(CliStore, HistoryListsAndFilters) {
   expect_failure({"history"}, 2, "there is no such store");
   ASSERT_EQ(bench({"--precision", "bf16,tf32"}).exit_code, 0);
   const std::string all = run({"history"}).out;
-  for (const char* part : {"fp32", "bf16", "tf32", "unsupported", "run 1, "}) {
+  for (const char* part : {"fp32", "bf16", "tf32", "unsupported: ", "Runs"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << " in " << all;
   }
   const std::string some = run({"history", "--status", "ok", "--precision", "bf16", "--device", "cpu"}).out;
@@ -130,7 +130,7 @@ TEST_F(CliStore, HistoryListsAndFilters) {
   EXPECT_NE(some.find("bf16"), std::string::npos) << some;
   EXPECT_EQ(parse_json(run({"history", "--json", "--limit", "1"}).out, "stdout").at("records").size(), 1U);
   for (const char* since : {"9999", "9999-12", "9999-12-31", "9999-12-31T23", "9999-12-31T23:59Z"}) {
-    EXPECT_EQ(run({"history", "--since", since}).out, "no record is like that\n") << since;
+    EXPECT_NE(run({"history", "--since", since}).out.find("No record is like that."), std::string::npos) << since;
   }
   for (const char* since : {"yesterday", "21.11.2026", "2026-11-31", "2026-13-01", "2026-11-21 18:00", "2026-1-1"}) {
     expect_failure({"history", "--since", since}, 2, fmt::format("--since {}: no day or instant", since));

@@ -1,10 +1,9 @@
-#include "report/history.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -14,8 +13,11 @@
 #include "cli/deliver.h"
 #include "cli/origin.h"
 #include "cli/output_options.h"
+#include "cli/outputs.h"
 #include "cli/run_recorder.h"
+#include "report/csv.h"
 #include "results/exchange.h"
+#include "studies/history/document.h"
 
 namespace assay {
 namespace {
@@ -24,8 +26,7 @@ struct HistoryCommand {
   StoreOptions store;
   Filter filter;
   std::string status;
-  std::filesystem::path json;
-  std::filesystem::path csv;
+  OutputOptions outputs;
   std::string file;
 };
 
@@ -85,21 +86,36 @@ std::string exchange_text(const Store& store, const std::vector<StoredRecord>& r
          "\n";
 }
 
+std::string csv_text(const Store& store, const std::vector<StoredRecord>& records) {
+  std::map<std::int64_t, RunOrigin> origins;
+  for (StoredRun& run : store.runs_of(records))
+    origins[run.id] = {std::move(run.started), std::move(run.command), std::move(run.commit), std::move(run.seal)};
+  std::vector<CsvRecord> rows;
+  rows.reserve(records.size());
+  for (const StoredRecord& one : records)
+    rows.push_back({one.record, {{"record", one.id}, {"run", one.run}, {"saved", one.saved}}, origins[one.run]});
+  return csv_of_records(rows);
+}
+
 int history(HistoryCommand& options) {
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
-  deliver([&] { print(history_table(records, store.runs_of(records))); },
-          {{options.json, [&] { return exchange_text(store, records); }}});
+  const Document document = to_document(believed_history(records), store.runs_of(records));
+  // What other stores take over is what stands there.
+  const OwnTexts own = {{ReportFormat::json, [&] { return exchange_text(store, records); }},
+                        {ReportFormat::csv, [&] { return csv_text(store, records); }}};
+  deliver(document, options.outputs, own);
   return 0;
 }
 
 int export_records(HistoryCommand& options) {
-  if (options.json.empty() && options.csv.empty()) fail_user("export: --json FILE or --csv FILE is needed");
+  if (options.outputs.json.empty() && options.outputs.csv.empty())
+    fail_user("export: --json FILE or --csv FILE is needed");
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
   deliver([&] { print(fmt::format("{} records\n", records.size())); },
-          {{options.json, [&] { return exchange_text(store, records); }},
-           {options.csv, [&] { return history_csv(records); }}});
+          {{options.outputs.json, [&] { return exchange_text(store, records); }},
+           {options.outputs.csv, [&] { return csv_text(store, records); }}});
   return 0;
 }
 
@@ -129,7 +145,7 @@ void add_history(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("history", "List what was measured before");
   command.footer("example: assay history --model gpt2 --precision bf16 --since 2026-11-01 --limit 20");
   add_filter_options(command, *options);
-  add_json_flag(command, options->json)->description("print JSON, raw samples included; --json=F: write it");
+  add_output_options(command, options->outputs, JsonOption::flag);
   command.callback([options, &action] { action = [options] { return history(*options); }; });
 }
 
@@ -137,8 +153,9 @@ void add_export(CLI::App& program, Action& action) {
   const auto options = std::make_shared<HistoryCommand>();
   CLI::App& command = *program.add_subcommand("export", "Write what was measured before to a file");
   command.footer("example: assay export --csv results.csv --model gpt2");
-  add_output_file(command, "--json", options->json, "file to write: runs and records, for assay import and compare");
-  add_output_file(command, "--csv", options->csv, "file to write: a line a record, one type a column");
+  add_output_file(command, "--json", options->outputs.json,
+                  "file to write: runs and records, for assay import and compare");
+  add_output_file(command, "--csv", options->outputs.csv, "file to write: a line a record, one type a column");
   add_filter_options(command, *options);
   command.callback([options, &action] { action = [options] { return export_records(*options); }; });
 }

@@ -35,7 +35,7 @@ enum class JsonOption : std::uint8_t {
 /// `--json`, `--csv`, `--markdown`, `--latex`, `--html`, `--details`: the same for every command that has a result.
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json = JsonOption::file);
 
-/// Formats that a study still writes by itself, in the place of `render`.
+/// Formats in which a command writes something else than the document, as what another store takes over.
 using OwnTexts = std::map<ReportFormat, std::function<std::string()>>;
 
 /// Shows the document and writes it as was asked: first standard output, then each file, `more` last, each whatever

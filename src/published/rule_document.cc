@@ -15,7 +15,7 @@ namespace assay {
 namespace {
 
 /// A rule as the documents tell it, whatever it is asked of.
-struct ToldRule {
+struct ListedRule {
   std::string_view id;
   RuleKind kind = RuleKind::finding;
   Severity severity = Severity::info;
@@ -33,13 +33,13 @@ struct ToldRule {
   const char* beside_records() const { return !of_tables ? "" : of_records ? "tables too" : "tables only"; }
 };
 
-std::vector<ToldRule> told_rules() {
-  std::vector<ToldRule> all;
+std::vector<ListedRule> listed_rules() {
+  std::vector<ListedRule> all;
   for (const Rule& rule : rules())
     all.push_back(
         {rule.id, rule.kind, rule.severity, rule.grade, rule.states, rule.evidence, rule.remedy, true, false});
   for (const TableRule& rule : table_rules()) {
-    const auto known = std::find_if(all.begin(), all.end(), [&](const ToldRule& one) { return one.id == rule.id; });
+    const auto known = std::find_if(all.begin(), all.end(), [&](const ListedRule& one) { return one.id == rule.id; });
     if (known != all.end()) {
       known->of_tables = true;
     } else {
@@ -53,7 +53,7 @@ std::vector<ToldRule> told_rules() {
 /// The rules that a grade comes from, in words.
 std::string graded_rules(RuleKind kind) {
   std::string text;
-  for (const ToldRule& rule : told_rules()) {
+  for (const ListedRule& rule : listed_rules()) {
     if (rule.kind != kind) continue;
     const std::string scope = rule.of_tables ? fmt::format(", {}", rule.beside_records()) : "";
     text += fmt::format("- `{}` ({}{}): {}\n", rule.id, name(*rule.grade), scope, rule.states);
@@ -64,7 +64,7 @@ std::string graded_rules(RuleKind kind) {
 /// The rules that write sentences, by name.
 std::string named_rules(Severity severity) {
   std::vector<std::string> names;
-  for (const ToldRule& rule : told_rules()) {
+  for (const ListedRule& rule : listed_rules()) {
     if (rule.grade || rule.severity != severity) continue;
     const std::string scope = rule.of_tables ? fmt::format(" ({})", rule.beside_records()) : "";
     names.push_back(fmt::format("`{}`{}", rule.id, scope));
@@ -76,7 +76,7 @@ std::string named_rules(Severity severity) {
 
 std::string rules_text() {
   std::string text;
-  for (const ToldRule& rule : told_rules()) {
+  for (const ListedRule& rule : listed_rules()) {
     text += fmt::format("{} ({}, {}; of {})\n  {}\n  evidence: {}\n  remedy: {}\n", rule.id, name(rule.kind),
                         name(rule.severity), rule.applies_to(), rule.states, rule.evidence, rule.remedy);
   }
@@ -85,7 +85,7 @@ std::string rules_text() {
 
 OrderedJson rules_json() {
   OrderedJson all = OrderedJson::array();
-  for (const ToldRule& rule : told_rules()) {
+  for (const ListedRule& rule : listed_rules()) {
     all.push_back({{"id", rule.id},
                    {"kind", name(rule.kind)},
                    {"severity", name(rule.severity)},

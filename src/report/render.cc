@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "report/csv.h"
 #include "report/formats.h"
 #include "report/html/page.h"
 #include "report/paper.h"
@@ -35,17 +36,17 @@ std::string json_of(std::span<const ReportSource> sources) {
 
 /// Documents of records go into one table; every other has tables of its own.
 std::string csv_of(std::span<const ReportSource> sources) {
-  std::vector<Record> records;
+  std::vector<CsvRecord> records;
   std::string text;
   for (const ReportSource& source : sources) {
     const Document& document = source.document;
     if (document.tables.empty())
-      records.insert(records.end(), document.records.begin(), document.records.end());
+      for (const Record& record : document.records) records.push_back({record, {}, document.origin});
     else
       text += (text.empty() ? "" : "\r\n") + csv_text_of(document);
   }
   if (records.empty() && !text.empty()) return text;
-  return csv_report(records) + (text.empty() ? "" : "\r\n" + text);
+  return csv_of_records(records) + (text.empty() ? "" : "\r\n" + text);
 }
 
 std::string html_page(std::span<const ReportSource> sources, const std::string& title, Detail detail) {

@@ -1,28 +1,11 @@
-#include <algorithm>
-
 #include "base/json.h"
+#include "report/csv.h"
 #include "report/render.h"
 #include "report/text.h"
 #include "results/table_json.h"
 
 namespace assay {
 namespace {
-
-/// What a list holds joined by ';', as series of records are; absent values empty.
-std::string field_of(const OrderedJson& value) {
-  if (value.is_null()) return "";
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
-  std::string text;
-  for (const OrderedJson& one : value) text += (text.empty() ? "" : ";") + field_of(one);
-  return text;
-}
-
-std::string csv_line(const std::vector<std::string>& fields) {
-  std::string line;
-  for (std::size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + csv_field(fields[i]);
-  return line + "\r\n";
-}
 
 std::vector<std::string> header_of(const Table& table) {
   std::vector<std::string> keys;
@@ -37,11 +20,12 @@ std::vector<std::string> header_of(const Table& table) {
 std::string csv_of_table(const Table& table, const std::string& name) {
   std::vector<std::string> header = header_of(table);
   if (!name.empty()) header.insert(header.begin(), "table");
+  for (std::string& key : header) key = csv_field(key);
   std::string text = csv_line(header);
   for (const auto& row : table.rows) {
     std::vector<std::string> fields;
-    if (!name.empty()) fields.push_back(name);
-    for (const JsonMember& member : members_of(table, row)) fields.push_back(field_of(member.second));
+    if (!name.empty()) fields.push_back(csv_field(name));
+    for (const JsonMember& member : members_of(table, row)) fields.push_back(csv_value(member.second));
     text += csv_line(fields);
   }
   return text;

@@ -83,11 +83,9 @@ std::string note_on_removal(const AttentionResult& result) {
   if (naive == nullptr) return "";
   const auto t = static_cast<double>(naive->extent.seq);
   return fmt::format(
-      "What removes it: naive attention keeps the T x T probabilities (for T = {}: {} of {} saved); fused attention "
-      "keeps "
-      "q, k, v alone ({}) and computes the probabilities again in the backward, a block of queries at a time, for "
-      "{:.2f} "
-      "times the backward's FLOPs. Its peak is {} where the naive one is {}.",
+      "What removes it: naive attention keeps the T x T probabilities (for T = {}: {} of {} saved); "
+      "fused attention keeps q, k, v alone ({}) and computes the probabilities again in the backward, "
+      "a block of queries at a time, for {:.2f} times the backward's FLOPs. Its peak is {} where the naive one is {}.",
       static_cast<std::int64_t>(t), format_bytes(naive->memory.saved_bytes - fused->memory.saved_bytes),
       format_bytes(naive->memory.saved_bytes), format_bytes(fused->memory.saved_bytes),
       fused->backward_flops / naive->backward_flops, format_bytes(fused->memory.peak_bytes),

@@ -45,11 +45,11 @@ std::string note_on_rsqrt(const NormSensitivity& s) {
   const RsqrtRow small = at(DType::f16, 1e-8);
   const RsqrtRow tiny = at(DType::f16, 1e-7);
   return fmt::format(
-      "1 / sqrt amplifies an error of the variance by (variance + epsilon)^-1.5 / 2: {:.2g} at variance 1, {:.3g} at "
-      "1e-6. "
-      "Without an epsilon f16 is {:.2g} off (relative) at 1e-7, where it holds {:.3g}, and gives infinity at 1e-8, "
-      "where it "
-      "holds {:g}; bf16 is {:.2g} off there. The epsilon of 1e-5 keeps the amplification below {:.3g}.",
+      "1 / sqrt amplifies an error of the variance by (variance + epsilon)^-1.5 / 2: "
+      "{:.2g} at variance 1, {:.3g} at 1e-6. "
+      "Without an epsilon f16 is {:.2g} off (relative) at 1e-7, where it holds {:.3g}, "
+      "and gives infinity at 1e-8, where it holds {:g}; "
+      "bf16 is {:.2g} off there. The epsilon of 1e-5 keeps the amplification below {:.3g}.",
       at(DType::f16, 1).amplification, at(DType::f16, 1e-6).amplification, tiny.without_epsilon, tiny.stored,
       small.stored, at(DType::bf16, 1e-8).without_epsilon, 0.5 * std::pow(1e-5, -1.5));
 }
@@ -61,8 +61,7 @@ std::string note_on_epsilon(const NormSensitivity& s) {
   const EpsilonRow usual = at(DType::f16, 1e-5);
   return fmt::format(
       "An epsilon of 1e-5 is {} in f16 (held as {:.7g}, {:.2g} off; 0 where subnormals are flushed) and {} in bf16; "
-      "1e-8 is "
-      "{:g} in f16. bf16 cures this too.",
+      "1e-8 is {:g} in f16. bf16 cures this too.",
       usual.subnormal ? "subnormal" : "normal", usual.stored, usual.relative_error,
       at(DType::bf16, 1e-5).subnormal ? "subnormal" : "normal", at(DType::f16, 1e-8).stored);
 }
@@ -74,10 +73,9 @@ std::string note_on_accumulation(const NormSensitivity& s) {
   const double f16 = at(DType::f16, 16384).variance_error;
   const double bf16 = at(DType::bf16, 16384).variance_error;
   return fmt::format(
-      "Added one by one, the variance of 16,384 numbers is {:.2g} off in f16, {:.2g} in bf16, {:.2g} in f32 (of 64 "
-      "numbers: "
-      "{:.2g}, {:.2g}, {:.2g}). bf16 {}: it has {} bits fewer. So bf16 cures what is a matter of range, not "
-      "accumulation, "
+      "Added one by one, the variance of 16,384 numbers is {:.2g} off in f16, {:.2g} in bf16, {:.2g} in f32 "
+      "(of 64 numbers: {:.2g}, {:.2g}, {:.2g}). bf16 {}: it has {} bits fewer. "
+      "So bf16 cures what is a matter of range, not accumulation, "
       "and norms keep f32 sums in either.",
       f16, bf16, at(DType::f32, 16384).variance_error, at(DType::f16, 64).variance_error,
       at(DType::bf16, 64).variance_error, at(DType::f32, 64).variance_error,

@@ -84,9 +84,8 @@ constexpr ProfileGrouping profile_groupings[] = {
 
 std::string profile_legend() {
   return fmt::format(
-      "Bound by the larger share of the two; by overhead (calls, threads, slow code) below {:.0f} % of both. GB/s "
-      "above "
-      "memory's are those of caches.",
+      "Bound by the larger share of the two; by overhead (calls, threads, slow code) below {:.0f} % of both. "
+      "GB/s above memory's are those of caches.",
       100 * overhead_below);
 }
 

@@ -113,8 +113,7 @@ std::string softmax_against_matmuls(const ProfileStudy& study) {
   }
   return fmt::format(
              "Softmax against the two matrix products of attention, forward: {} against {} ({:.2f} of their time), "
-             "with "
-             "{:.3f} GFLOP against {:.3f} ({:.3f} of theirs): an operation of the softmax takes {:.1f}x as long.",
+             "with {:.3f} GFLOP against {:.3f} ({:.3f} of theirs): an operation of the softmax takes {:.1f}x as long.",
              ms_text(softmax.ms), ms_text(matmuls.ms), softmax.ms / matmuls.ms, softmax.flops / 1e9,
              matmuls.flops / 1e9, softmax.flops / matmuls.flops,
              (softmax.ms / softmax.flops) / (matmuls.ms / matmuls.flops)) +
@@ -153,8 +152,8 @@ std::string amdahl_words(const ProfileStudy& study) {
       fmt::format("{} against {}: {:.2f}x", study.profile.precision, study.against->precision, 1 / after);
   if (matmul_part > 0) {
     text += fmt::format(
-        ". Matrix products were {:.1f} % of the time and are {:.2f}x as fast, which alone would make the whole "
-        "{:.2f}x; "
+        ". Matrix products were {:.1f} % of the time and are {:.2f}x as fast, "
+        "which alone would make the whole {:.2f}x; "
         "had they become free, the rest as it is now would allow {:.2f}x",
         100 * matmul_share, matmul_share / matmul_part, 1 / (1 - matmul_share + matmul_part),
         1 / (after - matmul_part));

@@ -1,11 +1,14 @@
 #include "studies/shared/plan_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include "model/architecture.h"
 #include "program/operation.h"
+#include "results/record.h"
 
 namespace assay {
 namespace {
