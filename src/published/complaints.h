@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "published/published_table.h"
@@ -34,6 +35,8 @@ class Complaints {
               std::optional<Severity> severity = {});
   /// About a row.
   void row(const Observation& row, std::string sentence, std::string evidence, std::optional<Severity> severity = {});
+  /// Of the rule that speaks.
+  std::string_view rule_id() const { return rule_->id; }
   std::vector<Complaint> take() { return std::move(all_); }
 
  private:

@@ -125,6 +125,30 @@ void share_prose(const std::vector<TextLine>& prose, std::vector<PublishedTable>
   }
 }
 
+/// Of a row the one that its own words name; no GPU where they name a CPU.
+void name_devices(PublishedTable& table) {
+  for (Observation& row : table.rows) {
+    const KnownDevice* own = known_device_named_in(row.device_text);
+    if (!own) own = known_device_named_in(row.label);
+    std::string words = row.device_text;
+    for (char& c : words) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    bool is_other = false;
+    for (const char* other : {"cpu", "xeon", "epyc", "core i", "ryzen", "apple", "tpu", "mi250", "mi300", "graviton"})
+      is_other = is_other || words.find(other) != std::string::npos;
+    if (!own && !is_other) own = table.device;
+    row.device = own;
+  }
+}
+
+/// Of a table whose headers or file name the one card that nothing above names.
+void name_device_of_headers(const ParsedTable& text, PublishedTable& table) {
+  std::string words;
+  for (const std::string& header : text.header) words += header + " ";
+  if (table.device) return;
+  table.device = known_device_named_in(words);
+  table.device_source = "the header";
+}
+
 }  // namespace
 
 std::vector<PublishedTable> read_tables(const TextDocument& document, const std::string& file,
@@ -140,7 +164,9 @@ std::vector<PublishedTable> read_tables(const TextDocument& document, const std:
     table.line = text.line;
     table.title = plain_text(text.title);
     find_context(text, context, table);
+    name_device_of_headers(text, table);
     lay_out(text, context.columns, table);
+    name_devices(table);
     tables.push_back(std::move(table));
   }
   if (!tables.empty()) share_prose(document.prose, tables);
