@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "published/latex_table.h"
 #include "published/row_figures.h"
 #include "published/table_rules.h"
 
@@ -113,7 +114,7 @@ TableContext context_of(const CheckRequest& request) {
 std::vector<PublishedTable> tables_of(const std::string& file, const TableContext& context) {
   const std::string text = read_file(file, most_bytes);
   if (text.empty()) fail_user("{}: is empty", file);
-  const TextDocument document = parse_tables(text, table_format(file), file);
+  const TextDocument document = parse_tables(tabulars_as_pipes(text), table_format(file), file);
   if (document.tables.empty())
     fail_user("{}: no table found (Markdown with pipes, plain text with a rule under its header, or .csv)", file);
   return read_tables(document, file, context);

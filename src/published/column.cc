@@ -92,6 +92,10 @@ Unit take_header_unit(std::string& text) {
     text.pop_back();
     return {Dimension::percent, 0.01};
   }
+  if (text.starts_with('%')) {
+    text.erase(0, 1);
+    return {Dimension::percent, 0.01};
+  }
   return {};
 }
 

@@ -104,6 +104,10 @@ constexpr Phrase phrases[] = {
     {"gb s", Quantity::bandwidth, {Dimension::bandwidth, 1}},
     {"gib s", Quantity::bandwidth, {Dimension::bandwidth, 1.073741824}},
     {"tb s", Quantity::bandwidth, {Dimension::bandwidth, 1e3}},
+    {"tflops", Quantity::rate, {Dimension::tops, 1}},
+    {"tflop s", Quantity::rate, {Dimension::tops, 1}},
+    {"gflops", Quantity::rate, {Dimension::tops, 1e-3}},
+    {"tops", Quantity::rate, {Dimension::tops, 1}},
     {"params b", Quantity::parameters, billions},
     {"parameters b", Quantity::parameters, billions},
     {"param b", Quantity::parameters, billions},
@@ -149,7 +153,8 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
     return text.find(" " + std::string(one.words) + " ") != std::string::npos;
   };
   // A spread of such a figure, and its change, is none.
-  for (const char* other : {" std ", " stddev ", " sd ", " delta ", " ci ", " drop ", " loss pp "}) {
+  for (const char* other :
+       {" std ", " stddev ", " sd ", " delta ", " ci ", " drop ", " util ", " utilization ", " mfu "}) {
     if (text.find(other) != std::string::npos) return std::nullopt;
   }
   const auto found = std::find_if(std::begin(phrases), std::end(phrases), stands_in);
