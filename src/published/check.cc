@@ -135,7 +135,7 @@ CheckedTables check_tables(std::vector<PublishedTable> tables) {
       rule.check(table, say);
     }
   }
-  CheckedTables checked{std::move(tables), say.take()};
+  CheckedTables checked{std::move(tables), say.take(), say.tested()};
   for (Complaint& one : checked.complaints) {
     for (const PublishedTable& table : checked.tables) {
       if (table.file == one.file && table.number == one.table) excuse(table, one);
@@ -154,6 +154,10 @@ CheckedTables check_published(const CheckRequest& request) {
   for (const std::string& file : request.files) {
     for (PublishedTable& table : tables_of(file, context)) tables.push_back(std::move(table));
   }
+  const auto is_empty = [](const PublishedTable& table) { return table.rows.empty(); };
+  if (std::all_of(tables.begin(), tables.end(), is_empty))
+    fail_user("{}: no column whose figures mean anything here: say what they hold with --column NAME=QUANTITY[:unit]",
+              request.files.front());
   return check_tables(std::move(tables));
 }
 

@@ -72,6 +72,7 @@ void test_change(const Observation& base, const Observation& row, const Measured
     if (!about) about = q;
   }
   if (!about || !is_read) return;
+  say.relation_tested();
   say.figure(
       claim,
       fmt::format("'{}' of {} is not what the figures give: {} % of time saved, {} % of rate gained.", claim.column,

@@ -85,12 +85,15 @@ void check_power_limit(const PublishedTable& table, Complaints& say) {
     const std::string of = row.device
                                ? fmt::format("the {} W that {} may draw", shown(limit), cards_of(*row.device, cards))
                                : fmt::format("what any single board draws");
+    if (row.find(Quantity::power)) say.limit_tested();
     if (const auto power = row.absolute(Quantity::power); power && is_impossible(*power, limit)) {
       const Measured& about = *row.find(Quantity::power);
       say.figure(about, fmt::format("{} is above {}: impossible.", shown(about), of), shown(about));
     }
     const auto implied = implied_power(table, row);
-    if (!implied || !is_impossible(*implied, limit)) continue;
+    if (!implied) continue;
+    say.limit_tested();
+    if (!is_impossible(*implied, limit)) continue;
     say.figure(*row.find(Quantity::energy),
                fmt::format("energy over latency is {} W, above {}: impossible, unless the energy is of more than the "
                            "latency's work.",
@@ -111,6 +114,7 @@ void check_energy_and_power(const PublishedTable& table, Complaints& say) {
     const auto power = row.absolute(Quantity::power);
     const auto time = row.absolute(Quantity::latency);
     if (!energy || !power || !time || energy->low <= 0 || time->low <= 0) continue;
+    say.relation_tested();
     const Range expected = scaled(*power * *time, 1e-3);
     const double batch = batch_of(table, row).value_or(1);
     const double items = middle(expected) / middle(*energy);
@@ -131,6 +135,7 @@ void check_throughput(const PublishedTable& table, Complaints& say) {
     const auto rate = row.absolute(Quantity::throughput);
     const auto time = row.absolute(Quantity::latency);
     if (!rate || !time || rate->low <= 0 || time->low <= 0) continue;
+    say.relation_tested();
     const Range items = items_of_run(*rate, *time);
     const auto batch = batch_of(table, row);
     const double whole = std::max(1.0, std::round(middle(items)));

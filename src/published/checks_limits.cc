@@ -116,7 +116,9 @@ constexpr Limit limits[] = {
 void test_limit(const Limit& limit, const Asked& asked, Complaints& say) {
   const auto figure = limit.figure(asked);
   const double most = limit.most(asked);
-  if (!figure || most <= 0 || !is_impossible(*figure, most)) return;
+  if (!figure || most <= 0) return;
+  say.limit_tested();
+  if (!is_impossible(*figure, most)) return;
   const std::string cards = asked.row.device ? cards_of(*asked.row.device, asked.cards) : "the device";
   const Range shown_figure = scaled(*figure, 1 / limit.unit);
   const std::string sentence =

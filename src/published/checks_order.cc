@@ -52,6 +52,7 @@ void test_order(const Order& order, const Observation& row, Complaints& say) {
   const Measured* less = placed(row, order.less);
   const Measured* more = placed(row, order.more);
   if (!less || !more || less->is_absolute != more->is_absolute || more->figure.value <= 0) return;
+  say.relation_tested();
   if (less->figure.range.low * (1 - order.slack) <= more->figure.range.high) return;
   say.figure(
       *less,
@@ -80,6 +81,7 @@ void check_loss(const PublishedTable& table, Complaints& say) {
     const Measured* loss = row.find(Quantity::loss);
     const Measured* perplexity = row.find(Quantity::perplexity);
     if (!loss || !perplexity || loss->figure.range.high > 50) continue;
+    say.relation_tested();
     const Range natural = {std::exp(loss->figure.range.low), std::exp(loss->figure.range.high)};
     const Range binary = {std::exp2(loss->figure.range.low), std::exp2(loss->figure.range.high)};
     if (may_equal(perplexity->figure.range, natural, 0.01) || may_equal(perplexity->figure.range, binary, 0.01))

@@ -69,7 +69,9 @@ void check_instruction_peak(const PublishedTable& table, Complaints& say) {
     for (const Quantity duration : {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::step}) {
       const auto rate = implied_tops(table, row, duration);
       const double peak = peak_tops(*row.device, precision);
-      if (!rate || !is_impossible(*rate, peak)) continue;
+      if (!rate) continue;
+      say.limit_tested();
+      if (!is_impossible(*rate, peak)) continue;
       say.figure(*row.find(duration),
                  fmt::format("{} stands for {} TFLOP/s, above the {} that a {} has in {}: impossible{}.",
                              shown(*row.find(duration)), shown(*rate), shown(peak), row.device->name, name(precision),

@@ -80,6 +80,7 @@ void check_column(const std::vector<const Observation*>& group, Quantity claim, 
       if (holds(*said, *quotient)) is_met = true;
       if (!broken) broken.emplace(Claim{*said, *baseline->find(quantity), *row->find(quantity), *quotient});
     }
+    if (broken || is_met) say.relation_tested();
     if (broken && !is_met) say_mismatch(*broken, say);
   }
 }

@@ -115,6 +115,7 @@ void test_relation(const Relation& relation, const RowFigures& row, const Observ
   const KnownFigure* whole = row.find(relation.whole);
   const auto right = product_of(relation, row, Quantity::none);
   if (!whole || !right) return;
+  say.relation_tested();
   if (may_equal(whole->range, right->range, relation.slack)) return;
   const double off = middle(whole->range) / middle(right->range);
   const std::string sentence =

@@ -61,6 +61,7 @@ void check_size_parameters(const PublishedTable& table, Complaints& say) {
     const double bits = stored_bits(row.precision.precision);
     const double parameters = parameters_of(row, model_of(table, row));
     if (!size || bits == 0 || parameters <= 0) continue;
+    say.relation_tested();
     const double expected = parameters * bits / 8;
     if (0.85 * expected <= size->high && size->low <= 4.5 * parameters) continue;
     const Measured& about = *row.find(Quantity::size);

@@ -82,6 +82,30 @@ Table counts_of(const CheckedTables& checked) {
   return counts;
 }
 
+std::int64_t columns_in(const CheckedTables& checked, std::vector<std::string> PublishedTable::*columns) {
+  std::int64_t sum = 0;
+  for (const PublishedTable& table : checked.tables) sum += std::ssize(table.*columns);
+  return sum;
+}
+
+Table coverage_of(const CheckedTables& checked) {
+  Table coverage{.key = "coverage", .form = Table::Form::facts, .detail = Detail::data};  // A sentence says it.
+  const std::int64_t read = columns_in(checked, &PublishedTable::columns);
+  const std::int64_t lost = columns_in(checked, &PublishedTable::unrecognised);
+  add_fact(coverage, {.key = "columns_read", .notation = Notation::exact}, read);
+  add_fact(coverage, {.key = "columns", .notation = Notation::exact}, read + lost);
+  add_fact(coverage, {.key = "relations_tested", .notation = Notation::exact}, checked.tested.relations);
+  add_fact(coverage, {.key = "limits_tested", .notation = Notation::exact}, checked.tested.limits);
+  return coverage;
+}
+
+std::string coverage_words(const CheckedTables& checked) {
+  const std::int64_t read = columns_in(checked, &PublishedTable::columns);
+  return fmt::format("{} of {} columns read, {} relations tested, {} limits", read,
+                     read + columns_in(checked, &PublishedTable::unrecognised), checked.tested.relations,
+                     checked.tested.limits);
+}
+
 std::vector<std::string> notes_on(const std::vector<PublishedTable>& tables) {
   std::vector<std::string> notes;
   for (const PublishedTable& table : tables) {
@@ -125,8 +149,9 @@ Document to_document(const CheckedTables& checked) {
   return {.subject = {.schema = "assay-check-1", .title = title_of(checked)},
           .tables = {filled(std::move(tables), columns_of_tables(checked.tables), checked.tables),
                      filled(std::move(findings), columns_of_findings(checked.tables.size()), checked.complaints),
-                     counts_of(checked)},
-          .sentences = {{.texts = notes_on(checked.tables)},
+                     counts_of(checked), coverage_of(checked)},
+          .sentences = {{.texts = {coverage_words(checked)}},
+                        {.texts = notes_on(checked.tables)},
                         {.key = "remedies", .texts = remedies_of(checked.complaints), .title = "What to do"}}};
 }
 
