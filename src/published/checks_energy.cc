@@ -126,7 +126,8 @@ void check_energy_and_power(const PublishedTable& table, Complaints& say) {
                fmt::format("{} is not power times latency, which gives {} J: one of the three is of another run.",
                            shown(about), shown(expected)),
                fmt::format("{} x {} = {} J", shown(*row.find(Quantity::power)), shown(*row.find(Quantity::latency)),
-                           shown(expected)));
+                           shown(expected)),
+               items > 1.5 || items < 0.67 ? Severity::high : Severity::medium);
   }
 }
 

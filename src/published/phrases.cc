@@ -80,6 +80,16 @@ constexpr Phrase phrases[] = {
     {"images sec", Quantity::throughput, runs_a_second},
     {"images second", Quantity::throughput, runs_a_second},
     {"queries s", Quantity::throughput, runs_a_second},
+    {"j iter", Quantity::energy, joules},
+    {"j it", Quantity::energy, joules},
+    {"j image", Quantity::energy, joules},
+    {"j img", Quantity::energy, joules},
+    {"j sample", Quantity::energy, joules},
+    {"j inference", Quantity::energy, joules},
+    {"j inf", Quantity::energy, joules},
+    {"mj image", Quantity::energy, {Dimension::energy, 1e-3}},
+    {"mj inf", Quantity::energy, {Dimension::energy, 1e-3}},
+    {"mj inference", Quantity::energy, {Dimension::energy, 1e-3}},
     {"top 1", Quantity::accuracy},
     {"acc 1", Quantity::accuracy},
     {"acc1", Quantity::accuracy},
@@ -129,6 +139,7 @@ constexpr Phrase phrases[] = {
     {"time saved", Quantity::change, share},
     {"throughput gain", Quantity::change, share},
     {"throughput increase", Quantity::change, share},
+    {"change", Quantity::change, share},
     {"faster", Quantity::speedup},
     {"p90", Quantity::p90},
     {"p95", Quantity::p95},
@@ -146,6 +157,9 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& words) {
+  const bool is_short = words.size() == 1 || (words.size() == 2 && read_unit(words[1]));
+  if (is_short && words[0] == "max") return ColumnMeaning{Quantity::most, {}, {}};
+  if (is_short && words[0] == "min" && words.size() > 1) return ColumnMeaning{Quantity::least, {}, {}};
   if (words.size() == 1 && words[0] == "bits") return ColumnMeaning{Quantity::bits, {}, {}};
   if (words.size() == 1 && words[0] == "loss") return ColumnMeaning{Quantity::loss, {}, {}};
   const std::string text = joined(words);
@@ -157,8 +171,14 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
        {" std ", " stddev ", " sd ", " delta ", " ci ", " drop ", " util ", " utilization ", " mfu "}) {
     if (text.find(other) != std::string::npos) return std::nullopt;
   }
+  const bool is_of_other = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    constexpr std::string_view others[] = {"memory",     "size",   "accuracy", "acc", "ppl",
+                                           "perplexity", "energy", "power",    "loss"};
+    return std::find(std::begin(others), std::end(others), word) != std::end(others);
+  });
   const auto found = std::find_if(std::begin(phrases), std::end(phrases), stands_in);
   if (found == std::end(phrases)) return std::nullopt;
+  if (found->quantity == Quantity::change && is_of_other) return std::nullopt;
   return ColumnMeaning{found->quantity, found->unit, {}};
 }
 

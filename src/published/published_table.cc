@@ -54,6 +54,10 @@ void find_context(const ParsedTable& text, const TableContext& context, Publishe
   for (const std::string& heading : text.headings) table.context += heading + "; ";
   table.context += text.paragraph;
   table.batch = number_behind(table.context, {"batch size", "batch_size", "batch-size", "batch"});
+  if (!table.batch) table.batch = number_behind(table.context, {"bs"});
+  for (const char* one : {"single request", "single stream", "single-stream", "single user", "single prompt"}) {
+    if (!table.batch && table.context.find(one) != std::string::npos) table.batch = 1;
+  }
   table.seq = number_behind(table.context, {"context length", "context-length", "sequence length", "seq length",
                                             "seq_len", "seq len", "context"});
 }

@@ -258,11 +258,22 @@ class Layout {
       put(has_precision ? of_precision(wide, base, meaning.precision) : own, meaning.quantity, meaning.unit, measured);
     }
     if (wide.empty()) {
+      name_by_bits(own);
       table_.rows.push_back(std::move(own));
       return;
     }
     adopt_shared(own, wide);
     for (Observation& one : wide) table_.rows.push_back(std::move(one));
+  }
+
+  /// "| bits | 16 | 4 |": the usual precision of that width, where none is named.
+  static void name_by_bits(Observation& row) {
+    const auto bits = row.figures.find(Quantity::bits);
+    if (bits == row.figures.end() || row.precision.precision != PrecisionName::unknown) return;
+    for (const PrecisionName usual :
+         {PrecisionName::fp32, PrecisionName::fp16, PrecisionName::int8, PrecisionName::int4}) {
+      if (bits->second.figure.value == stored_bits(usual)) row.precision.precision = usual;
+    }
   }
 
   static Observation& of_precision(std::vector<Observation>& wide, const Observation& base, PrecisionWords precision) {
