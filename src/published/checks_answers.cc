@@ -58,7 +58,11 @@ Range share_range(const Measured& accuracy) {
   return !is_percent && accuracy.figure.value > 1.5 ? scaled(accuracy.figure.range, 0.01) : accuracy.figure.range;
 }
 
+/// A score that is no share of right answers, or a mean of several.
 bool is_averaged(const PublishedTable& table, const Observation& row) {
+  for (const std::string& word : words_of_header(row.find(Quantity::accuracy)->column)) {
+    if (word == "f1" || word == "map" || word == "pass") return true;
+  }
   return page_says(table, row, {"average", "avg", "macro", "seeds", "balanced", "normalized", "acc_norm", "mean acc"});
 }
 

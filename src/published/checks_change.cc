@@ -36,7 +36,9 @@ constexpr Reading readings[] = {
 bool meets(const Measured& claim, Range q, bool& is_read) {
   const Range said = claim.figure.range;
   const Range turned = {-said.high, -said.low};
-  for (const std::string& word : words_of_header(claim.column)) {
+  // What the cell itself says goes before its header.
+  const auto own = words_of_header(claim.figure.behind);
+  for (const std::string& word : own.empty() ? words_of_header(claim.column) : own) {
     for (const Reading& reading : readings) {
       if (!word.starts_with(reading.word)) continue;
       is_read = true;

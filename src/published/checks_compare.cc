@@ -67,7 +67,8 @@ void say_slower(const Slower& s, Complaints& say) {
   std::string sentence = fmt::format("{} is slower than {}, {} against {} ({}x as fast)", s.row.label, s.baseline.label,
                                      shown(time), shown(base), shown(ratio, 2));
   // Small models are bound by launches, whatever the precision: a little slower is odd and no fault.
-  const Severity severity = cause.empty() && ratio < 0.9 ? Severity::high : Severity::medium;
+  const Severity severity =
+      cause.empty() && ratio < 0.9 && stored_bits(s.row.precision.precision) > 8 ? Severity::high : Severity::medium;
   if (!cause.empty()) {
     sentence += ": " + cause + ".";
   } else if (is_mixed(s.row.precision.precision)) {

@@ -159,7 +159,7 @@ void check_throughput(const PublishedTable& table, Complaints& say) {
     say.figure(about,
                fmt::format("throughput times latency is {}{}: the two figures are not of one run.", shown(items),
                            batch ? fmt::format(" where the batch is {}", shown(*batch)) : ", no whole batch"),
-               figures, batch && (off > 2 || off < 0.5) ? Severity::high : Severity::medium);
+               figures, (batch && off > 2) || off < (batch ? 0.5 : 0.7) ? Severity::high : Severity::medium);
   }
 }
 

@@ -52,7 +52,10 @@ std::optional<Range> token_tops(const Asked& asked) {
   const auto rate = asked.range(Quantity::tokens_per_s);
   const auto parameters = asked.range(Quantity::parameters);
   if (!rate || !parameters || asked.row.precision.precision == PrecisionName::unknown) return std::nullopt;
-  return scaled(*rate * *parameters, 2e-12);
+  // Forward and backward are three passes.
+  const bool trains =
+      page_says(asked.table, asked.row, {"training throughput", "training step", "pretrain", "fine-tuning throughput"});
+  return scaled(*rate * *parameters, trains ? 6e-12 : 2e-12);
 }
 
 double peak_of_cards(const Asked& asked) {
@@ -106,7 +109,8 @@ constexpr Limit limits[] = {
     {"peak_claim", [](const Asked& a) { return a.range(Quantity::rate); }, peak_of_cards, 1,
      "{0} TFLOP/s exceed the {1} that {2} has in this precision"},
     {"peak_of_tokens", token_tops, peak_of_cards, 1,
-     "2 operations a parameter and token are {0} TFLOP/s, above the {1} that {2} has in this precision"},
+     "2 operations a parameter and token, 6 in training, are {0} TFLOP/s, above the {1} that {2} has in this "
+     "precision"},
     {"power_below_idle", idle_over_power, [](const Asked&) { return 1.0; }, 1,
      "the power is below what {2} draws asleep, by a factor of {0}"},
     {"token_rate", streams_missing, [](const Asked&) { return 3.0; }, 1,

@@ -263,6 +263,7 @@ ColumnMeaning read_column(std::string_view header) {
   const std::optional<ColumnMeaning> phrase = meaning_by_phrase(words_of_header(text));
   meaning.unit = take_header_unit(text);
   const Words words = header_words(text);
+  if (phrase && phrase->quantity == Quantity::none) return meaning;
   if (phrase) {
     meaning = *phrase;
     if (meaning.unit.dimension == Dimension::none && meaning.unit.factor == 1) {

@@ -24,6 +24,22 @@ constexpr Unit millions = {Dimension::none, 1e6};
 
 // "per" is left out of headers before they are compared. What stands first is found first.
 constexpr Phrase phrases[] = {
+    // Read as nothing: they look like figures that they are not.
+    {"group size", Quantity::none},
+    {"beam size", Quantity::none},
+    {"image size", Quantity::none},
+    {"input size", Quantity::none},
+    {"block size", Quantity::none},
+    {"chunk size", Quantity::none},
+    {"window size", Quantity::none},
+    {"vocab size", Quantity::none},
+    {"tdp", Quantity::none},
+    {"total token throughput", Quantity::none},
+    {"top 5", Quantity::none},
+    {"n batch", Quantity::batch},
+    {"tok s w", Quantity::tokens_per_joule},
+    {"tokens s w", Quantity::tokens_per_joule},
+    {"tokens watt", Quantity::tokens_per_joule},
     {"time to first token", Quantity::ttft},
     {"first token latency", Quantity::ttft},
     {"ttft", Quantity::ttft},
@@ -102,6 +118,14 @@ constexpr Phrase phrases[] = {
     {"winogrande", Quantity::accuracy},
     {"piqa", Quantity::accuracy},
     {"boolq", Quantity::accuracy},
+    {"f1", Quantity::accuracy},
+    {"em", Quantity::accuracy},
+    {"map", Quantity::accuracy},
+    {"pass 1", Quantity::accuracy},
+    {"c4", Quantity::perplexity},
+    {"ptb", Quantity::perplexity},
+    {"train loss", Quantity::loss},
+    {"training loss", Quantity::loss},
     {"wikitext2", Quantity::perplexity},
     {"wikitext 2", Quantity::perplexity},
     {"wiki2", Quantity::perplexity},
@@ -131,6 +155,20 @@ constexpr Phrase phrases[] = {
     {"gpu count", Quantity::devices},
     {"num gpus", Quantity::devices},
     {"gpus", Quantity::devices},
+    {"tp", Quantity::devices},
+    {"Δ latency", Quantity::change, share},
+    {"Δ time", Quantity::change, share},
+    {"Δ throughput", Quantity::change, share},
+    {"memory saving", Quantity::size_ratio},
+    {"memory savings", Quantity::size_ratio},
+    {"max memory", Quantity::memory},
+    {"max mem", Quantity::memory},
+    {"max vram", Quantity::memory},
+    {"gpu memory", Quantity::memory},
+    {"gpu mem", Quantity::memory},
+    {"wall clock", Quantity::latency},
+    {"elapsed", Quantity::latency},
+    {"improvement", Quantity::change, share},
     {"latency change", Quantity::change, share},
     {"time change", Quantity::change, share},
     {"throughput change", Quantity::change, share},
@@ -157,6 +195,9 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& words) {
+  if (words.size() == 1 && (words[0] == "w" || words[0] == "watts"))
+    return ColumnMeaning{Quantity::power, {Dimension::power, 1}, {}};
+  if (words.size() == 1 && words[0] == "j") return ColumnMeaning{Quantity::energy, joules, {}};
   const bool is_short = words.size() == 1 || (words.size() == 2 && read_unit(words[1]));
   if (is_short && words[0] == "max") return ColumnMeaning{Quantity::most, {}, {}};
   if (is_short && words[0] == "min" && words.size() > 1) return ColumnMeaning{Quantity::least, {}, {}};
@@ -179,6 +220,8 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
   const auto found = std::find_if(std::begin(phrases), std::end(phrases), stands_in);
   if (found == std::end(phrases)) return std::nullopt;
   if (found->quantity == Quantity::change && is_of_other) return std::nullopt;
+  const bool is_edge = text.find(" p9") != std::string::npos && found->words[0] != 'p';
+  if (is_edge) return ColumnMeaning{};
   return ColumnMeaning{found->quantity, found->unit, {}};
 }
 
