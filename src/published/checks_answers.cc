@@ -102,6 +102,17 @@ double noise_of(const PublishedTable& table, const Observation& row, Quantity qu
   return rows > 0 ? std::max(0.004, 1.5 * std::sqrt(std::max(0.0, share * (1 - share)) / rows)) : 0.012;
 }
 
+/// Of one kind: "fp32 top-1" and "int8 top-1".
+bool is_same_kind(const Measured& a, const Measured& b) {
+  const auto kind_of = [](const Measured& one) {
+    std::vector<std::string> words = words_of_header(one.column);
+    std::erase_if(words,
+                  [](const std::string& word) { return read_precision(word).precision != PrecisionName::unknown; });
+    return words;
+  };
+  return kind_of(a) == kind_of(b) || a.row == b.row;
+}
+
 const Observation* widest_of(const std::vector<const Observation*>& group) {
   const Observation* widest = nullptr;
   for (const Observation* row : group) {
@@ -163,7 +174,7 @@ void check_quality_gain(const PublishedTable& table, Complaints& say) {
         const Measured* narrow = row->find(quantity);
         const bool is_narrower = stored_bits(row->precision.precision) > 0 && widest &&
                                  stored_bits(row->precision.precision) < stored_bits(widest->precision.precision);
-        if (!wide || !narrow || !is_narrower || narrow->column != wide->column || wide->figure.value <= 0) continue;
+        if (!wide || !narrow || !is_narrower || !is_same_kind(*narrow, *wide) || wide->figure.value <= 0) continue;
         if (gain_of(quantity, *wide, *narrow) <= noise_of(table, *row, quantity, *wide)) continue;
         say.figure(*narrow,
                    fmt::format("{} is better in {} ({}) than in {} ({}), by more than rounding weights does by chance.",

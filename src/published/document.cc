@@ -150,7 +150,7 @@ Document to_document(const CheckedTables& checked) {
           .tables = {filled(std::move(tables), columns_of_tables(checked.tables), checked.tables),
                      filled(std::move(findings), columns_of_findings(checked.tables.size()), checked.complaints),
                      counts_of(checked), coverage_of(checked)},
-          .sentences = {{.texts = {coverage_words(checked)}},
+          .sentences = {{.key = "coverage_words", .texts = {coverage_words(checked)}},
                         {.texts = notes_on(checked.tables)},
                         {.key = "remedies", .texts = remedies_of(checked.complaints), .title = "What to do"}}};
 }

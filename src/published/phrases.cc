@@ -37,6 +37,7 @@ constexpr Phrase phrases[] = {
     {"total token throughput", Quantity::none},
     {"top 5", Quantity::none},
     {"n batch", Quantity::batch},
+    {"concurrency", Quantity::batch},
     {"tok s w", Quantity::tokens_per_joule},
     {"tokens s w", Quantity::tokens_per_joule},
     {"tokens watt", Quantity::tokens_per_joule},
