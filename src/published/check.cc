@@ -118,7 +118,10 @@ std::vector<PublishedTable> tables_of(const std::string& file, const TableContex
   if (text.empty()) fail_user("{}: is empty", file);
   const TextDocument document = parse_tables(tabulars_as_pipes(text), table_format(file), file);
   if (document.tables.empty())
-    fail_user("{}: no table found (Markdown with pipes, plain text with a rule under its header, or .csv)", file);
+    fail_user(
+        "{}: no table found (Markdown with pipes, plain text with a rule under its header, a tabular of LaTeX, or "
+        ".csv)",
+        file);
   return read_tables(document, file, context);
 }
 

@@ -17,7 +17,11 @@ std::string lower_case(std::string text) {
 std::string words_around(const PublishedTable& table, const Observation& row) {
   std::string text = table.context + " " + table.title + " " + row.label + " " + row.group + " " + row.model_text +
                      " " + row.device_text + " " + row.notes;
-  for (const TextLine& line : table.prose) text += " " + line.text;
+  // Of a long page what stands nearest; more would be looked through for every row.
+  constexpr std::size_t longest = 3000;
+  for (const TextLine& line : table.prose) {
+    if (text.size() < longest) text += " " + line.text.substr(0, longest);
+  }
   for (const std::string& column : table.columns) text += " " + column;
   for (const std::string& column : table.unrecognised) text += " " + column;
   for (const auto& figure : row.figures) text += " " + figure.second.row;
