@@ -62,10 +62,10 @@ void add_check(CLI::App& program, Action& action) {
       "check", "Check the numbers of published tables, or of our own files, against each other and against physics");
   command.footer(
       "example: assay check examples/doubtful-table.md\n"
-      "exit code: 10 where a finding of high severity stands, else 0");
+      "exit code: 10 where a finding of high severity stands, 2 where no column is understood, else 0");
   command
       .add_option("files", request.files,
-                  ".csv, .tsv, or Markdown with any number of tables; or what --json or assay export wrote")
+                  ".csv, .tsv, Markdown or LaTeX with any number of tables; or what --json or assay export wrote")
       ->required();
   command.add_option("--column", request.columns, "NAME=QUANTITY[:unit]: what a column holds, as 'Zeit=latency:ms'");
   command.add_option("--device", request.device, "GPU that the tables are about (T4, A100, RTX 4090, ...)");

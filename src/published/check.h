@@ -12,6 +12,7 @@ namespace assay {
 struct CheckedTables {
   std::vector<PublishedTable> tables;
   std::vector<Complaint> complaints;
+  Tested tested = {};
 
   /// How many are of that severity.
   std::int64_t count(Severity severity) const;

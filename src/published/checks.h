@@ -43,6 +43,18 @@ void check_near_peak(const PublishedTable& table, Complaints& say);
 void check_bandwidth(const PublishedTable& table, Complaints& say);
 void check_no_spread(const PublishedTable& table, Complaints& say);
 void check_within_spread(const PublishedTable& table, Complaints& say);
+void check_relations(const PublishedTable& table, Complaints& say);
+void check_limits(const PublishedTable& table, Complaints& say);
+void check_order(const PublishedTable& table, Complaints& say);
+void check_loss(const PublishedTable& table, Complaints& say);
+void check_accuracy_counts(const PublishedTable& table, Complaints& say);
+void check_same_quality(const PublishedTable& table, Complaints& say);
+void check_quality_gain(const PublishedTable& table, Complaints& say);
+void check_equal_sizes(const PublishedTable& table, Complaints& say);
+void check_changes(const PublishedTable& table, Complaints& say);
+void check_baseline(const PublishedTable& table, Complaints& say);
+void check_zero_spread(const PublishedTable& table, Complaints& say);
+void check_warm_up(const PublishedTable& table, Complaints& say);
 
 /// The row's own model, else the table's; or null.
 const KnownModel* model_of(const PublishedTable& table, const Observation& row);
@@ -81,6 +93,10 @@ inline std::string shown(const Measured& measured) {
 }
 inline std::string shown(double value, int digits = 3) {
   return format_significant(value, digits);
+}
+/// "a T4", "4 A100"
+inline std::string cards_of(const KnownDevice& device, double cards) {
+  return cards > 1 ? fmt::format("{} {}", shown(cards), device.name) : fmt::format("a {}", device.name);
 }
 inline double middle(Range range) {
   return (range.low + range.high) / 2;

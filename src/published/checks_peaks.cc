@@ -63,59 +63,58 @@ std::optional<Range> implied_tops(const PublishedTable& table, const Observation
 }
 
 void check_instruction_peak(const PublishedTable& table, Complaints& say) {
-  if (!table.device) return;
   for (const Observation& row : table.rows) {
     const PrecisionName precision = row.precision.precision;
-    if (precision == PrecisionName::unknown) continue;
+    if (!row.device || precision == PrecisionName::unknown) continue;
     for (const Quantity duration : {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::step}) {
       const auto rate = implied_tops(table, row, duration);
-      const double peak = peak_tops(*table.device, precision);
-      if (!rate || !is_impossible(*rate, peak)) continue;
+      const double peak = peak_tops(*row.device, precision);
+      if (!rate) continue;
+      say.limit_tested();
+      if (!is_impossible(*rate, peak)) continue;
       say.figure(*row.find(duration),
                  fmt::format("{} stands for {} TFLOP/s, above the {} that a {} has in {}: impossible{}.",
-                             shown(*row.find(duration)), shown(*rate), shown(peak), table.device->name, name(precision),
-                             way_out(*table.device, precision)),
+                             shown(*row.find(duration)), shown(*rate), shown(peak), row.device->name, name(precision),
+                             way_out(*row.device, precision)),
                  rate_figures(table, row, duration, *rate));
     }
   }
 }
 
 void check_near_peak(const PublishedTable& table, Complaints& say) {
-  if (!table.device || table.device->tf32 == 0) return;
   for (const Observation& row : table.rows) {
-    if (row.precision.precision != PrecisionName::fp32) continue;
+    if (!row.device || row.device->tf32 == 0 || row.precision.precision != PrecisionName::fp32) continue;
     for (const Quantity duration : {Quantity::latency, Quantity::forward, Quantity::backward, Quantity::step}) {
       const auto rate = implied_tops(table, row, duration);
-      const double peak = table.device->fp32;
+      const double peak = row.device->fp32;
       if (!rate || middle(*rate) < 0.85 * peak || is_impossible(*rate, peak)) continue;
       say.figure(
           *row.find(duration),
           fmt::format("{} stands for {} TFLOP/s, {} % of the {}'s fp32 peak, which whole models do not reach: was TF32 "
                       "allowed?",
-                      shown(*row.find(duration)), shown(*rate), shown(100 * middle(*rate) / peak), table.device->name),
+                      shown(*row.find(duration)), shown(*rate), shown(100 * middle(*rate) / peak), row.device->name),
           rate_figures(table, row, duration, *rate));
     }
   }
 }
 
 void check_bandwidth(const PublishedTable& table, Complaints& say) {
-  if (!table.device) return;
   for (const Observation& row : table.rows) {
     const auto time = row.absolute(row.find(Quantity::latency) ? Quantity::latency : Quantity::forward);
     const auto size = row.absolute(Quantity::size);
     const double bits = operand_bits(row.precision.precision);
-    if (!time || time->low <= 0 || bits == 0) continue;
+    if (!row.device || !time || time->low <= 0 || bits == 0) continue;
     const double parameters = parameters_of(row, model_of(table, row));
     const double weights = parameters > 0 ? multiplied_of(table, row) * bits / 8 : size ? 0.5 * size->low : 0;
-    const double cache_bytes = table.device->cache_mb * 1e6;
+    const double cache_bytes = row.device->cache_mb * 1e6;
     const Range rate = scaled(rate_from_memory(weights, cache_bytes, *time), 1e-9);
-    if (!is_impossible(rate, table.device->bandwidth_gb_s)) continue;
+    if (!is_impossible(rate, row.device->bandwidth_gb_s)) continue;
     const auto batch = batch_of(table, row);
     const Measured& about = *row.find(row.find(Quantity::latency) ? Quantity::latency : Quantity::forward);
     say.figure(
         about,
         fmt::format("reading its weights in {} takes {} GB/s, above the {} of a {}: impossible{}.", shown(about),
-                    shown(rate.low), shown(table.device->bandwidth_gb_s), table.device->name,
+                    shown(rate.low), shown(row.device->bandwidth_gb_s), row.device->name,
                     batch == 1.0 ? "" : ", unless it is the time of one sample of a batch"),
         fmt::format("{} beyond the cache / {}", format_bytes(bytes_from_memory(weights, cache_bytes)), shown(about)),
         batch == 1.0 ? Severity::high : Severity::medium);

@@ -55,7 +55,7 @@ void say_mismatch(const Claim& claim, Complaints& say) {
                          is_percent ? fmt::format("{} %", shown(100 * (1 - 1 / actual))) : shown(actual) + "x",
                          is_percent ? " less" : ""),
              fmt::format("{} against {}", shown(claim.base), shown(claim.own)),
-             off > 1.2 ? Severity::high : Severity::medium);
+             off > (is_percent ? 1.05 : 1.2) ? Severity::high : Severity::medium);
 }
 
 std::optional<Range> quotient_of(const Observation& baseline, const Observation& row, Quantity quantity) {
@@ -80,6 +80,7 @@ void check_column(const std::vector<const Observation*>& group, Quantity claim, 
       if (holds(*said, *quotient)) is_met = true;
       if (!broken) broken.emplace(Claim{*said, *baseline->find(quantity), *row->find(quantity), *quotient});
     }
+    if (broken || is_met) say.relation_tested();
     if (broken && !is_met) say_mismatch(*broken, say);
   }
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "published/checks.h"
+#include "published/row_figures.h"
 
 namespace assay {
 namespace {
@@ -59,16 +60,20 @@ void check_size_parameters(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     const auto size = row.absolute(Quantity::size);
     const double bits = stored_bits(row.precision.precision);
-    const double parameters = parameters_of(row, model_of(table, row));
+    const RowFigures figures = figures_of(table, row);
+    const KnownFigure* known = figures.find(Quantity::parameters);
+    const double parameters = known ? middle(known->range) : 0;
     if (!size || bits == 0 || parameters <= 0) continue;
+    say.relation_tested();
     const double expected = parameters * bits / 8;
-    if (0.85 * expected <= size->high && size->low <= 4.5 * parameters) continue;
+    if (0.85 * expected * known->range.low / parameters <= size->high && size->low <= 4.5 * parameters) continue;
     const Measured& about = *row.find(Quantity::size);
     say.figure(
         about,
         fmt::format("{} parameters in {} bits take {}, not {}.", format_count(static_cast<std::int64_t>(parameters)),
                     shown(bits), format_bytes(expected), shown(about)),
-        fmt::format("{} x {} bytes", format_count(static_cast<std::int64_t>(parameters)), shown(bits / 8)));
+        fmt::format("{} x {} bytes", format_count(static_cast<std::int64_t>(parameters)), shown(bits / 8)),
+        size->high < 0.8 * expected ? Severity::high : Severity::medium);
   }
 }
 

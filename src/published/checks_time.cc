@@ -198,6 +198,7 @@ void check_parts(const PublishedTable& table, Complaints& say) {
     const Range* backward = range_of(row, Quantity::backward);
     const Range* step = range_of(row, Quantity::step);
     if (!forward || !backward || !step || forward->low <= 0 || backward->low <= 0) continue;
+    say.relation_tested();
     const Range two = {forward->low + backward->low, forward->high + backward->high};
     Range all = two;
     if (const Range* optimizer = range_of(row, Quantity::optimizer)) {

@@ -10,11 +10,15 @@ namespace assay {
 namespace {
 
 constexpr std::array quantity_names = {
-    "none",         "precision", "model",       "device",       "key",          "notes",     "batch",
-    "seq",          "layers",    "width",       "parameters",   "count",        "runs",      "latency",
-    "latency_std",  "forward",   "forward_std", "backward",     "backward_std", "optimizer", "optimizer_std",
-    "step",         "step_std",  "throughput",  "tokens_per_s", "energy",       "power",     "speedup",
-    "energy_ratio", "size",      "size_ratio",  "memory",       "perplexity",   "accuracy",  "rate"};
+    "none",         "precision", "model",         "device",   "key",          "notes",
+    "batch",        "seq",       "layers",        "width",    "parameters",   "count",
+    "runs",         "latency",   "latency_std",   "forward",  "forward_std",  "backward",
+    "backward_std", "optimizer", "optimizer_std", "step",     "step_std",     "throughput",
+    "tokens_per_s", "energy",    "power",         "speedup",  "energy_ratio", "size",
+    "size_ratio",   "memory",    "perplexity",    "accuracy", "rate",         "ttft",
+    "tpot",         "median",    "p90",           "p95",      "p99",          "least",
+    "most",         "loss",      "bandwidth",     "bits",     "token_energy", "tokens_per_joule",
+    "output",       "change",    "devices"};
 
 /// The words of a header in lower case: "fwd_avg (ms)" is fwd, avg.
 struct Words {
@@ -52,7 +56,7 @@ Unit take_rate(std::string& text) {
   const std::string& what = words.list[n - 2] == "per" && n > 2 ? words.list[n - 3] : words.list[n - 2];
   const bool is_token = is_one_of(what, {"token", "tokens", "tok"});
   if (!is_token && !is_one_of(what, {"sample", "samples", "samp", "seq", "sequences", "sentences", "images", "requests",
-                                     "inferences", "items", "it", "queries"}))
+                                     "inferences", "items", "it", "queries", "img", "imgs", "image"}))
     return {};
   if (text.find('(') != std::string::npos) return {};
   return {is_token ? Dimension::token_rate : Dimension::rate, 1};
@@ -86,6 +90,10 @@ Unit take_header_unit(std::string& text) {
   }
   if (text.ends_with('%')) {
     text.pop_back();
+    return {Dimension::percent, 0.01};
+  }
+  if (text.starts_with('%')) {
+    text.erase(0, 1);
     return {Dimension::percent, 0.01};
   }
   return {};
@@ -193,6 +201,10 @@ Quantity early_label(const Words& words) {
 
 }  // namespace
 
+std::vector<std::string> words_of_header(std::string_view text) {
+  return header_words(text).list;
+}
+
 const char* name(Quantity quantity) {
   return quantity_names[static_cast<std::size_t>(quantity)];
 }
@@ -219,44 +231,47 @@ Quantity spread_of(Quantity quantity) {
 }
 
 Dimension dimension_of(Quantity quantity) {
+  struct Row {
+    Dimension dimension;
+    std::initializer_list<Quantity> quantities;
+  };
+  static const Row rows[] = {
+      {Dimension::time,
+       {Quantity::latency_std, Quantity::forward_std, Quantity::backward_std, Quantity::optimizer_std,
+        Quantity::step_std, Quantity::ttft, Quantity::tpot, Quantity::median, Quantity::p90, Quantity::p95,
+        Quantity::p99, Quantity::least, Quantity::most}},
+      {Dimension::energy, {Quantity::energy, Quantity::token_energy}},
+      {Dimension::power, {Quantity::power}},
+      {Dimension::bytes, {Quantity::size, Quantity::memory}},
+      {Dimension::rate, {Quantity::throughput}},
+      {Dimension::token_rate, {Quantity::tokens_per_s}},
+      {Dimension::ratio, {Quantity::speedup, Quantity::energy_ratio, Quantity::size_ratio, Quantity::change}},
+      {Dimension::percent, {Quantity::accuracy}},
+      {Dimension::tops, {Quantity::rate}},
+      {Dimension::bandwidth, {Quantity::bandwidth}},
+  };
   if (is_duration(quantity)) return Dimension::time;
-  switch (quantity) {
-    case Quantity::latency_std:
-    case Quantity::forward_std:
-    case Quantity::backward_std:
-    case Quantity::optimizer_std:
-    case Quantity::step_std:
-      return Dimension::time;
-    case Quantity::energy:
-      return Dimension::energy;
-    case Quantity::power:
-      return Dimension::power;
-    case Quantity::size:
-    case Quantity::memory:
-      return Dimension::bytes;
-    case Quantity::throughput:
-      return Dimension::rate;
-    case Quantity::tokens_per_s:
-      return Dimension::token_rate;
-    case Quantity::speedup:
-    case Quantity::energy_ratio:
-    case Quantity::size_ratio:
-      return Dimension::ratio;
-    case Quantity::accuracy:
-      return Dimension::percent;
-    case Quantity::rate:
-      return Dimension::tops;
-    default:
-      return Dimension::none;
+  for (const Row& row : rows) {
+    if (std::find(row.quantities.begin(), row.quantities.end(), quantity) != row.quantities.end()) return row.dimension;
   }
+  return Dimension::none;
 }
 
 ColumnMeaning read_column(std::string_view header) {
   ColumnMeaning meaning;
   std::string text = plain_text(header);
+  const std::optional<ColumnMeaning> phrase = meaning_by_phrase(words_of_header(text));
   meaning.unit = take_header_unit(text);
   const Words words = header_words(text);
-  meaning.quantity = early_label(words);
+  if (phrase && phrase->quantity == Quantity::none) return meaning;
+  if (phrase) {
+    meaning = *phrase;
+    if (meaning.unit.dimension == Dimension::none && meaning.unit.factor == 1) {
+      std::string whole = plain_text(header);
+      meaning.unit = take_header_unit(whole);
+    }
+  }
+  if (meaning.quantity == Quantity::none) meaning.quantity = early_label(words);
   if (meaning.quantity == Quantity::none) meaning.quantity = figure_in(words, meaning.unit);
   if (meaning.quantity == Quantity::none) meaning.quantity = label_in(words);
   // "Speed-up vs FP32" names the other side of a comparison, not whose figure it is.

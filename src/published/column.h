@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "published/figure.h"
 #include "rules/precision_name.h"
@@ -46,6 +47,22 @@ enum class Quantity : std::uint8_t {
   perplexity,
   accuracy,
   rate,
+  ttft,    ///< Until the first token.
+  tpot,    ///< Between two tokens of one stream.
+  median,  ///< Beside a mean.
+  p90,
+  p95,
+  p99,
+  least,
+  most,
+  loss,
+  bandwidth,  ///< 10^9 bytes a second.
+  bits,       ///< Of a stored weight.
+  token_energy,
+  tokens_per_joule,
+  output,   ///< Tokens that a run generates.
+  change,   ///< Of time or rate, as a share.
+  devices,  ///< Cards that share the work.
 };
 const char* name(Quantity quantity);
 std::optional<Quantity> parse_quantity(std::string_view word);
@@ -65,5 +82,9 @@ struct ColumnMeaning {
   PrecisionWords precision;  ///< "FP16 latency (ms)" is latency, of fp16.
 };
 ColumnMeaning read_column(std::string_view header);
+/// The words of a header in lower case, without what stands between them: "fwd_avg (ms)" is fwd, avg, ms.
+std::vector<std::string> words_of_header(std::string_view text);
+/// By a phrase that means one thing wherever it stands, as "ms/token"; none where it holds none.
+std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& words);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "published/published_table.h"
@@ -22,6 +23,12 @@ struct Complaint {
   std::string remedy;
 };
 
+/// How many times known figures could be held against each other, and against what a device has.
+struct Tested {
+  std::int64_t relations = 0;
+  std::int64_t limits = 0;
+};
+
 /// What a rule says of a table, collected.
 class Complaints {
  public:
@@ -34,6 +41,12 @@ class Complaints {
               std::optional<Severity> severity = {});
   /// About a row.
   void row(const Observation& row, std::string sentence, std::string evidence, std::optional<Severity> severity = {});
+  /// Of the rule that speaks.
+  std::string_view rule_id() const { return rule_->id; }
+  /// Figures that a relation ties are known, all of them; likewise a figure and its limit.
+  void relation_tested() { ++tested_.relations; }
+  void limit_tested() { ++tested_.limits; }
+  Tested tested() const { return tested_; }
   std::vector<Complaint> take() { return std::move(all_); }
 
  private:
@@ -42,6 +55,7 @@ class Complaints {
   const TableRule* rule_ = nullptr;
   const PublishedTable* table_ = nullptr;
   std::vector<Complaint> all_;
+  Tested tested_;
 };
 
 }  // namespace assay

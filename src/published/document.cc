@@ -8,16 +8,16 @@
 namespace assay {
 namespace {
 
-using Cell = Table::Cell;
+using PrintedCell = Table::Cell;
 
 /// Words of the page, which may say nothing.
-Cell words_or_absent(const std::string& words) {
-  return words.empty() ? Cell(Absent{}) : Cell(words);
+PrintedCell words_or_absent(const std::string& words) {
+  return words.empty() ? PrintedCell(Absent{}) : PrintedCell(words);
 }
 
 template <typename Known>
-Cell name_or_absent(const Known* known) {
-  return known ? Cell(known->name) : Cell(Absent{});
+PrintedCell name_or_absent(const Known* known) {
+  return known ? PrintedCell(known->name) : PrintedCell(Absent{});
 }
 
 /// A column that people need in some cases only.
@@ -38,17 +38,19 @@ std::vector<ColumnOf<PublishedTable>> columns_of_tables(const std::vector<Publis
   const bool are_rows_struck =
       std::any_of(tables.begin(), tables.end(), [](const Read& t) { return t.struck_rows > 0; });
   return {
-      {place_column("file", tables.size()), [](const Read& t) -> Cell { return t.file; }},
-      {place_column("table", tables.size()), [](const Read& t) -> Cell { return std::int64_t{t.number}; }},
-      {{.key = "line", .notation = exact}, [](const Read& t) -> Cell { return std::int64_t{t.line}; }},
-      {{.key = "title", .detail = brief_where(tables.size() > 1)}, [](const Read& t) -> Cell { return t.title; }},
-      {{.key = "rows", .notation = exact}, [](const Read& t) -> Cell { return std::int64_t{std::ssize(t.rows)}; }},
+      {place_column("file", tables.size()), [](const Read& t) -> PrintedCell { return t.file; }},
+      {place_column("table", tables.size()), [](const Read& t) -> PrintedCell { return std::int64_t{t.number}; }},
+      {{.key = "line", .notation = exact}, [](const Read& t) -> PrintedCell { return std::int64_t{t.line}; }},
+      {{.key = "title", .detail = brief_where(tables.size() > 1)},
+       [](const Read& t) -> PrintedCell { return t.title; }},
+      {{.key = "rows", .notation = exact},
+       [](const Read& t) -> PrintedCell { return std::int64_t{std::ssize(t.rows)}; }},
       {{.key = "columns", .title = "recognised", .meaning = "column: what it holds"},
-       [](const Read& t) -> Cell { return t.columns; }},
+       [](const Read& t) -> PrintedCell { return t.columns; }},
       {{.key = "unrecognised", .title = "not recognised", .detail = brief_where(are_columns_lost)},
-       [](const Read& t) -> Cell { return t.unrecognised; }},
+       [](const Read& t) -> PrintedCell { return t.unrecognised; }},
       {{.key = "struck_rows", .title = "struck out", .notation = exact, .detail = brief_where(are_rows_struck)},
-       [](const Read& t) -> Cell { return std::int64_t{t.struck_rows}; }},
+       [](const Read& t) -> PrintedCell { return std::int64_t{t.struck_rows}; }},
       {{.key = "device"}, [](const Read& t) { return name_or_absent(t.device); }},
       {{.key = "device_source", .title = "device named by", .detail = Detail::details},
        [](const Read& t) { return words_or_absent(t.device_source); }},
@@ -61,15 +63,15 @@ std::vector<ColumnOf<PublishedTable>> columns_of_tables(const std::vector<Publis
 std::vector<ColumnOf<Complaint>> columns_of_findings(std::size_t tables) {
   constexpr auto label = Table::Role::label;
   return {
-      {{.key = "id", .title = "rule", .role = label}, [](const Complaint& c) -> Cell { return c.id; }},
-      {{.key = "severity", .role = label}, [](const Complaint& c) -> Cell { return name(c.severity); }},
-      {place_column("file", tables), [](const Complaint& c) -> Cell { return c.file; }},
-      {place_column("table", tables), [](const Complaint& c) -> Cell { return std::int64_t{c.table}; }},
-      {{.key = "row"}, [](const Complaint& c) -> Cell { return c.row; }},
-      {{.key = "column"}, [](const Complaint& c) -> Cell { return c.column; }},
-      {{.key = "evidence", .detail = Detail::details}, [](const Complaint& c) -> Cell { return c.evidence; }},
-      {{.key = "sentence", .title = "finding"}, [](const Complaint& c) -> Cell { return c.sentence; }},
-      {{.key = "remedy", .detail = Detail::data}, [](const Complaint& c) -> Cell { return c.remedy; }},
+      {{.key = "id", .title = "rule", .role = label}, [](const Complaint& c) -> PrintedCell { return c.id; }},
+      {{.key = "severity", .role = label}, [](const Complaint& c) -> PrintedCell { return name(c.severity); }},
+      {place_column("file", tables), [](const Complaint& c) -> PrintedCell { return c.file; }},
+      {place_column("table", tables), [](const Complaint& c) -> PrintedCell { return std::int64_t{c.table}; }},
+      {{.key = "row"}, [](const Complaint& c) -> PrintedCell { return c.row; }},
+      {{.key = "column"}, [](const Complaint& c) -> PrintedCell { return c.column; }},
+      {{.key = "evidence", .detail = Detail::details}, [](const Complaint& c) -> PrintedCell { return c.evidence; }},
+      {{.key = "sentence", .title = "finding"}, [](const Complaint& c) -> PrintedCell { return c.sentence; }},
+      {{.key = "remedy", .detail = Detail::data}, [](const Complaint& c) -> PrintedCell { return c.remedy; }},
   };
 }
 
@@ -78,6 +80,30 @@ Table counts_of(const CheckedTables& checked) {
   for (const Severity severity : {Severity::high, Severity::medium, Severity::low, Severity::info})
     add_fact(counts, {.key = name(severity), .notation = Notation::exact}, checked.count(severity));
   return counts;
+}
+
+std::int64_t columns_in(const CheckedTables& checked, std::vector<std::string> PublishedTable::*columns) {
+  std::int64_t sum = 0;
+  for (const PublishedTable& table : checked.tables) sum += std::ssize(table.*columns);
+  return sum;
+}
+
+Table coverage_of(const CheckedTables& checked) {
+  Table coverage{.key = "coverage", .form = Table::Form::facts, .detail = Detail::data};  // A sentence says it.
+  const std::int64_t read = columns_in(checked, &PublishedTable::columns);
+  const std::int64_t lost = columns_in(checked, &PublishedTable::unrecognised);
+  add_fact(coverage, {.key = "columns_read", .notation = Notation::exact}, read);
+  add_fact(coverage, {.key = "columns", .notation = Notation::exact}, read + lost);
+  add_fact(coverage, {.key = "relations_tested", .notation = Notation::exact}, checked.tested.relations);
+  add_fact(coverage, {.key = "limits_tested", .notation = Notation::exact}, checked.tested.limits);
+  return coverage;
+}
+
+std::string coverage_words(const CheckedTables& checked) {
+  const std::int64_t read = columns_in(checked, &PublishedTable::columns);
+  return fmt::format("{} of {} columns read, {} relations tested, {} limits", read,
+                     read + columns_in(checked, &PublishedTable::unrecognised), checked.tested.relations,
+                     checked.tested.limits);
 }
 
 std::vector<std::string> notes_on(const std::vector<PublishedTable>& tables) {
@@ -123,8 +149,9 @@ Document to_document(const CheckedTables& checked) {
   return {.subject = {.schema = "assay-check-1", .title = title_of(checked)},
           .tables = {filled(std::move(tables), columns_of_tables(checked.tables), checked.tables),
                      filled(std::move(findings), columns_of_findings(checked.tables.size()), checked.complaints),
-                     counts_of(checked)},
-          .sentences = {{.texts = notes_on(checked.tables)},
+                     counts_of(checked), coverage_of(checked)},
+          .sentences = {{.key = "coverage_words", .texts = {coverage_words(checked)}},
+                        {.texts = notes_on(checked.tables)},
                         {.key = "remedies", .texts = remedies_of(checked.complaints), .title = "What to do"}}};
 }
 

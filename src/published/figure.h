@@ -20,7 +20,8 @@ enum class Dimension : std::uint8_t {
   token_rate,  ///< Tokens a second.
   tops,        ///< 10^12 operations a second.
   percent,     ///< (share)
-  ratio        ///< "4.6x".
+  ratio,       ///< "4.6x".
+  bandwidth    ///< 10^9 bytes a second.
 };
 struct Unit {
   Dimension dimension = Dimension::none;

@@ -86,7 +86,7 @@ TEST(Column, IsKnownByNameAndUnit) {
       {"Precision", Quantity::precision, Dimension::none},
       {"d_model", Quantity::width, Dimension::none},
       {"num_layers", Quantity::layers, Dimension::none},
-      {"p99 (ms)", Quantity::none, Dimension::time},
+      {"p99 (ms)", Quantity::p99, Dimension::time},
       {"Colour", Quantity::none, Dimension::none},
   };
   for (const auto& one : cases) {

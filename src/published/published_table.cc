@@ -54,6 +54,10 @@ void find_context(const ParsedTable& text, const TableContext& context, Publishe
   for (const std::string& heading : text.headings) table.context += heading + "; ";
   table.context += text.paragraph;
   table.batch = number_behind(table.context, {"batch size", "batch_size", "batch-size", "batch"});
+  if (!table.batch) table.batch = number_behind(table.context, {"bs"});
+  for (const char* one : {"single request", "single stream", "single-stream", "single user", "single prompt"}) {
+    if (!table.batch && table.context.find(one) != std::string::npos) table.batch = 1;
+  }
   table.seq = number_behind(table.context, {"context length", "context-length", "sequence length", "seq length",
                                             "seq_len", "seq len", "context"});
 }
@@ -125,6 +129,30 @@ void share_prose(const std::vector<TextLine>& prose, std::vector<PublishedTable>
   }
 }
 
+/// Of a row the one that its own words name; no GPU where they name a CPU.
+void name_devices(PublishedTable& table) {
+  for (Observation& row : table.rows) {
+    const KnownDevice* own = known_device_named_in(row.device_text);
+    if (!own) own = known_device_named_in(row.label);
+    std::string words = row.device_text;
+    for (char& c : words) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    bool is_other = false;
+    for (const char* other : {"cpu", "xeon", "epyc", "core i", "ryzen", "apple", "tpu", "mi250", "mi300", "graviton"})
+      is_other = is_other || words.find(other) != std::string::npos;
+    if (!own && !is_other) own = table.device;
+    row.device = own;
+  }
+}
+
+/// Of a table whose headers or file name the one card that nothing above names.
+void name_device_of_headers(const ParsedTable& text, PublishedTable& table) {
+  std::string words;
+  for (const std::string& header : text.header) words += header + " ";
+  if (table.device) return;
+  table.device = known_device_named_in(words);
+  table.device_source = "the header";
+}
+
 }  // namespace
 
 std::vector<PublishedTable> read_tables(const TextDocument& document, const std::string& file,
@@ -140,7 +168,9 @@ std::vector<PublishedTable> read_tables(const TextDocument& document, const std:
     table.line = text.line;
     table.title = plain_text(text.title);
     find_context(text, context, table);
+    name_device_of_headers(text, table);
     lay_out(text, context.columns, table);
+    name_devices(table);
     tables.push_back(std::move(table));
   }
   if (!tables.empty()) share_prose(document.prose, tables);

@@ -29,6 +29,7 @@ struct Observation {
   std::string model_text;
   const KnownModel* model = nullptr;
   std::string device_text;
+  const KnownDevice* device = nullptr;  ///< What its words name, else the table's.
   std::string notes;
   std::map<Quantity, Measured> figures;
 

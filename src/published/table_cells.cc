@@ -30,6 +30,13 @@ void put(Observation& observation, Quantity quantity, Unit header_unit, Measured
     figure.unit = header_unit;
     figure.text += (header_unit.dimension == Dimension::percent ? "" : " ") + unit_name(header_unit);
   }
+  // "Params (B)": billions, where a cell is no "7B" of its own.
+  const bool is_scaled = wanted == Dimension::none && header_unit.dimension == Dimension::none;
+  if (is_scaled && header_unit.factor != 1 && figure.value < 1e5) figure.unit.factor = header_unit.factor;
+  // "6.74 B" counts parameters and no bytes.
+  if (quantity == Quantity::parameters && figure.unit.dimension == Dimension::bytes)
+    figure.unit = {Dimension::none, 1e9};
+  if (quantity == Quantity::parameters && figure.behind == "M") figure.unit = {Dimension::none, 1e6};
   const Dimension got = figure.unit.dimension;
   const bool is_share = got == Dimension::percent && wanted == Dimension::ratio;
   if (got != Dimension::none && wanted != Dimension::none && got != wanted && !is_share) return;

@@ -28,6 +28,7 @@ class Layout {
     } else {
       settle_words();
       drop_totals();
+      part_medians();
       for (const TextRow& row : text_.rows) add_row(row);
       say_columns();
     }
@@ -129,6 +130,22 @@ class Layout {
     if (std::none_of(columns_.begin(), columns_.end(), is_per_item)) return;
     for (Column& column : columns_) {
       if (is_energy(column) && !is_per_item(column)) column.meaning.quantity = Quantity::none;
+    }
+  }
+
+  /// A median beside a mean.
+  void part_medians() {
+    const auto is_median = [](const Column& column) {
+      const auto words = words_of_header(column.header);
+      return std::any_of(words.begin(), words.end(),
+                         [](const auto& word) { return word == "median" || word == "p50"; });
+    };
+    const auto is_mean = [&](const Column& column) {
+      return column.meaning.quantity == Quantity::latency && !is_median(column);
+    };
+    if (std::none_of(columns_.begin(), columns_.end(), is_mean)) return;
+    for (Column& column : columns_) {
+      if (column.meaning.quantity == Quantity::latency && is_median(column)) column.meaning.quantity = Quantity::median;
     }
   }
 
@@ -241,11 +258,22 @@ class Layout {
       put(has_precision ? of_precision(wide, base, meaning.precision) : own, meaning.quantity, meaning.unit, measured);
     }
     if (wide.empty()) {
+      name_by_bits(own);
       table_.rows.push_back(std::move(own));
       return;
     }
     adopt_shared(own, wide);
     for (Observation& one : wide) table_.rows.push_back(std::move(one));
+  }
+
+  /// "| bits | 16 | 4 |": the usual precision of that width, where none is named.
+  static void name_by_bits(Observation& row) {
+    const auto bits = row.figures.find(Quantity::bits);
+    if (bits == row.figures.end() || row.precision.precision != PrecisionName::unknown) return;
+    for (const PrecisionName usual :
+         {PrecisionName::fp32, PrecisionName::fp16, PrecisionName::int8, PrecisionName::int4}) {
+      if (bits->second.figure.value == stored_bits(usual)) row.precision.precision = usual;
+    }
   }
 
   static Observation& of_precision(std::vector<Observation>& wide, const Observation& base, PrecisionWords precision) {

@@ -135,7 +135,64 @@ std::string core_of(std::string_view folded_name) {
   return core;
 }
 
+struct BoardMemory {
+  std::string_view device;
+  double gib;
+};
+// Makers' product pages; the largest board of a name.
+constexpr BoardMemory memories[] = {
+    {"K80", 12},
+    {"GTX 1080 Ti", 11},
+    {"P40", 24},
+    {"P4", 8},
+    {"P100", 16},
+    {"V100", 32},
+    {"Titan V", 12},
+    {"T4", 16},
+    {"RTX 2060", 12},
+    {"RTX 2060 Super", 8},
+    {"RTX 2070", 8},
+    {"RTX 2080", 8},
+    {"RTX 2080 Ti", 11},
+    {"RTX 3060", 12},
+    {"RTX 3060 Ti", 8},
+    {"RTX 3070", 8},
+    {"RTX 3070 Ti", 8},
+    {"RTX 3080", 12},
+    {"RTX 3080 Ti", 12},
+    {"RTX 3090", 24},
+    {"RTX 3090 Ti", 24},
+    {"RTX 4060", 8},
+    {"RTX 4060 Ti", 16},
+    {"RTX 4070", 12},
+    {"RTX 4070 Super", 12},
+    {"RTX 4070 Ti", 12},
+    {"RTX 4070 Ti Super", 16},
+    {"RTX 4080", 16},
+    {"RTX 4080 Super", 16},
+    {"RTX 4090", 24},
+    {"RTX 5090", 32},
+    {"A10", 24},
+    {"A10G", 24},
+    {"A40", 48},
+    {"RTX A6000", 48},
+    {"A100", 80},
+    {"L4", 24},
+    {"L40", 48},
+    {"L40S", 48},
+    {"H100", 96},
+    {"H200", 141},
+    {"B200", 192},
+    {"RTX PRO 6000", 96},
+};
+
 }  // namespace
+
+double memory_gb(const KnownDevice& device) {
+  const auto found = std::find_if(std::begin(memories), std::end(memories),
+                                  [&](const BoardMemory& one) { return one.device == device.name; });
+  return found == std::end(memories) ? 0 : found->gib * 1.073741824;
+}
 
 std::span<const KnownDevice> known_devices() {
   return devices;
@@ -172,6 +229,8 @@ Support support(const KnownDevice& device, PrecisionName precision) {
       return lacks(device.bf16);
     case PrecisionName::fp8:
       return lacks(device.fp8);
+    case PrecisionName::fp4:
+      return device.capability >= 10 ? Support::native : Support::emulated;
     case PrecisionName::int8:
       return lacks(device.int8);
     case PrecisionName::fp16:
@@ -199,6 +258,8 @@ double peak_tops(const KnownDevice& device, PrecisionName precision) {
       return std::max(device.bf16 > 0 ? device.bf16 : device.fp16, device.fp32);
     case PrecisionName::int8:
       return std::max({device.int8, device.fp16, device.fp32});
+    case PrecisionName::fp4:
+      return std::max({2 * device.fp8, device.int8, device.fp16, device.fp32});
     case PrecisionName::fp8:
     case PrecisionName::int4:
     case PrecisionName::unknown:

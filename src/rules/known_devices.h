@@ -36,6 +36,9 @@ const KnownDevice* find_known_device(std::string_view name);
 /// 3060.
 const KnownDevice* known_device_named_in(std::string_view text);
 
+/// Memory of the largest board of that name in 10^9 bytes, as its maker sells it; 0 where it is not known.
+double memory_gb(const KnownDevice& device);
+
 /// How a device computes in a precision.
 enum class Support : std::uint8_t {
   native,

@@ -15,20 +15,42 @@ struct Spelling {
 
 // Longer spellings of one start come first.
 constexpr Spelling spellings[] = {
-    {"bfloat16", PrecisionName::bf16},      {"bf16", PrecisionName::bf16},
-    {"brainfloat16", PrecisionName::bf16},  {"tf32", PrecisionName::tf32},
-    {"tfloat32", PrecisionName::tf32},      {"tensorfloat32", PrecisionName::tf32},
-    {"float32", PrecisionName::fp32},       {"fp32", PrecisionName::fp32},
-    {"f32", PrecisionName::fp32},           {"singleprecision", PrecisionName::fp32},
-    {"fullprecision", PrecisionName::fp32}, {"float16", PrecisionName::fp16},
-    {"fp16", PrecisionName::fp16},          {"f16", PrecisionName::fp16},
-    {"half", PrecisionName::fp16},          {"halfprecision", PrecisionName::fp16},
-    {"int8", PrecisionName::int8},          {"w8a8", PrecisionName::int8},
-    {"q80", PrecisionName::int8},           {"8bit", PrecisionName::int8},
-    {"float8", PrecisionName::fp8},         {"fp8", PrecisionName::fp8},
-    {"e4m3", PrecisionName::fp8},           {"int4", PrecisionName::int4},
-    {"4bit", PrecisionName::int4},          {"nf4", PrecisionName::int4},
+    {"bfloat16", PrecisionName::bf16},
+    {"bf16", PrecisionName::bf16},
+    {"brainfloat16", PrecisionName::bf16},
+    {"tf32", PrecisionName::tf32},
+    {"tfloat32", PrecisionName::tf32},
+    {"tensorfloat32", PrecisionName::tf32},
+    {"float32", PrecisionName::fp32},
+    {"fp32", PrecisionName::fp32},
+    {"f32", PrecisionName::fp32},
+    {"singleprecision", PrecisionName::fp32},
+    {"fullprecision", PrecisionName::fp32},
+    {"float16", PrecisionName::fp16},
+    {"fp16", PrecisionName::fp16},
+    {"f16", PrecisionName::fp16},
+    {"half", PrecisionName::fp16},
+    {"halfprecision", PrecisionName::fp16},
+    {"int8", PrecisionName::int8},
+    {"w8a8", PrecisionName::int8},
+    {"q80", PrecisionName::int8},
+    {"8bit", PrecisionName::int8},
+    {"float8", PrecisionName::fp8},
+    {"fp8", PrecisionName::fp8},
+    {"e4m3", PrecisionName::fp8},
+    {"int4", PrecisionName::int4},
+    {"4bit", PrecisionName::int4},
+    {"nf4", PrecisionName::int4},
     {"w4a16", PrecisionName::int4},
+    {"w4a8", PrecisionName::int4},
+    {"w8a16", PrecisionName::int8},
+    {"i8", PrecisionName::int8},
+    {"q4", PrecisionName::int4},
+    {"q8", PrecisionName::int8},
+    {"w16a16", PrecisionName::fp16},
+    {"fp4", PrecisionName::fp4},
+    {"nvfp4", PrecisionName::fp4},
+    {"mxfp4", PrecisionName::fp4},
 };
 
 /// Lower-case words; "FP-16", "fp 16" and "int_8" become one.
@@ -77,12 +99,12 @@ bool says_stand_in(const std::string& word) {
 
 const char* name(PrecisionName precision) {
   constexpr std::array names = {"an unnamed precision", "fp32",       "tf32", "fp16", "bf16", "mixed",
-                                "mixed-fp16",           "mixed-bf16", "int8", "fp8",  "int4"};
+                                "mixed-fp16",           "mixed-bf16", "int8", "fp8",  "int4", "fp4"};
   return names[static_cast<std::size_t>(precision)];
 }
 
 int stored_bits(PrecisionName precision) {
-  constexpr std::array bits = {0, 32, 32, 16, 16, 32, 32, 32, 8, 8, 4};
+  constexpr std::array bits = {0, 32, 32, 16, 16, 32, 32, 32, 8, 8, 4, 4};
   return bits[static_cast<std::size_t>(precision)];
 }
 

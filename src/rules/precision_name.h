@@ -18,7 +18,8 @@ enum class PrecisionName : std::uint8_t {
   mixed_bf16,
   int8,
   fp8,
-  int4
+  int4,
+  fp4
 };
 const char* name(PrecisionName precision);
 /// Bits of a stored weight; 0 for unknown. Mixed keeps 32.

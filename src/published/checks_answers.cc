@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "published/checks.h"
+#include "published/row_figures.h"
+
+namespace assay {
+namespace {
+
+/// Rows of data sets whose size is fixed.
+struct DataSet {
+  std::string_view word;
+  double rows;
+};
+constexpr DataSet data_sets[] = {{"imagenet", 50000}, {"gsm8k", 1319},      {"sst-2", 872},
+                                 {"sst2", 872},       {"cifar-10", 10000},  {"cifar10", 10000},
+                                 {"mnist", 10000},    {"cifar-100", 10000}, {"hellaswag", 10042}};
+
+/// "1,000 images", "872 samples", "n=500".
+double rows_said(const std::string& text) {
+  for (const std::string_view word : {" images", " samples", " examples", " questions", " sentences", " reviews"}) {
+    const auto at = text.find(word);
+    if (at == std::string::npos) continue;
+    std::size_t from = at;
+    while (from > 0 && (std::isdigit(static_cast<unsigned char>(text[from - 1])) != 0 || text[from - 1] == ',')) --from;
+    if (const auto figure = read_figure(text.substr(from, at - from)); figure && figure->value >= 10)
+      return figure->value;
+  }
+  for (const std::string_view word : {"n=", "n = "}) {
+    const auto at = text.find(word);
+    if (at == std::string::npos) continue;
+    if (const auto figure = read_figure(text.substr(at + word.size())); figure && figure->value >= 10)
+      return figure->value;
+  }
+  return 0;
+}
+
+std::string words_of(const PublishedTable& table, const Measured& accuracy) {
+  std::string text = table.context + " " + table.title + " " + accuracy.column + " " + accuracy.row;
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+double scored_rows(const PublishedTable& table, const Observation& row, const Measured& accuracy) {
+  if (const Measured* count = row.find(Quantity::count)) return count->figure.value;
+  const std::string text = words_of(table, accuracy);
+  if (const double said = rows_said(text); said > 0) return said;
+  for (const DataSet& one : data_sets) {
+    if (text.find(one.word) != std::string::npos) return one.rows;
+  }
+  return 0;
+}
+
+/// As a share, its rounding too.
+Range share_range(const Measured& accuracy) {
+  const bool is_percent = accuracy.figure.unit.dimension == Dimension::percent;
+  return !is_percent && accuracy.figure.value > 1.5 ? scaled(accuracy.figure.range, 0.01) : accuracy.figure.range;
+}
+
+/// A score that is no share of right answers, or a mean of several.
+bool is_averaged(const PublishedTable& table, const Observation& row) {
+  for (const std::string& word : words_of_header(row.find(Quantity::accuracy)->column)) {
+    if (word == "f1" || word == "map" || word == "pass") return true;
+  }
+  return page_says(table, row, {"average", "avg", "macro", "seeds", "balanced", "normalized", "acc_norm", "mean acc"});
+}
+
+/// Same figure, other precision, as printed.
+struct Repeated {
+  int rows = 0;
+  int digits = 0;
+  std::set<int> widths;
+  const Measured* first = nullptr;
+};
+
+Repeated repeated_of(const std::vector<const Observation*>& group, Quantity quantity, const Measured& wanted) {
+  Repeated same;
+  std::set<PrecisionName> seen;
+  for (const Observation* row : group) {
+    const Measured* one = row->find(quantity);
+    if (!one || one->figure.value != wanted.figure.value || one->column != wanted.column) continue;
+    if (row->precision.precision == PrecisionName::unknown || !seen.insert(row->precision.precision).second) continue;
+    ++same.rows;
+    same.digits = std::max(same.digits, one->figure.significant);
+    same.widths.insert(operand_bits(row->precision.precision));
+  }
+  return same;
+}
+
+/// A figure of quality, and how much noise lets a narrower precision gain.
+double gain_of(Quantity quantity, const Measured& wide, const Measured& narrow) {
+  if (quantity == Quantity::perplexity) return wide.figure.range.low / narrow.figure.range.high - 1;
+  return share_range(narrow).low - share_range(wide).high;
+}
+
+double noise_of(const PublishedTable& table, const Observation& row, Quantity quantity, const Measured& wide) {
+  if (quantity == Quantity::perplexity) return 0.01;
+  const double rows = scored_rows(table, row, wide);
+  const double share = middle(share_range(wide));
+  // Answers to the same rows: the few that change do so both ways.
+  return rows > 0 ? std::max(0.004, 1.5 * std::sqrt(std::max(0.0, share * (1 - share)) / rows)) : 0.012;
+}
+
+/// Of one kind: "fp32 top-1" and "int8 top-1".
+bool is_same_kind(const Measured& a, const Measured& b) {
+  const auto kind_of = [](const Measured& one) {
+    std::vector<std::string> words = words_of_header(one.column);
+    std::erase_if(words,
+                  [](const std::string& word) { return read_precision(word).precision != PrecisionName::unknown; });
+    return words;
+  };
+  return kind_of(a) == kind_of(b) || a.row == b.row;
+}
+
+const Observation* widest_of(const std::vector<const Observation*>& group) {
+  const Observation* widest = nullptr;
+  for (const Observation* row : group) {
+    const int bits = stored_bits(row->precision.precision);
+    if (bits > (widest ? stored_bits(widest->precision.precision) : 0)) widest = row;
+  }
+  return widest;
+}
+
+}  // namespace
+
+void check_accuracy_counts(const PublishedTable& table, Complaints& say) {
+  for (const Observation& row : table.rows) {
+    const Measured* accuracy = row.find(Quantity::accuracy);
+    if (!accuracy || is_averaged(table, row)) continue;
+    const double rows = scored_rows(table, row, *accuracy);
+    const Range share = share_range(*accuracy);
+    if (rows <= 0 || share.high <= 0 || share.low > 1) continue;
+    // The last digit may have been cut off as well as rounded.
+    const double width = share.high - share.low;
+    const double above = std::floor(rows * (share.high + 0.5 * width) + 1e-9);
+    if (above >= rows * (share.low) - 1e-9) continue;
+    const double nearest = std::round(rows * middle(share));
+    say.figure(*accuracy,
+               fmt::format("{} is no whole number of right answers out of {}: the nearest is {} / {} = {} %.",
+                           shown(*accuracy), shown(rows, 6), shown(nearest, 6), shown(rows, 6),
+                           shown(100 * nearest / rows, 5)),
+               fmt::format("{} x {} = {}", shown(*accuracy), shown(rows, 6), shown(rows * middle(share), 6)));
+  }
+}
+
+void check_same_quality(const PublishedTable& table, Complaints& say) {
+  for (const auto& group : table.groups()) {
+    for (const Quantity quantity : {Quantity::perplexity, Quantity::accuracy, Quantity::loss}) {
+      for (const Observation* row : group) {
+        const Measured* own = row->find(quantity);
+        if (!own || row != group.front()) continue;
+        const Repeated same = repeated_of(group, quantity, *own);
+        const double rows = quantity == Quantity::accuracy ? scored_rows(table, *row, *own) : 1e4;
+        const bool is_narrow = !same.widths.empty() && *same.widths.begin() <= 8;
+        const bool is_many = same.rows >= 3 && is_narrow && same.widths.size() >= 3;
+        if (!is_many || same.digits < 4 || (rows > 0 && rows < 2000)) continue;
+        say.figure(*own,
+                   fmt::format("{} rows of other precisions print {} to all digits: one model was scored under all "
+                               "names.",
+                               same.rows, shown(*own)),
+                   shown(*own));
+      }
+    }
+  }
+}
+
+void check_quality_gain(const PublishedTable& table, Complaints& say) {
+  for (const auto& group : table.groups()) {
+    const Observation* widest = widest_of(group);
+    for (const Quantity quantity : {Quantity::perplexity, Quantity::accuracy}) {
+      const Measured* wide = widest ? widest->find(quantity) : nullptr;
+      for (const Observation* row : group) {
+        const Measured* narrow = row->find(quantity);
+        const bool is_narrower = stored_bits(row->precision.precision) > 0 && widest &&
+                                 stored_bits(row->precision.precision) < stored_bits(widest->precision.precision);
+        if (!wide || !narrow || !is_narrower || !is_same_kind(*narrow, *wide) || wide->figure.value <= 0) continue;
+        if (gain_of(quantity, *wide, *narrow) <= noise_of(table, *row, quantity, *wide)) continue;
+        say.figure(*narrow,
+                   fmt::format("{} is better in {} ({}) than in {} ({}), by more than rounding weights does by chance.",
+                               name(quantity), row->label, shown(*narrow), widest->label, shown(*wide)),
+                   fmt::format("{} against {}", shown(*narrow), shown(*wide)));
+      }
+    }
+  }
+}
+
+void check_equal_sizes(const PublishedTable& table, Complaints& say) {
+  for (const auto& group : table.groups()) {
+    const Observation* widest = widest_of(group);
+    const Measured* wide = widest ? widest->find(Quantity::size) : nullptr;
+    for (const Observation* row : group) {
+      const Measured* narrow = row->find(Quantity::size);
+      const int bits = stored_bits(row->precision.precision);
+      const int most = widest ? stored_bits(widest->precision.precision) : 0;
+      if (!wide || !narrow || bits == 0 || bits >= most || wide->figure.range.low <= 0) continue;
+      const double ratio = narrow->figure.value / wide->figure.value;
+      const double expected = static_cast<double>(bits) / most;
+      if (ratio > 0.8 * expected && ratio < 0.85) continue;
+      say.figure(*narrow,
+                 fmt::format("{} bits in {} of the size of {} bits ({} against {}), where {} is expected.", bits,
+                             shown(ratio), most, shown(*narrow), shown(*wide), shown(expected)),
+                 fmt::format("{} / {} = {}", shown(*narrow), shown(*wide), shown(ratio)));
+    }
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,147 @@
+#include <cmath>
+
+#include "published/checks.h"
+#include "published/row_figures.h"
+
+namespace assay {
+namespace {
+
+/// What a limit is asked of: a row, its figures and the cards that it ran on.
+struct Asked {
+  const PublishedTable& table;
+  const Observation& row;
+  const RowFigures& figures;
+  double cards;
+
+  std::optional<Range> range(Quantity quantity) const {
+    const KnownFigure* known = figures.find(quantity);
+    return known ? std::optional(known->range) : std::nullopt;
+  }
+  double device(double KnownDevice::*figure) const { return row.device ? cards * row.device->*figure : 0; }
+};
+
+/// Bytes of the weights, in the fewest bits that the row may mean.
+std::optional<Range> weight_bytes(const Asked& asked) {
+  const auto parameters = asked.range(Quantity::parameters);
+  const auto bits = asked.range(Quantity::bits);
+  if (!parameters || !bits) return std::nullopt;
+  return scaled(*parameters * *bits, 1.0 / 8);
+}
+
+bool may_decode(const Asked& asked) {
+  return !page_says(asked.table, asked.row,
+                    {"prefill", "prompt processing", "pp512", "train", "encoder", "bert", "embedding model", "finetun",
+                     "fine-tun", "prompt eval"});
+}
+
+/// A token of one stream passes all weights: what reading them takes.
+std::optional<Range> decode_gb_s(const Asked& asked) {
+  auto bytes = weight_bytes(asked);
+  if (const auto size = asked.range(Quantity::size); !bytes && size) bytes = scaled(*size, 0.85);
+  if (!bytes || !may_decode(asked)) return std::nullopt;
+  const double cached = asked.row.device ? asked.row.device->cache_mb * 1e6 * asked.cards : 0;
+  const Range read = {std::max(0.0, 0.97 * bytes->low - cached), bytes->high};
+  if (const auto gap = asked.range(Quantity::tpot)) return scaled(read / *gap, 1e-6);
+  const auto rate = asked.range(Quantity::tokens_per_s);
+  const auto batch = asked.range(Quantity::batch);
+  if (!rate || !batch) return std::nullopt;
+  return scaled(read * *rate / *batch, 1e-9);
+}
+
+std::optional<Range> token_tops(const Asked& asked) {
+  const auto rate = asked.range(Quantity::tokens_per_s);
+  const auto parameters = asked.range(Quantity::parameters);
+  if (!rate || !parameters || asked.row.precision.precision == PrecisionName::unknown) return std::nullopt;
+  // Forward and backward are three passes.
+  const bool trains =
+      page_says(asked.table, asked.row, {"training throughput", "training step", "pretrain", "fine-tuning throughput"});
+  return scaled(*rate * *parameters, trains ? 6e-12 : 2e-12);
+}
+
+double peak_of_cards(const Asked& asked) {
+  return asked.row.device ? asked.cards * peak_tops(*asked.row.device, asked.row.precision.precision) : 0;
+}
+
+std::optional<Range> idle_over_power(const Asked& asked) {
+  const auto power = asked.range(Quantity::power);
+  if (!power || !asked.row.device) return std::nullopt;
+  return Range{asked.row.device->idle_w / power->high, asked.row.device->idle_w / power->low};
+}
+
+double memory_bytes(const Asked& asked) {
+  return asked.row.device ? 1e9 * asked.cards * memory_gb(*asked.row.device) : 0;
+}
+
+std::optional<Range> weights_over_memory(const Asked& asked) {
+  const auto weights = weight_bytes(asked);
+  const auto memory = asked.range(Quantity::memory);
+  // Of several cards each may print its own.
+  if (!weights || !memory || asked.cards > 1 || stored_bits(asked.row.precision.precision) == 0) return std::nullopt;
+  return *weights / *memory;
+}
+
+std::optional<Range> streams_missing(const Asked& asked) {
+  const auto rate = asked.range(Quantity::tokens_per_s);
+  const auto gap = asked.range(Quantity::tpot);
+  if (!rate || !gap) return std::nullopt;
+  return Range{1e3, 1e3} / (*rate * *gap);
+}
+
+/// A figure that may not exceed what there is.
+struct Limit {
+  const char* rule;
+  std::optional<Range> (*figure)(const Asked& asked);
+  double (*most)(const Asked& asked);  ///< 0: not known.
+  double unit;                         ///< What both are divided by to be shown.
+  const char* words;                   ///< {0} the figure, {1} the most, {2} the cards.
+};
+
+constexpr Limit limits[] = {
+    {"memory_capacity", [](const Asked& a) { return a.range(Quantity::memory); }, memory_bytes, 1e9,
+     "{0} GB are more than the {1} GB that {2} has"},
+    {"memory_capacity", weight_bytes, memory_bytes, 1e9, "weights of {0} GB do not fit into the {1} GB that {2} has"},
+    {"memory_of_weights", weights_over_memory, [](const Asked&) { return 1.05; }, 1,
+     "weights of that many parameters and bits take {0}x the memory that is stated"},
+    {"bandwidth_claim", [](const Asked& a) { return a.range(Quantity::bandwidth); },
+     [](const Asked& a) { return a.device(&KnownDevice::bandwidth_gb_s); }, 1, "{0} GB/s exceed the {1} that {2} has"},
+    {"bandwidth_decode", decode_gb_s, [](const Asked& a) { return a.device(&KnownDevice::bandwidth_gb_s); }, 1,
+     "each token reads all weights, {0} GB/s at this rate, above the {1} that {2} has"},
+    {"peak_claim", [](const Asked& a) { return a.range(Quantity::rate); }, peak_of_cards, 1,
+     "{0} TFLOP/s exceed the {1} that {2} has in this precision"},
+    {"peak_of_tokens", token_tops, peak_of_cards, 1,
+     "2 operations a parameter and token, 6 in training, are {0} TFLOP/s, above the {1} that {2} has in this "
+     "precision"},
+    {"power_below_idle", idle_over_power, [](const Asked&) { return 1.0; }, 1,
+     "the power is below what {2} draws asleep, by a factor of {0}"},
+    {"token_rate", streams_missing, [](const Asked&) { return 3.0; }, 1,
+     "tokens a second are {0} times fewer than one stream has at that time between tokens"},
+};
+
+void test_limit(const Limit& limit, const Asked& asked, Complaints& say) {
+  const auto figure = limit.figure(asked);
+  const double most = limit.most(asked);
+  if (!figure || most <= 0) return;
+  say.limit_tested();
+  if (!is_impossible(*figure, most)) return;
+  const std::string cards = asked.row.device ? cards_of(*asked.row.device, asked.cards) : "the device";
+  const Range shown_figure = scaled(*figure, 1 / limit.unit);
+  const std::string sentence =
+      fmt::format(fmt::runtime(limit.words), shown(shown_figure), shown(most / limit.unit), cards);
+  say.row(asked.row, sentence + ": impossible.",
+          fmt::format("{} against {}", shown(shown_figure), shown(most / limit.unit)));
+}
+
+}  // namespace
+
+void check_limits(const PublishedTable& table, Complaints& say) {
+  for (const Observation& row : table.rows) {
+    if (runs_on_cpu(row)) continue;
+    const RowFigures figures = figures_of(table, row);
+    const Asked asked = {table, row, figures, devices_of(table, row)};
+    for (const Limit& limit : limits) {
+      if (say.rule_id() == limit.rule) test_limit(limit, asked, say);
+    }
+  }
+}
+
+}  // namespace assay
