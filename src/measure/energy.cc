@@ -126,11 +126,16 @@ void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double windo
   seconds += window_s;
   uncertainty_j += window_uncertainty_j(meter, window_j, window_s) + missed_j;
   ++windows;
+  still_s = window_j > 0 ? 0 : still_s + window_s;
+  most_still_s = std::max(most_still_s, still_s);
   if (is_short_window(meter, window_j, window_s)) ++short_windows;
 }
 
 bool EnergySum::stood_still(const EnergyMeterFacts& meter) const {
-  return joules <= 0 && seconds > 2 * meter.update_period_s * std::max(windows, 1);
+  if (joules <= 0) return seconds > 2 * meter.update_period_s * std::max(windows, 1);
+  const double moving_w = joules / (seconds - most_still_s);
+  return most_still_s > fewest_resolutions * lag_s(meter) &&
+         moving_w * most_still_s > fewest_resolutions * meter.resolution_j;
 }
 
 std::optional<std::string> meters_disagree(const EnergyMeterFacts& a, const EnergySum& sum_a, const EnergyMeterFacts& b,

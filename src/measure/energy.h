@@ -119,10 +119,13 @@ struct EnergySum {
   int windows = 0;
   int short_windows = 0;  ///< Of these, the ones below fewest_resolutions.
   std::int64_t runs = 0;  ///< In all windows; filled by who knows.
+  double still_s = 0;     ///< Of the windows since it last moved.
+  double most_still_s = 0;
 
   /// `missed_j`: what EnergyMeter::missed_j() grew by.
   void add(const EnergyMeterFacts& meter, double window_j, double window_s, double missed_j = 0);
-  /// Whether the source never moved though it had more than enough time.
+  /// Whether the source did not move for so long that it cannot be slow: never though it had more than enough time, or
+  /// for fewest_resolutions of its updates in which, at the power of the rest, it would have made as many steps.
   bool stood_still(const EnergyMeterFacts& meter) const;
 };
 

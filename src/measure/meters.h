@@ -20,7 +20,8 @@ struct MeterRequest {
 };
 
 /// What sysfs offers under `root`, best first, each readable just now; what is there and cannot be read is a sentence
-/// in `refusals`. RAPL: "RAPL" (packages and their memory), "RAPL-core", "RAPL-psys". hwmon: an energy counter or a
+/// in `refusals`. RAPL: "RAPL" (packages and their memory), "RAPL-package" (without it, where it has a zone),
+/// "RAPL-core", "RAPL-uncore", "RAPL-psys". hwmon: an energy counter or a
 /// power sensor each, "hwmon-<chip>-<label>", the sockets of amd_energy summed. Batteries: while they discharge.
 struct SystemMeters {
   std::vector<std::unique_ptr<EnergyMeter>> meters;

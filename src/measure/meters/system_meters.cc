@@ -77,17 +77,18 @@ std::unique_ptr<EnergyMeter> counters_as_meter(const CounterKind& kind, std::vec
   return make_counter_meter(std::move(counters), std::move(facts));
 }
 
-/// Which meter of RAPL a zone belongs to. "core" zones lie in packages; "uncore" and what else there may be is part of
-/// a package too, and left out.
+/// Which meter of RAPL a zone belongs to. "core" and "uncore" zones lie in packages; what else there may be is left
+/// out.
 std::string rapl_meter_of(const std::string& domain) {
   if (domain.starts_with("package") || domain == "dram") return "RAPL";
-  if (domain == "core") return "RAPL-core";
+  if (domain == "core" || domain == "uncore") return "RAPL-" + domain;
   return domain == "psys" ? "RAPL-psys" : "";
 }
 
 EnergyReach rapl_reach(const std::string& meter) {
   if (meter == "RAPL") return EnergyReach::processor;
-  return meter == "RAPL-core" ? EnergyReach::core : EnergyReach::platform;
+  if (meter == "RAPL-package") return EnergyReach::package;
+  return meter == "RAPL-psys" ? EnergyReach::platform : EnergyReach::core;
 }
 
 void find_rapl(const fs::path& root, SystemMeters& found) {
@@ -109,6 +110,11 @@ void find_rapl(const fs::path& root, SystemMeters& found) {
       meters[meter].push_back({zone.counter(), zone.domain, static_cast<double>(*zone.range_uj), *now_uj});
     }
   }
+  // Packages with their memory hide a part that used more than its package: held against the packages alone it shows.
+  std::vector<CounterFile> packages = meters["RAPL"];
+  std::erase_if(packages, [](const CounterFile& counter) { return counter.part == "dram"; });
+  if (packages.size() < meters["RAPL"].size() && !packages.empty()) meters["RAPL-package"] = std::move(packages);
+  std::erase_if(meters, [](const auto& meter) { return meter.second.empty(); });
   for (auto& [name, counters] : meters) {  // "RAPL" sorts first.
     found.meters.push_back(
         counters_as_meter({name, rapl_reach(name), rapl_step_j, rapl_period_s}, std::move(counters)));
