@@ -14,6 +14,7 @@
 #include "cli/origin.h"
 #include "cli/output_options.h"
 #include "cli/outputs.h"
+#include "cli/progress.h"
 #include "cli/run_recorder.h"
 #include "report/csv.h"
 #include "results/exchange.h"
@@ -120,17 +121,23 @@ int export_records(HistoryCommand& options) {
 }
 
 int import_records(const HistoryCommand& options) {
-  const std::vector<ExchangedRun> runs = read_exchange(options.file);
+  Progress progress;
+  progress.show(options.file + ": reading", 0);
+  const std::vector<ExchangedRun> runs = read_exchange(options.file, [&](std::size_t done, std::size_t all) {
+    progress.show(fmt::format("{}: {} of {} records read", options.file, done, all), 0);
+  });
   Store store(store_file(options.store), Access::write);
   std::size_t taken = 0;
   std::size_t seen = 0;
   std::size_t altered = 0;
   for (const ExchangedRun& one : runs) {
+    progress.show(fmt::format("{}: keeping {} records", options.file, one.records.size()), 0);
     seen += one.records.size();
     altered += static_cast<std::size_t>(std::count_if(
         one.records.begin(), one.records.end(), [](const StoredRecord& stored) { return is_altered(stored.record); }));
     taken += store.merge(one.run, one.records, options.file);
   }
+  progress.finish();
   print(fmt::format("{} records of {} runs read, {} were new\n", seen, runs.size(), taken));
   if (altered > 0)
     tell(fmt::format("{}: {} of its records were changed after they were written; assay verify names them\n",

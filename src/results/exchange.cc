@@ -64,7 +64,7 @@ std::vector<ExchangedRun> runs_of_store(const std::filesystem::path& file) {
   return all;
 }
 
-std::vector<ExchangedRun> runs_of_export(const Json& document, const std::string& file) {
+std::vector<ExchangedRun> runs_of_export(const Json& document, const std::string& file, const RecordsRead& tell) {
   std::vector<ExchangedRun> all;
   std::map<std::string, std::size_t> places;
   for (const Json& run : document.at("runs")) {
@@ -72,7 +72,10 @@ std::vector<ExchangedRun> runs_of_export(const Json& document, const std::string
     check_machine(all.back().run, file);
     places[all.back().run.uid] = all.size() - 1;
   }
-  for (const Json& record : document.at("records")) {
+  const Json& records = document.at("records");
+  std::size_t read = 0;
+  for (const Json& record : records) {
+    if (tell) tell(read++, records.size());
     ExchangedRun& home = all.at(places.at(record.at("run").get<std::string>()));
     home.records.push_back({0, 0, record.at("saved").get<std::string>(), record_of_any_version(record, file)});
   }
@@ -91,10 +94,11 @@ std::string file_time(const std::filesystem::path& file) {
 }
 
 /// When it was measured is not in it: its times are those of the file.
-std::vector<ExchangedRun> runs_of_document(const Json& document, const std::string& text, const std::string& file) {
+std::vector<ExchangedRun> runs_of_document(const Json& document, const std::string& text_hash, const std::string& file,
+                                           const RecordsRead& tell) {
   const std::string time = file_time(file);
   ExchangedRun one;
-  one.run.uid = sha256_hex(std::as_bytes(std::span(text))).substr(0, 32);
+  one.run.uid = text_hash.substr(0, 32);
   one.run.started = time;
   one.run.ended = time;
   one.run.command = "(imported) " + file;
@@ -104,7 +108,9 @@ std::vector<ExchangedRun> runs_of_document(const Json& document, const std::stri
     one.run.commit = origin->commit;
   }
   one.run.machine = document.at("machine").dump();
-  for (const Json& record : document.at("records")) {
+  const Json& records = document.at("records");
+  for (const Json& record : records) {
+    if (tell) tell(one.records.size(), records.size());
     one.records.push_back({0, 0, time, record_of_any_version(record, file)});
   }
   return {one};
@@ -138,14 +144,15 @@ OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const
   return json;
 }
 
-std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file) {
+std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file, const RecordsRead& tell) {
   if (is_store(file)) return runs_of_store(file);
   const std::string text = read_file(file);
   const Json document = parse_json(text, file.string());
   try {
     const std::string schema = document.at("schema").get<std::string>();
-    if (schema == exchange_schema_name) return runs_of_export(document, file.string());
-    if (schema == document_schema_name) return runs_of_document(document, text, file.string());
+    if (schema == exchange_schema_name) return runs_of_export(document, file.string(), tell);
+    if (schema == document_schema_name)
+      return runs_of_document(document, sha256_hex(std::as_bytes(std::span(text))), file.string(), tell);
   } catch (const Json::exception&) {  // Said below.
   } catch (const std::out_of_range&) {
   }

@@ -25,8 +25,10 @@ struct ExchangedRun {
   StoredRun run;
   std::vector<StoredRecord> records;
 };
+/// How many of how many records are read.
+using RecordsRead = std::function<void(std::size_t done, std::size_t all)>;
 /// Another store, what exchange_json gave, or the document of a command that measures: that names no run, so its
 /// content is hashed for a uid. Throws a user error that names the file.
-std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file);
+std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file, const RecordsRead& tell = {});
 
 }  // namespace assay

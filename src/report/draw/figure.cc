@@ -187,7 +187,7 @@ std::string figure_html(const Figure& figure, Breadth breadth) {
   const std::string body = drawing ? legend_html(figure) + drawing->markup(figure.caption, description_of(figure))
                                    : fmt::format("<p class=\"none\">{}</p>", markup_text(empty_reason(figure)));
   const bool is_explained = drawing && !figure.legend.empty();
-  return fmt::format("<figure class=\"{}\"><h4>{}</h4>{}{}</figure>\n", class_of(breadth), markup_text(figure.caption),
+  return fmt::format("<figure class=\"{}\"><h3>{}</h3>{}{}</figure>\n", class_of(breadth), markup_text(figure.caption),
                      body, is_explained ? fmt::format("<figcaption>{}</figcaption>", markup_text(figure.legend)) : "");
 }
 

@@ -41,7 +41,7 @@ TEST(HtmlReport, HasAllPartsAndLoadsNothing) {
     EXPECT_TRUE(has(page, fmt::format("href=\"#{}\"", id))) << id;
   }
   for (const char* panel : {"Latency", "Speed-up", "Energy per sample", "Throughput", "Quality", "Model size"}) {
-    EXPECT_TRUE(has(page, fmt::format("<h4>{}</h4>", panel))) << panel;
+    EXPECT_TRUE(has(page, fmt::format("<h3>{}</h3>", panel))) << panel;
   }
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("})
     EXPECT_FALSE(has(page, outside)) << outside;
@@ -49,10 +49,23 @@ TEST(HtmlReport, HasAllPartsAndLoadsNothing) {
   EXPECT_LT(page.size(), most_page_bytes);
 }
 
+TEST(HtmlReport, HeadingsSkipNoLevel) {
+  const std::vector<ReportSource> sources = {made_up_source()};
+  const std::string page = html_report(sources, {.title = "A run", .command = ""});
+  char before = '0';
+  for (auto at = page.find("<h"); at != std::string::npos; at = page.find("<h", at + 1)) {
+    const char level = page[at + 2];
+    if (level < '1' || level > '6') continue;
+    EXPECT_LE(level, before + 1) << page.substr(at, 60);
+    before = level;
+  }
+  EXPECT_NE(before, '0');
+}
+
 TEST(HtmlReport, SaysWhyAPanelIsEmptyAndARowHasNoFigures) {
   const std::vector<ReportSource> sources = {made_up_source()};
   const std::string page = html_report(sources, {});
-  EXPECT_TRUE(has(page, "<h4>Energy per sample</h4><p class=\"none\">no meter: /sys/class/powercap is absent</p>"));
+  EXPECT_TRUE(has(page, "<h3>Energy per sample</h3><p class=\"none\">no meter: /sys/class/powercap is absent</p>"));
   EXPECT_TRUE(has(page, "<td class=\"text\">unsupported</td><td class=\"text\">no such instruction</td>"));
 }
 
