@@ -17,6 +17,27 @@ void for_processes(std::span<const double> samples, std::span<const double> coun
   }
 }
 
+/// Mean and squared standard error of the logs.
+struct LogMean {
+  double mean = 0;
+  double variance = 0;
+  double degrees = 0;
+};
+
+std::optional<LogMean> log_mean(std::span<const double> of_processes) {
+  const bool have_logs = std::all_of(of_processes.begin(), of_processes.end(), [](double one) { return one > 0; });
+  if (of_processes.size() < 2 || !have_logs) return std::nullopt;
+  Welford logs;
+  for (const double one : of_processes) logs.add(std::log(one));
+  const auto count = static_cast<double>(logs.count());
+  return LogMean{logs.mean(), std::pow(logs.standard_deviation(), 2) / count, count - 1};
+}
+
+/// exp of mean ± half, and `held` in any case.
+Interval around(double mean, double half, double held) {
+  return {std::min(std::exp(mean - half), held), std::max(std::exp(mean + half), held)};
+}
+
 }  // namespace
 
 bool are_of_processes(std::span<const double> samples, std::span<const double> counts) {
@@ -41,13 +62,21 @@ std::vector<double> ratios_of_processes(std::span<const double> baseline, std::s
 }
 
 std::optional<Interval> interval_over_processes(std::span<const double> of_processes, double pooled) {
-  const bool have_logs = std::all_of(of_processes.begin(), of_processes.end(), [](double one) { return one > 0; });
-  if (of_processes.size() < 2 || !have_logs) return std::nullopt;
-  Welford logs;
-  for (const double one : of_processes) logs.add(std::log(one));
-  const auto count = static_cast<double>(logs.count());
-  const double half = t_quantile(count - 1) * logs.standard_deviation() / std::sqrt(count);
-  return Interval{std::min(std::exp(logs.mean() - half), pooled), std::max(std::exp(logs.mean() + half), pooled)};
+  const std::optional<LogMean> logs = log_mean(of_processes);
+  if (!logs) return std::nullopt;
+  return around(logs->mean, t_quantile(logs->degrees) * std::sqrt(logs->variance), pooled);
+}
+
+Ratio ratio_of_processes(std::span<const double> a, std::span<const double> b) {
+  Ratio ratio{median(b) / median(a), std::nullopt};
+  const std::optional<LogMean> of_a = log_mean(a);
+  const std::optional<LogMean> of_b = log_mean(b);
+  if (!of_a || !of_b) return ratio;
+  const double variance = of_a->variance + of_b->variance;
+  const double shares = std::pow(of_a->variance, 2) / of_a->degrees + std::pow(of_b->variance, 2) / of_b->degrees;
+  const double degrees = shares > 0 ? variance * variance / shares : of_a->degrees + of_b->degrees;
+  ratio.interval = around(of_b->mean - of_a->mean, t_quantile(degrees) * std::sqrt(variance), ratio.value);
+  return ratio;
 }
 
 }  // namespace assay

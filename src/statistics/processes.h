@@ -30,4 +30,9 @@ std::vector<double> ratios_of_processes(std::span<const double> baseline, std::s
 /// figure is not above 0.
 std::optional<Interval> interval_over_processes(std::span<const double> of_processes, double pooled);
 
+/// b over a, each a figure a process, of programs measured apart: the quotient of their medians, its 95 % interval by
+/// Welch's t (1947) on a log scale. Absent below two processes in either, and where a figure is not above 0. Asserts
+/// that both have one.
+Ratio ratio_of_processes(std::span<const double> a, std::span<const double> b);
+
 }  // namespace assay

@@ -92,6 +92,24 @@ TEST(Processes, CountsThatAreNotOfTheSamplesAreNone) {
     EXPECT_FALSE(are_of_processes(samples, counts));
 }
 
+TEST(Processes, ARatioOfProgramsMeasuredApartHoldsTheTruth) {
+  Random random(11);
+  const Experiment slower{.between = 0.02, .within = 0.01, .processes = 5, .rounds = 8};
+  int held = 0;
+  for (int i = 0; i < experiments; ++i) {
+    std::vector<double> b = medians_of_processes(slower.draw(random), slower.counts());
+    for (double& ms : b) ms *= 1.1;
+    const Ratio ratio = ratio_of_processes(medians_of_processes(slower.draw(random), slower.counts()), b);
+    held += ratio.interval->low <= 1.1 && 1.1 <= ratio.interval->high ? 1 : 0;
+  }
+  EXPECT_GT(static_cast<double>(held) / experiments, 0.94);
+  EXPECT_LT(static_cast<double>(held) / experiments, 0.98);
+  EXPECT_FALSE(ratio_of_processes(std::vector<double>{1}, std::vector<double>{1, 2}).interval);
+  const Ratio exact = ratio_of_processes(std::vector<double>{2, 2}, std::vector<double>{4, 4});
+  EXPECT_EQ(exact.value, 2);
+  EXPECT_NEAR(exact.interval->low, 2, 1e-12);
+}
+
 TEST(Processes, NothingIsSaidOfTimesThatAreNone) {
   EXPECT_FALSE(interval_over_processes(std::vector<double>{10}, 10));
   EXPECT_FALSE(interval_over_processes(std::vector<double>{10, -1}, 10));

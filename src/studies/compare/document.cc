@@ -76,7 +76,12 @@ std::string percent(double share) {
 
 std::string ratio_words(const ComparisonReport& report) {
   if (!report.turns) {
-    return "B/A: ratio of medians with its 95 % interval (bootstrap); above 1, B is slower. U, p: Mann-Whitney";
+    const bool of_processes = std::any_of(report.cells.begin(), report.cells.end(),
+                                          [](const Comparison& cell) { return cell.of == TimeOf::process; });
+    return fmt::format(
+        "B/A: ratio of medians with its 95 % interval (bootstrap{}); above 1, B is slower. U, p: "
+        "Mann-Whitney",
+        of_processes ? "; of cells timed in several processes Welch's t over their medians" : "");
   }
   return fmt::format(
       "B/A: within a round, with its {:.4g} % interval (Hodges-Lehmann); above 1, B is slower. W, p: Wilcoxon's signed "

@@ -13,6 +13,7 @@
 #include "results/identity.h"
 #include "results/read_records.h"
 #include "rules/rules.h"
+#include "statistics/processes.h"
 #include "statistics/rounds.h"
 
 namespace assay {
@@ -47,8 +48,9 @@ void measure_difference(Comparison& cell, Timed timed, const CompareOptions& opt
   if (!fault.empty() || cell.a_ms.empty() || cell.b_ms.empty()) return;
   const bool by_turns = timed == Timed::by_turns;
   cell.timed = timed;
-  cell.ratio = by_turns ? ratio_of_rounds(cell.a_ms, cell.b_ms, 1 - options.level)
-                        : ratio_of_medians(cell.a_ms, cell.b_ms, options.seed);
+  cell.ratio = by_turns                     ? ratio_of_rounds(cell.a_ms, cell.b_ms, 1 - options.level)
+               : cell.of == TimeOf::process ? ratio_of_processes(cell.a_ms, cell.b_ms)
+                                            : ratio_of_medians(cell.a_ms, cell.b_ms, options.seed);
   cell.test = by_turns ? wilcoxon(differences_of_rounds(cell)) : mann_whitney(cell.a_ms, cell.b_ms);
   cell.delta = cliffs_delta(cell.a_ms, cell.b_ms);
 }
@@ -128,6 +130,11 @@ Subjects by_subject(const Side& side) {
   return found;
 }
 
+/// Of rounds that are alike in what their process is only one figure is independent: its median.
+bool are_both_of_processes(const Latency& a, const Latency& b) {
+  return are_of_processes(a.raw_ms, a.process_samples) && are_of_processes(b.raw_ms, b.process_samples);
+}
+
 /// The same cell of both sides. Which of several would be meant, nobody knows: then no times are taken.
 Comparison compared(const std::vector<const Record*>& a, const std::vector<const Record*>& b) {
   for (const auto& [side, records] : {std::pair{"A", &a}, std::pair{"B", &b}}) {
@@ -135,9 +142,13 @@ Comparison compared(const std::vector<const Record*>& a, const std::vector<const
     const std::string hindrance = fmt::format("{} has it {} times; compare one run with one", side, records->size());
     return {.subject = subject_words(*a.front()), .hindrance = hindrance};
   }
+  const Latency& of_a = *a.front()->latency;
+  const Latency& of_b = *b.front()->latency;
+  const bool of_processes = are_both_of_processes(of_a, of_b);
   return {.subject = subject_words(*a.front()),
-          .a_ms = a.front()->latency->raw_ms,
-          .b_ms = b.front()->latency->raw_ms,
+          .a_ms = of_processes ? medians_of_processes(of_a.raw_ms, of_a.process_samples) : of_a.raw_ms,
+          .b_ms = of_processes ? medians_of_processes(of_b.raw_ms, of_b.process_samples) : of_b.raw_ms,
+          .of = of_processes ? TimeOf::process : TimeOf::round,
           .hindrance = hindrance(*a.front(), *b.front())};
 }
 

@@ -33,11 +33,15 @@ struct CompareOptions {
 /// The share up to which differences count as none: the lesser of margin and allowed.
 double margin_of(const CompareOptions& options);
 
+/// What each time is of: a round, or a process, whose median it is.
+enum class TimeOf : std::uint8_t { round, process };
+
 /// The same thing measured twice. Times in ms.
 struct Comparison {
   std::string subject = {};
   std::vector<double> a_ms = {};
   std::vector<double> b_ms = {};
+  TimeOf of = TimeOf::round;
   std::string hindrance = {};       ///< Why the times say nothing, whatever they are; empty where they do.
   std::optional<Ratio> ratio = {};  ///< B over A, as `timed` says: above 1, B is slower. Absent where one has no time.
   Timed timed = Timed::apart;
