@@ -9,6 +9,7 @@ namespace {
 
 std::vector<std::string> csv_header(const std::vector<JsonMember>& before) {
   std::vector<std::string> names;
+  names.reserve(before.size() + record_fields().size() + std::size(origin_texts) + 1);
   for (const auto& [key, value] : before) names.push_back(key);
   for (const Field& field : record_fields()) names.emplace_back(field.name);
   for (const auto& [key, member] : origin_texts) names.push_back(std::string("run_") + key);

@@ -49,6 +49,7 @@ std::optional<double> limit_w(const std::vector<CounterFile>& counters) {
 
 std::string counted_parts(const std::vector<CounterFile>& counters) {
   std::vector<std::string> parts;
+  parts.reserve(counters.size());
   for (const CounterFile& counter : counters) parts.push_back(counter.part);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
