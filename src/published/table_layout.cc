@@ -89,6 +89,12 @@ class Layout {
     }
   }
 
+  /// Keys and values of attention: their precision and size are not the weights'.
+  static bool is_of_cache(const Column& column) {
+    const auto words = words_of_header(column.header);
+    return std::find(words.begin(), words.end(), "kv") != words.end();
+  }
+
   /// Headers that could mean two things are settled by what stands below them.
   void settle_words() {
     bool has_precision = false;
@@ -97,6 +103,12 @@ class Layout {
       const double precisions = share_of(text_, i, is_precision_word);
       const double figures =
           share_of(text_, i, [](const std::string& plain) { return read_figure(plain).has_value(); });
+      if (is_of_cache(columns_[i])) {
+        quantity = figures < 0.5 || precisions >= 0.5 ? Quantity::key : Quantity::none;
+        continue;
+      }
+      if (quantity == Quantity::none && figures < 0.5 && words_of_header(columns_[i].header).front() == "test")
+        quantity = Quantity::key;
       if (quantity == Quantity::precision && precisions < 0.3) quantity = Quantity::key;
       if (holds_words(quantity) && !has_precision && precisions >= 0.5 && figures < 0.5) quantity = Quantity::precision;
       has_precision = has_precision || quantity == Quantity::precision;
