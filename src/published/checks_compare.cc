@@ -243,7 +243,7 @@ bool claims_native(const PublishedTable& table, const Observation& row) {
     for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return text.find(word) != std::string::npos;
   };
-  const std::string own = " " + row.label + " " + row.notes;
+  const std::string own = " " + row.label + " " + row.notes + " ";
   for (const char* other : {"not ", "non", " no ", "without", "lack", "emulat", "simulat"}) {
     if (has(own, other)) return false;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "published/table_cells.h"
 
@@ -95,6 +96,12 @@ class Layout {
     return std::find(words.begin(), words.end(), "kv") != words.end();
   }
 
+  /// "Native", "Natively supported", over yes and no.
+  static bool says_native(const Column& column) {
+    const auto words = words_of_header(column.header);
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("native"); });
+  }
+
   /// Headers that could mean two things are settled by what stands below them.
   void settle_words() {
     bool has_precision = false;
@@ -109,6 +116,7 @@ class Layout {
       }
       if (quantity == Quantity::none && figures < 0.5 && words_of_header(columns_[i].header).front() == "test")
         quantity = Quantity::key;
+      if (says_native(columns_[i]) && figures < 0.5 && precisions < 0.3) quantity = Quantity::notes;
       if (quantity == Quantity::precision && precisions < 0.3) quantity = Quantity::key;
       if (holds_words(quantity) && !has_precision && precisions >= 0.5 && figures < 0.5) quantity = Quantity::precision;
       has_precision = has_precision || quantity == Quantity::precision;
@@ -116,6 +124,25 @@ class Layout {
       if (i == 0 && quantity == Quantity::none && figures < 0.5) quantity = Quantity::model;
       if (names_precision_only(columns_[i]) && quantity == Quantity::none) quantity = quantity_of_precision(i);
     }
+  }
+
+  /// "| Task | FP32 | INT8 |": scores of 0 to 100 that differ little from precision to precision.
+  bool holds_scores(std::size_t column) const {
+    const auto words = words_of_header(columns_[0].header);
+    constexpr std::string_view tasks[] = {"task", "tasks", "dataset", "benchmark"};
+    const bool is_of_tasks =
+        std::find_first_of(words.begin(), words.end(), std::begin(tasks), std::end(tasks)) != words.end();
+    const auto is_score = [](const std::optional<PrintedFigure>& figure) {
+      return figure && figure->value > 0 && figure->value <= 100 &&
+             (figure->unit.dimension == Dimension::none || figure->unit.dimension == Dimension::percent);
+    };
+    const auto is_near = [&](const TextRow& row) {
+      const auto own = read_figure(cell_of(row, column));
+      const auto first = read_figure(cell_of(row, 1));
+      return is_score(own) && is_score(first) && std::abs(own->value - first->value) <= 15;
+    };
+    return is_of_tasks && read_column(table_.title).quantity == Quantity::none &&
+           std::all_of(text_.rows.begin(), text_.rows.end(), is_near);
   }
 
   /// "| Model | FP32 | BF16 |" holds what its cells' units, or the words above the table, say.
@@ -128,6 +155,7 @@ class Layout {
                                                            : Quantity::none;
     }
     if (columns_[column].meaning.unit.dimension == Dimension::time) return Quantity::latency;
+    if (holds_scores(column)) return Quantity::accuracy;
     const Quantity said = read_column(table_.title).quantity;
     return is_duration(said) || said == Quantity::throughput || said == Quantity::perplexity ? said : Quantity::none;
   }
@@ -187,7 +215,7 @@ class Layout {
           base.device_text = plain;
           break;
         case Quantity::notes:
-          base.notes = plain;
+          base.notes = says_native(columns_[i]) ? "native = " + plain : plain;
           break;
         case Quantity::key:
         case Quantity::batch:
