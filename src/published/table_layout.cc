@@ -30,6 +30,7 @@ class Layout {
       settle_words();
       drop_totals();
       part_medians();
+      name_tails();
       for (const TextRow& row : text_.rows) add_row(row);
       say_columns();
     }
@@ -186,6 +187,25 @@ class Layout {
     if (std::none_of(columns_.begin(), columns_.end(), is_mean)) return;
     for (Column& column : columns_) {
       if (column.meaning.quantity == Quantity::latency && is_median(column)) column.meaning.quantity = Quantity::median;
+    }
+  }
+
+  /// "TTFT p90", "TTFT p99": percentiles of one time, where the table has no other time or percentile.
+  void name_tails() {
+    constexpr std::pair<std::string_view, Quantity> tails[] = {
+        {"p90", Quantity::p90}, {"p95", Quantity::p95}, {"p99", Quantity::p99}};
+    const auto has_own = [](const Column& column) {
+      const Quantity quantity = column.meaning.quantity;
+      return is_duration(quantity) || quantity == Quantity::median || quantity == Quantity::tpot ||
+             quantity == Quantity::p90 || quantity == Quantity::p95 || quantity == Quantity::p99;
+    };
+    if (std::any_of(columns_.begin(), columns_.end(), has_own)) return;
+    for (Column& column : columns_) {
+      const auto words = words_of_header(column.header);
+      if (column.meaning.quantity != Quantity::none || words.empty() || words[0] != "ttft") continue;
+      for (const auto& [word, quantity] : tails) {
+        if (std::find(words.begin(), words.end(), word) != words.end()) column.meaning.quantity = quantity;
+      }
     }
   }
 
