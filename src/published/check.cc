@@ -43,7 +43,8 @@ const Excuse excuses[] = {
     {{"frozen", "lora", "adapter", "linear probe", "no weight gradient"}, {"step_order"}},
     {{"fine-tun", "finetun", "qat", "quantization-aware", "quantisation-aware", "retrain", "distill"},
      {"quality_gain"}},
-    {{"fake quant", "fake-quant", "simulated", "emulat", "weight-only", "weight only", "marlin", "dequant", "storage"},
+    {{"fake quant", "fake-quant", "simulated", "emulat", "weight-only", "weight only", "marlin", "dequant", "storage",
+      "native = no", "native = false", "not native", "no native"},
      {"emulated", "size_ratio", "size", "slower"}},
     {{"bitsandbytes", "bnb", "llm.int8", "nf4", "cpu", "xeon", "epyc", "ryzen", "core i", "apple", "overhead",
       "unfused", "eager"},
@@ -60,8 +61,11 @@ const Excuse excuses[] = {
 /// Of the row's own words, of the page where it names no row: one row's excuse is none of another's.
 void excuse(const PublishedTable& table, Complaint& complaint) {
   static const Observation nothing;
-  const auto own = std::find_if(table.rows.begin(), table.rows.end(),
-                                [&](const Observation& row) { return row.label == complaint.row; });
+  const auto own = std::find_if(table.rows.begin(), table.rows.end(), [&](const Observation& row) {
+    return row.label == complaint.row || std::any_of(row.figures.begin(), row.figures.end(), [&](const auto& figure) {
+             return figure.second.row == complaint.row;
+           });
+  });
   const Observation& row = own == table.rows.end() ? nothing : *own;
   for (const Excuse& one : excuses) {
     if (std::find(one.rules.begin(), one.rules.end(), complaint.id) == one.rules.end()) continue;

@@ -58,8 +58,16 @@ Range share_range(const Measured& accuracy) {
   return !is_percent && accuracy.figure.value > 1.5 ? scaled(accuracy.figure.range, 0.01) : accuracy.figure.range;
 }
 
+/// Of a column that only names a precision nobody says which score it holds: accuracy, F1, a correlation.
+bool is_any_score(const PublishedTable& table, const Measured& accuracy) {
+  return words_of_header(accuracy.column).size() == 1 &&
+         read_precision(accuracy.column).precision != PrecisionName::unknown &&
+         words_of(table, accuracy).find("accura") == std::string::npos;
+}
+
 /// A score that is no share of right answers, or a mean of several.
 bool is_averaged(const PublishedTable& table, const Observation& row) {
+  if (is_any_score(table, *row.find(Quantity::accuracy))) return true;
   for (const std::string& word : words_of_header(row.find(Quantity::accuracy)->column)) {
     if (word == "f1" || word == "map" || word == "pass") return true;
   }
@@ -99,7 +107,9 @@ double noise_of(const PublishedTable& table, const Observation& row, Quantity qu
   const double rows = scored_rows(table, row, wide);
   const double share = middle(share_range(wide));
   // Answers to the same rows: the few that change do so both ways.
-  return rows > 0 ? std::max(0.004, 1.5 * std::sqrt(std::max(0.0, share * (1 - share)) / rows)) : 0.012;
+  return rows > 0                    ? std::max(0.004, 1.5 * std::sqrt(std::max(0.0, share * (1 - share)) / rows))
+         : is_any_score(table, wide) ? 0.03
+                                     : 0.012;
 }
 
 /// Of one kind: "fp32 top-1" and "int8 top-1".

@@ -64,15 +64,24 @@ std::optional<Range> changed_quotient(const Observation& base, const Observation
 constexpr std::array changed_figures = {Quantity::latency, Quantity::step,       Quantity::forward,
                                         Quantity::tpot,    Quantity::throughput, Quantity::tokens_per_s};
 
+/// What "Reduction" may be of, where its header says no more.
+constexpr Quantity saved_figures[] = {Quantity::size, Quantity::memory, Quantity::energy, Quantity::power};
+
+bool saves_anything(const Measured& claim) {
+  const auto words = words_of_header(claim.column);
+  return words.size() == 1 && (words[0] == "reduction" || words[0] == "savings");
+}
+
 void test_change(const Observation& base, const Observation& row, const Measured& claim, Complaints& say) {
   std::optional<Range> about;
   bool is_read = false;
-  for (const Quantity quantity : changed_figures) {
+  const auto fits = [&](Quantity quantity) {
     const auto q = changed_quotient(base, row, quantity);
-    if (!q) continue;
-    if (meets(claim, *q, is_read)) return;
-    if (!about) about = q;
-  }
+    if (q && !about) about = q;
+    return q && meets(claim, *q, is_read);
+  };
+  if (std::any_of(changed_figures.begin(), changed_figures.end(), fits)) return;
+  if (saves_anything(claim) && std::any_of(std::begin(saved_figures), std::end(saved_figures), fits)) return;
   if (!about || !is_read) return;
   say.relation_tested();
   say.figure(

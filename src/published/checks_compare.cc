@@ -235,8 +235,40 @@ void check_stand_ins(const PublishedTable& table, Complaints& say) {
   }
 }
 
+namespace {
+
+/// "FP8 (native)", a note "native", or a column "Native precision".
+bool claims_native(const PublishedTable& table, const Observation& row) {
+  const auto has = [](std::string text, std::string_view word) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text.find(word) != std::string::npos;
+  };
+  const std::string own = " " + row.label + " " + row.notes + " ";
+  for (const char* other : {"not ", "non", " no ", "without", "lack", "emulat", "simulat"}) {
+    if (has(own, other)) return false;
+  }
+  return has(own, "native") || std::any_of(table.columns.begin(), table.columns.end(), [&](const std::string& column) {
+           return column.ends_with(": precision") && has(column, "native");
+         });
+}
+
+void check_native(const PublishedTable& table, Complaints& say) {
+  for (const Observation& row : table.rows) {
+    const PrecisionName precision = row.precision.precision;
+    if (!row.device || precision == PrecisionName::unknown || !claims_native(table, row)) continue;
+    if (support(*row.device, precision) != Support::emulated) continue;
+    say.row(
+        row,
+        fmt::format("{} is called native, yet a {} has no {} products.", row.label, row.device->name, name(precision)),
+        row.label, Severity::high);
+  }
+}
+
+}  // namespace
+
 void check_emulated(const PublishedTable& table, Complaints& say) {
   check_support(table, Support::emulated, say);
+  check_native(table, say);
 }
 
 void check_slow_precision(const PublishedTable& table, Complaints& say) {

@@ -64,7 +64,9 @@ double peak_of_cards(const Asked& asked) {
 
 std::optional<Range> idle_over_power(const Asked& asked) {
   const auto power = asked.range(Quantity::power);
-  if (!power || !asked.row.device) return std::nullopt;
+  if (!power) return std::nullopt;
+  if (const auto idle = asked.range(Quantity::idle_power)) return *idle / *power;
+  if (!asked.row.device) return std::nullopt;
   return Range{asked.row.device->idle_w / power->high, asked.row.device->idle_w / power->low};
 }
 

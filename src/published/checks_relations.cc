@@ -145,7 +145,43 @@ RowFigures figures_of(const PublishedTable& table, const Observation& row) {
   return figures;
 }
 
+namespace {
+
+/// Tokens a second over batch x length / latency; none where one of them is not printed.
+std::optional<Range> window_share(const PublishedTable& table, const Observation& row) {
+  const auto rate = row.absolute(Quantity::tokens_per_s);
+  const auto time = row.absolute(Quantity::latency);
+  const auto batch = batch_of(table, row);
+  const Measured* seq = row.find(Quantity::seq);
+  if (!rate || !time || !batch || !seq || rate->low <= 0 || time->low <= 0) return std::nullopt;
+  return scaled(*rate * *time, 1e-3 / (*batch * seq->figure.value));
+}
+
+/// Where other rows count whole windows (batch x length / latency), a row that does not is off.
+void check_windows(const PublishedTable& table, Complaints& say) {
+  std::vector<const Observation*> off;
+  int whole = 0;
+  for (const Observation& row : table.rows) {
+    const auto share = window_share(table, row);
+    if (!share) continue;
+    say.relation_tested();
+    if (may_equal(*share, exactly(1), 0.03)) ++whole;
+    if (!may_equal(*share, exactly(1), 0.12)) off.push_back(&row);
+  }
+  if (whole < 2) return;
+  for (const Observation* row : off) {
+    const Measured& about = *row->find(Quantity::tokens_per_s);
+    const std::string share = shown(*window_share(table, *row));
+    say.figure(about,
+               fmt::format("{} is {}x batch x length / latency, which other rows are once.", shown(about), share),
+               fmt::format("{} x {} = {} windows", shown(about), shown(*row->find(Quantity::latency)), share));
+  }
+}
+
+}  // namespace
+
 void check_relations(const PublishedTable& table, Complaints& say) {
+  if (say.rule_id() == std::string_view("token_rate")) check_windows(table, say);
   for (const Observation& row : table.rows) {
     const RowFigures figures = figures_of(table, row);
     for (const Relation& relation : relations) {

@@ -10,15 +10,73 @@ namespace assay {
 namespace {
 
 constexpr std::array quantity_names = {
-    "none",         "precision", "model",         "device",   "key",          "notes",
-    "batch",        "seq",       "layers",        "width",    "parameters",   "count",
-    "runs",         "latency",   "latency_std",   "forward",  "forward_std",  "backward",
-    "backward_std", "optimizer", "optimizer_std", "step",     "step_std",     "throughput",
-    "tokens_per_s", "energy",    "power",         "speedup",  "energy_ratio", "size",
-    "size_ratio",   "memory",    "perplexity",    "accuracy", "rate",         "ttft",
-    "tpot",         "median",    "p90",           "p95",      "p99",          "least",
-    "most",         "loss",      "bandwidth",     "bits",     "token_energy", "tokens_per_joule",
-    "output",       "change",    "devices"};
+    "none",         "precision", "model",         "device",    "key",          "notes",
+    "batch",        "seq",       "layers",        "width",     "parameters",   "count",
+    "runs",         "latency",   "latency_std",   "forward",   "forward_std",  "backward",
+    "backward_std", "optimizer", "optimizer_std", "step",      "step_std",     "throughput",
+    "tokens_per_s", "energy",    "power",         "speedup",   "energy_ratio", "size",
+    "size_ratio",   "memory",    "perplexity",    "accuracy",  "rate",         "ttft",
+    "tpot",         "median",    "p90",           "p95",       "p99",          "least",
+    "most",         "loss",      "bandwidth",     "bits",      "token_energy", "tokens_per_joule",
+    "output",       "change",    "devices",       "idle_power"};
+
+/// Words of German and French headers that no English header holds.
+struct Translation {
+  std::string_view word;
+  std::string_view english;
+};
+
+constexpr Translation translations[] = {
+    {"präzision", "precision"},
+    {"précision", "precision"},
+    {"genauigkeit", "accuracy"},
+    {"exactitude", "accuracy"},
+    {"latenz", "latency"},
+    {"latence", "latency"},
+    {"durchsatz", "throughput"},
+    {"débit", "throughput"},
+    {"beschleunigung", "speedup"},
+    {"accélération", "speedup"},
+    {"speicher", "memory"},
+    {"speicherbedarf", "memory"},
+    {"mémoire", "memory"},
+    {"größe", "size"},
+    {"modellgröße", "size"},
+    {"taille", "size"},
+    {"stapelgröße", "batchsize"},
+    {"lot", "batch"},
+    {"modell", "model"},
+    {"modèle", "model"},
+    {"zeit", "time"},
+    {"laufzeit", "runtime"},
+    {"dauer", "duration"},
+    {"temps", "time"},
+    {"durée", "duration"},
+    {"energie", "energy"},
+    {"énergie", "energy"},
+    {"puissance", "power"},
+    {"leistungsaufnahme", "power"},
+    {"perplexität", "perplexity"},
+    {"perplexité", "perplexity"},
+    {"verlust", "loss"},
+    {"perte", "loss"},
+    {"paramètres", "parameters"},
+    {"verfahren", "method"},
+    {"méthode", "method"},
+    {"aufgabe", "task"},
+    {"tâche", "task"},
+    {"änderung", "change"},
+};
+
+std::string in_english(std::string word) {
+  // The two bytes of a capital É or Ä stand 0x20 below the small one's.
+  if (word.size() > 1 && word[0] == '\xc3' && static_cast<unsigned char>(word[1]) < 0x9f)
+    word[1] = static_cast<char>(word[1] + 0x20);
+  for (const Translation& one : translations) {
+    if (one.word == word) return std::string(one.english);
+  }
+  return word;
+}
 
 /// The words of a header in lower case: "fwd_avg (ms)" is fwd, avg.
 struct Words {
@@ -41,6 +99,7 @@ Words header_words(std::string_view text) {
     }
   }
   if (words.list.back().empty()) words.list.pop_back();
+  for (std::string& word : words.list) word = in_english(std::move(word));
   return words;
 }
 
@@ -159,7 +218,9 @@ Quantity figure_in(const Words& words, Unit unit) {
     return is_spread ? Quantity::none : energy_in(words, unit);
   }
   if (unit.dimension == Dimension::power || words.has({"power", "watts", "wattage"})) {
-    return is_spread || words.has({"samples", "readings", "idle", "limit"}) ? Quantity::none : Quantity::power;
+    if (words.has({"idle"}) && words.has({"above", "net", "minus", "over", "less", "without"})) return Quantity::none;
+    if (is_spread || words.has({"samples", "readings", "limit"})) return Quantity::none;
+    return words.has({"idle"}) ? Quantity::idle_power : Quantity::power;
   }
   if (words.has({"size", "disk", "memory", "vram", "mem"}) || unit.dimension == Dimension::bytes) {
     if (words.has({"batch"})) return Quantity::batch;
@@ -241,7 +302,7 @@ Dimension dimension_of(Quantity quantity) {
         Quantity::step_std, Quantity::ttft, Quantity::tpot, Quantity::median, Quantity::p90, Quantity::p95,
         Quantity::p99, Quantity::least, Quantity::most}},
       {Dimension::energy, {Quantity::energy, Quantity::token_energy}},
-      {Dimension::power, {Quantity::power}},
+      {Dimension::power, {Quantity::power, Quantity::idle_power}},
       {Dimension::bytes, {Quantity::size, Quantity::memory}},
       {Dimension::rate, {Quantity::throughput}},
       {Dimension::token_rate, {Quantity::tokens_per_s}},

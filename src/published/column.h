@@ -63,6 +63,7 @@ enum class Quantity : std::uint8_t {
   output,   ///< Tokens that a run generates.
   change,   ///< Of time or rate, as a share.
   devices,  ///< Cards that share the work.
+  idle_power,
 };
 const char* name(Quantity quantity);
 std::optional<Quantity> parse_quantity(std::string_view word);

@@ -36,6 +36,7 @@ constexpr Phrase phrases[] = {
     {"tdp", Quantity::none},
     {"total token throughput", Quantity::none},
     {"top 5", Quantity::none},
+    {"hardware support", Quantity::notes},
     {"n batch", Quantity::batch},
     {"concurrency", Quantity::batch},
     {"tok s w", Quantity::tokens_per_joule},
@@ -203,6 +204,8 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
   if (is_short && words[0] == "max") return ColumnMeaning{Quantity::most, {}, {}};
   if (is_short && words[0] == "min" && words.size() > 1) return ColumnMeaning{Quantity::least, {}, {}};
   if (words.size() == 1 && words[0] == "bits") return ColumnMeaning{Quantity::bits, {}, {}};
+  if (words.size() == 1 && (words[0] == "reduction" || words[0] == "savings"))
+    return ColumnMeaning{Quantity::change, share, {}};
   if (words.size() == 1 && words[0] == "loss") return ColumnMeaning{Quantity::loss, {}, {}};
   const std::string text = joined(words);
   const auto stands_in = [&](const Phrase& one) {

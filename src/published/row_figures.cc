@@ -67,6 +67,19 @@ double cards_before_name(const std::string& text) {
   return most;
 }
 
+/// "no offloading", "without any speculative decoding": of what stands at `at` its own clause says that it was not;
+/// "not without" says that it was.
+bool is_denied(const std::string& text, std::size_t at) {
+  constexpr std::size_t farthest = 26;
+  const std::size_t from = at - std::min(at, farthest);
+  std::string clause = " " + text.substr(from, at - from);
+  if (const auto end = clause.find_last_of(".,;:|()"); end != std::string::npos) clause = " " + clause.substr(end + 1);
+  int denials = 0;
+  for (const std::string_view word : {" no ", " not ", " without ", " never ", " ohne ", " sans "})
+    denials += clause.find(word) != std::string::npos ? 1 : 0;
+  return denials == 1;
+}
+
 /// "7B" and "350M" in a model's name.
 std::optional<Range> parameters_named(const std::string& text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -81,12 +94,22 @@ std::optional<Range> parameters_named(const std::string& text) {
   return std::nullopt;
 }
 
+/// "tg128" is llama-bench's word for 128 tokens of one stream.
+bool generates_alone(const Observation& row) {
+  const auto at = row.group.find("|tg");
+  return at != std::string::npos && at + 3 < row.group.size() && is_numeral(row.group[at + 3]);
+}
+
 }  // namespace
 
 bool page_says(const PublishedTable& table, const Observation& row, std::initializer_list<std::string_view> words) {
   const std::string text = words_around(table, row);
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      if (!is_denied(text, at)) return true;
+    }
+    return false;
+  });
 }
 
 double devices_of(const PublishedTable& table, const Observation& row) {
@@ -121,6 +144,7 @@ void RowFigures::add_printed(const Observation& row) {
 
 void RowFigures::add_said(const PublishedTable& table, const Observation& row) {
   if (const auto batch = batch_of(table, row)) add(Quantity::batch, {exactly(*batch), shown(*batch), nullptr});
+  if (generates_alone(row)) add(Quantity::batch, {exactly(1), "1 (a test tg)", nullptr});
   const double parameters = parameters_of(row, model_of(table, row));
   if (parameters > 0) {
     add(Quantity::parameters, {{0.98 * parameters, 1.02 * parameters}, shown(parameters) + " parameters", nullptr});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "published/table_cells.h"
 
@@ -29,6 +30,7 @@ class Layout {
       settle_words();
       drop_totals();
       part_medians();
+      name_tails();
       for (const TextRow& row : text_.rows) add_row(row);
       say_columns();
     }
@@ -89,6 +91,18 @@ class Layout {
     }
   }
 
+  /// Keys and values of attention: their precision and size are not the weights'.
+  static bool is_of_cache(const Column& column) {
+    const auto words = words_of_header(column.header);
+    return std::find(words.begin(), words.end(), "kv") != words.end();
+  }
+
+  /// "Native", "Natively supported", over yes and no.
+  static bool says_native(const Column& column) {
+    const auto words = words_of_header(column.header);
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("native"); });
+  }
+
   /// Headers that could mean two things are settled by what stands below them.
   void settle_words() {
     bool has_precision = false;
@@ -97,6 +111,13 @@ class Layout {
       const double precisions = share_of(text_, i, is_precision_word);
       const double figures =
           share_of(text_, i, [](const std::string& plain) { return read_figure(plain).has_value(); });
+      if (is_of_cache(columns_[i])) {
+        quantity = figures < 0.5 || precisions >= 0.5 ? Quantity::key : Quantity::none;
+        continue;
+      }
+      if (quantity == Quantity::none && figures < 0.5 && words_of_header(columns_[i].header).front() == "test")
+        quantity = Quantity::key;
+      if (says_native(columns_[i]) && figures < 0.5 && precisions < 0.3) quantity = Quantity::notes;
       if (quantity == Quantity::precision && precisions < 0.3) quantity = Quantity::key;
       if (holds_words(quantity) && !has_precision && precisions >= 0.5 && figures < 0.5) quantity = Quantity::precision;
       has_precision = has_precision || quantity == Quantity::precision;
@@ -104,6 +125,25 @@ class Layout {
       if (i == 0 && quantity == Quantity::none && figures < 0.5) quantity = Quantity::model;
       if (names_precision_only(columns_[i]) && quantity == Quantity::none) quantity = quantity_of_precision(i);
     }
+  }
+
+  /// "| Task | FP32 | INT8 |": scores of 0 to 100 that differ little from precision to precision.
+  bool holds_scores(std::size_t column) const {
+    const auto words = words_of_header(columns_[0].header);
+    constexpr std::string_view tasks[] = {"task", "tasks", "dataset", "benchmark"};
+    const bool is_of_tasks =
+        std::find_first_of(words.begin(), words.end(), std::begin(tasks), std::end(tasks)) != words.end();
+    const auto is_score = [](const std::optional<PrintedFigure>& figure) {
+      return figure && figure->value > 0 && figure->value <= 100 &&
+             (figure->unit.dimension == Dimension::none || figure->unit.dimension == Dimension::percent);
+    };
+    const auto is_near = [&](const TextRow& row) {
+      const auto own = read_figure(cell_of(row, column));
+      const auto first = read_figure(cell_of(row, 1));
+      return is_score(own) && is_score(first) && std::abs(own->value - first->value) <= 15;
+    };
+    return is_of_tasks && read_column(table_.title).quantity == Quantity::none &&
+           std::all_of(text_.rows.begin(), text_.rows.end(), is_near);
   }
 
   /// "| Model | FP32 | BF16 |" holds what its cells' units, or the words above the table, say.
@@ -116,6 +156,7 @@ class Layout {
                                                            : Quantity::none;
     }
     if (columns_[column].meaning.unit.dimension == Dimension::time) return Quantity::latency;
+    if (holds_scores(column)) return Quantity::accuracy;
     const Quantity said = read_column(table_.title).quantity;
     return is_duration(said) || said == Quantity::throughput || said == Quantity::perplexity ? said : Quantity::none;
   }
@@ -149,6 +190,25 @@ class Layout {
     }
   }
 
+  /// "TTFT p90", "TTFT p99": percentiles of one time, where the table has no other time or percentile.
+  void name_tails() {
+    constexpr std::pair<std::string_view, Quantity> tails[] = {
+        {"p90", Quantity::p90}, {"p95", Quantity::p95}, {"p99", Quantity::p99}};
+    const auto has_own = [](const Column& column) {
+      const Quantity quantity = column.meaning.quantity;
+      return is_duration(quantity) || quantity == Quantity::median || quantity == Quantity::tpot ||
+             quantity == Quantity::p90 || quantity == Quantity::p95 || quantity == Quantity::p99;
+    };
+    if (std::any_of(columns_.begin(), columns_.end(), has_own)) return;
+    for (Column& column : columns_) {
+      const auto words = words_of_header(column.header);
+      if (column.meaning.quantity != Quantity::none || words.empty() || words[0] != "ttft") continue;
+      for (const auto& [word, quantity] : tails) {
+        if (std::find(words.begin(), words.end(), word) != words.end()) column.meaning.quantity = quantity;
+      }
+    }
+  }
+
   void say_columns() {
     for (const Column& column : columns_) {
       if (column.meaning.quantity == Quantity::none) {
@@ -175,7 +235,7 @@ class Layout {
           base.device_text = plain;
           break;
         case Quantity::notes:
-          base.notes = plain;
+          base.notes = says_native(columns_[i]) ? "native = " + plain : plain;
           break;
         case Quantity::key:
         case Quantity::batch:
