@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <string_view>
@@ -32,6 +33,23 @@ int explain_itself(const CLI::App& program, const CLI::Success& asked) {
   return code;
 }
 
+/// CLI11 writes a flag that may take a value as "--json{-} FILE".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    if (has_value(name)) name.replace(name.size() - mark.size(), mark.size(), "[=FILE]");
+    return name;
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return has_value(option->get_name(false, true)) ? "" : CLI::Formatter::make_option_opts(option);
+  }
+
+ private:
+  static constexpr std::string_view mark = "{-}";
+  static bool has_value(std::string_view name) { return name.ends_with(mark); }
+};
+
 /// Known before parsing: training and its benchmark share a name and little else.
 bool is_given(int argc, char** argv, std::string_view flag) {
   return std::any_of(argv, argv + argc, [&](const char* argument) { return flag == argument; });
@@ -41,6 +59,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App program("Which numeric precision should this model use on this hardware?", "assay");
   program.set_version_flag("--version", "assay " ASSAY_VERSION);
   program.require_subcommand(1);
+  program.formatter(std::make_shared<HelpFormatter>());
   program.get_formatter()->column_width(34);
   Action action;
   add_bench(program, action);

@@ -1,4 +1,7 @@
-#include "cli/study.h"
+#include "studies/study/request.h"
+
+#include "cli/cli.h"
+#include "cli/measuring.h"
 
 namespace assay {
 namespace {
@@ -8,15 +11,18 @@ enum class Study : std::uint8_t { inference, language_model };
 struct StudyCommand {
   Study study = Study::inference;
   StudyRequest request;
+  MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
 };
 
 int run_study(const StudyCommand& options) {
   Measuring measuring(options.store);
-  const std::vector<ReportSource> sources = options.study == Study::inference
-                                                ? study_inference(options.request, measuring)
-                                                : study_language_model(options.request, measuring);
+  const auto facts = [&] { return measuring.probe_machine(options.machine, "cpu"); };
+  const auto run = options.study == Study::inference ? study_inference : study_language_model;
+  std::vector<ReportSource> sources;
+  for (StudyPart& part : run(options.request, facts, measuring.callbacks()))
+    sources.push_back({std::move(part.label), std::move(part.document)});
   measuring.finish();
   RenderOptions how;
   how.title = options.study == Study::inference ? "A study of inference" : "A study of training a language model";
@@ -45,7 +51,7 @@ void add_study(CLI::App& program, Action& action) {
       "--quick", [&request] { request.length = StudyLength::quick; }, "the smallest of everything, under a minute");
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
-  add_machine_options(command, request.machine);
+  add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run_study(*options); }; });
 }
 

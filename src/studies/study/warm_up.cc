@@ -1,9 +1,10 @@
+#include "studies/study/warm_up.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
-#include "cli/study.h"
 #include "results/identity.h"
 
 namespace assay {

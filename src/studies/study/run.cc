@@ -1,14 +1,16 @@
+#include "studies/study/request.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/study.h"
 #include "studies/accumulate/run.h"
 #include "studies/attention/request.h"
 #include "studies/autocast/request.h"
 #include "studies/bench/request.h"
 #include "studies/memory/request.h"
+#include "studies/study/warm_up.h"
 #include "studies/train_benchmark/request.h"
 
 namespace assay {
@@ -98,7 +100,8 @@ TrainBenchmarkRequest warm_up_request(const StudyRequest& request, TrainBenchmar
 
 }  // namespace
 
-std::vector<ReportSource> study_inference(const StudyRequest& request, Measuring& measuring) {
+std::vector<StudyPart> study_inference(const StudyRequest& request, const FactsSource& facts,
+                                       const StudyCallbacks& callbacks) {
   BenchRequest bench_request;
   bench_request.models = models_of(request, {"distilbert-base"}, {"distilbert-base", "gpt2"});
   bench_request.data = request.data;
@@ -106,16 +109,15 @@ std::vector<ReportSource> study_inference(const StudyRequest& request, Measuring
   bench_request.seqs = {is_quick(request) ? 16 : 128};
   bench_request.seconds = budget_s(request, 0.2, 5);
   bench_request.protocol.most_tokens = is_quick(request) ? 256 : 8192;
-  const auto facts = [&] { return measuring.probe_machine(request.machine, "cpu"); };
-  return {{"inference", bench(bench_request, facts, measuring.callbacks())}};
+  return {{"inference", bench(bench_request, facts, callbacks)}};
 }
 
-std::vector<ReportSource> study_language_model(const StudyRequest& request, Measuring& measuring) {
-  const MachineFacts machine = measuring.probe_machine(request.machine, "cpu");
+std::vector<StudyPart> study_language_model(const StudyRequest& request, const FactsSource& facts_source,
+                                            const StudyCallbacks& callbacks) {
+  const MachineFacts machine = facts_source();
   const FactsSource facts = [&] { return machine; };
-  const StudyCallbacks callbacks = measuring.callbacks();
   const TrainBenchmarkRequest training = training_request(request);
-  std::vector<ReportSource> parts;
+  std::vector<StudyPart> parts;
   parts.push_back({"training steps", train_benchmark(training, facts, callbacks)});
   const Document warm_up = train_benchmark(warm_up_request(request, training), facts, callbacks);
   parts.push_back({"warm-up", warm_up_document(parts[0].document.records, warm_up.records)});
