@@ -39,7 +39,9 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
   command.add_option("--batch", request.batches, "comma-separated (default 1)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--seq", request.seqs, "tokens a row, comma-separated (default 128)")
+  command
+      .add_option("--seq", request.seqs,
+                  "most tokens a row, comma-separated (default 128; of data in rows, these as they are)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--seconds", request.seconds, "budget for each precision of a cell (default 5)")
@@ -48,6 +50,7 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
       ->check(CLI::Range(1, 1000000));
   command.add_option("--width", request.width, "asked width of the median's 95 % interval (default 0.02)")
       ->check(between(1e-4, 1.0));
+  command.add_option("--process", request.process, "which of several processes it is")->group("");
   command.add_option("--least-rounds", request.least_rounds, "rounds whatever the budget")->group("");
   static const std::map<std::string, int> automatic = {{"auto", 0}};
   command
@@ -82,6 +85,15 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
   add_choice(command, "--quality", request.quality, modes, "score the data, or do not");
   command.add_option("--data", request.data,
                      "text, labelled .tsv, or a folder of .npy arrays (default: the bundled handbook)");
+  static const std::map<std::string, InputsOf> inputs = {{"data", InputsOf::data}, {"random", InputsOf::random}};
+  add_choice(command, "--inputs", request.inputs, inputs,
+             "what is timed: batches of the data's rows, or random ids of full length (default: data, where given)");
+  static const std::map<std::string, RowOrder> orders = {
+      {"given", RowOrder::given}, {"sorted", RowOrder::sorted}, {"bucketed", RowOrder::bucketed}};
+  add_choice(command, "--order", request.row_order, orders, "how rows of timed data come into batches (default given)");
+  static const std::map<std::string, SkipPadding> skipping = {{"on", SkipPadding::on}, {"off", SkipPadding::off}};
+  add_choice(command, "--skip-padding", request.skip_padding, skipping,
+             "leave out positions that are padding in every row of a batch (default on)");
   add_choice(command, "--protocol", request.protocol.protocol, protocols, "how text is cut (default window)");
   command.add_option("--window", request.protocol.window, "ids a window (default 128)")->check(CLI::Range(2, 1 << 20));
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")

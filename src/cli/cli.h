@@ -34,9 +34,10 @@ void add_measured_option(CLI::App& command, MachineOptions& options);
 MachineFacts facts_for(const MachineOptions& options, const std::string& device = "cpu");
 
 /// An option whose value is one of the words of `choices`; its help says "once|every-call".
-template <typename T>
-CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, const std::map<std::string, T>& choices,
-                        const std::string& help) {
+/// `value`: of the choices' type, or an optional of it.
+template <typename T, typename Choice>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value,
+                        const std::map<std::string, Choice>& choices, const std::string& help) {
   std::string words;
   for (const auto& [word, meaning] : choices) words += (words.empty() ? "" : "|") + word;
   const auto known = [choices, words](std::string& text) -> std::string {

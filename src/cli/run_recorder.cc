@@ -91,6 +91,16 @@ void RunRecorder::keep(std::span<const Record> records) {
   });
 }
 
+RunSpreads RunRecorder::spread_between_runs(const std::string& machine) {
+  RunSpreads spreads;
+  attempt([&] {
+    open();
+    const Store::EarlierFigures earlier = store_->earlier_figures(machine, run_);
+    spreads = {assay::spread_between_runs(earlier.median_ms), assay::spread_between_runs(earlier.speedup)};
+  });
+  return spreads;
+}
+
 void RunRecorder::end() {
   attempt([&] {
     if (store_) store_->end_run(run_);

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "results/store.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 
@@ -35,6 +36,8 @@ class RunRecorder {
   void keep(std::span<const Record> records);
   /// What the run that is continued has kept, each row with the time when it was saved.
   std::vector<Record> restore();
+  /// What earlier runs on that machine differed by; blank without a store.
+  RunSpreads spread_between_runs(const std::string& machine);
   /// All that was asked has been measured.
   void end();
   bool failed() const { return failed_; }

@@ -36,6 +36,7 @@ class Sampler {
       : subjects_(subjects),
         options_(options),
         random_(options.seed),
+        draws_(options.draw_seed, 1),
         series_(subjects.size()),
         seconds_(options.seconds),
         meters_(options) {
@@ -88,9 +89,29 @@ class Sampler {
     return sum;
   }
 
+  /// A permutation of the inputs is as fair to each, and its median is surer than that of independent draws.
+  std::size_t draw() {
+    if (drawn_ == deck_.size()) {
+      deck_.resize(options_.inputs);
+      std::iota(deck_.begin(), deck_.end(), std::size_t{0});
+      shuffle(deck_, draws_);
+      drawn_ = 0;
+    }
+    return deck_[drawn_++];
+  }
+
+  static void shuffle(std::vector<std::size_t>& order, Random& random) {
+    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  }
+
+  void take(std::size_t i, std::size_t input) const {
+    if (options_.inputs > 0) subjects_[i].take(input);
+  }
+
   void run_first() {
     for (std::size_t i = 0; i < subjects_.size() && !is_interrupted(); ++i) {
       tell("first run", i);
+      take(i, options_.warm_up_input);
       const double first_s = timed_s(subjects_[i], 1);
       if (is_dropped()) return;
       series_[i].first_ms = first_s * 1e3;
@@ -151,10 +172,12 @@ class Sampler {
 
   void run_counted_round() {
     std::vector<std::size_t> order = sampled_;
-    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random_.below(left)]);
+    shuffle(order, random_);
+    if (options_.inputs > 0) input_ = draw();
     for (const std::size_t i : order) {
       if (is_interrupted()) return;
       tell("sampling", i);
+      take(i, input_);
       run_window(i);
     }
     ++rounds_;
@@ -178,6 +201,7 @@ class Sampler {
     series.result_sum += subject.read_result();
     series.conditions.add(before, after);
     series.raw_ms.push_back(taken_s * 1e3 / series.repetitions);
+    if (options_.inputs > 0) series.raw_inputs.push_back(static_cast<double>(input_));
     time_on_device(subject, series);
     read_slow_conditions(i);
   }
@@ -267,6 +291,10 @@ class Sampler {
   std::span<const Subject> subjects_;
   const SamplingOptions& options_;
   Random random_;
+  Random draws_;
+  std::vector<std::size_t> deck_ = {};  ///< Inputs in the order in which they are drawn.
+  std::size_t drawn_ = 0;               ///< Of the deck.
+  std::size_t input_ = 0;               ///< Of the round at hand.
   std::vector<Series> series_;
   std::vector<std::size_t> sampled_;    ///< Indices of the subjects that take part in the rounds.
   std::vector<double> slow_reading_s_;  ///< When each subject's frequency was last read.

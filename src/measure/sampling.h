@@ -25,6 +25,8 @@ struct Subject {
   std::string name;
   std::function<void()> run;
   std::function<double()> read_result;
+  /// Makes `run` take that input, of SamplingOptions::inputs; called outside the timed windows.
+  std::function<void(std::size_t input)> take{};
   /// Runs it once more and says what the device took. Empty, or absent results: there is no device apart.
   std::function<std::optional<DeviceTime>()> time_on_device{};
 };
@@ -65,6 +67,11 @@ struct SamplingOptions {
   double width = 0.02;   ///< Asked: width of the 95 % interval of the median, relative to the median.
   int rounds = 0;        ///< Exactly so many rounds instead of the rule of width and budget; 0: by the rule.
   std::uint64_t seed = 1;
+  /// Where subjects have several inputs: how many. Each round all take the same one, drawn without putting it back
+  /// until all were drawn; one of them is for first runs and warm-up.
+  std::size_t inputs = 0;
+  std::size_t warm_up_input = 0;
+  std::uint64_t draw_seed = 1;
   double least_window_s = 0;  ///< A window is made at least this long (for a meter with slow updates).
   double most_first_run_s = std::numeric_limits<double>::infinity();
   EnergyMeter* meter = nullptr;

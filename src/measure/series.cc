@@ -5,8 +5,9 @@
 namespace assay {
 namespace {
 
-constexpr std::vector<double> Series::*sample_lists[] = {&Series::warm_up_ms, &Series::raw_ms, &Series::window_power_w,
-                                                         &Series::device_ms, &Series::enqueue_ms};
+constexpr std::vector<double> Series::*sample_lists[] = {&Series::warm_up_ms, &Series::raw_ms,
+                                                         &Series::raw_inputs, &Series::window_power_w,
+                                                         &Series::device_ms,  &Series::enqueue_ms};
 
 }  // namespace
 

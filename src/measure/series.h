@@ -19,6 +19,7 @@ struct Series {
   bool steady = false;              ///< Whether the warm-up ended by its rule and not by its share of the time.
   int repetitions = 1;              ///< Of `run` in one window.
   std::vector<double> raw_ms;       ///< One value a round: the window divided by its repetitions.
+  std::vector<double> raw_inputs;   ///< Where there are several: which one each sample is of.
   double result_sum = 0;            ///< Sum of what read_result gave.
   Conditions conditions;            ///< Over its timed windows.
   std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.

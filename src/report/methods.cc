@@ -121,6 +121,15 @@ std::string sampling_paragraph(const Records& measured) {
   if (!width.empty())
     p.say(fmt::format("Intervals of the median are of 95 %{}, {} % of it wide.",
                       processes.empty() ? " and distribution-free" : "", width));
+  const std::string between = spread(measured, [](const Record& r) {
+    return r.latency->run_spread ? std::optional(100 * *r.latency->run_spread) : std::nullopt;
+  });
+  p.say(between.empty()
+            ? "What differs between runs at other times is not in the intervals."
+            : fmt::format(
+                  "Earlier runs on this machine differed by {} % (standard deviation of the median's logarithm), which "
+                  "is in the intervals.",
+                  between));
   const std::string asked = spread(measured, [](const Record& r) {
     return r.latency->asked_width ? std::optional<double>(100 * *r.latency->asked_width) : std::nullopt;
   });

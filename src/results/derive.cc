@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <type_traits>
 
 #include "results/fields.h"
@@ -17,12 +18,45 @@ namespace {
 constexpr const char* order_statistics = "order statistics 1";
 constexpr const char* paired_bootstrap = "paired bootstrap 1";
 constexpr const char* between_processes = "between processes 1";
+constexpr const char* between_runs = "between runs 1";
+/// Of what is not Student's: so many that t is the normal distribution's.
+constexpr double many_degrees = 1e6;
+
+std::optional<RunSpread> run_spread(const std::optional<double>& deviation, const std::optional<double>& degrees) {
+  if (!deviation || !degrees || !(*deviation >= 0) || !(*degrees >= 1)) return std::nullopt;
+  return RunSpread{*deviation, *degrees};
+}
+
+/// An interval with its method.
+struct MethodInterval {
+  Interval interval;
+  const char* method;
+};
+
+MethodInterval over_runs(const MethodInterval& within, double degrees, const std::optional<RunSpread>& between) {
+  if (!between || within.interval.low <= 0) return within;
+  return {with_spread({within.interval, degrees}, *between), between_runs};
+}
+
+double degrees_of(bool is_over_processes, std::span<const double> processes) {
+  return is_over_processes ? static_cast<double>(processes.size()) - 1 : many_degrees;
+}
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+/// Real ones in a row.
+double tokens_a_row(const Setting& setting, const Latency& latency) {
+  if (latency.raw_tokens.empty()) return static_cast<double>(setting.seq);
+  return sum(latency.raw_tokens) / static_cast<double>(latency.raw_tokens.size()) / static_cast<double>(setting.batch);
+}
 
 void rate_energy(const Record& record, Rates& rates) {
   constexpr double j_of_kwh = 3.6e6;
   if (!record.energy || !record.energy->energy_j) return;
   const Energy& energy = *record.energy;
-  rates.energy_per_token_j = *energy.energy_j / static_cast<double>(record.setting.seq);
+  rates.energy_per_token_j = *energy.energy_j / tokens_a_row(record.setting, *record.latency);
   if (const auto ms = record.latency->median_ms) rates.energy_delay_js = *energy.energy_j * *ms * 1e-3;
   const double kwh_per_million = *rates.energy_per_token_j * 1e6 / j_of_kwh;
   if (energy.price_per_kwh) rates.cost_per_million_tokens = kwh_per_million * *energy.price_per_kwh;
@@ -33,15 +67,17 @@ void rate_throughput(const Setting& setting, const Latency& latency, Rates& rate
   if (!latency.timed_runs || latency.timed_s.value_or(0) <= 0) return;
   const auto sequences = static_cast<double>(setting.batch) * static_cast<double>(*latency.timed_runs);
   rates.samples_per_s = latency.items.value_or(sequences) / *latency.timed_s;
-  rates.tokens_per_s = *rates.samples_per_s * static_cast<double>(setting.seq);
+  rates.tokens_per_s = *rates.samples_per_s * tokens_a_row(setting, latency);
+  if (sum(latency.raw_positions) > 0) rates.padding_share = 1 - sum(latency.raw_tokens) / sum(latency.raw_positions);
 }
 
-void rate_work(const Latency& latency, const Evidence& evidence, Rates& rates) {
-  if (latency.median_ms.value_or(0) <= 0) return;
-  const double median_s = *latency.median_ms * 1e-3;
-  if (evidence.flops) rates.gflops = *evidence.flops / median_s * 1e-9;
+void rate_work(const Record& record, Rates& rates) {
+  const double pass_s = work_ms(record).value_or(0) * 1e-3;
+  if (pass_s <= 0) return;
+  const Evidence& evidence = record.evidence;
+  if (evidence.flops) rates.gflops = *evidence.flops / pass_s * 1e-9;
   if (rates.gflops && evidence.peak_gflops.value_or(0) > 0) rates.peak_share = *rates.gflops / *evidence.peak_gflops;
-  if (evidence.moved_bytes) rates.bytes_per_s = *evidence.moved_bytes / median_s;
+  if (evidence.moved_bytes) rates.bytes_per_s = *evidence.moved_bytes / pass_s;
 }
 
 /// Where another compiler rounds otherwise, figures differ by some units in the last place.
@@ -58,12 +94,14 @@ void take(const std::optional<T>& from, std::optional<T>& to) {
 
 /// Whether this version computes what that method did. Which of them it is follows from the samples.
 bool is_known(const std::optional<std::string>& method) {
-  return !method || method == order_statistics || method == paired_bootstrap || method == between_processes;
+  return !method || method == order_statistics || method == paired_bootstrap || method == between_processes ||
+         method == between_runs;
 }
 
 void derive_latency(Latency& latency) {
   if (latency.raw_ms.empty()) return;
-  const Latency fresh = latency_of(latency.raw_ms, latency.process_samples);
+  const Latency fresh =
+      latency_of(latency.raw_ms, latency.process_samples, run_spread(latency.run_spread, latency.run_spread_degrees));
   latency.samples = fresh.samples;
   for (const auto figure :
        {&Latency::median_ms, &Latency::p10_ms, &Latency::p90_ms, &Latency::p99_ms, &Latency::mean_ms, &Latency::std_ms})
@@ -91,7 +129,8 @@ void derive_speedup(std::span<const Record> records, Record& record) {
   const Record* baseline = baseline_of(record, records);
   const std::vector<double>& own = record.speedup->baseline_raw_ms;
   const std::vector<double>& kept = own.empty() && baseline != nullptr ? baseline->latency->raw_ms : own;
-  const auto fresh = speedup_of({kept, record.latency->raw_ms, record.latency->process_samples},
+  const auto between = run_spread(record.speedup->speedup_run_spread, record.speedup->speedup_run_spread_degrees);
+  const auto fresh = speedup_of({kept, record.latency->raw_ms, record.latency->process_samples, between},
                                 static_cast<std::uint64_t>(record.setting.seed));
   if (!fresh) return;
   Speedup& speedup = record.speedup.made();
@@ -116,9 +155,10 @@ void derive_training(const Latency& whole, Training& training) {
 void derive_rates(Record& record) {
   const Rates fresh = rates_of(record);
   Rates& rates = record.rates;
-  for (const auto figure : {&Rates::samples_per_s, &Rates::tokens_per_s, &Rates::gflops, &Rates::peak_share,
-                            &Rates::bytes_per_s, &Rates::energy_per_token_j, &Rates::energy_delay_js,
-                            &Rates::cost_per_million_tokens, &Rates::carbon_g_per_million_tokens})
+  for (const auto figure :
+       {&Rates::samples_per_s, &Rates::tokens_per_s, &Rates::padding_share, &Rates::gflops, &Rates::peak_share,
+        &Rates::bytes_per_s, &Rates::energy_per_token_j, &Rates::energy_delay_js, &Rates::cost_per_million_tokens,
+        &Rates::carbon_g_per_million_tokens})
     take(fresh.*figure, rates.*figure);
 }
 
@@ -152,7 +192,8 @@ std::vector<std::string> differences(const Record& stored, const Record& derived
 
 }  // namespace
 
-Latency latency_of(std::span<const double> samples_ms, std::span<const double> processes) {
+Latency latency_of(std::span<const double> samples_ms, std::span<const double> processes,
+                   const std::optional<RunSpread>& between) {
   Latency latency{.samples = std::ssize(samples_ms),
                   .raw_ms = {samples_ms.begin(), samples_ms.end()},
                   .process_samples = {processes.begin(), processes.end()}};
@@ -169,14 +210,16 @@ Latency latency_of(std::span<const double> samples_ms, std::span<const double> p
                             ? interval_over_processes(medians_of_processes(samples_ms, processes), summary->median)
                             : summary->interval;
   if (!interval) return latency;
-  latency.ci_low_ms = interval->low;
-  latency.ci_high_ms = interval->high;
-  latency.interval_by = is_over_processes ? between_processes : order_statistics;
+  const auto [ends, method] = over_runs({*interval, is_over_processes ? between_processes : order_statistics},
+                                        degrees_of(is_over_processes, processes), between);
+  latency.ci_low_ms = ends.low;
+  latency.ci_high_ms = ends.high;
+  latency.interval_by = method;
   return latency;
 }
 
 std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t seed) {
-  const auto& [baseline_ms, own_ms, processes] = samples;
+  const auto& [baseline_ms, own_ms, processes, between] = samples;
   const auto summary = summarise(baseline_ms);
   if (!summary) return std::nullopt;
   Speedup speedup{.baseline_median_ms = summary->median};
@@ -188,9 +231,11 @@ std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t se
                             ? interval_over_processes(ratios_of_processes(baseline_ms, own_ms, processes), ratio->value)
                             : ratio->interval;
   if (!interval) return speedup;
-  speedup.speedup_low = interval->low;
-  speedup.speedup_high = interval->high;
-  speedup.speedup_by = is_over_processes ? between_processes : paired_bootstrap;
+  const auto [ends, method] = over_runs({*interval, is_over_processes ? between_processes : paired_bootstrap},
+                                        degrees_of(is_over_processes, processes), between);
+  speedup.speedup_low = ends.low;
+  speedup.speedup_high = ends.high;
+  speedup.speedup_by = method;
   return speedup;
 }
 
@@ -199,7 +244,7 @@ Rates rates_of(const Record& record) {
   rate_energy(record, rates);
   if (!record.latency) return rates;
   rate_throughput(record.setting, *record.latency, rates);
-  rate_work(*record.latency, record.evidence, rates);
+  rate_work(record, rates);
   return rates;
 }
 

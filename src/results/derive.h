@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/record.h"
+#include "statistics/between_runs.h"
 
 namespace assay {
 
@@ -13,14 +14,16 @@ namespace assay {
 // believed because it is written.
 
 /// Median, percentiles, mean, deviation and interval of samples in ms. `processes`: how many are of each, where they
-/// are of several (statistics/processes.h).
-Latency latency_of(std::span<const double> samples_ms, std::span<const double> processes = {});
+/// are of several (statistics/processes.h). `between`: what runs differ by here, where that is known.
+Latency latency_of(std::span<const double> samples_ms, std::span<const double> processes = {},
+                   const std::optional<RunSpread>& between = std::nullopt);
 
 /// Samples of the same rounds.
 struct PairedSamples {
   std::span<const double> baseline_ms;
   std::span<const double> own_ms;
   std::span<const double> processes = {};
+  std::optional<RunSpread> between = std::nullopt;
 };
 /// The baseline's time over this one's, round by round. Absent where there is no baseline.
 std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t seed);

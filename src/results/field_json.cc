@@ -33,7 +33,9 @@ OrderedJson value_json(const Detailed<State>& status) {
   return to_text(status);
 }
 OrderedJson value_json(const LedgerInput& input) {
-  return {{"name", input.name}, {"dtype", name(input.dtype)}, {"device", input.device}};
+  OrderedJson json = {{"name", input.name}, {"dtype", name(input.dtype)}, {"device", input.device}};
+  if (!input.remark.empty()) json["remark"] = input.remark;
+  return json;
 }
 OrderedJson value_json(const LedgerRow& row) {
   return {{"path", row.path},
@@ -105,6 +107,7 @@ void read(const Json& json, LedgerInput& input) {
   json.at("name").get_to(input.name);
   input.dtype = dtype_of(json.at("dtype"));
   json.at("device").get_to(input.device);
+  input.remark = json.value("remark", "");
 }
 void read(const Json& json, LedgerRow& row) {
   json.at("path").get_to(row.path);

@@ -17,10 +17,11 @@ struct FieldTypes {
   using Place = std::variant<T*...>;
 };
 using AnyField =
-    FieldTypes<std::string, std::int64_t, Status, Mode, LogitsOf, Switch, CastsMade, CacheState, Recomputed,
-               QualityStatus, EnergyStatus, std::optional<StoppedBy>, std::optional<Switch>, std::optional<Trust>,
-               std::optional<std::string>, std::optional<std::int64_t>, std::optional<double>, std::optional<bool>,
-               std::vector<double>, std::vector<std::string>, std::vector<LedgerInput>, std::vector<LedgerRow>>;
+    FieldTypes<std::string, std::int64_t, Status, Mode, LogitsOf, Switch, CastsMade, CacheState, InputsOf, RowOrder,
+               Recomputed, QualityStatus, EnergyStatus, std::optional<StoppedBy>, std::optional<Switch>,
+               std::optional<Trust>, std::optional<std::string>, std::optional<std::int64_t>, std::optional<double>,
+               std::optional<bool>, std::vector<double>, std::vector<std::string>, std::vector<LedgerInput>,
+               std::vector<LedgerRow>>;
 using FieldValue = AnyField::Value;
 using FieldPlace = AnyField::Place;
 

@@ -40,6 +40,19 @@ std::string thread_words(const Setting& setting) {
 std::string warm_up_words(const Setting& setting) {
   return setting.warmup_steps ? counted_words(*setting.warmup_steps, "warm-up step") : "";
 }
+/// Without the hash that stands in brackets.
+std::string inputs_words(const Setting& setting) {
+  if (is_of_program(setting.mode)) return "";
+  if (setting.timed_inputs == InputsOf::random) return "timed on random ids of full length";
+  const std::string data = setting.timed_data.value_or("data");
+  return "timed on " + data.substr(0, data.find(" ["));
+}
+std::string order_words(const Setting& setting) {
+  return setting.timed_inputs == InputsOf::random ? "" : std::string("rows ") + name(setting.row_order);
+}
+std::string padding_words(const Setting& setting) {
+  return setting.timed_inputs == InputsOf::random ? "" : std::string("skip padding ") + name(setting.skip_padding);
+}
 std::string mode_words(const Setting& setting) {
   if (is_of_program(setting.mode)) return setting.mode == Mode::program ? "runs of a program" : "a phase of a program";
   return is_of_training(setting.mode) ? std::string("training: ") + name(setting.mode) : name(setting.mode);
@@ -77,6 +90,10 @@ constexpr SettingField settings[] = {
     ASSAY_SETTING(build, place, row, otherwise),
     ASSAY_SETTING(graphs, subject, title, where_unusual, .is_younger = true, .usual = "on"),
     ASSAY_SETTING(caches, subject, title, where_unusual, .is_younger = true),
+    ASSAY_SETTING(timed_inputs, subject, title, where_unusual, .is_younger = true, .words = inputs_words),
+    ASSAY_SETTING(timed_data, subject, title, otherwise, .is_younger = true),
+    ASSAY_SETTING(row_order, subject, title, where_unusual, .is_younger = true, .words = order_words),
+    ASSAY_SETTING(skip_padding, subject, title, where_unusual, .is_younger = true, .words = padding_words),
     ASSAY_SETTING(stored_dtype, remark, row, otherwise),
     ASSAY_SETTING(baseline, remark, row, otherwise),
 };

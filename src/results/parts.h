@@ -30,6 +30,10 @@ struct Setting {
   CastsMade casts = CastsMade::once;
   std::optional<Switch> graphs = {};
   CacheState caches = CacheState::warm;
+  InputsOf timed_inputs = InputsOf::random;
+  std::optional<std::string> timed_data = {};
+  RowOrder row_order = RowOrder::given;
+  Switch skip_padding = Switch::on;
   std::int64_t seed = 0;
   std::string machine = {};
   std::string build = {};
@@ -52,6 +56,8 @@ struct Latency {
   std::int64_t samples = 0;
   std::vector<double> raw_ms = {};
   std::vector<double> process_samples = {};  ///< Counts.
+  std::vector<double> raw_tokens = {};       ///< Counts.
+  std::vector<double> raw_positions = {};    ///< Counts.
   std::optional<std::int64_t> repetitions = {};
   std::optional<double> prepare_ms = {};
   std::optional<double> first_ms = {};
@@ -66,11 +72,16 @@ struct Latency {
   std::optional<double> ci_low_ms = {};
   std::optional<double> ci_high_ms = {};
   std::optional<std::string> interval_by = {};
+  std::optional<double> run_spread = {};
+  std::optional<double> run_spread_degrees = {};
   std::optional<double> asked_width = {};
   std::optional<StoppedBy> stopped_by = {};
   std::optional<double> device_ms = {};
   std::optional<double> enqueue_ms = {};
   std::optional<std::int64_t> throttled_rounds = {};
+  std::optional<double> padding_cost = {};
+  std::optional<double> padding_cost_low = {};
+  std::optional<double> padding_cost_high = {};
   std::optional<std::int64_t> timed_runs = {};
   std::optional<double> timed_s = {};
   std::optional<double> items = {};
@@ -83,6 +94,8 @@ struct Speedup {
   std::optional<double> speedup_low = {};
   std::optional<double> speedup_high = {};
   std::optional<std::string> speedup_by = {};
+  std::optional<double> speedup_run_spread = {};
+  std::optional<double> speedup_run_spread_degrees = {};
   std::vector<double> baseline_raw_ms = {};
 };
 
@@ -109,6 +122,7 @@ struct Training {
 struct Rates {
   std::optional<double> samples_per_s = {};
   std::optional<double> tokens_per_s = {};
+  std::optional<double> padding_share = {};
   std::optional<double> gflops = {};
   std::optional<double> peak_share = {};
   std::optional<double> bytes_per_s = {};

@@ -28,6 +28,10 @@ const char* quality_kind(const Record& record) {
   return record.difference->score_difference ? "scores" : "";
 }
 
+std::optional<double> work_ms(const Record& record) {
+  return record.setting.timed_inputs == InputsOf::data ? record.latency->mean_ms : record.latency->median_ms;
+}
+
 bool is_linear(const LedgerRow& row) {
   return row.operation == "linear" || row.operation == "quantized_linear";
 }

@@ -52,6 +52,9 @@ inline bool is_altered(const Record& record) {
 /// What its quality is a figure of: "perplexity", "accuracy" or "scores"; empty where there is none.
 const char* quality_kind(const Record& record);
 
+/// What work and bytes of a pass are divided by: the median; of timed data the mean, since they are means over batches.
+std::optional<double> work_ms(const Record& record);
+
 /// A product with a weight.
 bool is_linear(const LedgerRow& row);
 /// A matrix product of any kind: with a weight, or inside attention.

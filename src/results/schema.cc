@@ -35,7 +35,10 @@ OrderedJson object_schema(OrderedJson properties) {
 }
 
 OrderedJson ledger_input() {
-  return object_schema({{"name", of_type("string")}, {"dtype", of_type("string")}, {"device", of_type("string")}});
+  OrderedJson schema =
+      object_schema({{"name", of_type("string")}, {"dtype", of_type("string")}, {"device", of_type("string")}});
+  schema["properties"]["remark"] = of_type("string");  // Only where there is one.
+  return schema;
 }
 
 OrderedJson ledger_row() {

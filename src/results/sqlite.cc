@@ -177,6 +177,10 @@ std::int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
 
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+
 Database::Database(const fs::path& file, Access access)
     : file_(file), database_(access == Access::write ? open_to_write(file) : open_to_read(file)) {
   // The file may come from anywhere: its schema must not be able to run code, and its pages are looked at twice.

@@ -36,6 +36,7 @@ class Statement {
   std::string text(int column) const;  ///< Empty where NULL.
   std::optional<std::string> text_or_none(int column) const;
   std::int64_t integer(int column) const;
+  double real(int column) const;  ///< 0 where NULL.
 
  private:
   sqlite3* database_;

@@ -80,6 +80,16 @@ std::span<const char* const> names_of(CacheState /*tag*/) {
   return names;
 }
 
+std::span<const char* const> names_of(InputsOf /*tag*/) {
+  static constexpr const char* names[] = {"random", "data"};
+  return names;
+}
+
+std::span<const char* const> names_of(RowOrder /*tag*/) {
+  static constexpr const char* names[] = {"given", "sorted", "bucketed"};
+  return names;
+}
+
 std::span<const char* const> names_of(Recomputed /*tag*/) {
   static constexpr const char* names[] = {"none", "attention", "block"};
   return names;

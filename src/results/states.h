@@ -66,6 +66,21 @@ std::span<const char* const> names_of(CastsMade tag);
 enum class CacheState : std::uint8_t { warm, cold };
 std::span<const char* const> names_of(CacheState tag);
 
+/// What the passes of a cell are given.
+enum class InputsOf : std::uint8_t {
+  random,  ///< Ids of full length without padding.
+  data     ///< Batches of rows of the user's data, drawn anew for each round.
+};
+std::span<const char* const> names_of(InputsOf tag);
+
+/// How rows of data come into batches.
+enum class RowOrder : std::uint8_t {
+  given,    ///< As they follow one another.
+  sorted,   ///< By length, the shortest first.
+  bucketed  ///< Rows of about one length together, filled up to the bucket's bound.
+};
+std::span<const char* const> names_of(RowOrder tag);
+
 /// What the backward computes again.
 enum class Recomputed : std::uint8_t { none, attention, block };
 std::span<const char* const> names_of(Recomputed tag);

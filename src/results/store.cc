@@ -338,6 +338,27 @@ std::optional<StoredRun> Store::newest_run(const RunFacts& facts) const {
   return std::nullopt;
 }
 
+Store::EarlierFigures Store::earlier_figures(const std::string& machine, std::int64_t run) const {
+  constexpr int most_rows = 400;
+  Statement rows = database_.prepare(fmt::format(
+      "SELECT identity, model || '|' || weights || '|' || batch || '|' || seq || '|' || device, "
+      "json_extract(fields, '$.median_ms'), json_extract(fields, '$.speedup'), precision, json_extract(fields, "
+      "'$.baseline') FROM record WHERE machine = ? AND run <> ? AND status = 'ok' AND mode = 'inference' AND source IS "
+      "NULL AND run IN (SELECT id FROM run WHERE imported IS NULL) ORDER BY id DESC LIMIT {}",
+      most_rows));
+  rows.bind(machine).bind(run);
+  EarlierFigures figures;
+  const auto add = [&](int column, std::vector<RunFigure>& list) {
+    const double value = rows.real(column);
+    if (value > 0) list.push_back({rows.text(1), rows.text(0), value});
+  };
+  while (rows.step()) {
+    add(2, figures.median_ms);
+    if (rows.text(4) != rows.text(5)) add(3, figures.speedup);
+  }
+  return figures;
+}
+
 std::vector<StoredRun> Store::runs_of(std::span<const StoredRecord> records) const {
   std::set<std::int64_t> ids;
   for (const StoredRecord& record : records) ids.insert(record.run);

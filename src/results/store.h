@@ -10,6 +10,7 @@
 #include "base/json_fwd.h"
 #include "results/record.h"
 #include "results/sqlite.h"
+#include "statistics/between_runs.h"
 
 namespace assay {
 
@@ -78,6 +79,13 @@ class Store {
 
   /// In the order in which they were first saved.
   std::vector<StoredRecord> find(const Filter& filter) const;
+  /// What the newest runs on that machine (`Setting::machine`) gave, `run` itself left out: one value a run and
+  /// measurement. Of passes, in their precisions; what was imported is not of this machine.
+  struct EarlierFigures {
+    std::vector<RunFigure> median_ms = {};
+    std::vector<RunFigure> speedup = {};
+  };
+  EarlierFigures earlier_figures(const std::string& machine, std::int64_t run) const;
   /// The runs of these records, in order.
   std::vector<StoredRun> runs_of(std::span<const StoredRecord> records) const;
   std::optional<StoredRun> run(std::int64_t id) const;

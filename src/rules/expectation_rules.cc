@@ -100,8 +100,9 @@ double throughput_slack(const Latency& latency) {
 
 Judgement expects_throughput(const Cell& cell, const Record&) {
   for (const Record* row : cell.measured) {
-    if (!row->rates.samples_per_s || row->latency->median_ms.value_or(0) <= 0) return {};
-    const double product = items_of_run(exactly(*row->rates.samples_per_s), exactly(*row->latency->median_ms)).low;
+    const double pass_ms = work_ms(*row).value_or(0);
+    if (!row->rates.samples_per_s || pass_ms <= 0) return {};
+    const double product = items_of_run(exactly(*row->rates.samples_per_s), exactly(pass_ms)).low;
     const double items = items_a_run(*row);
     if (std::abs(product / items - 1) <= throughput_slack(*row->latency)) continue;
     return unexpected("throughput x latency = batch",

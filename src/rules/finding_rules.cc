@@ -59,10 +59,9 @@ Judgement says_mixed_size(const Cell& cell, const Record& row) {
 }
 
 std::string memory_rate(const Record& row) {
-  if (!row.evidence.weight_bytes_read || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0 || !row.latency->median_ms)
-    return "";
-  const double share =
-      *row.evidence.weight_bytes_read / (*row.latency->median_ms * 1e-3) / *row.evidence.bandwidth_bytes_per_s;
+  const std::optional<double> pass_ms = work_ms(row);
+  if (!row.evidence.weight_bytes_read || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0 || !pass_ms) return "";
+  const double share = *row.evidence.weight_bytes_read / (*pass_ms * 1e-3) / *row.evidence.bandwidth_bytes_per_s;
   if (share < 0.5) return "";
   return fmt::format("; reading its weights takes {} of the memory bandwidth, which no instruction speeds up",
                      percent(share));
@@ -125,6 +124,27 @@ Judgement says_first_call(const Cell& cell, const Record&) {
               "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the figures.",
               worst->setting.precision, format_significant(*worst->latency->first_ms), times(most)),
           {}};
+}
+
+/// What skipping padding saved, and what padding still runs.
+Judgement says_padding(const Cell& cell, const Record& first) {
+  constexpr double much = 0.2;
+  if (first.setting.timed_inputs != InputsOf::data) return {};
+  const auto row = std::find_if(cell.measured.begin(), cell.measured.end(), [](const Record* one) {
+    return one->latency->padding_cost_low && one->latency->padding_cost_high;
+  });
+  const double left = first.rates.padding_share.value_or(0);
+  std::string text;
+  if (row != cell.measured.end()) {
+    const Latency& latency = *(*row)->latency;
+    text = fmt::format("Padding to {} ids would cost {} [{}, {}] the time ({}): it was skipped", first.setting.seq,
+                       times(*latency.padding_cost), format_significant(*latency.padding_cost_low),
+                       format_significant(*latency.padding_cost_high), (*row)->setting.precision);
+  }
+  if (left > much)
+    text += fmt::format("{}{} of the positions that ran at {} x {} are padding", text.empty() ? "" : "; ",
+                        percent(left), first.setting.batch, first.setting.seq);
+  return {text.empty() ? text : text + ".", {}};
 }
 
 template <typename Less>
@@ -352,6 +372,15 @@ constexpr Rule findings[] = {
      .judge = says_first_call,
      .severity = Severity::info,
      .remedy = "Exclude first calls from latency, and say so."},
+    {.id = "padding",
+     .kind = RuleKind::finding,
+     .scope = RuleScope::cell,
+     .evidence = "timed_inputs, padding_cost, padding_share",
+     .states =
+         "Of timed data: what running it at its full length would cost, and where over 20 % of what ran is padding.",
+     .judge = says_padding,
+     .severity = Severity::info,
+     .remedy = "Bring rows of one length together (`--order sorted|bucketed`), and do not pad to the longest of all."},
 };
 
 }  // namespace

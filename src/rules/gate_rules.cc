@@ -15,23 +15,24 @@ Judgement says_duration(const Cell&, const Record& row) {
 }
 
 Judgement says_instruction_peak(const Cell&, const Record& row) {
-  if (are_peaks_busy(row) || !row.evidence.instruction_ms || row.latency->median_ms.value_or(0) <= 0) return {};
-  if (!is_impossible(exactly(*row.evidence.instruction_ms), *row.latency->median_ms)) return {};
+  const double pass_ms = work_ms(row).value_or(0);
+  if (are_peaks_busy(row) || !row.evidence.instruction_ms || pass_ms <= 0) return {};
+  if (!is_impossible(exactly(*row.evidence.instruction_ms), pass_ms)) return {};
   const Precision* precision = precision_row(row);
   const bool claims_f32 = precision && precision->operand == DType::f32;
   return {fmt::format("{} is {} the rate that its instructions reach without memory: they alone take {} ms for its "
                       "matrix products{}",
-                      milliseconds(row), times(*row.evidence.instruction_ms / *row.latency->median_ms),
+                      milliseconds(row), times(*row.evidence.instruction_ms / pass_ms),
                       format_significant(*row.evidence.instruction_ms),
                       claims_f32 ? "; if they ran at all, it was in a narrower type (TF32, bf16)" : ""),
           {}};
 }
 
 Judgement says_bandwidth(const Cell&, const Record& row) {
-  if (!row.evidence.weight_bytes_read || !row.evidence.cache_bytes || !row.latency->median_ms) return {};
+  const std::optional<double> pass_ms = work_ms(row);
+  if (!row.evidence.weight_bytes_read || !row.evidence.cache_bytes || !pass_ms) return {};
   if (are_peaks_busy(row) || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0) return {};
-  const Range rate =
-      rate_from_memory(*row.evidence.weight_bytes_read, *row.evidence.cache_bytes, exactly(*row.latency->median_ms));
+  const Range rate = rate_from_memory(*row.evidence.weight_bytes_read, *row.evidence.cache_bytes, exactly(*pass_ms));
   if (!is_impossible(rate, *row.evidence.bandwidth_bytes_per_s)) return {};
   return {fmt::format("its weights beyond the caches would have come from memory at {}/s; {}/s was measured here",
                       format_bytes(rate.low), format_bytes(*row.evidence.bandwidth_bytes_per_s)),

@@ -11,10 +11,11 @@ namespace {
 constexpr double suspect_over_matmul = 1.1;
 
 Judgement says_suspect(const Cell&, const Record& row) {
-  if (are_peaks_busy(row) || !row.evidence.matmul_ms || row.latency->median_ms.value_or(0) <= 0) return {};
-  if (*row.evidence.matmul_ms <= suspect_over_matmul * *row.latency->median_ms) return {};
+  const double pass_ms = work_ms(row).value_or(0);
+  if (are_peaks_busy(row) || !row.evidence.matmul_ms || pass_ms <= 0) return {};
+  if (*row.evidence.matmul_ms <= suspect_over_matmul * pass_ms) return {};
   return {fmt::format("{} is {} the rate of the best matmuls measured, which take {} ms for its products: suspect",
-                      milliseconds(row), times(*row.evidence.matmul_ms / *row.latency->median_ms),
+                      milliseconds(row), times(*row.evidence.matmul_ms / pass_ms),
                       format_significant(*row.evidence.matmul_ms)),
           {}};
 }
@@ -129,9 +130,10 @@ Judgement says_short_warm_up(const Cell&, const Record& row) {
       {}};
 }
 
+/// Batches of data differ in length, and their times with them.
 Judgement says_tail(const Cell&, const Record& row) {
-  if (!row.latency->p90_ms || !row.latency->p10_ms || !row.latency->median_ms ||
-      *row.latency->p90_ms - *row.latency->p10_ms <= 0.3 * *row.latency->median_ms)
+  if (row.setting.timed_inputs == InputsOf::data || !row.latency->p90_ms || !row.latency->p10_ms ||
+      !row.latency->median_ms || *row.latency->p90_ms - *row.latency->p10_ms <= 0.3 * *row.latency->median_ms)
     return {};
   return {fmt::format("the middle 80 % of the samples span {} to {} ms", format_significant(*row.latency->p10_ms),
                       format_significant(*row.latency->p90_ms)),
@@ -151,6 +153,7 @@ Judgement says_drift(const Cell&, const Record& row) {
 
 Judgement says_one_process(const Cell&, const Record& row) {
   if (is_of_program(row.setting.mode)) return {};  // Each run is a process.
+  if (row.latency->run_spread) return {};          // What differs between runs, and so processes, is in its interval.
   constexpr std::size_t enough = 5;
   const std::size_t processes = std::max<std::size_t>(row.latency->process_samples.size(), 1);
   if (processes >= enough) return {};
@@ -270,7 +273,7 @@ constexpr Rule trusts[] = {
      .kind = RuleKind::trust,
      .grade = Trust::b,
      .evidence = "process_samples",
-     .states = "Timed in fewer than 5 processes: what differs between them is not in the interval, or hardly known.",
+     .states = "Timed in fewer than 5 processes, and what differs between runs of this machine is not known either.",
      .judge = says_one_process,
      .severity = Severity::low,
      .remedy = "`bench --processes 5`."},

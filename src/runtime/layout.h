@@ -11,6 +11,8 @@
 
 namespace assay {
 
+class Plan;
+
 /// Whether what a device is to do again and again is recorded and queued as a whole (a CUDA graph). The host knows no
 /// such thing.
 enum class Graphs : std::uint8_t { off, on };
@@ -22,6 +24,7 @@ struct PlanOptions {
   Extent extent = {};
   AttentionMask mask = AttentionMask::absent;
   std::vector<std::string> outputs = {"logits"};  ///< Which of the program's outputs are wanted.
+  const Plan* arena_of = nullptr;                 ///< Its arena is used where it is large enough; outlives the plan.
   State* state = nullptr;                         ///< Where programs with state have it; outlives the plan.
   Graphs graphs = Graphs::on;
   /// Memory that the plan may take: its buffers and state, and the weights that its instance does not hold yet. Absent:

@@ -34,7 +34,7 @@ std::optional<std::int64_t> Plan::free_bytes() const {
 void Plan::refuse_what_does_not_fit() const {
   const std::int64_t state_bytes =
       options_.state == nullptr ? 0 : missing_state_bytes(instance_.program(), *options_.state, options_.extent);
-  const std::int64_t needed = instance_.missing_bytes(options_.extent) + arena_bytes_ + state_bytes;
+  const std::int64_t needed = instance_.missing_bytes(options_.extent) + own_bytes() + state_bytes;
   const std::optional<std::int64_t> available = free_bytes();
   if (!available || needed <= *available) return;
   throw OutOfMemory(
@@ -89,17 +89,25 @@ std::vector<const std::byte*> Plan::hold_constants(const Node& node, const Call&
   return addresses;
 }
 
+void Plan::refuse_large_arena() const {
+  const std::int64_t available = options_.free_bytes.value_or(instance_.facts().available_bytes);
+  if ((!options_.free_bytes && available <= 0) || arena_bytes_ <= available) return;
+  throw OutOfMemory(
+      fmt::format("memory: the plan needs {} of buffers, {} are available",
+                  format_bytes(static_cast<double>(arena_bytes_)), format_bytes(static_cast<double>(available))),
+      static_cast<double>(arena_bytes_), static_cast<double>(available));
+}
+
 void Plan::bind() {
   const std::int64_t values_bytes = arena_bytes_;
   arena_bytes_ += workspace_bytes_;
-  const std::int64_t available = options_.free_bytes.value_or(instance_.facts().available_bytes);
-  if ((options_.free_bytes || available > 0) && arena_bytes_ > available) {
-    throw OutOfMemory(
-        fmt::format("memory: the plan needs {} of buffers, {} are available",
-                    format_bytes(static_cast<double>(arena_bytes_)), format_bytes(static_cast<double>(available))),
-        static_cast<double>(arena_bytes_), static_cast<double>(available));
+  if (borrows()) {
+    memory_ = options_.arena_of->memory_;
+  } else {
+    refuse_large_arena();
+    arena_ = allocate_on(device(), static_cast<std::size_t>(arena_bytes_));
+    memory_ = arena_.get();
   }
-  arena_ = allocate_on(device(), static_cast<std::size_t>(arena_bytes_));
   const Program& program = instance_.program();
   for (Step& step : steps_) {
     const Node& node = program.nodes[step.node];
@@ -109,14 +117,14 @@ void Plan::bind() {
       step.inputs[i] = address(id);
     }
     for (const ValueId id : node.outputs) step.outputs.push_back(id == no_value ? nullptr : address(id));
-    step.workspace = arena_.get() + values_bytes;
+    step.workspace = memory_ + values_bytes;
   }
 }
 
 std::byte* Plan::address(ValueId id) const {
   const Placement& where = placement(id);
   if (where.offset < 0) return nullptr;
-  if (where.state == no_value) return arena_.get() + where.offset;
+  if (where.state == no_value) return memory_ + where.offset;
   const Value& value = instance_.program().value(where.state);
   ASSAY_ASSERT(options_.state != nullptr);
   return options_.state->memory(value.name, value.dtype, concrete(value.shape, options_.extent)) + where.offset;

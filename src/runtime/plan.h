@@ -32,7 +32,7 @@ struct OutputView {
 };
 
 /// An instance at one (B, T): kernels ready, every buffer at its place in one arena. Running it allocates nothing and
-/// decides nothing. One run at a time.
+/// decides nothing. One run at a time, of all plans in one arena; each run overwrites the others' inputs and outputs.
 class Plan {
  public:
   /// Throws Error(lacking) where no kernel takes an operation (with every refusal), OutOfMemory where memory would not
@@ -72,6 +72,8 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const Placement& placement(ValueId value) const { return layout_.values[static_cast<std::size_t>(value)]; }
   std::int64_t arena_bytes() const { return arena_bytes_; }
+  /// What it allocated for itself: its arena, or nothing.
+  std::int64_t own_bytes() const { return borrows() ? 0 : arena_bytes_; }
   std::int64_t peak_bytes() const;  ///< Held constants and arena.
   double flops() const;
   double bytes() const;
@@ -79,6 +81,9 @@ class Plan {
 
  private:
   std::optional<std::int64_t> free_bytes() const;
+  /// Whether another plan's arena holds what is known of this one's.
+  bool borrows() const { return options_.arena_of != nullptr && options_.arena_of->arena_bytes() >= arena_bytes_; }
+  void refuse_large_arena() const;
   void refuse_what_does_not_fit() const;
   void prepare_steps();
   void prepare_step(std::size_t index);
@@ -101,7 +106,8 @@ class Plan {
   PlanOptions options_;
   std::vector<Step> steps_;
   Layout layout_;
-  DeviceBytes arena_;
+  DeviceBytes arena_;                          ///< Empty where another plan's is used.
+  std::byte* memory_ = nullptr;                ///< Of the arena, whosever it is.
   mutable std::map<ValueId, Tensor> fetched_;  ///< Outputs of a device, on the host.
   std::int64_t arena_bytes_ = 0;
   std::int64_t workspace_bytes_ = 0;

@@ -39,6 +39,7 @@ struct LedgerInput {
   std::string name;
   DType dtype = DType::s32;
   std::string device = "cpu";
+  std::string remark = {};  ///< What was left out of it.
 };
 
 struct Ledger {

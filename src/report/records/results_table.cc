@@ -106,6 +106,12 @@ Shown speedup_column() {
                    });
 }
 
+/// Of timed data, whose batches differ: the mean.
+Cell ms_a_row(const Record& record) {
+  if (record.setting.timed_inputs == InputsOf::random || record.rates.samples_per_s.value_or(0) <= 0) return Absent{};
+  return 1e3 / *record.rates.samples_per_s;
+}
+
 std::vector<Shown> inference_columns(const Records& rows) {
   return {name_column(),
           of_column(),
@@ -116,6 +122,9 @@ std::vector<Shown> inference_columns(const Records& rows) {
           speedup_column(),
           of_record({.title = with_rates("{}", rows), .unit = "1/s", .notation = Notation::count},
                     [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
+          of_record({.title = "padding", .unit = "%", .notation = Notation::fixed, .digits = 1},
+                    [](const Record& r) { return percent(r.rates.padding_share); }),
+          of_record({.title = "ms a row"}, ms_a_row),
           of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
           peak_share_column(),
           energy_column(),

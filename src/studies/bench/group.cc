@@ -11,6 +11,7 @@
 #include "quality/compare.h"
 #include "results/derive.h"
 #include "runtime/non_finite.h"
+#include "studies/bench/padding_cost.h"
 #include "studies/bench/processes.h"
 #include "studies/bench/record.h"
 #include "studies/bench/trace.h"
@@ -33,11 +34,6 @@ const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
 
 /// Of a cell's budget, what timing its operations one by one may take on top.
 constexpr double traced_share = 0.1;
-
-Subject pass_subject(const std::string& name, Plan& plan) {
-  return {name, [&plan] { plan.run(); }, [&plan] { return static_cast<double>(plan.first_value("logits")); },
-          [&plan] { return plan.device().time([&plan] { plan.enqueue(); }); }};
-}
 
 /// A time says nothing where what was timed is no number. The last run's output still lies in the plan.
 void refuse_non_finite_logits(const Plan& plan, Record& record) {
@@ -116,12 +112,13 @@ void BenchGroup::try_apart(const std::vector<Extent>& extents) {
   }
 }
 
-std::vector<Record> BenchGroup::blanks(Extent extent) const {
+std::vector<Record> BenchGroup::blanks(const CellInputs& inputs) const {
   std::vector<Record> all;
   for (const Member& member : members_) {
     all.push_back(member.blank);
-    all.back().setting.batch = extent.batch;
-    all.back().setting.seq = extent.seq;
+    all.back().setting.batch = inputs.extent.batch;
+    all.back().setting.seq = inputs.extent.seq;
+    set_inputs(request_, inputs, all.back().setting);
   }
   return all;
 }
@@ -169,33 +166,40 @@ void BenchGroup::say_declined(const ResidentAnswer& trial, const Record& record)
       fmt::format("{} {}: timed without a trial: {}", record.setting.model, record.setting.precision, trial.fault));
 }
 
-BenchGroup::Cell BenchGroup::plan_cell(Extent extent, std::vector<Record>& records) {
-  Cell cell;
-  std::vector<std::int32_t> ids;  // Made when a plan has been found to fit.
+BenchGroup::Cell BenchGroup::plan_cell(const CellInputs& inputs, std::vector<Record>& records) {
+  Cell cell{.inputs = inputs};
   std::int64_t arenas = 0;
-  const std::vector<Record> rows = blanks(extent);
+  const std::vector<Record> rows = blanks(inputs);
+  const bool is_masked = cell.is_of_data() && !inputs.batches.front().mask.empty();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     Record record = rows[i];
     if (callbacks_.progress)
       callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.setting.precision), 0);
-    const PlanOptions options{.extent = extent, .graphs = request_.engine.graphs, .free_bytes = free_bytes(arenas)};
+    const PlanOptions options{.extent = cell.is_of_data() ? inputs.batches.front().extent : inputs.extent,
+                              .mask = is_masked ? AttentionMask::given : AttentionMask::absent,
+                              .graphs = request_.engine.graphs,
+                              .free_bytes = free_bytes(arenas)};
     auto plan = make_plan(member, options, record);
     records.push_back(std::move(record));
     if (!plan) continue;
-    if (ids.empty()) ids = random_ids(model_, extent, {request_.model_options.seed, IdsFor::timing});
-    plan->set_inputs(ids, {});
     arenas += plan->arena_bytes();
-    cell.subjects.push_back(pass_subject(member.blank.setting.precision, *plan));
+    if (cell.batches().empty())
+      cell.random.push_back(
+          {options.extent, random_ids(model_, options.extent, {request_.model_options.seed, IdsFor::timing}), {}, {}});
+    cell.passes.push_back(std::make_unique<TimedPass>(std::move(plan), *member.instance, cell.batches()));
+    cell.subjects.push_back(cell.passes.back()->subject(member.blank.setting.precision));
     cell.contenders.push_back(member.contender);
     cell.places.push_back(records.size() - 1);
-    cell.plans.push_back(std::move(plan));
   }
   return cell;
 }
 
-SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
+SamplingOptions BenchGroup::sampling_options(const CellInputs& inputs, double later_s) {
   SamplingOptions options;
+  options.inputs = inputs.batches.size();
+  options.warm_up_input = inputs.batches.size() / 2;
+  options.draw_seed = request_.model_options.seed + static_cast<std::uint64_t>(request_.process) - 1;
   options.seconds = request_.seconds;
   options.width = request_.width;
   options.rounds = request_.rounds;
@@ -207,7 +211,7 @@ SamplingOptions BenchGroup::sampling_options(Extent extent, double later_s) {
   if (cold_) options.before_run = [this] { cold_->empty(); };
   options.interrupted = callbacks_.interrupted;
   options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
-  options.progress = [this, extent, later_s](const SamplingProgress& p) {
+  options.progress = [this, extent = inputs.extent, later_s](const SamplingProgress& p) {
     if (!callbacks_.progress) return;
     callbacks_.progress(fmt::format("{} {} x {}: {} {}", model_.name, extent.batch, extent.seq, p.phase, p.subject),
                         p.seconds_left + later_s);
@@ -223,7 +227,7 @@ CellStart BenchGroup::start_of(const Cell& cell, const SamplingStart& sampling,
   std::int64_t held = 0;
   std::int64_t arenas = 0;
   for (const std::size_t place : cell.places) start.start_s += records[place].latency->prepare_ms.value_or(0) * 1e-3;
-  for (const auto& plan : cell.plans) arenas += plan->arena_bytes();
+  for (const auto& pass : cell.passes) arenas += pass->own_bytes();
   for (const Member& member : members_) held += member.instance ? member.instance->resident_bytes() : 0;
   const std::optional<std::int64_t> free = free_bytes(arenas);
   start.fits_twice = !free || *free >= held + arenas;
@@ -235,13 +239,14 @@ void BenchGroup::sample_again(const Cell& cell, Extent extent, int processes, st
   for (const std::size_t place : cell.places) {
     if (records[place].outcome.status == Status::ok) rows.push_back(&records[place]);
   }
-  const CellAgain again{model_, cell.contenders, extent, request_.seconds / processes};
+  CellAgain again{model_, cell.contenders, extent, request_.seconds / processes};
   for (int number = 2; number <= processes && !rows.empty(); ++number) {
     if (is_set(callbacks_.interrupted)) break;
     if (callbacks_.progress)
       callbacks_.progress(
           fmt::format("{} {} x {}: process {} of {}", model_.name, extent.batch, extent.seq, number, processes),
           (processes - number + 1) * again.seconds * static_cast<double>(rows.size()));
+    again.process = number;
     const CellAnswer answer = bench_in_child(again, request_, facts_);
     if (is_set(callbacks_.interrupted)) break;
     const std::string fault = answer.fault.empty() ? append_process(answer.records, rows) : answer.fault;
@@ -264,10 +269,52 @@ std::vector<Series> BenchGroup::sample_cell(const Cell& cell, const SamplingOpti
   }
 }
 
-void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& records) {
+/// What drawn batches add to the record of a pass: which they were, and the mean of their work.
+void BenchGroup::record_work(const Cell& cell, std::size_t member, const Series& series, Record& record) const {
+  if (!cell.is_of_data()) return;
+  record_batches(series.raw_inputs, cell.batches(), record.latency.made());
+  cell.passes[member]->set_mean_work(series.raw_inputs, {model_, request_.engine.program, facts_}, record.evidence);
+  remark_skipped(cell.inputs, record.evidence);
+}
+
+void BenchGroup::record_run_spread(const Cell& cell, std::vector<Record>& records) const {
+  if (!callbacks_.spread_between_runs || cell.places.empty()) return;
+  const auto [latency, speedup] = callbacks_.spread_between_runs(records[cell.places.front()].setting.machine);
+  for (const std::size_t place : cell.places) {
+    Record& record = records[place];
+    if (latency && record.latency) {
+      record.latency.made().run_spread = latency->deviation;
+      record.latency.made().run_spread_degrees = latency->degrees;
+    }
+    if (speedup && record.speedup && record.setting.precision != record.setting.baseline) {
+      record.speedup.made().speedup_run_spread = speedup->deviation;
+      record.speedup.made().speedup_run_spread_degrees = speedup->degrees;
+    }
+  }
+}
+
+/// On the first precision, the baseline: what padding costs hardly depends on the precision.
+void BenchGroup::record_padding_cost(const Cell& cell, SamplingOptions options, std::vector<Record>& records) const {
+  constexpr double share_of_budget = 0.2;
+  Record& record = records[cell.places.front()];
+  if (!cell.is_of_data() || record.outcome.status != Status::ok || is_set(callbacks_.interrupted)) return;
+  const auto member = std::find_if(members_.begin(), members_.end(),
+                                   [&](const Member& one) { return one.contender == cell.contenders.front(); });
+  options.seconds = share_of_budget * request_.seconds;
+  options.rounds = 0;
+  const auto cost = padding_cost(*cell.passes.front(), *member->instance, cell.inputs, options);
+  if (!cost) return;
+  Latency& latency = record.latency.made();
+  latency.padding_cost = cost->value;
+  if (!cost->interval) return;
+  latency.padding_cost_low = cost->interval->low;
+  latency.padding_cost_high = cost->interval->high;
+}
+
+void BenchGroup::measure(const CellInputs& inputs, double later_s, std::vector<Record>& records) {
   const std::size_t first = records.size();
-  const Cell cell = plan_cell(extent, records);
-  SamplingOptions options = sampling_options(extent, later_s);
+  const Cell cell = plan_cell(inputs, records);
+  SamplingOptions options = sampling_options(inputs, later_s);
   int processes = 1;
   options.seconds_after_start = [&](const SamplingStart& start) {
     processes = processes_for(request_, start_of(cell, start, records));
@@ -281,19 +328,24 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
     Record& record = records[cell.places[i]];
     record_series(series[i],
                   {series[0], power_, request_.model_options.seed, request_.width, record.latency->prepare_ms}, record);
-    refuse_non_finite_logits(*cell.plans[i], record);
+    record_work(cell, i, series[i], record);
+    refuse_non_finite_logits(cell.passes[i]->current(), record);
     const bool stopped = is_set(callbacks_.interrupted);
-    if (record.setting.graphs == Switch::on && !cell.plans[i]->is_recorded())
+    if (record.setting.graphs == Switch::on && !cell.passes[i]->current().is_recorded())
       record.setting.graphs = Switch::off;  // Refused for want of memory.
-    if (!stopped && record.outcome.status == Status::ok && !cold_)
-      record.evidence.operation_ms = trace_operations(*cell.plans[i], traced_share * request_.seconds);
+    if (!stopped && record.outcome.status == Status::ok && !cold_) {
+      cell.passes[i]->take(0);
+      record.evidence.operation_ms = trace_operations(cell.passes[i]->longest(), traced_share * request_.seconds);
+    }
   }
+  if (request_.process == 1) record_padding_cost(cell, options, records);
   if (processes > 1) {
-    sample_again(cell, extent, processes, records);
-    const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
-    std::vector<Record> derived = with_derived({begin, records.end()});
-    std::move(derived.begin(), derived.end(), begin);
+    sample_again(cell, inputs.extent, processes, records);
   }
+  record_run_spread(cell, records);
+  const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
+  std::vector<Record> derived = with_derived({begin, records.end()});
+  std::move(derived.begin(), derived.end(), begin);
   for (Member& member : members_) {
     for (const std::size_t place : cell.places) {
       Record& record = records[place];

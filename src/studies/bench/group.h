@@ -8,6 +8,8 @@
 #include "results/record.h"
 #include "runtime/cold_caches.h"
 #include "studies/bench/request.h"
+#include "studies/bench/timed_pass.h"
+#include "studies/bench/timed_rows.h"
 #include "studies/bench/trial.h"
 #include "studies/shared/quality_data.h"
 
@@ -47,11 +49,11 @@ class BenchGroup {
   /// Runs each precision once at these shapes in a process of its own. One that dies there, hangs or runs out of memory
   /// is not run in this process: its row says why.
   void try_apart(const std::vector<Extent>& extents);
-  /// A record for each precision at that shape, with nothing but what is known before it runs.
-  std::vector<Record> blanks(Extent extent) const;
-  /// Times all instances at that shape, interleaved. Appends one record a precision. `later_s`: what the cells after
+  /// A record for each precision on those inputs, with nothing but what is known before it runs.
+  std::vector<Record> blanks(const CellInputs& inputs) const;
+  /// Times all instances on those inputs, interleaved. Appends one record a precision. `later_s`: what the cells after
   /// this one will take, for the progress line.
-  void measure(Extent extent, double later_s, std::vector<Record>& records);
+  void measure(const CellInputs& inputs, double later_s, std::vector<Record>& records);
   /// Scores all instances and writes the figures into this group's records among `records`. What memory or kernels
   /// lack for it becomes their quality_status: what was timed stays.
   void score(const QualityData& data, std::vector<Record>& records) const;
@@ -64,20 +66,28 @@ class BenchGroup {
     bool is_packed = false;              ///< A plan has packed its weights already.
     std::vector<Trial> trials = {};      ///< Of shapes that were tried.
   };
-  /// Plans of one cell, and the records that they stand for.
+  /// What is timed of one cell, and the records that it stands for.
   struct Cell {
-    std::vector<std::unique_ptr<Plan>> plans;
-    std::vector<std::size_t> places;
-    std::vector<Subject> subjects;
-    std::vector<Contender> contenders;
+    const CellInputs& inputs;
+    std::vector<QualityBatch> random = {};  ///< Where the inputs are no data.
+    std::vector<std::unique_ptr<TimedPass>> passes = {};
+    std::vector<std::size_t> places = {};
+    std::vector<Subject> subjects = {};
+    std::vector<Contender> contenders = {};
+
+    const std::vector<QualityBatch>& batches() const { return inputs.batches.empty() ? random : inputs.batches; }
+    bool is_of_data() const { return !inputs.batches.empty(); }
   };
   std::unique_ptr<Plan> make_plan(Member& member, const PlanOptions& options, Record& record);
   void make_cold_caches();
   void say_declined(const ResidentAnswer& trial, const Record& record) const;
-  Cell plan_cell(Extent extent, std::vector<Record>& records);
+  Cell plan_cell(const CellInputs& inputs, std::vector<Record>& records);
+  void record_run_spread(const Cell& cell, std::vector<Record>& records) const;
+  void record_padding_cost(const Cell& cell, SamplingOptions options, std::vector<Record>& records) const;
+  void record_work(const Cell& cell, std::size_t member, const Series& series, Record& record) const;
   static std::vector<Series> sample_cell(const Cell& cell, const SamplingOptions& options,
                                          std::vector<Record>& records);
-  SamplingOptions sampling_options(Extent extent, double later_s);
+  SamplingOptions sampling_options(const CellInputs& inputs, double later_s);
   CellStart start_of(const Cell& cell, const SamplingStart& sampling, const std::vector<Record>& records) const;
   /// Times the cell in processes of their own, and appends what they sampled to its rows.
   void sample_again(const Cell& cell, Extent extent, int processes, std::vector<Record>& records);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "studies/bench/timed_rows.h"
 #include "studies/shared/child.h"
 
 namespace assay {
@@ -24,6 +25,13 @@ std::vector<std::string> bench_words(const CellAgain& cell, const BenchRequest& 
                                     "--store",        "none",
                                     "--processes",    "1",
                                     "--least-rounds", std::to_string(least_rounds_a_process)};
+  if (times_data(request)) {
+    words.insert(words.end(), {"--inputs", "data", "--order", name(request.row_order), "--skip-padding",
+                               request.skip_padding == SkipPadding::on ? "on" : "off", "--process",
+                               std::to_string(cell.process), "--protocol", name(request.protocol.protocol), "--tokens",
+                               std::to_string(request.protocol.most_tokens)});
+    if (!request.data.empty()) words.insert(words.end(), {"--data", request.data.string()});
+  }
   if (request.rounds > 0) words.insert(words.end(), {"--rounds", std::to_string(request.rounds)});
   if (request.emulated == Emulated::included) words.emplace_back("--emulated");
   return words;
@@ -73,6 +81,21 @@ void append_latency(const Latency& more, Latency& all) {
   add_up(more.throttled_rounds, all.throttled_rounds);
   add_up(more.timed_runs, all.timed_runs);
   add_up(more.timed_s, all.timed_s);
+  all.raw_tokens.insert(all.raw_tokens.end(), more.raw_tokens.begin(), more.raw_tokens.end());
+  all.raw_positions.insert(all.raw_positions.end(), more.raw_positions.begin(), more.raw_positions.end());
+}
+
+/// Of timed data: means over the batches that both drew.
+void average_work(const Record& more, Record& all) {
+  if (more.latency->raw_tokens.empty()) return;
+  const auto samples = static_cast<double>(all.latency->raw_ms.size());
+  const double share =
+      static_cast<double>(more.latency->raw_ms.size()) / (samples + static_cast<double>(more.latency->raw_ms.size()));
+  for (const auto figure :
+       {&Evidence::flops, &Evidence::moved_bytes, &Evidence::instruction_ms, &Evidence::matmul_ms}) {
+    std::optional<double>& mean = all.evidence.*figure;
+    if (mean && more.evidence.*figure) *mean += share * (*(more.evidence.*figure) - *mean);
+  }
 }
 
 void append_circumstances(const Circumstances& more, Circumstances& all) {
@@ -116,6 +139,7 @@ std::string append_process(const std::vector<Record>& more, std::span<Record* co
   }
   for (Record* row : rows) {
     const Record& other = *same_row(more, *row);
+    average_work(other, *row);
     append_latency(*other.latency, row->latency.made());
     append_circumstances(*other.circumstances, row->circumstances.made());
   }

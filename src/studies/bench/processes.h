@@ -23,6 +23,7 @@ struct CellAgain {
   const std::vector<Contender>& contenders;
   Extent extent;
   double seconds = 0;  ///< For each precision.
+  int process = 2;     ///< Which one it is.
 };
 struct CellAnswer {
   std::vector<Record> records;

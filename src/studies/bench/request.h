@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,16 +22,24 @@ enum class Baseline : std::uint8_t { added, as_asked };
 /// What a run finds in the caches: what the one before it left there, or nothing.
 enum class Caches : std::uint8_t { warm, cold };
 
+/// Whether positions that are padding in every row of a batch are left out. Those behind the last real id change no
+/// result, as what is masked has no weight.
+enum class SkipPadding : std::uint8_t { on, off };
+
 struct BenchRequest {
   std::vector<std::string> models;      ///< Empty: the default model.
   std::vector<std::string> precisions;  ///< Empty or "all": every row that is listed on the device.
   std::vector<std::int64_t> batches = {1};
-  std::vector<std::int64_t> seqs = {128};
-  std::filesystem::path data;  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
+  std::vector<std::int64_t> seqs;  ///< Most ids a row. Empty: 128; of data that comes in rows, these as they are.
+  std::filesystem::path data;      ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
+  std::optional<InputsOf> inputs;  ///< What is timed; absent: `data` where it is given.
+  RowOrder row_order = RowOrder::given;
+  SkipPadding skip_padding = SkipPadding::on;
   ProtocolOptions protocol;
   double seconds = 5;    ///< Budget a cell.
   int rounds = 0;        ///< Exactly so many rounds; 0: by the stopping rule.
   int processes = 1;     ///< Fresh ones in which a cell is timed; 0: as fits its budget, see docs/measuring.md.
+  int process = 1;       ///< Which of them this one is: each draws the data's batches in an order of its own.
   int least_rounds = 1;  ///< Whatever the budget.
   double width = 0.02;   ///< Asked width of the median's interval; 0: none is asked.
   QualityMode quality = QualityMode::automatic;

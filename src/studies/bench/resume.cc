@@ -31,6 +31,9 @@ std::string settings_of(const BenchRequest& request) {
   const CheckpointOptions& checkpoint = request.model_options.checkpoint;
   const OrderedJson json = {{"command", "bench"},
                             {"data", request.data.string()},
+                            {"inputs", request.inputs ? static_cast<int>(*request.inputs) : -1},
+                            {"order", static_cast<int>(request.row_order)},
+                            {"skip_padding", static_cast<int>(request.skip_padding)},
                             {"protocol", protocol_json(request.protocol)},
                             {"energy", energy_json(request.energy)},
                             {"seconds", request.seconds},

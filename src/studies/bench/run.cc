@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "studies/bench/group.h"
 #include "studies/bench/record.h"
 #include "studies/bench/resume.h"
+#include "studies/bench/timed_rows.h"
 #include "studies/probe/run.h"
 
 namespace assay {
@@ -69,7 +71,8 @@ std::vector<Record> with_baseline_samples(const std::vector<Record>& known, std:
 struct Entry {
   Model model;
   QualityData data;
-  std::string weights = {};  ///< Absent until they are asked for.
+  std::vector<CellInputs> cells = {};  ///< What is timed of it, a cell each.
+  std::string weights = {};            ///< Absent until they are asked for.
 };
 
 /// Hashing reads the whole checkpoint: before the first run it would have paged it in.
@@ -94,14 +97,38 @@ void check_engine(const BenchRequest& request) {
   }
 }
 
+bool is_same(const CellInputs& a, const CellInputs& b) {
+  return a.extent.batch == b.extent.batch && a.extent.seq == b.extent.seq && a.data == b.data;
+}
+
+void say_rows_left(const Model& model, const CellInputs& inputs, const StudyCallbacks& callbacks) {
+  if (inputs.rows_left == 0 || !callbacks.say) return;
+  callbacks.say(fmt::format("{}: the last {} rows of {} make no batch of {}: they are not timed", model.name,
+                            inputs.rows_left, inputs.data, inputs.extent.batch));
+}
+
+/// One for each batch and length; lengths beyond that of the longest row are one.
+std::vector<CellInputs> cells_of(const Model& model, const BenchRequest& request, const StudyCallbacks& callbacks) {
+  std::vector<CellInputs> cells;
+  for (const std::int64_t batch : request.batches) {
+    for (const std::int64_t seq : asked_lengths(request)) {
+      CellInputs inputs = cell_inputs(model, request, {batch, seq});
+      const bool is_known =
+          std::any_of(cells.begin(), cells.end(), [&](const CellInputs& known) { return is_same(known, inputs); });
+      if (is_known) continue;
+      say_rows_left(model, inputs, callbacks);
+      cells.push_back(std::move(inputs));
+    }
+  }
+  return cells;
+}
+
 Entry open_entry(const std::string& name, const BenchRequest& request, const StudyCallbacks& callbacks) {
   Entry entry{open_model(name, request.model_options), {}};
-  for (const std::int64_t batch : request.batches) {
-    for (const std::int64_t seq : request.seqs) check_extent(entry.model, {batch, seq});
-  }
   if (callbacks.say) {
     for (const std::string& note : entry.model.notes) callbacks.say(fmt::format("{}: {}", name, note));
   }
+  entry.cells = cells_of(entry.model, request, callbacks);
   if (request.quality == QualityMode::automatic)
     entry.data = quality_data(entry.model, {request.data, request.protocol, request.model_options.seed});
   return entry;
@@ -110,10 +137,8 @@ Entry open_entry(const std::string& name, const BenchRequest& request, const Stu
 /// Cells that come after the one at hand, times their budget: what the progress line adds.
 class Remaining {
  public:
-  Remaining(const BenchRequest& request, std::size_t models)
-      : cell_s_(request.seconds),
-        cells_(
-            static_cast<double>(models * request.batches.size() * request.seqs.size() * contenders(request).size())) {}
+  Remaining(const BenchRequest& request, std::size_t cells)
+      : cell_s_(request.seconds), cells_(static_cast<double>(cells * contenders(request).size())) {}
   /// Seconds after a cell of so many precisions has begun.
   double after_cell(std::size_t precisions) {
     cells_ -= static_cast<double>(precisions);
@@ -172,11 +197,9 @@ std::vector<Record> kept_cell(Entry& entry, const Run& run, std::vector<Record> 
 /// Shapes that the resumed run has not measured; none after an interrupt.
 std::vector<Extent> open_shapes(Entry& entry, const Run& run, const BenchGroup& group) {
   std::vector<Extent> shapes;
-  for (const std::int64_t batch : run.request.batches) {
-    for (const std::int64_t seq : run.request.seqs) {
-      const bool is_open = !stopped(run.callbacks) && kept_cell(entry, run, group.blanks({batch, seq})).empty();
-      if (is_open) shapes.push_back({batch, seq});
-    }
+  for (const CellInputs& inputs : entry.cells) {
+    const bool is_open = !stopped(run.callbacks) && kept_cell(entry, run, group.blanks(inputs)).empty();
+    if (is_open) shapes.push_back(inputs.extent);
   }
   return shapes;
 }
@@ -187,17 +210,15 @@ std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& 
   group.open(together, bench_setting(entry.model, run.request, run.facts));
   if (run.request.isolate == Isolate::yes) group.try_apart(open_shapes(entry, run, group));
   std::vector<Record> measured;
-  for (const std::int64_t batch : run.request.batches) {
-    for (const std::int64_t seq : run.request.seqs) {
-      const double later_s = run.remaining.after_cell(together.size());
-      if (stopped(run.callbacks)) continue;
-      const std::size_t first = measured.size();
-      const std::vector<Record> kept = kept_cell(entry, run, group.blanks({batch, seq}));
-      measured.insert(measured.end(), kept.begin(), kept.end());
-      if (!kept.empty()) continue;
-      group.measure({batch, seq}, later_s, measured);
-      keep_cell(entry, run, without_known(before, std::span(measured).subspan(first)));
-    }
+  for (const CellInputs& inputs : entry.cells) {
+    const double later_s = run.remaining.after_cell(together.size());
+    if (stopped(run.callbacks)) continue;
+    const std::size_t first = measured.size();
+    const std::vector<Record> kept = kept_cell(entry, run, group.blanks(inputs));
+    measured.insert(measured.end(), kept.begin(), kept.end());
+    if (!kept.empty()) continue;
+    group.measure(inputs, later_s, measured);
+    keep_cell(entry, run, without_known(before, std::span(measured).subspan(first)));
   }
   const bool scores = std::any_of(measured.begin(), measured.end(), wants_score);
   if (scores && !stopped(run.callbacks)) group.score(entry.data, measured);
@@ -254,7 +275,10 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const MachineFacts facts = facts_source();
-  Run run{request, facts, callbacks, power_of(request), Remaining(request, entries.size()), kept_cells(callbacks)};
+  const std::size_t cells =
+      std::accumulate(entries.begin(), entries.end(), std::size_t{0},
+                      [](std::size_t sum, const Entry& entry) { return sum + entry.cells.size(); });
+  Run run{request, facts, callbacks, power_of(request), Remaining(request, cells), kept_cells(callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {

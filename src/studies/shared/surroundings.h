@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,11 +10,18 @@
 #include "base/interrupt.h"
 #include "hardware/facts.h"
 #include "results/record.h"
+#include "statistics/between_runs.h"
 
 namespace assay {
 
 /// Where the facts come from; asked for once the request has been found sound, since measuring them takes seconds.
 using FactsSource = std::function<MachineFacts()>;
+
+/// What earlier runs of this machine differed by, where enough are known.
+struct RunSpreads {
+  std::optional<RunSpread> latency = {};
+  std::optional<RunSpread> speedup = {};
+};
 
 /// What a run tells while it runs, and how it is told to stop.
 struct StudyCallbacks {
@@ -23,6 +31,8 @@ struct StudyCallbacks {
   std::function<void(std::span<const Record>)> keep;
   /// What a run that is resumed has kept before; asked for once, before anything is measured.
   std::function<std::vector<Record>()> restore;
+  /// Of the machine of that name (Setting::machine).
+  std::function<RunSpreads(const std::string& machine)> spread_between_runs;
   InterruptFlag interrupted = nullptr;
 };
 
