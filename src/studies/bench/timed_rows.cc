@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/paths.h"
 #include "studies/shared/quality_data.h"
 
 namespace assay {
@@ -128,7 +129,7 @@ void drop_needless_masks(std::vector<QualityBatch>& batches) {
 }
 
 bool is_of_windows(const BenchRequest& request) {
-  return request.data.extension() != ".tsv" && !std::filesystem::is_directory(request.data);
+  return request.data.extension() != ".tsv" && !is_folder(request.data);
 }
 
 /// Each row a batch of its own.
