@@ -39,6 +39,7 @@ TEST(BetweenRuns, IntervalsHoldTheTruthOverRunsThatDiffer) {
   constexpr int trials = 2000;
   for (int trial = 0; trial < trials; ++trial) {
     std::vector<RunFigure> earlier;
+    earlier.reserve(6);
     for (int run = 0; run < 6; ++run) earlier.push_back({"a", "a", std::exp(0.06 * random.next_normal())});
     const double phase = 0.06 * random.next_normal();
     const double deviation = 0.01;
