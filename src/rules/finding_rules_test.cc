@@ -259,7 +259,8 @@ TEST(Findings, QualityBeyondNoiseIsSaid) {
 TEST(Findings, ALongFirstCallIsSaidOnce) {
   std::vector<Record> records = made_up_cell();
   records[3].latency.made().first_ms = 900;
-  EXPECT_TRUE(says(sentence(records, "first_call"), "first run of int8 at batch 1 x 128 tokens took 900 ms, 30.0x its median"));
+  EXPECT_TRUE(
+      says(sentence(records, "first_call"), "first run of int8 at batch 1 x 128 tokens took 900 ms, 30.0x its median"));
 }
 
 /// A row whose output is no number, with figures that somebody wrote down all the same.

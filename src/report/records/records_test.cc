@@ -102,6 +102,23 @@ TEST(Terminal, ScoresStandWhereDivergenceDoes) {
   EXPECT_EQ(text.find("top-1"), std::string::npos) << text;
 }
 
+TEST(Reports, QualityOfAPartIsMarkedInEveryFormat) {
+  Document document;
+  document.records = made_up_cell();
+  const auto count_in = [&](ReportFormat format, const char* part) {
+    const std::string text = render(judged(document), format, {.detail = Detail::details});
+    return text.find(part) != std::string::npos;
+  };
+  constexpr ReportFormat all[] = {ReportFormat::terminal, ReportFormat::markdown, ReportFormat::latex,
+                                  ReportFormat::html,     ReportFormat::csv,      ReportFormat::json};
+  for (const ReportFormat format : all) EXPECT_FALSE(count_in(format, " of 197,913 tokens"));
+  for (Record& record : document.records) record.quality.made().quality_status = interrupted_after({49'478, 197'913});
+  for (const ReportFormat format : all) EXPECT_TRUE(count_in(format, "49,478 of 197,913 tokens")) << int(format);
+  const std::string brief = render(judged(document), ReportFormat::terminal, {.detail = Detail::brief});
+  EXPECT_NE(brief.find("49,478 of 197,913 tokens"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("scored"), std::string::npos) << brief;
+}
+
 /// A mean of the log beyond 709 is finite, and its exponential is not.
 TEST(Terminal, APerplexityBeyondF64IsWrittenAsAPower) {
   std::vector<Record> records = {made_up_record("fp32", 1)};
