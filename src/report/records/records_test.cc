@@ -119,6 +119,16 @@ TEST(Reports, QualityOfAPartIsMarkedInEveryFormat) {
   EXPECT_NE(brief.find("scored"), std::string::npos) << brief;
 }
 
+TEST(Terminal, TheLossOfAClassifierIsNoPerplexity) {
+  std::vector<Record> records = {made_up_record("fp32", 1)};
+  records[0].quality.made().perplexity.reset();
+  records[0].quality.made().log_perplexity = 0.6;
+  records[0].quality.made().accuracy = 0.7857;
+  const std::string text = report_of({.records = records});
+  EXPECT_EQ(text.find("PPL"), std::string::npos) << text;
+  EXPECT_NE(text.find("quality: accuracy on"), std::string::npos) << text;
+}
+
 /// A mean of the log beyond 709 is finite, and its exponential is not.
 TEST(Terminal, APerplexityBeyondF64IsWrittenAsAPower) {
   std::vector<Record> records = {made_up_record("fp32", 1)};

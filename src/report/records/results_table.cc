@@ -41,7 +41,8 @@ Cell with_deviation(const std::optional<double>& mean, const std::optional<doubl
 /// A log beyond 709 is finite, and its exponential is not.
 Cell perplexity(const Record& record) {
   if (record.quality->perplexity) return *record.quality->perplexity;
-  if (record.quality->log_perplexity) return fmt::format("e^{:.0f}", *record.quality->log_perplexity);
+  if (record.quality->log_perplexity && !record.quality->accuracy)
+    return fmt::format("e^{:.0f}", *record.quality->log_perplexity);
   return record.quality->quality_status.state == QualityState::random_weights ? Cell("random") : Cell(Absent{});
 }
 
