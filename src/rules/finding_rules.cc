@@ -39,9 +39,7 @@ std::optional<TracedParts> traced_parts(const Record& row) {
 std::string where_it_stays(const Record& base, const Record& row) {
   const auto before = traced_parts(base);
   const auto after = traced_parts(row);
-  if (!before || !after)
-    return "its products ran below that rate, or what surrounds them (norms, softmax, casts, memory) took its share: "
-           "`assay profile --against` tells the two apart";
+  if (!before || !after) return "by its products or by what surrounds them, `assay profile --against` tells";
   return fmt::format("its products took {} ms where {}'s took {} ({} as fast), all else {} where it took {}",
                      format_significant(after->products_ms), base.setting.precision,
                      format_significant(before->products_ms), times(before->products_ms / after->products_ms),

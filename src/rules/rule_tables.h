@@ -72,7 +72,7 @@ std::span<const double> first_process_ms(const Record& row);
 bool is_tie(const Record& a, const Record& b);
 /// ", 95 % [0.983, 1.014]" of the ratio of their times by which is_tie() decides; empty where there is none.
 std::string ratio_words(const Record& a, const Record& b);
-/// " at batch 1 x 128 tokens", " in phase load", "" of a whole program: which cell of its model the row is in.
+/// " at 1 x 128", " in phase load", "" of a whole program: which cell of its model the row is in.
 std::string at_shape(const Record& row);
 
 inline std::string percent(double share) {

@@ -360,7 +360,7 @@ std::string ratio_words(const Record& a, const Record& b) {
 
 std::string at_shape(const Record& row) {
   if (is_of_program(row.setting.mode)) return row.setting.phase ? " in phase " + *row.setting.phase : "";
-  return fmt::format(" at batch {} x {} tokens", row.setting.batch, row.setting.seq);
+  return fmt::format(" at {} x {}", row.setting.batch, row.setting.seq);
 }
 
 Rulings judge_in_full(std::span<const Record> found) {
