@@ -326,6 +326,17 @@ void BenchGroup::record_padding_cost(const Cell& cell, SamplingOptions options, 
   latency.padding_cost_high = cost->interval->high;
 }
 
+void BenchGroup::drop_later_firsts(const Cell& cell, std::vector<Record>& records) {
+  for (Member& member : members_) {
+    for (const std::size_t place : cell.places) {
+      Record& record = records[place];
+      if (record.setting.precision != member.blank.setting.precision) continue;
+      if (member.is_packed) record.latency.made().first_ms.reset();  // An earlier shape has packed the weights.
+      member.is_packed = true;
+    }
+  }
+}
+
 void BenchGroup::measure(const CellInputs& inputs, double later_s, std::vector<Record>& records) {
   const std::size_t first = records.size();
   const Cell cell = plan_cell(inputs, records);
@@ -360,21 +371,12 @@ void BenchGroup::measure(const CellInputs& inputs, double later_s, std::vector<R
     }
   }
   if (request_.process == 1) record_padding_cost(cell, options, records);
-  if (processes > 1) {
-    sample_again(cell, inputs.extent, processes, records);
-  }
+  if (processes > 1) sample_again(cell, inputs.extent, processes, records);
   record_run_spread(cell, records);
   const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
   std::vector<Record> derived = with_derived({begin, records.end()});
   std::move(derived.begin(), derived.end(), begin);
-  for (Member& member : members_) {
-    for (const std::size_t place : cell.places) {
-      Record& record = records[place];
-      if (record.setting.precision != member.blank.setting.precision) continue;
-      if (member.is_packed) record.latency.made().first_ms.reset();  // An earlier shape has packed the weights.
-      member.is_packed = true;
-    }
-  }
+  drop_later_firsts(cell, records);
 }
 
 /// Empty where there is something to score.

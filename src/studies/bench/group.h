@@ -88,6 +88,8 @@ class BenchGroup {
   void record_run_spread(const Cell& cell, std::vector<Record>& records) const;
   void record_padding_cost(const Cell& cell, SamplingOptions options, std::vector<Record>& records) const;
   void record_work(const Cell& cell, std::size_t member, const Series& series, Record& record) const;
+  /// A first run that found its weights packed by an earlier shape is none.
+  void drop_later_firsts(const Cell& cell, std::vector<Record>& records);
   static std::vector<Series> sample_cell(const Cell& cell, const SamplingOptions& options,
                                          std::vector<Record>& records);
   SamplingOptions sampling_options(const CellInputs& inputs, double later_s);

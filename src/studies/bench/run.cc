@@ -104,8 +104,8 @@ bool is_same(const CellInputs& a, const CellInputs& b) {
 
 void say_rows_left(const Model& model, const CellInputs& inputs, const StudyCallbacks& callbacks) {
   if (inputs.rows_left == 0 || !callbacks.say) return;
-  callbacks.say(fmt::format("{}: the last {} rows of {} make no batch of {}: they are not timed", model.name,
-                            inputs.rows_left, inputs.data, inputs.extent.batch));
+  callbacks.say(fmt::format("{}: the last {} rows of {} make no batch of {}: they are not timed",
+                            shown_model_name(model.name), inputs.rows_left, inputs.data, inputs.extent.batch));
 }
 
 /// One for each batch and length; lengths beyond that of the longest row are one.
