@@ -20,7 +20,7 @@ int run_attention(const AttentionCommand& options) {
       measuring.callbacks());
   measuring.finish();
   deliver(document, options.outputs);
-  return measuring.exit_code();
+  return measuring.exit_code(document.records);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--tokens", request.protocol.most_tokens,
-                  "ids of the text that are scored, from its start (default 8192; 0: all)")
+                  "ids of the data that are scored, from its start (default 8192 of a text, all of rows; 0: all)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   command.add_option("--quality-batch", request.protocol.batch, "rows scored at a time (default 8)")
       ->check(CLI::Range(1, 4096));
@@ -132,6 +132,7 @@ int run_bench(BenchCommand& options) {
     const Document document = bench(options.request, facts, callbacks);
     measuring.finish();
     deliver(document, options.outputs);
+    return measuring.exit_code(document.records);
   }
   return measuring.exit_code();
 }
@@ -140,7 +141,6 @@ int run_bench(BenchCommand& options) {
 
 void add_bench(CLI::App& program, Action& action) {
   const auto options = std::make_shared<BenchCommand>();
-  options->request.protocol.most_tokens = 8192;
   options->request.processes = 0;
   CLI::App& command = *program.add_subcommand(
       "bench", "Measure a model in every precision: speed, memory, energy, quality, and what really ran");

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -8,13 +9,17 @@
 #include <memory>
 #include <new>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/deliver.h"
 #include "cli/origin.h"
+#include "cli/other_names.h"
 #include "cli/output_options.h"
 
 namespace assay {
@@ -49,6 +54,15 @@ class HelpFormatter : public CLI::Formatter {
   static constexpr std::string_view mark = "{-}";
   static bool has_value(std::string_view name) { return name.ends_with(mark); }
 };
+
+/// With the help to look into; why there is no such option, where others have one.
+std::string words_of(const CLI::ParseError& error, const CLI::App& program, const std::vector<std::string>& words) {
+  const std::vector<CLI::App*> commands = program.get_subcommands();
+  const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
+  const bool is_unknown = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  const std::string why = is_unknown ? why_no_option(words) : "";
+  return fmt::format("{}{} (assay{} --help lists what there is)", error.what(), why.empty() ? "" : ": " + why, command);
+}
 
 /// Known before parsing: training and its benchmark share a name and little else.
 bool is_given(int argc, char** argv, std::string_view flag) {
@@ -87,12 +101,15 @@ int parse_and_run(int argc, char** argv) {
   add_study(program, action);
   add_resident(program, action);
   is_given(argc, argv, "--benchmark") ? add_train_benchmark(program, action) : add_train(program, action);
+  understand_precisions(program);
   try {
-    program.parse(argc, argv);
+    std::vector<std::string> words = with_own_names(program, {argv + 1, argv + argc});
+    std::reverse(words.begin(), words.end());  // As CLI11 takes them.
+    program.parse(std::move(words));
   } catch (const CLI::Success& e) {
     return explain_itself(program, e);
   } catch (const CLI::ParseError& e) {
-    return fail(ExitCode::user, std::string(e.what()) + " (assay --help lists what there is)");
+    return fail(ExitCode::user, words_of(e, program, {argv + 1, argv + argc}));
   }
   check_options(*program.get_subcommands().front());
   return action();

@@ -1,8 +1,13 @@
 #include "cli/measuring.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "base/threads.h"
+#include "cli/deliver.h"
 #include "cli/interrupt.h"
 #include "hardware/machine.h"
 #include "studies/probe/run.h"
@@ -56,6 +61,14 @@ void Measuring::finish() {
 int Measuring::exit_code() const {
   if (interrupted_) return static_cast<int>(ExitCode::interrupted);
   return recorder_.failed() ? static_cast<int>(DoneCode::unsaved) : 0;
+}
+
+int Measuring::exit_code(std::span<const Record> records) const {
+  const bool is_answered = std::any_of(records.begin(), records.end(),
+                                       [](const Record& record) { return is_answer(record.outcome.status); });
+  if (interrupted_ || is_answered || records.empty()) return exit_code();
+  complain(fmt::format("nothing was measured: {}", records.front().outcome.reason.value_or("no reason was given")));
+  return static_cast<int>(ExitCode::lacking);
 }
 
 }  // namespace assay

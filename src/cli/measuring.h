@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 
 #include "cli/cli.h"
@@ -24,6 +25,9 @@ class Measuring {
   /// The work succeeded: clears the progress, and prints what waited.
   void finish();
   int exit_code() const;
+  /// The same where a grid was asked for: where not one of its rows is an answer, the machine lacks something, and a
+  /// line says what.
+  int exit_code(std::span<const Record> records) const;
 
  private:
   const std::atomic<bool>& interrupted_;

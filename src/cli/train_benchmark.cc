@@ -67,7 +67,7 @@ int run_train_benchmark(const TrainBenchmarkCommand& options) {
       measuring.callbacks());
   measuring.finish();
   deliver(document, options.outputs);
-  return measuring.exit_code();
+  return measuring.exit_code(document.records);
 }
 
 }  // namespace

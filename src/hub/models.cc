@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/folders.h"
 #include "base/printable.h"
+#include "hub/elsewhere.h"
 
 namespace assay {
 namespace {
@@ -55,12 +56,14 @@ std::uint64_t bytes_in(const fs::path& folder) {
   return bytes;
 }
 
+/// What can only be a path and is none: of a name in others' stores, how to get it.
 [[noreturn]] void fail_path(const fs::path& path) {
   std::error_code reason;
   const bool exists = fs::exists(path, reason);
   const std::string shown = printable(path.string(), 400);
   if (reason) fail_user("{}: {}", shown, reason.message());
   if (exists) fail_user("{}: is neither a model folder nor a .gguf file", shown);
+  if (is_repository_name(path.string())) fail_user("{}: no such folder; {}", shown, how_to_fetch(path.string()));
   fail_user("{}: no such folder or .gguf file", shown);
 }
 

@@ -29,7 +29,8 @@ TEST_F(Names, AFolderWithNothingButAGgufFileMeansThatFile) {
 
 TEST_F(Names, WhatCanOnlyBeAPathMustBeThere) {
   const auto error = [](const std::string& name) { return error_of(ExitCode::user, [&] { (void)find_local(name); }); };
-  EXPECT_EQ(error("no/such"), "no/such: no such folder or .gguf file");
+  EXPECT_EQ(error("./no/such"), "./no/such: no such folder or .gguf file");
+  EXPECT_EQ(error("no/such/folder"), "no/such/folder: no such folder or .gguf file");
   EXPECT_EQ(error("none.gguf"), "none.gguf: no such folder or .gguf file");
   const auto text = file("notes.txt", "x");
   EXPECT_EQ(error(text.string()), text.string() + ": is neither a model folder nor a .gguf file");
@@ -38,6 +39,12 @@ TEST_F(Names, WhatCanOnlyBeAPathMustBeThere) {
   EXPECT_TRUE(error(loop.string()).starts_with(loop.string() + ": "));
   EXPECT_EQ(error(""), "'': is no model name");
   EXPECT_EQ(error("a/\n\x1b[2J"), "a/\\x0a\\x1b[2J: no such folder or .gguf file");
+}
+
+TEST_F(Names, OfOthersStoresSayHowToGetTheModel) {
+  EXPECT_EQ(error_of(ExitCode::user, [] { (void)find_local("Qwen/Qwen3-0.6B"); }),
+            "Qwen/Qwen3-0.6B: no such folder; where others publish it, `hf download Qwen/Qwen3-0.6B --local-dir "
+            "Qwen3-0.6B` gives a folder to name");
 }
 
 TEST_F(Names, OfUnfinishedDownloadsAreHidden) {

@@ -128,6 +128,7 @@ class Sampler {
     SamplingStart start;
     for (const Series& series : series_) start.first_runs_s += series.first_ms.value_or(0) * 1e-3;
     for (const std::size_t i : sampled_) start.round_s += warm_run_s(i);
+    start.warm_up_s = spent_s();
     return start;
   }
 

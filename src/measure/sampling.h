@@ -50,6 +50,7 @@ struct SamplingProgress {
 struct SamplingStart {
   double first_runs_s = 0;  ///< Of all subjects together.
   double round_s = 0;       ///< A run of each, warm.
+  double warm_up_s = 0;     ///< What the warm-up has spent of the budget.
 };
 
 /// Whether the window that an interrupt came in is a sample: it is where its work runs on to its end, and not where the

@@ -3,10 +3,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/paths.h"
+#include "base/printable.h"
 #include "hub/catalogue.h"
 #include "hub/models.h"
 #include "model/presets.h"
 #include "model/random_weights.h"
+#include "model/where_to_get.h"
 
 namespace assay {
 namespace {
@@ -50,7 +52,8 @@ Model open_model(const std::string& name, const ModelOptions& options) {
   for (const PullableModel& pullable : pullable_models()) {
     if (name == pullable.name) fail_user("{}: is not in the cache; 'assay pull {}' fetches it", name, name);
   }
-  fail_user("{}: is no path, no model in the cache and no preset ({})", name, known_names());
+  fail_user("{}: is no path, no model in the cache and no preset ({}); {}", printable(name), known_names(),
+            where_to_get(name));
 }
 
 const char* name(Origin origin) {

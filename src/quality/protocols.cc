@@ -66,6 +66,33 @@ void score_next_tokens(QualityBatch& batch) {
   }
 }
 
+/// Targets by labels (rows, seq) that begin with this batch's.
+void score_token_labels(std::span<const std::int32_t> labels, QualityBatch& batch) {
+  const auto seq = static_cast<std::size_t>(batch.extent.seq);
+  for (std::size_t i = 0; i < batch.targets.size(); ++i)
+    batch.targets[i] = (i + 1) % seq == 0 ? ignored_label : labels[i + 1];
+}
+
+/// Real ids of a row of the batch.
+std::int64_t real_ids(const QualityBatch& batch, std::int64_t row) {
+  if (batch.mask.empty()) return batch.extent.seq;
+  const auto begin = batch.mask.begin() + row * batch.extent.seq;
+  return std::count_if(begin, begin + batch.extent.seq, [](std::uint8_t real) { return real != 0; });
+}
+
+/// Of what holds so many values a row of the batch, the first rows; what holds none stays empty.
+template <typename T>
+void cut_rows(std::vector<T>& values, std::int64_t of_rows, std::int64_t rows) {
+  values.resize(values.size() / static_cast<std::size_t>(of_rows) * static_cast<std::size_t>(rows));
+}
+
+void keep_first_rows(QualityBatch& batch, std::int64_t rows) {
+  cut_rows(batch.ids, batch.extent.batch, rows);
+  cut_rows(batch.mask, batch.extent.batch, rows);
+  cut_rows(batch.targets, batch.extent.batch, rows);
+  batch.extent.batch = rows;
+}
+
 }  // namespace
 
 const char* name(Protocol protocol) {
@@ -87,8 +114,9 @@ QualitySet windows(std::span<const std::int32_t> ids, const ProtocolOptions& opt
     fail_user("stride {}: must be between 1 and the window {} less one", options.stride, options.window);
   }
   QualitySet set;
-  if (options.most_tokens > 0 && ids.size() > static_cast<std::size_t>(options.most_tokens)) {
-    ids = ids.first(static_cast<std::size_t>(options.most_tokens));
+  const std::int64_t most_tokens = options.most_tokens.value_or(0);
+  if (most_tokens > 0 && ids.size() > static_cast<std::size_t>(most_tokens)) {
+    ids = ids.first(static_cast<std::size_t>(most_tokens));
     set.taken = Taken::beginning;
   }
   set.tokens = static_cast<std::int64_t>(ids.size());
@@ -116,7 +144,7 @@ QualitySet padded_lines(std::string_view text, const Tokenizer& tokenizer, std::
     std::vector<std::int32_t> ids = tokenizer.encode(line);
     ids.resize(std::min(ids.size(), static_cast<std::size_t>(options.window)));
     const auto length = static_cast<std::int64_t>(ids.size());
-    if (options.most_tokens > 0 && set.tokens + length > options.most_tokens) {
+    if (options.most_tokens > 0 && set.tokens + length > *options.most_tokens) {
       set.taken = Taken::beginning;
       break;
     }
@@ -134,6 +162,8 @@ QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t ba
   const bool labelled = scored == Scored::labels && !tokens.labels.empty();
   if (labelled && static_cast<std::int64_t>(tokens.labels.size()) != tokens.batch)
     fail_user("{} labels for {} rows: a classifier needs one a row", tokens.labels.size(), tokens.batch);
+  const bool has_token_labels =
+      scored == Scored::next_tokens && !tokens.labels.empty() && tokens.labels.size() == tokens.input_ids.size();
   QualitySet set;
   set.protocol = fmt::format("rows of {} as given", tokens.seq);
   for (std::int64_t begin = 0; begin < tokens.batch; begin += batch) {
@@ -146,6 +176,7 @@ QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t ba
     if (!tokens.attention_mask.empty())
       part.mask.assign(tokens.attention_mask.begin() + first, tokens.attention_mask.begin() + last);
     if (scored == Scored::next_tokens) score_next_tokens(part);
+    if (has_token_labels) score_token_labels(std::span(tokens.labels).subspan(static_cast<std::size_t>(first)), part);
     if (labelled) part.targets.assign(tokens.labels.begin() + begin, tokens.labels.begin() + begin + rows);
     set.batches.push_back(std::move(part));
   }
@@ -173,6 +204,25 @@ QualitySet sentences(const LabelledSet& set, const Tokenizer& tokenizer, std::in
     result.batches.push_back(std::move(part));
   }
   return result;
+}
+
+void keep_first_rows(QualitySet& set, std::int64_t most_tokens) {
+  set.tokens = 0;
+  for (std::size_t b = 0; b < set.batches.size(); ++b) {
+    QualityBatch& batch = set.batches[b];
+    for (std::int64_t row = 0; row < batch.extent.batch; ++row) {
+      const std::int64_t length = real_ids(batch, row);
+      const bool is_first = b == 0 && row == 0;
+      if (is_first || set.tokens + length <= most_tokens) {
+        set.tokens += length;
+        continue;
+      }
+      set.taken = Taken::beginning;
+      set.batches.resize(row == 0 ? b : b + 1);
+      if (row > 0) keep_first_rows(set.batches.back(), row);
+      return;
+    }
+  }
 }
 
 }  // namespace assay

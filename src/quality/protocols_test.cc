@@ -204,5 +204,41 @@ TEST(Protocols, HaveNames) {
   EXPECT_STREQ(name(Protocol::padded_lines), "padded-lines");
 }
 
+TEST(GivenTokens, LabelsByTokenAreWhatALanguageModelScores) {
+  TokenBatch tokens;
+  tokens.batch = 2;
+  tokens.seq = 3;
+  tokens.input_ids = {5, 6, 7, 8, 9, 10};
+  tokens.labels = {none, none, 7, none, 9, none};
+  const QualitySet set = given_tokens(tokens, Scored::next_tokens, 2);
+  EXPECT_EQ(set.batches[0].targets, (Ids{none, 7, none, 9, none, none})) << "each stands before its label";
+}
+
+TEST(FirstRows, AreWholeAndHoldNoMoreRealIdsThanAsked) {
+  TokenBatch tokens;
+  tokens.batch = 5;
+  tokens.seq = 3;
+  tokens.input_ids = {1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 1, 2, 3, 4, 5};
+  tokens.attention_mask = {1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const auto kept = [&](std::int64_t most_tokens) {
+    QualitySet set = given_tokens(tokens, Scored::next_tokens, 2);
+    keep_first_rows(set, most_tokens);
+    std::int64_t rows = 0;
+    for (const QualityBatch& batch : set.batches) {
+      rows += batch.extent.batch;
+      EXPECT_EQ(batch.ids.size(), static_cast<std::size_t>(3 * batch.extent.batch));
+      EXPECT_EQ(batch.mask.size(), batch.ids.size());
+      EXPECT_EQ(batch.targets.size(), batch.ids.size());
+    }
+    EXPECT_EQ(set.taken, rows == 5 ? Taken::all : Taken::beginning);
+    return std::pair(rows, set.tokens);
+  };
+  EXPECT_EQ(kept(8), std::pair(std::int64_t{3}, std::int64_t{8}));
+  EXPECT_EQ(kept(10), std::pair(std::int64_t{3}, std::int64_t{8}));
+  EXPECT_EQ(kept(5), std::pair(std::int64_t{2}, std::int64_t{5})) << "a batch that ends with the rows";
+  EXPECT_EQ(kept(1), std::pair(std::int64_t{1}, std::int64_t{3})) << "one row at least";
+  EXPECT_EQ(kept(100), std::pair(std::int64_t{5}, std::int64_t{14}));
+}
+
 }  // namespace
 }  // namespace assay

@@ -37,10 +37,14 @@ std::string every_condition(const Record& record) {
   return text;
 }
 
-std::string subject_paragraph(const Records& all) {
+std::string subject_paragraph(const Records& all, const std::map<std::string, std::string>& paths) {
   Paragraph p;
   p.say(fmt::format("Program: {}.", joined(distinct(all, [](const Record& r) { return r.setting.build; }))));
   p.say(fmt::format("Models: {}.", joined(distinct(all, model_words))));
+  std::vector<std::string> places;
+  places.reserve(paths.size());
+  for (const auto& [name, path] : paths) places.push_back(fmt::format("{} at {}", name, path));
+  if (!places.empty()) p.say(fmt::format("Read: {}.", joined(places)));
   p.say(fmt::format("Precisions asked for: {}.",
                     joined(distinct(all, [](const Record& r) { return r.setting.precision; }))));
   p.say(fmt::format("Shapes: {}.", joined(distinct(all, [](const Record& r) {
@@ -222,15 +226,21 @@ std::string precision_paragraph(const Records& measured) {
   return p.text();
 }
 
+/// What an interrupt left unscored.
+std::string part_words(const Record& r) {
+  const std::optional<ScoredPart> part = scored_part(r.quality->quality_status);
+  return part ? fmt::format(", from {}: scoring was interrupted", to_text(*part)) : "";
+}
+
 std::string quality_paragraph(const Records& measured) {
   Paragraph p;
   const auto scored = distinct(measured, [](const Record& r) -> std::string {
     const std::string kind = quality_kind(r);
     if (kind.empty()) return "";
-    return fmt::format("{} of {} on {} ({}; {} {} scored)", kind, r.setting.model,
+    return fmt::format("{} of {} on {} ({}; {} {} scored{})", kind, r.setting.model,
                        r.quality->quality_data.value_or("unnamed data"),
                        r.quality->protocol.value_or("protocol not named"), format_count(r.quality->scored.value_or(0)),
-                       kind == "perplexity" ? "tokens" : "rows");
+                       kind == "perplexity" ? "tokens" : "rows", part_words(r));
   });
   if (!scored.empty()) p.say(fmt::format("Quality: {}, from the instances that were timed.", joined(scored)));
   const auto why = distinct(measured, [](const Record& r) {
@@ -299,7 +309,7 @@ std::vector<std::string> paragraphs_of(const ReportSource& source) {
     if (record.outcome.status == Status::ok) measured.push_back(&record);
   }
   std::vector<std::string> paragraphs = {machine_paragraph(source.document.machine)};
-  if (!all.empty()) paragraphs.push_back(subject_paragraph(all));
+  if (!all.empty()) paragraphs.push_back(subject_paragraph(all, source.model_paths));
   if (!measured.empty()) {
     for (const auto& make : {sampling_paragraph, conditions_paragraph, energy_paragraph, precision_paragraph,
                              quality_paragraph, trust_paragraph}) {

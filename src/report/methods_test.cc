@@ -34,6 +34,13 @@ TEST(Methods, SayWhatTheMeterReadsAndHowSureItIs) {
       << text;
 }
 
+TEST(Methods, SayOfWhichPartAnInterruptLeftQuality) {
+  Record record = made_up_record("fp32", 150);
+  record.quality.made().quality_status = interrupted_after({8192, 197'913});
+  const std::string text = methods_text({record});
+  EXPECT_NE(text.find("from 8,192 of 197,913 tokens: scoring was interrupted"), std::string::npos) << text;
+}
+
 TEST(Methods, SayThatNoEnergyWasEstimated) {
   const std::string text = methods_text({made_up_record("fp32", 150)});
   EXPECT_NE(text.find("No energy is given, and none was estimated."), std::string::npos) << text;

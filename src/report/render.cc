@@ -71,21 +71,23 @@ std::string report_title(std::span<const ReportSource> sources) {
   return models.empty() ? "assay: nothing was measured" : joined(models) + ": precisions measured";
 }
 
-std::string render(std::span<const ReportSource> sources, ReportFormat format, const RenderOptions& options) {
+std::string render(std::span<const ReportSource> given, ReportFormat format, const RenderOptions& options) {
+  if (format == ReportFormat::json) return json_of(given);
+  if (format == ReportFormat::csv) return csv_of(given);
+  const std::vector<ReportSource> sources = with_shown_models(given);
   const std::string title = options.title.empty() ? report_title(sources) : options.title;
   switch (format) {
     case ReportFormat::terminal:
       return terminal_of(sources, options);
-    case ReportFormat::json:
-      return json_of(sources);
-    case ReportFormat::csv:
-      return csv_of(sources);
     case ReportFormat::markdown:
       return markdown_paper(sources, title);
     case ReportFormat::latex:
       return latex_report(sources, title);
     case ReportFormat::html:
       return html_page(sources, title, options.detail);
+    case ReportFormat::json:
+    case ReportFormat::csv:
+      break;  // Above.
   }
   return "";
 }

@@ -9,6 +9,7 @@
 #include "report/record_titles.h"
 #include "results/fields.h"
 #include "results/identity.h"
+#include "results/model_name.h"
 
 namespace assay {
 namespace {
@@ -95,6 +96,28 @@ const Record* ReportSubject::find(const std::string& precision) const {
   const auto found = std::find_if(records.begin(), records.end(),
                                   [&](const Record* record) { return record->setting.precision == precision; });
   return found == records.end() ? nullptr : *found;
+}
+
+std::vector<ReportSource> with_shown_models(std::span<const ReportSource> sources) {
+  std::vector<ReportSource> shown(sources.begin(), sources.end());
+  std::vector<std::string> asked;
+  for (const ReportSource& source : sources) {
+    for (const Record& record : source.document.records) {
+      if (!is_of_program(record.setting.mode)) asked.push_back(record.setting.model);
+    }
+  }
+  const std::map<std::string, std::string> names = distinct_model_names(asked);
+  for (ReportSource& source : shown) {
+    const auto show = [&](std::string& model) {
+      const auto found = names.find(model);
+      if (found == names.end() || found->second == model) return;
+      source.model_paths.emplace(found->second, model);
+      model = found->second;
+    };
+    for (Record& record : source.document.records) show(record.setting.model);
+    for (Finding& finding : source.document.findings) show(finding.model);
+  }
+  return shown;
 }
 
 std::vector<ReportSubject> subjects(std::span<const ReportSource> sources) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,7 +13,13 @@ namespace assay {
 struct ReportSource {
   std::string label;
   Document document;
+  /// Of models that are shown under a shorter name, by that: the path as it was asked for.
+  std::map<std::string, std::string> model_paths = {};
 };
+
+/// The same with models named as people call them, their last folder; what people read is made of these. JSON and CSV
+/// keep the names as they were asked for.
+std::vector<ReportSource> with_shown_models(std::span<const ReportSource> sources);
 
 /// The records of one model at one shape on one machine, in the order of the document: what a chart compares precisions
 /// of. Points into the sources.

@@ -43,5 +43,23 @@ TEST(Subjects, ModelsAreComparedShapeByShapeWhereTheyAreMany) {
   }
 }
 
+TEST(ShownModels, AreTheirLastFoldersAndTheirPathsAreKept) {
+  Document document;
+  for (const char* model : {"/x/a/model", "/x/b/model", "/x/b/other", "gpt2"}) {
+    document.records.push_back(made_up_record("fp32", 10));
+    document.records.back().setting.model = model;
+  }
+  document.records.push_back(made_up_record("A", 10));
+  document.records.back().setting.model = "python3 /x/train.py";
+  document.records.back().setting.mode = Mode::program;
+  const std::vector<ReportSource> given = {{"run.json", document}};
+  const std::vector<ReportSource> shown = with_shown_models(given);
+  std::vector<std::string> names;
+  for (const Record& record : shown[0].document.records) names.push_back(record.setting.model);
+  EXPECT_EQ(names, (std::vector<std::string>{"a/model", "b/model", "other", "gpt2", "python3 /x/train.py"}));
+  EXPECT_EQ(shown[0].model_paths.at("other"), "/x/b/other");
+  EXPECT_FALSE(shown[0].model_paths.contains("gpt2"));
+}
+
 }  // namespace
 }  // namespace assay

@@ -23,8 +23,8 @@ std::vector<const LedgerRow*> working_rows(std::span<const LedgerRow> ledger) {
 }  // namespace
 
 const char* quality_kind(const Record& record) {
+  if (record.quality->accuracy) return "accuracy";  // Of a classifier log_perplexity is its loss.
   if (record.quality->perplexity || record.quality->log_perplexity) return "perplexity";
-  if (record.quality->accuracy) return "accuracy";
   return record.difference->score_difference ? "scores" : "";
 }
 

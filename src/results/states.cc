@@ -1,5 +1,11 @@
 #include "results/states.h"
 
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "base/units.h"
+
 namespace assay {
 namespace {
 
@@ -45,6 +51,23 @@ Detailed<State> status_of(std::span<const StateWords> words, std::string_view te
   text.remove_prefix(own->words.size());
   if (text.starts_with(own->separator)) text.remove_prefix(own->separator.size());
   return {static_cast<State>(own - words.begin()), std::string(text)};
+}
+
+constexpr std::string_view after = " after ";
+constexpr std::string_view of = " of ";
+
+/// The number that the text begins with, its thousands set apart by commas; absent where it is none.
+std::optional<std::int64_t> count_at_start(std::string_view text) {
+  constexpr std::int64_t most = std::int64_t{1} << 50;
+  std::int64_t count = 0;
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c == ',') continue;
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) break;
+    if (count < most) count = 10 * count + (c - '0');
+    ++digits;
+  }
+  return digits > 0 ? std::optional(count) : std::nullopt;
 }
 
 }  // namespace
@@ -111,6 +134,25 @@ QualityStatus quality_status(std::string_view text) {
 }
 EnergyStatus energy_status(std::string_view text) {
   return status_of<EnergyState>(energy_words, text);
+}
+
+std::string to_text(const ScoredPart& part) {
+  return fmt::format("{} of {} tokens", format_count(part.tokens), format_count(part.of));
+}
+
+QualityStatus interrupted_after(const ScoredPart& part) {
+  return {QualityState::interrupted, std::string(after) + to_text(part)};
+}
+
+std::optional<ScoredPart> scored_part(const QualityStatus& status) {
+  const std::string_view detail = status.detail;
+  const std::size_t at = detail.find(of);
+  if (status.state != QualityState::interrupted || !detail.starts_with(after) || at == std::string_view::npos)
+    return std::nullopt;
+  const auto tokens = count_at_start(detail.substr(after.size()));
+  const auto all = count_at_start(detail.substr(at + of.size()));
+  if (!tokens || !all || *tokens <= 0 || *all <= *tokens) return std::nullopt;
+  return ScoredPart{*tokens, *all};
 }
 
 }  // namespace assay

@@ -28,6 +28,12 @@ enum class Status : std::uint8_t {
 };
 std::span<const char* const> names_of(Status tag);
 
+/// Whether it answers what was asked: it was measured, or what measuring it met is known. Else the machine or the build
+/// lacks what it needs, or it was not come to.
+constexpr bool is_answer(Status status) {
+  return status != Status::unsupported && status != Status::emulated && status != Status::interrupted;
+}
+
 /// What a sample is.
 enum class Mode : std::uint8_t {
   inference,  ///< One forward pass.
@@ -148,5 +154,16 @@ std::string to_text(const EnergyStatus& status);
 /// The way back. Text that is of no state is a detail of QualityState::other, of EnergyState::metered.
 QualityStatus quality_status(std::string_view text);
 EnergyStatus energy_status(std::string_view text);
+
+/// Tokens that were scored when an interrupt came, and all that there are.
+struct ScoredPart {
+  std::int64_t tokens = 0;
+  std::int64_t of = 0;
+};
+QualityStatus interrupted_after(const ScoredPart& part);
+/// The way back, from files too; absent for any other status.
+std::optional<ScoredPart> scored_part(const QualityStatus& status);
+/// "154,240 of 197,913 tokens".
+std::string to_text(const ScoredPart& part);
 
 }  // namespace assay

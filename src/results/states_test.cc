@@ -20,6 +20,17 @@ TEST(States, AStatusComesBackFromItsText) {
   for (const EnergyStatus& status : energies) EXPECT_EQ(energy_status(to_text(status)), status) << to_text(status);
 }
 
+TEST(States, WhatAnInterruptLeftIsReadBackFromItsText) {
+  const auto part = scored_part(quality_status(to_text(interrupted_after({154'240, 197'913}))));
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->tokens, 154'240);
+  EXPECT_EQ(part->of, 197'913);
+  EXPECT_EQ(to_text(*part), "154,240 of 197,913 tokens");
+  for (const char* text : {"interrupted before anything was scored", "interrupted after 0 of 9 tokens", "scored",
+                           "interrupted after 9 of 9 tokens", "interrupted after many of all tokens"})
+    EXPECT_FALSE(scored_part(quality_status(text))) << text;
+}
+
 TEST(States, EveryStateHasAnEntryOfItsOwn) {
   for (int i = 0; i <= static_cast<int>(QualityState::other); ++i) {
     const QualityStatus status = {static_cast<QualityState>(i)};

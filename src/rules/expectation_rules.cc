@@ -52,21 +52,25 @@ Judgement order_sentence(const Record& base, const Record& mixed, const Record& 
   const std::string what = fmt::format(
       "{} {} {} > {} {} > {} {}", is_of_training(base.setting.mode) ? "time" : "latency", base.setting.precision,
       milliseconds(base), mixed.setting.precision, milliseconds(mixed), pure.setting.precision, milliseconds(pure));
+  if (const Record* alike = is_tie(base, mixed) ? &base : is_tie(mixed, pure) ? &pure : nullptr) {
+    return {fmt::format("{}: cannot tell, {} and {} are not told apart{}.", what, mixed.setting.precision,
+                        alike->setting.precision, ratio_words(*alike, mixed)),
+            {}};
+  }
   const bool base_slowest = *base.latency->median_ms > *mixed.latency->median_ms;
   if (base_slowest && *mixed.latency->median_ms > *pure.latency->median_ms) return expected(what);
   if (!base_slowest) {
     return unexpected(
         what, fmt::format("the casts of {} cost more than its matmuls save at this shape", mixed.setting.precision));
   }
-  const char* apart = is_tie(mixed, pure) ? "the two are not told apart; " : "";
   if (is_of_training(mixed.setting.mode)) {
-    return unexpected(what, fmt::format("{}casting its weights anew each step costs {} less than it was expected to",
-                                        apart, mixed.setting.precision));
+    return unexpected(what, fmt::format("casting its weights anew each step costs {} less than it was expected to",
+                                        mixed.setting.precision));
   }
   const char* casts = mixed.setting.casts == CastsMade::once ? "both run the same matmuls on packed 16-bit weights"
                                                              : "casting is cheap here";
-  return unexpected(what, fmt::format("{}{}, and {} casts nothing around its norms and sums, which are f32 already",
-                                      apart, casts, mixed.setting.precision));
+  return unexpected(what, fmt::format("{}, and {} casts nothing around its norms and sums, which are f32 already",
+                                      casts, mixed.setting.precision));
 }
 
 Judgement expects_order(const Cell& cell, const Record& row) {
@@ -181,7 +185,8 @@ constexpr Rule expectations[] = {
     {.id = "latency_order",
      .kind = RuleKind::expectation,
      .evidence = "median_ms, matmul peaks",
-     .states = "Where a 16-bit matmul peaks at 1.5x fp32's or more: fp32 slower than mixed slower than pure 16-bit.",
+     .states = "Where a 16-bit matmul peaks at 1.5x fp32's or more: fp32 slower than mixed slower than pure 16-bit, "
+               "each told apart from the next at 95 %.",
      .judge = expects_order,
      .severity = Severity::low,
      .remedy = "Look at the casts (`assay profile`), and at larger shapes."},

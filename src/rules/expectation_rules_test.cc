@@ -35,6 +35,22 @@ TEST(Expectations, OrderIsOnlyExpectedWhereAMatrixUnitExists) {
   EXPECT_TRUE(says(sentence(records, "latency_order", "bf16"), "not, because both run the same matmuls"));
 }
 
+TEST(Expectations, AnOrderHoldsOnlyWhereEachIsToldApartFromTheNext) {
+  const auto with_rounds_alike = [](std::size_t one, std::size_t other, double lower_by) {
+    std::vector<Record> records = made_up_cell();
+    Latency& a = records[one].latency.made();
+    Latency& b = records[other].latency.made();
+    b = a;
+    for (std::size_t i = 0; i < b.raw_ms.size(); ++i) b.raw_ms[i] *= i / 8 % 2 == 0 ? 0.95 : 1.05;  // By process.
+    *b.median_ms *= 1 - lower_by;
+    return sentence(records, "latency_order", "bf16");
+  };
+  for (const double lower_by : {0.001, -0.001}) {
+    const std::string told = with_rounds_alike(1, 2, lower_by);
+    EXPECT_TRUE(says(told, "cannot tell, mixed-bf16 and bf16 are not told apart, 95 % [")) << lower_by;
+  }
+}
+
 TEST(Expectations, ThroughputThatDoesNotFitLatencyIsSeen) {
   std::vector<Record> records = made_up_cell();
   *records[1].latency.made().timed_s *= 1.25;  // Some windows took far longer than the median.

@@ -18,17 +18,45 @@ std::string matmul_comparison(const Cell& cell, const Record& row) {
                      format_significant(*row.evidence.baseline_matmul_peak_gflops));
 }
 
+/// Of the traced time of a row, what its matrix products took and what all else did.
+struct TracedParts {
+  double products_ms = 0;
+  double others_ms = 0;
+};
+
+/// Absent where no run was traced, or where it had no products.
+std::optional<TracedParts> traced_parts(const Record& row) {
+  const Evidence& evidence = row.evidence;
+  if (evidence.operation_ms.empty() || evidence.operation_ms.size() != evidence.ledger.size()) return {};
+  TracedParts parts;
+  for (std::size_t i = 0; i < evidence.ledger.size(); ++i)
+    (multiplies(evidence.ledger[i]) ? parts.products_ms : parts.others_ms) += evidence.operation_ms[i];
+  return parts.products_ms > 0 ? std::optional(parts) : std::nullopt;
+}
+
+/// Which of the two kept it back, products that stayed below their peak or what surrounds them, by the traces of both;
+/// without them that is not known.
+std::string where_it_stays(const Record& base, const Record& row) {
+  const auto before = traced_parts(base);
+  const auto after = traced_parts(row);
+  if (!before || !after) return "by its products or by what surrounds them, `assay profile --against` tells";
+  return fmt::format("its products took {} ms where {}'s took {} ({} as fast), all else {} where it took {}",
+                     format_significant(after->products_ms), base.setting.precision,
+                     format_significant(before->products_ms), times(before->products_ms / after->products_ms),
+                     format_significant(after->others_ms), format_significant(before->others_ms));
+}
+
 std::string why_not_faster(const Cell& cell, const Record& row) {
   const LedgerRow* dominant = dominant_row(row.evidence.ledger);
   if (dominant && dominant->verdict == Verdict::widened) {
     return fmt::format("its matmuls are computed in {} from narrower storage, and widening costs time",
                        name(dominant->operand));
   }
+  if (dominant && dominant->verdict == Verdict::emulated) return "its matmuls are emulated: " + dominant->evidence;
   const auto ratio = matmul_ratio(row);
   if (!ratio) return "no matmul peak was measured to compare with";
   if (*ratio < 1.05) return matmul_comparison(cell, row);
-  return matmul_comparison(cell, row) +
-         ", but what surrounds them (casts, quantisation, norms) costs more than that saves";
+  return matmul_comparison(cell, row) + "; " + where_it_stays(*cell.baseline, row);
 }
 
 Judgement says_slower(const Cell& cell, const Record& row) {
@@ -37,9 +65,9 @@ Judgement says_slower(const Cell& cell, const Record& row) {
   const auto baseline_ms =
       row.speedup->baseline_median_ms ? row.speedup->baseline_median_ms : cell.baseline->latency->median_ms;
   if (!row.latency->median_ms || !baseline_ms) return {};
-  return {fmt::format("{} is slower than {} here, {} against {} ms ({} as fast): {}.", row.setting.precision,
-                      cell.baseline->setting.precision, milliseconds(row), format_significant(*baseline_ms),
-                      times(*row.speedup->speedup), why_not_faster(cell, row)),
+  return {fmt::format("{} is slower than {}{}, {} against {} ms ({} as fast): {}.", row.setting.precision,
+                      cell.baseline->setting.precision, at_shape(row), milliseconds(row),
+                      format_significant(*baseline_ms), times(*row.speedup->speedup), why_not_faster(cell, row)),
           {}};
 }
 
@@ -67,24 +95,20 @@ std::string memory_rate(const Record& row) {
                      percent(share));
 }
 
-/// Amdahl (1967): with the matmuls R times as fast and everything else unchanged, a speed-up S means that the share
-/// (1/S - 1/R) / (1 - 1/R) of the baseline's time was something else.
 Judgement says_below_matmul(const Cell& cell, const Record& row) {
   const auto ratio = matmul_ratio(row);
   if (is_baseline(cell, row) || !cell.baseline || !ratio || *ratio <= 1.1 || !row.speedup->speedup) return {};
   if (*row.speedup->speedup >= 0.9 * *ratio || *row.speedup->speedup <= 1) return {};
-  const double other_share = (1 / *row.speedup->speedup - 1 / *ratio) / (1 - 1 / *ratio);
-  return {fmt::format("{} is {} as fast as {} though its matmuls are {}: as if {} of {}'s time went into what does not "
-                      "speed up (norms, softmax, casts, memory){}.",
-                      row.setting.precision, times(*row.speedup->speedup), cell.baseline->setting.precision,
-                      times(*ratio), percent(other_share), cell.baseline->setting.precision, memory_rate(row)),
+  return {fmt::format("{} is {} as fast as {}{} though its matmuls peak at {}: {}{}.", row.setting.precision,
+                      times(*row.speedup->speedup), cell.baseline->setting.precision, at_shape(row), times(*ratio),
+                      where_it_stays(*cell.baseline, row), memory_rate(row)),
           {}};
 }
 
 Judgement says_widened(const Cell&, const Record& row) {
   const LedgerRow* dominant = dominant_row(row.evidence.ledger);
   const Precision* precision = precision_row(row);
-  if (!dominant || !precision || is_overridden(row) || dominant->operand == precision->operand) return {};
+  if (!dominant || !precision || is_overridden(row) || is_defined_operand(*precision, dominant->operand)) return {};
   return {fmt::format("{} multiplies in {}, not in {}: {}.", row.setting.precision, name(dominant->operand),
                       name(precision->operand), name(dominant->verdict)),
           {}};
@@ -94,19 +118,20 @@ Judgement says_quality(const Cell& cell, const Record& row) {
   if (is_baseline(cell, row) || !is_quality_changed(row).value_or(false)) return {};
   if (row.difference->delta_log_perplexity && row.difference->delta_log_perplexity_low &&
       row.difference->delta_log_perplexity_high) {
-    return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}]{}: more than noise.",
+    return {fmt::format("{} changes log-perplexity by {:+.4f} nat, 95 % [{:+.4f}, {:+.4f}]{}{}: more than noise.",
                         row.setting.precision, *row.difference->delta_log_perplexity,
                         *row.difference->delta_log_perplexity_low, *row.difference->delta_log_perplexity_high,
                         row.quality->perplexity
                             ? fmt::format(" (perplexity {})", format_significant(*row.quality->perplexity, 4))
-                            : ""),
+                            : "",
+                        part_scored_words(row)),
             {}};
   }
   if (!row.difference->mcnemar_p) return {};
-  return {
-      fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}): more than noise.", row.setting.precision,
-                  100 * row.difference->accuracy_change.value_or(0), format_significant(*row.difference->mcnemar_p, 2)),
-      {}};
+  return {fmt::format("{} changes accuracy by {:+.2f} points (McNemar p = {}){}: more than noise.",
+                      row.setting.precision, 100 * row.difference->accuracy_change.value_or(0),
+                      format_significant(*row.difference->mcnemar_p, 2), part_scored_words(row)),
+          {}};
 }
 
 Judgement says_first_call(const Cell& cell, const Record&) {
@@ -121,8 +146,8 @@ Judgement says_first_call(const Cell& cell, const Record&) {
   }
   if (!worst) return {};
   return {fmt::format(
-              "The first run of {} took {} ms, {} its median: packing, page-in and set-up, not part of the figures.",
-              worst->setting.precision, format_significant(*worst->latency->first_ms), times(most)),
+              "The first run of {}{} took {} ms, {} its median: packing, page-in and set-up, not part of the figures.",
+              worst->setting.precision, at_shape(*worst), format_significant(*worst->latency->first_ms), times(most)),
           {}};
 }
 
@@ -216,8 +241,8 @@ std::string for_quality(const Cell& cell) {
   const bool has_equals = !equal.empty();
   std::erase_if(equal, [](const Record* row) { return !is_faster_than_baseline(row); });
   const Record* fastest = equal.empty() ? cell.baseline : best_of(equal, is_faster);
-  return fmt::format("for speed at {}'s quality {} ({}){}", cell.baseline->setting.precision,
-                     fastest->setting.precision, speed_of(*fastest),
+  return fmt::format("for speed at {}'s quality{} {} ({}){}", cell.baseline->setting.precision,
+                     part_scored_words(*cell.baseline), fastest->setting.precision, speed_of(*fastest),
                      has_equals && equal.empty() ? ", for none of that quality is faster beyond doubt" : "");
 }
 
@@ -254,7 +279,7 @@ Judgement says_doubtful(const Cell& cell, const Record&) {
   if (cell.doubtful.empty()) return {};
   std::string names;
   for (const Record* row : cell.doubtful) names += (names.empty() ? "" : ", ") + row->setting.precision;
-  return {fmt::format("Nothing is concluded from {}: grade D.", names), {}};
+  return {fmt::format("Nothing is concluded from {}{}: grade D.", names, at_shape(*cell.doubtful.front())), {}};
 }
 
 /// The row with the fewest bytes, the faster one where two have as many; null where none says.
@@ -312,8 +337,9 @@ constexpr Rule findings[] = {
      .remedy = "Use the baseline here, or larger shapes, or a machine with a matrix unit for this dtype."},
     {.id = "below_matmul",
      .kind = RuleKind::finding,
-     .evidence = "speedup, matmul peaks",
-     .states = "The speed-up stays under 0.9x the ratio of the matmul peaks; the share of other work by Amdahl's law.",
+     .evidence = "speedup, matmul peaks, operation_ms of both",
+     .states = "The speed-up stays under 0.9x the ratio of the matmul peaks; what products and all else took in the "
+               "traced runs of both.",
      .judge = says_below_matmul,
      .severity = Severity::info,
      .remedy =

@@ -193,9 +193,52 @@ TEST(Findings, SayWhyAPrecisionIsSlower) {
   EXPECT_EQ(sentence(records, "slower", "bf16"), "") << "without an interval";
 }
 
-// S = 3.75 with R = 6.5: (1/3.75 - 1/6.5) / (1 - 1/6.5) = 13.3 %.
-TEST(Findings, ExplainASpeedUpBelowTheMatmulsByAmdahl) {
-  EXPECT_TRUE(says(sentence(made_up_cell(), "below_matmul", "bf16"), "as if 13.3 % of fp32's time"));
+TEST(Findings, ASpeedUpBelowTheMatmulsPeakIsNotBlamedOnWhatSurroundsThem) {
+  std::vector<Record> records = made_up_cell();
+  EXPECT_TRUE(says(sentence(records, "below_matmul", "bf16"), "by its products or by what surrounds them"))
+      << "nothing was traced";
+  records[0].evidence.operation_ms = {45, 45, 46};
+  records[2].evidence.operation_ms = {11, 12, 13};
+  for (const std::size_t i : {0, 2}) {
+    records[i].evidence.ledger.push_back(made_up_row("norm", DType::f32, Verdict::native, 3));
+    records[i].evidence.ledger.back().operation = "rms_norm";
+    records[i].evidence.operation_ms.push_back(4);
+  }
+  EXPECT_TRUE(
+      says(sentence(records, "below_matmul", "bf16"),
+           "its products took 36.0 ms where fp32's took 136 (3.78x as fast), all else 4.00 where it took 4.00"));
+}
+
+TEST(Findings, WeightOnlyInt8MultipliesAsItIsDefined) {
+  std::vector<Record> records = made_up_cell();
+  Record& weights = records[3];
+  weights.setting.precision = "int8-weights";
+  for (LedgerRow& row : weights.evidence.ledger) row = made_up_row("int8-weights", DType::bf16, Verdict::native, 0);
+  EXPECT_EQ(sentence(records, "other_operands", "int8-weights"), "");
+  EXPECT_EQ(sentence(records, "swapped_kernel", "int8-weights"), "");
+  for (LedgerRow& row : weights.evidence.ledger) row.operand = DType::s8;
+  EXPECT_TRUE(says(sentence(records, "swapped_kernel", "int8-weights"), "multiplied s8"));
+}
+
+TEST(Findings, AnEmulatedPrecisionIsExplainedByItsLedger) {
+  std::vector<Record> records = made_up_cell();
+  records[2] = in_16_bits(compared(made_up_record("bf16", 158, DType::bf16), 0.95, 0, 0.001), DType::bf16, 1.0);
+  for (LedgerRow& row : records[2].evidence.ledger) {
+    row.verdict = Verdict::emulated;
+    row.evidence = "no bf16 product instruction; computed in f32: matmul measured at 340 GFLOP/s, 0.95x fp32";
+  }
+  const std::string told = sentence(records, "slower", "bf16");
+  EXPECT_TRUE(says(told, "0.95x fp32"));
+  EXPECT_EQ(told.find("1.00x"), std::string::npos) << told;
+}
+
+TEST(Findings, SayOfWhichShapeNothingIsConcluded) {
+  std::vector<Record> records = made_up_cell();
+  std::vector<Record> longer = made_up_cell();
+  for (Record& record : longer) record.setting.seq = 512;
+  longer[0].latency.made().ci_low_ms.reset();
+  records.insert(records.end(), longer.begin(), longer.end());
+  EXPECT_EQ(sentence(records, "grade_d"), "Nothing is concluded from fp32 at 1 x 512: grade D.");
 }
 
 TEST(Findings, ExplainTheSizeOfMixed) {
@@ -217,7 +260,7 @@ TEST(Findings, QualityBeyondNoiseIsSaid) {
 TEST(Findings, ALongFirstCallIsSaidOnce) {
   std::vector<Record> records = made_up_cell();
   records[3].latency.made().first_ms = 900;
-  EXPECT_TRUE(says(sentence(records, "first_call"), "first run of int8 took 900 ms, 30.0x its median"));
+  EXPECT_TRUE(says(sentence(records, "first_call"), "first run of int8 at 1 x 128 took 900 ms, 30.0x its median"));
 }
 
 /// A row whose output is no number, with figures that somebody wrote down all the same.

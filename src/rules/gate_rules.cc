@@ -19,7 +19,7 @@ Judgement says_instruction_peak(const Cell&, const Record& row) {
   if (are_peaks_busy(row) || !row.evidence.instruction_ms || pass_ms <= 0) return {};
   if (!is_impossible(exactly(*row.evidence.instruction_ms), pass_ms)) return {};
   const Precision* precision = precision_row(row);
-  const bool claims_f32 = precision && precision->operand == DType::f32;
+  const bool claims_f32 = precision && precision->operand == DType::f32 && !is_defined_operand(*precision, DType::bf16);
   return {fmt::format("{} is {} the rate that its instructions reach without memory: they alone take {} ms for its "
                       "matrix products{}",
                       milliseconds(row), times(*row.evidence.instruction_ms / pass_ms),

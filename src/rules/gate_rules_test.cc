@@ -213,6 +213,8 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.energy.made().energy_conflict = "a read 3 J, but b read 2 J: more than the whole"; }, Trust::c,
        "the meters contradict each other: a read 3 J"},
       {[](Record& r) { r.latency.made().stopped_by = StoppedBy::interrupted; }, Trust::c, "interrupted"},
+      {[](Record& r) { r.quality.made().quality_status = interrupted_after({3, 9}); }, Trust::c,
+       "a part of the data: scoring was interrupted after 3 of 9 tokens"},
       {[](Record& r) {
          r.setting.warmup_steps = 1;
          r.latency.made().raw_ms.front() = 1.9 * *r.latency->median_ms;

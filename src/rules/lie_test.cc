@@ -186,6 +186,8 @@ const Lie lies[] = {
        *c.back().latency.made().median_ms /= 2;
        c = derived_again(std::move(c));
      }},
+    {"part_scored", "a perplexity of what an interrupt left",
+     [](auto& c) { c.back().quality.made().quality_status = interrupted_after({154'240, 197'913}); }},
     {"figures_without_samples", "samples that were cut out", [](auto& c) { c.back().latency.made().raw_ms.clear(); }},
     {"size", "int8 in name only",
      [](auto& c) { c.back().memory.made().model_bytes = *c.front().memory->model_bytes * 3 / 4; }},

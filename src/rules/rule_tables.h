@@ -23,6 +23,9 @@ std::span<const Rule> expectation_rules();
 
 /// The row of the precision table behind "bf16[softmax=f32]"; null for a name that is not in it (a peer).
 const Precision* precision_row(const Record& record);
+/// Whether products of that dtype are what the precision is defined by: of weight-only int8 any float of 16 bits or
+/// more is, whichever is native here.
+bool is_defined_operand(const Precision& precision, DType operand);
 /// Whether a latency stands there without what it follows from.
 bool is_without_samples(const Record& row);
 /// "bf16[head=f32]": what its row says of sizes and operands no longer holds for all of it.
@@ -41,6 +44,8 @@ enum class Equivalence : std::uint8_t {
 std::optional<Equivalence> quality_equivalence(const Record& record);
 /// "8,192 tokens in 64 windows", "10 rows".
 std::string scored_words(const Record& record);
+/// " (a part, 154,240 of 197,913 tokens before an interrupt)"; empty where all of the data was scored.
+std::string part_scored_words(const Record& record);
 /// Whether the change is told apart from none at 95 %. Absent where no change was measured, or no interval of it.
 std::optional<bool> is_quality_changed(const Record& record);
 
@@ -65,6 +70,10 @@ std::span<const double> first_process_ms(const Record& row);
 /// baseline, else of the ratio round by round, over processes where there are several; by overlapping intervals of the
 /// medians where samples are not at hand. So are rows without intervals, and those that were not timed interleaved.
 bool is_tie(const Record& a, const Record& b);
+/// ", 95 % [0.983, 1.014]" of the ratio of their times by which is_tie() decides; empty where there is none.
+std::string ratio_words(const Record& a, const Record& b);
+/// " at 1 x 128", " in phase load", "" of a whole program: which cell of its model the row is in.
+std::string at_shape(const Record& row);
 
 inline std::string percent(double share) {
   return format_significant(100 * share) + " %";

@@ -236,6 +236,11 @@ std::optional<Interval> paired_interval(const Record& baseline, const Record& ro
   return ratio_of_rounds(a_ms, b_ms).interval;
 }
 
+/// Whichever of the two is the other's baseline.
+std::optional<Interval> paired_either_way(const Record& a, const Record& b) {
+  return b.setting.precision == a.setting.baseline ? paired_interval(b, a) : paired_interval(a, b);
+}
+
 }  // namespace
 
 std::span<const Rule> rules() {
@@ -267,6 +272,11 @@ const Precision* precision_row(const Record& record) {
   return nullptr;
 }
 
+bool is_defined_operand(const Precision& precision, DType operand) {
+  if (precision.scheme != Scheme::weight_only_int8) return operand == precision.operand;
+  return is_float(operand) && size_of(operand) >= 2;
+}
+
 bool is_overridden(const Record& record) {
   return record.setting.precision.find('[') != std::string::npos;
 }
@@ -284,8 +294,14 @@ std::optional<Equivalence> quality_equivalence(const Record& record) {
 
 std::string scored_words(const Record& record) {
   const std::string scored = format_count(record.quality->scored.value_or(0));
-  if (!record.difference->delta_log_perplexity) return scored + " rows";
-  return fmt::format("{} tokens in {} windows", scored, format_count(record.quality->scored_windows.value_or(0)));
+  if (!record.difference->delta_log_perplexity) return scored + " rows" + part_scored_words(record);
+  return fmt::format("{} tokens in {} windows{}", scored, format_count(record.quality->scored_windows.value_or(0)),
+                     part_scored_words(record));
+}
+
+std::string part_scored_words(const Record& record) {
+  const std::optional<ScoredPart> part = scored_part(record.quality->quality_status);
+  return part ? fmt::format(" (a part, {} before an interrupt)", to_text(*part)) : "";
 }
 
 std::optional<bool> is_quality_changed(const Record& record) {
@@ -332,10 +348,19 @@ std::optional<double> short_warm_up(const Record& row) {
 bool is_tie(const Record& a, const Record& b) {
   if (!a.latency->ci_low_ms || !a.latency->ci_high_ms || !b.latency->ci_low_ms || !b.latency->ci_high_ms) return true;
   if (!were_interleaved(a, b)) return true;
-  const bool a_refers_to_b = b.setting.precision == a.setting.baseline;
-  const std::optional<Interval> paired = a_refers_to_b ? paired_interval(b, a) : paired_interval(a, b);
-  if (paired) return paired->low <= 1 && paired->high >= 1;
+  if (const auto paired = paired_either_way(a, b)) return paired->low <= 1 && paired->high >= 1;
   return *a.latency->ci_low_ms <= *b.latency->ci_high_ms && *b.latency->ci_low_ms <= *a.latency->ci_high_ms;
+}
+
+std::string ratio_words(const Record& a, const Record& b) {
+  const auto paired = were_interleaved(a, b) ? paired_either_way(a, b) : std::nullopt;
+  if (!paired) return "";
+  return fmt::format(", 95 % [{}, {}]", format_significant(paired->low), format_significant(paired->high));
+}
+
+std::string at_shape(const Record& row) {
+  if (is_of_program(row.setting.mode)) return row.setting.phase ? " in phase " + *row.setting.phase : "";
+  return fmt::format(" at {} x {}", row.setting.batch, row.setting.seq);
 }
 
 Rulings judge_in_full(std::span<const Record> found) {

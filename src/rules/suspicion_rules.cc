@@ -29,14 +29,14 @@ bool is_other_row(const Cell& cell, const Record& row) {
 }
 
 /// A kernel that is said to be what was asked for, and multiplies something else. Widened and emulated rows say so
-/// themselves; weight-only int8 multiplies in whatever is native.
+/// themselves.
 Judgement says_swapped(const Cell&, const Record& row) {
   const Precision* precision = precision_row(row);
-  if (!precision || is_overridden(row) || precision->scheme == Scheme::weight_only_int8) return {};
+  if (!precision || is_overridden(row)) return {};
   const LedgerRow* worst = nullptr;
   const double share = linear_share(row, [&](const LedgerRow& line) {
     const bool says_native = line.verdict == Verdict::native || line.verdict == Verdict::slow;
-    const bool is_swapped = says_native && line.operand != precision->operand;
+    const bool is_swapped = says_native && !is_defined_operand(*precision, line.operand);
     if (is_swapped) worst = &line;
     return is_swapped;
   });

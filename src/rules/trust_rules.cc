@@ -191,6 +191,12 @@ Judgement says_interrupted(const Cell&, const Record& row) {
   return {"sampling was interrupted", {}};
 }
 
+Judgement says_part_scored(const Cell&, const Record& row) {
+  const std::optional<ScoredPart> part = scored_part(row.quality->quality_status);
+  if (!part) return {};
+  return {"its quality is of a part of the data: scoring was interrupted after " + to_text(*part), {}};
+}
+
 Judgement says_held_down(const Cell&, const Record& row) {
   if (!row.circumstances->throttle) return {};
   return {fmt::format("the GPU's clocks were held down while it was timed: {}", *row.circumstances->throttle), {}};
@@ -424,6 +430,14 @@ constexpr Rule trusts[] = {
      .judge = says_interrupted,
      .severity = Severity::medium,
      .remedy = "Let it run to its end."},
+    {.id = "part_scored",
+     .kind = RuleKind::trust,
+     .grade = Trust::c,
+     .evidence = "quality_status",
+     .states = "Scoring was interrupted: its quality is of a part of the data.",
+     .judge = says_part_scored,
+     .severity = Severity::medium,
+     .remedy = "Let it run to its end (`--resume` scores it anew)."},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
 
@@ -65,6 +66,51 @@ constexpr bool names_are_unique() {
   return true;
 }
 static_assert(names_are_unique(), "a precision is found by its name");
+
+struct OtherPrecisionName {
+  std::string_view other;  ///< In small letters, '-' for '_'.
+  std::string_view own;    ///< The table's name, or why it has none.
+};
+constexpr OtherPrecisionName other_precision_names[] = {
+    {"float32", "fp32"},
+    {"f32", "fp32"},
+    {"float", "fp32"},
+    {"single", "fp32"},
+    {"float16", "fp16"},
+    {"f16", "fp16"},
+    {"half", "fp16"},
+    {"bfloat16", "bf16"},
+    {"tfloat32", "tf32"},
+    {"tensorfloat32", "tf32"},
+    {"w8a8", "int8"},
+    {"i8", "int8"},
+    {"s8", "int8"},
+    {"w8a16", "int8-weights"},
+    {"int8-weight-only", "int8-weights"},
+    {"weight-only-int8", "int8-weights"},
+    {"float8", "fp8"},
+    {"e4m3", "fp8"},
+    {"fp8-e4m3", "fp8"},
+    {"float8-e4m3fn", "fp8"},
+    {"amp-fp16", "mixed-fp16"},
+    {"amp-bf16", "mixed-bf16"},
+    {"mixed-float16", "mixed-fp16"},
+    {"mixed-bfloat16", "mixed-bf16"},
+};
+constexpr std::string_view no_four_bits =
+    "none of 4 bits is here; of 8 there are int8 (w8a8) and int8-weights (w8a16), and .gguf files of 4 bits are read";
+constexpr std::string_view which_mixed = "mixed-bf16 or mixed-fp16 says which";
+constexpr OtherPrecisionName absent_precisions[] = {
+    {"int4", no_four_bits},  {"4bit", no_four_bits}, {"nf4", no_four_bits},     {"fp4", no_four_bits},
+    {"w4a16", no_four_bits}, {"w4a8", no_four_bits}, {"q4", no_four_bits},      {"int4-weights", no_four_bits},
+    {"mixed", which_mixed},  {"amp", which_mixed},   {"autocast", which_mixed},
+};
+
+std::string folded_precision_name(std::string_view name) {
+  std::string folded(name);
+  for (char& c : folded) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return folded;
+}
 
 std::vector<const char*> precision_names() {
   std::vector<const char*> names;
@@ -139,10 +185,20 @@ std::span<const Precision> precision_table() {
 
 const Precision& find_precision(std::string_view name) {
   const auto* found = std::ranges::find(table, name, &Precision::name);
-  if (found == std::end(table)) {
-    fail_user("precision '{}': is not known; the precisions are {}", name, fmt::join(precision_names(), ", "));
-  }
-  return *found;
+  if (found != std::end(table)) return *found;
+  if (const std::string own = own_precision_name(name); own != name)
+    fail_user("precision '{}': is called {} here", name, own);
+  const std::string folded = folded_precision_name(name);
+  const auto* absent = std::ranges::find(absent_precisions, folded, &OtherPrecisionName::other);
+  if (absent != std::end(absent_precisions)) fail_user("precision '{}': {}", name, absent->own);
+  fail_user("precision '{}': is not known; the precisions are {}", name, fmt::join(precision_names(), ", "));
+}
+
+std::string own_precision_name(std::string_view name) {
+  const std::string folded = folded_precision_name(name);
+  if (std::ranges::find(table, folded, &Precision::name) != std::end(table)) return folded;
+  const auto* other = std::ranges::find(other_precision_names, folded, &OtherPrecisionName::other);
+  return other != std::end(other_precision_names) ? std::string(other->own) : std::string(name);
 }
 
 bool runs_on(const Precision& row, std::string_view device) {

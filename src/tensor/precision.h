@@ -61,8 +61,11 @@ struct Precision {
 
 /// The table, in the order in which rows are printed.
 std::span<const Precision> precision_table();
-/// The row of that name; throws a user error that lists the names.
+/// The row of that name; throws a user error that lists the names, or says which one another program's name means.
 const Precision& find_precision(std::string_view name);
+/// The table's name for what others call `float16`, `half` or `W8A8`, whatever its case; a name that means none of its
+/// rows as it is.
+std::string own_precision_name(std::string_view name);
 /// Whether a device ("cpu", "cuda", "reference", ...) runs the row at all, and whether "all" means it there.
 bool runs_on(const Precision& row, std::string_view device);
 bool is_listed_on(const Precision& row, std::string_view device);

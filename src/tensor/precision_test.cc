@@ -4,6 +4,8 @@
 
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -30,6 +32,7 @@ TEST(PrecisionTable, HasTheTenRowsInOrder) {
 TEST(PrecisionTable, RowsAreConsistent) {
   for (const Precision& row : precision_table()) {
     EXPECT_EQ(find_precision(row.name).name, row.name);
+    EXPECT_EQ(own_precision_name(row.name), row.name);
     EXPECT_GT(row.tolerance, 0) << row.name;
     EXPECT_LT(row.tolerance, 1) << row.name;
     EXPECT_EQ(row.math, DType::f32) << row.name << ": norms, softmax and loss are computed in f32 in every row";
@@ -40,6 +43,23 @@ TEST(PrecisionTable, RowsAreConsistent) {
     EXPECT_EQ(row.weights == DType::e4m3, row.scheme == Scheme::float8) << row.name;
     EXPECT_STRNE(row.note, "") << row.name;
   }
+}
+
+TEST(PrecisionTable, UnderstandsTheNamesOfOthers) {
+  for (const auto& [other, own] : std::vector<std::pair<std::string, std::string>>{{"float16", "fp16"},
+                                                                                   {"half", "fp16"},
+                                                                                   {"bfloat16", "bf16"},
+                                                                                   {"BF16", "bf16"},
+                                                                                   {"W8A8", "int8"},
+                                                                                   {"w8a16", "int8-weights"},
+                                                                                   {"int8_weights", "int8-weights"},
+                                                                                   {"all", "all"},
+                                                                                   {"bf16[norm=f32]", "bf16[norm=f32]"},
+                                                                                   {"fp13", "fp13"}})
+    EXPECT_EQ(own_precision_name(other), own);
+  EXPECT_EQ(message_of("half", ""), "precision 'half': is called fp16 here");
+  EXPECT_TRUE(message_of("int4", "").starts_with("precision 'int4': none of 4 bits is here; of 8 there are int8"));
+  EXPECT_TRUE(message_of("amp", "").ends_with("mixed-bf16 or mixed-fp16 says which"));
 }
 
 TEST(PrecisionTable, SaysWhereARowRunsAndWhereAllMeansIt) {

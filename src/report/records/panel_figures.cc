@@ -111,6 +111,14 @@ Figure::Point shown_point(const Panel& panel, std::optional<Figure::Point> figur
   return *figure;
 }
 
+/// A figure of quality that is of a part of the data says so.
+void mark_part(const Record& record, Figure::Point& point) {
+  const std::optional<ScoredPart> part = scored_part(record.quality->quality_status);
+  if (!part || std::isnan(point.x)) return;
+  point.label += " (a part)";
+  point.words += fmt::format(", {} scored", to_text(*part));
+}
+
 Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group) {
   const Records records = records_of(group);
   const QualityMeasure& quality = quality_measure(records);
@@ -129,6 +137,7 @@ Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group) {
       if (record == nullptr) continue;
       Figure::Point point = shown_point(panel, of_quality ? quality.point(*record) : panel.point(*record), *record,
                                         static_cast<double>(row));
+      if (of_quality) mark_part(*record, point);
       point.is_hollow = record->setting.precision == record->setting.baseline;
       point.words = fmt::format("{}{}{}: {}", record->setting.precision, group.size() > 1 ? " of " + subject.name : "",
                                 point.is_hollow ? " (baseline)" : "", point.words);

@@ -102,6 +102,33 @@ TEST(Terminal, ScoresStandWhereDivergenceDoes) {
   EXPECT_EQ(text.find("top-1"), std::string::npos) << text;
 }
 
+TEST(Reports, QualityOfAPartIsMarkedInEveryFormat) {
+  Document document;
+  document.records = made_up_cell();
+  const auto count_in = [&](ReportFormat format, const char* part) {
+    const std::string text = render(judged(document), format, {.detail = Detail::details});
+    return text.find(part) != std::string::npos;
+  };
+  constexpr ReportFormat all[] = {ReportFormat::terminal, ReportFormat::markdown, ReportFormat::latex,
+                                  ReportFormat::html,     ReportFormat::csv,      ReportFormat::json};
+  for (const ReportFormat format : all) EXPECT_FALSE(count_in(format, " of 197,913 tokens"));
+  for (Record& record : document.records) record.quality.made().quality_status = interrupted_after({49'478, 197'913});
+  for (const ReportFormat format : all) EXPECT_TRUE(count_in(format, "49,478 of 197,913 tokens")) << int(format);
+  const std::string brief = render(judged(document), ReportFormat::terminal, {.detail = Detail::brief});
+  EXPECT_NE(brief.find("49,478 of 197,913 tokens"), std::string::npos) << brief;
+  EXPECT_NE(brief.find("scored"), std::string::npos) << brief;
+}
+
+TEST(Terminal, TheLossOfAClassifierIsNoPerplexity) {
+  std::vector<Record> records = {made_up_record("fp32", 1)};
+  records[0].quality.made().perplexity.reset();
+  records[0].quality.made().log_perplexity = 0.6;
+  records[0].quality.made().accuracy = 0.7857;
+  const std::string text = report_of({.records = records});
+  EXPECT_EQ(text.find("PPL"), std::string::npos) << text;
+  EXPECT_NE(text.find("quality: accuracy on"), std::string::npos) << text;
+}
+
 /// A mean of the log beyond 709 is finite, and its exponential is not.
 TEST(Terminal, APerplexityBeyondF64IsWrittenAsAPower) {
   std::vector<Record> records = {made_up_record("fp32", 1)};
@@ -159,7 +186,7 @@ TEST(Terminal, ABriefReportOfOneCellFitsOneScreen) {
     records.push_back(made_up_left_out(name, Status::emulated, "no such instruction here"));
   const Document document = document_of(records);
   const std::vector<std::string> brief = report_lines(report_of(document, Detail::brief));
-  EXPECT_LE(brief.size(), 45U) << report_of(document, Detail::brief);
+  EXPECT_LE(brief.size(), 46U) << report_of(document, Detail::brief);
   EXPECT_LT(brief.size(), report_lines(report_of(document)).size()) << "details say more";
 }
 

@@ -76,8 +76,10 @@ std::string quality_note(const Record& record) {
   const std::string kind = quality_kind(record);
   if (record.quality->quality_status.state == QualityState::not_asked) return "";
   if (kind.empty()) return to_text(record.quality->quality_status);
-  const std::string on = fmt::format("on {} ({})", record.quality->quality_data.value_or("unnamed data"),
-                                     record.quality->protocol.value_or("protocol not named"));
+  std::string on = fmt::format("on {} ({})", record.quality->quality_data.value_or("unnamed data"),
+                               record.quality->protocol.value_or("protocol not named"));
+  if (const auto part = scored_part(record.quality->quality_status))
+    on += fmt::format(": of a part alone, {} were scored before an interrupt", to_text(*part));
   if (kind != "scores") return kind + " " + on;
   return fmt::format("largest difference from the baseline's scores and correlations with them, {}; {}", on,
                      to_text(record.quality->quality_status));

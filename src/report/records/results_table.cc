@@ -41,7 +41,8 @@ Cell with_deviation(const std::optional<double>& mean, const std::optional<doubl
 /// A log beyond 709 is finite, and its exponential is not.
 Cell perplexity(const Record& record) {
   if (record.quality->perplexity) return *record.quality->perplexity;
-  if (record.quality->log_perplexity) return fmt::format("e^{:.0f}", *record.quality->log_perplexity);
+  if (record.quality->log_perplexity && !record.quality->accuracy)
+    return fmt::format("e^{:.0f}", *record.quality->log_perplexity);
   return record.quality->quality_status.state == QualityState::random_weights ? Cell("random") : Cell(Absent{});
 }
 
@@ -62,6 +63,12 @@ Cell ran(const Record& record) {
   if (row == nullptr) return Absent{};
   const std::string text = fmt::format("{} {}", name(row->verdict), name(row->operand));
   return size_of(row->accumulator) < 4 ? text + "/" + name(row->accumulator) : text;
+}
+
+/// Of the data, where an interrupt left a part of it unscored.
+Cell scored_share(const Record& record) {
+  const std::optional<ScoredPart> part = scored_part(record.quality->quality_status);
+  return part ? Cell(100 * static_cast<double>(part->tokens) / static_cast<double>(part->of)) : Cell(Absent{});
 }
 
 Shown of_record(Table::Column column, Cell (*cell)(const Record& record)) {
@@ -138,6 +145,12 @@ std::vector<Shown> inference_columns(const Records& rows) {
                     [](const Record& r) -> Cell { return or_absent(r.difference->kl_mean); }),
           of_record({.title = "top-1", .unit = "%", .notation = Notation::fixed, .digits = 1},
                     [](const Record& r) { return percent(below_full(r.difference->top1_agreement, 1e-3)); }),
+          of_record({.title = "scored",
+                     .unit = "%",
+                     .meaning = "of the data, before an interrupt: quality is that of this part",
+                     .notation = Notation::fixed,
+                     .digits = 0},
+                    scored_share),
           of_record({.title = "largest difference", .notation = Notation::scientific, .digits = 1},
                     [](const Record& r) -> Cell { return or_absent(r.difference->score_difference); }),
           of_record({.title = "Pearson", .notation = Notation::general, .digits = 5},

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "results/json_places.h"
+#include "results/model_name.h"
 #include "studies/autocast/run.h"
 
 namespace assay {
@@ -92,7 +93,7 @@ Table costs_table(const NormCosts& costs) {
        [](const Row& r) -> Cell { return r.time_ms.standard_deviation; }}};
   return filled({.key = "norm_cost.rows",
                  .caption = fmt::format("The {} norms of {} alone, {} x {} tokens, stored in f16", costs.norms,
-                                        costs.model, costs.extent.batch, costs.extent.seq)},
+                                        shown_model_name(costs.model), costs.extent.batch, costs.extent.seq)},
                 columns, costs.rows);
 }
 
@@ -122,9 +123,10 @@ Table cost_facts(const NormCosts& costs) {
 Document to_document(const AutocastResult& result) {
   Document document;
   document.subject.schema = "assay-autocast-1";
-  document.subject.title = fmt::format(
-      "{}: the dtype of every value of a training step, read from the Program after its passes ({})", result.model,
-      result.tables.front().fusion == Fusion::on ? "fused, as train runs it" : "nothing fused");
+  document.subject.title =
+      fmt::format("{}: the dtype of every value of a training step, read from the Program after its passes ({})",
+                  shown_model_name(result.model),
+                  result.tables.front().fusion == Fusion::on ? "fused, as train runs it" : "nothing fused");
   add_fact(document.subject.facts, {.key = "model", .detail = Detail::data}, result.model);
   for (std::size_t i = 0; i < result.tables.size(); ++i) {
     const AutocastTable& table = result.tables[i];

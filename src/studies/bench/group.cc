@@ -10,6 +10,7 @@
 #include "kernels/gpu_bus_id.h"
 #include "quality/compare.h"
 #include "results/derive.h"
+#include "results/model_name.h"
 #include "runtime/non_finite.h"
 #include "studies/bench/padding_cost.h"
 #include "studies/bench/processes.h"
@@ -59,6 +60,7 @@ bool is_left_out(Record& record) {
 
 BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context)
     : model_(model),
+      shown_name_(shown_model_name(model.name)),
       request_(context.request),
       callbacks_(context.callbacks),
       power_(context.power),
@@ -99,7 +101,7 @@ void BenchGroup::try_apart(const std::vector<Extent>& extents) {
     for (Member& member : members_) {
       if (!member.instance) continue;
       if (callbacks_.progress)
-        callbacks_.progress(fmt::format("{} {} {} x {}: in a process of its own", model_.name,
+        callbacks_.progress(fmt::format("{} {} {} x {}: in a process of its own", shown_name_,
                                         member.blank.setting.precision, extent.batch, extent.seq),
                             0);
       ResidentRequest request = trial_request(model_, request_, extent);
@@ -162,8 +164,15 @@ std::unique_ptr<Plan> BenchGroup::make_plan(Member& member, const PlanOptions& o
 
 void BenchGroup::say_declined(const ResidentAnswer& trial, const Record& record) const {
   if (trial.ending != Ending::declined || !callbacks_.say) return;
-  callbacks_.say(
-      fmt::format("{} {}: timed without a trial: {}", record.setting.model, record.setting.precision, trial.fault));
+  callbacks_.say(fmt::format("{} {}: timed without a trial: {}", shown_name_, record.setting.precision, trial.fault));
+}
+
+bool BenchGroup::says_too_few(Extent extent, const Outlook& outlook) const {
+  if (request_.rounds > 0 || request_.least_rounds > 1) return false;  // As asked.
+  const std::string words = too_few_rounds(outlook);
+  if (words.empty()) return false;
+  if (callbacks_.say) callbacks_.say(fmt::format("{} {} x {}: {}", shown_name_, extent.batch, extent.seq, words));
+  return true;
 }
 
 BenchGroup::Cell BenchGroup::plan_cell(const CellInputs& inputs, std::vector<Record>& records) {
@@ -175,7 +184,7 @@ BenchGroup::Cell BenchGroup::plan_cell(const CellInputs& inputs, std::vector<Rec
     Member& member = members_[i];
     Record record = rows[i];
     if (callbacks_.progress)
-      callbacks_.progress(fmt::format("{} {}: plan and pack", model_.name, member.blank.setting.precision), 0);
+      callbacks_.progress(fmt::format("{} {}: plan and pack", shown_name_, member.blank.setting.precision), 0);
     const PlanOptions options{.extent = cell.is_of_data() ? inputs.batches.front().extent : inputs.extent,
                               .mask = is_masked ? AttentionMask::given : AttentionMask::absent,
                               .graphs = request_.engine.graphs,
@@ -213,7 +222,7 @@ SamplingOptions BenchGroup::sampling_options(const CellInputs& inputs, double la
   options.most_first_run_s = std::max(60.0, 10 * request_.seconds);
   options.progress = [this, extent = inputs.extent, later_s](const SamplingProgress& p) {
     if (!callbacks_.progress) return;
-    callbacks_.progress(fmt::format("{} {} x {}: {} {}", model_.name, extent.batch, extent.seq, p.phase, p.subject),
+    callbacks_.progress(fmt::format("{} {} x {}: {} {}", shown_name_, extent.batch, extent.seq, p.phase, p.subject),
                         p.seconds_left + later_s);
   };
   return options;
@@ -234,6 +243,12 @@ CellStart BenchGroup::start_of(const Cell& cell, const SamplingStart& sampling,
   return start;
 }
 
+double BenchGroup::least_round_s(const Cell& cell, const std::vector<Record>& records) {
+  double ms = 0;
+  for (const std::size_t place : cell.places) ms += records[place].evidence.matmul_ms.value_or(0);
+  return 1e-3 * ms;
+}
+
 void BenchGroup::sample_again(const Cell& cell, Extent extent, int processes, std::vector<Record>& records) {
   std::vector<Record*> rows;
   for (const std::size_t place : cell.places) {
@@ -244,14 +259,14 @@ void BenchGroup::sample_again(const Cell& cell, Extent extent, int processes, st
     if (is_set(callbacks_.interrupted)) break;
     if (callbacks_.progress)
       callbacks_.progress(
-          fmt::format("{} {} x {}: process {} of {}", model_.name, extent.batch, extent.seq, number, processes),
+          fmt::format("{} {} x {}: process {} of {}", shown_name_, extent.batch, extent.seq, number, processes),
           (processes - number + 1) * again.seconds * static_cast<double>(rows.size()));
     again.process = number;
     const CellAnswer answer = bench_in_child(again, request_, facts_);
     if (is_set(callbacks_.interrupted)) break;
     const std::string fault = answer.fault.empty() ? append_process(answer.records, rows) : answer.fault;
     if (fault.empty() || !callbacks_.say) continue;
-    callbacks_.say(fmt::format("{}: process {} of {} is left out: {}", model_.name, number, processes, fault));
+    callbacks_.say(fmt::format("{}: process {} of {} is left out: {}", shown_name_, number, processes, fault));
   }
 }
 
@@ -311,12 +326,29 @@ void BenchGroup::record_padding_cost(const Cell& cell, SamplingOptions options, 
   latency.padding_cost_high = cost->interval->high;
 }
 
+void BenchGroup::drop_later_firsts(const Cell& cell, std::vector<Record>& records) {
+  for (Member& member : members_) {
+    for (const std::size_t place : cell.places) {
+      Record& record = records[place];
+      if (record.setting.precision != member.blank.setting.precision) continue;
+      if (member.is_packed) record.latency.made().first_ms.reset();  // An earlier shape has packed the weights.
+      member.is_packed = true;
+    }
+  }
+}
+
 void BenchGroup::measure(const CellInputs& inputs, double later_s, std::vector<Record>& records) {
   const std::size_t first = records.size();
   const Cell cell = plan_cell(inputs, records);
   SamplingOptions options = sampling_options(inputs, later_s);
   int processes = 1;
+  Outlook outlook{
+      .seconds = request_.seconds, .subjects = cell.subjects.size(), .round_s = least_round_s(cell, records)};
+  const bool is_told = says_too_few(inputs.extent, outlook);
   options.seconds_after_start = [&](const SamplingStart& start) {
+    outlook.spent_s = start.warm_up_s;
+    outlook.round_s = start.round_s;
+    if (!is_told) says_too_few(inputs.extent, outlook);
     processes = processes_for(request_, start_of(cell, start, records));
     if (processes > 1) options.least_rounds = std::max(options.least_rounds, least_rounds_a_process);
     return options.meter != nullptr ? request_.seconds : request_.seconds / processes;  // Energy is of this one.
@@ -339,21 +371,12 @@ void BenchGroup::measure(const CellInputs& inputs, double later_s, std::vector<R
     }
   }
   if (request_.process == 1) record_padding_cost(cell, options, records);
-  if (processes > 1) {
-    sample_again(cell, inputs.extent, processes, records);
-  }
+  if (processes > 1) sample_again(cell, inputs.extent, processes, records);
   record_run_spread(cell, records);
   const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
   std::vector<Record> derived = with_derived({begin, records.end()});
   std::move(derived.begin(), derived.end(), begin);
-  for (Member& member : members_) {
-    for (const std::size_t place : cell.places) {
-      Record& record = records[place];
-      if (record.setting.precision != member.blank.setting.precision) continue;
-      if (member.is_packed) record.latency.made().first_ms.reset();  // An earlier shape has packed the weights.
-      member.is_packed = true;
-    }
-  }
+  drop_later_firsts(cell, records);
 }
 
 /// Empty where there is something to score.
@@ -371,7 +394,7 @@ Evaluation BenchGroup::evaluate_all(const std::vector<Instance*>& instances, con
   options.progress = [&](double share) {
     if (!callbacks_.progress) return;
     const double left_s = share > 0 ? (now_s() - begin_s) * (1 - share) / share : 0;
-    callbacks_.progress(fmt::format("{}: quality on {}", model_.name, data.set->data), left_s);
+    callbacks_.progress(fmt::format("{}: quality on {}", shown_name_, data.set->data), left_s);
   };
   return evaluate(instances, *data.set, options);
 }

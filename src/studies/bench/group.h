@@ -7,6 +7,7 @@
 #include "measure/sampling.h"
 #include "results/record.h"
 #include "runtime/cold_caches.h"
+#include "studies/bench/outlook.h"
 #include "studies/bench/request.h"
 #include "studies/bench/timed_pass.h"
 #include "studies/bench/timed_rows.h"
@@ -80,14 +81,20 @@ class BenchGroup {
   };
   std::unique_ptr<Plan> make_plan(Member& member, const PlanOptions& options, Record& record);
   void make_cold_caches();
+  /// Whether fewer rounds fit into the budget than an interval needs; says so where they do.
+  bool says_too_few(Extent extent, const Outlook& outlook) const;
   void say_declined(const ResidentAnswer& trial, const Record& record) const;
   Cell plan_cell(const CellInputs& inputs, std::vector<Record>& records);
   void record_run_spread(const Cell& cell, std::vector<Record>& records) const;
   void record_padding_cost(const Cell& cell, SamplingOptions options, std::vector<Record>& records) const;
   void record_work(const Cell& cell, std::size_t member, const Series& series, Record& record) const;
+  /// A first run that found its weights packed by an earlier shape is none.
+  void drop_later_firsts(const Cell& cell, std::vector<Record>& records);
   static std::vector<Series> sample_cell(const Cell& cell, const SamplingOptions& options,
                                          std::vector<Record>& records);
   SamplingOptions sampling_options(const CellInputs& inputs, double later_s);
+  /// What its matrix products take at the best rates that were measured; 0 where none were.
+  static double least_round_s(const Cell& cell, const std::vector<Record>& records);
   CellStart start_of(const Cell& cell, const SamplingStart& sampling, const std::vector<Record>& records) const;
   /// Times the cell in processes of their own, and appends what they sampled to its rows.
   void sample_again(const Cell& cell, Extent extent, int processes, std::vector<Record>& records);
@@ -96,6 +103,7 @@ class BenchGroup {
   std::optional<std::int64_t> free_bytes(std::int64_t arenas) const;
 
   const Model& model_;
+  const std::string shown_name_;  ///< While it runs.
   const BenchRequest& request_;
   const StudyCallbacks& callbacks_;
   Power& power_;

@@ -28,8 +28,9 @@ std::vector<std::string> bench_words(const CellAgain& cell, const BenchRequest& 
   if (times_data(request)) {
     words.insert(words.end(), {"--inputs", "data", "--order", name(request.row_order), "--skip-padding",
                                request.skip_padding == SkipPadding::on ? "on" : "off", "--process",
-                               std::to_string(cell.process), "--protocol", name(request.protocol.protocol), "--tokens",
-                               std::to_string(request.protocol.most_tokens)});
+                               std::to_string(cell.process), "--protocol", name(request.protocol.protocol)});
+    if (request.protocol.most_tokens)
+      words.insert(words.end(), {"--tokens", std::to_string(*request.protocol.most_tokens)});
     if (!request.data.empty()) words.insert(words.end(), {"--data", request.data.string()});
   }
   if (request.rounds > 0) words.insert(words.end(), {"--rounds", std::to_string(request.rounds)});

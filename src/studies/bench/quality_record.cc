@@ -65,8 +65,7 @@ QualityStatus status_of(const QualityData& data, const QualityOutcome& outcome) 
   if (evaluation.tokens > 0 && data.status.state == QualityState::scored && outcome.mine.nll.empty())
     return {QualityState::nothing_to_score, fmt::format("no token of {} has a next one", data.set->data)};
   if (evaluation.is_whole()) return data.status;
-  return {QualityState::interrupted, fmt::format(" after {} of {} tokens", format_count(evaluation.tokens),
-                                                 format_count(evaluation.tokens_of_set))};
+  return interrupted_after({evaluation.tokens, evaluation.tokens_of_set});
 }
 
 }  // namespace

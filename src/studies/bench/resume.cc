@@ -11,7 +11,7 @@ OrderedJson protocol_json(const ProtocolOptions& protocol) {
   return {{"protocol", static_cast<int>(protocol.protocol)},
           {"window", protocol.window},
           {"stride", protocol.stride},
-          {"most_tokens", protocol.most_tokens},
+          {"most_tokens", protocol.most_tokens ? OrderedJson(*protocol.most_tokens) : OrderedJson()},
           {"batch", protocol.batch}};
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "results/identity.h"
+#include "results/model_name.h"
 #include "rules/rules.h"
 #include "studies/bench/group.h"
 #include "studies/bench/record.h"
@@ -103,8 +104,8 @@ bool is_same(const CellInputs& a, const CellInputs& b) {
 
 void say_rows_left(const Model& model, const CellInputs& inputs, const StudyCallbacks& callbacks) {
   if (inputs.rows_left == 0 || !callbacks.say) return;
-  callbacks.say(fmt::format("{}: the last {} rows of {} make no batch of {}: they are not timed", model.name,
-                            inputs.rows_left, inputs.data, inputs.extent.batch));
+  callbacks.say(fmt::format("{}: the last {} rows of {} make no batch of {}: they are not timed",
+                            shown_model_name(model.name), inputs.rows_left, inputs.data, inputs.extent.batch));
 }
 
 /// One for each batch and length; lengths beyond that of the longest row are one.
@@ -126,11 +127,14 @@ std::vector<CellInputs> cells_of(const Model& model, const BenchRequest& request
 Entry open_entry(const std::string& name, const BenchRequest& request, const StudyCallbacks& callbacks) {
   Entry entry{open_model(name, request.model_options), {}};
   if (callbacks.say) {
-    for (const std::string& note : entry.model.notes) callbacks.say(fmt::format("{}: {}", name, note));
+    for (const std::string& note : entry.model.notes)
+      callbacks.say(fmt::format("{}: {}", shown_model_name(name), note));
   }
   entry.cells = cells_of(entry.model, request, callbacks);
   if (request.quality == QualityMode::automatic)
     entry.data = quality_data(entry.model, {request.data, request.protocol, request.model_options.seed});
+  if (callbacks.say && !entry.data.note.empty())
+    callbacks.say(fmt::format("{}: {}", shown_model_name(name), entry.data.note));
   return entry;
 }
 
@@ -164,8 +168,10 @@ KeptCells kept_cells(const StudyCallbacks& callbacks) {
   return KeptCells(callbacks.restore ? callbacks.restore() : std::vector<Record>{});
 }
 
+/// Of a row that was kept: its turn had not come, or an interrupt left it with a part of the data.
 bool wants_score(const Record& record) {
-  return !record.outcome.restored || record.quality->quality_status.state == QualityState::not_scored_yet;
+  const QualityState state = record.quality->quality_status.state;
+  return !record.outcome.restored || state == QualityState::not_scored_yet || state == QualityState::interrupted;
 }
 
 void say_without_speedup(const Run& run, const std::vector<Contender>& together) {

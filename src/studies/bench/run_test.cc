@@ -135,6 +135,25 @@ TEST(Bench, AnInterruptBeforeScoringIsSaid) {
             record.outcome.status == Status::ok ? "interrupted before anything was scored" : "not run: interrupted");
 }
 
+TEST(Bench, QualityThatWasInterruptedIsNoFinalFigure) {
+  BenchRequest request = small_bench_request();
+  const RecordedTree data;
+  write_rows(data.root(), 4);
+  request.quality = QualityMode::automatic;
+  request.data = data.root();
+  request.protocol.batch = 1;
+  std::atomic<bool> interrupted = false;
+  StudyCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  callbacks.progress = [&](const std::string& what, double) {
+    if (what.find("quality on") != std::string::npos) interrupted = true;
+  };
+  const Record record = bench(request, facts_without_peaks, callbacks).records.at(0);
+  ASSERT_TRUE(record.quality->perplexity);
+  EXPECT_EQ(to_text(record.quality->quality_status), "interrupted after 24 of 96 tokens");
+  EXPECT_GE(*record.grade.trust, Trust::c);
+}
+
 TEST(Bench, TimeLeftCoversTheGrid) {
   BenchRequest request = small_bench_request();
   request.rounds = 0;

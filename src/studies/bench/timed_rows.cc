@@ -138,6 +138,7 @@ QualityData rows_data(const Model& model, const BenchRequest& request, std::int6
     fail_user("--inputs data: {} has no tokenizer for the bundled text; give --data", model.name);
   ProtocolOptions protocol = request.protocol;
   protocol.batch = 1;
+  if (model.random_weights() && !protocol.most_tokens) protocol.most_tokens = 0;    // The bound is for scoring.
   if (protocol.protocol == Protocol::stride) protocol.protocol = Protocol::window;  // Overlaps are for scores.
   if (seq > 0) protocol.window = seq;
   QualityData data = quality_data(model, {request.data, protocol, request.model_options.seed});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/model_name.h"
 #include "studies/compare_training/run.h"
 
 namespace assay {
@@ -178,7 +179,7 @@ Document to_document(const TrainingComparison& comparison) {
   Document document;
   document.subject = {.schema = "assay-training-comparison-2",
                       .title = fmt::format("{}, {}, {} steps; the same batches in the same order from the same weights",
-                                           comparison.model, comparison.data, comparison.steps)};
+                                           shown_model_name(comparison.model), comparison.data, comparison.steps)};
   Table& facts = document.subject.facts;
   facts.detail = Detail::data;
   add_fact(facts, {.key = "model"}, comparison.model);

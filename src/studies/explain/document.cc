@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "results/model_name.h"
 #include "studies/explain/run.h"
 #include "studies/probe/run.h"
 
@@ -140,12 +141,13 @@ Table explained_facts(const Explained& e, const ExplainRequest& request) {
 
 Document explain(const ExplainRequest& request, const MachineFacts& facts) {
   const std::unique_ptr<Explained> e = explained_plan(request, facts);
-  Document document{.subject = {.schema = "assay-explain-1",
-                                .title = fmt::format("{} in {}", e->model.name, e->instance->precision().name()),
-                                .facts = explained_facts(*e, request)},
-                    .machine = machine_json(facts),
-                    .tables = {plan_table(*e), inputs_table(*e)},
-                    .sentences = sentences_of(*e, request, facts)};
+  Document document{
+      .subject = {.schema = "assay-explain-1",
+                  .title = fmt::format("{} in {}", shown_model_name(e->model.name), e->instance->precision().name()),
+                  .facts = explained_facts(*e, request)},
+      .machine = machine_json(facts),
+      .tables = {plan_table(*e), inputs_table(*e)},
+      .sentences = sentences_of(*e, request, facts)};
   if (request.passes == ShownPasses::all) document.tables.push_back(passes_table(*e));
   return document;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "results/model_name.h"
 #include "studies/explain_perplexity/run.h"
 
 namespace assay {
@@ -201,6 +202,9 @@ Table perplexity_facts(const PerplexityStudy& study) {
 
 std::vector<std::string> perplexity_sentences(const PerplexityStudy& study) {
   std::vector<std::string> sentences = {honest_sentence(study), padding_sentence(study)};
+  if (study.part)
+    sentences.insert(sentences.begin(),
+                     fmt::format("Interrupted: every figure is of a part of the data, {}.", to_text(*study.part)));
   if (was_run(study, MaskUse::withheld)) {
     sentences.push_back(mask_sentence(study));
     if (study.padding > 0) sentences.push_back(masks_and_padding_sentence(study));
@@ -240,8 +244,8 @@ Document to_document(const PerplexityStudy& study) {
   }
   for (const WindowFigure& w : study.windows)
     add(fmt::format("window {}, mean over tokens", w.window), 1, w.window, w.scored, w.nll);
-  document.subject.title =
-      fmt::format("{}, {}: what its perplexity is made of", study.setting.model, study.setting.precision);
+  document.subject.title = fmt::format("{}, {}: what its perplexity is made of", shown_model_name(study.setting.model),
+                                       study.setting.precision);
   document.subject.schema = "assay-perplexity-1";
   document.subject.facts = perplexity_facts(study);
   document.machine = study.machine;

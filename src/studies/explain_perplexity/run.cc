@@ -10,6 +10,7 @@
 #include "base/paths.h"
 #include "quality/compare.h"
 #include "quality/loss.h"
+#include "results/model_name.h"
 #include "studies/probe/run.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/setting.h"
@@ -28,20 +29,6 @@ std::vector<std::int64_t> doubling_lengths(std::int64_t longest) {
   return lengths;
 }
 
-std::int64_t real_ids(const QualityBatch& batch) {
-  return batch.mask.empty() ? static_cast<std::int64_t>(batch.ids.size())
-                            : std::count(batch.mask.begin(), batch.mask.end(), 1);
-}
-
-/// Whole batches, as long as they have no more real ids than that; at least one.
-void keep_first(QualitySet& set, std::int64_t most_tokens) {
-  std::int64_t tokens = 0;
-  std::size_t kept = 0;
-  while (kept < set.batches.size() && (kept == 0 || tokens + real_ids(set.batches[kept]) <= most_tokens))
-    tokens += real_ids(set.batches[kept++]);
-  set.batches.resize(kept);
-}
-
 /// Every position but the last of a row is scored on the next id, whatever it is.
 void score_all_positions(QualitySet& set) {
   for (QualityBatch& batch : set.batches) {
@@ -58,10 +45,10 @@ QualitySet padded_rows(const Model& model, QualityRequest request) {
   if (!folder && model.random_weights())
     fail_user("{}: a preset has no tokenizer; give --data a folder with input_ids.npy", model.name);
   request.protocol.protocol = Protocol::padded_lines;
+  request.protocol.most_tokens = request.protocol.most_tokens.value_or(usual_tokens);
   request.protocol.batch =
       std::clamp<std::int64_t>(positions_at_a_time / std::max<std::int64_t>(request.protocol.window, 1), 1, 8);
   QualitySet set = *quality_data(model, request).set;
-  if (folder && request.protocol.most_tokens > 0) keep_first(set, request.protocol.most_tokens);
   if (set.batches.front().extent.seq < 2) fail_user("{}: rows of one id have nothing to score", set.data);
   return set;
 }
@@ -119,10 +106,23 @@ bool is_padded_right(const PositionLosses& losses) {
   return true;
 }
 
+/// Rows that an interrupt has left unscored are missing in every figure.
+void say_part(const PositionLosses& losses, PerplexityStudy& study) {
+  const auto end = losses.mask.begin() + losses.rows * losses.seq;
+  if (end == losses.mask.end()) return;
+  study.part = {std::count(losses.mask.begin(), end, 1), std::count(losses.mask.begin(), losses.mask.end(), 1)};
+  const QualityStatus status = interrupted_after(*study.part);
+  if (study.quality_status.state == QualityState::scored)
+    study.quality_status = status;
+  else
+    study.quality_status.detail = to_text(status);
+}
+
 void study_rows(const Runner& runner, QualitySet set, PerplexityStudy& study) {
   score_all_positions(set);
   const PositionLosses masked = measure_rows(runner, set, MaskUse::passed);
   if (masked.rows == 0) return;
+  say_part(masked, study);
   study.rows = masked.rows;
   study.seq = masked.seq;
   study.padded_right = is_padded_right(masked);
@@ -184,6 +184,9 @@ PerplexityStudy study_perplexity(const PerplexityRequest& request, const Machine
   if (model.config.task != Task::language_model)
     fail_user("{}: perplexity needs a language model, this is a {}", model.name, name(model.config.task));
   const QualitySet rows = padded_rows(model, request.quality);
+  if (model.random_weights() && callbacks.say)
+    callbacks.say(fmt::format("{}: its weights are random: figures show the mechanism and no model's quality",
+                              shown_model_name(model.name)));
   const auto instance = make_instance(model, "fp32", request.engine, facts);
   PerplexityStudy study;
   study.setting = setting_of(model, request.engine, request.model_options.seed, facts);
@@ -196,7 +199,8 @@ PerplexityStudy study_perplexity(const PerplexityRequest& request, const Machine
   Runner runner{model.name, instance.get(), {}};
   runner.options.interrupted = callbacks.interrupted;
   runner.options.progress = [&](double share) {
-    if (callbacks.progress) callbacks.progress(fmt::format("{}: {}, {:.0f} %", model.name, step, 100 * share), 0);
+    if (callbacks.progress)
+      callbacks.progress(fmt::format("{}: {}, {:.0f} %", shown_model_name(model.name), step, 100 * share), 0);
   };
   study_rows(runner, rows, study);
   if (study.figures.empty()) throw Error(ExitCode::interrupted, "interrupted before a row was scored");

@@ -47,6 +47,7 @@ struct PerplexityStudy {
   Setting setting;  ///< What its records share: model, weights, machine.
   QualityStatus quality_status = {};
   OrderedJson machine;
+  std::optional<ScoredPart> part = {};  ///< Of the rows, where an interrupt left others unscored.
   std::string data;
   std::string cut;           ///< Protocol that cut the rows.
   bool padded_right = true;  ///< Of every row: no id follows a padding id.

@@ -20,8 +20,10 @@ Cell latency_cell(const StoredRecord& stored) {
 }
 
 std::string quality_words(const Record& record) {
-  if (record.quality->perplexity) return "perplexity " + format_significant(*record.quality->perplexity, 4);
-  if (record.quality->accuracy) return fmt::format("accuracy {:.1f} %", 100 * *record.quality->accuracy);
+  const char* part = scored_part(record.quality->quality_status) ? " (a part)" : "";
+  if (record.quality->perplexity)
+    return fmt::format("perplexity {}{}", format_significant(*record.quality->perplexity, 4), part);
+  if (record.quality->accuracy) return fmt::format("accuracy {:.1f} %{}", 100 * *record.quality->accuracy, part);
   if (record.difference->score_difference)
     return "scores within " + format_significant(*record.difference->score_difference, 2);
   return "";

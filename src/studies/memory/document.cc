@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "results/json_places.h"
+#include "results/model_name.h"
 #include "studies/memory/run.h"
 #include "studies/probe/run.h"
 
@@ -312,7 +313,7 @@ Document memory(const MemoryRequest& request, const MachineFacts& facts, const M
   const MemoryStudy study = memory_study(request, facts, progress);
   Document document{
       .subject = {.schema = "assay-memory-1",
-                  .title = fmt::format("memory of {}, {}", study.model,
+                  .title = fmt::format("memory of {}, {}", shown_model_name(study.model),
                                        study.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW"),
                   .facts = memory_facts(study)},
       .machine = machine_json(facts),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "results/model_name.h"
 #include "studies/probe/run.h"
 #include "studies/profile/run.h"
 
@@ -297,7 +298,7 @@ void add_flames(const FlameNode& node, double begin_ms, double row, std::vector<
 }
 
 Figure flame_of(const ProfileStudy& study) {
-  FlameNode root{study.model + " " + study.profile.precision, 0, {}};
+  FlameNode root{shown_model_name(study.model) + " " + study.profile.precision, 0, {}};
   for (const ProfiledStep& step : study.profile.steps) {
     FlameNode* node = &root;
     node->ms += step.ms;
@@ -308,9 +309,9 @@ Figure flame_of(const ProfileStudy& study) {
   }
   Figure figure{.kind = FigureKind::flame,
                 .key = "flame",
-                .caption = fmt::format("{} {} {}, {} x {}: {:.3f} ms, medians of {} runs", study.model,
-                                       study.profile.precision, name(study.profile.mode), study.extent.batch,
-                                       study.extent.seq, root.ms, study.profile.rounds),
+                .caption = fmt::format("{} {} {}, {} x {}: {:.3f} ms, medians of {} runs",
+                                       shown_model_name(study.model), study.profile.precision, name(study.profile.mode),
+                                       study.extent.batch, study.extent.seq, root.ms, study.profile.rounds),
                 .x = {.title = "time", .unit = "ms"},
                 .y = {.title = "phase, layer, operation"},
                 .series = {{}}};
@@ -351,7 +352,7 @@ Document to_document(const ProfileStudy& study) {
   const bool trains = study.profile.mode == RunMode::train;
   return {.subject = {.schema = "assay-profile-1",
                       .title =
-                          fmt::format("{} in {}, {}, batch {} x {} tokens, fusion {}", study.model,
+                          fmt::format("{} in {}, {}, batch {} x {} tokens, fusion {}", shown_model_name(study.model),
                                       study.profile.precision, trains ? "a training step with AdamW" : "a forward pass",
                                       study.extent.batch, study.extent.seq, study.fusion == Fusion::on ? "on" : "off"),
                       .facts = profile_facts(study)},

@@ -100,6 +100,11 @@ void check_tokens(const Model& model, const TokenBatch& batch, const std::string
   }
 }
 
+void check_classifies(const Model& model, const std::string& data) {
+  if (model.config.task == Task::classification) return;
+  fail_user("{}: labelled sentences need a classifier, {} is a {}", data, model.name, name(model.config.task));
+}
+
 void check_labels(const Model& model, const TokenBatch& batch, const std::string& file) {
   const bool classifies = model.config.task == Task::classification;
   const std::int64_t classes = classifies ? model.config.labels : model.config.vocab_size;

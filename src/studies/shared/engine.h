@@ -66,6 +66,8 @@ void check_extent(const Model& model, Extent extent);
 /// Throws a user error naming the file (`batch.ids_name`, else `file`) and the place of an id outside the vocabulary,
 /// or where rows are longer than the model's context. Rows and positions count from 0.
 void check_tokens(const Model& model, const TokenBatch& batch, const std::string& file);
+/// Throws a user error naming the data, labelled sentences, where the model is no classifier.
+void check_classifies(const Model& model, const std::string& data);
 /// The same of labels, where there are any: each is -100 or one of the model's classes (of a language model, its ids).
 void check_labels(const Model& model, const TokenBatch& batch, const std::string& file);
 /// Throws a user error naming `file` where its tokenizer gives ids that the model does not have.

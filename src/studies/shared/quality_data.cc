@@ -63,6 +63,7 @@ QualityData quality_text(const Model& model, const std::string& text, const std:
   unicode::check_utf8(text, request.data.empty() ? name : request.data.string());
   const Tokenizer tokenizer = load_tokenizer(*model.files);
   ProtocolOptions options = request.protocol;
+  options.most_tokens = request.protocol.most_tokens.value_or(usual_tokens);
   options.window = std::min(options.window, model.config.context);
   const bool language_model = model.config.task == Task::language_model;
   QualityData data;
@@ -79,15 +80,29 @@ QualityData quality_text(const Model& model, const std::string& text, const std:
   return data;
 }
 
+/// Rows are scored whole, all of them where nothing else was asked; of random weights, as much as of a text.
+void keep_asked_rows(const Model& model, const QualityRequest& request, QualityData& data) {
+  const auto rows_of = [&] {
+    std::int64_t rows = 0;
+    for (const QualityBatch& batch : data.set->batches) rows += batch.extent.batch;
+    return rows;
+  };
+  const std::int64_t all = rows_of();
+  const std::int64_t most = request.protocol.most_tokens.value_or(model.random_weights() ? usual_tokens : 0);
+  if (most > 0) keep_first_rows(*data.set, most);
+  if (data.set->taken == Taken::all) return;
+  data.set->data += fmt::format(", first {} of {} rows, {} tokens", format_count(rows_of()), format_count(all),
+                                format_count(data.set->tokens));
+}
+
 QualityData from_labelled(const Model& model, const QualityRequest& request) {
-  const std::string name = request.data.string();
-  if (model.config.task != Task::classification)
-    fail_user("{}: labelled sentences need a classifier, {} is a {}", name, model.name, assay::name(model.config.task));
+  check_classifies(model, request.data.string());
   const LabelledSet set = load_labelled_tsv(request.data);
   check_classes(set, model.config.labels);
   QualityData data;
   data.set = sentences(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
   data.set->data = request.data.filename().string();
+  keep_asked_rows(model, request, data);
   data.status.state = QualityState::scored;
   return data;
 }
@@ -97,12 +112,15 @@ QualityData from_folder(const Model& model, const QualityRequest& request) {
   const std::string folder = request.data.string();
   const bool language_model = model.config.task == Task::language_model;
   check_tokens(model, tokens, folder);
+  const bool has_row_labels = tokens.labels.size() == static_cast<std::size_t>(tokens.batch);
+  if (language_model && has_row_labels && tokens.seq > 1) check_classifies(model, tokens.labels_name);
   if (!language_model && !tokens.labels.empty() && tokens.labels.size() != static_cast<std::size_t>(tokens.batch))
     fail_user("{}: needs one label a row", tokens.labels_name);
-  if (!language_model && !model.random_weights()) check_labels(model, tokens, folder);
+  if (!model.random_weights()) check_labels(model, tokens, folder);
   QualityData data;
   data.set = given_tokens(tokens, language_model ? Scored::next_tokens : Scored::labels, request.protocol.batch);
   data.set->data = request.data.filename().string();
+  keep_asked_rows(model, request, data);
   data.status.state = language_model || !tokens.labels.empty() ? QualityState::scored : QualityState::no_labels;
   return data;
 }
@@ -134,6 +152,11 @@ QualityData quality_data(const Model& model, const QualityRequest& request) {
   if (model.random_weights()) {
     data.status.state = QualityState::random_weights;
     drop_targets(*data.set);
+    if (!request.data.empty())
+      data.note = fmt::format(
+          "its weights are random, so that no quality follows: precisions are only compared with fp32, on {} "
+          "(--tokens 0: on all of it; --quality none: not at all)",
+          data.set->data);
   }
   check_ids(model, *data.set, request.data.empty() ? data.set->data : request.data.string());
   if (data.set->batches.empty()) fail_user("{}: holds nothing to score", data.set->data);

@@ -11,6 +11,9 @@
 
 namespace assay {
 
+/// Ids of a text that are scored where nobody says how many; of rows, where the model's weights are random.
+constexpr std::int64_t usual_tokens = 8192;
+
 /// What a model is scored on.
 struct QualityRequest {
   std::filesystem::path data = {};  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
@@ -22,6 +25,7 @@ struct QualityRequest {
 struct QualityData {
   std::optional<QualitySet> set;
   QualityStatus status = {};  ///< Scored, or what keeps figures out.
+  std::string note = {};      ///< What is to be known before it is scored; may be empty.
 };
 
 /// The data cut by the protocol; for random weights without any random ids, on which only divergence means anything.

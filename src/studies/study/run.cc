@@ -108,7 +108,7 @@ std::vector<StudyPart> study_inference(const StudyRequest& request, const FactsS
   bench_request.batches = is_quick(request) ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 8, 32};
   bench_request.seqs = {is_quick(request) ? 16 : 128};
   bench_request.seconds = budget_s(request, 0.2, 5);
-  bench_request.protocol.most_tokens = is_quick(request) ? 256 : 8192;
+  if (is_quick(request)) bench_request.protocol.most_tokens = 256;
   return {{"inference", bench(bench_request, facts, callbacks)}};
 }
 

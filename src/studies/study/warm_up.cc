@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "results/identity.h"
+#include "results/model_name.h"
 
 namespace assay {
 namespace {
@@ -40,11 +41,12 @@ std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
 Finding warm_up_expectation(const WarmUpPair& pair) {
   const Record& cold = *pair.least;
   const Record& warm = *pair.most;
-  const std::string observed = fmt::format(
-      "{} in {}: {} ± {} ms after {} steps, {} ± {} ms after {}", cold.setting.model, cold.setting.precision,
-      format_significant(*cold.training->mean_step_ms), format_significant(*cold.training->std_step_ms),
-      *cold.setting.warmup_steps, format_significant(*warm.training->mean_step_ms),
-      format_significant(*warm.training->std_step_ms), *warm.setting.warmup_steps);
+  const std::string observed =
+      fmt::format("{} in {}: {} ± {} ms after {} steps, {} ± {} ms after {}", shown_model_name(cold.setting.model),
+                  cold.setting.precision, format_significant(*cold.training->mean_step_ms),
+                  format_significant(*cold.training->std_step_ms), *cold.setting.warmup_steps,
+                  format_significant(*warm.training->mean_step_ms), format_significant(*warm.training->std_step_ms),
+                  *warm.setting.warmup_steps);
   const std::string expectation =
       fmt::format("Without warm-up the deviation of a step is larger than after {} steps", *warm.setting.warmup_steps);
   Finding finding{.rule = "warm-up",

@@ -46,6 +46,7 @@ std::vector<std::int32_t> text_ids(const TrainRequest& request, const Model& mod
 }
 
 TrainingData training_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
+  if (request.data.extension() == ".tsv") check_classifies(model, request.data.string());
   const Extent extent = {request.batch, request.seq};
   check_extent(model, extent);
   std::vector<std::int32_t> ids = text_ids(request, model, callbacks);

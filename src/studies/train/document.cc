@@ -1,4 +1,5 @@
 #include "studies/train/document.h"
+#include "results/model_name.h"
 
 #include <fmt/format.h>
 
@@ -70,7 +71,7 @@ Table training_facts(const TrainRequest& request, const TrainReport& report) {
 Document to_document(const TrainRequest& request, const TrainReport& report) {
   Document document;
   document.subject = {.schema = "assay-training-1",
-                      .title = fmt::format("{} in {}: a training", request.model, request.precision),
+                      .title = fmt::format("{} in {}: a training", shown_model_name(request.model), request.precision),
                       .facts = training_facts(request, report)};
   document.tables.push_back(losses_table(report));
   if (!report.epochs.empty()) document.tables.push_back(epochs_table(report));

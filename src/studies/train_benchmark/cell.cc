@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "results/model_name.h"
 #include "runtime/non_finite.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/training_step.h"
@@ -186,8 +187,9 @@ void train_rounds(const TrainCell& cell, std::vector<Variant*> together) {
       round_s += variant->steps.back().step_ms() * 1e-3;
     }
     if (cell.callbacks.progress) {
-      cell.callbacks.progress(fmt::format("{} {} x {}", cell.model.name, cell.extent.batch, cell.extent.seq),
-                              round_s * static_cast<double>(rounds - round - 1));
+      cell.callbacks.progress(
+          fmt::format("{} {} x {}", shown_model_name(cell.model.name), cell.extent.batch, cell.extent.seq),
+          round_s * static_cast<double>(rounds - round - 1));
     }
     if (leave_out_throttled(cell, together, round)) --round;
   }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+
+namespace assay {
+
+// Options and precisions as other programs name them.
+
+/// The words behind the program's own name, with options that the subcommand has under another name under that name
+/// (`--batch-size 8` as `--batch 8`, `--model gpt2` as `gpt2`). Options that it has itself, what is unknown, and
+/// whatever stands behind `--` stay as they are.
+std::vector<std::string> with_own_names(const CLI::App& program, std::vector<std::string> words);
+
+/// Lets every option that takes precisions understand `float16`, `half`, `w8a8` and the like.
+void understand_precisions(CLI::App& program);
+
+/// Why there is no such option, of one that others have and assay does without; empty for all others.
+std::string why_no_option(const std::vector<std::string>& words);
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <span>
+#include <vector>
+
+#include "base/testing.h"
+#include "formats/npy.h"
+#include "hardware/facts_testing.h"
+#include "model/testing.h"
+#include "results/record.h"
+#include "studies/bench/request.h"
+
+namespace assay {
+namespace {
+
+/// Rows of 24 ids, and a label each where there are labels.
+class BenchData : public testing::Test {
+ protected:
+  void write_ids(std::int64_t rows) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
+    write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
+  }
+  void write_labels(std::int64_t rows) {
+    const std::vector<std::int32_t> labels(static_cast<std::size_t>(rows), 1);
+    write_npy(folder_.path() / "labels.npy", NpyType::s32, {rows}, std::as_bytes(std::span(labels)));
+  }
+  BenchRequest request(const std::string& model) const {
+    BenchRequest request;
+    request.models = {model};
+    request.precisions = {"fp32"};
+    request.seqs = {8};
+    request.rounds = 2;
+    request.seconds = 0.05;
+    request.data = folder_.path();
+    return request;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BenchData, TokensBoundRowsThatWereGiven) {
+  write_ids(6);
+  BenchRequest asked = request(gpt2_folder);
+  const auto scored_on = [&] { return bench(asked, facts_without_peaks, {}).records.at(0).quality; };
+  EXPECT_EQ(scored_on()->scored, 6 * 23) << "all rows where nothing is asked";
+  asked.protocol.most_tokens = 50;
+  const auto quality = scored_on();
+  EXPECT_EQ(quality->scored, 2 * 23);
+  EXPECT_TRUE(quality->quality_data->ends_with(", first 2 of 6 rows, 48 tokens")) << *quality->quality_data;
+}
+
+TEST_F(BenchData, LabelledRowsAreNoTextOfALanguageModel) {
+  write_ids(3);
+  write_labels(3);
+  const std::string error = user_error_of([&] { bench(request(gpt2_folder), facts_without_peaks, {}); });
+  EXPECT_NE(error.find("labels.npy: labelled sentences need a classifier"), std::string::npos) << error;
+}
+
+TEST_F(BenchData, RandomWeightsAreSaidBeforeAnythingIsMeasured) {
+  write_ids(3);
+  std::string said;
+  StudyCallbacks callbacks;
+  callbacks.say = [&](const std::string& sentence) { said += sentence + "\n"; };
+  const auto stops = []() -> MachineFacts { throw Error(ExitCode::lacking, "measured nothing yet"); };
+  EXPECT_THROW(bench(request("distilbert-base"), stops, callbacks), Error);
+  EXPECT_NE(said.find("its weights are random, so that no quality follows"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace assay

