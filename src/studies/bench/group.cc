@@ -276,7 +276,8 @@ void BenchGroup::measure(Extent extent, double later_s, std::vector<Record>& rec
   };
   const std::vector<Series> series = sample_cell(cell, options, records);
   if (series.empty()) return;
-  if (!series[0].energy_fault.empty()) power_ = {{nullptr, series[0].energy_fault}, std::nullopt};
+  if (!series[0].energy_fault.empty()) power_ = {.source = {nullptr, series[0].energy_fault}};
+  read_idle_again(power_, callbacks_.interrupted);
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
     record_series(series[i],
