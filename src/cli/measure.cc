@@ -41,6 +41,9 @@ void add_program_options(CLI::App& command, MeasureCommand& options) {
   add_choice(command, "--output", request.output, outputs,
              "which runs' output is shown, on stderr (default first); that of a run that fails is shown always");
   command.add_flag_callback("--quiet", [&request] { request.output = ShownOutput::none; }, "as --output none");
+  command.add_flag_callback(
+      "--end-daemons", [&request] { request.daemons = Daemons::ended; },
+      "end what a run leaves running: SIGTERM, SIGKILL 2 s later; reported either way");
   command
       .add_option("--flops", request.flops, "operations that one run is claimed to do: judged by this machine's peaks")
       ->check(between(1, 1e24));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -61,21 +62,30 @@ std::string end_of(const Descriptor& file) {
   return text;
 }
 
-/// What the child needs after fork, made before: nothing may be allocated there.
+/// What the child needs before exec, made before: it shares our memory until then, so that nothing may be allocated.
 struct Preparation {
   std::vector<char*> words;
   std::vector<std::string> environment;
   std::vector<char*> environment_pointers;
+  std::vector<char> stack;
+  sigset_t blocked{};  ///< Signals that were, before all are for the time of the start.
   int output = -1;
   int markers = -1;  ///< -1: none.
-  int failure = -1;  ///< Where errno of a failed start is written; closed by a start that works.
+  int error = 0;     ///< errno of a failed start.
 };
+
+/// execvpe keeps a path there, and a copy of the words where a script lacks its first line.
+constexpr std::size_t stack_bytes = 1 << 16;
+
+bool is_of_measuring(std::string_view entry) {
+  return entry.starts_with("ASSAY_MARKERS_") || entry.starts_with("ASSAY_MEASURED_");
+}
 
 /// The descriptor's inode lets a marker's writer see that a descriptor it inherited by chance is not this pipe.
 std::vector<std::string> environment_with_markers(int markers) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with("ASSAY_MARKERS_")) result.emplace_back(*entry);
+    if (!is_of_measuring(*entry)) result.emplace_back(*entry);
   }
   struct stat facts {};
   if (markers < 0 || ::fstat(markers, &facts) != 0) return result;
@@ -84,20 +94,34 @@ std::vector<std::string> environment_with_markers(int markers) {
   return result;
 }
 
-[[noreturn]] void become_program(const Preparation& child) {
+/// The child's first function: only what is safe beside a parent whose memory it shares. Our handlers are gone before
+/// a signal can come.
+int become_program(void* prepared) {
+  auto& child = *static_cast<Preparation*>(prepared);
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : changed_signals) ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &child.blocked, nullptr);
   const int empty = ::open("/dev/null", O_RDONLY);
   if (empty >= 0) ::dup2(empty, STDIN_FILENO);
   ::dup2(child.output, STDOUT_FILENO);
   ::dup2(child.output, STDERR_FILENO);
   if (child.markers >= 0) ::fcntl(child.markers, F_SETFD, 0);
-  environ = const_cast<char**>(child.environment_pointers.data());
-  ::execvp(child.words[0], child.words.data());
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(child.failure, &error, sizeof error);
+  ::execvpe(child.words[0], child.words.data(), child.environment_pointers.data());
+  child.error = errno;
   ::_exit(127);
+}
+
+/// The process, after its exec or the failure of it; -1 where there can be none. As vfork(2): our page tables are not
+/// copied, which took longer than a small program runs.
+pid_t start_process(Preparation& child) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &child.blocked);
+  char* top = child.stack.data() + (child.stack.size() & ~std::size_t{63});
+  const pid_t process = ::clone(become_program, top, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+  ::pthread_sigmask(SIG_SETMASK, &child.blocked, nullptr);
+  return process;
 }
 
 class Child {
@@ -108,8 +132,10 @@ class Child {
     if (options_.output == ChildOutput::kept) kept_ = make_file();
     Pipe markers;
     if (options_.on_markers) markers = make_pipe();
+    Preparation child = prepare(markers.theirs.get());
+    if (const auto mine = read_resident_memory()) own_peak_bytes_ = mine->peak_bytes;
     run_.begin_s = now_s();
-    start(markers.theirs.get());
+    start(child);
     markers.theirs = Descriptor();
     markers_ = std::move(markers.ours);
     if (markers_) ::fcntl(markers_.get(), F_SETFL, O_NONBLOCK);
@@ -119,27 +145,27 @@ class Child {
   }
 
  private:
-  void start(int markers) {
+  Preparation prepare(int markers) const {
     Preparation child;
     for (const std::string& word : command_.words) child.words.push_back(const_cast<char*>(word.c_str()));
     child.words.push_back(nullptr);
     child.environment = environment_with_markers(markers);
+    if (options_.left_behind != nullptr)
+      child.environment.push_back(options_.left_behind->environment_entry(options_.program));
     for (std::string& entry : child.environment) child.environment_pointers.push_back(entry.data());
     child.environment_pointers.push_back(nullptr);
+    child.stack.resize(stack_bytes + 2 * child.words.size() * sizeof(char*));
     child.output = kept_ ? kept_.get() : STDERR_FILENO;
     child.markers = markers;
-    Pipe failure = make_pipe();
-    child.failure = failure.theirs.get();
-    if (const auto mine = read_resident_memory()) forked_bytes_ = mine->bytes;
-    process_ = ::fork();
-    if (process_ < 0) fail_lacking("{}: fork: {}", command_.words[0], std::strerror(errno));
-    if (process_ == 0) become_program(child);
-    ::setpgid(process_, process_);
-    failure.theirs = Descriptor();
-    int error = 0;
-    if (::read(failure.ours.get(), &error, sizeof error) != sizeof error) return;
+    return child;
+  }
+
+  void start(Preparation& child) {
+    process_ = start_process(child);
+    if (process_ < 0) fail_lacking("{}: clone: {}", command_.words[0], std::strerror(errno));
+    if (child.error == 0) return;
     reap();
-    fail_user("{}: {}", command_.words[0], std::strerror(error));
+    fail_user("{}: {}", command_.words[0], std::strerror(child.error));
   }
 
   /// Waits for the end, meanwhile handing on markers and ticks.
@@ -149,6 +175,7 @@ class Child {
     while (!has_ended(ended)) {
       take_markers();
       end_if_interrupted();
+      if (watches_what_is_left()) options_.left_behind->look(process_, options_.program);
       if (options_.tick_s <= 0 || now_s() < next_tick_s) continue;
       if (options_.on_tick) options_.on_tick();
       next_tick_s = now_s() + options_.tick_s;
@@ -164,10 +191,13 @@ class Child {
     return try_reap(WNOHANG);
   }
 
+  /// While something that earlier runs left may be a daemon, or not.
+  bool watches_what_is_left() const { return options_.left_behind != nullptr && options_.left_behind->is_unsettled(); }
+
   /// Without a descriptor that tells the end (before Linux 5.3), looking once a millisecond does.
   int patience_ms(const Descriptor& ended) const {
     if (!ended) return 1;
-    const int most_ms = interrupted_s_ > 0 || options_.interrupted != nullptr ? 100 : -1;
+    const int most_ms = interrupted_s_ > 0 || options_.interrupted != nullptr || watches_what_is_left() ? 100 : -1;
     if (options_.tick_s <= 0) return most_ms;
     const int tick_ms = std::max(1, static_cast<int>(options_.tick_s * 1e3));
     return most_ms < 0 ? tick_ms : std::min(most_ms, tick_ms);
@@ -182,7 +212,7 @@ class Child {
     run_.user_s = seconds(usage.ru_utime);
     run_.system_s = seconds(usage.ru_stime);
     const std::int64_t peak_bytes = usage.ru_maxrss * 1024;
-    run_.peak_bytes = peak_bytes > forked_bytes_ + pages_written_before_exec ? peak_bytes : 0;
+    run_.peak_bytes = peak_bytes > own_peak_bytes_ + pages_written_before_exec ? peak_bytes : 0;
     if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
     return true;
@@ -221,8 +251,8 @@ class Child {
   Descriptor markers_;
   pid_t process_ = 0;
   static constexpr std::int64_t pages_written_before_exec = 1 << 20;
-  std::int64_t forked_bytes_ = 0;  ///< Of this process, which its fork begins with.
-  double interrupted_s_ = 0;       ///< 0: not.
+  std::int64_t own_peak_bytes_ = 0;  ///< Of this process.
+  double interrupted_s_ = 0;         ///< 0: not.
 };
 
 }  // namespace

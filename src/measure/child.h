@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/interrupt.h"
+#include "measure/left_behind.h"
 
 namespace assay {
 
@@ -34,16 +35,18 @@ struct ChildOptions {
   std::function<void()> on_tick{};
   /// What the child wrote to the descriptor that ASSAY_MARKERS_FD names, as it came. Absent: the child gets none.
   std::function<void(std::string_view bytes)> on_markers{};
+  LeftBehind* left_behind = nullptr;  ///< Takes in what the child leaves running, while it runs; null: nobody.
+  std::size_t program = 0;            ///< Which program's run it is, as left_behind tells them.
 };
 
-/// One run, from before its start until it had ended.
+/// One run.
 struct ChildRun {
-  double begin_s = 0;  ///< Monotonic clock.
-  double wall_s = 0;
-  double user_s = 0;  ///< Of it and of all its children that it waited for (wait4(2)).
+  double begin_s = 0;  ///< Monotonic clock, all prepared: next comes the call that makes the process.
+  double wall_s = 0;   ///< Until it had ended and was waited for.
+  double user_s = 0;   ///< Of it and of all its children that it waited for (wait4(2)).
   double system_s = 0;
-  /// The largest resident set of any one of them. 0: no more than what this process held when it forked, which the
-  /// kernel counts as the child's too.
+  /// The largest resident set of any one of them. 0: no more than the most that this process has held (see
+  /// reset_peak_memory()), which the kernel counts as the child's too.
   std::int64_t peak_bytes = 0;
   int exit_code = 0;
   int signal = 0;  ///< That ended it; 0: none.
@@ -52,7 +55,8 @@ struct ChildRun {
 };
 
 /// Runs it once: its input empty, in a process group of its own, which gets SIGINT where the run is interrupted and
-/// SIGKILL two seconds later or when this process dies. Throws a user error that names a program which cannot be
+/// SIGKILL two seconds later or when this process dies. This process's memory is not copied for it, however much that
+/// is. Throws a user error that names a program which cannot be
 /// started.
 ChildRun run_child(const ChildCommand& command, const ChildOptions& options);
 

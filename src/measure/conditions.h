@@ -14,13 +14,17 @@ struct Counters {
   double busy_s = 0;                   ///< Processor seconds that were not idle: user, nice, system, irq.
   double stolen_s = 0;                 ///< Processor seconds that the hypervisor gave to others.
   double total_s = 0;                  ///< Processor seconds that went by.
-  double own_s = 0;                    ///< Processor seconds of this process, user and system.
+  double own_s = 0;                    ///< Processor seconds of this process, user and system; see below.
   std::int64_t page_faults = 0;        ///< Of this process; all kinds.
   std::int64_t major_page_faults = 0;  ///< Those that read from a disk.
 };
 
 /// /proc/stat under `root` and getrusage. Where /proc/stat is unreadable its figures stay 0, and so does total_s.
 Counters read_counters(const std::filesystem::path& root = "/");
+
+/// Processor seconds of a child that has just been waited for and was no part of what is measured: kept out of `own_s`
+/// from now on, so that they stay what they were while they passed, another's.
+void leave_out_child_time(double seconds);
 
 /// Mean over all processors, MHz: cpufreq, else /proc/cpuinfo (which virtual machines often fill with a nominal
 /// figure).

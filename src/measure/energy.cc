@@ -37,6 +37,23 @@ double lag_s(const EnergyMeterFacts& meter) {
   return meter.update_period_s + meter.averaging_s;
 }
 
+IdlePower read_idle_power(EnergyMeter& meter, const std::function<double(double)>& wait, const ReadCounters& counters) {
+  constexpr double look_s = 1;
+  constexpr double most_s = 10;
+  const Counters before = counters();
+  const double begin_j = meter.read_j();
+  const double begin_missed_j = meter.missed_j();
+  double waited_s = 0;
+  double used_j = 0;
+  do {
+    waited_s += wait(look_s);
+    used_j = meter.read_j() - begin_j;
+  } while (is_short_window(meter.facts(), used_j, waited_s) && waited_s + look_s <= most_s);
+  const double uncertainty_j =
+      window_uncertainty_j(meter.facts(), used_j, waited_s) + meter.missed_j() - begin_missed_j;
+  return {used_j / waited_s, uncertainty_j / waited_s, (counters().busy_s - before.busy_s) / waited_s};
+}
+
 }  // namespace
 
 const char* name(EnergyReach reach) {
@@ -101,20 +118,33 @@ void measure_update_period(EnergyMeter& meter, const MeterTime& time, double mos
   meter.set_update_period(periods_s.empty() ? time.now_s() - begin_s : median(periods_s));
 }
 
-IdlePower measure_idle_power(EnergyMeter& meter, const std::function<double(double)>& wait) {
-  constexpr double look_s = 1;
-  constexpr double most_s = 10;
-  const double begin_j = meter.read_j();
-  const double begin_missed_j = meter.missed_j();
-  double waited_s = 0;
-  double used_j = 0;
-  do {
-    waited_s += wait(look_s);
-    used_j = meter.read_j() - begin_j;
-  } while (is_short_window(meter.facts(), used_j, waited_s) && waited_s + look_s <= most_s);
-  const double uncertainty_j =
-      window_uncertainty_j(meter.facts(), used_j, waited_s) + meter.missed_j() - begin_missed_j;
-  return {used_j / waited_s, uncertainty_j / waited_s};
+IdlePower measure_idle_power(EnergyMeter& meter, const std::function<double(double)>& wait,
+                             const ReadCounters& counters) {
+  constexpr int most_readings = 3;
+  IdlePower quietest = read_idle_power(meter, wait, counters);
+  for (int reading = 1; reading < most_readings && quietest.busy_processors > quiet_processors; ++reading) {
+    const IdlePower again = read_idle_power(meter, wait, counters);
+    if (again.busy_processors < quietest.busy_processors) quietest = again;
+  }
+  return quietest;
+}
+
+IdlePower idle_between(const IdlePower& before, const IdlePower& after) {
+  const bool was_quiet = before.busy_processors <= quiet_processors;
+  const bool is_quiet = after.busy_processors <= quiet_processors;
+  IdlePower idle = was_quiet ? before : after;
+  if (was_quiet == is_quiet) {
+    idle.watts = (before.watts + after.watts) / 2;
+    idle.uncertainty_w = std::max(before.uncertainty_w, after.uncertainty_w) + std::abs(after.watts - before.watts) / 2;
+    idle.busy_processors = (before.busy_processors + after.busy_processors) / 2;
+  }
+  idle.before_w = before.watts;
+  idle.after_w = after.watts;
+  return idle;
+}
+
+bool has_stopped(const IdlePower& before, const IdlePower& after) {
+  return before.watts > 0 && after.watts <= 0;
 }
 
 bool is_short_window(const EnergyMeterFacts& meter, double window_j, double window_s) {
@@ -129,6 +159,22 @@ void EnergySum::add(const EnergyMeterFacts& meter, double window_j, double windo
   still_s = window_j > 0 ? 0 : still_s + window_s;
   most_still_s = std::max(most_still_s, still_s);
   if (is_short_window(meter, window_j, window_s)) ++short_windows;
+}
+
+void EnergySum::add_load(const Counters& before, const Counters& after) {
+  if (after.total_s <= before.total_s) return;
+  busy_s += after.busy_s - before.busy_s;
+  own_s += after.own_s - before.own_s;
+}
+
+double EnergySum::foreign_processors() const {
+  return seconds > 0 ? std::max(busy_s - own_s, 0.0) / seconds : 0;
+}
+
+double EnergySum::power_of_processors_w(const EnergyMeterFacts& meter, double processors) const {
+  const double busy = seconds > 0 ? std::max(busy_s, own_s) / seconds : 0;
+  if (busy <= 0 || meter.reach == EnergyReach::gpu) return 0;
+  return std::max(joules, 0.0) / seconds * std::abs(processors) / busy;
 }
 
 bool EnergySum::stood_still(const EnergyMeterFacts& meter) const {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "measure/conditions.h"
+
 namespace assay {
 
 /// What part of the machine a meter's joules cover, as far as two meters can be compared by it.
@@ -97,19 +99,39 @@ MeterTime real_meter_time();
 /// lacking error that names the meter where its figure stands still for `most_s`.
 void measure_update_period(EnergyMeter& meter, const MeterTime& time = real_meter_time(), double most_s = 3);
 
+/// Reads the processors' counters; simulated in tests.
+using ReadCounters = std::function<Counters()>;
+
+/// Processors that may be busy where nothing should run: housekeeping of the machine.
+constexpr double quiet_processors = 0.1;
+
 /// Mean power while this process does nothing, the baseline of net energy.
 struct IdlePower {
   double watts = 0;
-  double uncertainty_w = 0;  ///< A bound, see window_uncertainty_j().
+  double uncertainty_w = 0;          ///< A bound, see window_uncertainty_j().
+  double busy_processors = 0;        ///< Mean; of whatever ran all the same.
+  std::optional<double> before_w{};  ///< Of two readings: the first,
+  std::optional<double> after_w{};   ///< and the second.
 };
-/// Waits until the meter has made twenty updates and twenty steps, one second at least and ten at most. `wait` is
-/// sleep_s but in tests.
-IdlePower measure_idle_power(EnergyMeter& meter, const std::function<double(double)>& wait = sleep_s);
+/// Waits until the meter has made twenty updates and twenty steps, one second at least and ten at most. A reading in
+/// which more than quiet_processors were busy is repeated, twice at most; the quietest counts. `wait` is sleep_s but in
+/// tests.
+IdlePower measure_idle_power(
+    EnergyMeter& meter, const std::function<double(double)>& wait = sleep_s,
+    const ReadCounters& counters = [] { return read_counters(); });
+/// The baseline of what ran between two readings: their mean, with half of their difference in its uncertainty, as a
+/// power that drifts one way lies between. Where only one of them was quiet, that one.
+IdlePower idle_between(const IdlePower& before, const IdlePower& after);
+/// Whether the meter, which moved before, did not afterwards: nobody knows since when.
+bool has_stopped(const IdlePower& before, const IdlePower& after);
 
 /// A window is long enough for a meter when it spans this many of its steps and of its updates: the reading is then
 /// within about 1 / 20 of its value.
 constexpr double fewest_resolutions = 20;
 bool is_short_window(const EnergyMeterFacts& meter, double window_j, double window_s);
+
+/// Runs in metered windows that take longer than the samples' median by this share were disturbed.
+constexpr double slow_window = 1.1;
 
 /// Joules added up over the windows of one subject.
 struct EnergySum {
@@ -121,9 +143,18 @@ struct EnergySum {
   std::int64_t runs = 0;  ///< In all windows; filled by who knows.
   double still_s = 0;     ///< Of the windows since it last moved.
   double most_still_s = 0;
+  double busy_s = 0;  ///< Processor seconds in the windows, of everybody,
+  double own_s = 0;   ///< and of what was measured. Both 0 where /proc/stat cannot be read.
 
   /// `missed_j`: what EnergyMeter::missed_j() grew by.
   void add(const EnergyMeterFacts& meter, double window_j, double window_s, double missed_j = 0);
+  void add_load(const Counters& before, const Counters& after);
+  /// Processors that others kept busy in the windows, a mean.
+  double foreign_processors() const;
+  /// Bound on what so many busy processors more or less draw, W: by the share that each had in the power of the
+  /// windows. It holds where power grows with the processors that are busy, at most in proportion beyond the idle
+  /// power. 0 for a GPU's meter.
+  double power_of_processors_w(const EnergyMeterFacts& meter, double processors) const;
   /// Whether the source did not move for so long that it cannot be slow: never though it had more than enough time, or
   /// for fewest_resolutions of its updates in which, at the power of the rest, it would have made as many steps.
   bool stood_still(const EnergyMeterFacts& meter) const;

@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/units.h"
 #include "measure/meter_bank.h"
+#include "statistics/statistics.h"
 
 namespace assay {
 namespace {
@@ -35,6 +36,29 @@ void run_window(const Subject& subject, MeterBank& bank, const SamplingOptions& 
   series.result_sum += subject.read_result();
 }
 
+/// Of the window that was added to `before`.
+bool was_disturbed(const EnergySum& before, const Series& series, const SamplingOptions& options) {
+  if (!series.energy || series.energy->runs <= before.runs) return false;
+  const EnergySum& now = *series.energy;
+  const double window_s = now.seconds - before.seconds;
+  const double run_s = window_s / static_cast<double>(now.runs - before.runs);
+  const double foreign_s = now.busy_s - before.busy_s - (now.own_s - before.own_s);
+  return foreign_s > (options.usual_processors + quiet_processors) * window_s ||
+         run_s > slow_window * median(series.raw_ms) * 1e-3;
+}
+
+void run_quiet_window(const Subject& subject, MeterBank& bank, const SamplingOptions& options, Series& series) {
+  constexpr int most_repeats = 2;
+  for (int repeat = 0; repeat <= most_repeats && !is_interrupted(options); ++repeat) {
+    const SeriesMark mark(series);
+    const EnergySum before = series.energy.value_or(EnergySum{});
+    run_window(subject, bank, options, series);
+    if (repeat == most_repeats || !was_disturbed(before, series, options)) return;
+    mark.restore(series);
+    ++series.energy_repeats;
+  }
+}
+
 }  // namespace
 
 void measure_energy_apart(std::span<const Subject> subjects, std::vector<Series>& series,
@@ -51,7 +75,7 @@ void measure_energy_apart(std::span<const Subject> subjects, std::vector<Series>
     const double share = static_cast<double>(window) / static_cast<double>(order.size());
     const double left_s = static_cast<double>(order.size() - window) * (options.energy_window_s + options.cool_down_s);
     if (options.progress) options.progress({"energy", subjects[i].name, share, left_s});
-    run_window(subjects[i], bank, options, series[i]);
+    run_quiet_window(subjects[i], bank, options, series[i]);
   }
   for (Series& one : series) bank.settle(one);
 }

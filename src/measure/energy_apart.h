@@ -9,7 +9,8 @@ namespace assay {
 
 /// Windows for energy alone, for a meter too slow for the windows of the rounds: each subject that has samples runs
 /// again and again for options.energy_window_s, twice, in the order A B B A, after options.cool_down_s of rest before
-/// each. Their energy is that of the series; their times are no samples.
+/// each. Their energy is that of the series; their times are no samples. A window in which others were busier than
+/// usual, or whose runs took a tenth longer than the samples' median, is left out and run again, twice at most.
 void measure_energy_apart(std::span<const Subject> subjects, std::vector<Series>& series,
                           const SamplingOptions& options);
 

@@ -19,4 +19,8 @@ std::optional<ResidentMemory> read_resident_memory(const std::filesystem::path& 
   return ResidentMemory{*now_kib * 1024, *peak_kib * 1024};
 }
 
+void reset_peak_memory() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
 }  // namespace assay

@@ -15,4 +15,7 @@ struct ResidentMemory {
 /// From `root`/proc/self/status; absent where that is not readable or does not say.
 std::optional<ResidentMemory> read_resident_memory(const std::filesystem::path& root = "/");
 
+/// Has the kernel count peak_bytes from now on (clear_refs; proc(5)). Where it cannot, the peak stays.
+void reset_peak_memory();
+
 }  // namespace assay

@@ -6,7 +6,7 @@
 
 namespace assay {
 
-MeterBank::MeterBank(const SamplingOptions& options) {
+MeterBank::MeterBank(const SamplingOptions& options) : options_(options) {
   meters_.push_back({options.meter});
   for (EnergyMeter* meter : options.other_meters) meters_.push_back({meter});
 }
@@ -23,6 +23,7 @@ std::optional<double> MeterBank::read(Metered& one) {
 
 /// The run's own meter last, and first at the end: reading the others takes time that is not the window's.
 void MeterBank::begin() {
+  if (is_metered()) begin_load_ = read_counters(options_);
   for (auto one = meters_.rbegin(); one != meters_.rend(); ++one) {  // clang 14 rejects libstdc++'s std::views
     one->begin_j = read(*one);
     if (one->meter != nullptr) one->begin_missed_j = one->meter->missed_j();
@@ -42,6 +43,7 @@ void MeterBank::end(double window_s, std::int64_t runs, Series& series) {
     if (i == 0) series.window_power_w.push_back(window_j / window_s);
     sum->runs += runs;
   }
+  if (is_metered() && series.energy) series.energy->add_load(begin_load_, read_counters(options_));
 }
 
 void MeterBank::settle(Series& series) const {

@@ -12,7 +12,7 @@ namespace assay {
 /// its own metering, not the run: times stay good.
 class MeterBank {
  public:
-  /// Of `options`: meter and other_meters; none is no bank at all.
+  /// Of `options`, which it keeps: meter and other_meters; none is no bank at all.
   explicit MeterBank(const SamplingOptions& options);
 
   void begin();
@@ -29,7 +29,10 @@ class MeterBank {
     std::string fault{};
   };
   static std::optional<double> read(Metered& one);
+  bool is_metered() const { return options_.meter != nullptr; }
 
+  const SamplingOptions& options_;
+  Counters begin_load_{};
   std::vector<Metered> meters_;  ///< The run's own first; null where there is none.
 };
 

@@ -74,9 +74,19 @@ class Sampler {
   }
 
   double timed_s(const Subject& subject, int repetitions) const {
+    if (subject.last_run_s) return own_time_s(subject, repetitions);
     const double begin = options_.clock.now_s();
     for (int i = 0; i < repetitions; ++i) subject.run();
     return options_.clock.now_s() - begin;
+  }
+
+  static double own_time_s(const Subject& subject, int repetitions) {
+    double sum_s = 0;
+    for (int i = 0; i < repetitions; ++i) {
+      subject.run();
+      sum_s += subject.last_run_s();
+    }
+    return sum_s;
   }
 
   double window_s(const Subject& subject, int repetitions) const {
@@ -190,12 +200,14 @@ class Sampler {
     if (warm_run_s(i) < lead_in_below_s) subject.run();
     const bool is_metered = options_.energy_window_s <= 0 && !options_.before_run;
     read_throttling(series);
-    const Counters before = read_counters(options_.root);
+    const Counters before = read_counters(options_);
     if (is_metered) meters_.begin();
+    const double begin_s = subject.last_run_s ? options_.clock.now_s() : 0;
     const double taken_s = window_s(subject, series.repetitions);
     if (is_dropped()) return;
-    if (is_metered) meters_.end(taken_s, series.repetitions, series);
-    const Counters after = read_counters(options_.root);
+    const double metered_s = subject.last_run_s ? options_.clock.now_s() - begin_s : taken_s;
+    if (is_metered) meters_.end(metered_s, series.repetitions, series);
+    const Counters after = read_counters(options_);
     read_gpu(series);
     series.timed_s += taken_s;
     series.timed_runs += series.repetitions;
@@ -321,6 +333,10 @@ Clock monotonic_clock() {
     last_s = next_s;
   }
   return {now_s, std::isfinite(step_s) ? step_s : 1e-6};
+}
+
+Counters read_counters(const SamplingOptions& options) {
+  return options.counters ? options.counters() : read_counters(options.root);
 }
 
 bool is_steady(std::span<const double> warm_up_ms) {

@@ -29,6 +29,9 @@ struct Subject {
   std::function<void(std::size_t input)> take{};
   /// Runs it once more and says what the device took. Empty, or absent results: there is no device apart.
   std::function<std::optional<DeviceTime>()> time_on_device{};
+  /// What the last run took by a clock of its own, seconds, without what `run` does before and after. Empty: the time
+  /// around `run`.
+  std::function<double()> last_run_s{};
 };
 
 /// A clock, and the smallest step it can tell.
@@ -77,8 +80,9 @@ struct SamplingOptions {
   double most_first_run_s = std::numeric_limits<double>::infinity();
   EnergyMeter* meter = nullptr;
   std::vector<EnergyMeter*> other_meters{};  ///< Read around the same windows.
-  double energy_window_s = 0;  ///< Energy is measured apart, in windows so long; 0: in those of the rounds.
-  double cool_down_s = 0;      ///< Of rest before each window apart.
+  double energy_window_s = 0;   ///< Energy is measured apart, in windows so long; 0: in those of the rounds.
+  double cool_down_s = 0;       ///< Of rest before each window apart.
+  double usual_processors = 0;  ///< Busy though nothing runs; a window apart with quiet_processors more is repeated.
   std::function<double(double)> rest = sleep_s;
   std::function<void()> before_run{};    ///< Called untimed before each run of a window (to empty the caches).
   std::function<GpuConditions()> gpu{};  ///< Of the GPU that works; empty: none does. See `throttled_rounds`.
@@ -86,8 +90,12 @@ struct SamplingOptions {
   InterruptFlag interrupted = nullptr;  ///< Set by a signal handler; ends the loop between two windows.
   std::function<void(const SamplingProgress&)> progress;
   std::filesystem::path root = "/";  ///< Where the conditions are read.
+  ReadCounters counters{};           ///< Empty: those under `root`.
   Clock clock = monotonic_clock();
 };
+
+/// As the options say.
+Counters read_counters(const SamplingOptions& options);
 
 /// Runs the subjects interleaved, each once a round in a new random order, until every one's interval is as narrow as
 /// asked, the time is used up, or the user interrupts; see docs/measuring.md for every rule. All series have the same

@@ -24,6 +24,7 @@ struct Series {
   Conditions conditions;            ///< Over its timed windows.
   std::optional<EnergySum> energy;  ///< Over its timed windows; absent without a meter, or where it failed.
   std::string energy_fault;         ///< Why the meter is none: it stopped answering, or stood still; empty: it is one.
+  std::int64_t energy_repeats = 0;  ///< Windows apart that were left out, as others were busy in them.
   std::vector<double> window_power_w;                  ///< Mean power of each metered window, by the run's meter.
   std::vector<std::optional<EnergySum>> other_energy;  ///< Of the other meters, in their order.
   std::vector<std::string> other_energy_faults;        ///< Of each: why it has no sum; empty: nothing went wrong.

@@ -141,10 +141,13 @@ struct MemoryUse {
   std::vector<double> live_bytes = {};
 };
 
-/// Of a program that was measured: processor time of one run.
+/// Of a program that was measured: processor time of one run, and what all runs left.
 struct ProgramRun {
   std::optional<double> user_ms = {};
   std::optional<double> system_ms = {};
+  std::optional<std::int64_t> daemons_left = {};
+  std::optional<std::int64_t> daemons_alive = {};
+  std::optional<std::int64_t> daemons_ended = {};
 };
 
 /// Of one sequence, with its meter.
@@ -156,6 +159,12 @@ struct Energy {
   std::optional<double> power_w = {};
   std::vector<double> window_power_w = {};
   std::optional<double> idle_power_w = {};
+  std::optional<double> idle_uncertainty_w = {};
+  std::optional<double> idle_before_w = {};
+  std::optional<double> idle_after_w = {};
+  std::optional<double> idle_busy_processors = {};
+  std::optional<double> energy_foreign_processors = {};
+  std::optional<std::int64_t> energy_repeats = {};
   std::optional<double> energy_short_share = {};
   EnergyStatus energy_status = {};
   std::optional<std::string> energy_source = {};

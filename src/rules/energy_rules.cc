@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "rules/rule_tables.h"
 
 namespace assay {
@@ -48,7 +50,53 @@ Judgement says_idle_drift(const Cell& cell, const Record& row) {
           {}};
 }
 
+/// Others drew power in one of the two that was not drawn in the other.
+Judgement says_busy_windows(const Cell&, const Record& row) {
+  constexpr double told_processors = 0.1;
+  const double idle = row.energy->idle_busy_processors.value_or(0);
+  const double windows = row.energy->energy_foreign_processors.value_or(0);
+  if (!row.energy->energy_j || std::max(idle, windows) <= told_processors) return {};
+  return {fmt::format("others kept {} processors busy in {}'s energy windows, and {} were busy while idle power was "
+                      "read: what they may have drawn is in the uncertainty of gross and net.",
+                      format_significant(windows, 2), row.setting.precision, format_significant(idle, 2)),
+          {}};
+}
+
+/// Energy over power is time: of what ran in the windows that were metered. Of phases both are of the same windows.
+std::optional<double> metered_run_ms(const Record& row) {
+  const double power_w = row.energy->power_w.value_or(0);
+  if (!row.energy->energy_j || power_w <= 0 || row.setting.mode == Mode::phase) return std::nullopt;
+  return 1e3 * *row.energy->energy_j * static_cast<double>(row.setting.batch) / power_w;
+}
+
+Judgement says_other_time(const Cell&, const Record& row) {
+  constexpr double most_apart = 1.1;
+  const auto metered_ms = metered_run_ms(row);
+  if (!metered_ms || row.latency->median_ms.value_or(0) <= 0) return {};
+  const auto [low, high] = std::minmax(*row.latency->median_ms, row.latency->mean_ms.value_or(*row.latency->median_ms));
+  if (*metered_ms <= most_apart * high && *metered_ms * most_apart >= low) return {};
+  return {
+      fmt::format("{}'s energy over its power is {} ms a pass, its latency {} ms: the windows that were metered "
+                  "were not like those that were timed.",
+                  row.setting.precision, format_significant(*metered_ms), format_significant(*row.latency->median_ms)),
+      {}};
+}
+
 constexpr Rule energies[] = {
+    {.id = "busy_energy",
+     .kind = RuleKind::finding,
+     .evidence = "energy_foreign_processors, idle_busy_processors",
+     .states = "More than a tenth of a processor was busy with other work in energy windows, or in the idle baseline.",
+     .judge = says_busy_windows,
+     .severity = Severity::medium,
+     .remedy = "Stop what else runs, and measure energy again."},
+    {.id = "energy_time",
+     .kind = RuleKind::finding,
+     .evidence = "energy_j, power_w, median_ms, mean_ms",
+     .states = "Energy over power is more than 10 % off median and mean latency.",
+     .judge = says_other_time,
+     .severity = Severity::medium,
+     .remedy = "Measure again when the machine is free: windows for energy were slower, or faster, than the samples."},
     {.id = "stuck_counter",
      .kind = RuleKind::finding,
      .evidence = "energy_j, timed_s",

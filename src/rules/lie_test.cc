@@ -180,6 +180,22 @@ const Lie lies[] = {
        c.front().energy.made().idle_power_w = 10;
        c.back().energy.made().idle_power_w = 30;
      }},
+    {"busy_energy", "an idle power taken beside a neighbour",
+     [](auto& c) {
+       c.back().energy.made().energy_j = 1;
+       c.back().energy.made().idle_busy_processors = 1;
+     }},
+    {"energy_time", "energy windows beside a neighbour",
+     [](auto& c) {
+       c.back().energy.made().power_w = 30;
+       c.back().energy.made().energy_j = 30 * 1.5e-3 *
+                                         std::max(*c.back().latency->median_ms, *c.back().latency->mean_ms) /
+                                         static_cast<double>(c.back().setting.batch);
+     }},
+    {"left_behind", "a program that leaves a daemon in each run",
+     [](auto& c) { c.back().program_run.made().daemons_left = c.back().program_run.made().daemons_alive = 13; }},
+    {"left_running", "samples that share the processors with them",
+     [](auto& c) { c.back().program_run.made().daemons_left = 13; }},
     {"broken_seal", "a file that was edited", [](auto& c) { c.back().seal.state = Seal::State::broken; }},
     {"changed_figures", "a median that was halved by hand",
      [](auto& c) {

@@ -205,7 +205,27 @@ Judgement says_above_peaks(const Cell& cell, const Record& row) {
           *row.speedup->speedup_low > 2 * most ? Severity::high : Severity::medium};
 }
 
+Judgement says_left_behind(const Cell&, const Record& row) {
+  const ProgramRun& run = *row.program_run;
+  if (run.daemons_left.value_or(0) <= 0) return {};
+  const std::int64_t ended = run.daemons_ended.value_or(0);
+  const std::int64_t stayed = *run.daemons_left - ended;
+  const std::string text = fmt::format(
+      "{}'s runs left {} processes running when they had ended: ", row.setting.precision, *run.daemons_left);
+  if (stayed <= 0) return {text + fmt::format("{} were ended, each before the next run.", ended), {}, Severity::low};
+  return {text + fmt::format("{} were ended, {} shared the processors with later samples, {} of them are alive.", ended,
+                             stayed, run.daemons_alive.value_or(0)),
+          {}};
+}
+
 constexpr Rule suspicions[] = {
+    {.id = "left_behind",
+     .kind = RuleKind::finding,
+     .evidence = "daemons_left, daemons_ended, daemons_alive",
+     .states = "The runs of a program left processes that lived on for more than 0.1 s (low where all were ended).",
+     .judge = says_left_behind,
+     .severity = Severity::medium,
+     .remedy = "`measure --end-daemons`, or have the program end what it starts."},
     {.id = "swapped_kernel",
      .kind = RuleKind::finding,
      .evidence = "ledger",

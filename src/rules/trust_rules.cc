@@ -91,6 +91,12 @@ Judgement says_too_much_load(const Cell&, const Record& row) {
   return says_load(row.circumstances->foreign_load, 0.5, 1);
 }
 
+Judgement says_left_running(const Cell&, const Record& row) {
+  const std::int64_t stayed = row.program_run->daemons_left.value_or(0) - row.program_run->daemons_ended.value_or(0);
+  if (stayed <= 0) return {};
+  return {fmt::format("{} processes that its runs left shared the processors with later samples", stayed), {}};
+}
+
 Judgement says_stolen(const std::optional<double>& share, double above, double up_to) {
   if (!share || *share <= above || *share > up_to) return {};
   return {fmt::format("the hypervisor withheld {} of the processor time", percent(*share)), {}};
@@ -315,6 +321,14 @@ constexpr Rule trusts[] = {
      .judge = says_load_unknown,
      .severity = Severity::low,
      .remedy = "Run where /proc/stat can be read."},
+    {.id = "left_running",
+     .kind = RuleKind::trust,
+     .grade = Trust::c,
+     .evidence = "daemons_left, daemons_ended, daemons_alive",
+     .states = "Processes that the runs of a program left shared the processors with later samples.",
+     .judge = says_left_running,
+     .severity = Severity::medium,
+     .remedy = "`measure --end-daemons`, or have the program end what it starts."},
     {.id = "stolen",
      .kind = RuleKind::trust,
      .grade = Trust::b,

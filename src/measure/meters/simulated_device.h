@@ -35,8 +35,12 @@ class SimulatedDevice {
       now_s_ += step_s;
       if (now_s_ >= next_s_ - 1e-12) renew();
     }
-    write();
+    if (!is_lazy_) write();
   }
+
+  /// From now on its files are written by show() alone, before somebody reads them: that saves a long simulation time.
+  void write_when_shown() { is_lazy_ = true; }
+  void show() { write(); }
 
   MeterTime time() {
     const auto wait = [this](double seconds) {
@@ -73,6 +77,7 @@ class SimulatedDevice {
   double shown_j_ = 0;
   double shown_w_ = 0;
   double written_s_ = 0;
+  bool is_lazy_ = false;
 };
 
 inline std::string counted(double joules, double step_j, double range_j) {

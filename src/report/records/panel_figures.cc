@@ -6,6 +6,7 @@
 #include "report/draw/plot.h"
 #include "report/mode_words.h"
 #include "report/phrases.h"
+#include "report/records/energy_cells.h"
 #include "report/records/figures.h"
 #include "report/records/quality_measure.h"
 #include "report/text.h"
@@ -59,7 +60,7 @@ constexpr Panel panels[] = {
      no_speedup, ratio_text},
     {"energy", "Energy per sample", "energy (lower is better)", "J",
      "bars: gross energy of one sequence, of a program of one run",
-     [](const Record& r) { return measured_point(r.energy->energy_j); },
+     [](const Record& r) { return measured_point(told_energy_j(r)); },
      [](const Record& r) { return to_text(r.energy->energy_status); }},
     {"throughput", "Throughput", "throughput (higher is better)", "{}/s", "bars: mean over all windows",
      [](const Record& r) { return measured_point(r.rates.tokens_per_s); }, no_median},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/draw/plot.h"
+#include "report/records/energy_cells.h"
 #include "report/records/figures.h"
 #include "report/records/quality_measure.h"
 
@@ -23,7 +24,7 @@ constexpr Costs costs[] = {
      [](const Record& r) { return r.latency->median_ms; },
      [](const Record& r) { return r.outcome.reason.value_or("not measured"); }},
     {"quality_energy", "Quality against energy", "energy per sample (lower is better)", "J",
-     [](const Record& r) { return r.energy->energy_j; },
+     [](const Record& r) { return told_energy_j(r); },
      [](const Record& r) { return to_text(r.energy->energy_status); }},
 };
 

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "report/mode_words.h"
 #include "report/record_titles.h"
+#include "report/records/energy_cells.h"
 #include "report/records/ledger_brief.h"
 
 namespace assay {
@@ -121,9 +122,10 @@ std::vector<std::string> energy_details(const Record& record) {
   const auto add = [&](const std::optional<double>& figure, const char* text) {
     if (figure) texts.push_back(fmt::format(fmt::runtime(text), of, format_significant(*figure)));
   };
-  add(record.energy->idle_power_w, "{} is read beside {} W when nothing runs");
+  add(record.energy->idle_before_w, "{} is read after {} W when nothing ran");
+  add(record.energy->idle_after_w, "{} is read before {} W when nothing ran");
   add(record.energy->energy_update_s, "{}: the meter is renewed every {} s");
-  add(record.energy->energy_net_j, "{} above idle: {} J");
+  if (!tells_energy(record)) return texts;
   add(record.rates.energy_delay_js, "{} times its latency: {} J s");
   add(record.rates.cost_per_million_tokens, "{}, a million tokens or runs: costs {}");
   add(record.rates.carbon_g_per_million_tokens, "{}, a million tokens or runs: {} g of CO2");

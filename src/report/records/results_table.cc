@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/mode_words.h"
 #include "report/record_titles.h"
+#include "report/records/energy_cells.h"
 #include "results/identity.h"
 #include "statistics/statistics.h"
 
@@ -99,9 +100,26 @@ Shown peak_bytes_column() {
                    [](const Record& r) -> Cell { return megabytes(r.memory->peak_bytes); });
 }
 
-Shown energy_column() {
-  return of_record({.title = "energy", .unit = "J"},
-                   [](const Record& r) -> Cell { return or_absent(r.energy->energy_j); });
+/// Gross, beside it net, and the powers that both come from, each with its bound; empty without a meter.
+void add_energy_columns(std::vector<Shown>& columns) {
+  const auto within = [&](const char* title, const char* unit, Cell (*cell)(const Record&)) {
+    columns.push_back(
+        of_record({.title = title, .unit = unit, .spread = Spread::half_width, .more_keys = {"low", "high"}}, cell));
+  };
+  within("energy", "J", energy_cell);
+  within("net of idle", "J", net_energy_cell);
+  within("power", "W", power_cell);
+  within("idle", "W", idle_power_cell);
+}
+
+/// The columns with those of energy before the one of that title.
+std::vector<Shown> with_energy_before(const std::string& title, std::vector<Shown> columns) {
+  const auto at =
+      std::find_if(columns.begin(), columns.end(), [&](const Shown& shown) { return shown.column.title == title; });
+  std::vector<Shown> all(columns.begin(), at);
+  add_energy_columns(all);
+  all.insert(all.end(), at, columns.end());
+  return all;
 }
 
 Shown speedup_column() {
@@ -134,7 +152,6 @@ std::vector<Shown> inference_columns(const Records& rows) {
           of_record({.title = "ms a row"}, ms_a_row),
           of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
           peak_share_column(),
-          energy_column(),
           peak_bytes_column(),
           of_record({.title = "size", .unit = "MB"},
                     [](const Record& r) -> Cell { return megabytes(r.memory->model_bytes); }),
@@ -185,7 +202,6 @@ std::vector<Shown> training_columns() {
       of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
                 [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
       peak_share_column(),
-      energy_column(),
       peak_bytes_column(),
       of_record({.title = "ran"}, ran),
       trust_column()};
@@ -197,33 +213,28 @@ Shown of_program(Table::Column column, std::optional<double> ProgramRun::*figure
 }
 
 std::vector<Shown> program_columns(const Records& rows) {
-  return {
-      of_record({.title = "program", .role = label}, [](const Record& r) -> Cell { return shown_precision(r); }),
-      of_column(),
-      of_record({.title = "times"}, [](const Record& r) -> Cell { return or_absent(r.latency->timed_runs); }),
-      of_record({.title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
-                [](const Record& r) -> Cell {
-                  return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
-                }),
-      speedup_column(),
-      {{.title = "of the run", .unit = "%", .notation = Notation::fixed, .digits = 1},
-       [](const ShownRecord& row) -> Cell {
-         if (row.run_s <= 0) return Absent{};
-         return 100 * row.record->latency->timed_s.value_or(0) / row.run_s;
-       }},
-      of_program({.title = "user", .unit = "ms"}, &ProgramRun::user_ms),
-      of_program({.title = "system", .unit = "ms"}, &ProgramRun::system_ms),
-      of_record({.title = with_rates("{}", rows), .unit = "1/s"},
-                [](const Record& r) -> Cell { return or_absent(r.rates.samples_per_s); }),
-      of_record({.title = "peak", .unit = "MB"},
-                [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
-      of_record(
-          {.title = "energy", .unit = "J", .spread = Spread::half_width, .more_keys = {"low", "high"}},
-          [](const Record& r) -> Cell { return with_deviation(r.energy->energy_j, r.energy->energy_uncertainty_j); }),
-      of_record({.title = "power", .unit = "W"}, [](const Record& r) -> Cell { return or_absent(r.energy->power_w); }),
-      of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
-      peak_share_column(),
-      trust_column()};
+  return {of_record({.title = "program", .role = label}, [](const Record& r) -> Cell { return shown_precision(r); }),
+          of_column(),
+          of_record({.title = "times"}, [](const Record& r) -> Cell { return or_absent(r.latency->timed_runs); }),
+          of_record({.title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
+                    [](const Record& r) -> Cell {
+                      return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
+                    }),
+          speedup_column(),
+          {{.title = "of the run", .unit = "%", .notation = Notation::fixed, .digits = 1},
+           [](const ShownRecord& row) -> Cell {
+             if (row.run_s <= 0) return Absent{};
+             return 100 * row.record->latency->timed_s.value_or(0) / row.run_s;
+           }},
+          of_program({.title = "user", .unit = "ms"}, &ProgramRun::user_ms),
+          of_program({.title = "system", .unit = "ms"}, &ProgramRun::system_ms),
+          of_record({.title = with_rates("{}", rows), .unit = "1/s"},
+                    [](const Record& r) -> Cell { return or_absent(r.rates.samples_per_s); }),
+          of_record({.title = "peak", .unit = "MB"},
+                    [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
+          of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
+          peak_share_column(),
+          trust_column()};
 }
 
 /// What stands above records of one table. Programs that are compared stand in one.
@@ -276,9 +287,9 @@ Table results_table(const std::vector<ShownRecord>& rows, const std::string& cap
     return std::all_of(records.begin(), records.end(),
                        [&](const Record* record) { return is_such(record->setting.mode); });
   };
-  const std::vector<Shown> columns = all_are(is_of_training)  ? training_columns()
-                                     : all_are(is_of_program) ? program_columns(records)
-                                                              : inference_columns(records);
+  const std::vector<Shown> columns = all_are(is_of_training)  ? with_energy_before("peak", training_columns())
+                                     : all_are(is_of_program) ? with_energy_before("GFLOP /s", program_columns(records))
+                                                              : with_energy_before("peak", inference_columns(records));
   return filled<ShownRecord>({.key = "results", .caption = caption}, columns, rows);
 }
 

@@ -355,7 +355,8 @@ void BenchGroup::measure(const CellInputs& inputs, double later_s, std::vector<R
   };
   const std::vector<Series> series = sample_cell(cell, options, records);
   if (series.empty()) return;
-  if (!series[0].energy_fault.empty()) power_ = {{nullptr, series[0].energy_fault}, std::nullopt};
+  if (!series[0].energy_fault.empty()) power_ = {.source = {nullptr, series[0].energy_fault}};
+  read_idle_again(power_, callbacks_.interrupted);
   for (std::size_t i = 0; i < series.size(); ++i) {
     Record& record = records[cell.places[i]];
     record_series(series[i],

@@ -270,7 +270,7 @@ BenchRequest without_repeats(BenchRequest request) {
 
 Power power_of(const BenchRequest& request) {
   if (request.caches == Caches::warm) return find_power(energy_on(request.engine.device, request.root, request.energy));
-  return {{nullptr, "what empties the caches would be metered, too"}, std::nullopt};
+  return {.source = {nullptr, "what empties the caches would be metered, too"}};
 }
 
 }  // namespace

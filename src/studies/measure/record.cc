@@ -35,9 +35,12 @@ std::int64_t threads_used(const std::vector<const ObservedRun*>& runs) {
   return wall_s > 0 ? std::max<std::int64_t>(1, std::llround(busy_s / wall_s)) : 1;
 }
 
-ProgramRun program_run_of(const std::vector<const ObservedRun*>& runs) {
+ProgramRun program_run_of(const std::vector<const ObservedRun*>& runs, const LeftCounts& left) {
   return {.user_ms = 1e3 * median_of_runs(runs, &ChildRun::user_s),
-          .system_ms = 1e3 * median_of_runs(runs, &ChildRun::system_s)};
+          .system_ms = 1e3 * median_of_runs(runs, &ChildRun::system_s),
+          .daemons_left = left.left,
+          .daemons_alive = left.alive,
+          .daemons_ended = left.ended};
 }
 
 /// Absent where the program never held more than assay did.
@@ -130,11 +133,10 @@ Energy phase_energy(const MeasuredProgram& program, const PhaseSums& sums) {
   set_prices(program.request.energy, energy);
   if (!program.series.energy || sums.joules <= 0) return energy;
   const double items = sums.items > 0 ? sums.items : static_cast<double>(sums.spans);
-  energy.energy_j = sums.joules / items;
-  energy.energy_uncertainty_j = sums.uncertainty_j / items;
+  set_energy({sums.joules / items, sums.uncertainty_j / items, sums.seconds / items}, program.series, program.power,
+             energy);
   energy.power_w = sums.joules / sums.seconds;
   energy.energy_short_share = static_cast<double>(sums.short_spans) / static_cast<double>(sums.spans);
-  if (program.power.idle) set_net(*program.power.idle, sums.seconds / items, energy);
   return energy;
 }
 
@@ -171,7 +173,7 @@ Record program_record(const MeasuredProgram& program) {
   const SeriesContext context{program.baseline, program.power, static_cast<std::uint64_t>(program.request.seed),
                               program.request.width};
   record_series(program.series, context, record);
-  if (!runs.empty()) record.program_run = program_run_of(runs);
+  if (!runs.empty()) record.program_run = program_run_of(runs, program.runs.left());
   record.memory = peak_memory(runs);
   set_prices(program.request.energy, record.energy.made());
   if (program.series.raw_ms.empty()) record.energy.made().energy_status = {EnergyState::not_run};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "measure/child.h"
+#include "measure/left_behind.h"
 #include "results/document.h"
 #include "studies/shared/energy_record.h"
 #include "studies/shared/surroundings.h"
@@ -20,6 +21,7 @@ struct MeasureRequest {
   double width = 0.02;
   std::int64_t seed = 1;
   ShownOutput output = ShownOutput::first;
+  Daemons daemons = Daemons::stay;
   std::optional<double> flops;  ///< Operations that one run of the first command is claimed to do.
   std::string claims = "fp32";  ///< In which precision of the table.
   EnergyRequest energy{.meters = {.work = MeteredWork::program}};

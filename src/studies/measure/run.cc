@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "measure/memory.h"
 #include "rules/rules.h"
 #include "studies/measure/record.h"
 #include "studies/probe/run.h"
@@ -23,11 +24,14 @@ ChildOutput output_of(const MeasureRequest& request, const ProgramRuns& runs) {
 }
 
 Subject program_subject(const std::string& name, const MeasureRequest& request, ProgramRuns& runs) {
-  return {name, [&] { runs.run(output_of(request, runs)); },
+  return {name,
+          [&] { runs.run(output_of(request, runs)); },
           [&] {
             runs.end_group();
             return 0.0;
-          }};
+          },
+          {},
+          [&] { return runs.last_run_s(); }};
 }
 
 SamplingOptions sampling_options(const MeasureRequest& request, const Power& power, const StudyCallbacks& callbacks) {
@@ -53,13 +57,18 @@ Document measure_programs(const MeasureRequest& request, const FactsSource& fact
   find_precision(request.claims);
   const MachineFacts facts = facts_source();
   Power power = find_power(request.energy);
+  LeftBehind left_behind(request.daemons);
+  reset_peak_memory();
+  const ProgramRuns::Surroundings shared{power.source.meter.get(), callbacks.interrupted, left_behind};
   std::deque<ProgramRuns> runs;
   std::vector<Subject> subjects;
   for (const ChildCommand& command : request.commands) {
-    runs.emplace_back(command, power.source.meter.get(), callbacks.interrupted);
+    runs.emplace_back(command, subjects.size(), shared);
     subjects.push_back(program_subject(label(subjects.size()), request, runs.back()));
   }
   const std::vector<Series> series = sample(subjects, sampling_options(request, power, callbacks));
+  left_behind.settle();
+  read_idle_again(power, callbacks.interrupted);
   Document document;
   document.machine = machine_json(facts);
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -67,8 +76,9 @@ Document measure_programs(const MeasureRequest& request, const FactsSource& fact
     const Record whole = program_record(program);
     document.records.push_back(whole);
     for (Record& phase : phase_records(program, whole)) document.records.push_back(std::move(phase));
-    const std::string faults = marker_faults(program);
-    if (!faults.empty() && callbacks.say) callbacks.say(faults);
+    for (const std::string& said : {marker_faults(program), runs[i].left_words()}) {
+      if (!said.empty() && callbacks.say) callbacks.say(said);
+    }
   }
   document = judged(std::move(document));
   if (callbacks.keep) callbacks.keep(document.records);

@@ -38,8 +38,9 @@ void ProgramRuns::keep_phases(const MarkerReader& markers, const EnergyTrack& tr
       MeteredSpan metered{.span = span};
       if (!track.empty()) {
         metered.joules = track.joules_between(span.begin_s, span.end_s);
-        metered.uncertainty_j = window_uncertainty_j(meter_->facts(), metered.joules, span.end_s - span.begin_s) +
-                                track.missed_between(span.begin_s, span.end_s);
+        metered.uncertainty_j =
+            window_uncertainty_j(shared_.meter->facts(), metered.joules, span.end_s - span.begin_s) +
+            track.missed_between(span.begin_s, span.end_s);
       }
       spans.push_back(metered);
     }
@@ -49,12 +50,12 @@ void ProgramRuns::keep_phases(const MarkerReader& markers, const EnergyTrack& tr
 void ProgramRuns::run(ChildOutput output) {
   MarkerReader markers(now_s());
   EnergyTrack track;
-  bool is_metered = meter_ != nullptr;
+  bool is_metered = shared_.meter != nullptr;
   bool is_marked = false;
   const auto look = [&] {
     if (!is_metered || !is_marked) return;
     try {
-      track.look(*meter_, now_s());
+      track.look(*shared_.meter, now_s());
     } catch (const Error&) {
       is_metered = false;  // The sampler reads it next and says so.
       track.clear();
@@ -62,21 +63,34 @@ void ProgramRuns::run(ChildOutput output) {
   };
   ChildOptions options;
   options.output = output;
-  options.interrupted = interrupted_;
+  options.interrupted = shared_.interrupted;
+  options.left_behind = &shared_.left_behind;
+  options.program = program_;
   options.on_markers = [&](std::string_view bytes) {
     is_marked = true;
     look();
     markers.take(bytes);
   };
-  if (is_metered) options.tick_s = std::max(meter_->facts().update_period_s, fastest_look_s);
+  if (is_metered) options.tick_s = std::max(shared_.meter->facts().update_period_s, fastest_look_s);
   options.on_tick = look;
   ObservedRun run;
   run.child = run_child(command_, options);
+  shared_.left_behind.after_run(program_);
   check_success(command_, run.child);
   look();
   markers.finish(now_s());
   keep_phases(markers, track, run);
   runs_.push_back(std::move(run));
+}
+
+std::string ProgramRuns::left_words() const {
+  constexpr std::size_t most_named = 5;
+  std::vector<std::string> living = shared_.left_behind.living(program_);
+  if (living.empty()) return "";
+  const std::size_t count = living.size();
+  living.resize(std::min(count, most_named));
+  return fmt::format("{}: {} processes that its runs left are alive: {}{}; --end-daemons ends them",
+                     without_secrets(command_.text), count, fmt::join(living, ", "), count > most_named ? ", ..." : "");
 }
 
 std::vector<const ObservedRun*> ProgramRuns::sampled(const Series& series) const {

@@ -34,8 +34,15 @@ struct ObservedRun {
 /// first run, warm-up runs, windows with their lead-in.
 class ProgramRuns {
  public:
-  ProgramRuns(const ChildCommand& command, EnergyMeter* meter, InterruptFlag interrupted)
-      : command_(command), meter_(meter), interrupted_(interrupted) {}
+  /// What the runs of all programs share.
+  struct Surroundings {
+    EnergyMeter* meter;
+    InterruptFlag interrupted;
+    LeftBehind& left_behind;
+  };
+  /// `program`: its place among them.
+  ProgramRuns(const ChildCommand& command, std::size_t program, const Surroundings& shared)
+      : command_(command), program_(program), shared_(shared) {}
 
   /// Throws a user error where the program fails; what it said has then been printed to stderr.
   void run(ChildOutput output);
@@ -44,14 +51,18 @@ class ProgramRuns {
   /// The runs behind the samples of that series.
   std::vector<const ObservedRun*> sampled(const Series& series) const;
   std::size_t count() const { return runs_.size(); }
+  double last_run_s() const { return runs_.back().child.wall_s; }
+  LeftCounts left() const { return shared_.left_behind.counts(program_); }
+  /// A sentence where processes live on that these runs left; else empty.
+  std::string left_words() const;
   const ChildCommand& command() const { return command_; }
 
  private:
   void keep_phases(const MarkerReader& markers, const EnergyTrack& track, ObservedRun& run) const;
 
   const ChildCommand& command_;
-  EnergyMeter* meter_;
-  InterruptFlag interrupted_;
+  std::size_t program_;
+  Surroundings shared_;
   std::deque<ObservedRun> runs_;
   std::vector<std::size_t> ends_;
 };

@@ -57,13 +57,30 @@ EnergyStatus status_of(const EnergySource& source) {
   return {source.meter ? EnergyState::metered : EnergyState::no_meter, source.words};
 }
 
-void set_net(const IdlePower& idle, double seconds, Energy& energy) {
-  energy.energy_net_j = *energy.energy_j - idle.watts * seconds;
-  energy.energy_net_uncertainty_j = *energy.energy_uncertainty_j + idle.uncertainty_w * seconds;
+void set_energy(const EnergyOfOne& one, const Series& series, const Power& power, Energy& energy) {
+  const EnergyFigures figures = energy_figures(one, *series.energy, power.source.meter->facts(), power.idle);
+  energy.energy_j = figures.gross_j;
+  energy.energy_uncertainty_j = figures.gross_bound_j;
+  energy.energy_net_j = figures.net_j;
+  energy.energy_net_uncertainty_j = figures.net_bound_j;
+}
+
+void read_idle_again(Power& power, InterruptFlag interrupted) {
+  if (!power.source.meter || !power.idle || is_set(interrupted)) return;
+  const IdlePower before = power.last_idle.value_or(*power.idle);
+  try {
+    power.last_idle = measure_idle_power(*power.source.meter);
+    if (has_stopped(before, *power.last_idle)) {
+      power = {.source = {nullptr, power.source.meter->facts().source + ": the counter stood still after the run"}};
+      return;
+    }
+    power.idle = idle_between(before, *power.last_idle);
+  } catch (const Error&) {  // The windows were metered, and the baseline before them stands.
+  }
 }
 
 Power find_power(const EnergyRequest& request) {
-  Power power{find_meters(request.meters), std::nullopt};
+  Power power{.source = find_meters(request.meters)};
   if (!power.source.meter) return power;
   try {
     power.idle = measure_idle_power(*power.source.meter);
@@ -88,6 +105,7 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
       plan_energy(options.meter->facts(), power.idle.value_or(IdlePower{}).watts, request.uncertainty, options.seconds);
   (plan.where == EnergyPlan::apart ? options.energy_window_s : options.least_window_s) = plan.window_s;
   options.cool_down_s = request.cool_down_s;
+  if (power.idle) options.usual_processors = power.idle->busy_processors;
 }
 
 Energy metered_by(const Series& series, const Power& power) {
@@ -101,7 +119,13 @@ Energy metered_by(const Series& series, const Power& power) {
   energy.energy_resolution_j = meter.resolution_j;
   energy.energy_update_s = meter.update_period_s;
   energy.power_limit_w = meter.limit_w;
-  if (power.idle) energy.idle_power_w = power.idle->watts;
+  energy.energy_foreign_processors = series.energy->foreign_processors();
+  if (!power.idle) return energy;
+  energy.idle_power_w = power.idle->watts;
+  energy.idle_uncertainty_w = power.idle->uncertainty_w;
+  energy.idle_before_w = power.idle->before_w.value_or(power.idle->watts);
+  energy.idle_after_w = power.idle->after_w;
+  energy.idle_busy_processors = power.idle->busy_processors;
   return energy;
 }
 
@@ -112,13 +136,11 @@ Energy energy_of(const Series& series, const Power& power, std::int64_t sequence
   energy.other_energy = other_readings(series, power, batch);
   if (!was_metered(series, power)) return energy;
   const EnergySum& sum = *series.energy;
-  const auto runs = static_cast<double>(sum.runs);
-  energy.energy_j = sum.joules / runs / batch;
-  energy.energy_uncertainty_j = sum.uncertainty_j / runs / batch;
+  set_energy(energy_of_one(series, batch), series, power, energy);
+  energy.energy_repeats = series.energy_repeats;
   energy.power_w = sum.joules / sum.seconds;
   energy.energy_short_share = static_cast<double>(sum.short_windows) / sum.windows;
   energy.energy_conflict = conflict_of(series, power);
-  if (power.idle) set_net(*power.idle, sum.seconds / runs / batch, energy);
   return energy;
 }
 

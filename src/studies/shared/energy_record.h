@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "measure/energy_figures.h"
 #include "measure/meters.h"
 #include "measure/sampling.h"
 #include "results/record.h"
@@ -24,12 +25,17 @@ EnergyStatus status_of(const EnergySource& source);
 
 /// The meters of a run and what the machine draws while nothing runs.
 struct Power {
-  EnergySource source;
-  std::optional<IdlePower> idle;  ///< Absent without a meter.
+  EnergySource source = {};
+  std::optional<IdlePower> idle = {};       ///< The baseline; absent without a meter.
+  std::optional<IdlePower> last_idle = {};  ///< As read_idle_again() read it.
 };
 /// Looks for the meters and measures the idle baseline, where there is one. Throws an error where a meter that was
 /// asked for by name cannot be had.
 Power find_power(const EnergyRequest& request);
+
+/// Reads what idleness draws again, once the work is done, and makes the baseline of both readings. Nothing without a
+/// meter, nor after an interrupt.
+void read_idle_again(Power& power, InterruptFlag interrupted);
 
 /// The request for rows of a --device whose files are under `root`.
 EnergyRequest energy_on(const std::string& device, const std::filesystem::path& root, EnergyRequest request);
@@ -42,8 +48,8 @@ void meter_windows(const EnergyRequest& request, const Power& power, SamplingOpt
 Energy energy_of(const Series& series, const Power& power, std::int64_t batch);
 /// The meter, and what idleness draws; no figures of the series but whether the meter was one.
 Energy metered_by(const Series& series, const Power& power);
-/// Of the energy and its uncertainty, what is left above idleness for so long. Both must be there.
-void set_net(const IdlePower& idle, double seconds, Energy& energy);
+/// Gross and net of one sequence (run, item) with their bounds; `series` has the windows, and energy in them.
+void set_energy(const EnergyOfOne& one, const Series& series, const Power& power, Energy& energy);
 /// What the user gave as the price and the carbon intensity of a kWh; rates_of() makes costs of them.
 void set_prices(const EnergyRequest& request, Energy& energy);
 

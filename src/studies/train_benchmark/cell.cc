@@ -53,7 +53,7 @@ StepReading read(const TrainCell& cell) {
     reading.joules = source.meter->read_j();
     reading.missed_j = source.meter->missed_j();
   } catch (const Error& error) {
-    cell.power = {{nullptr, error.what()}, std::nullopt};
+    cell.power = {.source = {nullptr, error.what()}};
   }
   reading.ready_s = now_s();
   return reading;

@@ -90,6 +90,7 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
     if (!series.energy) series.energy.emplace();
     if (step.step_ms() > 0) series.window_power_w.push_back(step.step_j() / step.step_ms() * 1e3);
     series.energy->add(cell.power.source.meter->facts(), step.step_j(), step.step_ms() * 1e-3, step.step_missed_j());
+    series.energy->add_load(step.before, step.after);
     ++series.energy->runs;
   }
   add_conditions(steps, series.conditions);

@@ -85,6 +85,7 @@ void add_findings(const TrainCell& cell, std::vector<Finding>& findings) {
 void add_cell(TrainCell& cell, Document& document) {
   cell.variants = make_variants(cell);
   run_cell(cell);
+  read_idle_again(cell.power, cell.callbacks.interrupted);
   for (const Variant& variant : cell.variants) {
     for (const std::int64_t warmup : cell.request.warmups) document.records.push_back(record_of(cell, variant, warmup));
   }

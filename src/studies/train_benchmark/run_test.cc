@@ -62,7 +62,7 @@ TEST(TrainBenchmark, RoundsOfAGpuHeldDownAreMeasuredAgain) {
   request.precisions = {"fp32", "bf16"};
   const Model model = open_model(gpt2_folder, request.model_options);
   const MachineFacts facts = facts_without_peaks();
-  Power power{{nullptr, "none"}, std::nullopt};
+  Power power{.source = {nullptr, "none"}};
   TrainCell cell = {model, {2, 8}, request, facts, {}, power, {}, {}};
   int readings = 0;
   cell.gpu = [&] {
