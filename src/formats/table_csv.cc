@@ -83,7 +83,11 @@ TextDocument parse_csv(std::string_view text, CellBudget& budget) {
   ParsedTable table;
   while (!reader.is_at_end()) {
     TextRow row = reader.read_row();
-    if (is_empty(row) || row.cells.front().starts_with('#')) continue;
+    if (is_empty(row)) continue;
+    if (row.cells.front().starts_with('#')) {
+      for (const std::string& words : row.cells) table.paragraph += (table.paragraph.empty() ? "" : " ") + words;
+      continue;
+    }
     if (table.header.empty()) {
       table.line = row.line;
       table.header = std::move(row.cells);

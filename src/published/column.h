@@ -64,6 +64,10 @@ enum class Quantity : std::uint8_t {
   change,   ///< Of time or rate, as a share.
   devices,  ///< Cards that share the work.
   idle_power,
+  kv_cache,     ///< Bytes of keys and values.
+  prompt_rate,  ///< Tokens of prompts a second.
+  items_per_joule,
+  run_energy,  ///< Of a whole run, not of one item.
 };
 const char* name(Quantity quantity);
 std::optional<Quantity> parse_quantity(std::string_view word);

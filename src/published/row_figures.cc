@@ -75,7 +75,8 @@ bool is_denied(const std::string& text, std::size_t at) {
   std::string clause = " " + text.substr(from, at - from);
   if (const auto end = clause.find_last_of(".,;:|()"); end != std::string::npos) clause = " " + clause.substr(end + 1);
   int denials = 0;
-  for (const std::string_view word : {" no ", " not ", " without ", " never ", " ohne ", " sans "})
+  for (const std::string_view word :
+       {" no ", " not ", " without ", " never ", " nothing ", " none ", " ohne ", " sans "})
     denials += clause.find(word) != std::string::npos ? 1 : 0;
   return denials == 1;
 }

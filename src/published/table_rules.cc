@@ -22,7 +22,7 @@ constexpr SharedRule shared_rules[] = {
     {"negative_duration", check_durations},
     {"instruction_peak", check_instruction_peak},
     {"bandwidth", check_bandwidth},
-    {"power_limit", check_power_limit},
+    {"power_limit", check_limits},
     {"size_16_bit", check_size_16_bit},
     {"slower", check_slower},
     {"swapped_kernel", check_stand_ins},
@@ -34,7 +34,7 @@ constexpr SharedRule shared_rules[] = {
     {"speedup_above_peaks", check_speedup_peaks},
     {"idle_device_energy", check_idle_device},
     {"size", check_size_dtype},
-    {"throughput", check_throughput},
+    {"throughput", check_relations},
 };
 
 void check_relations_and_limits(const PublishedTable& table, Complaints& say) {
@@ -79,7 +79,7 @@ constexpr TableRule only_of_tables[] = {
      .evidence = "energy, power and latency of a row",
      .states = "Energy is not power times latency, within 10 %, for one item or the batch.",
      .remedy = "Integrate power over the very windows that were timed.",
-     .check = check_energy_and_power},
+     .check = check_relations},
     {.id = "ratio_mismatch",
      .severity = Severity::high,
      .evidence = "a claimed ratio and the two figures behind it",
