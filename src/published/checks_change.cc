@@ -31,7 +31,8 @@ constexpr PercentReading percent_readings[] = {
     {"gain", rate_gained},       {"faster", rate_gained}, {"faster", time_saved},   {"improvement", rate_gained},
     {"improvement", time_saved}, {"slower", time_added},  {"slowdown", time_added}, {"overhead", time_added},
     {"change", time_added},      {"change", rate_gained}, {"delta", time_added},    {"diff", time_added},
-    {"speedup", rate_gained},
+    {"speedup", rate_gained},    {"vs", time_added},      {"vs", rate_gained},      {"relative", time_added},
+    {"relative", rate_gained},   {"latency", time_added}, {"throughput", rate_gained},
 };
 
 bool is_percent(const Measured& claim) {

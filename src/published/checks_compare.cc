@@ -307,7 +307,7 @@ void check_speedup_peaks(const PublishedTable& table, Complaints& say) {
     const PrecisionName precision = row.precision.precision;
     const double bytes = 32.0 / operand_bits(precision);
     const double peaks = row.device ? peak_tops(*row.device, precision) / row.device->fp32 : 24;
-    if (ratio.low <= 1.1 * most_speedup(peaks, bytes)) return;
+    if (ratio.low <= 1.3 * most_speedup(peaks, bytes)) return;
     say.figure(
         time,
         fmt::format("{} is {}x as fast as {}, though {} gives at most {}x in arithmetic and {}x in bytes: the two "

@@ -42,7 +42,9 @@ bool may_decode(const Asked& asked) {
 /// A token of one stream passes all weights: what reading them takes.
 std::optional<Range> decode_gb_s(const Asked& asked) {
   auto bytes = weight_bytes(asked);
-  if (const auto size = asked.range(Quantity::size); !bytes && size) bytes = scaled(*size, 0.85);
+  // A file holds tables that a token reads one row of.
+  const auto size = asked.range(Quantity::size);
+  if (size && (!bytes || 0.85 * size->low > bytes->low)) bytes = scaled(*size, 0.85);
   if (!bytes || !may_decode(asked)) return std::nullopt;
   const double cached = asked.row.device ? asked.row.device->cache_mb * 1e6 * asked.cards : 0;
   const Range read = {std::max(0.0, 0.97 * bytes->low - cached), bytes->high};

@@ -208,6 +208,13 @@ Unit take_header_unit(std::string& text) {
       return *unit;
     }
   }
+  // "GB on disk", "ms per image": of a letter alone nobody can tell.
+  const auto first = text.find_first_of(" _/");
+  const auto leading = first == std::string::npos ? std::nullopt : read_unit(std::string_view(text).substr(0, first));
+  if (leading && first > 1 && leading->dimension != Dimension::ratio && !says_least(text.substr(0, first))) {
+    text.erase(0, first + 1);
+    return *leading;
+  }
   if (text.ends_with('%')) {
     text.pop_back();
     return {Dimension::percent, 0.01};

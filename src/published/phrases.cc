@@ -36,6 +36,7 @@ constexpr Phrase phrases[] = {
     {"tdp", Quantity::none},
     {"total token throughput", Quantity::none},
     {"top 5", Quantity::none},
+    {"onnx runtime", Quantity::none},
     {"load time", Quantity::none},
     {"compile time", Quantity::none},
     {"compression time", Quantity::none},
@@ -127,6 +128,19 @@ constexpr Phrase phrases[] = {
     {"ms image", Quantity::latency, in_ms},
     {"ms img", Quantity::latency, in_ms},
     {"ms sample", Quantity::latency, in_ms},
+    {"ms batch", Quantity::latency, in_ms},
+    {"s batch", Quantity::latency, seconds},
+    {"latency batch", Quantity::latency},
+    {"time batch", Quantity::latency},
+    {"ms inference", Quantity::latency, in_ms},
+    {"ms frame", Quantity::latency, in_ms},
+    {"s image", Quantity::latency, seconds},
+    {"ms step", Quantity::step, in_ms},
+    {"s step", Quantity::step, seconds},
+    {"seq s", Quantity::throughput, runs_a_second},
+    {"seqs s", Quantity::throughput, runs_a_second},
+    {"req s", Quantity::throughput, runs_a_second},
+    {"requests s", Quantity::throughput, runs_a_second},
     {"it s", Quantity::throughput, runs_a_second},
     {"iter s", Quantity::throughput, runs_a_second},
     {"imgs s", Quantity::throughput, runs_a_second},
@@ -262,6 +276,13 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
   if (words.size() == 1 && (words[0] == "reduction" || words[0] == "savings"))
     return ColumnMeaning{Quantity::change, share, {}};
   if (words.size() == 1 && words[0] == "loss") return ColumnMeaning{Quantity::loss, {}, {}};
+  const auto is_test = [&](std::string_view kind) {
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+      return word.starts_with(kind) && word.size() > kind.size() && word[kind.size()] >= '0' && word[kind.size()] <= '9';
+    });
+  };
+  if (is_test("pp")) return ColumnMeaning{Quantity::prompt_rate, {}, {}};
+  if (is_test("tg")) return ColumnMeaning{Quantity::tokens_per_s, {}, {}};
   const std::string text = joined(words);
   const auto stands_in = [&](const Phrase& one) {
     return text.find(" " + std::string(one.words) + " ") != std::string::npos;

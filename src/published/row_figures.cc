@@ -97,8 +97,10 @@ std::optional<Range> parameters_named(const std::string& text) {
 
 /// "tg128" is llama-bench's word for 128 tokens of one stream.
 bool generates_alone(const Observation& row) {
-  const auto at = row.group.find("|tg");
-  return at != std::string::npos && at + 3 < row.group.size() && is_numeral(row.group[at + 3]);
+  const Measured* rate = row.find(Quantity::tokens_per_s);
+  const std::string words = row.group + "|" + (rate ? rate->header : "");
+  const auto at = words.find("|tg");
+  return at != std::string::npos && at + 3 < words.size() && is_numeral(words[at + 3]);
 }
 
 }  // namespace

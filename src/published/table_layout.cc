@@ -128,6 +128,11 @@ class Layout {
       const bool is_other =
           has_any_word(columns_[i].header, {"load", "compile", "compilation", "startup", "warmup", "build", "cold",
                                             "calibration", "download", "bus", "limit"});
+      // "vs. baseline" over per cents and factors.
+      if (share >= 0.6 && quantity == Quantity::none && has_any_word(columns_[i].header, {"vs", "baseline", "relative"}))
+        quantity = dimension == Dimension::percent ? Quantity::change
+                   : dimension == Dimension::ratio ? Quantity::speedup
+                                                   : Quantity::none;
       if (share < 0.6 || is_label || is_counted || is_other || usual_quantity(dimension) == Quantity::none) continue;
       if (quantity != Quantity::none && dimension_of(quantity) == dimension) continue;
       quantity = usual_quantity(dimension);
@@ -174,17 +179,28 @@ class Layout {
     return said_quantity();
   }
 
-  /// What the heading, or the first words of the paragraph, say that all figures are: "Latency in ms, mean of 100
-  /// runs".
+  /// What the heading, or a part of the paragraph, says that all figures are: "Latency in ms, mean of 100 runs".
   Quantity said_quantity() {
-    for (const std::string& words : {table_.title, text_.paragraph.substr(0, text_.paragraph.find_first_of(",.;:"))}) {
-      said_ = read_column(words);
-      const bool is_one = is_duration(said_.quantity) || said_.quantity == Quantity::throughput ||
-                          said_.quantity == Quantity::perplexity || said_.quantity == Quantity::tokens_per_s ||
-                          said_.quantity == Quantity::tpot || said_.quantity == Quantity::rate;
-      if (is_one && words_of_header(words).size() <= 8) return said_.quantity;
+    for (const std::string& text : {table_.title, text_.paragraph}) {
+      for (const char* ends : {",.;:", ",.;:()"}) {
+        for (std::size_t from = 0; from < text.size();) {
+          const std::size_t to = std::min(text.find_first_of(ends, from), text.size());
+          if (says_all(text.substr(from, to - from))) return said_.quantity;
+          from = to + 1;
+        }
+      }
     }
     return Quantity::none;
+  }
+
+  bool says_all(const std::string& words) {
+    constexpr Quantity any[] = {Quantity::throughput, Quantity::perplexity, Quantity::tokens_per_s, Quantity::tpot,
+                                Quantity::rate,       Quantity::memory,     Quantity::energy,       Quantity::power};
+    said_ = read_column(words);
+    const bool is_one = is_duration(said_.quantity) ||
+                        std::find(std::begin(any), std::end(any), said_.quantity) != std::end(any);
+    constexpr std::size_t longest = 8;
+    return is_one && words_of_header(words).size() <= longest;
   }
 
   /// "energy_j" beside "energy_per_sample_mj" is of the whole run.
@@ -376,7 +392,8 @@ class Layout {
     const auto bits = row.figures.find(Quantity::bits);
     if (bits == row.figures.end() || row.precision.precision != PrecisionName::unknown) return;
     for (const PrecisionName usual :
-         {PrecisionName::fp32, PrecisionName::fp16, PrecisionName::int8, PrecisionName::int4}) {
+         {PrecisionName::fp32, PrecisionName::fp16, PrecisionName::int8, PrecisionName::int6, PrecisionName::int5,
+          PrecisionName::int4, PrecisionName::int3, PrecisionName::int2}) {
       if (bits->second.figure.value == stored_bits(usual)) row.precision.precision = usual;
     }
   }
@@ -414,7 +431,8 @@ class Layout {
       const bool compares =
           quantity == Quantity::speedup || quantity == Quantity::energy_ratio || quantity == Quantity::size_ratio;
       for (auto& [key, one] : wide) {
-        const bool is_compared = wide.size() == 2 && one.precision.precision != PrecisionName::fp32;
+        const Observation& other = &one == &wide.front().second ? wide.back().second : wide.front().second;
+        const bool is_compared = wide.size() == 2 && operand_bits(one.precision.precision) <= operand_bits(other.precision.precision);
         if (!compares || is_compared) one.figures.emplace(quantity, measured);
       }
     }

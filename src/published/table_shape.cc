@@ -30,6 +30,8 @@ bool is_unit_cell(std::string text) {
 
 bool names_figure(const std::string& cell) {
   const Quantity quantity = read_column(cell).quantity;
+  // "opt-6.7b" is a model.
+  if (quantity == Quantity::optimizer && cell.find_first_of("0123456789") != std::string::npos) return false;
   return quantity != Quantity::none && !holds_words(quantity);
 }
 
@@ -226,17 +228,18 @@ void name_by_units(ParsedTable& text, std::size_t column) {
 
 /// The column that says which quantity its row holds; npos for none.
 std::size_t quantity_column(const ParsedTable& text) {
+  const bool has_precisions = std::any_of(text.header.begin(), text.header.end(), is_precision_word);
   for (std::size_t i = 0; i < width_of(text); ++i) {
     const Quantity own = read_column(text.header[i]).quantity;
     const bool may_name = own == Quantity::none || own == Quantity::key || own == Quantity::speedup ||
-                          (own == Quantity::device && i == 0);
+                          (i == 0 && (own == Quantity::device || own == Quantity::precision));
     if (!may_name || is_unit_header(text.header[i]) || share_of_figures(text, i) > 0.3) continue;
     // Names of tasks are scores, all of them.
     const double scores =
         share_of(text, i, [](const std::string& cell) { return read_column(cell).quantity == Quantity::accuracy; });
     const double named = share_of(text, i, names_row) - scores;
     const double precisions = share_of(text, i, is_precision_word);
-    if (precisions < 0.3 && named >= (i == 0 ? 0.3 : 0.6)) return i;
+    if (precisions < 0.3 && named >= (i == 0 && has_precisions ? 0.3 : 0.6)) return i;
   }
   return std::string::npos;
 }
