@@ -6,8 +6,9 @@
 namespace assay {
 namespace {
 
-/// Whichever of ',', ';' and tab stands most often in the first line, outside of quotes.
+/// Whichever of ',', ';' and tab stands most often in the first line that is no comment, outside of quotes.
 char delimiter_of(std::string_view text) {
+  while (text.starts_with('#')) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   std::array<std::size_t, 3> counts = {};
   constexpr std::string_view known = ",;\t";
   bool quoted = false;

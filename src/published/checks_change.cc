@@ -26,12 +26,12 @@ Range time_added(Range q) {
 
 // "faster" is said of rates and, loosely, of times: both are allowed.
 constexpr PercentReading percent_readings[] = {
-    {"reduction", time_saved},   {"saved", time_saved},   {"saving", time_saved},   {"less", time_saved},
-    {"lower", time_saved},       {"shorter", time_saved}, {"decrease", time_saved}, {"increase", rate_gained},
-    {"gain", rate_gained},       {"faster", rate_gained}, {"faster", time_saved},   {"improvement", rate_gained},
-    {"improvement", time_saved}, {"slower", time_added},  {"slowdown", time_added}, {"overhead", time_added},
-    {"change", time_added},      {"change", rate_gained}, {"delta", time_added},    {"diff", time_added},
-    {"speedup", rate_gained},    {"vs", time_added},      {"vs", rate_gained},      {"relative", time_added},
+    {"reduction", time_saved},   {"saved", time_saved},   {"saving", time_saved},      {"less", time_saved},
+    {"lower", time_saved},       {"shorter", time_saved}, {"decrease", time_saved},    {"increase", rate_gained},
+    {"gain", rate_gained},       {"faster", rate_gained}, {"faster", time_saved},      {"improvement", rate_gained},
+    {"improvement", time_saved}, {"slower", time_added},  {"slowdown", time_added},    {"overhead", time_added},
+    {"change", time_added},      {"change", rate_gained}, {"delta", time_added},       {"diff", time_added},
+    {"speedup", rate_gained},    {"vs", time_added},      {"vs", rate_gained},         {"relative", time_added},
     {"relative", rate_gained},   {"latency", time_added}, {"throughput", rate_gained},
 };
 
@@ -277,7 +277,8 @@ bool claims_faster(const Measured& claim) {
 /// "1.25x" of a row that is 1.25 times slower.
 void test_inverted(const Comparison& comparison, const Observation& base, const Observation& row, Complaints& say) {
   const Measured& claim = *row.find(comparison.claim);
-  if (claim.figure.value <= 0 || !claims_faster(claim)) return;
+  const bool says_slower = claim.figure.behind.find("slow") != std::string::npos;
+  if (claim.figure.value <= 0 || !claims_faster(claim) || says_slower) return;
   std::optional<Range> about;
   for (const Quantity quantity : comparison.figures) {
     const auto q = quotient_of(base, row, quantity);

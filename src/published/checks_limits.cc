@@ -62,8 +62,9 @@ std::optional<Range> token_tops(const Asked& asked) {
   const auto parameters = asked.range(Quantity::parameters);
   if (!rate || !parameters || asked.row.precision.precision == PrecisionName::unknown) return std::nullopt;
   // Forward and backward are three passes.
-  const bool trains =
-      page_says(asked.table, asked.row, {"training throughput", "training step", "pretrain", "fine-tuning throughput"});
+  const bool infers = page_says(asked.table, asked.row,
+                                {"post-training", "inference", "decod", "serving", "generat", "prefill", "prompt"});
+  const bool trains = !infers && page_says(asked.table, asked.row, {"training", "pretrain", "pre-train"});
   return scaled(*rate * *parameters, trains ? 6e-12 : 2e-12);
 }
 

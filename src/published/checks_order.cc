@@ -100,8 +100,8 @@ void check_zero_spread(const PublishedTable& table, Complaints& say) {
       const Measured* spread = row.find(spread_of(duration));
       const Measured* mean = row.find(duration);
       if (!spread || !mean || spread->figure.value != 0 || mean->figure.value <= 0) continue;
-      // Rounding to a thousandth of the mean hides no spread that a clock has.
-      const bool is_sharp = spread->figure.range.high < 0.002 * mean->figure.value;
+      // Rounding to so little of the mean hides no spread that a clock has.
+      const bool is_sharp = spread->figure.range.high < 0.0005 * mean->figure.value;
       say.figure(*spread,
                  fmt::format("a spread of 0 around {}: repeated timings never agree to all digits; it is one run.",
                              shown(*mean)),

@@ -296,7 +296,8 @@ Quantity figure_in(const Words& words, Unit unit) {
     return is_spread ? Quantity::none : size_in(words, unit);
   }
   if (unit.dimension != Dimension::none && unit.dimension != Dimension::time) return Quantity::none;
-  if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"})) return Quantity::none;
+  const bool is_corrected = words.has({"corrected", "adjusted", "without", "excluding"});
+  if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"}) && !is_corrected) return Quantity::none;
   const Quantity duration = duration_in(words);
   return duration == Quantity::none && is_spread ? Quantity::latency_std : spread_of_mean(duration, is_spread);
 }
@@ -387,6 +388,29 @@ Dimension dimension_of(Quantity quantity) {
   return Dimension::none;
 }
 
+Quantity usual_quantity(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::time:
+      return Quantity::latency;
+    case Dimension::energy:
+      return Quantity::energy;
+    case Dimension::power:
+      return Quantity::power;
+    case Dimension::bytes:
+      return Quantity::size;
+    case Dimension::rate:
+      return Quantity::throughput;
+    case Dimension::token_rate:
+      return Quantity::tokens_per_s;
+    case Dimension::tops:
+      return Quantity::rate;
+    case Dimension::bandwidth:
+      return Quantity::bandwidth;
+    default:
+      return Quantity::none;
+  }
+}
+
 ColumnMeaning read_column(std::string_view header) {
   ColumnMeaning meaning;
   std::string text = plain_text(header);
@@ -404,6 +428,13 @@ ColumnMeaning read_column(std::string_view header) {
   if (meaning.quantity == Quantity::none) meaning.quantity = early_label(words);
   if (meaning.quantity == Quantity::none) meaning.quantity = figure_in(words, meaning.unit);
   if (meaning.quantity == Quantity::none) meaning.quantity = label_in(words);
+  // "ms", "FPS", "Watt": a unit alone.
+  const std::string whole = plain_text(header);
+  const auto alone = whole.size() > 1 && !says_least(whole) ? read_unit(whole) : std::nullopt;
+  if (meaning.quantity == Quantity::none && alone && usual_quantity(alone->dimension) != Quantity::none) {
+    meaning.quantity = usual_quantity(alone->dimension);
+    meaning.unit = *alone;
+  }
   const bool is_score = meaning.quantity == Quantity::accuracy || meaning.quantity == Quantity::perplexity;
   if (is_score && words.has({"Δ", "δ", "delta", "drop", "diff", "degradation", "recovery", "retention"}))
     meaning.quantity = Quantity::none;

@@ -75,6 +75,8 @@ std::optional<Quantity> parse_quantity(std::string_view word);
 std::string quantity_words();
 /// Of what its values are, where no unit is printed.
 Dimension dimension_of(Quantity quantity);
+/// What a figure is of whose unit is all that is known of it: of "W" power.
+Quantity usual_quantity(Dimension dimension);
 /// The spread of a duration: forward_std of forward; none for what has none.
 Quantity spread_of(Quantity quantity);
 /// latency, forward, backward, optimizer, step.

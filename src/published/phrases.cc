@@ -25,6 +25,8 @@ constexpr Unit millions = {Dimension::none, 1e6};
 // "per" is left out of headers before they are compared. What stands first is found first.
 constexpr Phrase phrases[] = {
     // Read as nothing: they look like figures that they are not.
+    {"batch tokens", Quantity::none},
+    {"tokens batch", Quantity::none},
     {"group size", Quantity::none},
     {"beam size", Quantity::none},
     {"image size", Quantity::none},
@@ -273,12 +275,14 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
   if (is_short && words[0] == "max") return ColumnMeaning{Quantity::most, {}, {}};
   if (is_short && words[0] == "min" && words.size() > 1) return ColumnMeaning{Quantity::least, {}, {}};
   if (words.size() == 1 && words[0] == "bits") return ColumnMeaning{Quantity::bits, {}, {}};
-  if (words.size() == 1 && (words[0] == "reduction" || words[0] == "savings"))
+  constexpr std::string_view changes[] = {"reduction", "savings", "gain", "increase", "decrease"};
+  if (words.size() == 1 && std::find(std::begin(changes), std::end(changes), words[0]) != std::end(changes))
     return ColumnMeaning{Quantity::change, share, {}};
   if (words.size() == 1 && words[0] == "loss") return ColumnMeaning{Quantity::loss, {}, {}};
   const auto is_test = [&](std::string_view kind) {
     return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-      return word.starts_with(kind) && word.size() > kind.size() && word[kind.size()] >= '0' && word[kind.size()] <= '9';
+      return word.starts_with(kind) && word.size() > kind.size() && word[kind.size()] >= '0' &&
+             word[kind.size()] <= '9';
     });
   };
   if (is_test("pp")) return ColumnMeaning{Quantity::prompt_rate, {}, {}};

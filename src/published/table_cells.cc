@@ -23,29 +23,6 @@ bool is_precision_word(const std::string& plain) {
   return read_precision(plain).precision != PrecisionName::unknown;
 }
 
-Quantity usual_quantity(Dimension dimension) {
-  switch (dimension) {
-    case Dimension::time:
-      return Quantity::latency;
-    case Dimension::energy:
-      return Quantity::energy;
-    case Dimension::power:
-      return Quantity::power;
-    case Dimension::bytes:
-      return Quantity::size;
-    case Dimension::rate:
-      return Quantity::throughput;
-    case Dimension::token_rate:
-      return Quantity::tokens_per_s;
-    case Dimension::tops:
-      return Quantity::rate;
-    case Dimension::bandwidth:
-      return Quantity::bandwidth;
-    default:
-      return Quantity::none;
-  }
-}
-
 void put(Observation& observation, Quantity quantity, Unit header_unit, Measured measured) {
   PrintedFigure& figure = measured.figure;
   const Dimension wanted = dimension_of(quantity);

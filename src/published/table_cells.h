@@ -17,9 +17,6 @@ ColumnMeaning meaning_of(const std::string& header, const std::vector<ColumnMapp
 bool holds_words(Quantity quantity);
 bool is_precision_word(const std::string& plain);
 
-/// What a figure is of whose unit is all that is known of it: of "W" power.
-Quantity usual_quantity(Dimension dimension);
-
 /// A figure into `observation`, unless its cell holds none or another unit than such a quantity has.
 void put(Observation& observation, Quantity quantity, Unit header_unit, Measured measured);
 

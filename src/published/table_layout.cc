@@ -15,7 +15,8 @@ namespace {
 struct Column {
   std::string header;
   ColumnMeaning meaning;
-  std::string span;  ///< What sets it apart from columns of the same quantity: "Batch 1", "H100".
+  std::string span;   ///< What sets it apart from columns of the same quantity: "Batch 1", "H100".
+  std::string aside;  ///< The time that it is a percentile of, where that is not the row's own.
 };
 
 bool has_any_word(const std::string& header, std::initializer_list<std::string_view> any) {
@@ -37,7 +38,7 @@ class Layout {
       : shape_(shape), text_(shape.text), table_(table) {
     columns_.reserve(text_.header.size());
     for (std::size_t i = 0; i < text_.header.size(); ++i)
-      columns_.push_back({plain_text(text_.header[i]), meaning_of(text_.header[i], mappings), shape.spans[i]});
+      columns_.push_back({plain_text(text_.header[i]), meaning_of(text_.header[i], mappings), shape.spans[i], ""});
   }
 
   void lay_out() {
@@ -125,11 +126,12 @@ class Layout {
       const auto [dimension, share] = unit_of_cells(i);
       const bool is_label = holds_words(quantity) && quantity != Quantity::none;
       const bool is_counted = quantity != Quantity::none && dimension_of(quantity) == Dimension::none;
-      const bool is_other =
-          has_any_word(columns_[i].header, {"load", "compile", "compilation", "startup", "warmup", "build", "cold",
-                                            "calibration", "download", "bus", "limit"});
+      const bool is_other = has_any_word(
+          columns_[i].header, {"load", "compile", "compilation", "startup", "warmup", "build", "cold", "calibration",
+                               "download", "bus", "limit", "p90", "p95", "p99", "first", "max", "min"});
       // "vs. baseline" over per cents and factors.
-      if (share >= 0.6 && quantity == Quantity::none && has_any_word(columns_[i].header, {"vs", "baseline", "relative"}))
+      if (share >= 0.6 && quantity == Quantity::none &&
+          has_any_word(columns_[i].header, {"vs", "baseline", "relative"}))
         quantity = dimension == Dimension::percent ? Quantity::change
                    : dimension == Dimension::ratio ? Quantity::speedup
                                                    : Quantity::none;
@@ -197,8 +199,8 @@ class Layout {
     constexpr Quantity any[] = {Quantity::throughput, Quantity::perplexity, Quantity::tokens_per_s, Quantity::tpot,
                                 Quantity::rate,       Quantity::memory,     Quantity::energy,       Quantity::power};
     said_ = read_column(words);
-    const bool is_one = is_duration(said_.quantity) ||
-                        std::find(std::begin(any), std::end(any), said_.quantity) != std::end(any);
+    const bool is_one =
+        is_duration(said_.quantity) || std::find(std::begin(any), std::end(any), said_.quantity) != std::end(any);
     constexpr std::size_t longest = 8;
     return is_one && words_of_header(words).size() <= longest;
   }
@@ -232,21 +234,24 @@ class Layout {
     }
   }
 
-  /// "TTFT p90", "TTFT p99": percentiles of one time, where the table has no other time or percentile.
+  /// "TTFT p90", "TTFT p99": percentiles of another time than the row's own stand aside.
   void name_tails() {
-    constexpr std::pair<std::string_view, Quantity> tails[] = {
-        {"p90", Quantity::p90}, {"p95", Quantity::p95}, {"p99", Quantity::p99}};
-    const auto has_own = [](const Column& column) {
-      const Quantity quantity = column.meaning.quantity;
-      return is_duration(quantity) || quantity == Quantity::median || quantity == Quantity::tpot ||
-             quantity == Quantity::p90 || quantity == Quantity::p95 || quantity == Quantity::p99;
-    };
-    if (std::any_of(columns_.begin(), columns_.end(), has_own)) return;
+    constexpr std::pair<std::string_view, Quantity> tails[] = {{"median", Quantity::median},
+                                                               {"p50", Quantity::median},
+                                                               {"p90", Quantity::p90},
+                                                               {"p95", Quantity::p95},
+                                                               {"p99", Quantity::p99}};
     for (Column& column : columns_) {
       const auto words = words_of_header(column.header);
-      if (column.meaning.quantity != Quantity::none || words.empty() || words[0] != "ttft") continue;
       for (const auto& [word, quantity] : tails) {
-        if (std::find(words.begin(), words.end(), word) != words.end()) column.meaning.quantity = quantity;
+        const auto tail = std::find(words.begin(), words.end(), word);
+        if (tail == words.end()) continue;
+        std::string rest;
+        for (auto one = words.begin(); one != words.end(); ++one) rest += one == tail ? "" : *one + " ";
+        const Quantity time = read_column(rest).quantity;
+        if (time != Quantity::ttft && time != Quantity::tpot) continue;
+        column.aside = name(time);
+        column.meaning.quantity = quantity;
       }
     }
   }
@@ -365,10 +370,10 @@ class Layout {
       if (shape_.is_turned) std::swap(measured.row, measured.column);
       const bool is_set_apart = column.meaning.precision.precision != PrecisionName::unknown || !column.span.empty();
       Observation* into = is_set_apart ? &variant(wide, base, column.meaning.precision, column.span) : &own;
-      if (into->find(column.meaning.quantity)) {
+      if (!column.aside.empty() || into->find(column.meaning.quantity)) {
         Observation second = *into;
         second.figures = base.figures;
-        into = &variant(more, second, {}, column.header);
+        into = &variant(more, second, {}, column.aside.empty() ? column.header : column.aside);
       }
       put(*into, column.meaning.quantity, column.meaning.unit, measured);
     }
@@ -432,7 +437,8 @@ class Layout {
           quantity == Quantity::speedup || quantity == Quantity::energy_ratio || quantity == Quantity::size_ratio;
       for (auto& [key, one] : wide) {
         const Observation& other = &one == &wide.front().second ? wide.back().second : wide.front().second;
-        const bool is_compared = wide.size() == 2 && operand_bits(one.precision.precision) <= operand_bits(other.precision.precision);
+        const bool is_compared =
+            wide.size() == 2 && operand_bits(one.precision.precision) <= operand_bits(other.precision.precision);
         if (!compares || is_compared) one.figures.emplace(quantity, measured);
       }
     }
