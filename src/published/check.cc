@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -90,16 +91,18 @@ struct Doubled {
 constexpr Doubled doubled[] = {{"size_ratio", "size"}, {"change_mismatch", "ratio_mismatch"}};
 
 void drop_doubled(std::vector<Complaint>& complaints) {
-  std::set<std::string> told;
+  std::map<std::string, Severity> told;
   const auto place = [](const Complaint& one, std::string_view rule) {
     return fmt::format("{}\n{}\n{}\n{}", one.file, one.table, rule, one.row);
   };
   for (const Complaint& one : complaints) {
-    if (one.severity >= Severity::medium) told.insert(place(one, one.id));
+    Severity& gravest = told.emplace(place(one, one.id), one.severity).first->second;
+    gravest = std::max(gravest, one.severity);
   }
   std::erase_if(complaints, [&](const Complaint& one) {
     return std::any_of(std::begin(doubled), std::end(doubled), [&](const Doubled& pair) {
-      return pair.rule == one.id && told.count(place(one, pair.told_by)) > 0;
+      const auto older = told.find(place(one, pair.told_by));
+      return pair.rule == one.id && older != told.end() && older->second >= one.severity;
     });
   });
 }

@@ -138,9 +138,28 @@ double noise_of(const PublishedTable& table, const Observation& row, Quantity qu
 
 }  // namespace
 
+namespace {
+
+/// The right answers stand in the row, too.
+bool test_printed_count(const Observation& row, const Measured& accuracy, double rows, Complaints& say) {
+  const Measured* correct = row.find(Quantity::correct);
+  if (!correct || rows <= 0 || correct->figure.value > rows) return false;
+  say.relation_tested();
+  const Range share = scaled(correct->figure.range, 1 / rows);
+  if (!may_equal(accuracy_share(accuracy), share, 0.002))
+    say.figure(accuracy,
+               fmt::format("{} is not {} / {} = {} %.", shown(accuracy), shown(*correct), shown(rows, 6),
+                           shown(100 * correct->figure.value / rows, 5)),
+               fmt::format("{} / {}", shown(*correct), shown(rows, 6)));
+  return true;
+}
+
+}  // namespace
+
 void check_accuracy_counts(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     const Measured* accuracy = row.find(Quantity::accuracy);
+    if (accuracy && test_printed_count(row, *accuracy, scored_rows(table, row, *accuracy), say)) continue;
     if (!accuracy || is_averaged(table, row)) continue;
     const double rows = scored_rows(table, row, *accuracy);
     const Range share = accuracy_share(*accuracy);

@@ -302,8 +302,13 @@ Agreement agreement_of(const std::vector<Instance>& all) {
   return best;
 }
 
+bool counts_a_rate(const CountedRelation& relation) {
+  return relation.whole == Q::throughput || relation.whole == Q::tokens_per_s;
+}
+
 /// What a row that stands alone may be off and still be explained by counts that nobody states.
-Severity severity_alone(const Instance& one, bool is_rate) {
+Severity severity_alone(const CountedRelation& relation, const Instance& one) {
+  const bool is_rate = counts_a_rate(relation);
   const double items = is_rate ? middle(one.ratio) : 1 / middle(one.ratio);
   const double off = items / one.batch.value_or(1);
   const double whole = std::max(1.0, std::round(items));
@@ -325,9 +330,18 @@ void say_apart(const CountedRelation& relation, const Instance& one, double want
              fmt::format("{} = {}, the table says {}", one.words, shown(given), shown(*one.whole)), severity);
 }
 
+/// Throughput times the time of a whole run: rows agree on a count of items far above a batch, and no unit slipped.
+bool is_of_whole_run(const std::vector<Instance>& all) {
+  const double items = middle(all[0].ratio) / all[0].batch.value_or(1);
+  const bool agree = std::all_of(all.begin(), all.end(), [&](const Instance& one) {
+    return may_equal(one.ratio, exactly(middle(all[0].ratio)), 0.05);
+  });
+  return all.size() >= 2 && agree && items > 50 && unit_fault(items).empty();
+}
+
 void test_instance(const CountedRelation& relation, const std::vector<Instance>& all, const Instance& one,
                    const Agreement& most, Complaints& say) {
-  const bool is_rate = relation.whole == Q::throughput || relation.whole == Q::tokens_per_s;
+  const bool is_rate = counts_a_rate(relation);
   const bool is_printed = relation.has_unit && (relation.whole == Q::throughput || relation.whole == Q::energy);
   // Two rows that agree say how the table counts; of two rows in all one that does to a hundredth.
   const bool is_settled = most.rows >= 2 || (most.rows == 1 && all.size() == 2 && !fits(one, most.reading, 0.05) &&
@@ -340,11 +354,11 @@ void test_instance(const CountedRelation& relation, const std::vector<Instance>&
     const bool is_far = off > 1.3 || off < 0.77;
     return say_apart(relation, one, wanted, is_far ? Severity::high : Severity::medium, say);
   }
-  if (!is_printed) return;
+  if (!is_printed || (is_rate && is_of_whole_run(all))) return;
   for (Reading reading = 0; reading < 1U << 5; ++reading) {
     if (fits(one, reading, is_rate ? 0.15 : 0.1)) return;
   }
-  if (const Severity severity = severity_alone(one, is_rate); severity >= Severity::medium)
+  if (const Severity severity = severity_alone(relation, one); severity >= Severity::medium)
     say_apart(relation, one, one.batch.value_or(1), severity, say);
 }
 

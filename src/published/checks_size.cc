@@ -97,26 +97,25 @@ void check_size_parameters(const PublishedTable& table, Complaints& say) {
 
 namespace {
 
-/// Narrower than its bits allow, as large as what is twice as wide, or as the widest.
-bool is_odd_share(double ratio, int bits, int wide_bits, bool is_widest) {
-  const double expected = static_cast<double>(bits) / wide_bits;
-  if (is_widest && (ratio < 0.8 * expected || ratio > 0.85)) return true;
-  return ratio < 0.8 * expected || (2 * bits <= wide_bits && ratio > 0.97);
+/// The share of the wider one's size above which a narrower one's is odd.
+double most_share(const Observation& wider, const Observation* widest, int bits, int wide_bits) {
+  if (&wider == widest) return 0.85;
+  return 2 * bits <= wide_bits ? 0.97 : INFINITY;
 }
 
-void compare_sizes(const Observation& wider, const Observation& row, bool is_widest, Complaints& say) {
+void compare_sizes(const Observation& wider, const Observation& row, const Observation* widest, Complaints& say) {
   const Measured* wide = wider.find(Quantity::size);
   const Measured* narrow = row.find(Quantity::size);
   const int bits = stored_bits(row.precision.precision);
   const int wide_bits = stored_bits(wider.precision.precision);
   if (!wide || !narrow || bits == 0 || bits >= wide_bits || wide->figure.range.low <= 0) return;
   const double ratio = narrow->figure.value / wide->figure.value;
-  if (!is_odd_share(ratio, bits, wide_bits, is_widest)) return;
-  say.figure(
-      *narrow,
-      fmt::format("{} bits in {} of the size of {} bits ({} against {}), where {} is expected.", bits, shown(ratio),
-                  wide_bits, shown(*narrow), shown(*wide), shown(static_cast<double>(bits) / wide_bits)),
-      fmt::format("{} / {} = {}", shown(*narrow), shown(*wide), shown(ratio)));
+  const double expected = static_cast<double>(bits) / wide_bits;
+  if (ratio >= 0.8 * expected && ratio <= most_share(wider, widest, bits, wide_bits)) return;
+  say.figure(*narrow,
+             fmt::format("{} bits in {} of the size of {} bits ({} against {}), where {} is expected.", bits,
+                         shown(ratio), wide_bits, shown(*narrow), shown(*wide), shown(expected)),
+             fmt::format("{} / {} = {}", shown(*narrow), shown(*wide), shown(ratio)));
 }
 
 }  // namespace
@@ -134,7 +133,7 @@ void check_equal_sizes(const PublishedTable& table, Complaints& say) {
   for (const auto& group : table.groups()) {
     const Observation* widest = widest_of(group);
     for (const Observation* row : group) {
-      for (const Observation* other : group) compare_sizes(*other, *row, other == widest, say);
+      for (const Observation* other : group) compare_sizes(*other, *row, widest, say);
     }
   }
 }

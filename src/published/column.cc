@@ -64,7 +64,8 @@ constexpr std::array quantity_names = {"none",
                                        "kv_cache",
                                        "prompt_rate",
                                        "items_per_joule",
-                                       "run_energy"};
+                                       "run_energy",
+                                       "correct"};
 
 /// Words of German and French headers that no English header holds.
 struct Translation {

@@ -68,6 +68,7 @@ enum class Quantity : std::uint8_t {
   prompt_rate,  ///< Tokens of prompts a second.
   items_per_joule,
   run_energy,  ///< Of a whole run, not of one item.
+  correct,     ///< Right answers.
 };
 const char* name(Quantity quantity);
 std::optional<Quantity> parse_quantity(std::string_view word);

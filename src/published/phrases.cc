@@ -179,6 +179,8 @@ constexpr Phrase phrases[] = {
     {"kj epoch", Quantity::energy, {Dimension::energy, 1e3}},
     {"total energy", Quantity::run_energy},
     {"energy total", Quantity::run_energy},
+    {"correct", Quantity::correct},
+    {"efficiency gain", Quantity::energy_ratio},
     {"top 1", Quantity::accuracy},
     {"acc 1", Quantity::accuracy},
     {"acc1", Quantity::accuracy},

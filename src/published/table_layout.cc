@@ -61,6 +61,12 @@ class Layout {
   /// Keys and values of attention: their precision and size are not the weights'.
   static bool is_of_cache(const Column& column) { return has_any_word(column.header, {"kv"}); }
 
+  /// Of gradients and optimizer states likewise: nothing is multiplied in them.
+  static bool is_of_states(const Column& column) {
+    return has_any_word(column.header, {"grad", "gradient", "gradients", "optimizer", "states", "reduce", "comm",
+                                        "communication", "master", "checkpoint"});
+  }
+
   /// "Native", "Natively supported", over yes and no.
   static bool says_native(const Column& column) {
     const auto words = words_of_header(column.header);
@@ -82,6 +88,10 @@ class Layout {
           share_of(text_, i, [](const std::string& plain) { return read_figure(plain).has_value(); });
       if (is_of_cache(columns_[i])) {
         quantity = figures < 0.5 || precisions >= 0.5 ? Quantity::key : Quantity::kv_cache;
+        continue;
+      }
+      if (is_of_states(columns_[i]) && precisions >= 0.5 && figures < 0.5) {
+        quantity = Quantity::key;
         continue;
       }
       const bool names_test = has_any_word(columns_[i].header, {"test", "section", "scenario"});
@@ -131,7 +141,7 @@ class Layout {
                                "download", "bus", "limit", "p90", "p95", "p99", "first", "max", "min"});
       // "vs. baseline" over per cents and factors.
       if (share >= 0.6 && quantity == Quantity::none &&
-          has_any_word(columns_[i].header, {"vs", "baseline", "relative"}))
+          has_any_word(columns_[i].header, {"vs", "baseline", "relative", "gain"}))
         quantity = dimension == Dimension::percent ? Quantity::change
                    : dimension == Dimension::ratio ? Quantity::speedup
                                                    : Quantity::none;

@@ -173,6 +173,8 @@ std::vector<std::string> split_header(const std::string& header) {
   const std::string unit = open == std::string::npos ? "" : " " + header.substr(open);
   std::vector<std::string> parts = split_at_slashes(header.substr(0, open));
   for (std::string& part : parts) part += unit;
+  // "correct / total" is a count of a count.
+  if (parts.size() == 2 && heads_any_of(parts[0], {"correct", "hits"})) parts[1] = "n";
   return parts;
 }
 
@@ -246,7 +248,7 @@ std::size_t quantity_column(const ParsedTable& text) {
 
 bool is_value_header(const std::string& header) {
   return heads_any_of(header, {"value", "values", "result", "results", "measured", "measurement", "wert", "valeur",
-                               "mean", "avg", "average", "time", "duration"});
+                               "mean", "avg", "average", "time", "duration", "performance", "perf"});
 }
 
 std::vector<std::size_t> columns_of_figures(const ParsedTable& text, std::size_t without) {
@@ -355,8 +357,11 @@ ShapedTable shaped(const ParsedTable& table) {
   const std::vector<std::size_t> figures = columns_of_figures(out.text, names);
   const bool has_precisions = std::any_of(
       figures.begin(), figures.end(), [&](std::size_t column) { return is_precision_word(out.text.header[column]); });
-  if (!figures.empty() && is_value_header(out.text.header[figures[0]]) && !has_precisions) {
-    spread_quantities(out, names, figures[0]);
+  const auto value = std::find_if(figures.begin(), figures.end(), [&](std::size_t column) {
+    return is_value_header(out.text.header[column]) || (names == units && column + 1 == units);
+  });
+  if (value != figures.end() && !has_precisions) {
+    spread_quantities(out, names, *value);
   } else if (names == 0 && !figures.empty()) {
     turn(out);
   }
