@@ -6,8 +6,9 @@
 namespace assay {
 namespace {
 
-/// Whichever of ',', ';' and tab stands most often in the first line, outside of quotes.
+/// Whichever of ',', ';' and tab stands most often in the first line that is no comment, outside of quotes.
 char delimiter_of(std::string_view text) {
+  while (text.starts_with('#')) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   std::array<std::size_t, 3> counts = {};
   constexpr std::string_view known = ",;\t";
   bool quoted = false;
@@ -83,7 +84,11 @@ TextDocument parse_csv(std::string_view text, CellBudget& budget) {
   ParsedTable table;
   while (!reader.is_at_end()) {
     TextRow row = reader.read_row();
-    if (is_empty(row) || row.cells.front().starts_with('#')) continue;
+    if (is_empty(row)) continue;
+    if (row.cells.front().starts_with('#')) {
+      for (const std::string& words : row.cells) table.paragraph += (table.paragraph.empty() ? "" : " ") + words;
+      continue;
+    }
     if (table.header.empty()) {
       table.line = row.line;
       table.header = std::move(row.cells);

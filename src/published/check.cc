@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -35,7 +36,8 @@ const Excuse excuses[] = {
     {{"offload", "zero-infinity", "swap to", "streamed from"}, {"memory_capacity", "memory_of_weights", "slower"}},
     {{"speculative", "draft model", "medusa", "eagle", "lookahead", "multi-token"}, {"bandwidth_decode", "token_rate"}},
     {{"mixture of experts", "moe", "mixtral", "8x7b", "8x22b", "-a3b", "a22b", "active param", "deepseek-v", "experts"},
-     {"bandwidth_decode", "peak_of_tokens", "bandwidth", "instruction_peak"}},
+     {"bandwidth_decode", "peak_of_tokens", "bandwidth", "instruction_peak", "size_parameters", "memory_of_weights",
+      "memory_capacity"}},
     {{"sparsity", "sparse", "2:4"}, {"peak_claim", "instruction_peak", "peak_of_tokens", "size_ratio"}},
     {{"continuous batching", "in flight", "in-flight", "concurrent", "instances", "streams", "replicas", "pipelin",
       "queue", "serving", "clients", "workers"},
@@ -46,6 +48,11 @@ const Excuse excuses[] = {
     {{"fake quant", "fake-quant", "simulated", "emulat", "weight-only", "weight only", "marlin", "dequant", "storage",
       "native = no", "native = false", "not native", "no native"},
      {"emulated", "size_ratio", "size", "slower"}},
+    {{"dynamic", "linear layers", "stays in", "stay in", "kept in", "remain in", "left in", "partial", "prun",
+      "compress", "not quantized", "not quantised", "excluded"},
+     {"size", "size_ratio", "size_parameters", "memory_of_weights"}},
+    {{"effective bandwidth", "in cache", "l2", "cache hits"}, {"bandwidth_claim"}},
+    {{"seeds", "variance", "few-shot", "subset"}, {"quality_gain"}},
     {{"bitsandbytes", "bnb", "llm.int8", "nf4", "cpu", "xeon", "epyc", "ryzen", "core i", "apple", "overhead",
       "unfused", "eager"},
      {"slower"}},
@@ -84,16 +91,18 @@ struct Doubled {
 constexpr Doubled doubled[] = {{"size_ratio", "size"}, {"change_mismatch", "ratio_mismatch"}};
 
 void drop_doubled(std::vector<Complaint>& complaints) {
-  std::set<std::string> told;
+  std::map<std::string, Severity> told;
   const auto place = [](const Complaint& one, std::string_view rule) {
     return fmt::format("{}\n{}\n{}\n{}", one.file, one.table, rule, one.row);
   };
   for (const Complaint& one : complaints) {
-    if (one.severity >= Severity::medium) told.insert(place(one, one.id));
+    Severity& gravest = told.emplace(place(one, one.id), one.severity).first->second;
+    gravest = std::max(gravest, one.severity);
   }
   std::erase_if(complaints, [&](const Complaint& one) {
     return std::any_of(std::begin(doubled), std::end(doubled), [&](const Doubled& pair) {
-      return pair.rule == one.id && told.count(place(one, pair.told_by)) > 0;
+      const auto older = told.find(place(one, pair.told_by));
+      return pair.rule == one.id && older != told.end() && older->second >= one.severity;
     });
   });
 }

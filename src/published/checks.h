@@ -20,10 +20,7 @@ void check_spread(const PublishedTable& table, Complaints& say);
 void check_subtraction(const PublishedTable& table, Complaints& say);
 void check_parts(const PublishedTable& table, Complaints& say);
 void check_launch_bound(const PublishedTable& table, Complaints& say);
-void check_power_limit(const PublishedTable& table, Complaints& say);
 void check_idle_device(const PublishedTable& table, Complaints& say);
-void check_energy_and_power(const PublishedTable& table, Complaints& say);
-void check_throughput(const PublishedTable& table, Complaints& say);
 void check_ratios(const PublishedTable& table, Complaints& say);
 void check_claims(const PublishedTable& table, Complaints& say);
 void check_slower(const PublishedTable& table, Complaints& say);
@@ -56,6 +53,12 @@ void check_baseline(const PublishedTable& table, Complaints& say);
 void check_zero_spread(const PublishedTable& table, Complaints& say);
 void check_warm_up(const PublishedTable& table, Complaints& say);
 
+/// How many rows of data an accuracy is of, by a column, the words around, or the data set's size; 0: nothing says it.
+double scored_rows(const PublishedTable& table, const Observation& row, const Measured& accuracy);
+/// An accuracy as a share, whether printed as 0.913 or as 91.3, with its rounding.
+Range accuracy_share(const Measured& accuracy);
+/// The row whose precision stores the most bits; null where none is named.
+const Observation* widest_of(const std::vector<const Observation*>& group);
 /// The row's own model, else the table's; or null.
 const KnownModel* model_of(const PublishedTable& table, const Observation& row);
 /// All parameters, from a column or `model`, which may be null; 0 where neither says.

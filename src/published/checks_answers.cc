@@ -17,6 +17,12 @@ constexpr DataSet data_sets[] = {{"imagenet", 50000}, {"gsm8k", 1319},      {"ss
                                  {"sst2", 872},       {"cifar-10", 10000},  {"cifar10", 10000},
                                  {"mnist", 10000},    {"cifar-100", 10000}, {"hellaswag", 10042}};
 
+/// Of those whose printed score may be a mean over tasks or runs: how much noise it has, not how many were right.
+constexpr DataSet averaged_sets[] = {{"mmlu", 14042},   {"arc-c", 1172},    {"arc-e", 2376},     {"winogrande", 1267},
+                                     {"piqa", 1838},    {"boolq", 3270},    {"mnli", 9815},      {"qqp", 40430},
+                                     {"qnli", 5463},    {"rte", 277},       {"mrpc", 408},       {"squad", 10570},
+                                     {"lambada", 5153}, {"humaneval", 164}, {"openbookqa", 500}, {"coco", 5000}};
+
 /// "1,000 images", "872 samples", "n=500".
 double rows_said(const std::string& text) {
   for (const std::string_view word : {" images", " samples", " examples", " questions", " sentences", " reviews"}) {
@@ -42,6 +48,8 @@ std::string words_of(const PublishedTable& table, const Measured& accuracy) {
   return text;
 }
 
+}  // namespace
+
 double scored_rows(const PublishedTable& table, const Observation& row, const Measured& accuracy) {
   if (const Measured* count = row.find(Quantity::count)) return count->figure.value;
   const std::string text = words_of(table, accuracy);
@@ -52,26 +60,38 @@ double scored_rows(const PublishedTable& table, const Observation& row, const Me
   return 0;
 }
 
-/// As a share, its rounding too.
-Range share_range(const Measured& accuracy) {
+Range accuracy_share(const Measured& accuracy) {
   const bool is_percent = accuracy.figure.unit.dimension == Dimension::percent;
   return !is_percent && accuracy.figure.value > 1.5 ? scaled(accuracy.figure.range, 0.01) : accuracy.figure.range;
 }
 
+namespace {
+
 /// Of a column that only names a precision nobody says which score it holds: accuracy, F1, a correlation.
 bool is_any_score(const PublishedTable& table, const Measured& accuracy) {
-  return words_of_header(accuracy.column).size() == 1 &&
-         read_precision(accuracy.column).precision != PrecisionName::unknown &&
+  return words_of_header(accuracy.header).size() == 1 &&
+         read_precision(accuracy.header).precision != PrecisionName::unknown &&
          words_of(table, accuracy).find("accura") == std::string::npos;
 }
 
 /// A score that is no share of right answers, or a mean of several.
 bool is_averaged(const PublishedTable& table, const Observation& row) {
   if (is_any_score(table, *row.find(Quantity::accuracy))) return true;
-  for (const std::string& word : words_of_header(row.find(Quantity::accuracy)->column)) {
+  for (const std::string& word : words_of_header(row.find(Quantity::accuracy)->header)) {
     if (word == "f1" || word == "map" || word == "pass") return true;
   }
   return page_says(table, row, {"average", "avg", "macro", "seeds", "balanced", "normalized", "acc_norm", "mean acc"});
+}
+
+/// Of one kind: "fp32 top-1" and "int8 top-1".
+bool is_same_kind(const Measured& a, const Measured& b) {
+  const auto kind_of = [](const Measured& one) {
+    std::vector<std::string> words = words_of_header(one.header);
+    std::erase_if(words,
+                  [](const std::string& word) { return read_precision(word).precision != PrecisionName::unknown; });
+    return words;
+  };
+  return kind_of(a) == kind_of(b) || a.row == b.row;
 }
 
 /// Same figure, other precision, as printed.
@@ -87,7 +107,7 @@ Repeated repeated_of(const std::vector<const Observation*>& group, Quantity quan
   std::set<PrecisionName> seen;
   for (const Observation* row : group) {
     const Measured* one = row->find(quantity);
-    if (!one || one->figure.value != wanted.figure.value || one->column != wanted.column) continue;
+    if (!one || one->figure.value != wanted.figure.value || !is_same_kind(*one, wanted)) continue;
     if (row->precision.precision == PrecisionName::unknown || !seen.insert(row->precision.precision).second) continue;
     ++same.rows;
     same.digits = std::max(same.digits, one->figure.significant);
@@ -99,37 +119,39 @@ Repeated repeated_of(const std::vector<const Observation*>& group, Quantity quan
 /// A figure of quality, and how much noise lets a narrower precision gain.
 double gain_of(Quantity quantity, const Measured& wide, const Measured& narrow) {
   if (quantity == Quantity::perplexity) return wide.figure.range.low / narrow.figure.range.high - 1;
-  return share_range(narrow).low - share_range(wide).high;
+  return accuracy_share(narrow).low - accuracy_share(wide).high;
 }
 
 double noise_of(const PublishedTable& table, const Observation& row, Quantity quantity, const Measured& wide) {
   if (quantity == Quantity::perplexity) return 0.01;
-  const double rows = scored_rows(table, row, wide);
-  const double share = middle(share_range(wide));
+  double rows = scored_rows(table, row, wide);
+  const std::string text = words_of(table, wide);
+  for (const DataSet& one : averaged_sets) {
+    if (rows == 0 && text.find(one.word) != std::string::npos) rows = one.rows;
+  }
+  const double share = middle(accuracy_share(wide));
   // Answers to the same rows: the few that change do so both ways.
   return rows > 0                    ? std::max(0.004, 1.5 * std::sqrt(std::max(0.0, share * (1 - share)) / rows))
          : is_any_score(table, wide) ? 0.03
                                      : 0.012;
 }
 
-/// Of one kind: "fp32 top-1" and "int8 top-1".
-bool is_same_kind(const Measured& a, const Measured& b) {
-  const auto kind_of = [](const Measured& one) {
-    std::vector<std::string> words = words_of_header(one.column);
-    std::erase_if(words,
-                  [](const std::string& word) { return read_precision(word).precision != PrecisionName::unknown; });
-    return words;
-  };
-  return kind_of(a) == kind_of(b) || a.row == b.row;
-}
+}  // namespace
 
-const Observation* widest_of(const std::vector<const Observation*>& group) {
-  const Observation* widest = nullptr;
-  for (const Observation* row : group) {
-    const int bits = stored_bits(row->precision.precision);
-    if (bits > (widest ? stored_bits(widest->precision.precision) : 0)) widest = row;
-  }
-  return widest;
+namespace {
+
+/// The right answers stand in the row, too.
+bool test_printed_count(const Observation& row, const Measured& accuracy, double rows, Complaints& say) {
+  const Measured* correct = row.find(Quantity::correct);
+  if (!correct || rows <= 0 || correct->figure.value > rows) return false;
+  say.relation_tested();
+  const Range share = scaled(correct->figure.range, 1 / rows);
+  if (!may_equal(accuracy_share(accuracy), share, 0.002))
+    say.figure(accuracy,
+               fmt::format("{} is not {} / {} = {} %.", shown(accuracy), shown(*correct), shown(rows, 6),
+                           shown(100 * correct->figure.value / rows, 5)),
+               fmt::format("{} / {}", shown(*correct), shown(rows, 6)));
+  return true;
 }
 
 }  // namespace
@@ -137,9 +159,10 @@ const Observation* widest_of(const std::vector<const Observation*>& group) {
 void check_accuracy_counts(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     const Measured* accuracy = row.find(Quantity::accuracy);
+    if (accuracy && test_printed_count(row, *accuracy, scored_rows(table, row, *accuracy), say)) continue;
     if (!accuracy || is_averaged(table, row)) continue;
     const double rows = scored_rows(table, row, *accuracy);
-    const Range share = share_range(*accuracy);
+    const Range share = accuracy_share(*accuracy);
     if (rows <= 0 || share.high <= 0 || share.low > 1) continue;
     // The last digit may have been cut off as well as rounded.
     const double width = share.high - share.low;
@@ -191,26 +214,6 @@ void check_quality_gain(const PublishedTable& table, Complaints& say) {
                                name(quantity), row->label, shown(*narrow), widest->label, shown(*wide)),
                    fmt::format("{} against {}", shown(*narrow), shown(*wide)));
       }
-    }
-  }
-}
-
-void check_equal_sizes(const PublishedTable& table, Complaints& say) {
-  for (const auto& group : table.groups()) {
-    const Observation* widest = widest_of(group);
-    const Measured* wide = widest ? widest->find(Quantity::size) : nullptr;
-    for (const Observation* row : group) {
-      const Measured* narrow = row->find(Quantity::size);
-      const int bits = stored_bits(row->precision.precision);
-      const int most = widest ? stored_bits(widest->precision.precision) : 0;
-      if (!wide || !narrow || bits == 0 || bits >= most || wide->figure.range.low <= 0) continue;
-      const double ratio = narrow->figure.value / wide->figure.value;
-      const double expected = static_cast<double>(bits) / most;
-      if (ratio > 0.8 * expected && ratio < 0.85) continue;
-      say.figure(*narrow,
-                 fmt::format("{} bits in {} of the size of {} bits ({} against {}), where {} is expected.", bits,
-                             shown(ratio), most, shown(*narrow), shown(*wide), shown(expected)),
-                 fmt::format("{} / {} = {}", shown(*narrow), shown(*wide), shown(ratio)));
     }
   }
 }

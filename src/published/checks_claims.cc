@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "published/checks.h"
@@ -8,41 +7,12 @@
 namespace assay {
 namespace {
 
-/// A figure with a unit, and where it stands in its line.
-struct Mention {
-  std::size_t from = 0;
-  std::size_t to = 0;
-  PrintedFigure figure;
-};
-
 /// "30x more": a factor and what is compared.
 struct SpokenClaim {
   std::size_t from = 0;
   std::size_t to = 0;
   PrintedFigure factor;
 };
-
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-/// Every number of the line that begins a word or follows a sign.
-std::vector<Mention> numbers_in(const std::string& line) {
-  std::vector<Mention> mentions;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const bool is_inside = at > 0 && (std::isalnum(static_cast<unsigned char>(line[at - 1])) || line[at - 1] == '.' ||
-                                      line[at - 1] == ',' || line[at - 1] == '-');
-    if (!is_digit(line[at]) || is_inside) continue;
-    const auto figure = read_figure(std::string_view(line).substr(at, 60));
-    if (!figure) continue;
-    const std::size_t length = std::min<std::size_t>(60, line.size() - at);
-    const std::size_t used = length - std::min(length, figure->behind.size());
-    if (used == 0) continue;
-    mentions.push_back({at, at + used, *figure});
-    at += used - 1;
-  }
-  return mentions;
-}
 
 bool compares(std::string_view behind) {
   constexpr std::array words = {"more",   "less",   "slower", "faster", "smaller",  "larger",
@@ -95,7 +65,7 @@ bool says_than(const std::string& line, std::size_t from, std::size_t to) {
 void check_line(const TextLine& source, Complaints& say) {
   constexpr std::size_t longest = 2000;
   const std::string line = plain_text(source.text).substr(0, longest);
-  const std::vector<Mention> numbers = numbers_in(line);
+  const std::vector<Mention> numbers = figures_in(line);
   for (const SpokenClaim& claim : claims_in(numbers)) {
     const Sides sides = sides_of(claim, numbers, line);
     if (!sides.subject || !sides.object || !says_than(line, claim.to, sides.object->from)) continue;

@@ -1,31 +1,9 @@
-#include <cctype>
 #include <cmath>
 
 #include "published/checks.h"
 
 namespace assay {
 namespace {
-
-bool names(const std::string& text, std::string_view word) {
-  std::string lower = text;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower.find(word) != std::string::npos;
-}
-
-/// A share, whether printed as 0.913 or as 91.3.
-double share_of(const Measured& accuracy) {
-  const bool is_percent = accuracy.figure.unit.dimension == Dimension::percent;
-  return !is_percent && accuracy.figure.value > 1.5 ? accuracy.figure.value / 100 : accuracy.figure.value;
-}
-
-/// Rows behind an accuracy: a column, or the named data set's size; 0 where neither says.
-double rows_behind(const PublishedTable& table, const Observation& row) {
-  if (const Measured* count = row.find(Quantity::count)) return count->figure.value;
-  const KnownModel* model = model_of(table, row);
-  const std::string& column = row.find(Quantity::accuracy)->column;
-  const bool is_sst = names(table.context, "sst") || names(column, "sst");
-  return is_sst && (!model || model->accuracy_rows == 872) ? 872 : 0;
-}
 
 void say_perplexity(const Measured& measured, const KnownModel& model, Complaints& say) {
   const bool is_high = measured.figure.value > model.perplexity_high;
@@ -67,14 +45,14 @@ void check_accuracy_range(const PublishedTable& table, Complaints& say) {
   for (const Observation& row : table.rows) {
     const Measured* accuracy = row.find(Quantity::accuracy);
     if (!accuracy) continue;
-    const double share = share_of(*accuracy);
+    const double share = middle(accuracy_share(*accuracy));
     const KnownModel* model = model_of(table, row);
     if (share > 1.0001 || share < 0) {
       say.figure(*accuracy, fmt::format("an accuracy of {} is no share.", shown(*accuracy)), shown(*accuracy),
                  Severity::high);
       continue;
     }
-    const double rows = rows_behind(table, row);
+    const double rows = scored_rows(table, row, *accuracy);
     if (!model || model->accuracy_high == 0 || rows == 0 || share == 0) continue;
     const double noise = 2 * std::sqrt(share * (1 - share) / rows);
     if (share + noise >= model->accuracy_low && share - noise <= model->accuracy_high) continue;
@@ -90,12 +68,12 @@ void check_accuracy_noise(const PublishedTable& table, Complaints& say) {
   for (const auto& group : table.groups()) {
     const Observation* baseline = baseline_of(group);
     if (!baseline || !baseline->find(Quantity::accuracy)) continue;
-    const double base = share_of(*baseline->find(Quantity::accuracy));
+    const double base = middle(accuracy_share(*baseline->find(Quantity::accuracy)));
     for (const Observation* row : group) {
       const Measured* accuracy = row->find(Quantity::accuracy);
       if (row == baseline || !accuracy || base <= 0 || base >= 1) continue;
-      const double difference = share_of(*accuracy) - base;
-      const double rows = rows_behind(table, *row);
+      const double difference = middle(accuracy_share(*accuracy)) - base;
+      const double rows = scored_rows(table, *row, *accuracy);
       // Two independent shares; answers to the same rows are told apart better, but no table shows which changed.
       const double noise = rows > 0 ? 1.96 * std::sqrt(2 * base * (1 - base) / rows) : 0;
       if (difference == 0 || rows <= 0 || std::abs(difference) > noise || base - std::abs(difference) < 0) continue;

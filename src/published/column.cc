@@ -9,16 +9,63 @@
 namespace assay {
 namespace {
 
-constexpr std::array quantity_names = {
-    "none",         "precision", "model",         "device",    "key",          "notes",
-    "batch",        "seq",       "layers",        "width",     "parameters",   "count",
-    "runs",         "latency",   "latency_std",   "forward",   "forward_std",  "backward",
-    "backward_std", "optimizer", "optimizer_std", "step",      "step_std",     "throughput",
-    "tokens_per_s", "energy",    "power",         "speedup",   "energy_ratio", "size",
-    "size_ratio",   "memory",    "perplexity",    "accuracy",  "rate",         "ttft",
-    "tpot",         "median",    "p90",           "p95",       "p99",          "least",
-    "most",         "loss",      "bandwidth",     "bits",      "token_energy", "tokens_per_joule",
-    "output",       "change",    "devices",       "idle_power"};
+constexpr std::array quantity_names = {"none",
+                                       "precision",
+                                       "model",
+                                       "device",
+                                       "key",
+                                       "notes",
+                                       "batch",
+                                       "seq",
+                                       "layers",
+                                       "width",
+                                       "parameters",
+                                       "count",
+                                       "runs",
+                                       "latency",
+                                       "latency_std",
+                                       "forward",
+                                       "forward_std",
+                                       "backward",
+                                       "backward_std",
+                                       "optimizer",
+                                       "optimizer_std",
+                                       "step",
+                                       "step_std",
+                                       "throughput",
+                                       "tokens_per_s",
+                                       "energy",
+                                       "power",
+                                       "speedup",
+                                       "energy_ratio",
+                                       "size",
+                                       "size_ratio",
+                                       "memory",
+                                       "perplexity",
+                                       "accuracy",
+                                       "rate",
+                                       "ttft",
+                                       "tpot",
+                                       "median",
+                                       "p90",
+                                       "p95",
+                                       "p99",
+                                       "least",
+                                       "most",
+                                       "loss",
+                                       "bandwidth",
+                                       "bits",
+                                       "token_energy",
+                                       "tokens_per_joule",
+                                       "output",
+                                       "change",
+                                       "devices",
+                                       "idle_power",
+                                       "kv_cache",
+                                       "prompt_rate",
+                                       "items_per_joule",
+                                       "run_energy",
+                                       "correct"};
 
 /// Words of German and French headers that no English header holds.
 struct Translation {
@@ -66,6 +113,21 @@ constexpr Translation translations[] = {
     {"aufgabe", "task"},
     {"tâche", "task"},
     {"änderung", "change"},
+    {"faktor", "speedup"},
+    {"facteur", "speedup"},
+    {"einsparung", "reduction"},
+    {"réduction", "reduction"},
+    {"consommation", "energy"},
+    {"gegenüber", "vs"},
+    {"gerät", "device"},
+    {"lat", "latency"},
+    {"prec", "precision"},
+    {"thpt", "throughput"},
+    {"tput", "throughput"},
+    {"thr", "throughput"},
+    {"thrpt", "throughput"},
+    {"pwr", "power"},
+    {"carte", "gpu"},
 };
 
 std::string in_english(std::string word) {
@@ -147,6 +209,13 @@ Unit take_header_unit(std::string& text) {
       return *unit;
     }
   }
+  // "GB on disk", "ms per image": of a letter alone nobody can tell.
+  const auto first = text.find_first_of(" _/");
+  const auto leading = first == std::string::npos ? std::nullopt : read_unit(std::string_view(text).substr(0, first));
+  if (leading && first > 1 && leading->dimension != Dimension::ratio && !says_least(text.substr(0, first))) {
+    text.erase(0, first + 1);
+    return *leading;
+  }
   if (text.ends_with('%')) {
     text.pop_back();
     return {Dimension::percent, 0.01};
@@ -170,7 +239,8 @@ Quantity duration_in(const Words& words) {
   if (backward) return Quantity::backward;
   if (words.has({"optimizer", "optimiser", "adamw", "opt"})) return Quantity::optimizer;
   if (words.has({"total", "step", "iteration", "iter"})) return Quantity::step;
-  if (words.has({"latency", "time", "runtime", "duration", "mean", "avg", "average", "median", "p50", "speed"}))
+  if (words.has(
+          {"latency", "time", "runtime", "duration", "mean", "avg", "average", "median", "p50", "speed", "delay"}))
     return Quantity::latency;
   return Quantity::none;
 }
@@ -217,7 +287,7 @@ Quantity figure_in(const Words& words, Unit unit) {
   if (unit.dimension == Dimension::energy || words.has({"energy", "joules"})) {
     return is_spread ? Quantity::none : energy_in(words, unit);
   }
-  if (unit.dimension == Dimension::power || words.has({"power", "watts", "wattage"})) {
+  if (unit.dimension == Dimension::power || words.has({"power", "watts", "wattage", "draw"})) {
     if (words.has({"idle"}) && words.has({"above", "net", "minus", "over", "less", "without"})) return Quantity::none;
     if (is_spread || words.has({"samples", "readings", "limit"})) return Quantity::none;
     return words.has({"idle"}) ? Quantity::idle_power : Quantity::power;
@@ -227,7 +297,8 @@ Quantity figure_in(const Words& words, Unit unit) {
     return is_spread ? Quantity::none : size_in(words, unit);
   }
   if (unit.dimension != Dimension::none && unit.dimension != Dimension::time) return Quantity::none;
-  if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"})) return Quantity::none;
+  const bool is_corrected = words.has({"corrected", "adjusted", "without", "excluding"});
+  if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"}) && !is_corrected) return Quantity::none;
   const Quantity duration = duration_in(words);
   return duration == Quantity::none && is_spread ? Quantity::latency_std : spread_of_mean(duration, is_spread);
 }
@@ -301,11 +372,11 @@ Dimension dimension_of(Quantity quantity) {
        {Quantity::latency_std, Quantity::forward_std, Quantity::backward_std, Quantity::optimizer_std,
         Quantity::step_std, Quantity::ttft, Quantity::tpot, Quantity::median, Quantity::p90, Quantity::p95,
         Quantity::p99, Quantity::least, Quantity::most}},
-      {Dimension::energy, {Quantity::energy, Quantity::token_energy}},
+      {Dimension::energy, {Quantity::energy, Quantity::token_energy, Quantity::run_energy}},
       {Dimension::power, {Quantity::power, Quantity::idle_power}},
-      {Dimension::bytes, {Quantity::size, Quantity::memory}},
+      {Dimension::bytes, {Quantity::size, Quantity::memory, Quantity::kv_cache}},
       {Dimension::rate, {Quantity::throughput}},
-      {Dimension::token_rate, {Quantity::tokens_per_s}},
+      {Dimension::token_rate, {Quantity::tokens_per_s, Quantity::prompt_rate}},
       {Dimension::ratio, {Quantity::speedup, Quantity::energy_ratio, Quantity::size_ratio, Quantity::change}},
       {Dimension::percent, {Quantity::accuracy}},
       {Dimension::tops, {Quantity::rate}},
@@ -316,6 +387,29 @@ Dimension dimension_of(Quantity quantity) {
     if (std::find(row.quantities.begin(), row.quantities.end(), quantity) != row.quantities.end()) return row.dimension;
   }
   return Dimension::none;
+}
+
+Quantity usual_quantity(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::time:
+      return Quantity::latency;
+    case Dimension::energy:
+      return Quantity::energy;
+    case Dimension::power:
+      return Quantity::power;
+    case Dimension::bytes:
+      return Quantity::size;
+    case Dimension::rate:
+      return Quantity::throughput;
+    case Dimension::token_rate:
+      return Quantity::tokens_per_s;
+    case Dimension::tops:
+      return Quantity::rate;
+    case Dimension::bandwidth:
+      return Quantity::bandwidth;
+    default:
+      return Quantity::none;
+  }
 }
 
 ColumnMeaning read_column(std::string_view header) {
@@ -335,6 +429,16 @@ ColumnMeaning read_column(std::string_view header) {
   if (meaning.quantity == Quantity::none) meaning.quantity = early_label(words);
   if (meaning.quantity == Quantity::none) meaning.quantity = figure_in(words, meaning.unit);
   if (meaning.quantity == Quantity::none) meaning.quantity = label_in(words);
+  // "ms", "FPS", "Watt": a unit alone.
+  const std::string whole = plain_text(header);
+  const auto alone = whole.size() > 1 && !says_least(whole) ? read_unit(whole) : std::nullopt;
+  if (meaning.quantity == Quantity::none && alone && usual_quantity(alone->dimension) != Quantity::none) {
+    meaning.quantity = usual_quantity(alone->dimension);
+    meaning.unit = *alone;
+  }
+  const bool is_score = meaning.quantity == Quantity::accuracy || meaning.quantity == Quantity::perplexity;
+  if (is_score && words.has({"Δ", "δ", "delta", "drop", "diff", "degradation", "recovery", "retention"}))
+    meaning.quantity = Quantity::none;
   // "Speed-up vs FP32" names the other side of a comparison, not whose figure it is.
   const bool compares = words.has({"vs", "over", "relative", "against"});
   if (!compares) meaning.precision = read_precision(text);

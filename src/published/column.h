@@ -64,6 +64,11 @@ enum class Quantity : std::uint8_t {
   change,   ///< Of time or rate, as a share.
   devices,  ///< Cards that share the work.
   idle_power,
+  kv_cache,     ///< Bytes of keys and values.
+  prompt_rate,  ///< Tokens of prompts a second.
+  items_per_joule,
+  run_energy,  ///< Of a whole run, not of one item.
+  correct,     ///< Right answers.
 };
 const char* name(Quantity quantity);
 std::optional<Quantity> parse_quantity(std::string_view word);
@@ -71,6 +76,8 @@ std::optional<Quantity> parse_quantity(std::string_view word);
 std::string quantity_words();
 /// Of what its values are, where no unit is printed.
 Dimension dimension_of(Quantity quantity);
+/// What a figure is of whose unit is all that is known of it: of "W" power.
+Quantity usual_quantity(Dimension dimension);
 /// The spread of a duration: forward_std of forward; none for what has none.
 Quantity spread_of(Quantity quantity);
 /// latency, forward, backward, optimizer, step.

@@ -196,4 +196,23 @@ std::optional<PrintedFigure> read_figure(std::string_view cell) {
   return figure;
 }
 
+std::vector<Mention> figures_in(const std::string& text) {
+  constexpr std::size_t longest = 60;
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  std::vector<Mention> mentions;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool is_inside = at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '.' ||
+                                      text[at - 1] == ',' || text[at - 1] == '-');
+    if (!is_digit(text[at]) || is_inside) continue;
+    const auto figure = read_figure(std::string_view(text).substr(at, longest));
+    if (!figure) continue;
+    const std::size_t length = std::min(longest, text.size() - at);
+    const std::size_t used = length - std::min(length, figure->behind.size());
+    if (used == 0) continue;
+    mentions.push_back({at, at + used, *figure});
+    at += used - 1;
+  }
+  return mentions;
+}
+
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rules/range.h"
 
@@ -54,5 +55,14 @@ std::string plain_text(std::string_view cell);
 /// The figure that a cell holds, or none for words, "N/A", "OOM", "-", and for bounds ("< 10").
 /// Reads "~0.7ms", "**4.6x**", "370mJ", "0.024990±0.003563", "1,234.5", "3.4 ms (5 % faster)", "1.2e-3", "40-50 mJ".
 std::optional<PrintedFigure> read_figure(std::string_view cell);
+
+/// A figure in a text, and where it stands.
+struct Mention {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  PrintedFigure figure;
+};
+/// Every number of the text that begins a word or follows a sign.
+std::vector<Mention> figures_in(const std::string& text);
 
 }  // namespace assay

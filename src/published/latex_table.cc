@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 namespace assay {
@@ -27,7 +28,19 @@ std::string bare_words(std::string cell) {
     }
   }
   std::erase_if(cell, [](char c) { return c == '{' || c == '}' || c == '$'; });
+  std::replace(cell.begin(), cell.end(), '~', ' ');
   return cell;
+}
+
+/// Of "\\multicolumn{2}{c}{Batch 1}" 2; else 1.
+int spanned_columns(const std::string& cell) {
+  constexpr std::string_view command = "\\multicolumn{";
+  constexpr int most = 64;
+  const auto at = cell.find(command);
+  if (at == std::string::npos) return 1;
+  int columns = 1;
+  std::from_chars(cell.data() + at + command.size(), cell.data() + cell.size(), columns);
+  return std::clamp(columns, 1, most);
 }
 
 /// Cells between pipes, an empty one before the first.
@@ -37,7 +50,9 @@ std::string piped(std::string row) {
   std::size_t from = 0;
   for (std::size_t at = 0; at <= row.size(); ++at) {
     if (at < row.size() && (row[at] != '&' || (at > 0 && row[at - 1] == '\\'))) continue;
-    out += " " + bare_words(row.substr(from, at - from)) + " |";
+    const std::string cell = row.substr(from, at - from);
+    out += " " + bare_words(cell) + " |";
+    for (int more = spanned_columns(cell); more > 1; --more) out += " |";
     from = at + 1;
   }
   return out;
@@ -49,27 +64,41 @@ std::string rule_under(const std::string& header) {
   return rule;
 }
 
+/// The caption that stands below the tabular at `from`, within its table; empty for none.
+std::string caption_below(const std::string& text, std::size_t from) {
+  const auto end = std::min(text.find("\\end{table}", from), text.size());
+  const auto caption = text.find("\\caption", from);
+  if (caption == std::string::npos || caption > end) return "";
+  return bare_words(text.substr(caption, text.find('\n', caption) - caption)) + "\n\n";
+}
+
 }  // namespace
 
 std::string tabulars_as_pipes(const std::string& text) {
   if (text.find("\\begin{tabular") == std::string::npos) return text;
   std::istringstream lines(text);
   std::string out;
+  std::string begun;  // A row that goes on in the next line.
+  std::size_t at = 0;
   bool is_inside = false;
   bool is_header = false;
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line); at += line.size() + 1) {
     if (line.find("\\begin{tabular") != std::string::npos) {
       is_inside = is_header = true;
-      out += "\n";
+      out += "\n" + caption_below(text, at);
     } else if (line.find("\\end{tabular") != std::string::npos) {
       is_inside = false;
+      begun.clear();
       out += "\n";
     } else if (!is_inside) {
       out += bare_words(line) + "\n";
     } else if (line.find("\\\\") != std::string::npos) {
-      const std::string row = piped(line);
+      const std::string row = piped(begun + line);
       out += row + "\n" + (is_header ? rule_under(row) + "\n" : "");
       is_header = false;
+      begun.clear();
+    } else if (line.find('&') != std::string::npos) {
+      begun += line + " ";
     }
   }
   return out;

@@ -25,6 +25,8 @@ constexpr Unit millions = {Dimension::none, 1e6};
 // "per" is left out of headers before they are compared. What stands first is found first.
 constexpr Phrase phrases[] = {
     // Read as nothing: they look like figures that they are not.
+    {"batch tokens", Quantity::none},
+    {"tokens batch", Quantity::none},
     {"group size", Quantity::none},
     {"beam size", Quantity::none},
     {"image size", Quantity::none},
@@ -36,6 +38,45 @@ constexpr Phrase phrases[] = {
     {"tdp", Quantity::none},
     {"total token throughput", Quantity::none},
     {"top 5", Quantity::none},
+    {"onnx runtime", Quantity::none},
+    {"load time", Quantity::none},
+    {"compile time", Quantity::none},
+    {"compression time", Quantity::none},
+    {"quantization time", Quantity::none},
+    {"total input tokens", Quantity::none},
+    {"total generated tokens", Quantity::none},
+    {"peak power", Quantity::none},
+    {"max power", Quantity::none},
+    {"compute capability", Quantity::none},
+    {"optimizer state", Quantity::none},
+    {"optimizer states", Quantity::none},
+    {"fps w", Quantity::items_per_joule},
+    {"fps watt", Quantity::items_per_joule},
+    {"samples j", Quantity::items_per_joule},
+    {"samples joule", Quantity::items_per_joule},
+    {"images j", Quantity::items_per_joule},
+    {"images joule", Quantity::items_per_joule},
+    {"img j", Quantity::items_per_joule},
+    {"inferences j", Quantity::items_per_joule},
+    {"inferences joule", Quantity::items_per_joule},
+    {"inf j", Quantity::items_per_joule},
+    {"images s w", Quantity::items_per_joule},
+    {"img s w", Quantity::items_per_joule},
+    {"samples s w", Quantity::items_per_joule},
+    {"kv cache", Quantity::kv_cache},
+    {"prompt eval", Quantity::prompt_rate},
+    {"prompt processing", Quantity::prompt_rate},
+    {"prefill tok s", Quantity::prompt_rate},
+    {"prefill t s", Quantity::prompt_rate},
+    {"prefill tokens s", Quantity::prompt_rate},
+    {"prefill throughput", Quantity::prompt_rate},
+    {"prefill speed", Quantity::prompt_rate},
+    {"prompt t s", Quantity::prompt_rate},
+    {"prompt tok s", Quantity::prompt_rate},
+    {"pp t s", Quantity::prompt_rate},
+    {"input tokens s", Quantity::prompt_rate},
+    {"input tok s", Quantity::prompt_rate},
+    {"tokens gpu s", Quantity::tokens_per_s, {Dimension::token_rate, 1}},
     {"hardware support", Quantity::notes},
     {"n batch", Quantity::batch},
     {"concurrency", Quantity::batch},
@@ -89,6 +130,19 @@ constexpr Phrase phrases[] = {
     {"ms image", Quantity::latency, in_ms},
     {"ms img", Quantity::latency, in_ms},
     {"ms sample", Quantity::latency, in_ms},
+    {"ms batch", Quantity::latency, in_ms},
+    {"s batch", Quantity::latency, seconds},
+    {"latency batch", Quantity::latency},
+    {"time batch", Quantity::latency},
+    {"ms inference", Quantity::latency, in_ms},
+    {"ms frame", Quantity::latency, in_ms},
+    {"s image", Quantity::latency, seconds},
+    {"ms step", Quantity::step, in_ms},
+    {"s step", Quantity::step, seconds},
+    {"seq s", Quantity::throughput, runs_a_second},
+    {"seqs s", Quantity::throughput, runs_a_second},
+    {"req s", Quantity::throughput, runs_a_second},
+    {"requests s", Quantity::throughput, runs_a_second},
     {"it s", Quantity::throughput, runs_a_second},
     {"iter s", Quantity::throughput, runs_a_second},
     {"imgs s", Quantity::throughput, runs_a_second},
@@ -98,6 +152,17 @@ constexpr Phrase phrases[] = {
     {"images sec", Quantity::throughput, runs_a_second},
     {"images second", Quantity::throughput, runs_a_second},
     {"queries s", Quantity::throughput, runs_a_second},
+    {"samples s", Quantity::throughput, runs_a_second},
+    {"samples sec", Quantity::throughput, runs_a_second},
+    {"samples second", Quantity::throughput, runs_a_second},
+    {"sequences s", Quantity::throughput, runs_a_second},
+    {"sequences second", Quantity::throughput, runs_a_second},
+    {"inferences s", Quantity::throughput, runs_a_second},
+    {"inferences second", Quantity::throughput, runs_a_second},
+    {"frames s", Quantity::throughput, runs_a_second},
+    {"frames second", Quantity::throughput, runs_a_second},
+    {"steps s", Quantity::throughput, runs_a_second},
+    {"iterations s", Quantity::throughput, runs_a_second},
     {"j iter", Quantity::energy, joules},
     {"j it", Quantity::energy, joules},
     {"j image", Quantity::energy, joules},
@@ -108,6 +173,14 @@ constexpr Phrase phrases[] = {
     {"mj image", Quantity::energy, {Dimension::energy, 1e-3}},
     {"mj inf", Quantity::energy, {Dimension::energy, 1e-3}},
     {"mj inference", Quantity::energy, {Dimension::energy, 1e-3}},
+    {"mj sample", Quantity::energy, {Dimension::energy, 1e-3}},
+    {"j run", Quantity::energy, joules},
+    {"kj run", Quantity::energy, {Dimension::energy, 1e3}},
+    {"kj epoch", Quantity::energy, {Dimension::energy, 1e3}},
+    {"total energy", Quantity::run_energy},
+    {"energy total", Quantity::run_energy},
+    {"correct", Quantity::correct},
+    {"efficiency gain", Quantity::energy_ratio},
     {"top 1", Quantity::accuracy},
     {"acc 1", Quantity::accuracy},
     {"acc1", Quantity::accuracy},
@@ -204,9 +277,18 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
   if (is_short && words[0] == "max") return ColumnMeaning{Quantity::most, {}, {}};
   if (is_short && words[0] == "min" && words.size() > 1) return ColumnMeaning{Quantity::least, {}, {}};
   if (words.size() == 1 && words[0] == "bits") return ColumnMeaning{Quantity::bits, {}, {}};
-  if (words.size() == 1 && (words[0] == "reduction" || words[0] == "savings"))
+  constexpr std::string_view changes[] = {"reduction", "savings", "gain", "increase", "decrease"};
+  if (words.size() == 1 && std::find(std::begin(changes), std::end(changes), words[0]) != std::end(changes))
     return ColumnMeaning{Quantity::change, share, {}};
   if (words.size() == 1 && words[0] == "loss") return ColumnMeaning{Quantity::loss, {}, {}};
+  const auto is_test = [&](std::string_view kind) {
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+      return word.starts_with(kind) && word.size() > kind.size() && word[kind.size()] >= '0' &&
+             word[kind.size()] <= '9';
+    });
+  };
+  if (is_test("pp")) return ColumnMeaning{Quantity::prompt_rate, {}, {}};
+  if (is_test("tg")) return ColumnMeaning{Quantity::tokens_per_s, {}, {}};
   const std::string text = joined(words);
   const auto stands_in = [&](const Phrase& one) {
     return text.find(" " + std::string(one.words) + " ") != std::string::npos;

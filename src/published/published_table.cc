@@ -12,22 +12,6 @@
 namespace assay {
 namespace {
 
-/// "Batch size: `4`", "batch_size=8", "context length 512".
-std::optional<double> number_behind(const std::string& text, std::initializer_list<std::string_view> words) {
-  std::string lower = plain_text(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const std::string_view word : words) {
-    const auto at = lower.find(word);
-    if (at == std::string::npos) continue;
-    const auto digit = lower.find_first_not_of(" :=_*`of", at + word.size());
-    double value = 0;
-    if (digit == std::string::npos || !std::isdigit(static_cast<unsigned char>(lower[digit]))) continue;
-    std::from_chars(&lower[digit], lower.data() + lower.size(), value);
-    if (value > 0) return value;
-  }
-  return std::nullopt;
-}
-
 /// The nearest text that names one known thing: the paragraph, then headings from the nearest up.
 template <typename Named>
 auto nearest(const ParsedTable& table, Named&& named, std::string& source) -> decltype(named("")) {
@@ -44,6 +28,38 @@ auto nearest(const ParsedTable& table, Named&& named, std::string& source) -> de
   return nullptr;
 }
 
+/// A figure of the text, by its dimension and the words right before or behind it.
+struct SaidFigure {
+  double SaidOfDevice::*into;
+  Dimension dimension;
+  std::initializer_list<std::string_view> words;
+};
+const SaidFigure said_figures[] = {
+    {&SaidOfDevice::idle_w, Dimension::power, {"idle", "leerlauf", "au repos"}},
+    {&SaidOfDevice::power_limit_w,
+     Dimension::power,
+     {"tdp", "power limit", "power cap", "capped", "w mode", "board limit", "limited to", "nvpmodel"}},
+    {&SaidOfDevice::bandwidth_gb_s, Dimension::bandwidth, {"(", "bandwidth", "memory", "hbm", "ddr"}},
+};
+
+void find_said(PublishedTable& table) {
+  constexpr std::size_t before = 36;
+  constexpr std::size_t behind = 12;
+  std::string text = plain_text(table.context);
+  for (const Mention& mention : figures_in(text)) {
+    const std::size_t from = mention.from - std::min(mention.from, before);
+    std::string near = text.substr(from, mention.to + behind - from);
+    for (char& c : near) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const SaidFigure& one : said_figures) {
+      const bool is_said = std::any_of(one.words.begin(), one.words.end(),
+                                       [&](auto word) { return near.find(word) != std::string::npos; });
+      const bool is_measured = near.find("achiev") != std::string::npos || near.find("reach") != std::string::npos;
+      if (is_measured || mention.figure.unit.dimension != one.dimension || !is_said) continue;
+      table.said.*one.into = std::max(table.said.*one.into, in_base_unit(mention.figure).value);
+    }
+  }
+}
+
 void find_context(const ParsedTable& text, const TableContext& context, PublishedTable& table) {
   table.device = context.device;
   table.device_source = "--device";
@@ -58,11 +74,27 @@ void find_context(const ParsedTable& text, const TableContext& context, Publishe
   for (const char* one : {"single request", "single stream", "single-stream", "single user", "single prompt"}) {
     if (!table.batch && table.context.find(one) != std::string::npos) table.batch = 1;
   }
+  find_said(table);
   table.seq = number_behind(table.context, {"context length", "context-length", "sequence length", "seq length",
                                             "seq_len", "seq len", "context"});
 }
 
 }  // namespace
+
+std::optional<double> number_behind(const std::string& text, std::initializer_list<std::string_view> words) {
+  std::string lower = plain_text(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view word : words) {
+    const auto at = lower.find(word);
+    if (at == std::string::npos) continue;
+    const auto digit = lower.find_first_not_of(" :=_*`of", at + word.size());
+    double value = 0;
+    if (digit == std::string::npos || !std::isdigit(static_cast<unsigned char>(lower[digit]))) continue;
+    std::from_chars(&lower[digit], lower.data() + lower.size(), value);
+    if (value > 0) return value;
+  }
+  return std::nullopt;
+}
 
 const Measured* Observation::find(Quantity quantity) const {
   const auto found = figures.find(quantity);
@@ -132,8 +164,10 @@ void share_prose(const std::vector<TextLine>& prose, std::vector<PublishedTable>
 /// Of a row the one that its own words name; no GPU where they name a CPU.
 void name_devices(PublishedTable& table) {
   for (Observation& row : table.rows) {
-    const KnownDevice* own = known_device_named_in(row.device_text);
+    const KnownDevice* own = find_known_device(row.device_text);
+    if (!own) own = known_device_named_in(row.device_text);
     if (!own) own = known_device_named_in(row.label);
+    if (!own) own = known_device_named_in(row.group);
     std::string words = row.device_text;
     for (char& c : words) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     bool is_other = false;
@@ -153,6 +187,21 @@ void name_device_of_headers(const ParsedTable& text, PublishedTable& table) {
   table.device_source = "the header";
 }
 
+/// Of a table that no heading places: the one card that the page or the file's name names.
+void name_device_of_page(PublishedTable& table) {
+  if (table.device) return;
+  std::string words;
+  constexpr std::size_t longest = 20000;
+  for (const TextLine& line : table.prose) {
+    if (words.size() < longest) words += line.text + " ";
+  }
+  table.device = known_device_named_in(words);
+  table.device_source = "the page";
+  if (table.device || words.size() > longest) return;
+  table.device = known_device_named_in(table.file.substr(table.file.find_last_of('/') + 1));
+  table.device_source = "the file's name";
+}
+
 }  // namespace
 
 std::vector<PublishedTable> read_tables(const TextDocument& document, const std::string& file,
@@ -170,10 +219,13 @@ std::vector<PublishedTable> read_tables(const TextDocument& document, const std:
     find_context(text, context, table);
     name_device_of_headers(text, table);
     lay_out(text, context.columns, table);
-    name_devices(table);
     tables.push_back(std::move(table));
   }
   if (!tables.empty()) share_prose(document.prose, tables);
+  for (PublishedTable& table : tables) {
+    name_device_of_page(table);
+    name_devices(table);
+  }
   return tables;
 }
 

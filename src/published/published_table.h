@@ -18,6 +18,7 @@ struct Measured {
   bool is_absolute = false;  ///< Whether its unit is known; without one only ratios mean anything.
   std::string row;
   std::string column;
+  std::string header;  ///< What its quantity was read from: its column's words, or its row's in a turned table.
 };
 
 /// What a table says of one precision at one setting.
@@ -38,6 +39,13 @@ struct Observation {
   std::optional<Range> absolute(Quantity quantity) const;
 };
 
+/// What the words around a table say of its device; 0: nothing.
+struct SaidOfDevice {
+  double idle_w = 0;
+  double power_limit_w = 0;
+  double bandwidth_gb_s = 0;
+};
+
 /// One table as the rules see it.
 struct PublishedTable {
   std::string file;
@@ -56,6 +64,7 @@ struct PublishedTable {
   std::vector<TextLine> prose;  ///< The page's lines up to the next table; of the first one, those above it too.
   std::optional<double> batch;  ///< From the context, where no column says it.
   std::optional<double> seq;
+  SaidOfDevice said;
 
   /// Rows of one group, in the table's order.
   std::vector<std::vector<const Observation*>> groups() const;
@@ -80,6 +89,9 @@ struct TableContext {
 /// rows.
 std::vector<PublishedTable> read_tables(const TextDocument& document, const std::string& file,
                                         const TableContext& context);
+
+/// "Batch size: `4`", "batch_size=8", "context length 512": the number behind the first of `words` that has one.
+std::optional<double> number_behind(const std::string& text, std::initializer_list<std::string_view> words);
 
 /// The row that others of its group are compared with: its one fp32 row; null for none or several.
 const Observation* baseline_of(const std::vector<const Observation*>& group);

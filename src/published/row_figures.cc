@@ -75,7 +75,8 @@ bool is_denied(const std::string& text, std::size_t at) {
   std::string clause = " " + text.substr(from, at - from);
   if (const auto end = clause.find_last_of(".,;:|()"); end != std::string::npos) clause = " " + clause.substr(end + 1);
   int denials = 0;
-  for (const std::string_view word : {" no ", " not ", " without ", " never ", " ohne ", " sans "})
+  for (const std::string_view word :
+       {" no ", " not ", " without ", " never ", " nothing ", " none ", " ohne ", " sans "})
     denials += clause.find(word) != std::string::npos ? 1 : 0;
   return denials == 1;
 }
@@ -96,8 +97,10 @@ std::optional<Range> parameters_named(const std::string& text) {
 
 /// "tg128" is llama-bench's word for 128 tokens of one stream.
 bool generates_alone(const Observation& row) {
-  const auto at = row.group.find("|tg");
-  return at != std::string::npos && at + 3 < row.group.size() && is_numeral(row.group[at + 3]);
+  const Measured* rate = row.find(Quantity::tokens_per_s);
+  const std::string words = row.group + "|" + (rate ? rate->header : "");
+  const auto at = words.find("|tg");
+  return at != std::string::npos && at + 3 < words.size() && is_numeral(words[at + 3]);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "published/table_cells.h"
+#include "published/table_shape.h"
 
 namespace assay {
 namespace {
@@ -13,27 +15,40 @@ namespace {
 struct Column {
   std::string header;
   ColumnMeaning meaning;
+  std::string span;   ///< What sets it apart from columns of the same quantity: "Batch 1", "H100".
+  std::string aside;  ///< The time that it is a percentile of, where that is not the row's own.
 };
+
+bool has_any_word(const std::string& header, std::initializer_list<std::string_view> any) {
+  const auto words = words_of_header(header);
+  return std::find_first_of(words.begin(), words.end(), any.begin(), any.end()) != words.end();
+}
+
+/// "Batch 8", "bs=32", "seq 512": a setting whose figures are of something else.
+bool is_setting(const Column& column) {
+  const Quantity quantity = column.meaning.quantity;
+  const auto words = words_of_header(column.header);
+  return (quantity == Quantity::batch || quantity == Quantity::seq) && words.size() >= 2 &&
+         words.back().find_first_not_of("0123456789k") == std::string::npos;
+}
 
 class Layout {
  public:
-  Layout(const ParsedTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table)
-      : text_(text), table_(table) {
-    for (const std::string& header : text.header)
-      columns_.push_back({plain_text(header), meaning_of(header, mappings)});
+  Layout(const ShapedTable& shape, const std::vector<ColumnMapping>& mappings, PublishedTable& table)
+      : shape_(shape), text_(shape.text), table_(table) {
+    columns_.reserve(text_.header.size());
+    for (std::size_t i = 0; i < text_.header.size(); ++i)
+      columns_.push_back({plain_text(text_.header[i]), meaning_of(text_.header[i], mappings), shape.spans[i], ""});
   }
 
   void lay_out() {
-    if (is_transposed()) {
-      transpose();
-    } else {
-      settle_words();
-      drop_totals();
-      part_medians();
-      name_tails();
-      for (const TextRow& row : text_.rows) add_row(row);
-      say_columns();
-    }
+    settle_words();
+    settle_units();
+    drop_totals();
+    part_medians();
+    name_tails();
+    for (const TextRow& row : text_.rows) add_row(row);
+    say_columns();
     std::erase_if(table_.rows, [](const Observation& row) { return row.figures.empty(); });
   }
 
@@ -43,64 +58,24 @@ class Layout {
     return column.meaning.quantity == Quantity::none || column.meaning.quantity == Quantity::device;
   }
 
-  /// Precisions side by side over rows of quantities.
-  bool is_transposed() const {
-    const auto precisions = std::count_if(columns_.begin() + (columns_.empty() ? 0 : 1), columns_.end(),
-                                          [&](const Column& column) { return names_precision_only(column); });
-    if (precisions < 1) return false;
-    const double quantities = share_of(text_, 0, [](const std::string& plain) {
-      const Quantity quantity = read_column(plain).quantity;
-      return quantity != Quantity::none && (!holds_words(quantity) || quantity == Quantity::device);
-    });
-    return quantities >= 0.3 && !columns_.empty() && columns_[0].meaning.quantity != Quantity::model;
-  }
-
-  void transpose() {
-    std::vector<Observation> observations(columns_.size());
-    for (std::size_t i = 1; i < columns_.size(); ++i) {
-      observations[i].line = text_.line;
-      observations[i].label = columns_[i].header;
-      observations[i].precision = columns_[i].meaning.precision;
-    }
-    for (const TextRow& row : text_.rows) {
-      if (row.is_struck) {
-        ++table_.struck_rows;
-        continue;
-      }
-      read_across(row, observations);
-    }
-    for (std::size_t i = 1; i < columns_.size(); ++i) {
-      if (names_precision_only(columns_[i])) table_.rows.push_back(std::move(observations[i]));
-    }
-  }
-
-  void read_across(const TextRow& row, std::vector<Observation>& observations) {
-    const std::string head = plain_text(cell_of(row, 0));
-    const ColumnMeaning meaning = read_column(head);
-    if (meaning.quantity == Quantity::none) {
-      if (!head.empty()) table_.unrecognised.push_back(head);
-      return;
-    }
-    table_.columns.push_back(fmt::format("{}: {}", head, name(meaning.quantity)));
-    for (std::size_t i = 1; i < columns_.size(); ++i) {
-      if (meaning.quantity == Quantity::device) observations[i].device_text = plain_text(cell_of(row, i));
-      if (meaning.quantity == Quantity::notes) observations[i].notes = plain_text(cell_of(row, i));
-      if (holds_words(meaning.quantity)) continue;
-      if (const auto figure = read_figure(cell_of(row, i)))
-        put(observations[i], meaning.quantity, meaning.unit, {*figure, false, head, columns_[i].header});
-    }
-  }
-
   /// Keys and values of attention: their precision and size are not the weights'.
-  static bool is_of_cache(const Column& column) {
-    const auto words = words_of_header(column.header);
-    return std::find(words.begin(), words.end(), "kv") != words.end();
+  static bool is_of_cache(const Column& column) { return has_any_word(column.header, {"kv"}); }
+
+  /// Of gradients and optimizer states likewise: nothing is multiplied in them.
+  static bool is_of_states(const Column& column) {
+    return has_any_word(column.header, {"grad", "gradient", "gradients", "optimizer", "states", "reduce", "comm",
+                                        "communication", "master", "checkpoint"});
   }
 
   /// "Native", "Natively supported", over yes and no.
   static bool says_native(const Column& column) {
     const auto words = words_of_header(column.header);
     return std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("native"); });
+  }
+
+  /// What is multiplied, beside what is stored.
+  static bool says_compute(const Column& column) {
+    return has_any_word(column.header, {"activation", "activations", "acts", "compute", "computation", "accumulate"});
   }
 
   /// Headers that could mean two things are settled by what stands below them.
@@ -112,18 +87,68 @@ class Layout {
       const double figures =
           share_of(text_, i, [](const std::string& plain) { return read_figure(plain).has_value(); });
       if (is_of_cache(columns_[i])) {
-        quantity = figures < 0.5 || precisions >= 0.5 ? Quantity::key : Quantity::none;
+        quantity = figures < 0.5 || precisions >= 0.5 ? Quantity::key : Quantity::kv_cache;
         continue;
       }
-      if (quantity == Quantity::none && figures < 0.5 && words_of_header(columns_[i].header).front() == "test")
+      if (is_of_states(columns_[i]) && precisions >= 0.5 && figures < 0.5) {
         quantity = Quantity::key;
+        continue;
+      }
+      const bool names_test = has_any_word(columns_[i].header, {"test", "section", "scenario"});
+      if (quantity == Quantity::none && figures < 0.5 && names_test) quantity = Quantity::key;
+      if (quantity == Quantity::accuracy && figures < 0.5 && precisions >= 0.5) quantity = Quantity::precision;
       if (says_native(columns_[i]) && figures < 0.5 && precisions < 0.3) quantity = Quantity::notes;
+      if (says_compute(columns_[i]) && has_precision && precisions >= 0.5) quantity = Quantity::notes;
       if (quantity == Quantity::precision && precisions < 0.3) quantity = Quantity::key;
       if (holds_words(quantity) && !has_precision && precisions >= 0.5 && figures < 0.5) quantity = Quantity::precision;
       has_precision = has_precision || quantity == Quantity::precision;
       if (quantity == Quantity::size && figures < 0.5) quantity = Quantity::model;
       if (i == 0 && quantity == Quantity::none && figures < 0.5) quantity = Quantity::model;
       if (names_precision_only(columns_[i]) && quantity == Quantity::none) quantity = quantity_of_precision(i);
+      if (!is_setting(columns_[i]) || figures < 0.5 || i == 0) continue;
+      columns_[i].span = columns_[i].header;
+      const ColumnMeaning& before = columns_[i - 1].meaning;
+      quantity = said_quantity() != Quantity::none ? said_quantity() : before.quantity;
+      columns_[i].meaning.unit = said_quantity() != Quantity::none ? said_.unit : before.unit;
+    }
+  }
+
+  /// The unit that most figures of a column carry, and how large a share of them does.
+  std::pair<Dimension, double> unit_of_cells(std::size_t column) const {
+    std::map<Dimension, int> counts;
+    int figures = 0;
+    for (const TextRow& row : text_.rows) {
+      const auto figure = read_figure(cell_of(row, column));
+      if (!figure) continue;
+      ++figures;
+      ++counts[figure->unit.dimension];
+    }
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == counts.end()) return {Dimension::none, 0};
+    return {most->first, static_cast<double>(most->second) / figures};
+  }
+
+  /// Where the header says another quantity than the units of the cells, or none, the cells are right.
+  void settle_units() {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      Quantity& quantity = columns_[i].meaning.quantity;
+      const auto [dimension, share] = unit_of_cells(i);
+      const bool is_label = holds_words(quantity) && quantity != Quantity::none;
+      const bool is_counted = quantity != Quantity::none && dimension_of(quantity) == Dimension::none;
+      const bool is_other = has_any_word(
+          columns_[i].header, {"load", "compile", "compilation", "startup", "warmup", "build", "cold", "calibration",
+                               "download", "bus", "limit", "p90", "p95", "p99", "first", "max", "min"});
+      // "vs. baseline" over per cents and factors.
+      if (share >= 0.6 && quantity == Quantity::none &&
+          has_any_word(columns_[i].header, {"vs", "baseline", "relative", "gain"}))
+        quantity = dimension == Dimension::percent ? Quantity::change
+                   : dimension == Dimension::ratio ? Quantity::speedup
+                                                   : Quantity::none;
+      if (share < 0.6 || is_label || is_counted || is_other || usual_quantity(dimension) == Quantity::none) continue;
+      if (quantity != Quantity::none && dimension_of(quantity) == dimension) continue;
+      quantity = usual_quantity(dimension);
+      columns_[i].meaning.unit = {};
     }
   }
 
@@ -137,17 +162,22 @@ class Layout {
       return figure && figure->value > 0 && figure->value <= 100 &&
              (figure->unit.dimension == Dimension::none || figure->unit.dimension == Dimension::percent);
     };
+    const auto precision = std::find_if(columns_.begin() + 1, columns_.end(), [](const Column& one) {
+      return one.meaning.precision.precision != PrecisionName::unknown;
+    });
     const auto is_near = [&](const TextRow& row) {
       const auto own = read_figure(cell_of(row, column));
-      const auto first = read_figure(cell_of(row, 1));
+      const auto first = read_figure(cell_of(row, static_cast<std::size_t>(precision - columns_.begin())));
       return is_score(own) && is_score(first) && std::abs(own->value - first->value) <= 15;
     };
-    return is_of_tasks && read_column(table_.title).quantity == Quantity::none &&
+    const double tasks_named =
+        share_of(text_, 0, [](const std::string& plain) { return read_column(plain).quantity == Quantity::accuracy; });
+    return (is_of_tasks || tasks_named >= 0.5) && read_column(table_.title).quantity == Quantity::none &&
            std::all_of(text_.rows.begin(), text_.rows.end(), is_near);
   }
 
   /// "| Model | FP32 | BF16 |" holds what its cells' units, or the words above the table, say.
-  Quantity quantity_of_precision(std::size_t column) const {
+  Quantity quantity_of_precision(std::size_t column) {
     for (const TextRow& row : text_.rows) {
       const auto figure = read_figure(cell_of(row, column));
       if (!figure || figure->unit.dimension == Dimension::none) continue;
@@ -157,8 +187,32 @@ class Layout {
     }
     if (columns_[column].meaning.unit.dimension == Dimension::time) return Quantity::latency;
     if (holds_scores(column)) return Quantity::accuracy;
-    const Quantity said = read_column(table_.title).quantity;
-    return is_duration(said) || said == Quantity::throughput || said == Quantity::perplexity ? said : Quantity::none;
+    columns_[column].meaning.unit = said_quantity() == Quantity::none ? Unit{} : said_.unit;
+    return said_quantity();
+  }
+
+  /// What the heading, or a part of the paragraph, says that all figures are: "Latency in ms, mean of 100 runs".
+  Quantity said_quantity() {
+    for (const std::string& text : {table_.title, text_.paragraph}) {
+      for (const char* ends : {",.;:", ",.;:()"}) {
+        for (std::size_t from = 0; from < text.size();) {
+          const std::size_t to = std::min(text.find_first_of(ends, from), text.size());
+          if (says_all(text.substr(from, to - from))) return said_.quantity;
+          from = to + 1;
+        }
+      }
+    }
+    return Quantity::none;
+  }
+
+  bool says_all(const std::string& words) {
+    constexpr Quantity any[] = {Quantity::throughput, Quantity::perplexity, Quantity::tokens_per_s, Quantity::tpot,
+                                Quantity::rate,       Quantity::memory,     Quantity::energy,       Quantity::power};
+    said_ = read_column(words);
+    const bool is_one =
+        is_duration(said_.quantity) || std::find(std::begin(any), std::end(any), said_.quantity) != std::end(any);
+    constexpr std::size_t longest = 8;
+    return is_one && words_of_header(words).size() <= longest;
   }
 
   /// "energy_j" beside "energy_per_sample_mj" is of the whole run.
@@ -190,21 +244,24 @@ class Layout {
     }
   }
 
-  /// "TTFT p90", "TTFT p99": percentiles of one time, where the table has no other time or percentile.
+  /// "TTFT p90", "TTFT p99": percentiles of another time than the row's own stand aside.
   void name_tails() {
-    constexpr std::pair<std::string_view, Quantity> tails[] = {
-        {"p90", Quantity::p90}, {"p95", Quantity::p95}, {"p99", Quantity::p99}};
-    const auto has_own = [](const Column& column) {
-      const Quantity quantity = column.meaning.quantity;
-      return is_duration(quantity) || quantity == Quantity::median || quantity == Quantity::tpot ||
-             quantity == Quantity::p90 || quantity == Quantity::p95 || quantity == Quantity::p99;
-    };
-    if (std::any_of(columns_.begin(), columns_.end(), has_own)) return;
+    constexpr std::pair<std::string_view, Quantity> tails[] = {{"median", Quantity::median},
+                                                               {"p50", Quantity::median},
+                                                               {"p90", Quantity::p90},
+                                                               {"p95", Quantity::p95},
+                                                               {"p99", Quantity::p99}};
     for (Column& column : columns_) {
       const auto words = words_of_header(column.header);
-      if (column.meaning.quantity != Quantity::none || words.empty() || words[0] != "ttft") continue;
       for (const auto& [word, quantity] : tails) {
-        if (std::find(words.begin(), words.end(), word) != words.end()) column.meaning.quantity = quantity;
+        const auto tail = std::find(words.begin(), words.end(), word);
+        if (tail == words.end()) continue;
+        std::string rest;
+        for (auto one = words.begin(); one != words.end(); ++one) rest += one == tail ? "" : *one + " ";
+        const Quantity time = read_column(rest).quantity;
+        if (time != Quantity::ttft && time != Quantity::tpot) continue;
+        column.aside = name(time);
+        column.meaning.quantity = quantity;
       }
     }
   }
@@ -235,9 +292,14 @@ class Layout {
           base.device_text = plain;
           break;
         case Quantity::notes:
-          base.notes = says_native(columns_[i]) ? "native = " + plain : plain;
+          base.notes = says_native(columns_[i])    ? "native = " + plain
+                       : says_compute(columns_[i]) ? "computes in " + plain
+                                                   : plain;
           break;
         case Quantity::key:
+          if (columns_[i].header == "section" && base.precision.precision == PrecisionName::unknown)
+            base.precision = read_precision(plain);
+          [[fallthrough]];
         case Quantity::batch:
         case Quantity::seq:
         case Quantity::layers:
@@ -297,33 +359,47 @@ class Layout {
     const auto seq = text.find("_seq");
     if (seq != std::string::npos) {
       if (const auto tokens = read_figure(text.substr(seq + 4)))
-        base.figures.emplace(Quantity::seq, Measured{*tokens, true, base.model_text, "model"});
+        base.figures.emplace(Quantity::seq, Measured{*tokens, true, base.model_text, "model", "model"});
       text.erase(seq);
     }
     base.model = find_known_model(text, table_.context);
     if (!base.model) base.model = known_model_named_in(text);
   }
 
-  /// One observation for the row, and one more for each precision that columns of their own name.
+  /// One observation for the row, and one more for each precision or span that columns of their own have.
   void spread_over_columns(const TextRow& row, const Observation& base, const std::string& row_name) {
-    std::vector<Observation> wide;
+    Variants wide;
     Observation own = base;
+    Variants more;  // A quantity that a row has twice: the second stands alone.
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const ColumnMeaning& meaning = columns_[i].meaning;
-      if (holds_words(meaning.quantity)) continue;
+      const Column& column = columns_[i];
+      if (holds_words(column.meaning.quantity)) continue;
       const auto figure = read_figure(cell_of(row, i));
       if (!figure) continue;
-      const Measured measured = {*figure, false, row_name, columns_[i].header};
-      const bool has_precision = meaning.precision.precision != PrecisionName::unknown;
-      put(has_precision ? of_precision(wide, base, meaning.precision) : own, meaning.quantity, meaning.unit, measured);
+      Measured measured = {*figure, false, row_name, column.header, column.header};
+      if (shape_.is_turned) std::swap(measured.row, measured.column);
+      const bool is_set_apart = column.meaning.precision.precision != PrecisionName::unknown || !column.span.empty();
+      Observation* into = is_set_apart ? &variant(wide, base, column.meaning.precision, column.span) : &own;
+      if (!column.aside.empty() || into->find(column.meaning.quantity)) {
+        Observation second = *into;
+        second.figures = base.figures;
+        into = &variant(more, second, {}, column.aside.empty() ? column.header : column.aside);
+      }
+      put(*into, column.meaning.quantity, column.meaning.unit, measured);
+    }
+    adopt_shared(own, wide);
+    for (auto& [key, one] : more) {
+      for (const auto& [quantity, measured] : own.figures) {
+        if (dimension_of(quantity) == Dimension::none) one.figures.emplace(quantity, measured);
+      }
     }
     if (wide.empty()) {
       name_by_bits(own);
       table_.rows.push_back(std::move(own));
-      return;
     }
-    adopt_shared(own, wide);
-    for (Observation& one : wide) table_.rows.push_back(std::move(one));
+    for (Variants* all : {&wide, &more}) {
+      for (auto& one : *all) table_.rows.push_back(std::move(one.second));
+    }
   }
 
   /// "| bits | 16 | 4 |": the usual precision of that width, where none is named.
@@ -331,42 +407,65 @@ class Layout {
     const auto bits = row.figures.find(Quantity::bits);
     if (bits == row.figures.end() || row.precision.precision != PrecisionName::unknown) return;
     for (const PrecisionName usual :
-         {PrecisionName::fp32, PrecisionName::fp16, PrecisionName::int8, PrecisionName::int4}) {
+         {PrecisionName::fp32, PrecisionName::fp16, PrecisionName::int8, PrecisionName::int6, PrecisionName::int5,
+          PrecisionName::int4, PrecisionName::int3, PrecisionName::int2}) {
       if (bits->second.figure.value == stored_bits(usual)) row.precision.precision = usual;
     }
   }
 
-  static Observation& of_precision(std::vector<Observation>& wide, const Observation& base, PrecisionWords precision) {
-    for (Observation& one : wide) {
-      if (one.precision.precision == precision.precision) return one;
+  /// By the words that set them apart.
+  using Variants = std::vector<std::pair<std::string, Observation>>;
+
+  Observation& variant(Variants& all, const Observation& base, PrecisionWords precision,
+                       const std::string& span) const {
+    if (precision.precision == PrecisionName::unknown) precision = read_precision(span);
+    const std::string key = std::string(name(precision.precision)) + "|" + span;
+    for (auto& one : all) {
+      if (one.first == key) return one.second;
     }
-    wide.push_back(base);
-    wide.back().precision = precision;
-    wide.back().label = base.label + " " + name(precision.precision);
-    return wide.back();
+    Observation one = base;
+    if (precision.precision != PrecisionName::unknown) {
+      one.precision = precision;
+      one.label = base.label + " " + name(precision.precision);
+    }
+    if (!span.empty()) {
+      const bool is_precision_alone = is_precision_word(span) && words_of_header(span).size() == 1;
+      if (!is_precision_alone) one.group += "|" + span;
+      one.label += " " + span;
+      if (known_device_named_in(span)) one.device_text = span;
+      if (const auto batch = number_behind(span, {"batch size", "batch", "bs"}))
+        one.figures.emplace(Quantity::batch, Measured{*read_figure(fmt::format("{}", *batch)), true, span, span, span});
+    }
+    all.emplace_back(key, std::move(one));
+    return all.back().second;
   }
 
   /// Parameters, batch and length hold for all precisions of the row; a speed-up for the one beside fp32.
-  static void adopt_shared(const Observation& own, std::vector<Observation>& wide) {
+  static void adopt_shared(const Observation& own, Variants& wide) {
     for (const auto& [quantity, measured] : own.figures) {
       const bool compares =
           quantity == Quantity::speedup || quantity == Quantity::energy_ratio || quantity == Quantity::size_ratio;
-      for (Observation& one : wide) {
-        const bool is_compared = wide.size() == 2 && one.precision.precision != PrecisionName::fp32;
+      for (auto& [key, one] : wide) {
+        const Observation& other = &one == &wide.front().second ? wide.back().second : wide.front().second;
+        const bool is_compared =
+            wide.size() == 2 && operand_bits(one.precision.precision) <= operand_bits(other.precision.precision);
         if (!compares || is_compared) one.figures.emplace(quantity, measured);
       }
     }
   }
 
+  const ShapedTable& shape_;
   const ParsedTable& text_;
   PublishedTable& table_;
   std::vector<Column> columns_;
+  ColumnMeaning said_;
 };
 
 }  // namespace
 
 void lay_out(const ParsedTable& text, const std::vector<ColumnMapping>& mappings, PublishedTable& table) {
-  Layout(text, mappings, table).lay_out();
+  const ShapedTable shape = shaped(text);
+  Layout(shape, mappings, table).lay_out();
 }
 
 }  // namespace assay

@@ -17,6 +17,7 @@ constexpr const char* ga102 =
 constexpr const char* ampere = "NVIDIA A100, A10, A6000 datasheets";
 constexpr const char* ada = "NVIDIA Ada whitepaper (2023; GeForce as GA102), L4, L40 and L40S datasheets";
 constexpr const char* hopper = "NVIDIA H100 and H200 datasheets, half of what they give with sparsity";
+constexpr const char* jetson = "NVIDIA Jetson modules' data sheets, dense rates, power of the module's largest mode";
 constexpr const char* blackwell = "NVIDIA HGX B200, RTX 5090 and RTX PRO 6000 datasheets, dense rates";
 
 // Idle powers: the boards' nvidia-smi readings as commonly reported; the second with a CUDA context open. A Ti's and a
@@ -28,6 +29,9 @@ constexpr KnownDevice devices[] = {
     {"P40", "", 6.1, 250, 9, 52, 347, 3, 12, 0, 0.19, 0, 47, 0, pascal},
     {"P4", "", 6.1, 75, 6, 24, 192, 2, 5.5, 0, 0.09, 0, 22, 0, pascal},
     {"P100", "", 6.0, 300, 25, 36, 732, 4, 10.6, 0, 21.2, 0, 0, 0, pascal},
+    {"GTX 1060", "", 6.1, 120, 6, 30, 192, 1.5, 4.4, 0, 0.07, 0, 17, 0, pascal},
+    {"GTX 1070", "", 6.1, 150, 7, 35, 256, 2, 6.5, 0, 0.1, 0, 26, 0, pascal},
+    {"GTX 1080", "", 6.1, 180, 7, 40, 320, 2, 8.9, 0, 0.14, 0, 35.5, 0, pascal},
     {"V100", "", 7.0, 350, 22, 45, 900, 6, 15.7, 0, 125, 0, 62.8, 0, volta},
     {"Titan V", "", 7.0, 250, 22, 40, 653, 4.5, 14.9, 0, 110, 0, 59, 0, volta},
     {"T4", "", 7.5, 70, 8, 30, 320, 4, 8.1, 0, 65, 0, 130, 0, turing},
@@ -36,6 +40,7 @@ constexpr KnownDevice devices[] = {
     {"RTX 2070", "rtx 2070 super", 7.5, 215, 8, 42, 448, 4, 9.1, 0, 72.5, 0, 145, 0, turing},
     {"RTX 2080", "rtx 2080 super", 7.5, 250, 8, 45, 496, 4, 11.2, 0, 89.2, 0, 178, 0, turing},
     {"RTX 2080 Ti", "2080 ti", 7.5, 260, 8, 58, 616, 5.5, 14.2, 0, 114, 0, 228, 0, turing},
+    {"RTX 3050", "", 8.6, 130, 7, 30, 224, 2, 9.1, 9.1, 36.4, 18.2, 73, 0, ga102},
     {"RTX 3060", "", 8.6, 170, 9, 38, 360, 3, 12.7, 12.7, 51, 25.4, 102, 0, ga102},
     {"RTX 3060 Ti", "", 8.6, 200, 9, 38, 448, 4, 16.2, 16.2, 64.8, 32.4, 129.6, 0, ga102},
     {"RTX 3070", "", 8.6, 220, 9, 42, 448, 4, 20.3, 20.3, 81.3, 40.6, 163, 0, ga102},
@@ -54,17 +59,29 @@ constexpr KnownDevice devices[] = {
     {"RTX 4080 Super", "", 8.9, 320, 10, 45, 736, 64, 52.2, 52.2, 208.8, 104.4, 417.6, 417.6, ada},
     {"RTX 4090", "", 8.9, 450, 12, 65, 1008, 72, 82.6, 82.6, 330.3, 165.2, 660.6, 660.6, ada},
     {"RTX 5090", "", 12.0, 575, 15, 75, 1792, 96, 104.8, 104.8, 419, 209.5, 838, 838, blackwell},
+    {"RTX 5080", "", 12.0, 360, 12, 60, 960, 64, 56.3, 56.3, 225, 112.6, 450, 450, blackwell},
+    {"NVIDIA A2", "", 8.6, 60, 5, 20, 200, 2, 4.5, 9, 18, 18, 36, 0, ampere},
+    {"A30", "", 8.0, 165, 25, 45, 933, 24, 10.3, 82, 165, 165, 330, 0, ampere},
     {"A10", "", 8.6, 150, 15, 58, 600, 6, 31.2, 62.5, 125, 125, 250, 0, ampere},
     {"A10G", "", 8.6, 300, 10, 58, 600, 6, 35, 35, 70, 70, 140, 0, ampere},
+    {"RTX A4000", "a4000", 8.6, 140, 10, 40, 448, 4, 19.2, 38.3, 76.7, 76.7, 153.4, 0, ampere},
+    {"RTX A5000", "a5000", 8.6, 230, 15, 65, 768, 6, 27.8, 55.6, 111.1, 111.1, 222.2, 0, ampere},
     {"A40", "", 8.6, 300, 20, 78, 696, 6, 37.4, 74.8, 149.7, 149.7, 299.3, 0, ampere},
     {"RTX A6000", "a6000", 8.6, 300, 15, 75, 768, 6, 38.7, 77.4, 154.8, 154.8, 309.7, 0, ampere},
     {"A100", "", 8.0, 400, 35, 75, 2039, 40, 19.5, 156, 312, 312, 624, 0, ampere},
     {"L4", "", 8.9, 72, 11, 30, 300, 48, 30.3, 60, 121, 121, 242, 242, ada},
     {"L40", "", 8.9, 300, 25, 80, 864, 96, 90.5, 90.5, 181, 181, 362, 362, ada},
     {"L40S", "", 8.9, 350, 25, 90, 864, 96, 91.6, 183, 362, 362, 733, 733, ada},
+    {"RTX 6000 Ada", "", 8.9, 300, 15, 75, 960, 96, 91.1, 182, 364, 364, 728.5, 728.5, ada},
     {"H100", "", 9.0, 700, 45, 125, 3938, 50, 66.9, 494.7, 989.4, 989.4, 1979, 1979, hopper},
     {"H200", "", 9.0, 700, 70, 130, 4800, 50, 66.9, 494.7, 989.4, 989.4, 1979, 1979, hopper},
     {"B200", "", 10.0, 1000, 100, 200, 8000, 126, 75, 1125, 2250, 2250, 4500, 4500, blackwell},
+    {"Jetson Orin Nano", "orin nano", 8.7, 25, 2, 8, 102.4, 4, 2.1, 8.5, 17, 17, 34, 0, jetson},
+    {"Jetson Orin NX", "orin nx", 8.7, 40, 2, 12, 102.4, 4, 3.8, 12.5, 25, 25, 50, 0, jetson},
+    {"Jetson AGX Orin", "agx orin", 8.7, 60, 4, 18, 204.8, 4, 5.3, 21, 42.5, 42.5, 138, 0, jetson},
+    {"Jetson AGX Xavier", "agx xavier", 7.2, 50, 3, 15, 137, 4, 1.4, 0, 11, 0, 22, 0, jetson},
+    {"Jetson Xavier NX", "xavier nx", 7.2, 20, 2, 8, 59.7, 4, 0.9, 0, 6.8, 0, 13.6, 0, jetson},
+    {"Jetson TX2", "", 6.2, 20, 1, 6, 59.7, 0.5, 0.75, 0, 1.5, 0, 0, 0, jetson},
     {"RTX PRO 6000", "rtx 6000 pro", 12.0, 600, 12, 90, 1792, 128, 126, 252, 504, 504, 1008, 1008, blackwell},
 };
 
@@ -146,6 +163,9 @@ constexpr BoardMemory memories[] = {
     {"P40", 24},
     {"P4", 8},
     {"P100", 16},
+    {"GTX 1060", 6},
+    {"GTX 1070", 8},
+    {"GTX 1080", 8},
     {"V100", 32},
     {"Titan V", 12},
     {"T4", 16},
@@ -154,6 +174,7 @@ constexpr BoardMemory memories[] = {
     {"RTX 2070", 8},
     {"RTX 2080", 8},
     {"RTX 2080 Ti", 11},
+    {"RTX 3050", 8},
     {"RTX 3060", 12},
     {"RTX 3060 Ti", 8},
     {"RTX 3070", 8},
@@ -172,6 +193,11 @@ constexpr BoardMemory memories[] = {
     {"RTX 4080 Super", 16},
     {"RTX 4090", 24},
     {"RTX 5090", 32},
+    {"RTX 5080", 16},
+    {"NVIDIA A2", 16},
+    {"A30", 24},
+    {"RTX A4000", 16},
+    {"RTX A5000", 24},
     {"A10", 24},
     {"A10G", 24},
     {"A40", 48},
@@ -180,6 +206,13 @@ constexpr BoardMemory memories[] = {
     {"L4", 24},
     {"L40", 48},
     {"L40S", 48},
+    {"RTX 6000 Ada", 48},
+    {"Jetson Orin Nano", 8},
+    {"Jetson Orin NX", 16},
+    {"Jetson AGX Orin", 64},
+    {"Jetson AGX Xavier", 64},
+    {"Jetson Xavier NX", 16},
+    {"Jetson TX2", 8},
     {"H100", 96},
     {"H200", 141},
     {"B200", 192},
@@ -261,7 +294,11 @@ double peak_tops(const KnownDevice& device, PrecisionName precision) {
     case PrecisionName::fp4:
       return std::max({2 * device.fp8, device.int8, device.fp16, device.fp32});
     case PrecisionName::fp8:
+    case PrecisionName::int6:
+    case PrecisionName::int5:
     case PrecisionName::int4:
+    case PrecisionName::int3:
+    case PrecisionName::int2:
     case PrecisionName::unknown:
       return std::max({device.fp8, device.int8, device.fp16, device.fp32});
   }

@@ -51,6 +51,38 @@ constexpr Spelling spellings[] = {
     {"fp4", PrecisionName::fp4},
     {"nvfp4", PrecisionName::fp4},
     {"mxfp4", PrecisionName::fp4},
+    {"float4", PrecisionName::fp4},
+    {"fp4e2m1", PrecisionName::fp4},
+    {"mxfp8", PrecisionName::fp8},
+    {"e5m2", PrecisionName::fp8},
+    {"qint8", PrecisionName::int8},
+    {"uint8", PrecisionName::int8},
+    {"8bits", PrecisionName::int8},
+    {"w8", PrecisionName::int8},
+    {"w8a8int8", PrecisionName::int8},
+    {"q6", PrecisionName::int6},
+    {"int6", PrecisionName::int6},
+    {"6bit", PrecisionName::int6},
+    {"q5", PrecisionName::int5},
+    {"int5", PrecisionName::int5},
+    {"5bit", PrecisionName::int5},
+    {"uint4", PrecisionName::int4},
+    {"4bits", PrecisionName::int4},
+    {"w4", PrecisionName::int4},
+    {"w4a4", PrecisionName::int4},
+    {"iq4", PrecisionName::int4},
+    {"q3", PrecisionName::int3},
+    {"iq3", PrecisionName::int3},
+    {"int3", PrecisionName::int3},
+    {"3bit", PrecisionName::int3},
+    {"3bits", PrecisionName::int3},
+    {"w3a16", PrecisionName::int3},
+    {"q2", PrecisionName::int2},
+    {"iq2", PrecisionName::int2},
+    {"int2", PrecisionName::int2},
+    {"2bit", PrecisionName::int2},
+    {"2bits", PrecisionName::int2},
+    {"w2a16", PrecisionName::int2},
 };
 
 /// Lower-case words; "FP-16", "fp 16" and "int_8" become one.
@@ -98,13 +130,27 @@ bool says_stand_in(const std::string& word) {
 }  // namespace
 
 const char* name(PrecisionName precision) {
-  constexpr std::array names = {"an unnamed precision", "fp32",       "tf32", "fp16", "bf16", "mixed",
-                                "mixed-fp16",           "mixed-bf16", "int8", "fp8",  "int4", "fp4"};
+  constexpr std::array names = {"an unnamed precision",
+                                "fp32",
+                                "tf32",
+                                "fp16",
+                                "bf16",
+                                "mixed",
+                                "mixed-fp16",
+                                "mixed-bf16",
+                                "int8",
+                                "fp8",
+                                "int4",
+                                "fp4",
+                                "int6",
+                                "int5",
+                                "int3",
+                                "int2"};
   return names[static_cast<std::size_t>(precision)];
 }
 
 int stored_bits(PrecisionName precision) {
-  constexpr std::array bits = {0, 32, 32, 16, 16, 32, 32, 32, 8, 8, 4, 4};
+  constexpr std::array bits = {0, 32, 32, 16, 16, 32, 32, 32, 8, 8, 4, 4, 6, 5, 3, 2};
   return bits[static_cast<std::size_t>(precision)];
 }
 

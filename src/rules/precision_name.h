@@ -19,7 +19,11 @@ enum class PrecisionName : std::uint8_t {
   int8,
   fp8,
   int4,
-  fp4
+  fp4,
+  int6,
+  int5,
+  int3,
+  int2
 };
 const char* name(PrecisionName precision);
 /// Bits of a stored weight; 0 for unknown. Mixed keeps 32.
