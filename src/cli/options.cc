@@ -59,8 +59,9 @@ MachineFacts facts_for(const MachineOptions& options, const std::string& device)
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command.add_option("--device", options.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
-  command.add_option("--with", options.overrides,
-                     "dtypes by role in the precision's place: norm=f16,softmax=f16,head=f32");
+  command.add_option(
+      "--with", options.overrides,
+      "dtypes by role in the precision's place (norm=f16,head=f32); rows by layer path (layers.0.*=int8,@mlp=bf16)");
   static const std::map<std::string, Casts> casts = {{"once", Casts::once}, {"every-call", Casts::every_call}};
   add_choice(command, "--casts", options.casts, casts, "mixed-*: cast weights once, or at every call as autocast does");
   static const std::map<std::string, Fusion> fusion = {{"on", Fusion::on}, {"off", Fusion::off}};

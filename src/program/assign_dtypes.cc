@@ -10,12 +10,22 @@
 namespace assay {
 namespace {
 
+/// Where layer overrides look for a node.
+struct Place {
+  std::string path;
+  Role role;
+};
+
+Place place_of(const Node& node) {
+  if (node.operation != &op::add) return {node.path, node.role};
+  return {node.path.substr(0, node.path.rfind('.')), Role::other};
+}
+
 /// Copies a program operation by operation, with dtypes.
 class Assigner {
  public:
   Assigner(const Program& from, const PrecisionChoice& precision, Purpose purpose)
-      : from_(from), precision_(precision), row_(precision.row), purpose_(purpose) {
-    ASSAY_ASSERT(row_.rule != Activations::native_16bit);
+      : from_(from), precision_(precision), purpose_(purpose), matched_(precision.layers.size()) {
     mapped_.resize(from.values.size(), no_value);
   }
 
@@ -25,15 +35,37 @@ class Assigner {
       map(in.value) = to_.input(in.name, value.dtype, value.shape);
     }
     for (const Node& node : from_.nodes) {
-      to_.at(node.path, node.role);
+      choose_row(node);
+      to_.at(node.path, node.role, layer_ == nullptr ? "" : layer_->row.name);
       assign(node);
     }
+    refuse_unmatched();
     role_ = Role::other;
     for (const NamedValue& out : from_.outputs) to_.output(out.name, value(out.value));
     return to_.take();
   }
 
  private:
+  void choose_row(const Node& node) {
+    layer_ = layer_override(precision_, node);
+    for (std::size_t i = 0; i < matched_.size(); ++i) matched_[i] = matched_[i] || matches(precision_.layers[i], node);
+    row_ = layer_ == nullptr ? &precision_.row : &layer_->row;
+    ASSAY_ASSERT(row_->rule != Activations::native_16bit);
+  }
+
+  void refuse_unmatched() const {
+    const auto missed = std::find(matched_.begin(), matched_.end(), false);
+    if (missed == matched_.end()) return;
+    const LayerOverride& layer = precision_.layers[static_cast<std::size_t>(missed - matched_.begin())];
+    fail_user("--with '{}={}': nothing of this model has such a {} ('assay explain' lists them)", layer.pattern,
+              layer.row.name, layer.pattern.starts_with('@') ? "role" : "path");
+  }
+
+  /// Overrides by role are of the precision that the rest has.
+  std::optional<DType> override_for(Role role) const {
+    return layer_ == nullptr ? precision_.override_for(role) : std::nullopt;
+  }
+
   ValueId& map(ValueId old) { return mapped_[static_cast<std::size_t>(old)]; }
 
   DType dtype(ValueId id) const { return to_.program().value(id).dtype; }
@@ -65,7 +97,7 @@ class Assigner {
   /// A matrix that autocast casts at each call.
   bool is_autocast_weight(ValueId id) const {
     const Value& value = to_.program().value(id);
-    return precision_.casts == Casts::every_call && row_.rule == Activations::autocast_lists &&
+    return precision_.casts == Casts::every_call && row_->rule == Activations::autocast_lists &&
            value.source == Source::weight && value.shape.size() == 2;
   }
 
@@ -75,10 +107,10 @@ class Assigner {
     return id;
   }
 
-  bool quantised() const { return row_.scheme != Scheme::none; }
+  bool quantised() const { return row_->scheme != Scheme::none; }
 
   /// Dtype in which parameters that are not quantised are stored.
-  DType stored() const { return quantised() ? row_.activations : row_.weights; }
+  DType stored() const { return quantised() ? row_->activations : row_->weights; }
 
   /// A vector parameter (gain, bias): rounded to how it is stored, handed over in f32.
   ValueId vector(ValueId old) { return old == no_value ? no_value : as(as(value(old), stored()), DType::f32); }
@@ -92,19 +124,20 @@ class Assigner {
   };
 
   Quantised quantise(const Operation& operation, ValueId id) {
-    const auto known = quantised_.find(id);
+    const auto known = quantised_.find({id, row_->weights});
     if (known != quantised_.end()) return known->second;
-    const std::size_t index = to_.add_node({&operation, {id}, {}, {}, path_, role_});
+    const std::size_t index = to_.add_node(
+        {&operation, {id}, {}, {}, path_, role_, Phase::forward, layer_ == nullptr ? "" : layer_->row.name});
     const std::vector<ValueId> outputs = to_.program().nodes[index].outputs;
-    to_.set_dtype(outputs[0], row_.weights);
-    return quantised_[id] = {outputs[0], outputs[1]};
+    to_.set_dtype(outputs[0], row_->weights);
+    return quantised_[{id, row_->weights}] = {outputs[0], outputs[1]};
   }
 
   void assign(const Node& node) {
     path_ = node.path;
     role_ = node.role;
     const Operation* operation = node.operation;
-    const std::optional<DType> embedding = precision_.override_for(Role::embedding);
+    const std::optional<DType> embedding = override_for(Role::embedding);
     if (node.role == Role::embedding && embedding) return assign_overridden_embedding(node, *embedding);
     if (operation == &op::embedding) return assign_embedding(node);
     if (operation == &op::linear) return assign_linear(node);
@@ -115,7 +148,7 @@ class Assigner {
     assign_widest(node);
   }
 
-  DType embedding_output() const { return row_.rule == Activations::as_stored ? row_.activations : row_.weights; }
+  DType embedding_output() const { return row_->rule == Activations::as_stored ? row_->activations : row_->weights; }
 
   /// Tables, their sums and every step between them in one dtype. A tied head keeps a table of its own.
   void assign_overridden_embedding(const Node& node, DType wanted) {
@@ -140,29 +173,29 @@ class Assigner {
   }
 
   void assign_linear(const Node& node) {
-    const std::optional<DType> override = precision_.override_for(node.role);
+    const std::optional<DType> override = override_for(node.role);
     if (quantised() && !override) return assign_quantised_linear(node);
-    const DType operand = override.value_or(row_.operand);
+    const DType operand = override.value_or(row_->operand);
     Attributes attributes = node.attributes;
-    attributes.accumulator = override ? DType::f32 : row_.accumulator;
-    attributes.chunk = override ? 0 : row_.chunk;
+    attributes.accumulator = override ? DType::f32 : row_->accumulator;
+    attributes.chunk = override ? 0 : row_->chunk;
     const ValueId weight = override ? as(value(node.inputs[1]), *override) : as(table(node.inputs[1]), operand);
     const ValueId x = as(value(node.inputs[0]), operand);
-    const DType out = override ? operand : row_.output;
+    const DType out = override ? operand : row_->output;
     const ValueId y = add(op::linear, {x, weight, vector(bias_of(node, 2))}, attributes, out);
-    map(node.outputs[0]) = override && node.role != Role::head ? as(y, row_.output) : y;
+    map(node.outputs[0]) = override && node.role != Role::head ? as(y, row_->output) : y;
   }
 
   void assign_quantised_linear(const Node& node) {
-    const ValueId x = as(value(node.inputs[0]), row_.activations);
+    const ValueId x = as(value(node.inputs[0]), row_->activations);
     const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
-    const bool only_weights = row_.scheme == Scheme::weight_only_int8;
+    const bool only_weights = row_->scheme == Scheme::weight_only_int8;
     const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
     Attributes attributes = node.attributes;
-    attributes.accumulator = row_.accumulator;
+    attributes.accumulator = row_->accumulator;
     map(node.outputs[0]) =
         add(op::quantized_linear, {in.values, in.scales, weight.values, weight.scales, vector(bias_of(node, 2))},
-            attributes, row_.activations);
+            attributes, row_->activations);
   }
 
   static ValueId bias_of(const Node& node, std::size_t index) {
@@ -171,9 +204,8 @@ class Assigner {
 
   /// Attention's products: operands in the 16-bit dtype; under 8 bits in the activations' dtype.
   void assign_matmul(const Node& node) {
-    const DType operand =
-        precision_.override_for(Role::attention).value_or(quantised() ? row_.activations : row_.operand);
-    const DType out = quantised() ? row_.activations : row_.output;
+    const DType operand = override_for(Role::attention).value_or(quantised() ? row_->activations : row_->operand);
+    const DType out = quantised() ? row_->activations : row_->output;
     std::vector<ValueId> inputs;
     for (const ValueId in : node.inputs) inputs.push_back(as(value(in), operand));
     map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, operand), out);
@@ -193,11 +225,11 @@ class Assigner {
 
   /// Norms and softmax: input and output in the activations' dtype (f32 under autocast), arithmetic in `math`.
   void assign_math(const Node& node, Role role, std::vector<ValueId> parameters) {
-    const std::optional<DType> override = precision_.override_for(role);
-    const DType usual = row_.rule == Activations::as_stored ? row_.activations : row_.math;
+    const std::optional<DType> override = override_for(role);
+    const DType usual = row_->rule == Activations::as_stored ? row_->activations : row_->math;
     const DType inside = override.value_or(usual);
     Attributes attributes = node.attributes;
-    attributes.math = override.value_or(row_.math);
+    attributes.math = override.value_or(row_->math);
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), inside)};
     if (role == Role::softmax && has_input(node, 1)) inputs.push_back(value(node.inputs[1]));
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
@@ -210,8 +242,12 @@ class Assigner {
       const bool parameter = in != no_value && from_.value(in).source == Source::weight;
       inputs.push_back(parameter ? table(in) : value(in));
     }
-    DType widest = dtype(inputs[0]);
+    // Beside layers of another row, inputs may be wider or narrower than what this row stores.
+    const bool is_settled =
+        !precision_.layers.empty() && row_->rule == Activations::as_stored && !override_for(node.role);
+    DType widest = is_settled ? row_->activations : dtype(inputs[0]);
     for (const ValueId in : inputs) {
+      if (is_settled) break;
       if (in != no_value && is_float(dtype(in)) && size_of(dtype(in)) > size_of(widest)) widest = dtype(in);
     }
     for (ValueId& in : inputs) {
@@ -222,18 +258,33 @@ class Assigner {
 
   const Program& from_;
   const PrecisionChoice& precision_;
-  const Precision& row_;
+  const Precision* row_ = nullptr;        ///< Of the node that is assigned.
+  const LayerOverride* layer_ = nullptr;  ///< Where its row comes from, if not from the rest's.
   Purpose purpose_;
+  std::vector<bool> matched_;  ///< By layer override.
   Builder to_;
   std::string path_;
   Role role_ = Role::other;
   std::vector<ValueId> mapped_;
   std::map<std::pair<ValueId, DType>, ValueId> casts_;
-  std::map<ValueId, Quantised> quantised_;
+  std::map<std::pair<ValueId, DType>, Quantised> quantised_;
   std::set<ValueId> overridden_embedding_;  // old values that the embedding computes in the dtype --with names
 };
 
 }  // namespace
+
+bool matches(const LayerOverride& layer, const Node& node) {
+  const Place place = place_of(node);
+  return layer.matches(place.path, place.role);
+}
+
+const LayerOverride* layer_override(const PrecisionChoice& precision, const Node& node) {
+  const Place place = place_of(node);
+  const LayerOverride* layer = precision.layer_override(place.path, place.role);
+  const bool asks_for_the_same =
+      layer != nullptr && precision.overrides.empty() && std::string_view(layer->row.name) == precision.row.name;
+  return asks_for_the_same ? nullptr : layer;
+}
 
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision) {
   return Assigner(program, precision, Purpose::inference).run();

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
+#include "base/error.h"
 #include "program/passes.h"
 #include "program/testing.h"
 
@@ -193,6 +197,60 @@ TEST(AssignDtypes, AnOverriddenEmbeddingIsNotQuantised) {
 
 TEST(AssignDtypes, AnEmbeddingInTheRowsOwnDtypeIsTheRow) {
   EXPECT_EQ(to_string(assigned("bf16", "embedding=bf16")), to_string(assigned("bf16")));
+}
+
+/// Paths of the operations that have a row of their own.
+std::set<std::string> paths_apart(const Program& program) {
+  std::set<std::string> paths;
+  for (const Node& node : program.nodes) {
+    if (*node.precision != 0) paths.insert(node.path);
+  }
+  return paths;
+}
+
+TEST(LayerOverrides, ChangeThatLayerAlone) {
+  const Program program = assigned("fp32", "layers.0.attn.out_proj=int8");
+  EXPECT_EQ(paths_apart(program), std::set<std::string>{"layers.0.attn.out_proj"});
+  ASSERT_EQ(count_of(program, op::quantized_linear), 1U);
+  EXPECT_STREQ(nodes_of(program, op::quantized_linear)[0]->precision, "int8");
+  EXPECT_EQ(count_of(program, op::linear), 6U);
+  for (const Node* node : nodes_of(program, op::add)) {
+    EXPECT_STREQ(node->precision, "") << "a residual sum is its block's";
+    EXPECT_EQ(out_of(program, *node), DType::f32);
+  }
+  const Program rest = assigned("int8", "layers.0.attn.out_proj=fp32");
+  ASSERT_EQ(count_of(rest, op::linear), 1U);
+  EXPECT_EQ(dtype_of(rest, nodes_of(rest, op::linear)[0]->inputs[1]), DType::f32);
+  for (const Node* node : nodes_of(rest, op::add)) EXPECT_EQ(out_of(rest, *node), DType::bf16);
+}
+
+TEST(LayerOverrides, OfEverythingAreThePrecisionItself) {
+  for (const Precision& row : precision_table()) {
+    EXPECT_EQ(to_string(assigned("fp32", ("*=" + std::string(row.name)).c_str())), to_string(assigned(row.name)))
+        << row.name;
+  }
+}
+
+TEST(LayerOverrides, OfTheSameRowChangeNothing) {
+  const Program program = assigned("int8", "layers.*=int8");
+  EXPECT_TRUE(paths_apart(program).empty());
+  EXPECT_EQ(to_string(fuse(program)), to_string(fuse(assigned("int8"))));
+}
+
+TEST(LayerOverrides, JoinOnlyWhatHasOneRow) {
+  const Program program = fuse(assigned("fp32", "layers.0.attn.q_proj=mixed-bf16"));
+  EXPECT_EQ(paths_apart(program), std::set<std::string>{"layers.0.attn.q_proj"});
+}
+
+TEST(LayerOverrides, ThatMatchNothingAreErrors) {
+  try {
+    assigned("fp32", "layers.9.*=int8");
+    FAIL() << "there is no such layer";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("--with 'layers.9.*=int8': nothing of this model has such a path"),
+              std::string::npos)
+        << e.what();
+  }
 }
 
 }  // namespace

@@ -42,13 +42,14 @@ void Builder::output(const std::string& name, ValueId value) {
   program_.outputs.push_back({name, value});
 }
 
-void Builder::at(std::string path, Role role) {
+void Builder::at(std::string path, Role role, const char* precision) {
   path_ = std::move(path);
   role_ = role;
+  precision_ = precision;
 }
 
 ValueId Builder::add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes) {
-  const std::size_t index = add_node({&operation, std::move(inputs), {}, attributes, path_, role_, phase_});
+  const std::size_t index = add_node({&operation, std::move(inputs), {}, attributes, path_, role_, phase_, precision_});
   return program_.nodes[index].outputs.front();
 }
 

@@ -21,8 +21,8 @@ class Builder {
   ValueId value(const std::string& name, DType dtype, SymbolicShape shape);
   void output(const std::string& name, ValueId value);
 
-  /// Layer path and role that the operations added from now on carry.
-  void at(std::string path, Role role);
+  /// Layer path, role and row (Node::precision) that the operations added from now on carry.
+  void at(std::string path, Role role, const char* precision = "");
   void in_phase(Phase phase) { phase_ = phase; }
   /// Adds an operation of one output and returns that output.
   ValueId add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes = {});
@@ -44,6 +44,7 @@ class Builder {
   std::string path_;
   Role role_ = Role::other;
   Phase phase_ = Phase::forward;
+  const char* precision_ = "";
 };
 
 }  // namespace assay

@@ -36,7 +36,7 @@ auto join_key(const Program& program, const Node& node) {
   for (const std::size_t place : places.shared) shared.push_back(node.inputs[place]);
   const ValueId weight = node.inputs[places.stacked[0]];
   return std::tuple(node.operation, parent(node.path), shared, has_input(node, places.stacked.back()),
-                    program.value(weight).dtype, program.value(node.outputs[0]).dtype);
+                    program.value(weight).dtype, program.value(node.outputs[0]).dtype, std::string(node.precision));
 }
 
 /// Adds the constant that stacks input `place` of all `members`, and the node that makes it.

@@ -17,9 +17,19 @@ namespace assay {
 ///   rounded to `weights` and handed to kernels widened to f32.
 /// - autocast_lists: PyTorch's CUDA autocast. Matmul operands are cast to `operand`, norms and softmax run in f32,
 ///   everything else in the widest dtype of its inputs.
+/// - A layer override gives every operation that it matches another row: its inputs are cast to what that row reads,
+/// and
+///   what it writes is as that row says, for the next operation to cast. A user error where it matches nothing.
 /// - An override by role makes the operation's inputs and arithmetic that dtype; its output is cast back to what the
 ///   row says, except the head's. The embedding's tables and their sum are in that dtype, and unquantised.
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision);
+
+/// The override that decides about this operation; null where the precision's own row does, or where the override asks
+/// for that very row. A residual sum stands under the path of the layer whose output it adds, and is its block's:
+/// "layers.0.attn", role `other`.
+const LayerOverride* layer_override(const PrecisionChoice& precision, const Node& node);
+/// Whether the override is about this operation.
+bool matches(const LayerOverride& layer, const Node& node);
 
 /// What the program is for.
 enum class Purpose : std::uint8_t {

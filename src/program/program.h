@@ -106,6 +106,8 @@ struct Attributes {
   double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
+
+  bool operator==(const Attributes&) const = default;
 };
 
 struct Operation;
@@ -118,6 +120,7 @@ struct Node {
   std::string path;  ///< Layer path: "layers.3.attn.q_proj".
   Role role = Role::other;
   Phase phase = Phase::forward;
+  const char* precision = "";  ///< Row that decided its dtypes, where that is not the rest's.
 };
 
 struct NamedValue {

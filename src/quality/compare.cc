@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "base/error.h"
@@ -29,22 +30,12 @@ double log_choose(std::int64_t n, std::int64_t k) {
 
 void compare_losses(const QualityRows& baseline, const QualityRows& mine, QualityChange& c) {
   if (mine.nll.empty()) return;
-  const auto n = static_cast<double>(mine.nll.size());
-  std::vector<double> sums;  // Of the differences in each window.
-  std::size_t next = 0;
-  for (const std::int32_t scored : mine.windows) {
-    double sum = 0;
-    for (std::int32_t i = 0; i < scored; ++i, ++next) sum += mine.nll[next] - baseline.nll[next];
-    sums.push_back(sum);
-  }
-  c.delta_nll = std::accumulate(sums.begin(), sums.end(), 0.0) / n;
-  const auto windows = static_cast<double>(sums.size());
-  if (windows < fewest_windows) return;
-  double squares = 0;
-  for (std::size_t w = 0; w < sums.size(); ++w) squares += std::pow(sums[w] - c.delta_nll * mine.windows[w], 2);
-  c.delta_nll_se = std::sqrt(squares * windows / (windows - 1)) / n;
-  const double half_width = t_quantile(windows - 1) * *c.delta_nll_se;
-  c.delta_nll_interval = {c.delta_nll - half_width, c.delta_nll + half_width};
+  std::vector<double> differences(mine.nll.size());
+  std::transform(mine.nll.begin(), mine.nll.end(), baseline.nll.begin(), differences.begin(), std::minus<>());
+  const WindowMean mean = mean_over_windows(differences, mine.windows);
+  c.delta_nll = mean.value;
+  c.delta_nll_se = mean.standard_error;
+  c.delta_nll_interval = mean.interval;
 }
 
 void compare_answers(const QualityRows& baseline, const QualityRows& mine, QualityChange& c) {
@@ -88,6 +79,30 @@ ScoreChange without_correlation(ScoreChange change, const std::string& whose) {
 constexpr std::size_t fewest_for_p999 = 1000;
 
 }  // namespace
+
+WindowMean mean_over_windows(std::span<const double> rows, std::span<const std::int32_t> windows) {
+  WindowMean mean;
+  if (rows.empty()) return mean;
+  const auto n = static_cast<double>(rows.size());
+  std::vector<double> sums;
+  sums.reserve(windows.size());
+  std::size_t next = 0;
+  for (const std::int32_t count : windows) {
+    double sum = 0;
+    for (std::int32_t i = 0; i < count; ++i, ++next) sum += rows[next];
+    sums.push_back(sum);
+  }
+  ASSAY_ASSERT(next <= rows.size());
+  mean.value = std::accumulate(sums.begin(), sums.end(), 0.0) / n;
+  const auto clusters = static_cast<double>(sums.size());
+  if (clusters < fewest_windows) return mean;
+  double squares = 0;
+  for (std::size_t w = 0; w < sums.size(); ++w) squares += std::pow(sums[w] - mean.value * windows[w], 2);
+  mean.standard_error = std::sqrt(squares * clusters / (clusters - 1)) / n;
+  const double half_width = t_quantile(clusters - 1) * *mean.standard_error;
+  mean.interval = {mean.value - half_width, mean.value + half_width};
+  return mean;
+}
 
 QualityFigures figures(const QualityRows& quality) {
   QualityFigures f;

@@ -29,13 +29,22 @@ struct ChangeInterval {
 /// Fewest windows that tell how much windows vary.
 constexpr std::int64_t fewest_windows = 4;
 
+/// A mean over rows that stand in windows.
+struct WindowMean {
+  double value = 0;
+  /// With windows as clusters: neighbouring ids are not independent. Of the ratio of sums over windows (Cochran 1977,
+  /// 6.4). Absent below fewest_windows.
+  std::optional<double> standard_error = {};
+  std::optional<ChangeInterval> interval = {};  ///< 95 %, by Student's t with windows - 1 degrees of freedom.
+};
+/// `windows`: how many rows each has, one window after another; together all of them.
+WindowMean mean_over_windows(std::span<const double> rows, std::span<const std::int32_t> windows);
+
 /// Figures of one instance against the baseline, row by row.
 struct QualityChange {
-  double delta_nll = 0;  ///< Mean of the differences in nats.
-  /// Standard error of that mean with windows as clusters: neighbouring ids are not independent. Of the ratio of sums
-  /// over windows (Cochran 1977, 6.4). Absent below fewest_windows.
-  std::optional<double> delta_nll_se;
-  std::optional<ChangeInterval> delta_nll_interval;  ///< 95 %, by Student's t with windows - 1 degrees of freedom.
+  double delta_nll = 0;                              ///< Mean of the differences in nats.
+  std::optional<double> delta_nll_se;                ///< As mean_over_windows has it.
+  std::optional<ChangeInterval> delta_nll_interval;  ///< 95 %
   double accuracy_change = 0;
   /// 95 %, of the difference of two matched proportions, adjusted by half a row to each kind of change (Agresti & Min
   /// 2005): where nothing changed among few rows it is still wide.

@@ -110,7 +110,7 @@ class Forecaster {
     }
     const Prepared& prepared = std::get<Prepared>(offer);
     made_.workspace_bytes[place] = static_cast<std::int64_t>(prepared.workspace_bytes);
-    made_.ledger[place] = ledger_row(node, call, prepared, {inputs_.precision.name(), inputs_.backend.device});
+    made_.ledger[place] = ledger_row(node, call, prepared, {inputs_.precision.rest_name(), inputs_.backend.device});
     made_.ledger[place].flops = flops(program_, node, options_.extent);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (call.inputs[i].constant) hold(node.inputs[i], packing_for(prepared, i, call.inputs[i].dtype), loading);

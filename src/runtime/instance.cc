@@ -1,5 +1,7 @@
 #include "runtime/instance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -27,6 +29,43 @@ Instance::Instance(Program program, PrecisionChoice precision, const Weights& we
       if (id != no_value) producer_[static_cast<std::size_t>(id)] = index;
     }
   }
+  recipes_.resize(program_.values.size());
+  for (std::size_t id = 0; id < program_.values.size(); ++id) {
+    if (program_.values[id].source == Source::weight) recipes_[id] = program_.values[id].name;
+  }
+  for (const Node& node : program_.nodes) write_recipes(node);
+}
+
+/// An operation with attributes is nowhere compared, and what it makes is not lent.
+void Instance::write_recipes(const Node& node) {
+  if (node.attributes != Attributes{}) return;
+  std::string inputs;
+  for (const ValueId id : node.inputs) {
+    if (id == no_value || recipes_[static_cast<std::size_t>(id)].empty()) return;
+    inputs += recipes_[static_cast<std::size_t>(id)] + ",";
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId id = node.outputs[i];
+    if (id == no_value || !program_.value(id).constant) continue;
+    recipes_[static_cast<std::size_t>(id)] =
+        fmt::format("{}.{} {}({})", node.operation->name, i, name(program_.value(id).dtype), inputs);
+  }
+}
+
+void Instance::borrow_from(const Instance& lender) {
+  ASSAY_ASSERT(&lender.weights_ == &weights_ && &lender.backend_ == &backend_);
+  lenders_.push_back(&lender);
+}
+
+const Instance::Held* Instance::find_lent(ValueId id, const std::string& packing) const {
+  const std::string& recipe = recipes_[static_cast<std::size_t>(id)];
+  if (recipe.empty()) return nullptr;
+  for (const Instance* lender : lenders_) {
+    const auto found = lender->lendable_.lower_bound({recipe, packing});
+    if (found == lender->lendable_.end() || found->first.first != recipe) continue;
+    if (packing.empty() || found->first.second == packing) return found->second;
+  }
+  return nullptr;
 }
 
 bool Instance::keeps_master_weights() const {
@@ -112,8 +151,11 @@ void Instance::place(HeldConstant& held) const {
 const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
   const auto key = std::pair(id, to_string(packing));
   const auto known = held_.find(key);
-  if (known != held_.end()) return known->second.second;
+  if (known != held_.end()) return known->second.constant();
   if (keeps_master_weights() && master_weights_.empty()) keep_master_weights();
+  if (const Held* lent = find_lent(id, key.second)) {
+    return held_.emplace(key, Held{packing, {}, &lent->constant()}).first->second.constant();
+  }
   plain(id);
   HeldConstant held;
   if (packing.kind == Packing::Kind::plain) {
@@ -132,12 +174,17 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
     held.data = packed;
   }
   place(held);
-  return held_.emplace(key, std::pair(packing, std::move(held))).first->second.second;
+  const Held& kept = held_.emplace(key, Held{packing, std::move(held)}).first->second;
+  if (const std::string& recipe = recipes_[static_cast<std::size_t>(id)]; !recipe.empty())
+    lendable_.emplace(HeldKey{recipe, key.second}, &kept);
+  return kept.constant();
 }
 
 const Packing* Instance::held_packing(ValueId id) const {
   const auto first = held_.lower_bound({id, std::string()});
-  return first != held_.end() && first->first.first == id ? &first->second.first : nullptr;
+  if (first != held_.end() && first->first.first == id) return &first->second.packing;
+  const Held* lent = find_lent(id, "");
+  return lent == nullptr ? nullptr : &lent->packing;
 }
 
 void Instance::release_intermediates() {
@@ -159,7 +206,7 @@ std::int64_t Instance::model_bytes() const {
 
 std::int64_t Instance::resident_bytes() const {
   std::int64_t total = 0;
-  for (const auto& [key, held] : held_) total += static_cast<std::int64_t>(held.second.bytes);
+  for (const auto& [key, held] : held_) total += static_cast<std::int64_t>(held.own.bytes);
   for (const HeldConstant& weight : master_weights_) total += static_cast<std::int64_t>(weight.bytes);
   return total;
 }

@@ -37,6 +37,10 @@ class Instance {
   const MachineFacts& facts() const { return facts_; }
   const Device& device() const { return device_; }
 
+  /// Constants that another instance of the same weights on the same backend holds are read there, where they are made
+  /// in the same way and packed alike; `lender` must outlive this one. For instances that differ in a few layers.
+  void borrow_from(const Instance& lender);
+
   /// The constant in that packing, made at the first call. Throws what loading or preparing throws.
   const HeldConstant& hold(ValueId value, const Packing& packing);
   /// The packing in which `value` is held already; null where it is not held.
@@ -47,7 +51,7 @@ class Instance {
   /// Bytes of the parameters as this precision stores them, without the padding of packings: what `model size` means.
   /// For mixed-* the f32 weights.
   std::int64_t model_bytes() const;
-  /// Bytes of every constant that is held, copies included.
+  /// Bytes of every constant that is held, copies included; what is borrowed counts where it is held.
   std::int64_t resident_bytes() const;
   /// Bytes of the constants that a run reads and that are not held yet.
   std::int64_t missing_bytes(Extent extent) const;
@@ -59,6 +63,16 @@ class Instance {
     Tensor owned;                    ///< Behind `view`, else that lies in the mapped checkpoint.
     const Weight* mapped = nullptr;  ///< Whose pages are to be released.
   };
+  struct Held {
+    Packing packing;
+    HeldConstant own;
+    const HeldConstant* borrowed = nullptr;  ///< In the place of `own`.
+    const HeldConstant& constant() const { return borrowed != nullptr ? *borrowed : own; }
+  };
+  using HeldKey = std::pair<std::string, std::string>;  ///< Recipe and packing.
+  void write_recipes(const Node& node);
+  /// What a lender holds of the same recipe in that packing; in any where it is empty. Null: nothing.
+  const Held* find_lent(ValueId value, const std::string& packing) const;
   const TensorView& plain(ValueId value);
   void compute(const Node& node);
   void drop(ValueId value);
@@ -76,7 +90,10 @@ class Instance {
   std::vector<std::size_t> producer_;  ///< Node that makes each value.
   std::map<ValueId, Intermediate> intermediates_;
   Slabs packed_;  ///< The host's packed constants.
-  std::map<std::pair<ValueId, std::string>, std::pair<Packing, HeldConstant>> held_;
+  std::map<std::pair<ValueId, std::string>, Held> held_;
+  std::map<HeldKey, const Held*> lendable_;  ///< Of held_.
+  std::vector<const Instance*> lenders_;
+  std::vector<std::string> recipes_;  ///< How each constant is made of weights; empty: in a way that no name says.
   /// mixed-*: the f32 parameters beside their 16-bit copies, where the backend's memory is.
   std::vector<HeldConstant> master_weights_;
 };

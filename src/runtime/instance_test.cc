@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "runtime/testing.h"
 
 namespace assay {
@@ -65,6 +67,42 @@ TEST(Instance, MissingBytesForetellWhatWillBeHeld) {
     const Plan plan(instance, {.extent = {1, 5}});
     EXPECT_EQ(instance.resident_bytes(), foretold) << precision;
   }
+}
+
+TEST(Instance, BorrowsWhatAnotherHoldsAndComputesTheSame) {
+  const SmallModel model;
+  constexpr Extent extent{2, 5};
+  for (const Backend* backend : {&reference_backend(), &cpu_backend()}) {
+    Instance fp32 = model.instance("fp32", "", *backend);
+    Instance int8 = model.instance("int8", "", *backend);
+    logits_of(fp32, extent);
+    logits_of(int8, extent);
+    Instance alone = model.instance("fp32", "layers.1.mlp.up_proj=int8", *backend);
+    Instance borrowing = model.instance("fp32", "layers.1.mlp.up_proj=int8", *backend);
+    borrowing.borrow_from(fp32);
+    borrowing.borrow_from(int8);
+    EXPECT_EQ(borrowing.missing_bytes(extent), 0) << backend->name;
+    const Tensor expected = logits_of(alone, extent);
+    const Tensor found = logits_of(borrowing, extent);
+    EXPECT_EQ(std::memcmp(expected.data(), found.data(), expected.bytes()), 0) << backend->name;
+    EXPECT_EQ(borrowing.resident_bytes(), 0) << backend->name << ": every constant is one of the two's";
+    EXPECT_EQ(borrowing.model_bytes(), alone.model_bytes()) << backend->name;
+  }
+}
+
+TEST(Instance, TheLedgerNamesTheOneLayerOfAnotherRow) {
+  const SmallModel model;
+  Instance instance = model.instance("fp32", "layers.1.mlp.up_proj=int8", cpu_backend());
+  const Plan plan(instance, {.extent = {1, 5}});
+  int products = 0;
+  for (const LedgerRow& row : plan.ledger().rows) {
+    const bool is_layer = row.path == "layers.1.mlp.up_proj";
+    EXPECT_EQ(row.requested, is_layer && row.operation != "add" ? "int8" : "fp32") << row.path << " " << row.operation;
+    if (row.operation != "quantized_linear") continue;
+    ++products;
+    EXPECT_EQ(row.operand, DType::s8);
+  }
+  EXPECT_EQ(products, 1);
 }
 
 }  // namespace

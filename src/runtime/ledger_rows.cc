@@ -7,7 +7,7 @@ LedgerRow ledger_row(const Node& node, const Call& call, const Prepared& prepare
   row.path = node.path;
   row.operation = node.operation->name;
   row.role = name(node.role);
-  row.requested = subject.precision;
+  row.requested = *node.precision != 0 ? node.precision : subject.precision;
   row.kernel = prepared.description;
   row.operand = prepared.operand;
   row.accumulator = prepared.accumulator;

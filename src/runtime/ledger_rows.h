@@ -11,7 +11,7 @@ namespace assay {
 
 /// For whom a kernel was prepared.
 struct LedgerSubject {
-  std::string precision;  ///< As requested: "bf16", "fp16+norm=f16".
+  std::string precision;  ///< As requested of what has no row of its own: "bf16", "fp16[norm=f16]".
   std::string device;     ///< The backend's.
 };
 

@@ -124,6 +124,34 @@ std::vector<const char*> overridable_names() {
   return names;
 }
 
+/// Whether what stands before '=' names layers rather than a role whose dtype is replaced.
+bool names_layers(std::string_view left) {
+  return left.find_first_of(".*@") != std::string_view::npos;
+}
+
+/// `*` in the pattern stands for any characters, also none.
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  std::size_t at = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t taken = 0;
+  std::size_t i = 0;
+  while (i < text.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      taken = i;
+    } else if (at < pattern.size() && pattern[at] == text[i]) {
+      ++at;
+      ++i;
+    } else if (star != std::string_view::npos) {
+      at = star + 1;
+      i = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == std::string_view::npos;
+}
+
 RoleOverride parse_override(std::string_view part) {
   const auto equals = part.find('=');
   if (equals == std::string_view::npos) fail_user("--with '{}': role=dtype is needed, such as norm=f16", part);
@@ -140,29 +168,57 @@ RoleOverride parse_override(std::string_view part) {
   return {*role, *dtype};
 }
 
-/// Sorted by role, so that one choice has one name however it was written.
-std::vector<RoleOverride> parse_overrides(std::string_view list) {
-  std::vector<RoleOverride> overrides;
-  if (list.empty()) return overrides;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const RoleOverride next = parse_override(list.substr(begin, end - begin));
-    if (std::ranges::find(overrides, next.role, &RoleOverride::role) != overrides.end()) {
-      fail_user("--with '{}': the role '{}' stands twice", list, name(next.role));
-    }
-    overrides.push_back(next);
-    begin = end + 1;
-  }
-  std::ranges::sort(overrides, {}, &RoleOverride::role);
-  return overrides;
-}
-
 Precision settled(Precision row, std::optional<DType> native16) {
   if (row.rule != Activations::native_16bit) return row;
   row.activations = row.output = native16.value_or(f32);
   if (row.scheme == Scheme::weight_only_int8) row.operand = row.activations;
   row.rule = Activations::as_stored;
   return row;
+}
+
+LayerOverride parse_layer_override(std::string_view part, std::optional<DType> native16) {
+  const auto equals = part.find('=');
+  const std::string_view left = part.substr(0, equals);
+  const std::string_view right = equals == std::string_view::npos ? "" : part.substr(equals + 1);
+  if (left.starts_with('@') && !parse_role(left.substr(1))) {
+    fail_user("--with '{}': no role '{}'; the roles are {}", part, left.substr(1), fmt::join(role_names, ", "));
+  }
+  if (std::ranges::find(table, right, &Precision::name) == std::end(table)) {
+    fail_user("--with '{}': layers can be in a precision ({}), not '{}'", part, fmt::join(precision_names(), ", "),
+              right);
+  }
+  return {std::string(left), settled(find_precision(right), native16)};
+}
+
+/// Roles are sorted, so that one choice has one name however it was written; layers stay in order, for the last
+/// decides.
+void parse_overrides(std::string_view list, std::optional<DType> native16, PrecisionChoice& choice) {
+  if (list.empty()) return;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view part = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (names_layers(part.substr(0, part.find('=')))) {
+      choice.layers.push_back(parse_layer_override(part, native16));
+      continue;
+    }
+    const RoleOverride next = parse_override(part);
+    if (choice.override_for(next.role)) fail_user("--with '{}': the role '{}' stands twice", list, name(next.role));
+    choice.overrides.push_back(next);
+  }
+  std::ranges::sort(choice.overrides, {}, &RoleOverride::role);
+}
+
+std::string bracketed(const char* row, const std::vector<std::string>& parts) {
+  return parts.empty() ? row : fmt::format("{}[{}]", row, fmt::join(parts, ","));
+}
+
+std::vector<std::string> role_parts(const PrecisionChoice& choice) {
+  std::vector<std::string> parts;
+  parts.reserve(choice.overrides.size() + choice.layers.size());
+  for (const RoleOverride& one : choice.overrides)
+    parts.push_back(fmt::format("{}={}", assay::name(one.role), assay::name(one.dtype)));
+  return parts;
 }
 
 }  // namespace
@@ -210,12 +266,24 @@ bool is_listed_on(const Precision& row, std::string_view device) {
 }
 
 std::string PrecisionChoice::name() const {
-  if (overrides.empty()) return row.name;
-  std::vector<std::string> parts;
-  for (const RoleOverride& one : overrides) {
-    parts.push_back(fmt::format("{}={}", assay::name(one.role), assay::name(one.dtype)));
-  }
-  return fmt::format("{}[{}]", row.name, fmt::join(parts, ","));
+  std::vector<std::string> parts = role_parts(*this);
+  for (const LayerOverride& one : layers) parts.push_back(fmt::format("{}={}", one.pattern, one.row.name));
+  return bracketed(row.name, parts);
+}
+
+std::string PrecisionChoice::rest_name() const {
+  return bracketed(row.name, role_parts(*this));
+}
+
+bool LayerOverride::matches(std::string_view path, Role role) const {
+  if (pattern.starts_with('@')) return std::string_view(pattern).substr(1) == assay::name(role);
+  return matches_pattern(pattern, path);
+}
+
+const LayerOverride* PrecisionChoice::layer_override(std::string_view path, Role role) const {
+  const auto found = std::find_if(layers.rbegin(), layers.rend(),
+                                  [&](const LayerOverride& layer) { return layer.matches(path, role); });
+  return found == layers.rend() ? nullptr : &*found;
 }
 
 std::optional<DType> PrecisionChoice::override_for(Role role) const {
@@ -225,7 +293,9 @@ std::optional<DType> PrecisionChoice::override_for(Role role) const {
 }
 
 PrecisionChoice choose_precision(std::string_view name, std::string_view overrides, std::optional<DType> native16) {
-  return {settled(find_precision(name), native16), parse_overrides(overrides)};
+  PrecisionChoice choice{settled(find_precision(name), native16), {}};
+  parse_overrides(overrides, native16, choice);
+  return choice;
 }
 
 }  // namespace assay

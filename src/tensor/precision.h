@@ -76,6 +76,15 @@ struct RoleOverride {
   DType dtype;
 };
 
+/// `--with layers.3.*=int8,@head=bf16`: operations that have another row than the rest. A residual
+/// sum has the path of its block ("layers.3.attn") and the role `other`.
+struct LayerOverride {
+  std::string pattern;  ///< Of a layer path, `*` standing for any characters; or `@` and a role: all that have it.
+  Precision row;
+
+  bool matches(std::string_view path, Role role) const;
+};
+
 /// When the 16-bit copies of f32 weights that autocast works with are made.
 enum class Casts : std::uint8_t {
   once,       ///< Beforehand, and packed.
@@ -87,13 +96,19 @@ struct PrecisionChoice {
   Precision row;
   std::vector<RoleOverride> overrides;
   Casts casts = Casts::once;
+  std::vector<LayerOverride> layers = {};
 
-  /// "bf16", or "bf16[softmax=f32]" where something is overridden.
+  /// "bf16", or "bf16[softmax=f32,layers.0.*=int8]" where something is overridden.
   std::string name() const;
+  /// The same without what layers have of their own: what the rest of them runs in.
+  std::string rest_name() const;
   std::optional<DType> override_for(Role role) const;
+  /// The override that decides there: the last that matches. Null where the row stands.
+  const LayerOverride* layer_override(std::string_view path, Role role) const;
 };
 
-/// Parses "bf16" and a list like "norm=f16,head=f32" (may be empty); throws a user error naming the bad part.
+/// Parses "bf16" and a list like "norm=f16,head=f32,layers.0.*=int8" (may be empty); throws a user error naming the bad
+/// part. Where several layer overrides match, the last decides; a role's dtype does not hold where one does.
 /// `native16` is this machine's 16-bit type whose matmul is native, if any.
 PrecisionChoice choose_precision(std::string_view name, std::string_view overrides, std::optional<DType> native16);
 

@@ -105,6 +105,36 @@ TEST(ChoosePrecision, OverridesAreFoundByRoleAndNamedInOneOrder) {
   EXPECT_EQ(choose_precision("bf16", "", std::nullopt).name(), "bf16");
 }
 
+TEST(ChoosePrecision, LayersHaveRowsOfTheirOwnAndTheLastThatMatchesDecides) {
+  const PrecisionChoice choice =
+      choose_precision("fp32", "layers.*.attn.*=int8,norm=bf16,layers.1.attn.q_proj=fp32,@mlp=bf16", DType::bf16);
+  EXPECT_EQ(choice.name(), "fp32[norm=bf16,layers.*.attn.*=int8,layers.1.attn.q_proj=fp32,@mlp=bf16]");
+  EXPECT_EQ(choice.rest_name(), "fp32[norm=bf16]");
+  const auto row_at = [&](const char* path, Role role) -> std::string {
+    const LayerOverride* layer = choice.layer_override(path, role);
+    return layer == nullptr ? "" : layer->row.name;
+  };
+  EXPECT_EQ(row_at("layers.0.attn.q_proj", Role::attention), "int8");
+  EXPECT_EQ(row_at("layers.1.attn.q_proj", Role::attention), "fp32");
+  EXPECT_EQ(row_at("layers.11.attn.q_proj", Role::attention), "int8") << "no prefix of 1";
+  EXPECT_EQ(row_at("layers.0.mlp.up_proj", Role::mlp), "bf16");
+  EXPECT_EQ(row_at("layers.0.attn", Role::other), "") << "the dot is part of the pattern";
+  EXPECT_EQ(row_at("head", Role::head), "");
+  EXPECT_EQ(choice.layers[0].row.activations, DType::bf16) << "settled as the row itself would be";
+}
+
+TEST(ChoosePrecision, StarsStandForAnyCharacters) {
+  const auto matches = [](const char* pattern, const char* path) {
+    return LayerOverride{pattern, find_precision("fp32")}.matches(path, Role::other);
+  };
+  for (const char* pattern : {"*", "a*", "*c", "a.*", "*.b.*", "a.b.c", "**", "a*b*c"}) {
+    EXPECT_TRUE(matches(pattern, "a.b.c")) << pattern;
+  }
+  for (const char* pattern : {"", "a", "b*", "*b", "a.b.c.*", "a.b.cc", "*d*"}) {
+    EXPECT_FALSE(matches(pattern, "a.b.c")) << pattern;
+  }
+}
+
 TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
@@ -118,6 +148,9 @@ TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   }
   EXPECT_NE(message_of("bf16", "norm=s8").find("not 's8'"), std::string::npos);
   EXPECT_NE(message_of("bf16", "norm").find("role=dtype"), std::string::npos);
+  EXPECT_NE(message_of("bf16", "layers.0=int9").find("layers can be in a precision (fp32"), std::string::npos);
+  EXPECT_NE(message_of("bf16", "layers.*").find("not ''"), std::string::npos);
+  EXPECT_NE(message_of("bf16", "@nose=int8").find("no role 'nose'"), std::string::npos);
   EXPECT_NE(message_of("bf16", "norm=f16,").find("--with ''"), std::string::npos);
   EXPECT_NE(message_of("bf16", "norm=f16,norm=f32").find("stands twice"), std::string::npos);
 }

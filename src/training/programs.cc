@@ -11,6 +11,10 @@ constexpr std::string_view gradient_prefix = "grad.";
 
 void check(const ModelConfig& config, const TrainingOptions& options) {
   const Precision& row = options.precision.row;
+  if (!options.precision.layers.empty()) {
+    fail_user("--with '{}={}': layers can have a precision of their own in inference; training has one",
+              options.precision.layers.front().pattern, options.precision.layers.front().row.name);
+  }
   if (!row.gradients) fail_user("{}: is a precision for inference; nothing is trained in it", row.name);
   if (config.task == Task::embedding)
     fail_user("an embedding model has no loss; give it a classification head with --labels N");

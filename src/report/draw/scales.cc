@@ -8,6 +8,7 @@ namespace assay {
 namespace {
 
 constexpr double row_height = 30;         ///< Of a category that several series share.
+constexpr double heat_row_height = 18;    ///< Of a row with numbers in it.
 constexpr double most_left_share = 0.35;  ///< Of the width that names of categories may take.
 
 /// What one axis has to show.
@@ -129,6 +130,17 @@ ChartFrame flame_frame(std::span<const Figure::Series> drawn, ChartFrame frame) 
   return frame;
 }
 
+/// As high as its rows, each of which has numbers in it, with room for their names.
+ChartFrame heat_frame(const Figure& figure, ChartFrame frame) {
+  double names = 0;
+  for (const std::string& name : figure.y.categories) names = std::max(names, text_width(name));
+  frame.left_margin =
+      std::clamp(names + (figure.y.title.empty() ? 14 : 30), frame.left_margin, most_left_share * frame.width);
+  const double rows = heat_row_height * static_cast<double>(figure.y.categories.size());
+  frame.height = std::max(frame.height, frame.top_margin + rows + frame.bottom_margin);
+  return frame;
+}
+
 ChartFrame frame_of(const Figure& figure, std::span<const Figure::Series> drawn, Breadth breadth) {
   const ChartFrame frame = {.width = width_of(breadth),
                             .height = 300,
@@ -137,6 +149,7 @@ ChartFrame frame_of(const Figure& figure, std::span<const Figure::Series> drawn,
                             .top_margin = 16,
                             .bottom_margin = 52};
   if (figure.kind == FigureKind::flame) return flame_frame(drawn, frame);
+  if (figure.kind == FigureKind::heat_map) return heat_frame(figure, frame);
   return lies(figure) ? lying_frame(figure, frame) : frame;
 }
 

@@ -53,6 +53,10 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
   if (!runs_on(precision.row, options.device)) {
     fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
   }
+  for (const LayerOverride& layer : precision.layers) {
+    if (!runs_on(layer.row, options.device))
+      fail_lacking("{}: exists on CUDA devices only ({})", layer.row.name, layer.row.note);
+  }
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
   passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision)});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});

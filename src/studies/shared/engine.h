@@ -19,7 +19,7 @@ namespace assay {
 /// How a model is made ready, besides its precision.
 struct EngineOptions {
   std::string device = "cpu";
-  std::string overrides;  ///< `--with norm=f16,head=f32`
+  std::string overrides;  ///< `--with norm=f16,head=f32,layers.0.*=int8`
   Fusion fusion = Fusion::on;
   Casts casts = Casts::once;   ///< mixed-*
   Graphs graphs = Graphs::on;  ///< cuda

@@ -1,0 +1,66 @@
+#include "cli/cli.h"
+#include "cli/measuring.h"
+#include "cli/meter_options.h"
+#include "cli/outputs.h"
+#include "studies/sensitivity/request.h"
+
+namespace assay {
+namespace {
+
+struct SensitivityCommand {
+  SensitivityRequest request;
+  MachineOptions machine;
+  OutputOptions outputs;
+};
+
+int run_sensitivity(const SensitivityCommand& options) {
+  Measuring measuring({.file = "none"});
+  const Document document = sensitivity(
+      options.request, [&] { return measuring.probe_machine(options.machine, options.request.engine.device); },
+      measuring.callbacks());
+  measuring.finish();
+  deliver(document, options.outputs);
+  return measuring.exit_code();
+}
+
+void add_scoring_options(CLI::App& command, SensitivityRequest& request) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  command.add_option("--data", request.data, ".txt, .tsv or folder of .npy: one for all models, or one for each")
+      ->delimiter(',');
+  command.add_option("--window", request.window, "tokens a row of a text (default 128)")
+      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 20));
+  command.add_option("--batch", request.batch, "rows at a time (default: 4 windows, or 32 sentences)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--tokens", request.tokens, "scored for each unit, in whole batches (default: by --seconds)")
+      ->check(CLI::Range(std::int64_t{1}, most));
+  command.add_option("--seconds", request.seconds, "budget of scoring, each model (default 120; one batch at least)")
+      ->check(between(0.01, 1e7));
+}
+
+}  // namespace
+
+void add_sensitivity(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<SensitivityCommand>();
+  SensitivityRequest& request = options->request;
+  CLI::App& command = *program.add_subcommand("sensitivity", "Find which layers can bear a lower precision");
+  command.footer("example: assay sensitivity smollm2-135m --precision int8,bf16 --data text.txt --html page.html");
+  command.add_option("models", request.models, "folders, .gguf files, cached models or presets")->required();
+  command.add_option("--precision", request.precisions, "comma-separated (default int8,bf16)")->delimiter(',');
+  command.add_option("--by", request.by, "units: layer, block, role (default: all)")->delimiter(',');
+  add_scoring_options(command, request);
+  command.add_option("--layer-seconds", request.layer_seconds, "budget of timing, each precision (default 2)")
+      ->check(between(0.01, 1e6));
+  static const std::map<std::string, Estimates> estimates = {{"on", Estimates::made}, {"off", Estimates::left_out}};
+  add_choice(command, "--estimates", request.estimates, estimates, "estimates by gradients beside the direct figures");
+  command.add_option("--gradient-rows", request.gradient_rows, "rows behind the estimates (default 32)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--resume", request.resume, "JSON of an earlier run, whose direct figures are taken over");
+  add_output_options(command, options->outputs);
+  add_engine_options(command, request.engine);
+  add_model_options(command, request.model_options);
+  add_meter_options(command, request.energy);
+  add_machine_options(command, options->machine);
+  command.callback([options, &action] { action = [options] { return run_sensitivity(*options); }; });
+}
+
+}  // namespace assay

@@ -1,0 +1,255 @@
+#include "studies/sensitivity/alone.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "program/builder.h"
+#include "program/passes.h"
+#include "studies/sensitivity/run.h"
+
+namespace assay {
+namespace {
+
+/// Rows behind error and outliers: an activation of each layer is kept until the end of the run.
+constexpr std::int64_t most_alone_tokens = 256;
+
+Program alone_program(const Program& built, const Node& linear) {
+  Builder b;
+  const SymbolicShape& weight = built.value(linear.inputs[1]).shape;
+  const ValueId x = b.input("x", DType::f32, {dim_batch, dim_seq, weight[1]});
+  std::vector<ValueId> inputs = {x, b.weight(built.value(linear.inputs[1]).name, weight)};
+  b.at(linear.path, linear.role);
+  if (linear.inputs.size() > 2 && linear.inputs[2] != no_value)
+    inputs.push_back(b.weight(built.value(linear.inputs[2]).name, built.value(linear.inputs[2]).shape));
+  b.output("y", b.add(op::linear, inputs, linear.attributes));
+  return b.take();
+}
+
+std::vector<float> widened(const HeldConstant& held, DType dtype) {
+  const std::size_t count = held.bytes / size_of(dtype);
+  std::vector<float> values(count);
+  convert(dtype, held.data, DType::f32, values.data(), count);
+  return values;
+}
+
+QualityBatch beginning(const QualityBatch& batch) {
+  QualityBatch part = batch;
+  part.extent.batch = std::clamp<std::int64_t>(most_alone_tokens / batch.extent.seq, 1, batch.extent.batch);
+  const auto tokens = static_cast<std::size_t>(part.extent.batch * part.extent.seq);
+  part.ids.resize(tokens);
+  if (!part.mask.empty()) part.mask.resize(tokens);
+  return part;
+}
+
+/// fp32's inputs of all linear layers, from one run of a program that keeps them.
+class LayerInputs {
+ public:
+  explicit LayerInputs(const StudiedModel& subject) : batch_(beginning(subject.set.batches.front())) {
+    Program program = subject.built;
+    for (const Unit& unit : subject.units) {
+      if (unit.is_linear()) program.outputs.push_back({unit.name, linear_at(program, unit.name).inputs[0]});
+    }
+    EngineOptions engine = subject.request.engine;
+    instance_ = std::make_unique<Instance>(assign_dtypes(program, subject.fp32), subject.fp32, subject.model.weights,
+                                           find_backend(engine.device), subject.facts);
+    instance_->borrow_from(*subject.base);
+    PlanOptions options{.extent = batch_.extent,
+                        .mask = batch_.mask.empty() ? AttentionMask::absent : AttentionMask::given};
+    for (const Unit& unit : subject.units) {
+      if (unit.is_linear()) options.outputs.push_back(unit.name);
+    }
+    plan_ = std::make_unique<Plan>(*instance_, options);
+    plan_->set_inputs(batch_.ids, batch_.mask);
+    plan_->run();
+  }
+
+  const QualityBatch& batch() const { return batch_; }
+  /// Of every row, padding too.
+  Tensor whole_input_of(const Unit& unit) const { return plan_->output_f32(unit.name); }
+  /// Rows of real tokens; a classifier's rows all are.
+  Tensor input_of(const Unit& unit) const {
+    const Tensor all = whole_input_of(unit);
+    const auto rows = static_cast<std::size_t>(all.count() / all.shape().back());
+    if (rows != batch_.mask.size()) return copy(all, rows, {});
+    return copy(all, rows, batch_.mask);
+  }
+
+ private:
+  static Tensor copy(const Tensor& all, std::size_t rows, const std::vector<std::uint8_t>& mask) {
+    const std::int64_t width = all.shape().back();
+    const auto kept = mask.empty() ? static_cast<std::int64_t>(rows)
+                                   : static_cast<std::int64_t>(mask.size()) - std::count(mask.begin(), mask.end(), 0);
+    Tensor real(DType::f32, {kept, width});
+    float* to = real.as<float>();
+    for (std::size_t row = 0; row < rows; ++row) {
+      if (!mask.empty() && mask[row] == 0) continue;
+      const float* from = all.as<float>() + row * static_cast<std::size_t>(width);
+      to = std::copy(from, from + width, to);
+    }
+    return real;
+  }
+
+  QualityBatch batch_;
+  std::unique_ptr<Instance> instance_;
+  std::unique_ptr<Plan> plan_;
+};
+
+/// Joules of one run: repeated in a window that is long enough for the meter.
+Joules joules_of(EnergyMeter& meter, double idle_w, const std::function<void()>& run) {
+  constexpr double least_window_s = 0.2;
+  const double window_s = std::max(least_window_s, shortest_window_s(meter.facts(), idle_w));
+  run();
+  EnergySum sum;
+  const double begin_missed_j = meter.missed_j();
+  const double begin_j = meter.read_j();
+  const double begin_s = now_s();
+  double elapsed_s = 0;
+  for (; elapsed_s < window_s; elapsed_s = now_s() - begin_s) {
+    run();
+    ++sum.runs;
+  }
+  sum.add(meter.facts(), meter.read_j() - begin_j, elapsed_s, meter.missed_j() - begin_missed_j);
+  const auto runs = static_cast<double>(sum.runs);
+  return {sum.joules / runs, sum.uncertainty_j / runs};
+}
+
+/// The run that the sum over layers is held against: the same rows, operation by operation.
+Joules whole_joules(const StudiedModel& subject, const QualityBatch& batch, const PrecisionChoice& choice,
+                    const Power& power) {
+  const auto instance = subject.instance(choice, Fusion::off);
+  Plan plan(*instance,
+            {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
+  plan.set_inputs(batch.ids, batch.mask);
+  return joules_of(*power.source.meter, power.idle ? power.idle->watts : 0, [&] { plan.run(); });
+}
+
+std::span<const float> values_of(const Tensor& tensor) {
+  return {tensor.as<float>(), static_cast<std::size_t>(tensor.count())};
+}
+
+LayerError error_of_layer(const StudiedModel& subject, const Node& linear, const Tensor& x,
+                          const PrecisionChoice& choice) {
+  const Extent extent{1, x.shape()[0]};
+  LayerAlone exact(subject, linear, subject.fp32, extent);
+  LayerAlone low(subject, linear, choice, extent);
+  for (LayerAlone* layer : {&exact, &low}) {
+    layer->set_input(values_of(x));
+    layer->run();
+  }
+  const Tensor expected = exact.output();
+  const Tensor found = low.output();
+  const Outliers outliers = outliers_of(values_of(x));
+  return {signal_to_noise_db(values_of(expected), values_of(found)),
+          signal_to_noise_db(exact.stored_weight(), low.stored_weight()), outliers.kurtosis, outliers.largest_over_rms};
+}
+
+Joules layer_joules(const StudiedModel& subject, const Node& linear, const Tensor& x, const PrecisionChoice& choice,
+                    const Power& power) {
+  LayerAlone layer(subject, linear, choice, {1, x.count() / x.shape().back()});
+  layer.set_input(values_of(x));
+  return joules_of(*power.source.meter, power.idle ? power.idle->watts : 0, [&] { layer.run(); });
+}
+
+}  // namespace
+
+const Node& linear_at(const Program& built, const std::string& path) {
+  const auto found = std::find_if(built.nodes.begin(), built.nodes.end(),
+                                  [&](const Node& node) { return node.operation == &op::linear && node.path == path; });
+  ASSAY_ASSERT(found != built.nodes.end());
+  return *found;
+}
+
+LayerAlone::LayerAlone(const StudiedModel& subject, const Node& linear, const PrecisionChoice& choice, Extent extent) {
+  instance_ =
+      std::make_unique<Instance>(assign_dtypes(alone_program(subject.built, linear), choice), choice,
+                                 subject.model.weights, find_backend(subject.request.engine.device), subject.facts);
+  instance_->borrow_from(*subject.base);
+  for (const auto& lender : subject.whole) instance_->borrow_from(*lender);
+  plan_ = std::make_unique<Plan>(*instance_, PlanOptions{.extent = extent, .outputs = {"y"}});
+}
+
+void LayerAlone::set_input(std::span<const float> x) {
+  plan_->set_input("x", std::as_bytes(x));
+}
+
+std::vector<float> LayerAlone::stored_weight() {
+  const Program& program = instance_->program();
+  const auto product = std::find_if(program.nodes.begin(), program.nodes.end(), [](const Node& node) {
+    return node.operation == &op::linear || node.operation == &op::quantized_linear;
+  });
+  ASSAY_ASSERT(product != program.nodes.end());
+  const bool quantised = product->operation == &op::quantized_linear;
+  const ValueId id = product->inputs[quantised ? 2 : 1];
+  const DType dtype = program.value(id).dtype;
+  Packing plain;
+  plain.dtype = dtype;
+  std::vector<float> values = widened(instance_->hold(id, plain), dtype);
+  if (!quantised) return values;
+  Packing plain_scales;
+  const std::vector<float> scales = widened(instance_->hold(product->inputs[3], plain_scales), DType::f32);
+  const std::size_t width = values.size() / scales.size();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= scales[i / width];
+  instance_->release_intermediates();
+  return values;
+}
+
+std::optional<double> signal_to_noise_db(std::span<const float> exact, std::span<const float> other) {
+  ASSAY_ASSERT(exact.size() == other.size());
+  double signal = 0;
+  double noise = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double value = exact[i];
+    signal += value * value;
+    noise += (other[i] - value) * (other[i] - value);
+  }
+  if (noise == 0) return std::nullopt;
+  return 10 * std::log10(signal / noise);
+}
+
+Outliers outliers_of(std::span<const float> values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0;
+  double squares = 0;
+  double largest = 0;
+  for (const float value : values) {
+    sum += value;
+    squares += static_cast<double>(value) * value;
+    largest = std::max(largest, std::abs(static_cast<double>(value)));
+  }
+  const double mean = sum / n;
+  double second = 0;
+  double fourth = 0;
+  for (const float value : values) {
+    const double square = (value - mean) * (value - mean);
+    second += square;
+    fourth += square * square;
+  }
+  if (second == 0) return {};
+  return {fourth * n / (second * second), largest / std::sqrt(squares / n)};
+}
+
+void measure_layers(const StudiedModel& subject, const Power& power, ModelSensitivity& study) {
+  const LayerInputs inputs(subject);
+  study.energy_words = power.source.words;
+  const bool metered = power.source.meter != nullptr;
+  for (const PrecisionChoice& row : subject.rows) {
+    if (metered) study.whole_energy[row.name()] = whole_joules(subject, inputs.batch(), row, power);
+  }
+  for (std::size_t u = 0; u < subject.units.size(); ++u) {
+    const Unit& unit = subject.units[u];
+    if (!unit.is_linear()) continue;
+    if (is_set(subject.callbacks.interrupted)) return;
+    if (subject.callbacks.progress) subject.callbacks.progress(subject.model.name + ": error of " + unit.name, 0);
+    const Tensor x = inputs.input_of(unit);
+    const Node& linear = linear_at(subject.built, unit.name);
+    for (std::size_t p = 0; p < subject.rows.size(); ++p) {
+      UnitRow& row = study.rows_by_unit[p * subject.units.size() + u];
+      row.error = error_of_layer(subject, linear, x, subject.rows[p]);
+      if (metered) row.energy = layer_joules(subject, linear, inputs.whole_input_of(unit), subject.rows[p], power);
+    }
+  }
+}
+
+}  // namespace assay

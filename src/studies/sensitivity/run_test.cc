@@ -1,0 +1,213 @@
+#include "studies/sensitivity/run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "formats/npy.h"
+#include "formats/testing.h"
+#include "hardware/machine.h"
+#include "model/random_weights.h"
+#include "model/testing.h"
+#include "studies/sensitivity/alone.h"
+
+namespace assay {
+namespace {
+
+/// A small language model on made-up rows of ids, on a machine without 16-bit products: rows of 8 bits compute in f32.
+class Sensitivity : public testing::Test {
+ protected:
+  static constexpr std::int64_t rows = 8;
+  static constexpr std::int64_t seq = 16;
+
+  Sensitivity() {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 60 + 1);
+    write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
+    request_.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-tied"};
+    request_.data = {folder_.path()};
+    request_.tokens = 1 << 20;
+    request_.layer_seconds = 0.01;
+    request_.energy.meters.name = "none";
+  }
+
+  std::vector<ModelSensitivity> studies(const StudyCallbacks& callbacks = {}) const {
+    return sensitivity_of(
+        request_, [] { return read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"}); }, callbacks);
+  }
+  ModelSensitivity study() const { return studies().front(); }
+
+  TemporaryFolder folder_;
+  SensitivityRequest request_;
+};
+
+TEST_F(Sensitivity, ThatOfEverythingIsThePlainPrecisions) {
+  request_.precisions = {"int8"};
+  request_.estimates = Estimates::left_out;
+  const ModelSensitivity s = study();
+  const UnitRow* whole = s.find("everything", "int8");
+  ASSERT_NE(whole, nullptr);
+  EXPECT_GT(whole->only->kl.value, 0);
+  ASSERT_TRUE(whole->only->kl.interval.has_value());
+  EXPECT_GT(whole->only->kl.interval->high, whole->only->kl.value);
+  EXPECT_FALSE(whole->all_but.has_value()) << "nothing is left";
+
+  request_.by = {"role"};
+  request_.precisions = {"fp32"};
+  request_.engine.overrides = "*=int8";
+  const ModelSensitivity again = study();
+  EXPECT_EQ(again.find("everything", "fp32[*=int8]")->only->kl.value, whole->only->kl.value);
+}
+
+TEST_F(Sensitivity, InFp32IsExactlyZero) {
+  request_.precisions = {"fp32"};
+  for (const UnitRow& row : study().rows_by_unit) {
+    EXPECT_EQ(row.only->kl.value, 0) << row.unit.name;
+    EXPECT_EQ(row.only->delta_nll->value, 0) << row.unit.name;
+    if (row.all_but) {
+      EXPECT_EQ(row.all_but->kl.value, 0) << row.unit.name;
+    }
+    if (!row.unit.is_linear()) continue;
+    EXPECT_FALSE(row.error->snr_db.has_value()) << row.unit.name << ": no noise at all";
+    EXPECT_EQ(row.estimate ? row.estimate->fisher : 0, 0);
+  }
+}
+
+TEST_F(Sensitivity, UnitsAreTheLayersBlocksAndRolesOfTheModel) {
+  request_.precisions = {"int8"};
+  const ModelSensitivity s = study();
+  for (const char* unit : {"layers.0.attn.q_proj", "layers.1.mlp.down_proj", "layers.1", "@attention", "@mlp", "@norm",
+                           "@embedding", "@head", "embeddings", "everything"}) {
+    EXPECT_NE(s.find(unit, "int8"), nullptr) << unit;
+  }
+  EXPECT_EQ(s.find("@loss", "int8"), nullptr);
+  double ms = 0;
+  for (const UnitRow& row : s.rows_by_unit) ms += row.unit.kind == UnitKind::layer ? row.cost->fp32_ms : 0;
+  const UnitRow& whole = *s.find("everything", "int8");
+  EXPECT_LT(ms, whole.cost->fp32_ms) << "norms and attention take time too";
+  EXPECT_LT(whole.cost->low_bytes, 0.5 * whole.cost->fp32_bytes);
+}
+
+TEST_F(Sensitivity, GradientsEstimateWhatAWeightsErrorDoes) {
+  request_.precisions = {"int8-weights"};  // Activations stay as they are: the estimates know nothing else.
+  request_.by = {"layer"};
+  request_.gradient_rows = rows;
+  std::vector<double> estimated;
+  std::vector<double> measured;
+  for (const UnitRow& row : study().rows_by_unit) {
+    EXPECT_EQ(row.estimate.has_value(), row.unit.is_linear() && row.unit.name != "head") << "its table is tied";
+    if (!row.estimate) continue;
+    EXPECT_NEAR(row.estimate->first_order, row.only->delta_nll->value,
+                0.2 * std::abs(row.only->delta_nll->value) + 2e-5)
+        << row.unit.name;
+    EXPECT_GT(row.estimate->fisher, row.only->kl.value / 5) << row.unit.name;
+    EXPECT_LT(row.estimate->fisher, row.only->kl.value * 5) << row.unit.name;
+    estimated.push_back(row.estimate->fisher);
+    measured.push_back(row.only->kl.value);
+  }
+  const auto correlation = rank_correlation(estimated, measured);
+  ASSERT_TRUE(correlation && correlation->interval);
+  EXPECT_GT(correlation->value, 0.7);
+}
+
+TEST_F(Sensitivity, IsTakenOverFromAnEarlierFile) {
+  request_.precisions = {"int8"};
+  request_.by = {"role"};
+  const std::vector<ModelSensitivity> first = studies();
+  const std::filesystem::path file = folder_.path() / "earlier.json";
+  write_file_atomically(file, to_json(to_document(first, {})).dump());
+  request_.resume = file;
+  request_.by = {"role", "block"};
+  const ModelSensitivity s = study();
+  EXPECT_EQ(s.restored, static_cast<std::int64_t>(first[0].rows_by_unit.size()));
+  for (const UnitRow& row : first[0].rows_by_unit)
+    EXPECT_EQ(s.find(row.unit.name, "int8")->only->kl.value, row.only->kl.value) << row.unit.name;
+  EXPECT_TRUE(s.find("layers.0", "int8")->only.has_value()) << "what was not there is measured";
+  write_file_atomically(file, "{\"models\": 3}");
+  EXPECT_THROW(study(), Error);
+}
+
+TEST_F(Sensitivity, AnInterruptKeepsWhatIsDone) {
+  request_.precisions = {"int8"};
+  std::atomic<bool> interrupted = false;
+  StudyCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  int units = 0;
+  callbacks.progress = [&](const std::string&, double) { interrupted = ++units > 3; };
+  const ModelSensitivity s = studies(callbacks).front();
+  EXPECT_TRUE(s.is_partial);
+  EXPECT_TRUE(s.find("everything", "int8")->only.has_value());
+  EXPECT_FALSE(s.find("layers.0.attn.q_proj", "int8")->only.has_value());
+  const std::string text = to_json(to_document({s}, {})).dump();
+  EXPECT_NE(text.find("PARTIAL"), std::string::npos);
+}
+
+TEST_F(Sensitivity, ThatCannotBeIsRefused) {
+  for (const auto& [models, by] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{}, "layer"}, {{ASSAY_SOURCE_DIR "/tests/fixtures/models/bert"}, "layer"}, {request_.models, "tensor"}}) {
+    SensitivityRequest request = request_;
+    request.models = models;
+    request.by = {by};
+    EXPECT_THROW(sensitivity_of(request, [] { return MachineFacts{}; }, {}), Error) << by;
+  }
+}
+
+TEST(SensitivityParts, WeightsThatInt8HoldsExactlyHaveNoError) {
+  Model model;
+  model.config = small_gpt2();
+  model.weights = random_weights(build_program(model.config, {}), model.config, 1);
+  const Program built = build_program(model.config, {});
+  const Node& linear = linear_at(built, "layers.0.mlp.up_proj");
+  const Shape shape = model.weights.at(built.value(linear.inputs[1]).name).shape;
+  model.weights.by_name.at(built.value(linear.inputs[1]).name).load = [shape] {
+    WeightData data;
+    data.owned = Tensor(DType::f32, shape);
+    for (std::int64_t i = 0; i < data.owned.count(); ++i)
+      data.owned.as<float>()[i] = static_cast<float>(i % shape[1] == 0 ? 127 : i % 100 - 50) / 64;
+    data.view = data.owned.view();
+    return data;
+  };
+  const SensitivityRequest request;
+  const MachineFacts facts = read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"});
+  StudiedModel subject{request, model, facts, {}, {}, built, {}, {}, {}, nullptr, {}};
+  subject.fp32 = choose_precision("fp32", "", std::nullopt);
+  subject.base = subject.instance(subject.fp32, Fusion::off);
+  const PrecisionChoice int8 = choose_precision("int8", "", std::nullopt);
+  const auto exact = LayerAlone(subject, linear, subject.fp32, {1, 1}).stored_weight();
+  EXPECT_FALSE(signal_to_noise_db(exact, LayerAlone(subject, linear, int8, {1, 1}).stored_weight()).has_value());
+  const Node& other = linear_at(built, "layers.0.mlp.down_proj");
+  const auto random = LayerAlone(subject, other, subject.fp32, {1, 1}).stored_weight();
+  const auto noise = signal_to_noise_db(random, LayerAlone(subject, other, int8, {1, 1}).stored_weight());
+  ASSERT_TRUE(noise.has_value());
+  EXPECT_GT(*noise, 30);
+  EXPECT_LT(*noise, 60);
+}
+
+TEST(SensitivityParts, NoiseAndOutliersOfKnownNumbers) {
+  const std::vector<float> exact = {1, -1, 1, -1};
+  const std::vector<float> off = {1.1F, -1, 1, -1};
+  EXPECT_NEAR(*signal_to_noise_db(exact, off), 10 * std::log10(4 / 0.01), 1e-4);
+  EXPECT_FALSE(signal_to_noise_db(exact, exact).has_value());
+  EXPECT_DOUBLE_EQ(outliers_of(exact).kurtosis, 1) << "two values, equally often";
+  EXPECT_DOUBLE_EQ(outliers_of(exact).largest_over_rms, 1);
+}
+
+TEST(SensitivityParts, CorrelationsOfFewOrOfNothingSaySo) {
+  EXPECT_FALSE(rank_correlation({1, 1, 1}, {1, 2, 3}).has_value());
+  EXPECT_FALSE(rank_correlation({1, 2, 3}, {1, 4, 9})->interval.has_value());
+  std::vector<double> x;
+  std::vector<double> alternating;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(i);
+    alternating.push_back(i * 17 % 40);
+  }
+  EXPECT_NEAR(rank_correlation(x, x)->value, 1, 1e-12);
+  EXPECT_LT(rank_correlation(x, alternating)->interval->low, 0);
+}
+
+}  // namespace
+}  // namespace assay

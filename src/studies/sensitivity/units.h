@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hardware/facts.h"
+#include "program/program.h"
+#include "studies/sensitivity/request.h"
+#include "tensor/precision.h"
+
+namespace assay {
+
+/// A part of a model that can have a precision of its own.
+struct Unit {
+  UnitKind kind = UnitKind::layer;
+  std::string name = {};                   ///< "layers.3.attn.q_proj", "layers.3", "@mlp", "everything".
+  std::string role = {};                   ///< Of a layer.
+  std::optional<std::int64_t> block = {};  ///< Which `layers.N` a layer or block is.
+  double depth = 0;                        ///< 0 to 1: its place among the operations of a run.
+  std::string weight = {};                 ///< Of a linear layer: the parameter's name.
+  std::vector<std::string> patterns = {};  ///< Of layer overrides that mean it.
+
+  bool is_linear() const { return !weight.empty(); }
+};
+
+/// The units of these kinds in a program as build_program makes it, in the order in which they run; the whole last.
+std::vector<Unit> units_of(const Program& built, const std::vector<UnitKind>& kinds);
+
+/// `rest` with the unit in `row`. Both settled for the machine.
+PrecisionChoice with_unit(const PrecisionChoice& rest, const Unit& unit, const Precision& row);
+
+/// Whether the operation belongs to the unit.
+bool belongs(const Unit& unit, const Node& node);
+
+}  // namespace assay
