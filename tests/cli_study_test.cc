@@ -121,6 +121,16 @@ TEST_F(Study, GoesOnAfterACellWasKilled) {
   EXPECT_EQ(kept(), 2U);
 }
 
+TEST_F(Study, NoCellBeginsOnceTheBudgetIsSpent) {
+  write_text(folder_.path() / "short.toml", "budget = 0.000001\n" + std::string(small_study));
+  ASSERT_EQ(run({"study", "short.toml", "--json", "a.json"}).exit_code, 0);
+  const Json cells = parse_json(read_file(folder_.path() / "a.json"), "a.json").at("cells");
+  for (const Json& cell : cells) {
+    EXPECT_EQ(cell.at("state"), "skipped");
+    EXPECT_NE(cell.at("reason").get<std::string>().find("budget"), std::string::npos) << cell.dump();
+  }
+}
+
 TEST_F(Study, AChangedCellIsMeasuredAnew) {
   ASSERT_EQ(run({"study", "small.toml"}).exit_code, 0);
   std::string text = small_study;

@@ -69,6 +69,15 @@ TEST(HtmlReport, SaysWhyAPanelIsEmptyAndARowHasNoFigures) {
   EXPECT_TRUE(has(page, "<td class=\"text\">unsupported</td><td class=\"text\">no such instruction</td>"));
 }
 
+TEST(HtmlReport, DetailsAreFoldedAndAnswersAreNot) {
+  const std::vector<ReportSource> sources = {made_up_source()};
+  const std::string page = html_report(sources, {});
+  for (const char* title : {"Roofline", "Samples", "What ran", "Machine", "Methods", "Every field"})
+    EXPECT_TRUE(has(page, fmt::format("<details><summary>Show: {}</summary>", title))) << title;
+  for (const char* title : {"Six panels", "Results", "Findings"})
+    EXPECT_FALSE(has(page, fmt::format("Show: {}<", title))) << title;
+}
+
 TEST(HtmlReport, EveryChartHasANameAndWordsForThoseWhoDoNotSeeIt) {
   const std::vector<ReportSource> sources = {made_up_source()};
   const std::string page = html_report(sources, {});

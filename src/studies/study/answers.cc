@@ -50,6 +50,14 @@ std::string grade_words(std::span<const StudyPart> parts) {
   return words.empty() ? "no row is graded" : words;
 }
 
+/// The first of those that allow no better grade than D.
+std::string deciding_reason(const Grade& grade) {
+  for (const std::string& reason : grade.trust_reasons) {
+    if (reason.starts_with("D ")) return reason;
+  }
+  return grade.trust_reasons.empty() ? "" : grade.trust_reasons.front();
+}
+
 /// The rows of grade D of a cell, each once, and the first reason.
 std::string unusable_words(const Document& document) {
   constexpr std::size_t most = 4;
@@ -60,7 +68,7 @@ std::string unusable_words(const Document& document) {
     const Setting& setting = record.setting;
     std::string row = fmt::format("{} {} x {}", setting.precision, setting.batch, setting.seq);
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
-    if (reason.empty() && !record.grade.trust_reasons.empty()) reason = record.grade.trust_reasons.front();
+    if (reason.empty()) reason = deciding_reason(record.grade);
   }
   if (rows.empty()) return "";
   const std::string more = rows.size() > most ? fmt::format(" and {} more", rows.size() - most) : "";
