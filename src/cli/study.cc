@@ -1,33 +1,232 @@
-#include "studies/study/request.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/paths.h"
+#include "base/streams.h"
+#include "base/units.h"
+#include "base/write_file.h"
 #include "cli/cli.h"
-#include "cli/measuring.h"
+#include "cli/interrupt.h"
+#include "cli/origin.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+#include "cli/run_recorder.h"
+#include "cli/study_cells.h"
+#include "hub/scratch.h"
+#include "report/text.h"
+#include "studies/study/examples.h"
 
 namespace assay {
 namespace {
 
-enum class Study : std::uint8_t { inference, language_model };
+namespace fs = std::filesystem;
+
+enum class StudyTask : std::uint8_t { run, dry_run, list };
 
 struct StudyCommand {
-  Study study = Study::inference;
-  StudyRequest request;
+  std::string study;
+  std::vector<std::string> init;  ///< An example's name, and the file that it becomes.
+  StudyTask task = StudyTask::run;
+  StudyLength length = StudyLength::full;
+  std::vector<std::string> models;
+  std::string data;
+  std::string seconds;
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
 };
 
-int run_study(const StudyCommand& options) {
-  Measuring measuring(options.store);
-  const auto facts = [&] { return measuring.probe_machine(options.machine, "cpu"); };
-  const auto run = options.study == Study::inference ? study_inference : study_language_model;
-  std::vector<ReportSource> sources;
-  for (StudyPart& part : run(options.request, facts, measuring.callbacks()))
-    sources.push_back({std::move(part.label), std::move(part.document)});
-  measuring.finish();
-  RenderOptions how;
-  how.title = options.study == Study::inference ? "A study of inference" : "A study of training a language model";
-  deliver(sources, options.outputs, how);
-  return measuring.exit_code();
+std::string names_of_examples() {
+  std::vector<std::string> names;
+  for (const ExampleStudy& study : example_studies()) names.emplace_back(study.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const ExampleStudy& example(const std::string& name) {
+  if (const ExampleStudy* found = find_example_study(name)) return *found;
+  std::vector<std::string> names;
+  for (const ExampleStudy& study : example_studies()) names.emplace_back(study.name);
+  fail_user("{}: is no file and no study of the program's ({}){}", name, names_of_examples(),
+            did_you_mean(name, names));
+}
+
+StudyFile read_study(const std::string& name) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 20;
+  const bool is_file = name.ends_with(".toml") || name.find('/') != std::string::npos || is_there(name);
+  if (!is_file) return parse_study(example(name).text(), name);
+  StudyFile study = parse_study(read_file(name, most_bytes), name);
+  study.folder = fs::absolute(name).parent_path();
+  return study;
+}
+
+int list_studies() {
+  std::string text;
+  for (const ExampleStudy& carried : example_studies()) {
+    const StudyFile study = parse_study(carried.text(), carried.name);
+    text += fmt::format("{:<18}{}, {} cells\n", carried.name, study.title, study.cells.size());
+  }
+  print(text + "\nassay study NAME runs one, assay study --init NAME copies it into NAME.toml\n");
+  return 0;
+}
+
+int copy_example(const std::vector<std::string>& words) {
+  const ExampleStudy& study = example(words[0]);
+  const fs::path file = words.size() > 1 ? words[1] : words[0] + ".toml";
+  if (is_there(file)) fail_user("{}: is there already; --init {} FILE names another", file.string(), words[0]);
+  write_file_atomically(file, study.text());
+  print(fmt::format("{}: a copy of {}; assay study {} runs it\n", file.string(), study.name, file.string()));
+  return 0;
+}
+
+StudyOption override_of(const std::string& key, const std::string& word) {
+  return {.key = key, .words = {word}};
+}
+
+std::string absolute_where_there(const std::string& word) {
+  return is_there(word) ? fs::absolute(word).string() : word;
+}
+
+StudyOverrides overrides_of(const StudyCommand& options) {
+  StudyOverrides overrides{.store = options.store.file};
+  for (const std::string& model : options.models) overrides.models.push_back(absolute_where_there(model));
+  if (!options.data.empty() && !is_there(options.data)) fail_user("{}: no such file or folder", options.data);
+  if (!options.data.empty()) overrides.data = fs::absolute(options.data).string();
+  if (!options.seconds.empty()) overrides.everywhere.push_back(override_of("seconds", options.seconds));
+  if (options.machine.threads > 0)
+    overrides.everywhere.push_back(override_of("threads", std::to_string(options.machine.threads)));
+  if (!options.machine.max_isa.empty()) overrides.everywhere.push_back(override_of("max-isa", options.machine.max_isa));
+  return overrides;
+}
+
+// ---- what is told ----
+
+std::string shell_text(const std::vector<std::string>& words) {
+  return fmt::format("assay {}", fmt::join(words, " "));
+}
+
+Document dry_run(const StudyFile& study, const std::vector<CellCommand>& commands, const StudyCommand& options) {
+  Document document{.subject = {.schema = "assay-study-plan-1", .title = study.title + ": what would run"}};
+  Table table{.key = "cells"};
+  table.columns = {{.key = "cell", .role = Table::Role::label},
+                   {.key = "most_s", .title = "at most", .unit = "s", .notation = Notation::general, .digits = 6},
+                   {.key = "peak_bytes", .title = "memory", .notation = Notation::bytes},
+                   {.key = "command"}};
+  double seconds = 0;
+  for (const CellCommand& command : commands) {
+    const CellCost cost =
+        expected_cost(command, options_of_cell(study, *command.cell, options.length, overrides_of(options)));
+    seconds += cost.most_s;
+    add_row(table, {command.cell->name, cost.most_s,
+                    cost.peak_bytes > 0 ? Table::Cell(cost.peak_bytes) : Table::Cell(Absent{cost.fault}),
+                    shell_text(command.words)});
+  }
+  document.tables = {std::move(table)};
+  document.sentences = {
+      {.texts = {fmt::format("{} cells, {:.0f} s of budgets together; probing, loading and scoring come on top.",
+                             commands.size(), seconds)}}};
+  return document;
+}
+
+/// The answers, cut to a screen, and where all the rest went.
+std::string screen_text(const Document& answers, const OutputOptions& outputs) {
+  constexpr std::size_t most_lines = 41;
+  const std::string text = render(answers, ReportFormat::terminal, {.detail = Detail::brief});
+  std::string screen;
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at < text.size() && lines < most_lines; ++lines) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    screen += text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  if (lines == most_lines) screen += "...\n";
+  for (const fs::path* file : {&outputs.html, &outputs.markdown, &outputs.latex, &outputs.csv, &outputs.json}) {
+    if (!file->empty()) return screen + "\nEverything is in " + terminal_text(file->string()) + "\n";
+  }
+  return screen + "\n--html FILE writes everything: tables, charts, methods.\n";
+}
+
+/// A cell's state words, for who reads while it runs.
+void say_parts(const std::vector<StudyPart>& parts, Progress& progress) {
+  for (const StudyPart& part : parts) {
+    if (part.state == CellState::failed) progress.say(fmt::format("{}: {}", part.label, part.reason));
+  }
+}
+
+int exit_code_of(const std::vector<StudyPart>& parts, bool is_interrupted) {
+  if (is_interrupted) return static_cast<int>(ExitCode::interrupted);
+  for (const StudyPart& part : parts) {
+    if (part.state == CellState::failed)
+      return part.exit_code == static_cast<int>(ExitCode::user) ? part.exit_code : static_cast<int>(ExitCode::lacking);
+  }
+  const bool unsaved = std::any_of(parts.begin(), parts.end(), [](const StudyPart& part) {
+    return part.exit_code == static_cast<int>(DoneCode::unsaved);
+  });
+  return unsaved ? static_cast<int>(DoneCode::unsaved) : 0;
+}
+
+/// Where cells' documents are kept: beside the store.
+fs::path studies_folder(const StoreOptions& store) {
+  const fs::path folder = fs::absolute(store_file(store)).parent_path() / "studies";
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_user("{}: {}; --store names another place, or none", folder.string(), error.message());
+  return folder;
+}
+
+void place(std::vector<CellCommand>& commands, const fs::path& folder) {
+  for (CellCommand& command : commands) command.kept = folder / (cell_identity(command) + ".json");
+}
+
+void report(const StudyFile& study, std::vector<StudyPart> parts, const OutputOptions& outputs) {
+  Document answers = answers_document(study, parts);
+  answers.origin = run_origin();
+  add_fact(answers.subject.facts, {.key = "date"}, answers.origin->date);
+  std::vector<ReportSource> sources = {{"answers", answers}};
+  for (StudyPart& part : parts) {
+    const bool says = part.document.tells() || !part.document.records.empty();
+    if (says) sources.push_back({std::move(part.label), std::move(part.document)});
+  }
+  const OwnTexts own = {{ReportFormat::terminal, [&] { return screen_text(answers, outputs); }}};
+  deliver(sources, outputs, {.title = study.title}, own);
+}
+
+int run_study_file(const StudyFile& study, std::vector<CellCommand> commands, StudyCommand& options) {
+  const bool keeps = options.store.file != "none";
+  if (options.store.resumes && !keeps) fail_user("--resume: --store none has nothing to resume");
+  ScratchHandle scratch;
+  if (!keeps) scratch = make_scratch(temporary_folder() / "assay-study-");
+  const fs::path folder = keeps ? studies_folder(options.store) : scratch.get()->path;
+  place(commands, folder);
+  if (keeps && options.outputs.empty())
+    options.outputs.html = folder / (fs::path(study.source).stem().string() + ".html");
+  Progress progress;
+  const std::atomic<bool>& interrupted = watch_interrupts();
+  const StudyProgress telling{[&](const std::string& what, double left) { progress.show(what, left); }, &interrupted};
+  std::vector<StudyPart> parts =
+      run_study(study, commands, options.store.resumes ? Kept::taken_over : Kept::measured_anew, telling);
+  say_parts(parts, progress);
+  progress.finish();
+  const int code = exit_code_of(parts, interrupted);
+  report(study, std::move(parts), options.outputs);
+  return code;
+}
+
+int run_study_command(StudyCommand& options) {
+  if (options.task == StudyTask::list) return list_studies();
+  if (!options.init.empty()) return copy_example(options.init);
+  if (options.study.empty()) fail_user("study: a file, or one of {} (assay study --list)", names_of_examples());
+  const StudyFile study = read_study(options.study);
+  std::vector<CellCommand> commands = cell_commands(study, options.length, overrides_of(options));
+  if (options.task == StudyTask::run) return run_study_file(study, std::move(commands), options);
+  deliver(dry_run(study, commands, options), options.outputs);
+  return 0;
 }
 
 }  // namespace
@@ -35,24 +234,31 @@ int run_study(const StudyCommand& options) {
 void add_study(CLI::App& program, Action& action) {
   const auto options = std::make_shared<StudyCommand>();
   CLI::App& command =
-      *program.add_subcommand("study", "Run a whole study, as such are published, and report it on one page");
+      *program.add_subcommand("study", "Run a whole study, a file of cells, questions and expectations, into one page");
   command.footer(
-      "examples:\n  assay study inference --html inference.html\n"
-      "  assay study language-model --quick --html training.html");
-  static const std::map<std::string, Study> studies = {{"inference", Study::inference},
-                                                       {"language-model", Study::language_model}};
-  add_choice(command, "study", options->study, studies, "which one")->required();
-  StudyRequest& request = options->request;
-  command.add_option("--models", request.models, "comma-separated, in place of the study's own")->delimiter(',');
-  command.add_option("--data", request.data, "inference: text, labelled .tsv, or a folder of .npy arrays");
-  command.add_option("--seconds", request.seconds, "budget of each row (default: by the study)")
-      ->check(between(0.01, 1e6));
+      "examples:\n  assay study inference --quick --html inference.html\n  assay study --init language-model "
+      "mine.toml\n"
+      "  assay study mine.toml --dry-run\n  assay study mine.toml --resume");
+  command.add_option("study", options->study, "a file (TOML), or one of the program's: " + names_of_examples());
   command.add_flag_callback(
-      "--quick", [&request] { request.length = StudyLength::quick; }, "the smallest of everything, under a minute");
+      "--list", [options] { options->task = StudyTask::list; }, "the studies that the program has");
+  command.add_option("--init", options->init, "copy one of them: NAME [FILE]")->expected(1, 2);
+  command.add_flag_callback(
+      "--dry-run", [options] { options->task = StudyTask::dry_run; },
+      "what would run, its budget and memory; runs nothing");
+  command.add_flag_callback(
+      "--quick", [options] { options->length = StudyLength::quick; }, "with what the file says under quick");
+  command.add_flag("--resume", options->store.resumes,
+                   "cells that were run before, in the same way, are not run again");
+  command.add_option("--models,--model", options->models, "comma-separated, in place of the file's")->delimiter(',');
+  command.add_option("--data", options->data,
+                     "text, labelled .tsv, or a folder of .npy arrays, in place of the file's");
+  command.add_option("--seconds", options->seconds, "budget of each row, in place of the file's")
+      ->check(between(0.01, 1e6));
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_study(*options); }; });
+  command.callback([options, &action] { action = [options] { return run_study_command(*options); }; });
 }
 
 }  // namespace assay

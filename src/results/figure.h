@@ -54,6 +54,7 @@ struct Figure {
     std::string label = {};  ///< Stands beside it, where there is room.
     std::string words = {};  ///< All that is to be said of it; empty: series, label and coordinates.
     bool is_hollow = false;  ///< Set apart from the others of its series.
+    bool is_faint = false;   ///< Little is to be built on it.
   };
 
   struct Series {

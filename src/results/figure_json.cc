@@ -51,6 +51,7 @@ OrderedJson point_json(const Figure::Point& point) {
   put_text(json, "label", point.label);
   put_text(json, "words", point.words);
   if (point.is_hollow) json["is_hollow"] = true;
+  if (point.is_faint) json["is_faint"] = true;
   return json;
 }
 
@@ -62,7 +63,8 @@ Figure::Point point_from_json(const Json& json) {
           .value = number_if_there(json, "value"),
           .label = json.value("label", ""),
           .words = json.value("words", ""),
-          .is_hollow = json.value("is_hollow", false)};
+          .is_hollow = json.value("is_hollow", false),
+          .is_faint = json.value("is_faint", false)};
 }
 
 OrderedJson all_series_json(const std::vector<Figure::Series>& all) {

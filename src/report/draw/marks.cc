@@ -125,7 +125,8 @@ void draw_points(const Chart& chart, const Figure::Series& series, std::size_t n
   for (const Figure::Point& point : series.points) {
     const Spot spot = spot_of(chart, point, number);
     if (is_number(chart.figure, point)) {
-      const std::string style = style_of("s", number) + (point.is_hollow ? " hollow" : "");
+      const std::string style =
+          style_of("s", number) + (point.is_hollow ? " hollow" : "") + (point.is_faint ? " faint" : "");
       const bool is_filled = series.mark == Figure::Mark::filled;
       const std::string words = words_of(chart.figure, series, point);
       if (is_filled && is_bar) draw_bar(chart, point, spot, style, words);

@@ -59,7 +59,8 @@ TEST(Axis, WithinADecadeLogarithmicTicksAreRoundToo) {
 /// Two bars, one below the other.
 Figure lying_bars() {
   Figure figure{.kind = FigureKind::bars, .caption = "Bars", .y = {.categories = {"upper", "lower"}}};
-  figure.series = {{.points = {{.x = 10, .y = 0, .label = "ten"}, {.x = 1000, .y = 1, .is_hollow = true}}}};
+  figure.series = {
+      {.points = {{.x = 10, .y = 0, .label = "ten"}, {.x = 1000, .y = 1, .is_hollow = true, .is_faint = true}}}};
   return figure;
 }
 
@@ -67,7 +68,7 @@ TEST(Figures, CategoriesOnTheVerticalAxisAreReadFromTheTop) {
   const std::string html = figure_html(lying_bars());
   EXPECT_LT(html.find(">upper<"), html.find(">lower<"));
   EXPECT_NE(html.find(">ten<"), std::string::npos) << "labels are written";
-  EXPECT_NE(html.find("class=\"s0 hollow\""), std::string::npos);
+  EXPECT_NE(html.find("class=\"s0 hollow faint\""), std::string::npos);
   EXPECT_NE(html.find("<title>: lower, 1,000</title>"), std::string::npos) << html;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <set>
 #include <span>
 
 #include "base/hash.h"
@@ -31,10 +33,14 @@ constexpr Fullness details[] = {{200, 48, 24, SIZE_MAX}, {60, 24, 12, 200}, {30,
 
 constexpr std::size_t subjects_together = 4;
 
+/// Whether a part is read by everybody, or by who wants to know more.
+enum class Reading : std::uint8_t { open, folded };
+
 struct Part {
   std::string id;
   std::string title;
   std::string html;
+  Reading reading = Reading::open;
 };
 
 std::string base64(const std::string& hex) {
@@ -91,10 +97,34 @@ std::string titled(const std::string& title, const std::string& part) {
   return fmt::format("<section><h3>{}</h3>{}</section>\n", markup_text(title), part);
 }
 
+bool has_points(const Figure& figure) {
+  return std::any_of(figure.series.begin(), figure.series.end(), [](const Figure::Series& series) {
+    return std::any_of(series.points.begin(), series.points.end(),
+                       [](const Figure::Point& point) { return std::isfinite(point.x) && std::isfinite(point.y); });
+  });
+}
+
+/// Those with something to draw; of the others a line says why they are missing. What was drawn before is not again.
+std::string panels_of(const std::vector<ReportSubject>& group, std::set<std::string>& drawn_before) {
+  std::string charts;
+  std::string missing;
+  for (const Figure& figure : panel_figures(group)) {
+    if (!has_points(figure)) {
+      missing += fmt::format("{}{}: {}", missing.empty() ? "" : "; ", figure.caption, figure.reason);
+      continue;
+    }
+    const std::string chart = figure_html(figure, Breadth::third);
+    if (drawn_before.insert(chart).second) charts += chart;
+  }
+  const std::string line =
+      missing.empty() ? "" : fmt::format("<p class=\"none\">Not drawn. {}</p>\n", markup_text(missing));
+  return (charts.empty() ? "" : cards(charts)) + line;
+}
+
 std::string panels_part(std::span<const ReportSubject> all, const Fullness& detail) {
-  return up_to(figure_groups(all, subjects_together), detail.charts, [](const std::vector<ReportSubject>& group) {
-    return titled(group.size() == 1 ? group.front().title : "Side by side",
-                  cards(panel_figures(group), Breadth::third));
+  std::set<std::string> drawn_before;
+  return up_to(figure_groups(all, subjects_together), detail.charts, [&](const std::vector<ReportSubject>& group) {
+    return titled(group.size() == 1 ? group.front().title : "Side by side", panels_of(group, drawn_before));
   });
 }
 
@@ -150,7 +180,8 @@ std::vector<Part> told_parts(std::span<const ReportSource> sources, Detail detai
     const std::string number = std::to_string(parts.size() + 1);
     const std::string from = sources.size() > 1 ? source.label + ": " : "";
     parts.push_back({"study-" + number, from + source.document.subject.title,
-                     html_of(source.document, "document-" + number, detail)});
+                     html_of(source.document, "document-" + number, detail),
+                     parts.empty() ? Reading::open : Reading::folded});
   }
   return parts;
 }
@@ -168,14 +199,19 @@ std::vector<Part> record_parts(std::span<const ReportSource> sources, std::span<
           {"without", "Left out", table_html(left_out_table(all), "Every row was measured.")},
           {"found", "Findings", findings_html(sources)},
           {"grades", "Trust", table_html(trust_table(all), "no row is graded")},
-          {"pareto", "Quality against cost", pareto_part(all, detail)},
-          {"roofline", "Roofline", roofline_part(all, detail)},
-          {"samples", "Samples", distribution_part(all, detail)},
-          {"timelines", "Memory and power", timelines_part(all, detail)},
-          {"ledger", "What ran", ledger_part(all, detail)},
-          {"machine", "Machine", machines_html(sources)},
-          {"methods", "Methods", methods_part(sources)},
-          {"every-field", "Every field", fields_html(all, detail.fields)}};
+          {"pareto", "Quality against cost", pareto_part(all, detail), Reading::folded},
+          {"roofline", "Roofline", roofline_part(all, detail), Reading::folded},
+          {"samples", "Samples", distribution_part(all, detail), Reading::folded},
+          {"timelines", "Memory and power", timelines_part(all, detail), Reading::folded},
+          {"ledger", "What ran", ledger_part(all, detail), Reading::folded},
+          {"machine", "Machine", machines_html(sources), Reading::folded},
+          {"methods", "Methods", methods_part(sources), Reading::folded},
+          {"every-field", "Every field", fields_html(all, detail.fields), Reading::folded}};
+}
+
+std::string content_of(const Part& part) {
+  if (part.reading == Reading::open) return part.html;
+  return fmt::format("<details><summary>Show: {}</summary>\n{}</details>\n", markup_text(part.title), part.html);
 }
 
 std::string body(const std::vector<Part>& parts, const PageOptions& options) {
@@ -185,7 +221,7 @@ std::string body(const std::vector<Part>& parts, const PageOptions& options) {
     links += fmt::format("<li><a href=\"#{}\">{}</a></li>", part.id, markup_text(part.title));
     text +=
         fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n",
-                    part.id, markup_text(part.title), part.html);
+                    part.id, markup_text(part.title), content_of(part));
   }
   const std::string command =
       options.command.empty() ? "" : fmt::format("<p><code>{}</code></p>\n", markup_text(options.command));

@@ -40,7 +40,7 @@ TEST(HtmlReport, HasAllPartsAndLoadsNothing) {
     EXPECT_TRUE(has(page, fmt::format("<section id=\"{}\"", id))) << id;
     EXPECT_TRUE(has(page, fmt::format("href=\"#{}\"", id))) << id;
   }
-  for (const char* panel : {"Latency", "Speed-up", "Energy per sample", "Throughput", "Quality", "Model size"}) {
+  for (const char* panel : {"Latency", "Speed-up", "Throughput", "Quality", "Model size"}) {
     EXPECT_TRUE(has(page, fmt::format("<h3>{}</h3>", panel))) << panel;
   }
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("})
@@ -65,8 +65,17 @@ TEST(HtmlReport, HeadingsSkipNoLevel) {
 TEST(HtmlReport, SaysWhyAPanelIsEmptyAndARowHasNoFigures) {
   const std::vector<ReportSource> sources = {made_up_source()};
   const std::string page = html_report(sources, {});
-  EXPECT_TRUE(has(page, "<h3>Energy per sample</h3><p class=\"none\">no meter: /sys/class/powercap is absent</p>"));
+  EXPECT_TRUE(has(page, "<p class=\"none\">Not drawn. Energy per sample: no meter: /sys/class/powercap is absent</p>"));
   EXPECT_TRUE(has(page, "<td class=\"text\">unsupported</td><td class=\"text\">no such instruction</td>"));
+}
+
+TEST(HtmlReport, DetailsAreFoldedAndAnswersAreNot) {
+  const std::vector<ReportSource> sources = {made_up_source()};
+  const std::string page = html_report(sources, {});
+  for (const char* title : {"Roofline", "Samples", "What ran", "Machine", "Methods", "Every field"})
+    EXPECT_TRUE(has(page, fmt::format("<details><summary>Show: {}</summary>", title))) << title;
+  for (const char* title : {"Six panels", "Results", "Findings"})
+    EXPECT_FALSE(has(page, fmt::format("Show: {}<", title))) << title;
 }
 
 TEST(HtmlReport, EveryChartHasANameAndWordsForThoseWhoDoNotSeeIt) {

@@ -48,6 +48,7 @@
     const table = asked && document.getElementById(asked[1]);
     if (!table || !table.tHead || Number(asked[2]) >= table.tHead.rows[0].cells.length) return;
     sort(table, Number(asked[2]), asked[3] ? "descending" : "ascending");
+    for (let fold = table.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     table.scrollIntoView();
   }
 

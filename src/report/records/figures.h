@@ -12,8 +12,9 @@ namespace assay {
 
 // Charts of records. One that has nothing to draw says why.
 
-/// Latency, speed-up, energy per sample, throughput, quality, model size: a bar or point for each precision of each of
-/// these subjects, intervals as whiskers, the baseline set apart.
+/// Latency, speed-up, energy per sample, throughput, quality (a chart for each of its measures), model size: a bar or
+/// point for each precision of each of these subjects, intervals as whiskers, the baseline set apart, rows of grade C
+/// and D nearly empty.
 std::vector<Figure> panel_figures(std::span<const ReportSubject> group);
 
 /// Quality against latency, and against energy: the front (what no other precision beats in both respects, or equals

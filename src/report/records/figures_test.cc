@@ -50,6 +50,40 @@ TEST(PanelFigures, SetTheBaselineApartAndSayItsInterval) {
   EXPECT_NEAR(*figures[4].series[0].points[3].high, 18.43 * std::exp(0.004), 1e-9);
 }
 
+TEST(PanelFigures, RowsOfLowGradeLookLikeIt) {
+  std::vector<Record> records = made_up_cell();
+  for (Record& record : records) record.grade.trust = Trust::b;
+  EXPECT_EQ(panel_figures(std::span(&FiguresOf(records).subject(), 1))[0].legend.find("grade"), std::string::npos);
+  records[1].grade.trust = Trust::d;
+  const FiguresOf made(records);
+  const Figure latency = panel_figures(std::span(&made.subject(), 1))[0];
+  EXPECT_FALSE(latency.series[0].points[0].is_faint);
+  EXPECT_TRUE(latency.series[0].points[1].is_faint);
+  EXPECT_NE(latency.series[0].points[1].words.find("(grade D)"), std::string::npos);
+  EXPECT_NE(latency.legend.find("grade C or D"), std::string::npos);
+}
+
+/// Perplexities and accuracies have no axis in common.
+TEST(PanelFigures, EachMeasureOfQualityHasAChartOfItsOwn) {
+  std::vector<Record> records = made_up_cell();
+  for (Record record : made_up_cell()) {
+    record.setting.model = "classifier";
+    record.quality.made().perplexity.reset();
+    record.quality.made().accuracy = 0.9;
+    records.push_back(record);
+  }
+  ReportSource source{"a.json", {}};
+  source.document.records = records;
+  const std::vector<ReportSubject> all = subjects(std::span(&source, 1));
+  ASSERT_EQ(all.size(), 2U);
+  const std::vector<Figure> figures = panel_figures(all);
+  ASSERT_EQ(figures.size(), 7U);
+  EXPECT_EQ(figures[4].x.title, "perplexity (lower is better)");
+  EXPECT_EQ(figures[5].x.title, "accuracy, % (higher is better)");
+  for (int i : {4, 5})
+    EXPECT_EQ(figures[static_cast<std::size_t>(i)].series.size(), 1U) << "of the models that have it";
+}
+
 TEST(ParetoFigures, KeepWhatNothingElseBeatsInBoth) {
   std::vector<Record> records;
   for (const auto& [precision, cost, gain] : {std::tuple("fp32", 100, 90),

@@ -120,9 +120,35 @@ void mark_part(const Record& record, Figure::Point& point) {
   point.words += fmt::format(", {} scored", to_text(*part));
 }
 
-Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group) {
+bool is_of_low_grade(const Record& record) {
+  return record.grade.trust == Trust::c || record.grade.trust == Trust::d;
+}
+
+/// What tells a row apart from its neighbours, in words.
+std::string row_words(const Record& record, const std::string& subject, const Figure::Point& point) {
+  return fmt::format("{}{}{}{}: {}", record.setting.precision, subject, point.is_hollow ? " (baseline)" : "",
+                     point.is_faint ? fmt::format(" (grade {})", name(*record.grade.trust)) : "", point.words);
+}
+
+Figure::Series panel_series(const Panel& panel, const QualityMeasure& quality, const ReportSubject& subject,
+                            const std::vector<std::string>& precisions, const std::string& of_subject) {
+  Figure::Series series{.name = subject.name};
+  for (std::size_t row = 0; row < precisions.size(); ++row) {
+    const Record* record = subject.find(precisions[row]);
+    if (record == nullptr) continue;
+    const auto figure = panel.point == nullptr ? quality.point(*record) : panel.point(*record);
+    Figure::Point point = shown_point(panel, figure, *record, static_cast<double>(row));
+    if (panel.point == nullptr) mark_part(*record, point);
+    point.is_hollow = record->setting.precision == record->setting.baseline;
+    point.is_faint = is_of_low_grade(*record);
+    point.words = row_words(*record, of_subject, point);
+    series.points.push_back(std::move(point));
+  }
+  return series;
+}
+
+Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group, const QualityMeasure& quality) {
   const Records records = records_of(group);
-  const QualityMeasure& quality = quality_measure(records);
   const bool of_quality = panel.point == nullptr;
   Figure figure{.kind = of_quality ? FigureKind::dots : FigureKind::bars,
                 .key = panel.key,
@@ -131,31 +157,44 @@ Figure panel_figure(const Panel& panel, std::span<const ReportSubject> group) {
                 .reason = missing_reasons(panel, records),
                 .x = {.title = of_quality ? quality.title : panel.title, .unit = with_rates(panel.unit, records)},
                 .y = {.categories = shown_precisions(group)}};
-  for (const ReportSubject& subject : group) {
-    Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = subject.name});
-    for (std::size_t row = 0; row < figure.y.categories.size(); ++row) {
-      const Record* record = subject.find(figure.y.categories[row]);
-      if (record == nullptr) continue;
-      Figure::Point point = shown_point(panel, of_quality ? quality.point(*record) : panel.point(*record), *record,
-                                        static_cast<double>(row));
-      if (of_quality) mark_part(*record, point);
-      point.is_hollow = record->setting.precision == record->setting.baseline;
-      point.words = fmt::format("{}{}{}: {}", record->setting.precision, group.size() > 1 ? " of " + subject.name : "",
-                                point.is_hollow ? " (baseline)" : "", point.words);
-      series.points.push_back(std::move(point));
-    }
-  }
+  for (const ReportSubject& subject : group)
+    figure.series.push_back(
+        panel_series(panel, quality, subject, figure.y.categories, group.size() > 1 ? " of " + subject.name : ""));
+  if (std::any_of(records.begin(), records.end(), [](const Record* record) { return is_of_low_grade(*record); }))
+    figure.legend += "; nearly empty, with a broken border: grade C or D";
   if (of_quality) figure.x.scale = quality.scale;
   return figure;
+}
+
+/// A chart for each measure of quality that these subjects have, each of the subjects that have it.
+std::vector<Figure> quality_figures(const Panel& panel, std::span<const ReportSubject> group) {
+  const std::vector<const QualityMeasure*> measures = quality_measures(records_of(group));
+  if (measures.size() == 1) return {panel_figure(panel, group, *measures.front())};
+  std::vector<Figure> figures;
+  for (const QualityMeasure* measure : measures) {
+    std::vector<ReportSubject> measured(group.begin(), group.end());
+    std::erase_if(measured, [&](const ReportSubject& subject) {
+      return std::none_of(subject.records.begin(), subject.records.end(),
+                          [&](const Record* record) { return measure->point(*record).has_value(); });
+    });
+    Figure& figure = figures.emplace_back(panel_figure(panel, measured, *measure));
+    figure.key += fmt::format("_{}", measure->name);
+    figure.caption += fmt::format(": {}", measure->name);
+  }
+  return figures;
 }
 
 }  // namespace
 
 std::vector<Figure> panel_figures(std::span<const ReportSubject> group) {
   std::vector<Figure> figures;
-  figures.reserve(std::size(panels));
+  figures.reserve(std::size(panels) + 2);
   for (const Panel& panel : panels) {
-    Figure& figure = figures.emplace_back(panel_figure(panel, group));
+    if (panel.point == nullptr) {
+      for (Figure& figure : quality_figures(panel, group)) figures.push_back(std::move(figure));
+      continue;
+    }
+    Figure& figure = figures.emplace_back(panel_figure(panel, group, quality_measure({})));
     const double rows = static_cast<double>(figure.y.categories.size());
     if (figure.key == "speedup") figure.references = {{.points = {{.x = 1, .y = -0.5}, {.x = 1, .y = rows - 0.5}}}};
   }

@@ -1,5 +1,6 @@
 #include "report/records/quality_measure.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay {
@@ -31,9 +32,10 @@ std::optional<Figure::Point> correlation_point(const Record& r) {
 }
 
 constexpr QualityMeasure measures[] = {
-    {"perplexity (lower is better)", Figure::Scale::logarithmic, -1, perplexity_point},
-    {"accuracy, % (higher is better)", Figure::Scale::linear, 1, accuracy_point},
-    {"Pearson's r with the baseline's scores (higher is better)", Figure::Scale::linear, 1, correlation_point}};
+    {"perplexity", "perplexity (lower is better)", Figure::Scale::logarithmic, -1, perplexity_point},
+    {"accuracy", "accuracy, % (higher is better)", Figure::Scale::linear, 1, accuracy_point},
+    {"scores", "Pearson's r with the baseline's scores (higher is better)", Figure::Scale::linear, 1,
+     correlation_point}};
 
 }  // namespace
 
@@ -43,13 +45,19 @@ std::optional<Figure::Point> measured_point(const std::optional<double>& value, 
   return Figure::Point{.x = *value, .low = low, .high = high};
 }
 
-const QualityMeasure& quality_measure(std::span<const Record* const> records) {
-  for (const Record* record : records) {
-    for (const QualityMeasure& measure : measures) {
-      if (measure.point(*record)) return measure;
-    }
+std::vector<const QualityMeasure*> quality_measures(std::span<const Record* const> records) {
+  std::vector<const QualityMeasure*> found;
+  for (const QualityMeasure& measure : measures) {
+    const bool is_there = std::any_of(records.begin(), records.end(),
+                                      [&](const Record* record) { return measure.point(*record).has_value(); });
+    if (is_there) found.push_back(&measure);
   }
-  return measures[2];
+  if (found.empty()) found.push_back(&measures[2]);
+  return found;
+}
+
+const QualityMeasure& quality_measure(std::span<const Record* const> records) {
+  return *quality_measures(records).front();
 }
 
 }  // namespace assay

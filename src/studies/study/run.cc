@@ -1,131 +1,224 @@
-#include "studies/study/request.h"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
+#include <system_error>
 
-#include "studies/accumulate/run.h"
-#include "studies/attention/request.h"
-#include "studies/autocast/request.h"
-#include "studies/bench/request.h"
-#include "studies/memory/request.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "hardware/machine.h"
+#include "hub/models.h"
+#include "measure/child.h"
+#include "results/read_records.h"
+#include "rules/rules.h"
+#include "studies/study/request.h"
 #include "studies/study/warm_up.h"
-#include "studies/train_benchmark/request.h"
 
 namespace assay {
 namespace {
 
-bool is_quick(const StudyRequest& request) {
-  return request.length == StudyLength::quick;
-}
+namespace fs = std::filesystem;
 
-double budget_s(const StudyRequest& request, double quick_s, double full_s) {
-  if (request.seconds > 0) return request.seconds;
-  return is_quick(request) ? quick_s : full_s;
-}
+constexpr const char* this_program = "/proc/self/exe";
 
-std::vector<std::string> models_of(const StudyRequest& request, std::vector<std::string> quick,
-                                   std::vector<std::string> full) {
-  if (!request.models.empty()) return request.models;
-  return is_quick(request) ? std::move(quick) : std::move(full);
-}
-
-TrainBenchmarkRequest training_request(const StudyRequest& request) {
-  TrainBenchmarkRequest training;
-  training.models =
-      models_of(request, {"cs336-small"}, {"cs336-small", "cs336-medium", "cs336-large", "cs336-xl", "cs336-2.7b"});
-  training.precisions = {"fp32", "mixed-bf16"};
-  training.batches = {is_quick(request) ? 1 : 4};
-  training.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512, 1024};
-  training.warmups = {is_quick(request) ? 1 : 5};
-  training.steps = is_quick(request) ? 2 : 10;
-  training.seconds = budget_s(request, 30, 120);
-  return training;
-}
-
-Document attention_document(const StudyRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks) {
-  AttentionRequest attention_request;
-  attention_request.seconds = budget_s(request, 0.3, 5);
-  attention_request.causal = true;
-  if (is_quick(request)) {
-    attention_request.batch = 1;
-    attention_request.head_dims = {16};
-    attention_request.seqs = {64, 128};
-    attention_request.repetitions = 3;
+/// Of a model with weights its folder or file; empty for any other word.
+std::string place_of(const std::string& word) {
+  try {
+    const auto local = word.empty() ? std::nullopt : find_local(word);
+    return local ? local->string() : "";
+  } catch (const Error&) {
+    return "";
   }
-  return attention(attention_request, facts, callbacks);
 }
 
-Document memory_document(const StudyRequest& request, const MachineFacts& facts) {
-  MemoryRequest memory_request;
-  memory_request.model = models_of(request, {"cs336-small"}, {"cs336-small"}).front();
-  memory_request.precisions = {"fp32", "mixed-bf16"};
-  memory_request.mode = RunMode::train;
-  memory_request.batch = is_quick(request) ? 1 : 4;
-  memory_request.seqs = is_quick(request) ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{128, 256, 512};
-  return memory(memory_request, facts);
+/// Models of the cell that have no weights where it asks for real ones; what cannot be found is told by who opens it.
+std::vector<std::string> lacking_weights(const CellCommand& command) {
+  std::vector<std::string> lacking;
+  if (command.cell->weights == StudyWeights::any || command.models_are_given) return lacking;
+  for (const std::string& model : command.models) {
+    if (place_of(model).empty()) lacking.push_back(model);
+  }
+  return lacking;
 }
 
-Document accumulate_document() {
-  AccumulateRequest request;
-  const std::vector<AccumulateRow> rows = accumulate_rows(request);
-  Document document = accumulate(request);
-  const double f16 = std::abs(find_row(rows, Summation::sequential, DType::f16, DType::f16).error);
-  const double f32 = std::abs(find_row(rows, Summation::sequential, DType::f32, DType::f32).error);
-  Finding finding{.rule = "accumulation", .kind = RuleKind::expectation, .met = f32 < f16};
-  finding.text = fmt::format(
-      "A sum kept in f32 is closer to the exact one than a sum kept in f16: errors {:.3g} and {:.3g}", f32, f16);
-  document.findings.push_back(finding);
-  return document;
+std::string lacking_words(const std::vector<std::string>& models) {
+  return models.empty()
+             ? ""
+             : fmt::format("no weights of {} are here: --model names a folder, assay models what can be pulled",
+                           fmt::join(models, ", "));
 }
 
-Document autocast_document(const StudyRequest& request, const FactsSource& facts) {
-  AutocastRequest autocast_request;
-  autocast_request.seconds = budget_s(request, 0.1, 1);
-  return autocast(autocast_request, facts);
+/// The last line of what a child said that is an error's.
+std::string error_line(const ChildRun& run) {
+  constexpr std::string_view begin = "assay: ";
+  const std::string& text = run.output_end;
+  const std::size_t at = text.rfind('\n' + std::string(begin));
+  const std::size_t first = at == std::string::npos ? (text.starts_with(begin) ? 0 : std::string::npos) : at + 1;
+  if (first == std::string::npos)
+    return run.signal != 0 ? fmt::format("ended by signal {}", run.signal) : fmt::format("exit code {}", run.exit_code);
+  const std::size_t from = first + begin.size();
+  return text.substr(from, text.find('\n', from) - from);
 }
 
-/// The same model, shape and precision at the other lengths of warm-up: each row is measured once.
-TrainBenchmarkRequest warm_up_request(const StudyRequest& request, TrainBenchmarkRequest training) {
-  const std::vector<std::int64_t> known = std::move(training.warmups);
-  training.models.resize(1);
-  training.seqs.resize(1);
-  training.precisions = {"fp32"};
-  training.warmups = is_quick(request) ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{0, 1, 2, 5};
-  std::erase_if(training.warmups,
-                [&](std::int64_t steps) { return std::find(known.begin(), known.end(), steps) != known.end(); });
-  return training;
+/// A warm-up study's rows say more together than alone.
+Document told(Document document) {
+  const std::vector<Record>& records = document.records;
+  const bool varies = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+    return record.setting.warmup_steps != records.front().setting.warmup_steps;
+  });
+  if (!varies || document.tells()) return document;
+  std::vector<Finding> others = std::move(document.findings);
+  Document warm_up = warm_up_document({}, std::move(document.records));
+  warm_up.findings.insert(warm_up.findings.begin(), others.begin(), others.end());
+  warm_up.machine = std::move(document.machine);
+  warm_up.origin = std::move(document.origin);
+  return warm_up;
+}
+
+void read_kept(const CellCommand& command, StudyPart& part) {
+  part.document = told(believed(read_records(command.kept.string(), {}).document));
+}
+
+bool is_kept(const fs::path& file) {
+  std::error_code unknown;
+  return fs::is_regular_file(file, unknown);
+}
+
+class StudyRun {
+ public:
+  StudyRun(const StudyFile& study, std::span<const CellCommand> cells, Kept kept, const StudyProgress& progress)
+      : study_(study), cells_(cells), kept_(kept), progress_(progress) {}
+
+  std::vector<StudyPart> run() {
+    std::vector<StudyPart> parts;
+    parts.reserve(cells_.size());
+    for (const CellCommand& command : cells_) {
+      number_ = parts.size() + 1;
+      parts.push_back(part_of(command));
+    }
+    return parts;
+  }
+
+ private:
+  std::string reason_to_skip(const CellCommand& command) const {
+    if (is_set(progress_.interrupted)) return "interrupted before it began; --resume goes on";
+    if (study_.budget_s > 0 && now_s() - begin_s_ > study_.budget_s)
+      return fmt::format("the study's budget of {:g} s was spent; --resume goes on", study_.budget_s);
+    const std::vector<std::string> lacking = lacking_weights(command);
+    return !lacking.empty() && lacking.size() == command.models.size() ? lacking_words(lacking) : "";
+  }
+
+  StudyPart part_of(const CellCommand& command) {
+    StudyPart part{.label = command.cell->name};
+    if (kept_ == Kept::taken_over && is_kept(command.kept)) {
+      part.state = CellState::taken_over;
+      read_kept(command, part);
+      return part;
+    }
+    part.reason = reason_to_skip(command);
+    part.state = CellState::skipped;
+    if (part.reason.empty()) measure(command, part);
+    return part;
+  }
+
+  void measure(const CellCommand& command, StudyPart& part) {
+    std::error_code ignored;
+    fs::remove(command.kept, ignored);
+    part.reason = lacking_words(lacking_weights(command));
+    const ChildRun run = run_child(child_of(command), options_of(command));
+    part.seconds = run.wall_s;
+    part.exit_code = run.exit_code;
+    part.state = CellState::measured;
+    const bool is_whole = run.signal == 0 && run.exit_code != static_cast<int>(ExitCode::interrupted);
+    if (is_kept(command.kept)) {
+      read_kept(command, part);
+    } else {
+      part.state = CellState::failed;
+      part.reason = run.was_interrupted ? "interrupted; --resume goes on" : error_line(run);
+    }
+    if (!is_whole) fs::remove(command.kept, ignored);
+  }
+
+  /// A bench that was cut off goes on with the rows that the store has.
+  ChildCommand child_of(const CellCommand& command) const {
+    const std::vector<std::string> lacking = lacking_weights(command);
+    ChildCommand child{.words = {this_program}, .text = ""};
+    std::copy_if(command.words.begin(), command.words.end(), std::back_inserter(child.words),
+                 [&](const auto& word) { return std::find(lacking.begin(), lacking.end(), word) == lacking.end(); });
+    child.words.push_back("--json=" + command.kept.string());
+    if (kept_ == Kept::taken_over && command.cell->kind == "bench" && command.keeps_records)
+      child.words.push_back("--resume");
+    return child;
+  }
+
+  ChildOptions options_of(const CellCommand& command) const {
+    ChildOptions options;
+    options.interrupted = progress_.interrupted;
+    options.tick_s = 0.5;
+    const double begin_s = now_s();
+    options.on_tick = [this, &command, begin_s] {
+      progress_.show(fmt::format("{} of {}: {} ({}), {:.0f} s", number_, cells_.size(), command.cell->name,
+                                 command.cell->kind, now_s() - begin_s),
+                     0);
+    };
+    return options;
+  }
+
+  const StudyFile& study_;
+  std::span<const CellCommand> cells_;
+  Kept kept_;
+  const StudyProgress& progress_;
+  double begin_s_ = now_s();
+  std::size_t number_ = 0;
+};
+
+/// What a word names as a file or folder: size and time of change of it and of what lies in it.
+void add_stamps(const std::string& word, OrderedJson& stamps) {
+  std::error_code unknown;
+  const fs::path path = word.substr(word.find('=') + 1);
+  const auto add = [&](const fs::path& file) {
+    const auto size = fs::file_size(file, unknown);
+    if (unknown) return;
+    const auto changed = fs::last_write_time(file, unknown).time_since_epoch().count();
+    stamps.push_back({fs::absolute(file, unknown).string(), size, static_cast<std::int64_t>(changed)});
+  };
+  if (fs::is_regular_file(path, unknown)) return add(path);
+  std::vector<fs::path> files;
+  for (fs::directory_iterator at(path, unknown), end; !unknown && at != end; at.increment(unknown))
+    if (at->is_regular_file(unknown)) files.push_back(at->path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) add(file);
 }
 
 }  // namespace
 
-std::vector<StudyPart> study_inference(const StudyRequest& request, const FactsSource& facts,
-                                       const StudyCallbacks& callbacks) {
-  BenchRequest bench_request;
-  bench_request.models = models_of(request, {"distilbert-base"}, {"distilbert-base", "gpt2"});
-  bench_request.data = request.data;
-  bench_request.batches = is_quick(request) ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 8, 32};
-  bench_request.seqs = {is_quick(request) ? 16 : 128};
-  bench_request.seconds = budget_s(request, 0.2, 5);
-  if (is_quick(request)) bench_request.protocol.most_tokens = 256;
-  return {{"inference", bench(bench_request, facts, callbacks)}};
+const char* name(CellState state) {
+  constexpr const char* names[] = {"measured", "taken over", "skipped", "failed"};
+  return names[static_cast<std::size_t>(state)];
 }
 
-std::vector<StudyPart> study_language_model(const StudyRequest& request, const FactsSource& facts_source,
-                                            const StudyCallbacks& callbacks) {
-  const MachineFacts machine = facts_source();
-  const FactsSource facts = [&] { return machine; };
-  const TrainBenchmarkRequest training = training_request(request);
-  std::vector<StudyPart> parts;
-  parts.push_back({"training steps", train_benchmark(training, facts, callbacks)});
-  const Document warm_up = train_benchmark(warm_up_request(request, training), facts, callbacks);
-  parts.push_back({"warm-up", warm_up_document(parts[0].document.records, warm_up.records)});
-  parts.push_back({"attention alone", attention_document(request, facts, callbacks)});
-  parts.push_back({"memory", memory_document(request, machine)});
-  parts.push_back({"accumulation", accumulate_document()});
-  parts.push_back({"autocast", autocast_document(request, facts)});
-  return parts;
+std::string cell_identity(const CellCommand& cell) {
+  static const std::string program = sha256_file(this_program);
+  static const MachineFacts machine = read_machine_facts();
+  OrderedJson stamps = OrderedJson::array();
+  for (const std::string& word : cell.words) {
+    const bool is_model = std::find(cell.models.begin(), cell.models.end(), word) != cell.models.end();
+    add_stamps(is_model ? place_of(word) : word, stamps);
+  }
+  const OrderedJson identity = {{"program", program},
+                                {"machine", {machine.processor, machine.cores, machine.memory_bytes, machine.cap}},
+                                {"words", cell.words},
+                                {"files", stamps}};
+  const std::string text = identity.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))).substr(0, 32);
+}
+
+std::vector<StudyPart> run_study(const StudyFile& study, std::span<const CellCommand> cells, Kept kept,
+                                 const StudyProgress& progress) {
+  return StudyRun(study, cells, kept, progress).run();
 }
 
 }  // namespace assay
