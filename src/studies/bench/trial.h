@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "results/record.h"
+#include "studies/bench/request.h"
 #include "studies/shared/resident.h"
 
 namespace assay {

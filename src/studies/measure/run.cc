@@ -24,14 +24,14 @@ ChildOutput output_of(const MeasureRequest& request, const ProgramRuns& runs) {
 }
 
 Subject program_subject(const std::string& name, const MeasureRequest& request, ProgramRuns& runs) {
-  return {name,
-          [&] { runs.run(output_of(request, runs)); },
-          [&] {
-            runs.end_group();
-            return 0.0;
-          },
-          {},
-          [&] { return runs.last_run_s(); }};
+  return {.name = name,
+          .run = [&] { runs.run(output_of(request, runs)); },
+          .read_result =
+              [&] {
+                runs.end_group();
+                return 0.0;
+              },
+          .last_run_s = [&] { return runs.last_run_s(); }};
 }
 
 SamplingOptions sampling_options(const MeasureRequest& request, const Power& power, const StudyCallbacks& callbacks) {
