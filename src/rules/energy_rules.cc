@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "rules/rule_tables.h"
 
@@ -14,9 +15,16 @@ Judgement says_stuck(const Cell&, const Record& row) {
       {}};
 }
 
+/// Whether the bound of the energy, which its power shares, is as large as itself.
+bool has_no_figure(const Energy& energy) {
+  return energy.energy_j && energy.energy_uncertainty_j.value_or(0) >= std::abs(*energy.energy_j) &&
+         *energy.energy_j != 0;
+}
+
 /// What works draws more than what idles. Where it does not, the meter watched another device.
 Judgement says_idle_device(const Cell&, const Record& row) {
   if (row.energy->power_w.value_or(0) <= 0 || row.energy->idle_power_w.value_or(0) <= 0) return {};
+  if (has_no_figure(*row.energy)) return {};
   if (*row.energy->power_w > 1.02 * *row.energy->idle_power_w) return {};
   return {
       fmt::format("{} drew {} W where idleness draws {} W: the meter ({}) watched a device that did not work, or the "
