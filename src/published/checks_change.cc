@@ -147,10 +147,23 @@ void say_mismatch(const Claim& claim, Complaints& say) {
       off > (is_percent(claim.said) ? 1.05 : 1.2) ? Severity::high : Severity::medium);
 }
 
+/// "Relative", "Ratio": of any figure of the row.
+std::vector<Quantity> figures_of_claim(const Comparison& comparison, const Observation& row) {
+  std::vector<Quantity> figures = comparison.figures;
+  const auto words = words_of_header(row.find(comparison.claim)->header);
+  constexpr std::string_view any[] = {"relative", "normalized", "normalised", "ratio"};
+  if (words.size() != 1 || std::find(std::begin(any), std::end(any), words[0]) == std::end(any)) return figures;
+  for (const auto& figure : row.figures) {
+    if (figure.first != comparison.claim && dimension_of(figure.first) != Dimension::none)
+      figures.push_back(figure.first);
+  }
+  return figures;
+}
+
 void check_ratio(const Comparison& comparison, const Observation& base, const Observation& row, Complaints& say) {
   const Measured& said = *row.find(comparison.claim);
   std::optional<Claim> broken;
-  for (const Quantity quantity : comparison.figures) {
+  for (const Quantity quantity : figures_of_claim(comparison, row)) {
     const auto quotient = quotient_of(base, row, quantity);
     if (!quotient) continue;
     if (!broken) say.relation_tested();
@@ -332,8 +345,8 @@ PrecisionName compared_with(const std::string& text) {
 bool says_baseline(const PublishedTable& table, PrecisionName wanted) {
   std::string text = table.context + ". ";
   for (const TextLine& line : table.prose) text += line.text + ". ";
-  const std::vector<Mention> figures = figures_in(text);
-  return std::any_of(figures.begin(), figures.end(), [&](const Mention& mention) {
+  const std::vector<FigureInText> figures = figures_in(text);
+  return std::any_of(figures.begin(), figures.end(), [&](const FigureInText& mention) {
     const Dimension dimension = mention.figure.unit.dimension;
     const bool is_speed =
         dimension == Dimension::time || dimension == Dimension::rate || dimension == Dimension::token_rate;

@@ -20,9 +20,9 @@ bool compares(std::string_view behind) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return behind.starts_with(word); });
 }
 
-std::vector<SpokenClaim> claims_in(const std::vector<Mention>& numbers) {
+std::vector<SpokenClaim> claims_in(const std::vector<FigureInText>& numbers) {
   std::vector<SpokenClaim> claims;
-  for (const Mention& mention : numbers) {
+  for (const FigureInText& mention : numbers) {
     if (mention.figure.unit.dimension != Dimension::ratio || !compares(mention.figure.behind)) continue;
     if (mention.figure.value > 1) claims.push_back({mention.from, mention.to, mention.figure});
   }
@@ -36,16 +36,16 @@ bool is_quantity(Dimension dimension) {
 
 /// The nearest figure before the claim and the first of the same dimension behind it, one of the same sentence.
 struct Sides {
-  const Mention* subject = nullptr;
-  const Mention* object = nullptr;
+  const FigureInText* subject = nullptr;
+  const FigureInText* object = nullptr;
 };
 
-Sides sides_of(const SpokenClaim& claim, const std::vector<Mention>& numbers, const std::string& line) {
+Sides sides_of(const SpokenClaim& claim, const std::vector<FigureInText>& numbers, const std::string& line) {
   Sides sides;
   const auto in_sentence = [&](std::size_t from, std::size_t to) {
     return line.substr(from, to - from).find(". ") == std::string::npos;
   };
-  for (const Mention& mention : numbers) {
+  for (const FigureInText& mention : numbers) {
     if (!is_quantity(mention.figure.unit.dimension)) continue;
     if (mention.to <= claim.from && in_sentence(mention.to, claim.from)) sides.subject = &mention;
     const bool is_behind = mention.from >= claim.to && sides.subject != nullptr && sides.object == nullptr;
@@ -65,7 +65,7 @@ bool says_than(const std::string& line, std::size_t from, std::size_t to) {
 void check_line(const TextLine& source, Complaints& say) {
   constexpr std::size_t longest = 2000;
   const std::string line = plain_text(source.text).substr(0, longest);
-  const std::vector<Mention> numbers = figures_in(line);
+  const std::vector<FigureInText> numbers = figures_in(line);
   for (const SpokenClaim& claim : claims_in(numbers)) {
     const Sides sides = sides_of(claim, numbers, line);
     if (!sides.subject || !sides.object || !says_than(line, claim.to, sides.object->from)) continue;

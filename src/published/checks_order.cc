@@ -162,9 +162,10 @@ void check_warm_up(const PublishedTable& table, Complaints& say) {
   }
   if (slower_than == 0) return;
   const Measured& about = *speed_of(first);
-  const bool says_so = page_says(table, first,
-                                 {"compil", "first call", "cold", "warm-up", "warmup", "warm up", "jit", "includes",
-                                  "including", "initial", "cache miss", "load"});
+  const bool says_so =
+      page_says(table, first,
+                {"compil", "first call", "first run", "first prompt", "first request", "first batch", "autotun", "cold",
+                 "warm-up", "warmup", "warm up", "jit", "includes", "including", "initial", "cache miss", "load"});
   const bool is_certain = !says_so && slower_than >= 2;
   say.figure(about,
              fmt::format("the first row takes {}, over {} times what rows of as much work or more take: it holds the "

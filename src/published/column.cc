@@ -440,7 +440,7 @@ ColumnMeaning read_column(std::string_view header) {
   if (is_score && words.has({"Δ", "δ", "delta", "drop", "diff", "degradation", "recovery", "retention"}))
     meaning.quantity = Quantity::none;
   // "Speed-up vs FP32" names the other side of a comparison, not whose figure it is.
-  const bool compares = words.has({"vs", "over", "relative", "against"});
+  const bool compares = words.has({"vs", "over", "relative", "against", "than", "versus", "compared"});
   if (!compares) meaning.precision = read_precision(text);
   return meaning;
 }

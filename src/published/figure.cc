@@ -196,10 +196,10 @@ std::optional<PrintedFigure> read_figure(std::string_view cell) {
   return figure;
 }
 
-std::vector<Mention> figures_in(const std::string& text) {
+std::vector<FigureInText> figures_in(const std::string& text) {
   constexpr std::size_t longest = 60;
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-  std::vector<Mention> mentions;
+  std::vector<FigureInText> mentions;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const bool is_inside = at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '.' ||
                                       text[at - 1] == ',' || text[at - 1] == '-');

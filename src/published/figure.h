@@ -57,12 +57,12 @@ std::string plain_text(std::string_view cell);
 std::optional<PrintedFigure> read_figure(std::string_view cell);
 
 /// A figure in a text, and where it stands.
-struct Mention {
+struct FigureInText {
   std::size_t from = 0;
   std::size_t to = 0;
   PrintedFigure figure;
 };
 /// Every number of the text that begins a word or follows a sign.
-std::vector<Mention> figures_in(const std::string& text);
+std::vector<FigureInText> figures_in(const std::string& text);
 
 }  // namespace assay

@@ -227,6 +227,8 @@ constexpr Phrase phrases[] = {
     {"wbits", Quantity::bits},
     {"bit width", Quantity::bits},
     {"bitwidth", Quantity::bits},
+    {"instances", Quantity::devices},
+    {"replicas", Quantity::devices},
     {"gpu count", Quantity::devices},
     {"num gpus", Quantity::devices},
     {"gpus", Quantity::devices},
@@ -272,6 +274,8 @@ std::string joined(const std::vector<std::string>& words) {
 std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& words) {
   if (words.size() == 1 && (words[0] == "w" || words[0] == "watts"))
     return ColumnMeaning{Quantity::power, {Dimension::power, 1}, {}};
+  if (words.size() == 2 && words[0] == "w" && (words[1] == "mean" || words[1] == "avg" || words[1] == "average"))
+    return ColumnMeaning{Quantity::power, {Dimension::power, 1}, {}};
   if (words.size() == 1 && words[0] == "j") return ColumnMeaning{Quantity::energy, joules, {}};
   const bool is_short = words.size() == 1 || (words.size() == 2 && read_unit(words[1]));
   if (is_short && words[0] == "max") return ColumnMeaning{Quantity::most, {}, {}};
@@ -280,6 +284,9 @@ std::optional<ColumnMeaning> meaning_by_phrase(const std::vector<std::string>& w
   constexpr std::string_view changes[] = {"reduction", "savings", "gain", "increase", "decrease"};
   if (words.size() == 1 && std::find(std::begin(changes), std::end(changes), words[0]) != std::end(changes))
     return ColumnMeaning{Quantity::change, share, {}};
+  constexpr std::string_view ratios[] = {"relative", "normalized", "normalised", "ratio"};
+  if (words.size() == 1 && std::find(std::begin(ratios), std::end(ratios), words[0]) != std::end(ratios))
+    return ColumnMeaning{Quantity::speedup, {}, {}};
   if (words.size() == 1 && words[0] == "loss") return ColumnMeaning{Quantity::loss, {}, {}};
   const auto is_test = [&](std::string_view kind) {
     return std::any_of(words.begin(), words.end(), [&](const std::string& word) {

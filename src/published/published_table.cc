@@ -46,7 +46,7 @@ void find_said(PublishedTable& table) {
   constexpr std::size_t before = 36;
   constexpr std::size_t behind = 12;
   std::string text = plain_text(table.context);
-  for (const Mention& mention : figures_in(text)) {
+  for (const FigureInText& mention : figures_in(text)) {
     const std::size_t from = mention.from - std::min(mention.from, before);
     std::string near = text.substr(from, mention.to + behind - from);
     for (char& c : near) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
