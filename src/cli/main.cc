@@ -56,7 +56,8 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 /// With the help to look into; why there is no such option, where others have one.
-std::string words_of(const CLI::ParseError& error, const CLI::App& program, const std::vector<std::string>& words) {
+std::string parse_error_words(const CLI::ParseError& error, const CLI::App& program,
+                              const std::vector<std::string>& words) {
   const std::vector<CLI::App*> commands = program.get_subcommands();
   const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
   const bool is_unknown = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
@@ -110,7 +111,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return explain_itself(program, e);
   } catch (const CLI::ParseError& e) {
-    return fail(ExitCode::user, words_of(e, program, {argv + 1, argv + argc}));
+    return fail(ExitCode::user, parse_error_words(e, program, {argv + 1, argv + argc}));
   }
   check_options(*program.get_subcommands().front());
   return action();

@@ -64,7 +64,7 @@ bool has_option(const CLI::App& command, std::string_view name) {
 }
 
 /// What stands before "=VALUE", or the whole word.
-std::string_view option_of(std::string_view word) {
+std::string_view option_before_value(std::string_view word) {
   return word.substr(0, word.find('='));
 }
 
@@ -96,7 +96,7 @@ std::vector<std::string> with_own_names(const CLI::App& program, std::vector<std
   std::vector<std::string> models;
   std::vector<std::string> others;
   for (auto word = words.begin() + 1; word < end; ++word) {
-    const std::string_view option = option_of(*word);
+    const std::string_view option = option_before_value(*word);
     const std::string_view own = own_name(*command, option);
     const std::string value = word->substr(option.size());
     if (own != model_word) {
@@ -131,7 +131,7 @@ void understand_precisions(CLI::App& program) {
 std::string why_no_option(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     for (const OtherName& row : without) {
-      if (option_of(word) == row.other) return std::string(row.own);
+      if (option_before_value(word) == row.other) return std::string(row.own);
     }
   }
   return {};

@@ -86,7 +86,7 @@ void cut_rows(std::vector<T>& values, std::int64_t of_rows, std::int64_t rows) {
   values.resize(values.size() / static_cast<std::size_t>(of_rows) * static_cast<std::size_t>(rows));
 }
 
-void keep_first_rows(QualityBatch& batch, std::int64_t rows) {
+void keep_rows(QualityBatch& batch, std::int64_t rows) {
   cut_rows(batch.ids, batch.extent.batch, rows);
   cut_rows(batch.mask, batch.extent.batch, rows);
   cut_rows(batch.targets, batch.extent.batch, rows);
@@ -219,7 +219,7 @@ void keep_first_rows(QualitySet& set, std::int64_t most_tokens) {
       }
       set.taken = Taken::beginning;
       set.batches.resize(row == 0 ? b : b + 1);
-      if (row > 0) keep_first_rows(set.batches.back(), row);
+      if (row > 0) keep_rows(set.batches.back(), row);
       return;
     }
   }

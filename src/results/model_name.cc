@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 /// Folders and file of a path; of a snapshot its name in place of the folders that say so.
-std::vector<std::string> parts_of(std::string_view asked) {
+std::vector<std::string> path_parts_of(std::string_view asked) {
   std::vector<std::string> parts;
   while (!asked.empty()) {
     const std::size_t end = std::min(asked.find('/'), asked.size());
@@ -24,8 +24,8 @@ std::vector<std::string> parts_of(std::string_view asked) {
 }
 
 /// The last so many, at least one.
-std::string last_of(std::string_view asked, std::size_t count) {
-  const std::vector<std::string> parts = parts_of(asked);
+std::string last_parts_of(std::string_view asked, std::size_t count) {
+  const std::vector<std::string> parts = path_parts_of(asked);
   if (asked.find('/') == std::string_view::npos || parts.empty()) return std::string(asked);
   std::string name;
   for (std::size_t i = parts.size() - std::min(count, parts.size()); i < parts.size(); ++i)
@@ -36,7 +36,7 @@ std::string last_of(std::string_view asked, std::size_t count) {
 }  // namespace
 
 std::string shown_model_name(std::string_view asked) {
-  return last_of(asked, 1);
+  return last_parts_of(asked, 1);
 }
 
 std::map<std::string, std::string> distinct_model_names(std::span<const std::string> asked) {
@@ -45,10 +45,10 @@ std::map<std::string, std::string> distinct_model_names(std::span<const std::str
   for (const std::string& one : asked) {
     std::size_t count = 1;
     const auto is_shared = [&](const std::string& other) {
-      return other != one && last_of(other, count) == last_of(one, count);
+      return other != one && last_parts_of(other, count) == last_parts_of(one, count);
     };
     while (count < longest && std::any_of(asked.begin(), asked.end(), is_shared)) ++count;
-    names[one] = count < longest ? last_of(one, count) : one;
+    names[one] = count < longest ? last_parts_of(one, count) : one;
   }
   return names;
 }
