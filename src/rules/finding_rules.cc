@@ -68,17 +68,48 @@ std::string memory_rate(const Record& row) {
                      percent(share));
 }
 
-/// Amdahl (1967): with the matmuls R times as fast and everything else unchanged, a speed-up S means that the share
+/// Of a traced run; fused attention counts as products.
+struct TracedTimes {
+  double products_ms = 0;
+  double rest_ms = 0;
+};
+
+std::optional<TracedTimes> traced_times(const Evidence& evidence) {
+  if (evidence.ledger.empty() || evidence.operation_ms.size() != evidence.ledger.size()) return {};
+  TracedTimes times;
+  for (std::size_t i = 0; i < evidence.ledger.size(); ++i)
+    (multiplies(evidence.ledger[i]) ? times.products_ms : times.rest_ms) += evidence.operation_ms[i];
+  if (times.products_ms <= 0 || times.rest_ms <= 0) return {};
+  return times;
+}
+
+/// Where both runs were traced: what products gained, and what the rest did. Else Amdahl (1967) for the one case that
+/// can be computed: with the matmuls R times as fast and everything else unchanged, a speed-up S means that the share
 /// (1/S - 1/R) / (1 - 1/R) of the baseline's time was something else.
+std::string where_speedup_went(const Record& base, const Record& row, double ratio) {
+  const auto before = traced_times(base.evidence);
+  const auto after = traced_times(row.evidence);
+  if (before && after) {
+    return fmt::format(
+        "matrix products, attention's among them, were {} of {}'s traced time and are {} as fast; the "
+        "rest is {} as fast",
+        percent(before->products_ms / (before->products_ms + before->rest_ms)), base.setting.precision,
+        times(before->products_ms / after->products_ms), times(before->rest_ms / after->rest_ms));
+  }
+  const double other_share = (1 / *row.speedup->speedup - 1 / ratio) / (1 - 1 / ratio);
+  return fmt::format(
+      "as if {} of {}'s time went into what does not speed up, or else its products gain less than their "
+      "peak (a profile against {} tells which)",
+      percent(other_share), base.setting.precision, base.setting.precision);
+}
+
 Judgement says_below_matmul(const Cell& cell, const Record& row) {
   const auto ratio = matmul_ratio(row);
   if (is_baseline(cell, row) || !cell.baseline || !ratio || *ratio <= 1.1 || !row.speedup->speedup) return {};
   if (*row.speedup->speedup >= 0.9 * *ratio || *row.speedup->speedup <= 1) return {};
-  const double other_share = (1 / *row.speedup->speedup - 1 / *ratio) / (1 - 1 / *ratio);
-  return {fmt::format("{} is {} as fast as {} though its matmuls are {}: as if {} of {}'s time went into what does not "
-                      "speed up (norms, softmax, casts, memory){}.",
-                      row.setting.precision, times(*row.speedup->speedup), cell.baseline->setting.precision,
-                      times(*ratio), percent(other_share), cell.baseline->setting.precision, memory_rate(row)),
+  return {fmt::format("{} is {} as fast as {} though its matmuls peak at {}: {}{}.", row.setting.precision,
+                      times(*row.speedup->speedup), cell.baseline->setting.precision, times(*ratio),
+                      where_speedup_went(*cell.baseline, row, *ratio), memory_rate(row)),
           {}};
 }
 
@@ -292,8 +323,10 @@ constexpr Rule findings[] = {
      .remedy = "Use the baseline here, or larger shapes, or a machine with a matrix unit for this dtype."},
     {.id = "below_matmul",
      .kind = RuleKind::finding,
-     .evidence = "speedup, matmul peaks",
-     .states = "The speed-up stays under 0.9x the ratio of the matmul peaks; the share of other work by Amdahl's law.",
+     .evidence = "speedup, matmul peaks, operation_ms",
+     .states =
+         "The speed-up stays under 0.9x the ratio of the matmul peaks: what products and the rest gained where both "
+         "were traced, else the share of other work by Amdahl's law.",
      .judge = says_below_matmul,
      .severity = Severity::info,
      .remedy =
