@@ -389,7 +389,7 @@ void append_cells(MemoryStudy& all, MemoryStudy more) {
   std::move(more.cells.begin(), more.cells.end(), std::back_inserter(all.cells));
 }
 
-Document memory_document(const MemoryStudy& study, const MemoryRequest& request, const MachineFacts& facts) {
+Document document_of(const MemoryStudy& study, const MemoryRequest& request, const MachineFacts& facts) {
   Document document{
       .subject = {.schema = "assay-memory-1",
                   .title = fmt::format("memory of {}, {}", study.model,
@@ -424,7 +424,7 @@ Document memory(const std::vector<std::string>& models, const MemoryRequest& req
     one.model = models[i];
     append_cells(study, memory_study(one, facts, progress));
   }
-  return memory_document(study, request, facts);
+  return document_of(study, request, facts);
 }
 
 }  // namespace assay

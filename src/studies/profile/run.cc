@@ -201,7 +201,8 @@ Grade grade_of(const Workload& w, const ProfileStudy& study) {
   record.setting.precision = w.precision;
   record.setting.batch = study.extent.batch;
   record.setting.seq = study.extent.seq;
-  Series series{.name = w.precision};
+  Series series;
+  series.name = w.precision;
   for (const PhaseTimes& round : w.untraced) series.raw_ms.push_back(total_ms(round));
   series.conditions = w.conditions;
   series.stopped_by = StoppedBy::budget;

@@ -21,9 +21,9 @@ namespace assay {
 
 /// One step of a plan with its median time.
 struct ProfiledStep {
-  std::string path;
-  std::string operation;
-  std::string kernel;
+  std::string path = {};
+  std::string operation = {};
+  std::string kernel = {};
   OperationKind kind = OperationKind::other;
   ProductShare products = ProductShare::none;
   Phase phase = Phase::forward;

@@ -118,7 +118,8 @@ TEST(Profile, EveryOperationButElementwiseOnesHasAKind) {
 
 TEST(Profile, WhatARecordCallsAProductTheProgramDoesToo) {
   for (const Operation* operation : all_operations()) {
-    const LedgerRow row{.operation = operation->name};
+    LedgerRow row;
+    row.operation = operation->name;
     EXPECT_EQ(operation->products != ProductShare::none, multiplies(row)) << operation->name;
     EXPECT_TRUE(operation->kind != OperationKind::matmul || operation->products == ProductShare::all)
         << operation->name;
@@ -130,6 +131,13 @@ ProfiledStep made_up_step(ProductShare products, OperationKind kind, double ms) 
           .kind = kind,
           .products = products,
           .ms = ms};
+}
+
+MatmulPeak peak_at(DType operand, double gflops) {
+  MatmulPeak peak;
+  peak.operand = operand;
+  peak.matmul_gflops = gflops;
+  return peak;
 }
 
 TEST(Profile, ProductsOfAttentionAreProducts) {
@@ -145,7 +153,7 @@ TEST(Profile, ProductsOfAttentionAreProducts) {
 
 TEST(Profile, WhatSpeedsUpLessThanItsPeakIsToldFromWhatDoesNot) {
   ProfileStudy s;
-  s.facts.peaks = {{.operand = DType::f32, .matmul_gflops = 100}, {.operand = DType::bf16, .matmul_gflops = 200}};
+  s.facts.peaks = {peak_at(DType::f32, 100), peak_at(DType::bf16, 200)};
   s.against.emplace();
   s.against->precision = "fp32";
   s.against->steps = {made_up_step(ProductShare::all, OperationKind::matmul, 90),

@@ -157,7 +157,7 @@ struct Compared {
   double after_ms = 0;
 };
 
-Compared compared(const ProfileStudy& study, const StepFilter& among) {
+Compared compared_times(const ProfileStudy& study, const StepFilter& among) {
   return {sum_ms(study.against->steps, among), sum_ms(study.profile.steps, among)};
 }
 
@@ -200,7 +200,7 @@ std::string gap_words(const ProfileStudy& study, const Compared& products, doubl
 
 std::string product_words(const ProfileStudy& study) {
   const StepFilter is_product = [](const ProfiledStep& step) { return step.products == ProductShare::all; };
-  const Compared products = compared(study, is_product);
+  const Compared products = compared_times(study, is_product);
   if (products.before_ms <= 0 || products.after_ms <= 0) return "";
   const double ratio = peak_ratio(study, is_product);
   std::string text = " Matrix products " + compared_words(products, study);
@@ -217,13 +217,13 @@ std::string speedup_words(const ProfileStudy& study) {
   std::string text = fmt::format("{} against {}: {:.2f}x.", study.profile.precision, study.against->precision,
                                  study.against->steps_ms() / study.profile.steps_ms());
   text += product_words(study);
-  const Compared fused = compared(study, [](const ProfiledStep& step) { return step.products == ProductShare::some; });
+  const Compared fused = compared_times(study, [](const ProfiledStep& step) { return step.products == ProductShare::some; });
   if (fused.before_ms > 0) text += fmt::format(" Attention kernels {}.", compared_words(fused, study));
-  const Compared rest = compared(study, [](const ProfiledStep& step) {
+  const Compared rest = compared_times(study, [](const ProfiledStep& step) {
     return step.products == ProductShare::none && step.kind != OperationKind::casts;
   });
   if (rest.before_ms > 0) text += fmt::format(" Other operations {}.", compared_words(rest, study));
-  const Compared casts = compared(study, [](const ProfiledStep& s) { return s.kind == OperationKind::casts; });
+  const Compared casts = compared_times(study, [](const ProfiledStep& s) { return s.kind == OperationKind::casts; });
   if (casts.after_ms > casts.before_ms) {
     text += fmt::format(" Casts add {:.1f} % of the old time.",
                         percent_of(casts.after_ms - casts.before_ms, study.against->steps_ms()));

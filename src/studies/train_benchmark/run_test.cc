@@ -132,7 +132,11 @@ Variant variant_after(std::vector<ReachedStep> reached, double f32_gflops) {
   static Power power{{nullptr, "none"}, std::nullopt};
   request.seconds = 5;
   MachineFacts facts = facts_without_peaks();
-  if (f32_gflops > 0) facts.peaks = {{.operand = DType::f32, .matmul_gflops = f32_gflops}};
+  if (f32_gflops > 0) {
+    MatmulPeak& peak = facts.peaks.emplace_back();
+    peak.operand = DType::f32;
+    peak.matmul_gflops = f32_gflops;
+  }
   facts.measured_share = 1;
   TrainCell cell = {model, {2, 8}, request, facts, {}, power, {}, {}};
   cell.reached = std::move(reached);
