@@ -11,6 +11,7 @@ namespace {
 
 struct MemoryCommand {
   MemoryRequest request;
+  std::vector<std::string> models;
   std::vector<std::string> recomputes;
   MachineOptions machine;
   OutputOptions outputs;
@@ -21,7 +22,8 @@ int run_memory(MemoryCommand& options) {
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
-  const Document document = memory(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
+  const Document document =
+      memory(options.models, options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
   deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
   return 0;
@@ -35,7 +37,9 @@ void add_memory(CLI::App& program, Action& action) {
   CLI::App& command =
       *program.add_subcommand("memory", "Say what a model's run or training step needs, before it runs");
   command.footer("example: assay memory cs336-small --mode train --batch 4 --seq 128,256,512 --recompute none,block");
-  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
+  command.add_option("model", options->models, "folders, .gguf files, cached models or presets, comma-separated")
+      ->delimiter(',')
+      ->required();
   command.add_option("--precision", request.precisions, "precisions, or all that the device lists (default)")
       ->delimiter(',');
   command.add_option("--seq", request.seqs, "tokens a row (default 128)")

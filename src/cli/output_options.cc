@@ -42,7 +42,7 @@ bool is_input(const CLI::Option& option) {
                                                 [&](const char* name) { return option.check_name(name); });
 }
 
-std::vector<Named> words_of(const CLI::App& command, bool (*wanted)(const CLI::Option&)) {
+std::vector<Named> output_words(const CLI::App& command, bool (*wanted)(const CLI::Option&)) {
   std::vector<Named> words;
   for (const CLI::Option* option : command.get_options()) {
     if (!wanted(*option)) continue;
@@ -65,7 +65,7 @@ std::optional<fs::path> if_known(Find&& find) {
 
 /// Every word that may be a path to read: whether it is one, a comparison with the outputs shows.
 std::vector<Named> inputs_of(const CLI::App& command) {
-  std::vector<Named> inputs = words_of(command, is_input);
+  std::vector<Named> inputs = output_words(command, is_input);
   const std::size_t given = inputs.size();
   for (std::size_t i = 0; i < given; ++i) {
     const auto cached = if_known([&] { return find_local(inputs[i].path.string()); });
@@ -181,7 +181,7 @@ CLI::Option* add_json_flag(CLI::App& command, fs::path& file) {
 
 void check_options(const CLI::App& command) {
   check_not_empty(command);
-  const std::vector<Named> outputs = words_of(command, is_output);
+  const std::vector<Named> outputs = output_words(command, is_output);
   const std::vector<Named> inputs = inputs_of(command);
   check_training_folder(command, outputs, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {

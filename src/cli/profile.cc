@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/cli.h"
@@ -13,7 +14,7 @@ namespace assay {
 namespace {
 
 struct ProfileCommand {
-  ProfileRequest request;
+  ProfileGrid grid;
   MachineOptions machine;
   OutputOptions outputs;
   std::filesystem::path trace;
@@ -22,10 +23,16 @@ struct ProfileCommand {
 
 /// What was asked for exists, before anything is measured.
 void check_options(const ProfileCommand& options) {
-  find_backend(options.request.engine.device);
-  find_precision(options.request.precision);
-  if (!options.request.against.empty()) find_precision(options.request.against);
-  check_extent(open_model(options.request.model, options.request.model_options), options.request.extent);
+  const ProfileRequest& each = options.grid.each;
+  find_backend(each.engine.device);
+  find_precision(each.precision);
+  if (!each.against.empty()) find_precision(each.against);
+  for (const std::string& name : options.grid.models) {
+    const Model model = open_model(name, each.model_options);
+    for (const std::int64_t seq : options.grid.seqs) check_extent(model, {each.extent.batch, seq});
+  }
+  if (!options.trace.empty() && options.grid.models.size() * options.grid.seqs.size() > 1)
+    fail_user("--trace: holds one run; give one model and one --seq");
 }
 
 int run_profile(const ProfileCommand& options) {
@@ -35,14 +42,14 @@ int run_profile(const ProfileCommand& options) {
   ProbeOptions probing;
   probing.machine.threads = options.machine.threads;
   probing.machine.max_isa = options.machine.max_isa;
-  const MachineFacts facts = facts_on(options.request.engine.device, probe(probing));
+  const MachineFacts facts = facts_on(options.grid.each.engine.device, probe(probing));
   set_threads(facts.threads);
-  const ProfileStudy study =
-      profile_study(options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
+  const std::vector<ProfileStudy> studies =
+      profile_studies(options.grid, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
-  const Document document = to_document(study);
+  const Document document = to_document(studies);
   deliver(document, options.outputs, {},
-          {{options.trace, [&] { return trace_json(study).dump() + "\n"; }},
+          {{options.trace, [&] { return trace_json(studies.front()).dump() + "\n"; }},
            {options.flame, [&] { return figures_svg(document.figures); }}});
   return 0;
 }
@@ -51,15 +58,20 @@ int run_profile(const ProfileCommand& options) {
 
 void add_profile(CLI::App& program, Action& action) {
   const auto options = std::make_shared<ProfileCommand>();
-  ProfileRequest& request = options->request;
+  ProfileGrid& grid = options->grid;
+  ProfileRequest& request = grid.each;
   CLI::App& command = *program.add_subcommand("profile", "Time every operation of a run or of a training step");
   command.footer("example: assay profile gpt2 --precision bf16 --against fp32 --trace trace.json");
-  command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
+  command.add_option("model", grid.models, "folders, .gguf files, cached models or presets, comma-separated")
+      ->delimiter(',')
+      ->required();
   command.add_option("--precision", request.precision, "one precision (default fp32)");
   command.add_option("--against", request.against, "a second precision: what became faster, and why not the whole");
   add_mode_option(command, request.mode);
   command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
-  command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--seq", grid.seqs, "tokens a row, comma-separated (default 128)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
   command.add_option("--seconds", request.seconds, "budget a precision (default 5)")->check(between(0.01, 1e6));
   command.add_option("--rounds", request.rounds, "exactly so many rounds")->check(CLI::Range(1, 1000000));
   add_output_file(command, "--trace", options->trace, "write Chrome trace events: opens in Perfetto");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hardware/gpu.h"
+#include "hardware/readings.h"
 #include "tensor/dtype.h"
 #include "tensor/ledger.h"
 
@@ -71,6 +72,14 @@ struct MatmulPeak {
   std::string instruction;        ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
   std::vector<MatmulRate> rates;  ///< Of every implementation that took such operands, in the order of choice.
 
+  /// Of the instruction peak, over probes; empty: it was not read more than once.
+  std::vector<double> instruction_readings_gflops = {};
+
+  /// No product can be faster: what gates compare with.
+  double instruction_high_gflops() const {
+    return std::max(instruction_gflops, upper_end(instruction_readings_gflops));
+  }
+
   /// Takes matmul_gflops and kernel from the fastest of `rates`, of which there is one.
   void set_best() {
     const auto best = std::max_element(rates.begin(), rates.end(),
@@ -111,12 +120,16 @@ struct MachineFacts {
   std::optional<GpuFacts> gpu;  ///< Where these are a GPU's facts: its memory and rates then, the host's processor.
 
   double bandwidth_one_core_gbs = 0;  ///< Read bandwidth from memory, GB/s (10^9), measured; 0: not measured.
-  double bandwidth_gbs = 0;           ///< The same, all threads.
-  double measured_share = 0;          ///< Of the processor time that measuring asked for, what it got; 1: idle machine.
+  double bandwidth_gbs = 0;           ///< The same, all threads: the highest of this probe's readings.
+  std::vector<double> bandwidth_readings_gbs = {};  ///< Of it, over probes, the last ones.
+  double measured_share = 0;  ///< Of the processor time that measuring asked for, what it got; 1: idle machine.
   std::vector<MatmulPeak> peaks;
 
   /// Whether others had more than half of the processor time that measuring asked for: rates may be too low.
   bool was_busy() const { return measured_share < 0.5; }
+
+  /// No reading of memory can be faster: what gates compare with.
+  double bandwidth_high_gbs() const { return std::max(bandwidth_gbs, upper_end(bandwidth_readings_gbs)); }
 
   const MatmulPeak* peak(DType operand) const {
     for (const MatmulPeak& peak : peaks) {

@@ -30,6 +30,13 @@ enum class OperationKind : std::uint8_t {
 constexpr std::size_t operation_kinds = 9;
 const char* name(OperationKind kind);
 
+/// How much of an operation's work is matrix products.
+enum class ProductShare : std::uint8_t {
+  none,
+  some,  ///< Beside work of another kind, in one kernel that nobody can time apart: fused attention.
+  all,
+};
+
 class GradientBuilder;
 
 /// What is true of an operation whatever runs it. One file each in program/operations/.
@@ -47,6 +54,7 @@ struct Operation {
   bool alias = false;
   /// The input whose memory the first output may take over where nobody needs that input any more; -1: none.
   int in_place = -1;
+  ProductShare products = ProductShare::none;
 };
 
 /// Every operation; the only list of them. A name is a constant of namespace op, defined in a file of operations/, and

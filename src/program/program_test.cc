@@ -67,6 +67,8 @@ TEST(Program, CausalAttentionCountsTheKeysThatAreSeen) {
   EXPECT_EQ(flops_of(causal, op::attention_scores, {2, 5}), 2 * (2 * 3 * 2) * 15);
   EXPECT_EQ(flops_of(full, op::attention_scores, {2, 5}), 2 * (2 * 3 * 2) * 25);
   EXPECT_EQ(flops_of(causal, op::attention_context, {2, 5}), 2 * (2 * 3 * 2) * 15);
+  EXPECT_EQ(flops_of(causal, op::softmax, {2, 5}), 5 * (2 * 3) * 15) << "the same pairs as in the products";
+  EXPECT_EQ(flops_of(full, op::softmax, {2, 5}), 5 * (2 * 3) * 25);
 }
 
 TEST(Program, BytesAreReadOnceAndWrittenOnce) {

@@ -32,7 +32,10 @@ std::size_t display_width(std::string_view text) {
 
 std::string cut(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
-  return width == 0 ? "" : std::string(text.substr(0, bytes_of(text, width - 1))) + "…";
+  if (width == 0) return "";
+  const std::string_view fits = text.substr(0, bytes_of(text, width - 1));
+  const std::size_t space = text[fits.size()] == ' ' ? fits.size() : fits.rfind(' ');
+  return std::string(space == std::string_view::npos ? fits : fits.substr(0, space)) + "…";
 }
 
 std::string pad_left(std::string_view text, std::size_t width) {

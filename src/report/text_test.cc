@@ -26,6 +26,8 @@ TEST(Text, WidthCountsCodePoints) {
 TEST(Text, CuttingKeepsWholeCodePoints) {
   EXPECT_EQ(cut("±±±±", 3), "±±…");
   EXPECT_EQ(cut("abc", 3), "abc");
+  EXPECT_EQ(cut("fused: avx512 f32", 12), "fused:…") << "whole words, where there are any";
+  EXPECT_EQ(cut("fused: avx512 f32", 14), "fused: avx512…");
   EXPECT_EQ(cut("abc", 0), "");
 }
 

@@ -245,6 +245,7 @@ struct Evidence {
   std::optional<double> matmul_ms = {};
   std::optional<double> peaks_measured_share = {};
   std::optional<double> bandwidth_bytes_per_s = {};
+  std::optional<double> bandwidth_high_bytes_per_s = {};
   std::optional<double> cache_bytes = {};
 };
 

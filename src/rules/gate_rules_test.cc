@@ -151,6 +151,21 @@ TEST(Gate, NothingIsComparedWithAnImpossibleBaseline) {
   }
 }
 
+TEST(Gate, TheUpperEndOfSeveralReadingsOfTheBandwidthBounds) {
+  const auto update_at = [](double bytes_per_s, std::optional<double> high) {
+    return judged([&](Record& r) {
+             r.training.made().optimizer_ms = 1;
+             r.evidence.optimizer_bytes_read = *r.evidence.cache_bytes + 1e-3 * bytes_per_s;
+             r.evidence.bandwidth_bytes_per_s = 47.5e9;
+             r.evidence.bandwidth_high_bytes_per_s = high;
+           })
+        .outcome.status;
+  };
+  EXPECT_EQ(update_at(55.2e9, std::nullopt), Status::impossible) << "one reading, as older files have it";
+  EXPECT_EQ(update_at(55.2e9, 74.1e9), Status::ok);
+  EXPECT_EQ(update_at(80e9, 74.1e9), Status::impossible);
+}
+
 TEST(Gate, ASmallModelMayBeServedByTheCaches) {
   EXPECT_EQ(judged([](Record& r) {
               r.latency.made().median_ms = 0.1;

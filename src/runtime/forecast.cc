@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "tensor/slabs.h"
 
 namespace assay {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 /// What lies in memory while constants are made one after another, as Instance makes them.
 class Loading {
  public:
-  Loading(const Program& program, std::int64_t held_bytes) : program_(program), now_(held_bytes), most_(held_bytes) {
+  Loading(const Program& program, const Weights& weights, std::int64_t held_bytes)
+      : program_(program), weights_(weights), now_(held_bytes), most_(held_bytes) {
     for (std::size_t i = 0; i < program.nodes.size(); ++i) {
       for (const ValueId id : program.nodes[i].outputs) producer_[id] = i;
     }
@@ -34,9 +36,22 @@ class Loading {
     most_ = std::max(most_, now_);
   }
 
+  /// Pages of the checkpoint that are resident beside the f32 values that are made of them.
+  std::int64_t bytes_in_file(ValueId id) const {
+    const auto weight = weights_.by_name.find(program_.value(id).name);
+    if (weight == weights_.by_name.end()) return 0;
+    const bool is_used_in_place = weight->second.stored == "F32" && !weight->second.stored_transposed;
+    return is_used_in_place ? 0 : std::ssize(weight->second.bytes);
+  }
+
+  void load(ValueId id) {
+    keep(id);
+    most_ = std::max(most_, now_ + bytes_in_file(id));
+  }
+
   void make(ValueId id) {
     if (intermediates_.count(id) != 0) return;
-    if (program_.value(id).source == Source::weight) return keep(id);
+    if (program_.value(id).source == Source::weight) return load(id);
     const Node& node = program_.nodes[producer_.at(id)];
     for (const ValueId in : node.inputs) {
       if (in != no_value) make(in);
@@ -59,6 +74,7 @@ class Loading {
   }
 
   const Program& program_;
+  const Weights& weights_;
   std::map<ValueId, std::size_t> producer_;
   std::map<ValueId, std::int64_t> intermediates_;
   std::int64_t now_;
@@ -76,7 +92,7 @@ class Forecaster {
 
   Forecast make() {
     keep_master_weights();
-    Loading loading(program_, made_.master_bytes);
+    Loading loading(program_, inputs_.weights, made_.master_bytes);
     for (const std::size_t place : preparation_order(program_, made_.layout, options_.extent)) {
       prepare_step(place, loading);
       loading.release_intermediates();
@@ -131,14 +147,25 @@ class Forecaster {
       const Shape shape = concrete(program_.value(id).shape, {1, 1});
       bytes = static_cast<std::int64_t>(packed_bytes(packing, shape[0], shape[1]));
     }
-    loading.hold(id, packing, bytes);
+    loading.hold(id, packing, bytes + slab_gap(packing, bytes));
     made_.constants.push_back({id, packing, bytes});
+  }
+
+  /// What a packed constant takes beyond its bytes: on the host they lie in slabs.
+  std::int64_t slab_gap(const Packing& packing, std::int64_t bytes) {
+    if (packing.kind == Packing::Kind::plain || inputs_.facts.gpu) return 0;
+    const std::size_t before = slabs_.resident_bytes();
+    slabs_.take(static_cast<std::size_t>(bytes));
+    const std::int64_t gap = static_cast<std::int64_t>(slabs_.resident_bytes() - before) - bytes;
+    made_.slab_gap_bytes += gap;
+    return gap;
   }
 
   const Program& program_;
   const ForecastInputs& inputs_;
   const PlanOptions& options_;
   std::map<std::pair<ValueId, std::string>, Packing> held_;
+  SlabSizes slabs_;
   Forecast made_;
 };
 

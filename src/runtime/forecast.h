@@ -24,7 +24,8 @@ struct Forecast {
   std::vector<LedgerRow> ledger;              ///< By step.
   std::vector<ForecastConstant> constants;    ///< In the order in which they would be made.
   std::int64_t master_bytes = 0;              ///< mixed-*: f32 parameters that stay beside their 16-bit copies.
-  std::int64_t loading_bytes = 0;             ///< The most that lies in memory while constants are made.
+  std::int64_t slab_gap_bytes = 0;  ///< Ends of huge pages that packed constants leave empty (tensor/slabs.h).
+  std::int64_t loading_bytes = 0;   ///< The most that lies in memory while constants are made.
 
   std::int64_t most_workspace_bytes() const;
   std::int64_t constant_bytes() const;  ///< All constants and master weights.

@@ -52,5 +52,18 @@ TEST(Slabs, ARefusalLeavesThemUsable) {
   blocks.expect_apart();
 }
 
+TEST(Slabs, AHugePageThatIsTouchedIsResidentAsAWhole) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  SlabSizes sizes;
+  EXPECT_EQ(sizes.resident_bytes(), 0U);
+  EXPECT_EQ(sizes.take(9 * mebibyte), 16 * mebibyte) << "the first piece begins a slab";
+  EXPECT_EQ(sizes.resident_bytes(), 10 * mebibyte);
+  EXPECT_EQ(sizes.take(6 * mebibyte), 0U) << "the second one lies in it";
+  EXPECT_EQ(sizes.resident_bytes(), 16 * mebibyte);
+  EXPECT_EQ(sizes.take(9 * mebibyte), 16 * mebibyte) << "one mebibyte is left: too little";
+  EXPECT_EQ(sizes.resident_bytes(), 26 * mebibyte);
+  EXPECT_EQ(sizes.take(33 * mebibyte), 34 * mebibyte) << "a large piece has a slab of its own size";
+}
+
 }  // namespace
 }  // namespace assay

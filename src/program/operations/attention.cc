@@ -16,21 +16,33 @@ std::vector<SymbolicShape> context_shape(const Program& program, const Node& nod
   return {{p[0], p[2], dim(node.attributes.heads * node.attributes.head_dim)}};
 }
 
-/// 2 B H D times the number of (query, key) pairs that are not masked away.
-double half_of_attention(const Program&, const Node& node, Extent extent) {
-  const Attributes& a = node.attributes;
+// The one convention of attention's FLOPs: work on a (query, key) pair counts where causal attention lets the query see
+// the key, in products and in softmax alike, whatever a kernel really computes. Padding counts as any token does.
+constexpr double softmax_flops_a_pair = 5;           // max, subtract, exp, sum, divide
+constexpr double softmax_gradient_flops_a_pair = 4;  // product, its sum over keys, subtract, product
+
+/// B H times the number of (query, key) pairs that count.
+double score_pairs(const Node& node, Extent extent) {
   const auto t = static_cast<double>(extent.seq);
-  const double pairs = a.causal ? t * (t + 1) / 2 : t * t;
-  return 2.0 * static_cast<double>(extent.batch * a.heads * a.head_dim) * pairs;
+  const double pairs = node.attributes.causal ? t * (t + 1) / 2 : t * t;
+  return static_cast<double>(extent.batch * node.attributes.heads) * pairs;
 }
 
-double context_flops(const Program& program, const Node& node, Extent extent) {
-  return half_of_attention(program, node, extent);
+double softmax_flops(const Program&, const Node& node, Extent extent) {
+  return softmax_flops_a_pair * score_pairs(node, extent);
+}
+
+double softmax_gradient_flops(const Program&, const Node& node, Extent extent) {
+  return softmax_gradient_flops_a_pair * score_pairs(node, extent);
+}
+
+/// One of attention's two products: a multiplication and an addition for each pair and channel of a head.
+double product_flops(const Program&, const Node& node, Extent extent) {
+  return 2.0 * static_cast<double>(node.attributes.head_dim) * score_pairs(node, extent);
 }
 
 double whole_attention(const Program& program, const Node& node, Extent extent) {
-  const double softmax_share = 5.0 / (2.0 * static_cast<double>(node.attributes.head_dim));
-  return (2.0 + softmax_share) * half_of_attention(program, node, extent);
+  return 2.0 * product_flops(program, node, extent) + softmax_flops(program, node, extent);
 }
 
 /// dq = scale ds k, dk = scale ds^T q
@@ -69,8 +81,8 @@ std::vector<SymbolicShape> query_key_value_shapes(const Program& program, const 
 
 /// Scores again, dp, dq, dk and dv: five products, and softmax with its gradient.
 double attention_gradient_flops(const Program& program, const Node& node, Extent extent) {
-  const double softmax_share = 10.0 / (2.0 * static_cast<double>(node.attributes.head_dim));
-  return (5.0 + softmax_share) * half_of_attention(program, node, extent);
+  return 5.0 * product_flops(program, node, extent) + softmax_flops(program, node, extent) +
+         softmax_gradient_flops(program, node, extent);
 }
 
 }  // namespace
@@ -81,9 +93,10 @@ const Operation op::attention_scores = {
     .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = score_shape,
-    .flops = half_of_attention,
+    .flops = product_flops,
     .bytes = read_once_write_once,
     .gradient = scores_rule,
+    .products = ProductShare::all,
 };
 
 // p = exp(s - max) / sum over the keys that are real (mask) and, if causal, not in the future; f32 inside.
@@ -93,7 +106,7 @@ const Operation op::softmax = {
     .kind = OperationKind::attention,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
-    .flops = per_element<5>,
+    .flops = softmax_flops,
     .bytes = read_once_write_once,
     .gradient = softmax_rule,
 };
@@ -104,7 +117,7 @@ const Operation op::softmax_gradient = {
     .kind = OperationKind::attention,
     .autocast = Autocast::full_precision,
     .shapes = same_shape,
-    .flops = per_element<4>,
+    .flops = softmax_gradient_flops,
     .bytes = read_once_write_once,
     .in_place = 0,
 };
@@ -115,9 +128,10 @@ const Operation op::attention_context = {
     .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = context_shape,
-    .flops = context_flops,
+    .flops = product_flops,
     .bytes = read_once_write_once,
     .gradient = context_rule,
+    .products = ProductShare::all,
 };
 
 // z[key] = scale * the sum over queries and the heads that share that key of p[query, key] y[query]
@@ -127,8 +141,9 @@ const Operation op::attention_context_transposed = {
     .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
     .shapes = key_shape,
-    .flops = context_flops,
+    .flops = product_flops,
     .bytes = read_once_write_once,
+    .products = ProductShare::all,
 };
 
 // The three above without a stored T x T matrix (Dao et al. 2022): q, k, v, mask -> (B, T, H*D)
@@ -140,6 +155,7 @@ const Operation op::attention = {
     .flops = whole_attention,
     .bytes = read_once_write_once,
     .gradient = attention_rule,
+    .products = ProductShare::some,
 };
 
 // Gradients of attention's q, k and v; the probabilities are computed again, a block of queries at a time.
@@ -151,6 +167,7 @@ const Operation op::attention_gradient = {
     .shapes = query_key_value_shapes,
     .flops = attention_gradient_flops,
     .bytes = read_once_write_once,
+    .products = ProductShare::some,
 };
 
 }  // namespace assay

@@ -55,6 +55,7 @@ const Operation op::linear = {
     .flops = matmul_flops<1>,
     .bytes = read_once_write_once,
     .gradient = linear_rule,
+    .products = ProductShare::all,
 };
 
 // dx = dy W + onto    dy: (.., out), W: (out, in), onto, dx: (.., in)
@@ -66,6 +67,7 @@ const Operation op::linear_input_gradient = {
     .flops = input_gradient_flops,
     .bytes = read_once_write_once,
     .in_place = 2,
+    .products = ProductShare::all,
 };
 
 // dW = dy^T x    dy: (.., out), x: (.., in), dW: (out, in)
@@ -76,6 +78,7 @@ const Operation op::linear_weight_gradient = {
     .shapes = weight_gradient_shape,
     .flops = weight_gradient_flops,
     .bytes = read_once_write_once,
+    .products = ProductShare::all,
 };
 
 // The sum over all axes but the last    dy: (.., d) -> (d)

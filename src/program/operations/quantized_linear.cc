@@ -13,6 +13,7 @@ const Operation op::quantized_linear = {
     .shapes = matmul_shape<2>,
     .flops = matmul_flops<2>,
     .bytes = read_once_write_once,
+    .products = ProductShare::all,
 };
 
 }  // namespace assay

@@ -194,6 +194,8 @@ std::vector<Shown> training_columns() {
       phase(
           "update",
           [](const Record& r) { return with_deviation(r.training->mean_optimizer_ms, r.training->std_optimizer_ms); }),
+      phase("mean step",
+            [](const Record& r) { return with_deviation(r.training->mean_step_ms, r.training->std_step_ms); }),
       of_record({.title = "step", .unit = "ms", .spread = Spread::percent, .more_keys = {"low", "high"}},
                 [](const Record& r) -> Cell {
                   return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);

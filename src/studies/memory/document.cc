@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "base/json.h"
 #include "base/units.h"
@@ -20,7 +23,7 @@ std::string shown_bytes(std::int64_t bytes) {
 }
 
 std::string title_of(const MemoryCell& cell) {
-  return fmt::format("{}, {} x {}, recompute {}", cell.precision, cell.extent.batch, cell.extent.seq,
+  return fmt::format("{} {}, {} x {}, recompute {}", cell.model, cell.precision, cell.extent.batch, cell.extent.seq,
                      name(cell.recompute));
 }
 
@@ -70,6 +73,12 @@ void add_sums(MemoryColumns& columns, Detail of_training) {
             [](const MemoryCell& cell) { return cell.peak_bytes(); });
   add_bytes(columns, {.key = "arena_bytes", .detail = Detail::data},
             [](const MemoryCell& cell) { return cell.arena_bytes; });
+  add_bytes(columns,
+            {.key = "residual_bytes",
+             .title = "residual",
+             .meaning = "the residual stream, (B, T, d_model)",
+             .detail = Detail::details},
+            [](const MemoryCell& cell) { return cell.residual_bytes; });
   add_bytes(columns,
             {.key = "floor_bytes",
              .title = "floor",
@@ -129,9 +138,13 @@ void add_measured(MemoryColumns& columns, Detail detail) {
                      }});
 }
 
-MemoryColumns memory_columns(const MemoryRequest& request) {
+MemoryColumns memory_columns(const MemoryRequest& request, const MemoryStudy& study) {
+  const Detail of_models = study.has_models() ? Detail::brief : Detail::data;
   const Detail of_training = request.mode == RunMode::train ? Detail::details : Detail::data;
   MemoryColumns columns;
+  add_label(columns, {.key = "model", .detail = of_models}, [](const MemoryCell& c) -> Table::Cell { return c.model; });
+  add_label(columns, {.key = "parameters", .notation = Notation::count, .detail = of_models},
+            [](const MemoryCell& c) -> Table::Cell { return c.parameters; });
   add_label(columns, {.key = "precision"}, [](const MemoryCell& c) -> Table::Cell { return c.precision; });
   add_label(columns, {.key = "batch", .title = "B"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.batch; });
   add_label(columns, {.key = "seq", .title = "T"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.seq; });
@@ -178,13 +191,14 @@ Table timeline_table(std::string key, const MemoryCell& cell) {
                 cell.timeline);
 }
 
-/// The longest sequence in the first precision as it is, and with whatever is computed again: the one that is shown at
-/// length. Null where none is predicted.
+/// The longest sequence of the first model in the first precision as it is, and with whatever is computed again: the
+/// one that is shown at length. Null where none is predicted.
 const MemoryCell* longest_cell(const MemoryStudy& study) {
   const MemoryCell* longest = nullptr;
   for (const MemoryCell& cell : study.cells) {
     const MemoryCell& first = study.cells.front();
-    const bool is_like_first = cell.precision == first.precision && cell.recompute == first.recompute;
+    const bool is_like_first =
+        cell.model == first.model && cell.precision == first.precision && cell.recompute == first.recompute;
     if (is_like_first && is_predicted(cell) && (longest == nullptr || cell.extent.seq > longest->extent.seq))
       longest = &cell;
   }
@@ -192,7 +206,7 @@ const MemoryCell* longest_cell(const MemoryStudy& study) {
 }
 
 std::vector<Table> memory_tables(const MemoryRequest& request, const MemoryStudy& study) {
-  std::vector<Table> tables = {filled({.key = "cells"}, memory_columns(request), study.cells)};
+  std::vector<Table> tables = {filled({.key = "cells"}, memory_columns(request, study), study.cells)};
   for (std::size_t i = 0; i < study.cells.size(); ++i) {
     const MemoryCell& cell = study.cells[i];
     if (!is_predicted(cell)) continue;
@@ -240,7 +254,8 @@ std::vector<Figure> figures_of(const MemoryStudy& study) {
     if (!is_predicted(cell) || cell.timeline.empty()) continue;
     Figure figure{.kind = FigureKind::timeline,
                   .key = fmt::format("timeline_{}", i),
-                  .caption = fmt::format("{}: {} {}", title_of(cell), shown_bytes(cell.peak_bytes()), cell.reason),
+                  .caption = fmt::format("{}: {}", title_of(cell),
+                                         cell.reason.empty() ? shown_bytes(cell.peak_bytes()) : cell.reason),
                   .x = {.title = "step"},
                   .y = {.title = "held", .unit = "bytes"}};
     for (const MemoryBand& band : memory_bands) figure.series.push_back(band_of(cell, band));
@@ -258,6 +273,8 @@ std::vector<std::string> sentences_on(const MemoryCell& cell) {
                                 most->phase, most->operation, most->path, shown_bytes(most->live_bytes),
                                 shown_bytes(cell.persistent_bytes())));
   }
+  texts.push_back(fmt::format("Its residual stream, {} x {} x d_model: {}.", cell.extent.batch, cell.extent.seq,
+                              shown_bytes(cell.residual_bytes)));
   texts.push_back(fmt::format("Its largest single allocation: {}, {} ({}, {}).", shown_bytes(cell.largest.bytes),
                               cell.largest.name, cell.largest.operation, cell.largest.path));
   if (cell.loading_bytes > cell.total_bytes) {
@@ -272,17 +289,72 @@ std::vector<std::string> sentences_on(const MemoryCell& cell) {
 /// Cells beside the same one with nothing computed again.
 std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
   std::vector<std::string> texts;
+  std::string in_vain;
   for (const MemoryCell& cell : study.cells) {
     if (cell.recompute == Recompute::none || !is_predicted(cell)) continue;
     const auto plain = std::find_if(study.cells.begin(), study.cells.end(), [&](const MemoryCell& other) {
-      return other.recompute == Recompute::none && other.precision == cell.precision &&
+      return other.recompute == Recompute::none && other.model == cell.model && other.precision == cell.precision &&
              other.extent.seq == cell.extent.seq;
     });
     if (plain == study.cells.end() || plain->saved_bytes == 0) continue;
-    texts.push_back(fmt::format("{}, {} x {}: recomputing {} saves {} of {} saved for backward; peak {} instead of {}.",
-                                cell.precision, cell.extent.batch, cell.extent.seq, name(cell.recompute),
-                                shown_bytes(plain->saved_bytes - cell.saved_bytes), shown_bytes(plain->saved_bytes),
-                                shown_bytes(cell.peak_bytes()), shown_bytes(plain->peak_bytes())));
+    if (cell.saved_bytes == plain->saved_bytes) {
+      in_vain += (in_vain.empty() ? "" : "; ") + title_of(cell);
+      continue;
+    }
+    texts.push_back(
+        fmt::format("{} {}, {} x {}: recomputing {} saves {} of {} saved for backward; peak {} instead of "
+                    "{}.",
+                    cell.model, cell.precision, cell.extent.batch, cell.extent.seq, name(cell.recompute),
+                    shown_bytes(plain->saved_bytes - cell.saved_bytes), shown_bytes(plain->saved_bytes),
+                    shown_bytes(cell.peak_bytes()), shown_bytes(plain->peak_bytes())));
+  }
+  if (!in_vain.empty())
+    texts.push_back("Nothing is saved, since nothing of what is computed again would have been kept: " + in_vain + ".");
+  return texts;
+}
+
+/// The peaks of two cells that differ in nothing but one size.
+std::string growth_words(const MemoryCell& less, const MemoryCell& more, double size_ratio) {
+  const double ratio = static_cast<double>(more.peak_bytes()) / static_cast<double>(less.peak_bytes());
+  return fmt::format("the peak from {} to {}, {}x, as size^{:.2f}", shown_bytes(less.peak_bytes()),
+                     shown_bytes(more.peak_bytes()), format_significant(ratio), std::log(ratio) / std::log(size_ratio));
+}
+
+/// The cells that are like `cell` but for what `is_alike` leaves open: the first and the last of them.
+using MemoryEnds = std::pair<const MemoryCell*, const MemoryCell*>;
+MemoryEnds ends_of(const MemoryStudy& study, const std::function<bool(const MemoryCell&)>& is_alike) {
+  MemoryEnds ends = {nullptr, nullptr};
+  for (const MemoryCell& cell : study.cells) {
+    if (!is_predicted(cell) || !is_alike(cell)) continue;
+    if (ends.first == nullptr) ends.first = &cell;
+    ends.second = &cell;
+  }
+  return ends;
+}
+
+/// How peaks grow over lengths and over models, a sentence for each row of the table that begins such a line.
+std::vector<std::string> sentences_on_growth(const MemoryStudy& study) {
+  std::vector<std::string> texts;
+  for (const MemoryCell& cell : study.cells) {
+    const auto is_same_way = [&](const MemoryCell& other) {
+      return other.precision == cell.precision && other.recompute == cell.recompute;
+    };
+    const auto [shortest, longest] =
+        ends_of(study, [&](const MemoryCell& o) { return is_same_way(o) && o.model == cell.model; });
+    if (shortest == &cell && longest->extent.seq > cell.extent.seq) {
+      const double ratio = static_cast<double>(longest->extent.seq) / static_cast<double>(cell.extent.seq);
+      texts.push_back(fmt::format("{} {}, recompute {}: {} to {} tokens take {}.", cell.model, cell.precision,
+                                  name(cell.recompute), cell.extent.seq, longest->extent.seq,
+                                  growth_words(cell, *longest, ratio)));
+    }
+    const auto [first, last] =
+        ends_of(study, [&](const MemoryCell& o) { return is_same_way(o) && o.extent.seq == cell.extent.seq; });
+    if (first == &cell && last->parameters > cell.parameters) {
+      const double ratio = static_cast<double>(last->parameters) / static_cast<double>(cell.parameters);
+      texts.push_back(fmt::format("{}, {} tokens, recompute {}: from {} to {}, {}x the parameters, takes {}.",
+                                  cell.precision, cell.extent.seq, name(cell.recompute), cell.model, last->model,
+                                  format_significant(ratio), growth_words(cell, *last, ratio)));
+    }
   }
   return texts;
 }
@@ -290,7 +362,12 @@ std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
 Table memory_facts(const MemoryStudy& study) {
   Table facts = Document{}.subject.facts;
   add_fact(facts, {.key = "model", .detail = Detail::data}, study.model);
-  add_fact(facts, {.key = "parameters", .notation = Notation::count}, study.parameters);
+  const Table::Column parameters{.key = "parameters", .notation = Notation::count};
+  if (study.has_models()) {
+    add_fact(facts, parameters, Absent{"of each model its own"});
+  } else {
+    add_fact(facts, parameters, study.parameters);
+  }
   add_fact(facts, {.key = "mode", .detail = Detail::data}, name(study.mode));
   add_fact(facts, {.key = "available_bytes", .title = "memory available", .unit = "bytes", .notation = Notation::bytes},
            study.available_bytes);
@@ -307,10 +384,13 @@ Table memory_methods(const MemoryRequest& request) {
   return methods;
 }
 
-}  // namespace
+/// One study's cells behind the other's.
+void append_cells(MemoryStudy& all, MemoryStudy more) {
+  all.model += ", " + more.model;
+  std::move(more.cells.begin(), more.cells.end(), std::back_inserter(all.cells));
+}
 
-Document memory(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress) {
-  const MemoryStudy study = memory_study(request, facts, progress);
+Document document_of(const MemoryStudy& study, const MemoryRequest& request, const MachineFacts& facts) {
   Document document{
       .subject = {.schema = "assay-memory-1",
                   .title = fmt::format("memory of {}, {}", shown_model_name(study.model),
@@ -325,7 +405,27 @@ Document memory(const MemoryRequest& request, const MachineFacts& facts, const M
                                 .texts = sentences_on_recomputation(study),
                                 .title = "What computing again saves",
                                 .detail = Detail::details});
+  document.sentences.push_back({.key = "growth", .texts = sentences_on_growth(study), .title = "How the peak grows"});
   return document;
+}
+
+}  // namespace
+
+Document memory(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress) {
+  return memory({request.model}, request, facts, progress);
+}
+
+Document memory(const std::vector<std::string>& models, const MemoryRequest& request, const MachineFacts& facts,
+                const MemoryProgress& progress) {
+  MemoryRequest one = request;
+  for (const std::string& model : models) open_model(model, request.model_options);  // What is not there is said first.
+  one.model = models.front();
+  MemoryStudy study = memory_study(one, facts, progress);
+  for (std::size_t i = 1; i < models.size(); ++i) {
+    one.model = models[i];
+    append_cells(study, memory_study(one, facts, progress));
+  }
+  return document_of(study, request, facts);
 }
 
 }  // namespace assay

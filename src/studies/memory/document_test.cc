@@ -36,7 +36,25 @@ TEST(MemoryDocument, EveryCellHasItsTimelineItsListsAndAFigure) {
   ASSERT_EQ(figures.size(), 6U);
   EXPECT_EQ(figures[0]["series"].size(), 4U);
   EXPECT_EQ(figures[0]["series"][0]["points"].size(), json["cells"][0]["timeline"].size());
-  EXPECT_NE(json["recomputation"][0].get<std::string>().find("recomputing attention saves"), std::string::npos);
+  ASSERT_EQ(json["recomputation"].size(), 3U) << json["recomputation"];
+  EXPECT_NE(json["recomputation"][0].get<std::string>().find("recomputing block saves"), std::string::npos);
+  EXPECT_NE(json["recomputation"][2].get<std::string>().find("Nothing is saved"), std::string::npos);
+}
+
+TEST(MemoryDocument, OverModelsAndLengthsThereIsOneTableAndTheTrend) {
+  MemoryRequest request;
+  request.precisions = {"fp32"};
+  request.seqs = {64, 256};
+  MachineFacts facts = two_thread_facts();
+  facts.available_bytes = std::int64_t{8} << 30;
+  const OrderedJson json = to_json(memory({"cs336-small", "cs336-10b"}, request, facts));
+  ASSERT_EQ(json["cells"].size(), 4U);
+  EXPECT_EQ(json["cells"][0]["residual_bytes"], 64 * 768 * 4);
+  EXPECT_EQ(json["cells"][3]["model"], "cs336-10b");
+  EXPECT_EQ(json["cells"][3]["status"], "oom");
+  EXPECT_EQ(json["growth"].size(), 4U) << "two models over lengths, two lengths over models: " << json["growth"];
+  const std::string caption = json["document"]["figures"][3]["caption"].get<std::string>();
+  EXPECT_EQ(caption.find("needs"), caption.rfind("needs")) << caption;
 }
 
 TEST(MemoryDocument, WhatTheDeviceLacksIsARowWithTheReasonAndNothingElse) {

@@ -198,7 +198,7 @@ void count_constants(const Part& part, HeldBytes& held) {
     }
   }
   held[static_cast<std::size_t>(Held::weights)] += stored;
-  held[static_cast<std::size_t>(Held::packed)] += forecast.constant_bytes() - stored;
+  held[static_cast<std::size_t>(Held::packed)] += forecast.constant_bytes() + forecast.slab_gap_bytes - stored;
 }
 
 /// Buffers of all plans exist together; what lives in them is that of the moment with the most.
@@ -220,6 +220,14 @@ void count_buffers(const std::vector<Part>& parts, MemoryCell& cell) {
   cell.arena_bytes = arenas + at(Held::workspace);
 }
 
+/// What the embedding writes, which every block adds to; 0 where there is none.
+std::int64_t residual_bytes(const Program& program, Extent extent) {
+  for (const Node& node : program.nodes) {
+    if (node.operation == &op::embedding) return storage_bytes(program, node.outputs[0], extent);
+  }
+  return 0;
+}
+
 MemoryCell account(const std::vector<Part>& parts, MemoryCell cell) {
   for (const Part& part : parts) {
     append_timeline(part, cell.timeline);
@@ -228,6 +236,7 @@ MemoryCell account(const std::vector<Part>& parts, MemoryCell cell) {
     find_largest(part, cell.largest);
     cell.loading_bytes += part.forecast.loading_bytes;
   }
+  cell.residual_bytes = residual_bytes(parts.front().program, parts.front().extent);
   count_state(parts, cell.held);
   count_buffers(parts, cell);
   for (const std::int64_t bytes : cell.held) cell.total_bytes += bytes;

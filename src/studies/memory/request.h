@@ -30,5 +30,8 @@ using MemoryProgress = std::function<void(const std::string& what)>;
 /// allocated; with Measure::yes those that fit then run one after another in processes of their own. Throws user
 /// errors for what does not exist before anything else.
 Document memory(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress = {});
+/// Likewise of each of `models`, one or more, in place of the request's: one document.
+Document memory(const std::vector<std::string>& models, const MemoryRequest& request, const MachineFacts& facts,
+                const MemoryProgress& progress = {});
 
 }  // namespace assay

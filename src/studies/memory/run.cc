@@ -122,10 +122,16 @@ MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts
   const Model model = open_model(request.model, request.model_options);
   for (const std::int64_t seq : request.seqs) check_extent(model, {request.batch, seq});
   MemoryStudy study{model.name, model.weights.parameters(), request.mode, facts.available_bytes, {}};
-  for (const MemoryCell& blank : blanks) study.cells.push_back(predict_or_say(model, blank, request, facts));
+  study.cells.reserve(blanks.size());
+  for (MemoryCell blank : blanks) {
+    blank.model = study.model;
+    blank.parameters = study.parameters;
+    study.cells.push_back(predict_or_say(model, blank, request, facts));
+  }
   if (request.measure == Measure::no) return study;
   for (MemoryCell& cell : study.cells) {
-    if (progress) progress(fmt::format("{} {} x {}: run once", cell.precision, cell.extent.batch, cell.extent.seq));
+    if (progress)
+      progress(fmt::format("{} {} {} x {}: run once", cell.model, cell.precision, cell.extent.batch, cell.extent.seq));
     measure(cell, request, facts);
   }
   return study;

@@ -13,7 +13,7 @@ namespace assay {
 /// What a byte is for. Together they are the whole predicted peak.
 enum class Held : std::uint8_t {
   weights,             ///< As the precision stores them; mixed-*: f32.
-  packed,              ///< Copies in another layout or dtype, and the padding of layouts.
+  packed,              ///< Copies in another layout or dtype, the padding of layouts and of the pages that they lie in.
   gradients,           ///< Of parameters.
   optimizer,           ///< Moments.
   saved_for_backward,  ///< Values written by the forward and read by the backward, at the peak.
@@ -59,17 +59,20 @@ struct MeasuredPeak {
 
 enum class Fits : std::uint8_t { yes, no, unsupported };
 
-/// One precision, sequence length and recomputation.
+/// One model, precision, sequence length and recomputation.
 struct MemoryCell {
+  std::string model;
+  std::int64_t parameters = 0;
   std::string precision;
   Extent extent;
   Recompute recompute = Recompute::none;
   Fits fits = Fits::yes;
   std::string reason;  ///< Where it does not fit or is unsupported.
   HeldBytes held{};
-  std::int64_t total_bytes = 0;    ///< While it runs: the sum of `held`.
-  std::int64_t loading_bytes = 0;  ///< The most while weights are read, cast and packed.
-  std::int64_t arena_bytes = 0;    ///< Buffers of the plans, workspace included.
+  std::int64_t total_bytes = 0;     ///< While it runs: the sum of `held`.
+  std::int64_t loading_bytes = 0;   ///< The most while weights are read, cast and packed.
+  std::int64_t arena_bytes = 0;     ///< Buffers of the plans, workspace included.
+  std::int64_t residual_bytes = 0;  ///< Of the residual stream: (B, T, d_model), as the embedding writes it.
   std::vector<MemoryMoment> timeline;
   std::int64_t saved_bytes = 0;  ///< When the forward ends.
   std::vector<NamedBytes> saved_by_block;
@@ -90,7 +93,10 @@ struct MemoryStudy {
   std::int64_t parameters = 0;
   RunMode mode = RunMode::infer;
   std::int64_t available_bytes = 0;
-  std::vector<MemoryCell> cells;  ///< By sequence length, precision, recomputation, as asked.
+  std::vector<MemoryCell> cells;  ///< By model, sequence length, precision, recomputation, as asked.
+
+  /// Whether cells differ in their model.
+  bool has_models() const { return !cells.empty() && cells.front().model != cells.back().model; }
 };
 
 /// Every cell predicted from layouts, no weight read and no buffer allocated; with Measure::yes those that fit then run

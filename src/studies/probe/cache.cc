@@ -18,7 +18,7 @@ namespace {
 
 // Goes up whenever peaks or verdicts are made in another way than before, or a kernel becomes faster under the name
 // that it had; new kernels change the hash by themselves.
-constexpr int version = 7;
+constexpr int version = 8;
 
 // What a busy machine gave serves the commands of the moment and is then measured again.
 constexpr auto busy_lifetime = std::chrono::minutes(10);
@@ -73,6 +73,7 @@ MatmulPeak parse_peak(const Json& json) {
   peak.kernel = json.at("kernel").get<std::string>();
   peak.verdict = parse_verdict(json.at("verdict").get<std::string>());
   peak.evidence = json.at("evidence").get<std::string>();
+  peak.instruction_readings_gflops = json.at("instruction_readings_gflops").get<std::vector<double>>();
   for (const Json& rate : json.at("rates")) peak.rates.push_back(parse_rate(peak.operand, rate));
   return peak;
 }
@@ -101,6 +102,7 @@ bool load_measurements(MachineFacts& facts, const std::filesystem::path& file) {
     filled.bandwidth_one_core_gbs = json.at("bandwidth_one_core_gbs").get<double>();
     filled.measured_share = json.at("measured_share").get<double>();
     filled.bandwidth_gbs = json.at("bandwidth_gbs").get<double>();
+    filled.bandwidth_readings_gbs = json.at("bandwidth_readings_gbs").get<std::vector<double>>();
     for (const Json& peak : json.at("peaks")) filled.peaks.push_back(parse_peak(peak));
     if (outlived(filled, file)) return false;
     facts = std::move(filled);

@@ -22,6 +22,14 @@ void add_bandwidth(const MachineFacts& facts, Table& table) {
   add_fact(table, {.key = "bandwidth_gbs", .title = "memory, all of them", .unit = "GB/s"},
            measured_or_absent(facts.bandwidth_gbs));
   add_fact(table,
+           {.key = "bandwidth_high_gbs",
+            .title = "by its readings at most",
+            .unit = "GB/s",
+            .meaning = "the highest, and as much above it as they differ: what gates compare with"},
+           measured_or_absent(facts.bandwidth_high_gbs()));
+  add_fact(table, {.key = "bandwidth_readings_gbs", .unit = "GB/s", .detail = Detail::data},
+           facts.bandwidth_readings_gbs);
+  add_fact(table,
            {.key = "measured_share",
             .title = "processor time got while measuring",
             .notation = Notation::percent,
@@ -108,6 +116,8 @@ Table peaks_table(const MachineFacts& facts) {
        [](const MatmulPeak& p) -> Cell { return text_or_absent(p.instruction); }},
       {rate_column("instruction_gflops", "by it alone"),
        [](const MatmulPeak& p) -> Cell { return p.instruction_gflops; }},
+      {{.key = "instruction_readings_gflops", .unit = "GFLOP/s", .detail = Detail::data},
+       [](const MatmulPeak& p) -> Cell { return p.instruction_readings_gflops; }},
       {rate_column("matmul_gflops", "matmul"), [](const MatmulPeak& p) -> Cell { return p.matmul_gflops; }},
       {{.key = "over_fp32", .title = "over fp32", .notation = Notation::fixed, .digits = 2},
        [fp32_gflops](const MatmulPeak& p) -> Cell {

@@ -25,8 +25,9 @@ struct ProbeOptions {
 };
 
 /// read_machine_facts with the measured part filled: read bandwidth, instruction and matmul peaks for f32, f16, bf16
-/// and s8, the verdict on each with its evidence. Measuring takes a few seconds; from the cache, milliseconds. A cache
-/// that cannot be read or written is as good as none.
+/// and s8, the verdict on each with its evidence. Measuring takes a few seconds; from the cache, milliseconds, and a
+/// third of a second for one more reading of the bandwidth where it holds few. A cache that cannot be read or written
+/// is as good as none.
 MachineFacts probe(const ProbeOptions& options = {});
 
 /// Fills the measured part of these facts.

@@ -35,6 +35,7 @@ MachineFacts filled_facts() {
   facts.power_sources = {{.name = "rapl", .readable = false, .why = "no /sys/class/powercap", .path = {}}};
   facts.bandwidth_one_core_gbs = 12.5;
   facts.bandwidth_gbs = 20.25;
+  facts.bandwidth_readings_gbs = {20.25};
   facts.measured_share = 0.99;
   const std::string evidence = "amx_bf16; matmul 2450 GFLOP/s, 7.00x fp32, 41 % of the instruction's peak (a kernel)";
   facts.peaks = {
@@ -67,6 +68,7 @@ MachineFacts without_measurements(MachineFacts facts) {
   facts.peaks.clear();
   facts.bandwidth_one_core_gbs = 0;
   facts.bandwidth_gbs = 0;
+  facts.bandwidth_readings_gbs.clear();
   facts.measured_share = 0;
   return facts;
 }
@@ -79,6 +81,30 @@ TEST(ProbeCache, GivesBackWhatWasMeasured) {
   store_measurements(facts);
   ASSERT_TRUE(load_measurements(again));
   EXPECT_EQ(machine_json(again), machine_json(facts));
+}
+
+TEST(ProbeCache, ABoundLiesAsFarAboveTheReadingsAsTheyDiffer) {
+  MachineFacts facts = filled_facts();
+  EXPECT_DOUBLE_EQ(facts.bandwidth_high_gbs(), 20.25) << "one reading says nothing of its uncertainty";
+  facts.bandwidth_readings_gbs = {47.5, 52.2, 74.1};
+  EXPECT_DOUBLE_EQ(facts.bandwidth_high_gbs(), 74.1 + (74.1 - 47.5));
+  facts.peaks[1].instruction_readings_gflops = {5900, 6000};
+  EXPECT_DOUBLE_EQ(facts.peaks[1].instruction_high_gflops(), 6100);
+}
+
+TEST(ProbeCache, EveryProcessAddsAReadingUntilThereAreEnough) {
+  const OwnCache cache;
+  ProbeOptions options;
+  options.shape = small;
+  options.seconds_each = 0.001;
+  MachineFacts facts = probe(options);
+  EXPECT_EQ(facts.bandwidth_readings_gbs.size(), 3U);
+  if (facts.was_busy()) GTEST_SKIP() << "others have the processors";
+  for (int i = 0; i < 6; ++i) facts = probe(options);
+  EXPECT_EQ(facts.bandwidth_readings_gbs.size(), 8U);
+  EXPECT_GE(facts.bandwidth_high_gbs(), facts.bandwidth_gbs);
+  options.cache = ProbeCache::renew;
+  EXPECT_EQ(probe(options).bandwidth_readings_gbs.size(), 11U) << "earlier ones are kept";
 }
 
 TEST(ProbeCache, AnotherCapProcessorOrThreadCountIsAnotherFile) {

@@ -6,6 +6,7 @@
 #include "results/model_name.h"
 #include "studies/probe/run.h"
 #include "studies/profile/run.h"
+#include "studies/profile/tables.h"
 
 namespace assay {
 namespace {
@@ -17,7 +18,7 @@ struct ProfilePart {
   const MachineFacts& facts;
   std::string gist;  ///< Key of the grouping that everybody is shown; empty: none.
 
-  bool is_asked_for() const { return key == "profile"; }
+  bool is_asked_for() const { return key.ends_with("profile"); }
   Detail detail() const { return is_asked_for() ? Detail::brief : Detail::details; }
   std::string caption(const std::string& what) const {
     return profile.precision + " " + name(profile.mode) + ", " + what;
@@ -216,6 +217,9 @@ Table part_facts(const ProfilePart& part) {
   add_fact(facts, {.key = "rounds", .detail = Detail::details}, std::int64_t{profile.rounds});
   for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer}) add_phase_facts(facts, profile, phase);
   add_count_facts(facts, profile.counts);
+  add_fact(facts, {.key = "trust", .role = Table::Role::grade}, named_or_absent(profile.grade.trust));
+  add_fact(facts, {.key = "trust_reasons", .title = "trusted less because", .detail = Detail::details},
+           profile.grade.trust_reasons);
   if (profile.not_finite) add_fact(facts, {.key = "not_finite", .title = "not finite"}, *profile.not_finite);
   if (profile.tracing)
     add_fact(facts, {.key = "traced_over_untraced", .title = "traced / untraced", .digits = 4}, profile.tracing->value);
@@ -229,7 +233,7 @@ void add_tables(const ProfilePart& part, std::vector<Table>& tables) {
   add_gpu_tables(part, tables);
 }
 
-Table amdahl_table(const ProfileStudy& study) {
+Table amdahl_table(const ProfileStudy& study, const std::string& prefix) {
   using Part = AmdahlPart;
   using Cell = Table::Cell;
   const std::string before = study.against->precision;
@@ -255,24 +259,11 @@ Table amdahl_table(const ProfileStudy& study) {
         .notation = Notation::fixed,
         .digits = 4},
        [](const Part& p) -> Cell { return p.part; }}};
-  return filled({.key = "amdahl",
+  return filled({.key = prefix + "amdahl",
                  .caption = fmt::format("What became faster from {} to {}", before, after),
                  .legend = fmt::format("The Amdahl parts sum to the time of {} over that of {}: {:.4f}.", after, before,
                                        study.profile.steps_ms() / study.against->steps_ms())},
                 columns, amdahl(*study.against, study.profile));
-}
-
-std::vector<Table> profile_tables(const ProfileStudy& study) {
-  std::vector<Table> tables;
-  const bool trains = study.profile.mode == RunMode::train;
-  const char* gist = study.against ? "" : trains ? "by_kind" : "by_operation";  // One screen holds one of them.
-  add_tables({"profile", study.profile, study.facts, gist}, tables);
-  if (study.against) {
-    tables.push_back(amdahl_table(study));
-    add_tables({"against", *study.against, study.facts, ""}, tables);
-  }
-  if (study.inference) add_tables({"inference", *study.inference, study.facts, ""}, tables);
-  return tables;
 }
 
 /// Times of frames, each within those that hold it.
@@ -297,7 +288,9 @@ void add_flames(const FlameNode& node, double begin_ms, double row, std::vector<
   }
 }
 
-Figure flame_of(const ProfileStudy& study) {
+}  // namespace
+
+Figure flame_of(const ProfileStudy& study, const std::string& key) {
   FlameNode root{shown_model_name(study.model) + " " + study.profile.precision, 0, {}};
   for (const ProfiledStep& step : study.profile.steps) {
     FlameNode* node = &root;
@@ -308,7 +301,7 @@ Figure flame_of(const ProfileStudy& study) {
     }
   }
   Figure figure{.kind = FigureKind::flame,
-                .key = "flame",
+                .key = key,
                 .caption = fmt::format("{} {} {}, {} x {}: {:.3f} ms, medians of {} runs",
                                        shown_model_name(study.model), study.profile.precision, name(study.profile.mode),
                                        study.extent.batch, study.extent.seq, root.ms, study.profile.rounds),
@@ -318,6 +311,21 @@ Figure flame_of(const ProfileStudy& study) {
   add_flames(root, 0, 0, figure.series.front().points);
   return figure;
 }
+
+std::vector<Table> profile_tables(const ProfileStudy& study, const std::string& prefix) {
+  std::vector<Table> tables;
+  const bool trains = study.profile.mode == RunMode::train;
+  const char* gist = study.against ? "" : trains ? "by_kind" : "by_operation";  // One screen holds one of them.
+  add_tables({prefix + "profile", study.profile, study.facts, gist}, tables);
+  if (study.against) {
+    tables.push_back(amdahl_table(study, prefix));
+    add_tables({prefix + "against", *study.against, study.facts, ""}, tables);
+  }
+  if (study.inference) add_tables({prefix + "inference", *study.inference, study.facts, ""}, tables);
+  return tables;
+}
+
+namespace {
 
 Table profile_facts(const ProfileStudy& study) {
   Table facts = Document{}.subject.facts;
@@ -331,6 +339,8 @@ Table profile_facts(const ProfileStudy& study) {
   fact("clock_reading_ns", 1e9 * study.clock_cost_s);
   return facts;
 }
+
+}  // namespace
 
 Table profile_methods(const ProfileStudy& study) {
   Table methods = Document{}.methods;
@@ -346,8 +356,6 @@ Table profile_methods(const ProfileStudy& study) {
   return methods;
 }
 
-}  // namespace
-
 Document to_document(const ProfileStudy& study) {
   const bool trains = study.profile.mode == RunMode::train;
   return {.subject = {.schema = "assay-profile-1",
@@ -357,8 +365,8 @@ Document to_document(const ProfileStudy& study) {
                                       study.extent.batch, study.extent.seq, study.fusion == Fusion::on ? "on" : "off"),
                       .facts = profile_facts(study)},
           .machine = machine_json(study.facts),
-          .tables = profile_tables(study),
-          .figures = {flame_of(study)},
+          .tables = profile_tables(study, ""),
+          .figures = {flame_of(study, "flame")},
           .sentences = {{.key = "paragraphs", .texts = profile_sentences(study)}},
           .methods = profile_methods(study)};
 }

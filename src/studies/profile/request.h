@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "hardware/facts.h"
 #include "studies/shared/training_step.h"
@@ -19,6 +21,13 @@ struct ProfileRequest {
   int rounds = 0;      ///< Exactly so many; 0: as many as fit.
   EngineOptions engine = {};
   ModelOptions model_options = {};
+};
+
+/// Each model at each length, else alike.
+struct ProfileGrid {
+  ProfileRequest each = {};
+  std::vector<std::string> models = {};
+  std::vector<std::int64_t> seqs = {128};
 };
 
 using ProfileProgress = std::function<void(const std::string& what)>;

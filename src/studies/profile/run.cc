@@ -8,8 +8,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "measure/conditions.h"
+#include "measure/sampling.h"
+#include "rules/rules.h"
 #include "runtime/non_finite.h"
+#include "studies/shared/hindrance.h"
+#include "studies/shared/plan_record.h"
 #include "studies/shared/random_ids.h"
+#include "studies/shared/series_record.h"
 
 namespace assay {
 namespace {
@@ -27,6 +33,7 @@ struct Workload {
 
   std::vector<std::vector<StepTime>> traced;  ///< By round: every step of every plan.
   std::vector<PhaseTimes> untraced;           ///< By round.
+  Conditions conditions;                      ///< Around the untraced runs.
 };
 
 /// Runs whole steps until one is not skipped: then every input of every plan is set.
@@ -42,7 +49,7 @@ void warm_up(Trainer& trainer) {
 
 Workload training_workload(const Model& model, const ProfileRequest& request, const std::string& precision,
                            const MachineFacts& facts) {
-  Workload w{precision, RunMode::train, nullptr, nullptr, nullptr, {}, {}, {}};
+  Workload w{precision, RunMode::train, nullptr, nullptr, nullptr, {}, {}, {}, {}};
   const PrecisionChoice choice = precision_choice(precision, request.engine, facts);
   TrainingOptions options = whole_step(choice, request.engine, request.recompute);
   options.optimizer.learning_rate = 1e-6;  // Thousands of steps on one batch leave the weights where they were.
@@ -60,7 +67,7 @@ Workload training_workload(const Model& model, const ProfileRequest& request, co
 
 Workload inference_workload(const Model& model, const ProfileRequest& request, const std::string& precision,
                             const MachineFacts& facts) {
-  Workload w{precision, RunMode::infer, nullptr, nullptr, nullptr, {}, {}, {}};
+  Workload w{precision, RunMode::infer, nullptr, nullptr, nullptr, {}, {}, {}, {}};
   w.instance = make_instance(model, precision, request.engine, facts);
   w.precision = w.instance->precision().name();
   w.plan = std::make_unique<Plan>(*w.instance, PlanOptions{.extent = request.extent, .graphs = request.engine.graphs});
@@ -72,6 +79,7 @@ Workload inference_workload(const Model& model, const ProfileRequest& request, c
 
 void run_untraced(Workload& w) {
   PhaseTimes times{};
+  const Counters before = read_counters();
   for (Plan* plan : w.plans) {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer}) {
       const double begin_s = now_s();
@@ -79,6 +87,7 @@ void run_untraced(Workload& w) {
       times[static_cast<std::size_t>(phase)] += (now_s() - begin_s) * 1e3;
     }
   }
+  w.conditions.add(before, read_counters());
   w.untraced.push_back(times);
 }
 
@@ -139,8 +148,17 @@ PhaseTimes median_phases(const std::vector<PhaseTimes>& rounds) {
 
 ProfiledStep describe_step(const Plan& plan, const Step& step) {
   const Node& node = plan.program().nodes[step.node];
-  return {node.path,           node.operation->name,    step.ledger.kernel, node.operation->kind, node.phase,
-          step.ledger.operand, step.ledger.accumulator, step.flops,         step.bytes,           0};
+  const LedgerRow& row = step.ledger;
+  return {.path = node.path,
+          .operation = node.operation->name,
+          .kernel = row.kernel,
+          .kind = node.operation->kind,
+          .products = node.operation->products,
+          .phase = node.phase,
+          .operand = row.operand,
+          .accumulator = row.accumulator,
+          .flops = step.flops,
+          .bytes = step.bytes};
 }
 
 /// Every node is a step, a window, made from weights alone, or not wanted.
@@ -173,8 +191,29 @@ const std::vector<StepTime>& typical(const std::vector<std::vector<StepTime>>& r
   return rounds[totals[totals.size() / 2].second];
 }
 
-Profile summarise_workload(const Workload& w) {
+/// Its untraced runs as a row that the rules can judge.
+Grade grade_of(const Workload& w, const ProfileStudy& study) {
+  Record record;
+  record.setting.device = study.device;
+  record.setting.threads = study.facts.threads;
+  record.setting.baseline.clear();  // It is judged alone.
+  record.setting.model = study.model;
+  record.setting.precision = w.precision;
+  record.setting.batch = study.extent.batch;
+  record.setting.seq = study.extent.seq;
+  Series series;
+  series.name = w.precision;
+  for (const PhaseTimes& round : w.untraced) series.raw_ms.push_back(total_ms(round));
+  series.conditions = w.conditions;
+  series.stopped_by = StoppedBy::budget;
+  set_peaks(study.facts, record.evidence);
+  record_series(series, {.baseline = {}, .power = {}}, record);
+  return judge({&record, 1}).rows.front().grade;
+}
+
+Profile summarise_workload(const Workload& w, const ProfileStudy& study) {
   Profile profile;
+  profile.grade = grade_of(w, study);
   profile.precision = w.precision;
   profile.mode = w.mode;
   profile.counts = count_nodes(w.plans);
@@ -232,16 +271,37 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
   if (!request.against.empty()) workloads.push_back(make(model, request, request.against, facts));
   if (train) workloads.push_back(inference_workload(model, request, request.precision, facts));
   profile_rounds(workloads, request, progress);
-  ProfileStudy study;
-  study.model = model.name;
-  study.extent = request.extent;
-  study.fusion = request.engine.fusion;
-  study.facts = facts;
-  study.clock_cost_s = clock_cost_s();
-  study.profile = summarise_workload(workloads[0]);
-  if (!request.against.empty()) study.against = summarise_workload(workloads[1]);
-  if (train) study.inference = summarise_workload(workloads.back());
+  ProfileStudy study{.model = model.name,
+                     .parameters = model.weights.parameters(),
+                     .device = request.engine.device,
+                     .extent = request.extent,
+                     .fusion = request.engine.fusion,
+                     .facts = facts,
+                     .clock_cost_s = clock_cost_s()};
+  study.profile = summarise_workload(workloads[0], study);
+  if (!request.against.empty()) study.against = summarise_workload(workloads[1], study);
+  if (train) study.inference = summarise_workload(workloads.back(), study);
   return study;
+}
+
+std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const MachineFacts& facts,
+                                          const ProfileProgress& progress) {
+  std::vector<ProfileStudy> studies;
+  studies.reserve(grid.models.size() * grid.seqs.size());
+  const bool is_only_one = grid.models.size() * grid.seqs.size() == 1;
+  for (const std::string& model : grid.models) {
+    for (const std::int64_t seq : grid.seqs) {
+      ProfileRequest request = grid.each;
+      request.model = model;
+      request.extent.seq = seq;
+      ProfileStudy study{.model = model, .extent = request.extent, .fusion = request.engine.fusion, .facts = facts};
+      const auto work = [&] { study = profile_study(request, facts, progress); };
+      const auto hindrance = is_only_one ? (work(), std::optional<Hindrance>()) : hindrance_of(work);
+      if (hindrance) study.lacking = hindrance->reason;
+      studies.push_back(std::move(study));
+    }
+  }
+  return studies;
 }
 
 }  // namespace assay

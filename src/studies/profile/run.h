@@ -11,6 +11,7 @@
 #include "base/json_fwd.h"
 #include "program/operation.h"
 #include "results/document.h"
+#include "results/parts.h"
 #include "runtime/trace.h"
 #include "statistics/statistics.h"
 #include "studies/profile/gpu_kernels.h"
@@ -20,10 +21,11 @@ namespace assay {
 
 /// One step of a plan with its median time.
 struct ProfiledStep {
-  std::string path;
-  std::string operation;
-  std::string kernel;
+  std::string path = {};
+  std::string operation = {};
+  std::string kernel = {};
   OperationKind kind = OperationKind::other;
+  ProductShare products = ProductShare::none;
   Phase phase = Phase::forward;
   DType operand = DType::f32;
   DType accumulator = DType::f32;
@@ -56,6 +58,7 @@ struct Profile {
   std::optional<Ratio> tracing;           ///< Traced over untraced run, round by round.
   std::vector<StepTime> typical_run;      ///< Of the traced round whose total is the median.
   std::optional<GpuKernels> gpu;          ///< Of plans on a GPU; recorded after all rounds.
+  Grade grade;                            ///< Of its untraced times, by the rules that grade any row.
   std::optional<std::string> not_finite;  ///< Where the last run's logits, or loss, hold NaN or infinity.
 
   double steps_ms() const;  ///< Sum of the steps' medians.
@@ -65,18 +68,26 @@ struct Profile {
 
 struct ProfileStudy {
   std::string model;
-  Extent extent;
+  std::int64_t parameters = 0;
+  std::string device = "cpu";
+  Extent extent = {};
   Fusion fusion = Fusion::on;
-  Profile profile;
-  std::optional<Profile> against;
-  std::optional<Profile> inference;  ///< With mode train: a forward pass of the same precision, weights constant.
-  MachineFacts facts;
+  Profile profile = {};
+  std::optional<Profile> against = {};
+  std::optional<Profile> inference = {};  ///< With mode train: a forward pass of the same precision, weights constant.
+  MachineFacts facts = {};
   double clock_cost_s = 0;
+  std::string lacking = {};  ///< Of a cell of several without figures: what memory or this machine lacks for it.
 };
 
 /// Throws what planning throws: user errors, Error(lacking), OutOfMemory.
 ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts,
                            const ProfileProgress& progress = {});
+
+/// By model, then length. Where there are several, one that cannot be is there with what is lacking for it; else throws
+/// as profile_study does.
+std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const MachineFacts& facts,
+                                          const ProfileProgress& progress = {});
 
 /// Steps that share a name.
 struct ProfileRow {
@@ -139,6 +150,8 @@ std::vector<OperationOnGpu> operations_on_gpu(const Profile& profile);
 /// The study's questions, an answer each.
 std::vector<std::string> profile_sentences(const ProfileStudy& study);
 Document to_document(const ProfileStudy& study);
+/// Of one as that; of several a table of them, how time grows over them, and what each would show alone.
+Document to_document(const std::vector<ProfileStudy>& studies);
 /// Chrome trace events (ph X; ts and dur in us; cat is the phase) of the typical run; opens in Perfetto.
 OrderedJson trace_json(const ProfileStudy& study);
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "hardware/facts_testing.h"
 #include "program/operation.h"
+#include "results/record.h"
 
 namespace assay {
 namespace {
@@ -115,6 +116,62 @@ TEST(Profile, EveryOperationButElementwiseOnesHasAKind) {
   EXPECT_EQ(op::add.kind, OperationKind::other);
 }
 
+TEST(Profile, WhatARecordCallsAProductTheProgramDoesToo) {
+  for (const Operation* operation : all_operations()) {
+    LedgerRow row;
+    row.operation = operation->name;
+    EXPECT_EQ(operation->products != ProductShare::none, multiplies(row)) << operation->name;
+    EXPECT_TRUE(operation->kind != OperationKind::matmul || operation->products == ProductShare::all)
+        << operation->name;
+  }
+}
+
+ProfiledStep made_up_step(ProductShare products, OperationKind kind, double ms) {
+  return {.operation = products == ProductShare::none ? "softmax" : "attention_scores",
+          .kind = kind,
+          .products = products,
+          .ms = ms};
+}
+
+MatmulPeak peak_at(DType operand, double gflops) {
+  MatmulPeak peak;
+  peak.operand = operand;
+  peak.matmul_gflops = gflops;
+  return peak;
+}
+
+TEST(Profile, ProductsOfAttentionAreProducts) {
+  ProfileStudy s;
+  s.profile.steps = {made_up_step(ProductShare::all, OperationKind::matmul, 70),
+                     made_up_step(ProductShare::all, OperationKind::attention, 15),
+                     made_up_step(ProductShare::none, OperationKind::attention, 15)};
+  const std::string besides = profile_sentences(s).at(2);
+  EXPECT_NE(besides.find("products, 85.0 %"), std::string::npos) << besides;
+  EXPECT_NE(besides.find("softmax (15.0 %, 1 call); all of it is 15.0 %"), std::string::npos) << besides;
+  EXPECT_EQ(besides.find("attention_scores"), std::string::npos) << besides;
+}
+
+TEST(Profile, WhatSpeedsUpLessThanItsPeakIsToldFromWhatDoesNot) {
+  ProfileStudy s;
+  s.facts.peaks = {peak_at(DType::f32, 100), peak_at(DType::bf16, 200)};
+  s.against.emplace();
+  s.against->precision = "fp32";
+  s.against->steps = {made_up_step(ProductShare::all, OperationKind::matmul, 90),
+                      made_up_step(ProductShare::none, OperationKind::norm, 10)};
+  s.profile = *s.against;
+  s.profile.precision = "bf16";
+  s.profile.steps[0].ms = 60;
+  for (Profile* profile : {&s.profile, &*s.against}) profile->steps[0].flops = 1e9;
+  s.profile.steps[0].operand = DType::bf16;
+  std::string all;
+  for (const std::string& paragraph : profile_sentences(s)) all += paragraph + "\n";
+  for (const char* words :
+       {"bf16 against fp32: 1.43x", "Matrix products were 90.0 % of fp32's time and are 1.50x as fast",
+        "differ by 2.00x", "Other operations were 10.0 % of fp32's time and are 1.00x as fast",
+        "75.0 % of that are products that gain less", "25.0 % what speeds up less"})
+    EXPECT_NE(all.find(words), std::string::npos) << words << "\n" << all;
+}
+
 TEST(Profile, TracesAreChromeEventsThatNestWithTheRangesOfAttention) {
   const ProfileStudy s = small_study({.engine = unfused()});
   const OrderedJson trace = trace_json(s);
@@ -139,7 +196,7 @@ TEST(Profile, TheStudysQuestionsAreAnsweredFromTheData) {
   std::string all;
   for (const std::string& paragraph : profile_sentences(s)) all += paragraph + "\n";
   for (const char* words : {"The forward pass", "In the whole step", "Besides matrix products", "full step with AdamW",
-                            "Softmax against the two", "5 an element", "bf16 against fp32", "Tracing"})
+                            "Softmax against the two", "5 a pair", "bf16 against fp32", "Tracing"})
     EXPECT_NE(all.find(words), std::string::npos) << words;
 }
 

@@ -48,7 +48,7 @@ class LayerInputs {
  public:
   explicit LayerInputs(const StudiedModel& subject) : batch_(beginning(subject.set.batches.front())) {
     Program program = subject.built;
-    for (const Unit& unit : subject.units) {
+    for (const ModelUnit& unit : subject.units) {
       if (unit.is_linear()) program.outputs.push_back({unit.name, linear_at(program, unit.name).inputs[0]});
     }
     EngineOptions engine = subject.request.engine;
@@ -57,7 +57,7 @@ class LayerInputs {
     instance_->borrow_from(*subject.base);
     PlanOptions options{.extent = batch_.extent,
                         .mask = batch_.mask.empty() ? AttentionMask::absent : AttentionMask::given};
-    for (const Unit& unit : subject.units) {
+    for (const ModelUnit& unit : subject.units) {
       if (unit.is_linear()) options.outputs.push_back(unit.name);
     }
     plan_ = std::make_unique<Plan>(*instance_, options);
@@ -67,9 +67,9 @@ class LayerInputs {
 
   const QualityBatch& batch() const { return batch_; }
   /// Of every row, padding too.
-  Tensor whole_input_of(const Unit& unit) const { return plan_->output_f32(unit.name); }
+  Tensor whole_input_of(const ModelUnit& unit) const { return plan_->output_f32(unit.name); }
   /// Rows of real tokens; a classifier's rows all are.
-  Tensor input_of(const Unit& unit) const {
+  Tensor input_of(const ModelUnit& unit) const {
     const Tensor all = whole_input_of(unit);
     const auto rows = static_cast<std::size_t>(all.count() / all.shape().back());
     if (rows != batch_.mask.size()) return copy(all, rows, {});
@@ -125,7 +125,7 @@ Joules whole_joules(const StudiedModel& subject, const QualityBatch& batch, cons
   return joules_of(*power.source.meter, power.idle ? power.idle->watts : 0, [&] { plan.run(); });
 }
 
-std::span<const float> values_of(const Tensor& tensor) {
+std::span<const float> values_in(const Tensor& tensor) {
   return {tensor.as<float>(), static_cast<std::size_t>(tensor.count())};
 }
 
@@ -135,20 +135,20 @@ LayerError error_of_layer(const StudiedModel& subject, const Node& linear, const
   LayerAlone exact(subject, linear, subject.fp32, extent);
   LayerAlone low(subject, linear, choice, extent);
   for (LayerAlone* layer : {&exact, &low}) {
-    layer->set_input(values_of(x));
+    layer->set_input(values_in(x));
     layer->run();
   }
   const Tensor expected = exact.output();
   const Tensor found = low.output();
-  const Outliers outliers = outliers_of(values_of(x));
-  return {signal_to_noise_db(values_of(expected), values_of(found)),
+  const Outliers outliers = outliers_of(values_in(x));
+  return {signal_to_noise_db(values_in(expected), values_in(found)),
           signal_to_noise_db(exact.stored_weight(), low.stored_weight()), outliers.kurtosis, outliers.largest_over_rms};
 }
 
 Joules layer_joules(const StudiedModel& subject, const Node& linear, const Tensor& x, const PrecisionChoice& choice,
                     const Power& power) {
   LayerAlone layer(subject, linear, choice, {1, x.count() / x.shape().back()});
-  layer.set_input(values_of(x));
+  layer.set_input(values_in(x));
   return joules_of(*power.source.meter, power.idle ? power.idle->watts : 0, [&] { layer.run(); });
 }
 
@@ -238,7 +238,7 @@ void measure_layers(const StudiedModel& subject, const Power& power, ModelSensit
     if (metered) study.whole_energy[row.name()] = whole_joules(subject, inputs.batch(), row, power);
   }
   for (std::size_t u = 0; u < subject.units.size(); ++u) {
-    const Unit& unit = subject.units[u];
+    const ModelUnit& unit = subject.units[u];
     if (!unit.is_linear()) continue;
     if (is_set(subject.callbacks.interrupted)) return;
     if (subject.callbacks.progress) subject.callbacks.progress(subject.model.name + ": error of " + unit.name, 0);

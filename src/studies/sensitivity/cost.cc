@@ -29,17 +29,17 @@ CostPlan cost_plan(const StudiedModel& subject, const PrecisionChoice& choice) {
   return cost;
 }
 
-void run_round(CostPlan& cost) {
+void replay_round(CostPlan& cost) {
   std::vector<StepTime> times(cost.plan->steps().size());
   run_traced(*cost.plan, times);
   for (std::size_t i = 0; i < times.size(); ++i) cost.ms[i].push_back(times[i].ms());
 }
 
-bool of_unit(const CostPlan& cost, const Unit& unit, std::size_t step) {
+bool of_unit(const CostPlan& cost, const ModelUnit& unit, std::size_t step) {
   return belongs(unit, cost.plan->program().nodes[cost.plan->steps()[step].node]);
 }
 
-double milliseconds(const CostPlan& cost, const Unit& unit) {
+double milliseconds(const CostPlan& cost, const ModelUnit& unit) {
   double total = 0;
   for (std::size_t i = 0; i < cost.ms.size(); ++i) {
     if (of_unit(cost, unit, i)) total += median(cost.ms[i]);
@@ -48,7 +48,7 @@ double milliseconds(const CostPlan& cost, const Unit& unit) {
 }
 
 /// Bytes of the constants that its operations read: each once.
-double weight_bytes(const CostPlan& cost, const Unit& unit) {
+double bytes_of_weights(const CostPlan& cost, const ModelUnit& unit) {
   const Program& program = cost.plan->program();
   std::set<ValueId> constants;
   for (std::size_t i = 0; i < cost.ms.size(); ++i) {
@@ -62,7 +62,7 @@ double weight_bytes(const CostPlan& cost, const Unit& unit) {
   return total;
 }
 
-double moved_bytes(const CostPlan& cost, const Unit& unit) {
+double moved_bytes(const CostPlan& cost, const ModelUnit& unit) {
   double total = 0;
   for (std::size_t i = 0; i < cost.ms.size(); ++i) {
     if (of_unit(cost, unit, i)) total += cost.plan->steps()[i].bytes;
@@ -80,14 +80,14 @@ void measure_costs(const StudiedModel& subject, ModelSensitivity& study) {
   const double end_s = now_s() + subject.request.layer_seconds * static_cast<double>(plans.size());
   for (std::size_t round = 0; round < fewest_for_interval || now_s() < end_s; ++round) {
     if (is_set(subject.callbacks.interrupted)) return;
-    for (CostPlan& plan : plans) run_round(plan);
+    for (CostPlan& plan : plans) replay_round(plan);
   }
   for (std::size_t p = 0; p < subject.rows.size(); ++p) {
     for (std::size_t u = 0; u < subject.units.size(); ++u) {
-      const Unit& unit = subject.units[u];
+      const ModelUnit& unit = subject.units[u];
       study.rows_by_unit[p * subject.units.size() + u].cost =
-          UnitCost{milliseconds(plans[0], unit), milliseconds(plans[p + 1], unit), weight_bytes(plans[0], unit),
-                   weight_bytes(plans[p + 1], unit), moved_bytes(plans[p + 1], unit)};
+          UnitCost{milliseconds(plans[0], unit), milliseconds(plans[p + 1], unit), bytes_of_weights(plans[0], unit),
+                   bytes_of_weights(plans[p + 1], unit), moved_bytes(plans[p + 1], unit)};
     }
   }
 }

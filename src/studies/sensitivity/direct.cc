@@ -48,7 +48,7 @@ double seconds_a_batch(const StudiedModel& subject) {
   return (now_s() - begin_s) / static_cast<double>(all.size());
 }
 
-std::int64_t rows_of(const QualitySet& set) {
+std::int64_t rows_for(const QualitySet& set) {
   std::int64_t rows = 0;
   for (const QualityBatch& batch : set.batches) rows += batch.extent.batch;
   return rows;
@@ -85,7 +85,7 @@ void say_forecast(const StudiedModel& subject, const ModelSensitivity& study, co
 }
 
 /// One unit in every precision, alone and all but it.
-std::vector<std::unique_ptr<Instance>> instances_for(const StudiedModel& subject, const Unit& unit) {
+std::vector<std::unique_ptr<Instance>> instances_for(const StudiedModel& subject, const ModelUnit& unit) {
   std::vector<std::unique_ptr<Instance>> instances;
   instances.reserve(2 * subject.rows.size());
   const Fusion fusion = subject.request.engine.fusion;
@@ -96,11 +96,11 @@ std::vector<std::unique_ptr<Instance>> instances_for(const StudiedModel& subject
   return instances;
 }
 
-UnitRow& row_of(ModelSensitivity& study, std::size_t unit, std::size_t units, std::size_t precision) {
+UnitRow& row_for(ModelSensitivity& study, std::size_t unit, std::size_t units, std::size_t precision) {
   return study.rows_by_unit[precision * units + unit];
 }
 
-bool is_restored(const StudiedModel& subject, const Restored& restored, const Unit& unit) {
+bool is_restored(const StudiedModel& subject, const Restored& restored, const ModelUnit& unit) {
   return std::all_of(subject.rows.begin(), subject.rows.end(),
                      [&](const PrecisionChoice& row) { return restored.units.contains({unit.name, row.name()}); });
 }
@@ -108,7 +108,7 @@ bool is_restored(const StudiedModel& subject, const Restored& restored, const Un
 void restore(const StudiedModel& subject, const Restored& restored, std::size_t unit, ModelSensitivity& study) {
   for (std::size_t p = 0; p < subject.rows.size(); ++p) {
     const auto& [only, all_but] = restored.units.at({subject.units[unit].name, subject.rows[p].name()});
-    UnitRow& row = row_of(study, unit, subject.units.size(), p);
+    UnitRow& row = row_for(study, unit, subject.units.size(), p);
     row.only = only;
     row.all_but = all_but;
     ++study.restored;
@@ -125,7 +125,7 @@ bool measure_unit(const StudiedModel& subject, std::size_t unit, ModelSensitivit
   const auto qualities = qualities_of(subject, instances);
   if (!qualities) return false;
   for (std::size_t p = 0; p < subject.rows.size(); ++p) {
-    UnitRow& row = row_of(study, unit, subject.units.size(), p);
+    UnitRow& row = row_for(study, unit, subject.units.size(), p);
     row.only = (*qualities)[is_whole ? p : 2 * p];
     if (!is_whole) row.all_but = (*qualities)[2 * p + 1];
   }
@@ -136,8 +136,8 @@ bool measure_unit(const StudiedModel& subject, std::size_t unit, ModelSensitivit
 
 std::vector<std::int32_t> kl_windows(const QualitySet& set, std::size_t rows) {
   std::vector<std::int32_t> windows;
-  windows.reserve(static_cast<std::size_t>(rows_of(set)));
-  const bool one_a_row = rows == static_cast<std::size_t>(rows_of(set));
+  windows.reserve(static_cast<std::size_t>(rows_for(set)));
+  const bool one_a_row = rows == static_cast<std::size_t>(rows_for(set));
   for (const QualityBatch& batch : set.batches) {
     const auto seq = static_cast<std::ptrdiff_t>(batch.extent.seq);
     for (std::int64_t row = 0; row < batch.extent.batch; ++row) {
@@ -167,7 +167,7 @@ UnitQuality quality_of(const QualitySet& set, const QualityRows& baseline, const
 }
 
 void measure_directly(StudiedModel& subject, const Restored& restored, ModelSensitivity& study) {
-  const auto open = std::count_if(subject.units.begin(), subject.units.end(), [&](const Unit& unit) {
+  const auto open = std::count_if(subject.units.begin(), subject.units.end(), [&](const ModelUnit& unit) {
     return unit.kind != UnitKind::whole && !is_restored(subject, restored, unit);
   });
   const double runs = static_cast<double>(open) * static_cast<double>(2 * subject.rows.size() + 1);
@@ -175,7 +175,7 @@ void measure_directly(StudiedModel& subject, const Restored& restored, ModelSens
   const double batch_s = seconds_a_batch(subject);
   choose_batches(subject, restored.batches, batch_s, runs);
   study.batches = static_cast<std::int64_t>(subject.set.batches.size());
-  study.rows = rows_of(subject.set);
+  study.rows = rows_for(subject.set);
   study.tokens = 0;
   for (const QualityBatch& batch : subject.set.batches) study.tokens += batch.extent.batch * batch.extent.seq;
   study.predicted_s = batch_s * static_cast<double>(study.batches) * runs;

@@ -11,23 +11,23 @@ namespace assay {
 namespace {
 
 /// A row of the tables: a unit in a precision of a model.
-struct Line {
+struct ChartLine {
   const ModelSensitivity* study = nullptr;
   const UnitRow* row = nullptr;
 };
-using Lines = std::vector<Line>;
-using Columns = std::vector<ColumnOf<Line>>;
-using Cell = Table::Cell;
+using ChartLines = std::vector<ChartLine>;
+using Columns = std::vector<ColumnOf<ChartLine>>;
+using TableCell = Table::Cell;
 
-Lines all_lines(const std::vector<ModelSensitivity>& studies) {
-  Lines lines;
+ChartLines all_lines(const std::vector<ModelSensitivity>& studies) {
+  ChartLines lines;
   for (const ModelSensitivity& study : studies) {
     for (const UnitRow& row : study.rows_by_unit) lines.push_back({&study, &row});
   }
   return lines;
 }
 
-Cell cell_of(const std::optional<Change>& change, const std::string& reason) {
+TableCell cell_for(const std::optional<Change>& change, const std::string& reason) {
   if (!change) return Absent{reason};
   if (!change->interval) return change->value;
   return Estimate{change->value, change->interval->low, change->interval->high};
@@ -36,14 +36,14 @@ Cell cell_of(const std::optional<Change>& change, const std::string& reason) {
 using QualityPart = std::optional<UnitQuality> UnitRow::*;
 using QualityFigure = std::function<std::optional<Change>(const UnitQuality&)>;
 
-Cell quality_cell(const Line& line, QualityPart part, const QualityFigure& figure) {
+TableCell quality_cell(const ChartLine& line, QualityPart part, const QualityFigure& figure) {
   const std::optional<UnitQuality>& quality = line.row->*part;
   if (!quality) {
     const bool impossible = part == &UnitRow::all_but && line.row->unit.kind == UnitKind::whole;
     return Absent{impossible ? "" : "not reached"};
   }
   if (!quality->failure.empty()) return Absent{quality->failure};
-  return cell_of(figure(*quality), "no labels");
+  return cell_for(figure(*quality), "no labels");
 }
 
 void add_quality(Columns& columns, const std::string& prefix, const std::string& words, QualityPart part) {
@@ -72,36 +72,36 @@ void add_quality(Columns& columns, const std::string& prefix, const std::string&
                          .sign = figure.sign,
                          .more_keys = {key + "_low", key + "_high"}};
     columns.push_back(
-        {std::move(column), [part, figure](const Line& line) { return quality_cell(line, part, figure.value); }});
+        {std::move(column), [part, figure](const ChartLine& line) { return quality_cell(line, part, figure.value); }});
   }
 }
 
 /// A figure of an optional part of a row.
 template <typename Part, typename Get>
 void add_part(Columns& columns, Table::Column column, std::optional<Part> UnitRow::*part, Get get) {
-  columns.push_back({std::move(column), [part, get](const Line& line) -> Cell {
+  columns.push_back({std::move(column), [part, get](const ChartLine& line) -> TableCell {
                        const std::optional<Part>& value = line.row->*part;
-                       return value ? Cell(get(*value)) : Cell(Absent{});
+                       return value ? TableCell(get(*value)) : TableCell(Absent{});
                      }});
 }
 
 void add_labels(Columns& columns) {
   constexpr auto label = Table::Role::label;
-  columns.push_back({{.key = "model", .role = label}, [](const Line& line) -> Cell { return line.study->model; }});
+  columns.push_back({{.key = "model", .role = label}, [](const ChartLine& line) -> TableCell { return line.study->model; }});
   columns.push_back(
-      {{.key = "precision", .role = label}, [](const Line& line) -> Cell { return line.row->precision; }});
-  columns.push_back({{.key = "unit", .role = label}, [](const Line& line) -> Cell { return line.row->unit.name; }});
+      {{.key = "precision", .role = label}, [](const ChartLine& line) -> TableCell { return line.row->precision; }});
+  columns.push_back({{.key = "unit", .role = label}, [](const ChartLine& line) -> TableCell { return line.row->unit.name; }});
 }
 
 void add_places(Columns& columns) {
-  columns.push_back({{.key = "kind"}, [](const Line& line) -> Cell { return name(line.row->unit.kind); }});
-  columns.push_back({{.key = "role"}, [](const Line& line) -> Cell { return text_or_absent(line.row->unit.role); }});
-  columns.push_back({{.key = "block"}, [](const Line& line) -> Cell { return or_absent(line.row->unit.block); }});
+  columns.push_back({{.key = "kind"}, [](const ChartLine& line) -> TableCell { return name(line.row->unit.kind); }});
+  columns.push_back({{.key = "role"}, [](const ChartLine& line) -> TableCell { return text_or_absent(line.row->unit.role); }});
+  columns.push_back({{.key = "block"}, [](const ChartLine& line) -> TableCell { return or_absent(line.row->unit.block); }});
   columns.push_back({{.key = "depth", .meaning = "place among the operations, 0 to 1"},
-                     [](const Line& line) -> Cell { return line.row->unit.depth; }});
+                     [](const ChartLine& line) -> TableCell { return line.row->unit.depth; }});
 }
 
-double share_of_time(const Line& line) {
+double share_of_time(const ChartLine& line) {
   const UnitRow* whole = line.study->find("everything", line.row->precision);
   return whole == nullptr || !whole->cost ? 0 : line.row->cost->fp32_ms / whole->cost->fp32_ms;
 }
@@ -112,7 +112,7 @@ void add_share_of_time(Columns& columns) {
                       .meaning = "share of fp32's run, each operation by the clock around it",
                       .notation = Notation::percent,
                       .digits = 1},
-                     [](const Line& line) -> Cell {
+                     [](const ChartLine& line) -> TableCell {
                        if (!line.row->cost) return Absent{"not timed"};
                        return share_of_time(line);
                      }});
@@ -140,7 +140,7 @@ void add_snr(Columns& columns) {
                       .meaning = "of the layer's output on what reaches it in fp32",
                       .notation = Notation::fixed,
                       .digits = 1},
-                     [](const Line& line) -> Cell {
+                     [](const ChartLine& line) -> TableCell {
                        if (!line.row->error) return Absent{};
                        return or_absent(line.row->error->snr_db, "exact");
                      }});
@@ -148,8 +148,8 @@ void add_snr(Columns& columns) {
 
 void add_errors(Columns& columns) {
   columns.push_back(
-      {{.key = "weight_snr_db", .unit = "dB", .meaning = "of its weight as stored"}, [](const Line& line) -> Cell {
-         return line.row->error ? or_absent(line.row->error->weight_snr_db, "exact") : Cell(Absent{});
+      {{.key = "weight_snr_db", .unit = "dB", .meaning = "of its weight as stored"}, [](const ChartLine& line) -> TableCell {
+         return line.row->error ? or_absent(line.row->error->weight_snr_db, "exact") : TableCell(Absent{});
        }});
   add_part(columns, {.key = "kurtosis", .meaning = "of its input; 3 for normal numbers"}, &UnitRow::error,
            [](const LayerError& e) { return e.kurtosis; });
@@ -177,9 +177,9 @@ void add_errors(Columns& columns) {
 }
 
 /// The whole and the roles, then the layers that cost most alone.
-Lines brief_lines(const ModelSensitivity& study) {
+ChartLines brief_lines(const ModelSensitivity& study) {
   constexpr std::size_t most_layers = 8;
-  Lines lines;
+  ChartLines lines;
   for (const std::string& precision : precisions_of(study)) {
     for (const UnitRow& row : study.rows_by_unit) {
       const bool is_shown = row.unit.kind == UnitKind::whole || row.unit.kind == UnitKind::role;
@@ -194,9 +194,9 @@ Lines brief_lines(const ModelSensitivity& study) {
 Table brief_table(const ModelSensitivity& study, std::size_t number) {
   Columns columns;
   columns.push_back(
-      {{.key = "precision", .role = Table::Role::label}, [](const Line& line) -> Cell { return line.row->precision; }});
+      {{.key = "precision", .role = Table::Role::label}, [](const ChartLine& line) -> TableCell { return line.row->precision; }});
   columns.push_back(
-      {{.key = "unit", .role = Table::Role::label}, [](const Line& line) -> Cell { return line.row->unit.name; }});
+      {{.key = "unit", .role = Table::Role::label}, [](const ChartLine& line) -> TableCell { return line.row->unit.name; }});
   Columns alone;
   add_quality(alone, "only", "alone", &UnitRow::only);
   columns.push_back(alone[0]);
@@ -216,20 +216,20 @@ Table brief_table(const ModelSensitivity& study, std::size_t number) {
 Table models_table(const std::vector<ModelSensitivity>& studies) {
   using Study = ModelSensitivity;
   const std::vector<ColumnOf<Study>> columns = {
-      {{.key = "model", .role = Table::Role::label}, [](const Study& s) -> Cell { return s.model; }},
-      {{.key = "task"}, [](const Study& s) -> Cell { return s.task; }},
-      {{.key = "data"}, [](const Study& s) -> Cell { return s.data; }},
-      {{.key = "protocol", .detail = Detail::details}, [](const Study& s) -> Cell { return s.protocol; }},
-      {{.key = "batches", .notation = Notation::count}, [](const Study& s) -> Cell { return s.batches; }},
-      {{.key = "rows", .notation = Notation::count}, [](const Study& s) -> Cell { return s.rows; }},
-      {{.key = "tokens", .notation = Notation::count}, [](const Study& s) -> Cell { return s.tokens; }},
-      {{.key = "predicted_s", .title = "predicted", .unit = "s"}, [](const Study& s) -> Cell { return s.predicted_s; }},
-      {{.key = "took_s", .title = "took", .unit = "s"}, [](const Study& s) -> Cell { return s.took_s; }},
-      {{.key = "restored", .detail = Detail::data}, [](const Study& s) -> Cell { return s.restored; }},
-      {{.key = "partial", .detail = Detail::data}, [](const Study& s) -> Cell { return s.is_partial; }},
-      {{.key = "gradient_rows", .detail = Detail::details}, [](const Study& s) -> Cell { return s.gradient_rows; }},
-      {{.key = "energy_meter", .detail = Detail::details}, [](const Study& s) -> Cell { return s.energy_words; }},
-      {{.key = "identity", .detail = Detail::data}, [](const Study& s) -> Cell { return s.identity; }}};
+      {{.key = "model", .role = Table::Role::label}, [](const Study& s) -> TableCell { return s.model; }},
+      {{.key = "task"}, [](const Study& s) -> TableCell { return s.task; }},
+      {{.key = "data"}, [](const Study& s) -> TableCell { return s.data; }},
+      {{.key = "protocol", .detail = Detail::details}, [](const Study& s) -> TableCell { return s.protocol; }},
+      {{.key = "batches", .notation = Notation::count}, [](const Study& s) -> TableCell { return s.batches; }},
+      {{.key = "rows", .notation = Notation::count}, [](const Study& s) -> TableCell { return s.rows; }},
+      {{.key = "tokens", .notation = Notation::count}, [](const Study& s) -> TableCell { return s.tokens; }},
+      {{.key = "predicted_s", .title = "predicted", .unit = "s"}, [](const Study& s) -> TableCell { return s.predicted_s; }},
+      {{.key = "took_s", .title = "took", .unit = "s"}, [](const Study& s) -> TableCell { return s.took_s; }},
+      {{.key = "restored", .detail = Detail::data}, [](const Study& s) -> TableCell { return s.restored; }},
+      {{.key = "partial", .detail = Detail::data}, [](const Study& s) -> TableCell { return s.is_partial; }},
+      {{.key = "gradient_rows", .detail = Detail::details}, [](const Study& s) -> TableCell { return s.gradient_rows; }},
+      {{.key = "energy_meter", .detail = Detail::details}, [](const Study& s) -> TableCell { return s.energy_words; }},
+      {{.key = "identity", .detail = Detail::data}, [](const Study& s) -> TableCell { return s.identity; }}};
   return filled({.key = "models", .caption = "What was scored"}, columns, studies);
 }
 

@@ -47,7 +47,7 @@ Products products_of(std::span<const float> gradient, std::span<const float> err
 }
 
 /// The error of a weight as stored. f32, in the order of its gradient.
-std::vector<float> weight_error(const StudiedModel& subject, const Unit& unit, const PrecisionChoice& choice) {
+std::vector<float> weight_error(const StudiedModel& subject, const ModelUnit& unit, const PrecisionChoice& choice) {
   const Node& linear = linear_at(subject.built, unit.name);
   std::vector<float> exact = LayerAlone(subject, linear, subject.fp32, {1, 1}).stored_weight();
   std::vector<float> error = LayerAlone(subject, linear, choice, {1, 1}).stored_weight();

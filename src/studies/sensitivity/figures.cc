@@ -18,13 +18,13 @@ std::size_t place_in(std::vector<std::string>& categories, const std::string& na
 }
 
 /// "attn.q" of "layers.0.attn.q_proj".
-std::string name_within_block(const Unit& unit) {
+std::string name_within_block(const ModelUnit& unit) {
   if (!unit.block) return "itself";
   const std::string name = unit.name.substr(unit.name.find('.', unit.name.find('.') + 1) + 1);
   return name.ends_with("_proj") ? name.substr(0, name.size() - 5) : name;
 }
 
-std::string block_name(const Unit& unit) {
+std::string block_name(const ModelUnit& unit) {
   return unit.block ? fmt::format("layers.{}", *unit.block) : unit.name;
 }
 

@@ -74,7 +74,7 @@ Relation relation_of(const ModelSensitivity& study, const std::string& precision
   return {study.model, precision, &explanation, x.size(), rank_correlation(x, y)};
 }
 
-const char* verdict_of(const Relation& relation) {
+const char* relation_verdict(const Relation& relation) {
   if (!relation.correlation) return "not known";
   if (!relation.correlation->interval) return "too few layers to say";
   if (relation.correlation->interval->low > 0) return "rises with it";
@@ -130,7 +130,7 @@ Table correlations_table(const std::vector<ModelSensitivity>& studies) {
       {{.key = "layers"}, [](const Relation& r) -> Table::Cell { return static_cast<std::int64_t>(r.layers); }},
       {{.key = "spearman", .notation = Notation::fixed, .digits = 2, .more_keys = {"spearman_low", "spearman_high"}},
        correlation_cell},
-      {{.key = "verdict"}, [](const Relation& r) -> Table::Cell { return verdict_of(r); }}};
+      {{.key = "verdict"}, [](const Relation& r) -> Table::Cell { return relation_verdict(r); }}};
   return filled({.key = "correlations",
                  .caption = "Rank correlations over linear layers (95 % by bootstrap over layers)",
                  .legend = "The estimates know a weight's error alone, not that of activations; a tied head has none."},

@@ -37,7 +37,7 @@ void read_units(const Json& json, const std::string& model, Restored& restored) 
   }
 }
 
-Restored read(const Json& json, const std::string& identity) {
+Restored read_back(const Json& json, const std::string& identity) {
   Restored restored;
   for (const Json& model : json.at("models").get_ref<const Json::array_t&>()) {
     if (model.at("identity").get<std::string>() != identity) continue;
@@ -53,7 +53,7 @@ Restored restored_from(const std::filesystem::path& file, const std::string& ide
   if (file.empty()) return {};
   const Json json = parse_json(read_file(file, largest_file), file.string());
   try {
-    return read(json, identity);
+    return read_back(json, identity);
   } catch (const Json::exception& e) {
     fail_user("{}: is no result of 'assay sensitivity' ({})", file.string(), e.what());
   }

@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 /// What was asked is sound, before anything is measured.
-void check_request(const SensitivityRequest& request) {
+void check_sensitivity(const SensitivityRequest& request) {
   if (request.models.empty()) fail_user("sensitivity: name a model");
   if (request.data.size() > 1 && request.data.size() != request.models.size()) {
     fail_user("--data: {} for {} models; give one for all, or one for each, in their order", request.data.size(),
@@ -70,7 +70,7 @@ ModelSensitivity empty_study(const StudiedModel& subject) {
   study.has_labels = !subject.set.batches.front().targets.empty();
   study.rows_by_unit.reserve(subject.rows.size() * subject.units.size());
   for (const PrecisionChoice& row : subject.rows) {
-    for (const Unit& unit : subject.units) study.rows_by_unit.push_back({unit, row.name()});
+    for (const ModelUnit& unit : subject.units) study.rows_by_unit.push_back({unit, row.name()});
   }
   return study;
 }
@@ -121,7 +121,7 @@ std::unique_ptr<Instance> StudiedModel::instance(const PrecisionChoice& choice, 
 
 std::vector<ModelSensitivity> sensitivity_of(const SensitivityRequest& request, const FactsSource& source,
                                              const StudyCallbacks& callbacks) {
-  check_request(request);
+  check_sensitivity(request);
   std::vector<Model> models;
   std::vector<QualitySet> sets;
   models.reserve(request.models.size());

@@ -63,7 +63,7 @@ struct GradientEstimate {
 };
 
 struct UnitRow {
-  Unit unit = {};
+  ModelUnit unit = {};
   std::string precision = {};
   std::optional<UnitQuality> only = {};     ///< This alone in the precision; absent: not reached.
   std::optional<UnitQuality> all_but = {};  ///< Everything but this.
@@ -106,7 +106,7 @@ struct StudiedModel {
   const StudyCallbacks& callbacks;
   QualitySet set;
   Program built;
-  std::vector<Unit> units;
+  std::vector<ModelUnit> units;
   std::vector<PrecisionChoice> rows;  ///< Plain precisions asked for.
   PrecisionChoice fp32;
   std::unique_ptr<Instance> base;                ///< In fp32; lends its weights.
@@ -118,7 +118,7 @@ struct StudiedModel {
 
 /// Direct figures that an earlier run of the same identity left.
 struct Restored {
-  using Key = std::pair<std::string, std::string>;  ///< Unit and precision.
+  using Key = std::pair<std::string, std::string>;  ///< ModelUnit and precision.
   std::int64_t batches = 0;                         ///< That it scored; 0: there was none.
   std::map<Key, std::pair<UnitQuality, std::optional<UnitQuality>>> units = {};
 };

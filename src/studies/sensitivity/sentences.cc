@@ -13,7 +13,7 @@ std::string change_words(const Change& change, const char* unit) {
 }
 
 /// "KL 0.012 nats [0.01, 0.014], loss +0.003 nats [..]".
-std::string quality_words(const UnitQuality& quality) {
+std::string change_words(const UnitQuality& quality) {
   if (!quality.failure.empty()) return quality.failure;
   std::string words = "KL " + change_words(quality.kl, " nats");
   if (quality.delta_nll) words += ", loss " + change_words(*quality.delta_nll, " nats");
@@ -29,7 +29,7 @@ std::string head_of(const ModelSensitivity& study, const std::string& precision)
 std::string whole_sentence(const ModelSensitivity& study, const std::string& precision) {
   const UnitRow* whole = study.find("everything", precision);
   if (whole == nullptr || !whole->only) return head_of(study, precision) + ": not reached.";
-  return fmt::format("{}: everything in it costs {}.", head_of(study, precision), quality_words(*whole->only));
+  return fmt::format("{}: everything in it costs {}.", head_of(study, precision), change_words(*whole->only));
 }
 
 std::string layers_sentence(const ModelSensitivity& study, const std::string& precision) {

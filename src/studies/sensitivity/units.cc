@@ -17,7 +17,7 @@ constexpr std::array unit_kind_names = {"layer", "block", "role", "whole"};
 /// Roles that hold what a precision can be chosen for; the loss is none of inference.
 constexpr std::array unit_roles = {Role::embedding, Role::attention, Role::mlp, Role::norm, Role::softmax, Role::head};
 
-std::optional<std::int64_t> block_of(std::string_view path) {
+std::optional<std::int64_t> block_in(std::string_view path) {
   constexpr std::string_view start = "layers.";
   if (!path.starts_with(start)) return std::nullopt;
   std::int64_t block = 0;
@@ -31,13 +31,13 @@ double depth_of(const Program& program, std::size_t node) {
   return program.nodes.size() < 2 ? 0 : static_cast<double>(node) / static_cast<double>(program.nodes.size() - 1);
 }
 
-void add_layers(const Program& program, std::vector<Unit>& units) {
+void add_layers(const Program& program, std::vector<ModelUnit>& units) {
   std::set<std::string> known;
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     const Node& node = program.nodes[i];
     const bool linear = node.operation == &op::linear;
     if ((!linear && node.operation != &op::embedding) || !known.insert(node.path).second) continue;
-    Unit unit{UnitKind::layer, node.path, name(node.role), block_of(node.path), depth_of(program, i), {}, {node.path}};
+    ModelUnit unit{UnitKind::layer, node.path, name(node.role), block_in(node.path), depth_of(program, i), {}, {node.path}};
     if (linear) unit.weight = program.value(node.inputs[1]).name;
     units.push_back(std::move(unit));
   }
@@ -49,19 +49,19 @@ bool is_matched(const Program& program, const std::string& pattern) {
                      [&](const Node& node) { return matches(layer, node); });
 }
 
-void add_blocks(const Program& program, std::vector<Unit>& units) {
+void add_blocks(const Program& program, std::vector<ModelUnit>& units) {
   std::set<std::int64_t> known;
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
-    const auto block = block_of(program.nodes[i].path);
+    const auto block = block_in(program.nodes[i].path);
     if (!block || !known.insert(*block).second) continue;
     const std::string path = fmt::format("layers.{}", *block);
-    Unit unit{UnitKind::block, path, {}, block, depth_of(program, i), {}, {path + ".*"}};
+    ModelUnit unit{UnitKind::block, path, {}, block, depth_of(program, i), {}, {path + ".*"}};
     if (is_matched(program, path)) unit.patterns.push_back(path);
     units.push_back(std::move(unit));
   }
 }
 
-void add_roles(const Program& program, std::vector<Unit>& units) {
+void add_roles(const Program& program, std::vector<ModelUnit>& units) {
   for (const Role role : unit_roles) {
     const std::string pattern = fmt::format("@{}", name(role));
     const LayerOverride layer{pattern, precision_table().front()};
@@ -86,9 +86,9 @@ UnitKind parse_unit_kind(const std::string& word) {
   fail_user("--by {}: layer, block and role are known", word);
 }
 
-std::vector<Unit> units_of(const Program& built, const std::vector<UnitKind>& kinds) {
-  constexpr std::array<void (*)(const Program&, std::vector<Unit>&), 3> adders = {add_layers, add_blocks, add_roles};
-  std::vector<Unit> units;
+std::vector<ModelUnit> units_of(const Program& built, const std::vector<UnitKind>& kinds) {
+  constexpr std::array<void (*)(const Program&, std::vector<ModelUnit>&), 3> adders = {add_layers, add_blocks, add_roles};
+  std::vector<ModelUnit> units;
   for (const UnitKind kind : {UnitKind::layer, UnitKind::block, UnitKind::role}) {
     if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end())
       adders[static_cast<std::size_t>(kind)](built, units);
@@ -97,13 +97,13 @@ std::vector<Unit> units_of(const Program& built, const std::vector<UnitKind>& ki
   return units;
 }
 
-PrecisionChoice with_unit(const PrecisionChoice& rest, const Unit& unit, const Precision& row) {
+PrecisionChoice with_unit(const PrecisionChoice& rest, const ModelUnit& unit, const Precision& row) {
   PrecisionChoice choice = rest;
   for (const std::string& pattern : unit.patterns) choice.layers.push_back({pattern, row});
   return choice;
 }
 
-bool belongs(const Unit& unit, const Node& node) {
+bool belongs(const ModelUnit& unit, const Node& node) {
   return std::any_of(unit.patterns.begin(), unit.patterns.end(), [&](const std::string& pattern) {
     return matches(LayerOverride{pattern, precision_table().front()}, node);
   });

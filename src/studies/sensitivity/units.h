@@ -12,7 +12,7 @@
 namespace assay {
 
 /// A part of a model that can have a precision of its own.
-struct Unit {
+struct ModelUnit {
   UnitKind kind = UnitKind::layer;
   std::string name = {};                   ///< "layers.3.attn.q_proj", "layers.3", "@mlp", "everything".
   std::string role = {};                   ///< Of a layer.
@@ -25,12 +25,12 @@ struct Unit {
 };
 
 /// The units of these kinds in a program as build_program makes it, in the order in which they run; the whole last.
-std::vector<Unit> units_of(const Program& built, const std::vector<UnitKind>& kinds);
+std::vector<ModelUnit> units_of(const Program& built, const std::vector<UnitKind>& kinds);
 
 /// `rest` with the unit in `row`. Both settled for the machine.
-PrecisionChoice with_unit(const PrecisionChoice& rest, const Unit& unit, const Precision& row);
+PrecisionChoice with_unit(const PrecisionChoice& rest, const ModelUnit& unit, const Precision& row);
 
 /// Whether the operation belongs to the unit.
-bool belongs(const Unit& unit, const Node& node);
+bool belongs(const ModelUnit& unit, const Node& node);
 
 }  // namespace assay

@@ -139,6 +139,7 @@ MachineFacts facts_on(const Backend& backend, MachineFacts host, const DevicePro
   backend.describe(facts);
   facts.bandwidth_one_core_gbs = 0;
   facts.bandwidth_gbs = bandwidth_gbs(backend, facts, probe);
+  facts.bandwidth_readings_gbs.clear();
   facts.measured_share = 1;
   std::vector<MatmulPeak> peaks;
   for (const DType operand : {DType::f32, DType::tf32, DType::f16, DType::bf16, DType::s8, DType::e4m3})

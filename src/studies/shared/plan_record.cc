@@ -47,9 +47,9 @@ std::vector<double> live_bytes_by_step(const Plan& plan) {
 
 /// Multiplications and additions of a step's matrix products; none for other operations.
 double product_flops(const Step& step, const Program& program, Extent extent) {
-  if (!multiplies(step.ledger)) return 0;
-  // Fused attention counts its softmax too: of its products there are two, of its gradient's five.
   const Node& node = program.nodes[step.node];
+  if (node.operation->products == ProductShare::none) return 0;
+  // Fused attention counts its softmax too: of its products there are two, of its gradient's five.
   if (node.operation == &op::attention) return 2 * op::attention_scores.flops(program, node, extent);
   if (node.operation == &op::attention_gradient) return 5 * op::attention_scores.flops(program, node, extent);
   return step.flops;
@@ -64,7 +64,7 @@ std::optional<double> least_ms(const Plan& plan, const MachineFacts& facts, std:
     const MatmulPeak* peak = facts.peak(step.ledger.operand);
     if (peak == nullptr || (phase && program.nodes[step.node].phase != *phase)) continue;
     const double gflops =
-        bound == Bound::instruction ? peak->instruction_gflops : peak->product_gflops(step.ledger.accumulator);
+        bound == Bound::instruction ? peak->instruction_high_gflops() : peak->product_gflops(step.ledger.accumulator);
     if (gflops > 0) total_ms += product_flops(step, program, plan.options().extent) / gflops * 1e-6;
   }
   if (total_ms == 0) return std::nullopt;
@@ -85,7 +85,10 @@ void set_product_peak(const MatmulPeak& peak, DType accumulator, Evidence& evide
 }
 
 void set_peaks(const MachineFacts& facts, Evidence& evidence) {
-  if (facts.bandwidth_gbs > 0) evidence.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
+  if (facts.bandwidth_gbs > 0) {
+    evidence.bandwidth_bytes_per_s = facts.bandwidth_gbs * 1e9;
+    evidence.bandwidth_high_bytes_per_s = facts.bandwidth_high_gbs() * 1e9;
+  }
   double cache = 0;
   for (const Cache& level : facts.caches) cache = std::max(cache, static_cast<double>(level.bytes) * level.instances);
   if (cache > 0) evidence.cache_bytes = cache;
@@ -108,9 +111,7 @@ double model_flops(const Model& model, const ProgramOptions& options, Extent ext
   const Program program = build_program(model.config, options);
   double total = 0;
   for (const Node& node : program.nodes) {
-    const bool multiplies = node.operation == &op::linear || node.operation == &op::attention_scores ||
-                            node.operation == &op::attention_context;
-    if (multiplies) total += flops(program, node, extent);
+    if (node.operation->products == ProductShare::all) total += flops(program, node, extent);
   }
   return total;
 }

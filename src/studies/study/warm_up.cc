@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "results/identity.h"
 #include "results/model_name.h"
+#include "studies/train_benchmark/warm_up.h"
 
 namespace assay {
 namespace {
@@ -16,12 +16,6 @@ struct WarmUpPair {
   const Record* least = nullptr;
   const Record* most = nullptr;
 };
-
-bool same_but_for_warm_up(const Record& a, const Record& b) {
-  Setting like_a = b.setting;
-  like_a.warmup_steps = a.setting.warmup_steps;
-  return stand_together(a.setting, like_a, Level::row);
-}
 
 std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
   std::vector<WarmUpPair> pairs;
@@ -38,24 +32,42 @@ std::vector<WarmUpPair> warm_up_pairs(const std::vector<Record>& records) {
   return pairs;
 }
 
+Finding expectation_on(const Record& record, std::string text) {
+  Finding finding{.rule = "warm-up",
+                  .kind = RuleKind::expectation,
+                  .model = record.setting.model,
+                  .precision = record.setting.precision};
+  finding.batch = record.setting.batch;
+  finding.seq = record.setting.seq;
+  finding.text = std::move(text);
+  return finding;
+}
+
+/// Of the rows only those of one length of warm-up can be used.
+Finding untested_expectation(const Record& record) {
+  return expectation_on(record,
+                        fmt::format("Without warm-up the deviation of a step is larger: not tested for {} in {}, "
+                                    "of which there are figures only after {} steps of warm-up",
+                                    record.setting.model, record.setting.precision, *record.setting.warmup_steps));
+}
+
+std::string step_words(const Record& record) {
+  return fmt::format("{} ± {} ms (median {}) after {}", format_significant(*record.training->mean_step_ms),
+                     format_significant(*record.training->std_step_ms),
+                     format_significant(record.training->step_ms.value_or(0)), *record.setting.warmup_steps);
+}
+
 Finding warm_up_expectation(const WarmUpPair& pair) {
   const Record& cold = *pair.least;
   const Record& warm = *pair.most;
-  const std::string observed =
-      fmt::format("{} in {}: {} ± {} ms after {} steps, {} ± {} ms after {}", shown_model_name(cold.setting.model),
-                  cold.setting.precision, format_significant(*cold.training->mean_step_ms),
-                  format_significant(*cold.training->std_step_ms), *cold.setting.warmup_steps,
-                  format_significant(*warm.training->mean_step_ms), format_significant(*warm.training->std_step_ms),
-                  *warm.setting.warmup_steps);
-  const std::string expectation =
-      fmt::format("Without warm-up the deviation of a step is larger than after {} steps", *warm.setting.warmup_steps);
-  Finding finding{.rule = "warm-up",
-                  .kind = RuleKind::expectation,
-                  .model = cold.setting.model,
-                  .precision = cold.setting.precision};
-  finding.text = expectation + ": " + observed;
-  if (cold.setting.warmup_steps != warm.setting.warmup_steps)
-    finding.met = *cold.training->std_step_ms > *warm.training->std_step_ms;
+  if (cold.setting.warmup_steps == warm.setting.warmup_steps) return untested_expectation(cold);
+  Finding finding = expectation_on(
+      cold,
+      fmt::format("Without warm-up the deviation of a step is larger than after {} steps: {} in {}, {} steps each: "
+                  "{}, {}",
+                  *warm.setting.warmup_steps, shown_model_name(cold.setting.model), cold.setting.precision,
+                  cold.latency->samples, step_words(cold), step_words(warm)));
+  finding.met = *cold.training->std_step_ms > *warm.training->std_step_ms;
   return finding;
 }
 
@@ -68,6 +80,7 @@ Document warm_up_document(std::span<const Record> others, std::vector<Record> ro
                  [&](const Record& other) { return same_but_for_warm_up(first, other); });
   }
   Document document{.subject = {.title = "Training steps after several lengths of warm-up"}};
+  document.figures = warm_up_figures(rows);
   for (const WarmUpPair& pair : warm_up_pairs(rows)) document.findings.push_back(warm_up_expectation(pair));
   document.records = std::move(rows);
   return document;

@@ -13,6 +13,7 @@
 #include "runtime/non_finite.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/training_step.h"
+#include "studies/train_benchmark/pace.h"
 
 namespace assay {
 namespace {
@@ -114,6 +115,8 @@ void prepare_variant(const TrainCell& cell, Variant& variant) {
   });
   if (hindrance) give_up(variant, *hindrance);
   variant.prepare_ms = (now_s() - begin) * 1e3;
+  if (variant.status == Status::ok)
+    refuse_what_is_slow(cell, {variant.prepare_ms * 1e-3, 0, "before the first of them ran"}, variant);
 }
 
 /// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
@@ -125,15 +128,8 @@ bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
   return false;
 }
 
-/// The first step tells what the others will take.
-void refuse_what_is_slow(const TrainCell& cell, Variant& variant) {
-  const auto count = static_cast<double>(most_warmup(cell.request) + cell.request.steps);
-  const double expected_s = variant.steps.front().step_ms() * 1e-3 * count;
-  if (expected_s <= cell.request.seconds) return;
-  variant.status = Status::too_slow;
-  variant.reason = fmt::format("{:.0f} steps would take {:.0f} s, allowed are {:.0f} (--seconds)", count, expected_s,
-                               cell.request.seconds);
-  variant.trainer.reset();
+ExpectedTime time_after_first_step(const Variant& variant) {
+  return {variant.prepare_ms * 1e-3, variant.steps.front().step_ms() * 1e-3, "by the first of them"};
 }
 
 /// Takes away the steps of a round behind the shortest warm-up in which a GPU's clocks were held down.
@@ -183,7 +179,7 @@ void train_rounds(const TrainCell& cell, std::vector<Variant*> together) {
     for (Variant* variant : together) {
       if (variant->trainer == nullptr || is_set(cell.callbacks.interrupted)) continue;
       if (!run_step_that_fits(cell, *variant)) continue;
-      if (round == 0) refuse_what_is_slow(cell, *variant);
+      if (round == 0) refuse_what_is_slow(cell, time_after_first_step(*variant), *variant);
       round_s += variant->steps.back().step_ms() * 1e-3;
     }
     if (cell.callbacks.progress) {
@@ -216,6 +212,7 @@ std::vector<Variant> make_variants(const TrainCell& cell) {
       Variant& variant = variants.emplace_back();
       variant.precision = precision;
       variant.fusion = fusion;
+      variant.counted = static_cast<std::size_t>(cell.request.steps);
       variant.options = training_options(cell, precision, fusion);
       if (!runs_on(variant.options.precision.row, cell.request.device)) {
         variant.status = Status::unsupported;
@@ -225,6 +222,7 @@ std::vector<Variant> make_variants(const TrainCell& cell) {
         variant.reason = fmt::format("{} is a precision for inference", precision);
       } else {
         predict(cell, variant);
+        if (variant.status == Status::ok) refuse_what_is_slow(cell, expected_time(cell, variant), variant);
       }
     }
   }
@@ -249,6 +247,7 @@ void run_cell(TrainCell& cell) {
       prepare_variant(cell, *variant);
     }
     train_rounds(cell, group);
+    for (const Variant* variant : group) note_reached(cell, *variant);
     if (!fit) group.front()->trainer.reset();
   }
 }

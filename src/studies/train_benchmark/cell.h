@@ -57,10 +57,23 @@ struct Variant {
   std::unique_ptr<Trainer> trainer;
   double prepare_ms = 0;                  ///< Weights, state and plan.
   std::vector<StepSample> steps;          ///< In order, the warm-up included.
+  std::size_t counted = 0;                ///< How many of them count after a warm-up, whichever.
   std::int64_t nonfinite_losses = 0;      ///< Steps whose loss was not finite.
   std::int64_t group = 0;                 ///< Variants that ran interleaved share it.
   int throttled_rounds = 0;               ///< Left out of `steps`, as Series has it.
   std::optional<DeviceTime> device_time;  ///< Of one more step.
+};
+
+/// How fast a step ran: the first one, where no other did.
+struct ReachedStep {
+  std::string model;
+  std::string precision;
+  Fusion fusion = Fusion::on;
+  Extent extent;
+  std::int64_t parameters = 0;
+  double flops = 0;
+  double step_s = 0;
+  double prepare_s = 0;
 };
 
 /// The variants of one model at one shape, and what is run.
@@ -73,9 +86,11 @@ struct TrainCell {
   Power& power;
   std::vector<Variant> variants;
   std::function<GpuConditions()> gpu = {};  ///< Of the GPU that works; empty: none does.
+  std::vector<ReachedStep> reached = {};    ///< In the cells before, and then in this one.
 };
 
-/// Variants with their predicted bytes; one that cannot be or does not fit has its status and reason.
+/// Variants with their predicted bytes; one that cannot be, does not fit or is too slow has its status
+/// and reason.
 std::vector<Variant> make_variants(const TrainCell& cell);
 /// Runs the cell: together where memory holds all variants, else one at a time.
 void run_cell(TrainCell& cell);

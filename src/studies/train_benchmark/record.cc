@@ -9,6 +9,7 @@
 #include "studies/shared/plan_record.h"
 #include "studies/shared/series_record.h"
 #include "studies/shared/setting.h"
+#include "studies/train_benchmark/pace.h"
 
 namespace assay {
 namespace {
@@ -26,9 +27,10 @@ constexpr PhaseFields phase_fields[step_phases] = {
     {&Training::optimizer_ms, &Training::mean_optimizer_ms, &Training::std_optimizer_ms,
      &Training::optimizer_energy_j}};
 
-/// The steps behind a warm-up.
+/// The steps behind a warm-up: of every warm-up as many, so that rows of several differ in nothing else.
 std::span<const StepSample> timed(const Variant& variant, std::int64_t warmup) {
-  return std::span(variant.steps).subspan(std::min(static_cast<std::size_t>(warmup), variant.steps.size()));
+  const std::size_t first = std::min(static_cast<std::size_t>(warmup), variant.steps.size());
+  return std::span(variant.steps).subspan(first, std::min(variant.counted, variant.steps.size() - first));
 }
 
 std::size_t phases_of(const Variant& variant) {
@@ -81,8 +83,8 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
   series.name = variant.options.precision.name();
   if (!variant.steps.empty()) series.first_ms = variant.steps.front().step_ms();
   series.raw_ms = steps_ms(variant, warmup);
-  const std::vector<double> all = steps_ms(variant, 0);
-  series.warm_up_ms.assign(all.begin(), all.end() - std::ssize(steps));
+  const std::size_t first = std::min(static_cast<std::size_t>(warmup), variant.steps.size());
+  for (const StepSample& step : std::span(variant.steps).first(first)) series.warm_up_ms.push_back(step.step_ms());
   for (const StepSample& step : steps) {
     series.timed_s += step.step_ms() * 1e-3;
     ++series.timed_runs;
@@ -140,10 +142,9 @@ std::int64_t parameter_bytes(const Program& step) {
   return total;
 }
 
-/// What the plans know. A backward costs twice its forward's products: one for each factor's gradient.
+/// What the plans know.
 Evidence training_evidence(const TrainCell& cell, const Variant& variant) {
-  const double forward = model_flops(cell.model, {}, cell.extent);
-  Evidence evidence{.flops = variant.options.parts == StepParts::forward ? forward : 3 * forward};
+  Evidence evidence{.flops = step_flops(cell, variant.options)};
   if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return evidence;
   Trainer& trainer = *variant.trainer;
   const Plan& plan = *trainer.step_plan();

@@ -21,7 +21,7 @@ struct TrainBenchmarkRequest {
   std::vector<std::int64_t> seqs = {128};
   std::vector<std::int64_t> warmups = {5};  ///< Several: the warm-up study.
   std::int64_t steps = 10;                  ///< Timed, after the warm-up.
-  double seconds = 120;                     ///< A cell whose first step says that it takes longer is too slow.
+  double seconds = 120;                     ///< Preparation included; a row that would take longer is too slow.
   StepParts parts = StepParts::whole;
   Recompute recompute = Recompute::none;
   OptimizerOptions optimizer;

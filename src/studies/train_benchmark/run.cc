@@ -11,6 +11,7 @@
 #include "studies/probe/run.h"
 #include "studies/train_benchmark/cell.h"
 #include "studies/train_benchmark/record.h"
+#include "studies/train_benchmark/warm_up.h"
 
 namespace assay {
 namespace {
@@ -39,7 +40,8 @@ std::string name_of(const Variant& variant) {
 /// What the first steps pay for, in words with their figures.
 std::string warmup_words(const Variant& variant) {
   const std::vector<StepSample>& steps = variant.steps;
-  const std::vector<double> ms = steps_ms(variant, 0);
+  std::vector<double> ms;
+  for (const StepSample& step : steps) ms.push_back(step.step_ms());
   const double usual_ms = median(ms);
   const auto faults = [&](std::size_t i) { return steps[i].after.page_faults - steps[i].before.page_faults; };
   return fmt::format(
@@ -118,6 +120,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
   Power power = find_power(energy_on(request.device, request.root, request.energy));
   Document document;
   document.machine = machine_json(facts);
+  std::vector<ReachedStep> reached;
   for (const Model& model : models) {
     std::string weights;
     for (const std::int64_t batch : request.batches) {
@@ -125,8 +128,10 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
         if (is_set(callbacks.interrupted)) break;
         const std::size_t first = document.records.size();
         TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}, {}};
+        cell.reached = std::move(reached);
         if (facts.gpu) cell.gpu = gpu_conditions_reader(gpu_bus_id());
         add_cell(cell, document);
+        reached = std::move(cell.reached);
         // Hashing reads the whole checkpoint: before the first step it would have paged it in.
         if (weights.empty()) weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
         const auto fresh = std::span(document.records).subspan(first);
@@ -135,6 +140,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
       }
     }
   }
+  document.figures = warm_up_figures(document.records);
   return judged(std::move(document));
 }
 

@@ -108,13 +108,57 @@ TEST(TrainBenchmark, AStudyOfWarmUpsHasARowEachAndSaysEachSentenceOnce) {
   request.warmups = {0, 2};
   const Document document = train_benchmark(request, facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 2u);
-  EXPECT_EQ(document.records[0].latency->samples, 10);
-  EXPECT_EQ(document.records[1].latency->samples, 8);
+  for (const Record& record : document.records)
+    EXPECT_EQ(record.latency->samples, 8) << "after every warm-up as many steps count";
+  EXPECT_TRUE(document.records[0].latency->warm_up_ms.empty());
+  EXPECT_EQ(document.records[1].latency->warm_up_ms.size(), 2U);
+  EXPECT_EQ(document.records[0].latency->raw_ms[2], document.records[1].latency->raw_ms[0]) << "steps of one run";
+  ASSERT_EQ(document.figures.size(), 2U);
+  EXPECT_EQ(document.figures[0].series.at(0).points.size(), 2U);
+  EXPECT_EQ(document.figures[0].series.at(1).points.at(1).y, *document.records[1].training->step_ms);
+  EXPECT_EQ(document.figures[1].series.at(0).points.size(), 10U) << "the first steps are drawn";
   EXPECT_TRUE(document.records[0].grade.trust && document.records[1].grade.trust);
   EXPECT_TRUE(has_rule(document, "warm-up"));
   const auto throughput = std::count_if(document.findings.begin(), document.findings.end(),
                                         [](const Finding& finding) { return finding.rule == "throughput"; });
   EXPECT_EQ(throughput, 1);
+}
+
+/// A cell of the small model that knows of these steps.
+Variant variant_after(std::vector<ReachedStep> reached, double f32_gflops) {
+  static const RecordedTree root;
+  static TrainBenchmarkRequest request = small_benchmark_request(root);
+  static const Model model = open_model(gpt2_folder, request.model_options);
+  static Power power{{nullptr, "none"}, std::nullopt};
+  request.seconds = 5;
+  MachineFacts facts = facts_without_peaks();
+  if (f32_gflops > 0) {
+    MatmulPeak& peak = facts.peaks.emplace_back();
+    peak.operand = DType::f32;
+    peak.matmul_gflops = f32_gflops;
+  }
+  facts.measured_share = 1;
+  TrainCell cell = {model, {2, 8}, request, facts, {}, power, {}, {}};
+  cell.reached = std::move(reached);
+  return std::move(make_variants(cell).front());
+}
+
+TEST(TrainBenchmark, WhatIsTooSlowIsFoundBeforeAnythingIsPrepared) {
+  EXPECT_EQ(variant_after({}, 0).status, Status::ok) << "of which nothing is known";
+  EXPECT_EQ(variant_after({}, 100).status, Status::ok);
+  const Variant by_peak = variant_after({}, 1e-6);
+  EXPECT_EQ(by_peak.status, Status::too_slow);
+  EXPECT_NE(by_peak.reason.find("best f32 matmul measured here"), std::string::npos) << by_peak.reason;
+  ReachedStep smaller{
+      .model = "tiny", .precision = "fp32", .extent = {1, 8}, .parameters = 100, .flops = 1, .step_s = 1};
+  const Variant by_neighbour = variant_after({smaller}, 100);
+  EXPECT_EQ(by_neighbour.status, Status::too_slow);
+  EXPECT_NE(by_neighbour.reason.find("of tiny, 1 x 8"), std::string::npos) << by_neighbour.reason;
+  EXPECT_EQ(by_neighbour.trainer, nullptr);
+  smaller.precision = "bf16";
+  EXPECT_EQ(variant_after({smaller}, 100).status, Status::ok) << "another precision has another rate";
+  smaller = {.model = "huge", .precision = "fp32", .extent = {9, 9}, .parameters = 100, .flops = 1e30, .step_s = 1e9};
+  EXPECT_EQ(variant_after({smaller}, 100).status, Status::ok) << "a longer step that was slow says nothing of it";
 }
 
 TEST(TrainBenchmark, EnergyIsOfTheStepAndOfPhasesThatTheMeterCanTell) {
