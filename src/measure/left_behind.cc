@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* environment_name = "ASSAY_MEASURED_BY=";
 /// Between two looks at what is to end.
-constexpr double between_looks_s = 2e-3;
+constexpr double between_daemon_looks_s = 2e-3;
 /// A process in the kernel's hands may not even heed SIGKILL at once.
 constexpr double most_wait_s = 3 * daemon_grace_s;
 
@@ -39,7 +39,7 @@ struct ProcessFacts {
   pid_t group = 0;
 };
 
-ProcessFacts facts_of(pid_t process) {
+ProcessFacts process_facts(pid_t process) {
   ProcessFacts facts;
   const std::string text = read_text(folder_of(process) / "stat").value_or("");
   const auto open = text.find('(');
@@ -57,7 +57,7 @@ std::vector<pid_t> search_children() {
     const std::string name = folder.filename().string();
     pid_t process = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), process).ec != std::errc()) continue;
-    if (facts_of(process).parent == ::getpid()) found.push_back(process);
+    if (process_facts(process).parent == ::getpid()) found.push_back(process);
   }
   return found;
 }
@@ -114,7 +114,7 @@ std::string LeftBehind::environment_entry(std::size_t program) const {
 /// environment, which a daemon seldom empties.
 void LeftBehind::take_in(pid_t process, std::size_t program) {
   const std::optional<std::size_t> said = program_of(process, entry_of_this_process());
-  if (!said && !own_.empty() && facts_of(process).state != 'Z') return;
+  if (!said && !own_.empty() && process_facts(process).state != 'Z') return;
   left_.try_emplace(process, Left{.program = said.value_or(program), .since_s = now_s()});
 }
 
@@ -152,7 +152,7 @@ bool LeftBehind::is_unsettled() const {
 void LeftBehind::settle() {
   const double end_s = now_s() + 2 * short_life_s;
   while (is_unsettled() && now_s() < end_s) {
-    sleep_s(between_looks_s);
+    sleep_s(between_daemon_looks_s);
     reap();
   }
 }
@@ -179,7 +179,7 @@ void LeftBehind::end_all() {
   const double end_s = now_s() + most_wait_s;
   while (!left_.empty() && now_s() < end_s) {
     ask_to_end();
-    sleep_s(between_looks_s);
+    sleep_s(between_daemon_looks_s);
     look(0, left_.begin()->second.program);
   }
 }
@@ -199,7 +199,7 @@ std::vector<std::string> LeftBehind::living(std::size_t program) const {
   std::vector<std::string> words;
   words.reserve(left_.size());
   for (const auto& [process, left] : left_) {
-    if (left.program == program) words.push_back(fmt::format("{} {}", process, facts_of(process).name));
+    if (left.program == program) words.push_back(fmt::format("{} {}", process, process_facts(process).name));
   }
   return words;
 }

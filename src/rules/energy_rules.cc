@@ -81,7 +81,9 @@ Judgement says_other_time(const Cell&, const Record& row) {
   constexpr double most_apart = 1.1;
   const auto metered_ms = metered_run_ms(row);
   if (!metered_ms || row.latency->median_ms.value_or(0) <= 0) return {};
-  const auto [low, high] = std::minmax(*row.latency->median_ms, row.latency->mean_ms.value_or(*row.latency->median_ms));
+  const double median_ms = *row.latency->median_ms;
+  const auto [low, high] =
+      std::minmax({median_ms, row.latency->mean_ms.value_or(median_ms)});  // Values, no references.
   if (*metered_ms <= most_apart * high && *metered_ms * most_apart >= low) return {};
   return {
       fmt::format("{}'s energy over its power is {} ms a pass, its latency {} ms: the windows that were metered "
