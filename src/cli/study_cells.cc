@@ -137,7 +137,7 @@ std::vector<std::string> resolved_words(const StudyFile& study, const StudyOptio
 }
 
 const CLI::Option& cell_option(const StudyFile& study, const StudyCell& cell, const StudyOption& given,
-                             const CellParser& parser) {
+                               const CellParser& parser) {
   const CLI::Option* option = parser.find(given.key);
   if (option != nullptr) return *option;
   const std::string why = is_among(own_options, given.key)

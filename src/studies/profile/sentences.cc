@@ -217,7 +217,8 @@ std::string speedup_words(const ProfileStudy& study) {
   std::string text = fmt::format("{} against {}: {:.2f}x.", study.profile.precision, study.against->precision,
                                  study.against->steps_ms() / study.profile.steps_ms());
   text += product_words(study);
-  const Compared fused = compared_times(study, [](const ProfiledStep& step) { return step.products == ProductShare::some; });
+  const Compared fused =
+      compared_times(study, [](const ProfiledStep& step) { return step.products == ProductShare::some; });
   if (fused.before_ms > 0) text += fmt::format(" Attention kernels {}.", compared_words(fused, study));
   const Compared rest = compared_times(study, [](const ProfiledStep& step) {
     return step.products == ProductShare::none && step.kind != OperationKind::casts;

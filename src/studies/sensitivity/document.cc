@@ -87,16 +87,20 @@ void add_part(Columns& columns, Table::Column column, std::optional<Part> UnitRo
 
 void add_labels(Columns& columns) {
   constexpr auto label = Table::Role::label;
-  columns.push_back({{.key = "model", .role = label}, [](const ChartLine& line) -> TableCell { return line.study->model; }});
+  columns.push_back(
+      {{.key = "model", .role = label}, [](const ChartLine& line) -> TableCell { return line.study->model; }});
   columns.push_back(
       {{.key = "precision", .role = label}, [](const ChartLine& line) -> TableCell { return line.row->precision; }});
-  columns.push_back({{.key = "unit", .role = label}, [](const ChartLine& line) -> TableCell { return line.row->unit.name; }});
+  columns.push_back(
+      {{.key = "unit", .role = label}, [](const ChartLine& line) -> TableCell { return line.row->unit.name; }});
 }
 
 void add_places(Columns& columns) {
   columns.push_back({{.key = "kind"}, [](const ChartLine& line) -> TableCell { return name(line.row->unit.kind); }});
-  columns.push_back({{.key = "role"}, [](const ChartLine& line) -> TableCell { return text_or_absent(line.row->unit.role); }});
-  columns.push_back({{.key = "block"}, [](const ChartLine& line) -> TableCell { return or_absent(line.row->unit.block); }});
+  columns.push_back(
+      {{.key = "role"}, [](const ChartLine& line) -> TableCell { return text_or_absent(line.row->unit.role); }});
+  columns.push_back(
+      {{.key = "block"}, [](const ChartLine& line) -> TableCell { return or_absent(line.row->unit.block); }});
   columns.push_back({{.key = "depth", .meaning = "place among the operations, 0 to 1"},
                      [](const ChartLine& line) -> TableCell { return line.row->unit.depth; }});
 }
@@ -147,10 +151,11 @@ void add_snr(Columns& columns) {
 }
 
 void add_errors(Columns& columns) {
-  columns.push_back(
-      {{.key = "weight_snr_db", .unit = "dB", .meaning = "of its weight as stored"}, [](const ChartLine& line) -> TableCell {
-         return line.row->error ? or_absent(line.row->error->weight_snr_db, "exact") : TableCell(Absent{});
-       }});
+  columns.push_back({{.key = "weight_snr_db", .unit = "dB", .meaning = "of its weight as stored"},
+                     [](const ChartLine& line) -> TableCell {
+                       return line.row->error ? or_absent(line.row->error->weight_snr_db, "exact")
+                                              : TableCell(Absent{});
+                     }});
   add_part(columns, {.key = "kurtosis", .meaning = "of its input; 3 for normal numbers"}, &UnitRow::error,
            [](const LayerError& e) { return e.kurtosis; });
   add_part(columns, {.key = "largest_over_rms", .meaning = "of its input"}, &UnitRow::error,
@@ -193,10 +198,10 @@ ChartLines brief_lines(const ModelSensitivity& study) {
 
 Table brief_table(const ModelSensitivity& study, std::size_t number) {
   Columns columns;
-  columns.push_back(
-      {{.key = "precision", .role = Table::Role::label}, [](const ChartLine& line) -> TableCell { return line.row->precision; }});
-  columns.push_back(
-      {{.key = "unit", .role = Table::Role::label}, [](const ChartLine& line) -> TableCell { return line.row->unit.name; }});
+  columns.push_back({{.key = "precision", .role = Table::Role::label},
+                     [](const ChartLine& line) -> TableCell { return line.row->precision; }});
+  columns.push_back({{.key = "unit", .role = Table::Role::label},
+                     [](const ChartLine& line) -> TableCell { return line.row->unit.name; }});
   Columns alone;
   add_quality(alone, "only", "alone", &UnitRow::only);
   columns.push_back(alone[0]);
@@ -223,11 +228,13 @@ Table models_table(const std::vector<ModelSensitivity>& studies) {
       {{.key = "batches", .notation = Notation::count}, [](const Study& s) -> TableCell { return s.batches; }},
       {{.key = "rows", .notation = Notation::count}, [](const Study& s) -> TableCell { return s.rows; }},
       {{.key = "tokens", .notation = Notation::count}, [](const Study& s) -> TableCell { return s.tokens; }},
-      {{.key = "predicted_s", .title = "predicted", .unit = "s"}, [](const Study& s) -> TableCell { return s.predicted_s; }},
+      {{.key = "predicted_s", .title = "predicted", .unit = "s"},
+       [](const Study& s) -> TableCell { return s.predicted_s; }},
       {{.key = "took_s", .title = "took", .unit = "s"}, [](const Study& s) -> TableCell { return s.took_s; }},
       {{.key = "restored", .detail = Detail::data}, [](const Study& s) -> TableCell { return s.restored; }},
       {{.key = "partial", .detail = Detail::data}, [](const Study& s) -> TableCell { return s.is_partial; }},
-      {{.key = "gradient_rows", .detail = Detail::details}, [](const Study& s) -> TableCell { return s.gradient_rows; }},
+      {{.key = "gradient_rows", .detail = Detail::details},
+       [](const Study& s) -> TableCell { return s.gradient_rows; }},
       {{.key = "energy_meter", .detail = Detail::details}, [](const Study& s) -> TableCell { return s.energy_words; }},
       {{.key = "identity", .detail = Detail::data}, [](const Study& s) -> TableCell { return s.identity; }}};
   return filled({.key = "models", .caption = "What was scored"}, columns, studies);

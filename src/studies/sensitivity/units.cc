@@ -37,7 +37,8 @@ void add_layers(const Program& program, std::vector<ModelUnit>& units) {
     const Node& node = program.nodes[i];
     const bool linear = node.operation == &op::linear;
     if ((!linear && node.operation != &op::embedding) || !known.insert(node.path).second) continue;
-    ModelUnit unit{UnitKind::layer, node.path, name(node.role), block_in(node.path), depth_of(program, i), {}, {node.path}};
+    ModelUnit unit{UnitKind::layer,      node.path, name(node.role), block_in(node.path),
+                   depth_of(program, i), {},        {node.path}};
     if (linear) unit.weight = program.value(node.inputs[1]).name;
     units.push_back(std::move(unit));
   }
@@ -87,7 +88,8 @@ UnitKind parse_unit_kind(const std::string& word) {
 }
 
 std::vector<ModelUnit> units_of(const Program& built, const std::vector<UnitKind>& kinds) {
-  constexpr std::array<void (*)(const Program&, std::vector<ModelUnit>&), 3> adders = {add_layers, add_blocks, add_roles};
+  constexpr std::array<void (*)(const Program&, std::vector<ModelUnit>&), 3> adders = {add_layers, add_blocks,
+                                                                                       add_roles};
   std::vector<ModelUnit> units;
   for (const UnitKind kind : {UnitKind::layer, UnitKind::block, UnitKind::role}) {
     if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end())
