@@ -89,10 +89,14 @@ Judgement says_update_bandwidth(const Cell&, const Record& row) {
           {}};
 }
 
-/// What the power is at least, by the uncertainty of the energy that it comes from.
+/// What the power is at least. The limit is of all that is drawn, whoever draws it: of the energy's uncertainty only
+/// the meter's part counts, which in windows of 20 steps and updates is a tenth at most.
 double least_power_w(const Record& row) {
-  if (row.energy->energy_j.value_or(0) <= 0) return *row.energy->power_w;
-  return *row.energy->power_w * (1 - row.energy->energy_uncertainty_j.value_or(0) / *row.energy->energy_j);
+  const Energy& energy = *row.energy;
+  if (energy.energy_j.value_or(0) <= 0) return *energy.power_w;
+  const double share = energy.energy_uncertainty_j.value_or(0) / *energy.energy_j;
+  const bool is_long = energy.energy_short_share && *energy.energy_short_share == 0;
+  return *energy.power_w * (1 - (is_long ? std::min(share, 0.1) : share));
 }
 
 Judgement says_power(const Cell&, const Record& row) {
