@@ -136,8 +136,8 @@ std::vector<std::string> resolved_words(const StudyFile& study, const StudyOptio
   return words;
 }
 
-const CLI::Option& option_of(const StudyFile& study, const StudyCell& cell, const StudyOption& given,
-                             const CellParser& parser) {
+const CLI::Option& known_option(const StudyFile& study, const StudyCell& cell, const StudyOption& given,
+                                const CellParser& parser) {
   const CLI::Option* option = parser.find(given.key);
   if (option != nullptr) return *option;
   const std::string why = is_among(own_options, given.key)
@@ -152,7 +152,7 @@ CellCommand command_of(const StudyFile& study, const StudyCell& cell, const std:
   if (!store.empty() && parser.command->get_option_no_throw("--store") != nullptr)
     command.words.push_back("--store=" + store);
   for (const StudyOption& given : options) {
-    const CLI::Option& option = option_of(study, cell, given, parser);
+    const CLI::Option& option = known_option(study, cell, given, parser);
     check_form(study, cell, given, option);
     const std::vector<std::string> words = resolved_words(study, given, option);
     if (given.key == "model") {
@@ -273,7 +273,7 @@ std::vector<CellCommand> cell_commands(const StudyFile& study, StudyLength lengt
     parsers.push_back(std::make_unique<CellParser>(kind_of(study, cell)));
     CellParser& parser = *parsers.back();
     // What --quick says is checked in any case: no file is half right.
-    for (const StudyOption& option : cell.quick) option_of(study, cell, option, parser);
+    for (const StudyOption& option : cell.quick) known_option(study, cell, option, parser);
     const std::vector<StudyOption> options = merged(study, cell, length, overrides, parser);
     commands.push_back(command_of(study, cell, options, parser, overrides.store));
     commands.back().models_are_given = !overrides.models.empty();
