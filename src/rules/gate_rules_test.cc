@@ -199,6 +199,7 @@ TEST(Trust, EachFactCapsTheGrade) {
       {[](Record& r) { r.circumstances.made().foreign_load = 0.06; }, Trust::b, "others used 6.00 %"},
       {[](Record& r) { r.circumstances.made().foreign_load = 0.3; }, Trust::c, "others used 30.0 %"},
       {[](Record& r) { r.circumstances.made().foreign_load = 0.6; }, Trust::d, "others used 60.0 %"},
+      {[](Record& r) { r.program_run.made().daemons_left = 3; }, Trust::c, "3 processes that its runs left"},
       {[](Record& r) { r.circumstances.made().foreign_load.reset(); }, Trust::b,
        "what others used of the processors is not known"},
       {[](Record& r) { r.circumstances.made().stolen_share.reset(); }, Trust::b, "withheld is not known"},

@@ -34,16 +34,16 @@ TEST(ProfileDocument, OfSeveralCellsHasATableOfThemAndASentenceOnTheirTrend) {
   ProfileGrid grid;
   grid.each.rounds = 6;
   grid.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/gpt2"};
-  grid.seqs = {8, 32};
+  grid.seqs = {8, 24};
   const std::vector<ProfileStudy> studies = profile_studies(grid, two_thread_facts());
   ASSERT_EQ(studies.size(), 2U);
   const OrderedJson json = to_json(to_document(studies));
   ASSERT_EQ(json["cells"].size(), 2U);
-  EXPECT_EQ(json["cells"][1]["seq"], 32);
+  EXPECT_EQ(json["cells"][1]["seq"], 24);
   EXPECT_FALSE(json["cells"][1]["trust"].is_null()) << "a profile has a grade as any row has";
   EXPECT_EQ(json["cells"][1]["profile"]["steps"].size(), studies[1].profile.steps.size());
   ASSERT_EQ(json["growth"].size(), 1U);
-  EXPECT_NE(json["growth"][0].get<std::string>().find("from 8 to 32 tokens"), std::string::npos) << json["growth"][0];
+  EXPECT_NE(json["growth"][0].get<std::string>().find("from 8 to 24 tokens"), std::string::npos) << json["growth"][0];
   EXPECT_EQ(json["document"]["figures"].size(), 2U);
 }
 

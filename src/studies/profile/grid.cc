@@ -156,7 +156,7 @@ std::string grid_title(const std::vector<ProfileStudy>& studies) {
 }
 
 /// What each would show alone, a detail here.
-void add_cells(const std::vector<ProfileStudy>& studies, Document& document) {
+void add_grid_cells(const std::vector<ProfileStudy>& studies, Document& document) {
   for (std::size_t i = 0; i < studies.size(); ++i) {
     const ProfileStudy& study = studies[i];
     if (!is_measured(study)) continue;
@@ -182,7 +182,7 @@ Document to_document(const std::vector<ProfileStudy>& studies) {
                     .tables = {cells_table(studies)},
                     .sentences = {{.key = "growth", .texts = sentences_on_sizes(studies), .title = "Over sizes"}},
                     .methods = profile_methods(studies.front())};
-  add_cells(studies, document);
+  add_grid_cells(studies, document);
   return document;
 }
 

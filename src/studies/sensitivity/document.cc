@@ -85,7 +85,7 @@ void add_part(Columns& columns, Table::Column column, std::optional<Part> UnitRo
                      }});
 }
 
-void add_labels(Columns& columns) {
+void add_key_columns(Columns& columns) {
   constexpr auto label = Table::Role::label;
   columns.push_back(
       {{.key = "model", .role = label}, [](const ChartLine& line) -> TableCell { return line.study->model; }});
@@ -244,7 +244,7 @@ Table models_table(const std::vector<ModelSensitivity>& studies) {
 
 Table units_table(const std::vector<ModelSensitivity>& studies) {
   Columns columns;
-  add_labels(columns);
+  add_key_columns(columns);
   add_places(columns);
   add_quality(columns, "only", "alone", &UnitRow::only);
   add_quality(columns, "but", "all but it", &UnitRow::all_but);

@@ -7,17 +7,17 @@
 namespace assay {
 namespace {
 
-std::string change_words(const Change& change, const char* unit) {
+std::string quality_change_words(const Change& change, const char* unit) {
   if (!change.interval) return fmt::format("{:.2g}{}", change.value, unit);
   return fmt::format("{:.2g}{} [{:.2g}, {:.2g}]", change.value, unit, change.interval->low, change.interval->high);
 }
 
 /// "KL 0.012 nats [0.01, 0.014], loss +0.003 nats [..]".
-std::string change_words(const UnitQuality& quality) {
+std::string quality_change_words(const UnitQuality& quality) {
   if (!quality.failure.empty()) return quality.failure;
-  std::string words = "KL " + change_words(quality.kl, " nats");
-  if (quality.delta_nll) words += ", loss " + change_words(*quality.delta_nll, " nats");
-  if (quality.accuracy_change) words += ", accuracy " + change_words(*quality.accuracy_change, "");
+  std::string words = "KL " + quality_change_words(quality.kl, " nats");
+  if (quality.delta_nll) words += ", loss " + quality_change_words(*quality.delta_nll, " nats");
+  if (quality.accuracy_change) words += ", accuracy " + quality_change_words(*quality.accuracy_change, "");
   return words;
 }
 
@@ -29,7 +29,7 @@ std::string head_of(const ModelSensitivity& study, const std::string& precision)
 std::string whole_sentence(const ModelSensitivity& study, const std::string& precision) {
   const UnitRow* whole = study.find("everything", precision);
   if (whole == nullptr || !whole->only) return head_of(study, precision) + ": not reached.";
-  return fmt::format("{}: everything in it costs {}.", head_of(study, precision), change_words(*whole->only));
+  return fmt::format("{}: everything in it costs {}.", head_of(study, precision), quality_change_words(*whole->only));
 }
 
 std::string layers_sentence(const ModelSensitivity& study, const std::string& precision) {
@@ -47,8 +47,8 @@ std::string layers_sentence(const ModelSensitivity& study, const std::string& pr
       100 * worst.only->kl.value / whole->only->kl.value, rows.back()->unit.name, rows.back()->only->kl.value,
       rows.size(), sum / whole->only->kl.value);
   if (worst.all_but && worst.all_but->failure.empty()) {
-    words += fmt::format(" All but it: KL {}, the whole: {}.", change_words(worst.all_but->kl, ""),
-                         change_words(whole->only->kl, ""));
+    words += fmt::format(" All but it: KL {}, the whole: {}.", quality_change_words(worst.all_but->kl, ""),
+                         quality_change_words(whole->only->kl, ""));
   }
   return words;
 }
