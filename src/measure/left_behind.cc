@@ -79,9 +79,16 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
-/// The program whose runs gave it that environment; absent where it has another, or none that can be read.
-std::optional<std::size_t> program_of(pid_t process, const std::string& entry) {
-  const std::string environment = '\0' + read_text(folder_of(process) / "environ").value_or("");
+/// How long a process may be in the middle of its exec, where it has no environment.
+constexpr double most_exec_s = 0.02;
+
+std::string environment_of(pid_t process) {
+  return read_text(folder_of(process) / "environ").value_or("");
+}
+
+/// The program whose runs gave it that environment; absent where it has another.
+std::optional<std::size_t> program_of(const std::string& variables, const std::string& entry) {
+  const std::string environment = '\0' + variables;
   const auto at = environment.find('\0' + entry);
   if (at == std::string::npos) return std::nullopt;
   std::size_t program = 0;
@@ -113,12 +120,17 @@ std::string LeftBehind::environment_entry(std::size_t program) const {
 /// Without children of its own, whatever this process has was left by a program. Else what says whose it is counts: its
 /// environment, which a daemon seldom empties.
 void LeftBehind::take_in(pid_t process, std::size_t program) {
-  const std::optional<std::size_t> said = program_of(process, entry_of_this_process());
-  if (!said && !own_.empty() && process_facts(process).state != 'Z') return;
+  const std::string environment = environment_of(process);
+  const std::optional<std::size_t> said = program_of(environment, entry_of_this_process());
+  if (!said && !own_.empty() && process_facts(process).state != 'Z') {
+    has_undecided_ = has_undecided_ || environment.empty();
+    return;
+  }
   left_.try_emplace(process, Left{.program = said.value_or(program), .since_s = now_s()});
 }
 
 void LeftBehind::look(pid_t running, std::size_t program) {
+  has_undecided_ = false;
   if (!has_children()) return;
   for (const pid_t process : children_of_this_process()) {
     const bool is_own = std::find(own_.begin(), own_.end(), process) != own_.end();
@@ -159,6 +171,8 @@ void LeftBehind::settle() {
 
 void LeftBehind::after_run(std::size_t program) {
   look(0, program);
+  for (const double end_s = now_s() + most_exec_s; has_undecided_ && now_s() < end_s; look(0, program))
+    sleep_s(between_daemon_looks_s);
   if (daemons_ == Daemons::ended) end_all();
 }
 

@@ -73,6 +73,7 @@ class LeftBehind {
   int was_subreaper_ = 0;
   std::vector<pid_t> own_;  ///< Children of this process before.
   std::map<pid_t, Left> left_;
+  bool has_undecided_ = false;  ///< A child that has no environment at the moment: whose it is, the next look may say.
   std::map<std::size_t, LeftCounts> gone_;  ///< By program; of what was reaped.
 };
 
