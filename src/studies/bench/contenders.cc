@@ -1,5 +1,7 @@
+#include "studies/bench/contenders.h"
+
 #include "base/error.h"
-#include "studies/bench/group.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 

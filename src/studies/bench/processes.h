@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "studies/bench/group.h"
+#include "studies/bench/timed_cell.h"
 
 namespace assay {
 

@@ -11,9 +11,10 @@
 #include "results/identity.h"
 #include "results/model_name.h"
 #include "rules/rules.h"
-#include "studies/bench/group.h"
+#include "studies/bench/measure_cell.h"
 #include "studies/bench/record.h"
 #include "studies/bench/resume.h"
+#include "studies/bench/score.h"
 #include "studies/bench/timed_rows.h"
 #include "studies/probe/run.h"
 
@@ -223,11 +224,11 @@ std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& 
     const std::vector<Record> kept = kept_cell(entry, run, group.blanks(inputs));
     measured.insert(measured.end(), kept.begin(), kept.end());
     if (!kept.empty()) continue;
-    group.measure(inputs, later_s, measured);
+    measure_cell(group, inputs, later_s, measured);
     keep_cell(entry, run, without_known(before, std::span(measured).subspan(first)));
   }
   const bool scores = std::any_of(measured.begin(), measured.end(), wants_score);
-  if (scores && !stopped(run.callbacks)) group.score(entry.data, measured);
+  if (scores && !stopped(run.callbacks)) score(group, entry.data, measured);
   return measured;
 }
 

@@ -11,7 +11,7 @@
 #include "hardware/recorded_tree.h"
 #include "model/testing.h"
 #include "results/record.h"
-#include "studies/bench/group.h"
+#include "studies/bench/contenders.h"
 #include "studies/shared/energy_testing.h"
 #include "studies/shared/plan_record.h"
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hardware/facts.h"
+#include "model/model.h"
+#include "studies/bench/request.h"
+
+namespace assay {
+
+/// A precision that is measured, with its overrides by role. The baseline has none, whatever was asked of the others.
+struct Contender {
+  std::string precision;
+  std::string overrides;
+  friend bool operator==(const Contender&, const Contender&) = default;
+};
+
+/// Precisions in groups whose weights fit into memory at the same time, each beginning with the baseline where that
+/// fits beside the next precision; else that one runs alone, without a speed-up.
+std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
+                                                     const std::vector<Contender>& contenders,
+                                                     const MachineFacts& facts);
+
+}  // namespace assay
