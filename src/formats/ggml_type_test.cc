@@ -1,11 +1,13 @@
 #include "formats/ggml_type.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "base/random.h"
+#include "formats/safetensors.h"
 #include "formats/testing.h"
 
 namespace assay {
@@ -59,26 +61,47 @@ TEST(Dequantise, PlainTypesWiden) {
   EXPECT_EQ(expanded(GgmlType::bf16, little_endian(to_bf16(0.1F).bits), 1)[0], to_f32(to_bf16(0.1F)));
 }
 
+/// Made by tools/generate_ggml_fixture.py.
+TEST(Dequantise, EveryTypeIsBitEqualToItsDefinition) {
+  const Safetensors fixture = open_safetensors(ASSAY_SOURCE_DIR "/tests/fixtures/ggml_blocks.safetensors");
+  std::size_t types = 0;
+  for (std::uint32_t number = 0; number < 64; ++number) {
+    const GgmlLayout* layout = find_ggml_layout(number);
+    if (layout == nullptr || layout->dtype) continue;
+    const StoredTensor* blocks = fixture.find(std::string(layout->name) + ".blocks");
+    ASSERT_NE(blocks, nullptr) << layout->name << " is missing in the fixture";
+    const TensorView expected = fixture.find(std::string(layout->name) + ".values")->view();
+    std::vector<float> found(static_cast<std::size_t>(expected.count()));
+    dequantise(layout->type, blocks->bytes, found);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(found[i]), std::bit_cast<std::uint32_t>(expected.as<float>()[i]))
+          << layout->name << " element " << i << ": " << found[i] << ", expected " << expected.as<float>()[i];
+    }
+    ++types;
+  }
+  EXPECT_EQ(types, 14U);
+}
+
 TEST(Dequantise, EveryBlockIsExpandedAloneWhateverItsNeighbours) {
   Random random(1, 0);
-  for (const GgmlType type : {GgmlType::q8_0, GgmlType::q4_0, GgmlType::q4_1}) {
+  for (const GgmlType type : {GgmlType::q8_0, GgmlType::q5_1, GgmlType::nvfp4, GgmlType::q4_k, GgmlType::q6_k}) {
     const GgmlLayout& layout = layout_of(type);
-    const std::size_t blocks = 16'411;  // More than one thread's part, and odd.
+    const std::size_t blocks = 525'157 / layout.block_elements;  // More than one thread's part, and odd.
     std::string bytes;
+    bytes.reserve(blocks * layout.block_bytes);
+    while (bytes.size() < blocks * layout.block_bytes) bytes += static_cast<char>(random.below(100));
+    const std::vector<float> all = expanded(type, bytes, blocks * layout.block_elements);
     for (std::size_t i = 0; i < blocks; ++i) {
-      bytes += f16_bytes(static_cast<float>(random.next_uniform()));
-      while (bytes.size() % layout.block_bytes != 0) bytes += static_cast<char>(random.below(100));
-    }
-    const std::vector<float> all = expanded(type, bytes, blocks * 32);
-    for (std::size_t i = 0; i < blocks; ++i) {
-      const std::vector<float> one = expanded(type, bytes.substr(i * layout.block_bytes, layout.block_bytes), 32);
-      ASSERT_TRUE(std::equal(one.begin(), one.end(), all.begin() + static_cast<std::ptrdiff_t>(i * 32))) << i;
+      const std::vector<float> one =
+          expanded(type, bytes.substr(i * layout.block_bytes, layout.block_bytes), layout.block_elements);
+      ASSERT_TRUE(std::equal(one.begin(), one.end(), all.begin() + std::ssize(one) * static_cast<std::ptrdiff_t>(i)))
+          << layout.name << " block " << i;
     }
   }
 }
 
 TEST(GgmlType, UnreadTypesAreCalledByName) {
-  EXPECT_EQ(describe_ggml_type(12), "Q4_K (type 12)");
+  EXPECT_EQ(describe_ggml_type(19), "IQ1_S (type 19)");
   EXPECT_EQ(describe_ggml_type(3), "Q4_1");
   EXPECT_EQ(describe_ggml_type(4'000'000'000U), "type 4000000000");
   EXPECT_EQ(find_ggml_layout(4), nullptr);

@@ -93,8 +93,8 @@ TensorEntry read_tensor(ByteReader& reader) {
   entry.tensor.shape = read_shape(reader, entry.tensor.name);
   const auto type = reader.value<std::uint32_t>("a tensor's type");
   if (find_ggml_layout(type) == nullptr) {
-    fail_user("{}: tensor '{}' is stored as {}; read are F32, F16, BF16, Q8_0, Q4_0 and Q4_1", reader.name(),
-              printable(entry.tensor.name), describe_ggml_type(type));
+    fail_user("{}: tensor '{}' is stored as {}; read are {}", reader.name(), printable(entry.tensor.name),
+              describe_ggml_type(type), ggml_type_names());
   }
   entry.tensor.type = static_cast<GgmlType>(type);
   entry.bytes = stored_bytes(entry.tensor, reader.name());

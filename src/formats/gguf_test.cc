@@ -168,7 +168,7 @@ struct HostileTensor {
 TEST(Gguf, RefusesHostileTensors) {
   const std::uint64_t big = std::uint64_t{1} << 40;
   const std::vector<HostileTensor> cases = {
-      {{.type = 12}, "tensor 't' is stored as Q4_K (type 12); read are F32, F16, BF16, Q8_0, Q4_0 and Q4_1"},
+      {{.type = 19}, "tensor 't' is stored as IQ1_S (type 19); read are F32, F16, BF16, Q8_0, "},
       {{.type = 77}, "tensor 't' is stored as type 77;"},
       {{.extents = {33}}, "tensor 't' of shape (33) is stored as Q8_0, whose blocks of 32 its rows do not fill"},
       {{.extents = {}}, "tensor 't' of shape () is stored as Q8_0, whose blocks of 32"},
