@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "formats/gguf.h"
+#include "formats/gguf_parts.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
 
@@ -53,9 +53,19 @@ void refuse_scaled_positions(const Gguf& file, const Entries& in) {
   }
 }
 
+using Parts = std::vector<std::shared_ptr<Gguf>>;
+
+const GgufTensor* find_tensor(const Parts& parts, std::string_view name) {
+  for (const auto& part : parts) {
+    if (const GgufTensor* tensor = part->find_tensor(name)) return tensor;
+  }
+  return nullptr;
+}
+
 /// As config.json has it, so that it passes the same checks. GGUF's keys are one set for all architectures; they get
 /// the names that Llama and most decoders after it use.
-ModelConfig read_config(const Gguf& file, const Family& family) {
+ModelConfig read_config(const Parts& parts, const Family& family) {
+  const Gguf& file = *parts.front();
   const Entries in(file, family.gguf->architecture);
   refuse_scaled_positions(file, in);
   Json json = {{"model_type", family.name}};
@@ -68,10 +78,10 @@ ModelConfig read_config(const Gguf& file, const Family& family) {
   json["max_position_embeddings"] = in.integer("context_length");
   json["rms_norm_eps"] = in.real("attention.layer_norm_rms_epsilon", norm_epsilon_range);
   if (in.has("rope.freq_base")) json["rope_theta"] = in.real("rope.freq_base", rope_theta_range);
-  const GgufTensor* table = file.find_tensor("token_embd.weight");
+  const GgufTensor* table = find_tensor(parts, "token_embd.weight");
   if (table == nullptr || table->shape.size() != 2) fail_user("{}: tensor 'token_embd.weight' is missing", file.name);
   json["vocab_size"] = table->shape[0];
-  json["tie_word_embeddings"] = file.find_tensor("output.weight") == nullptr;
+  json["tie_word_embeddings"] = find_tensor(parts, "output.weight") == nullptr;
   ModelConfig config = parse_config(json, file.name);
   if (in.has("rope.dimension_count") && in.integer("rope.dimension_count") != config.head_dim) {
     fail_user("{}: rotary embeddings over a part of the head are not supported", file.name);
@@ -132,16 +142,17 @@ Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, 
 }  // namespace
 
 Checkpoint open_gguf_checkpoint(const std::filesystem::path& path) {
-  const auto file = std::make_shared<Gguf>(open_gguf(path));
+  const Parts parts = open_gguf_parts(path);
   Checkpoint result;
   result.name = path.string();
-  result.files = {path};
-  result.config = read_config(*file, family_in(*file));
-  for (const GgufTensor& tensor : file->tensors) {
-    Weight weight = gguf_weight(file, tensor, result.config);
-    const std::string name = weight.name;
-    if (!result.tensors.emplace(name, std::move(weight)).second) {
-      fail_user("{}: tensor '{}' stands twice", result.name, name);
+  result.config = read_config(parts, family_in(*parts.front()));
+  for (const auto& part : parts) {
+    result.files.emplace_back(part->name);
+    for (const GgufTensor& tensor : part->tensors) {
+      Weight weight = gguf_weight(part, tensor, result.config);
+      const std::string name = weight.name;
+      if (!result.tensors.emplace(name, std::move(weight)).second)
+        fail_user("{}: tensor '{}' stands twice", result.name, name);
     }
   }
   return result;
