@@ -38,7 +38,10 @@ Judgement says_baseline_unsound(const Cell& cell, const Record& row) {
 
 Judgement says_few(const Cell&, const Record& row) {
   if (row.latency->ci_low_ms && row.latency->ci_high_ms) return {};
-  return {fmt::format("{} samples give no 95 % interval of the median", row.latency->samples), {}};
+  const std::int64_t samples = row.latency->samples;
+  return {fmt::format("{} give{} no 95 % interval of the median",
+                      samples == 1 ? "1 sample" : fmt::format("{} samples", samples), samples == 1 ? "s" : ""),
+          {}};
 }
 
 double interval_width(const Record& row) {
