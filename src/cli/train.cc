@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "base/error.h"
@@ -29,16 +30,21 @@ void add_folder_options(CLI::App& command, TrainCommand& options) {
   command.add_option("--out", request.out, "folder for the model and what is needed to go on");
   command.add_option("--save-every", request.save_every, "steps between two saves (default: at the end)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command.add_flag_callback(
-      "--resume", [&request] { request.resume = Resume::yes; }, "go on with the training in --out");
+  CLI::Option* resume = command.add_flag_callback(
+      "--resume", [&request] { request.earlier = Earlier::resumed; }, "go on with the training in --out");
+  command
+      .add_flag_callback(
+          "--overwrite", [&request] { request.earlier = Earlier::overwritten; }, "replace an earlier training in --out")
+      ->excludes(resume);
   add_output_options(command, options.outputs, JsonOption::either);
 }
 
 std::string status_line(const TrainStatus& status) {
   const std::string skipped = status.skipped > 0 ? fmt::format(", {} skipped", status.skipped) : "";
-  return fmt::format("step {} of {}: loss {}, lr {:.3g}, {} tokens/s{}", status.steps, status.total,
-                     loss_words(status.last.loss), status.last.update.learning_rate,
-                     format_count(std::llround(status.tokens_per_s)), skipped);
+  const double norm = status.last.update.gradient_norm.value_or(std::numeric_limits<double>::quiet_NaN());
+  return fmt::format("step {} of {}: loss {}, gradient norm {}, lr {:.3g}, {} tokens/s{}", status.steps, status.total,
+                     loss_words(status.last.loss), std::isfinite(norm) ? fmt::format("{:.3g}", norm) : "not finite",
+                     status.last.update.learning_rate, format_count(std::llround(status.tokens_per_s)), skipped);
 }
 
 std::string epoch_line(const EpochScore& score) {
@@ -120,7 +126,8 @@ std::string loss_words(double loss) {
 void add_data_options(CLI::App& command, TrainRequest& request) {
   command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
   command.add_option("--data", request.data, "text; or labelled .tsv for a classifier");
-  command.add_option("--tokens", request.tokens, "JSON with input_ids: train on that one batch");
+  CLI::Option* tokens =
+      command.add_option("--tokens", request.tokens, "JSON with input_ids: train on that one batch, as it is");
   command.add_option("--eval", request.eval, "labelled .tsv, scored after every epoch");
   command.add_flag_callback(
       "--bytes", [&request] { request.reading = Reading::bytes; }, "the bytes of the text are its ids");
@@ -130,8 +137,12 @@ void add_data_options(CLI::App& command, TrainRequest& request) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command.add_option("--epochs", request.epochs, "classifiers: passes over the sentences (default 3)")
       ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--batch", request.batch, "rows a step (default 8)")->check(CLI::Range(1, 1 << 20));
-  command.add_option("--seq", request.seq, "tokens a row of text (default 128)")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--batch", request.batch, "rows a step (default 8)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->excludes(tokens);
+  command.add_option("--seq", request.seq, "tokens a row of text (default 128)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->excludes(tokens);
   command.add_option("--accumulate", request.accumulate, "work a step's rows in so many parts (default 1)")
       ->check(CLI::Range(1, 1 << 20));
 }

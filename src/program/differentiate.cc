@@ -16,8 +16,13 @@ std::string_view block_of(std::string_view path) {
   return path.substr(0, std::min(path.find('.', prefix.size()), path.size()));
 }
 
-bool is_attention_matrix(const Node& node) {
+bool makes_attention_matrix(const Node& node) {
   return node.operation == &op::attention_scores || node.operation == &op::softmax;
+}
+
+/// What gives a value of its input's size, element by element.
+bool is_elementwise(const Node& node) {
+  return node.operation == &op::cast || node.operation == &op::dropout;
 }
 
 /// Finds the forward values that the backward reads: kept ones as they are, others through a copy of what made them.
@@ -60,9 +65,16 @@ class SavedValues {
   bool is_computed_again(ValueId id, const Node& reader) const {
     if (recompute_ == Recompute::none || producer(id) == nowhere) return false;
     const Node& maker = program_.nodes[producer(id)];
-    if (recompute_ == Recompute::attention) return is_attention_matrix(maker);
+    if (recompute_ == Recompute::attention) return is_attention_matrix(id);
     const std::string_view block = block_of(maker.path);
     return !block.empty() && block == block_of(reader.path);
+  }
+
+  /// Scores and probabilities, in whichever dtype and after whatever keeps their T x T elements.
+  bool is_attention_matrix(ValueId id) const {
+    if (producer(id) == nowhere) return false;
+    const Node& maker = program_.nodes[producer(id)];
+    return makes_attention_matrix(maker) || (is_elementwise(maker) && is_attention_matrix(maker.inputs[0]));
   }
 
   Program& program_;

@@ -151,9 +151,10 @@ void Plan::set_input(const std::string& name, std::span<const std::byte> bytes) 
   }
 }
 
-void Plan::run(Phase phase) {
-  enqueue(phase);
+bool Plan::run(Phase phase, InterruptFlag interrupted) {
+  const bool is_whole = enqueue_until(phase, interrupted);
   device().wait();
+  return is_whole;
 }
 
 void Plan::run() {
@@ -162,12 +163,14 @@ void Plan::run() {
 }
 
 /// Libraries load their code in the first run, which a recording does not allow.
-void Plan::enqueue(std::optional<Phase> phase) {
-  if (options_.graphs == Graphs::off || device().is_host() || !has_steps(phase)) return enqueue_steps(phase);
+bool Plan::enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted) {
+  if (options_.graphs == Graphs::off || device().is_host() || !has_steps(phase))
+    return enqueue_steps(phase, interrupted);
   Segment& segment = segments_[phase ? 1 + static_cast<std::size_t>(*phase) : 0];
-  if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase); });
-  if (segment.recording) return segment.recording->enqueue();
-  enqueue_steps(phase);
+  if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase, nullptr); });
+  if (!segment.recording) return enqueue_steps(phase, interrupted);
+  segment.recording->enqueue();
+  return true;
 }
 
 bool Plan::has_steps(std::optional<Phase> phase) const {
@@ -180,15 +183,17 @@ bool Plan::is_recorded() const {
                      [](const Segment& segment) { return segment.runs < 2 || segment.recording != nullptr; });
 }
 
-void Plan::enqueue_steps(std::optional<Phase> phase) const {
+bool Plan::enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted) const {
   const bool is_watched = !device().is_host();
   for (const Step& step : steps_) {
     const Node& node = instance_.program().nodes[step.node];
     if (phase && node.phase != *phase) continue;
+    if (is_set(interrupted)) return false;
     if (is_watched) device().begin_range(node.path.c_str());
     step.kernel->run({step.inputs, step.outputs, step.workspace});
     if (is_watched) device().end_range();
   }
+  return true;
 }
 
 OutputView Plan::output(const std::string& name) const {

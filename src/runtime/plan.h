@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "runtime/instance.h"
 #include "runtime/layout.h"
 #include "tensor/ledger.h"
@@ -47,9 +48,10 @@ class Plan {
   /// Runs all steps and waits for the device. From the second run on, a device's steps are a recording (Graphs).
   void run();
   /// The same without waiting, of all steps or of a phase's: a device still works when it returns.
-  void enqueue(std::optional<Phase> phase = std::nullopt);
-  /// Runs the steps of one phase and waits; they follow one another in `steps`.
-  void run(Phase phase);
+  void enqueue(std::optional<Phase> phase = std::nullopt) { enqueue_until(phase, nullptr); }
+  /// Runs the steps of one phase and waits; they follow one another in `steps`. False where `interrupted` ended it
+  /// before its last step: then what the phase computes holds nothing. A recording is not ended.
+  bool run(Phase phase, InterruptFlag interrupted = nullptr);
   /// Whether all that ran more than once is a recording: not where graphs are off, or the device refused the memory.
   bool is_recorded() const;
   /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
@@ -93,7 +95,8 @@ class Plan {
   void bind();
   std::byte* address(ValueId value) const;
   const std::byte* fetch(ValueId value, const std::byte* from) const;
-  void enqueue_steps(std::optional<Phase> phase) const;
+  bool enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted);
+  bool enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted) const;
   bool has_steps(std::optional<Phase> phase) const;
 
   /// Steps that are queued together: all, or those of a phase.

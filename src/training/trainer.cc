@@ -112,13 +112,13 @@ void Trainer::set_seed(std::uint64_t seed) {
 }
 
 double Trainer::forward() {
-  plan_->run(Phase::forward);
+  if (!plan_->run(Phase::forward, interrupted_)) throw StepInterrupted();
   return *plan_->output_f32("loss").as<float>();
 }
 
 void Trainer::backward(double share) {
   set_scalar(*plan_, "loss_scale", static_cast<float>(loss_scale_.scale() * share));
-  plan_->run(Phase::backward);
+  if (!plan_->run(Phase::backward, interrupted_)) throw StepInterrupted();
 }
 
 void Trainer::clear_gradients() {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/interrupt.h"
 #include "model/weights.h"
 #include "runtime/plan.h"
 #include "training/programs.h"
@@ -36,6 +38,12 @@ struct UpdateResult {
   std::int64_t lost = 0;  ///< Elements whose update was not zero and rounded to nothing; counted where asked for.
 };
 
+/// A step that was ended before its update: the parameters are what they were.
+class StepInterrupted : public Error {
+ public:
+  StepInterrupted() : Error(ExitCode::interrupted, "training: interrupted within a step") {}
+};
+
 /// A model's parameters in training: state, and the three segments of a step over it.
 class Trainer {
  public:
@@ -46,6 +54,8 @@ class Trainer {
 
   /// Makes the plan for the batch's shape ready (the last few are kept) and copies its inputs. Throws OutOfMemory.
   void set_batch(const TrainingBatch& batch);
+  /// forward() and backward() look at it between two operations, and throw StepInterrupted where it is set.
+  void end_at(InterruptFlag interrupted) { interrupted_ = interrupted; }
   /// What the random numbers of the next forward, backward and update are made from.
   void set_seed(std::uint64_t seed);
   /// Runs the forward; its mean loss.
@@ -95,6 +105,7 @@ class Trainer {
   std::unique_ptr<Plan> norm_plan_;
   std::unique_ptr<Plan> update_plan_;
   std::int64_t updates_ = 0;
+  InterruptFlag interrupted_ = nullptr;
 };
 
 /// Bytes of parameters, gradients and moments that training with those programs holds.

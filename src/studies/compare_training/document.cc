@@ -88,17 +88,18 @@ Table precisions_table(const TrainingComparison& comparison) {
       {{.key = "seconds_to_target",
         .title = "to " + target_words(comparison),
         .unit = "s",
-        .meaning = "time until the mean of ten losses is there",
+        .meaning = "time until the mean of ten losses (of fewer in a short run) is there",
         .notation = Notation::fixed,
         .digits = 1},
        [](const Row& row) { return or_absent(row.seconds_to_target); }},
       {{.key = "joules_to_target", .title = "energy to it", .unit = "J", .detail = Detail::details},
        [](const Row& row) { return or_absent(row.joules_to_target); }}};
-  return filled({.key = "precisions",
-                 .legend = fmt::format("final loss: mean of the last tenth of the steps; less {}: on the same batches; "
-                                       "to {}: time until the mean of ten losses is there; energy: {}",
-                                       first, target_words(comparison), comparison.energy_status)},
-                columns, comparison.precisions);
+  return filled(
+      {.key = "precisions",
+       .legend = fmt::format("final loss: mean of the last tenth of the steps; less {}: on the same batches; "
+                             "to {}: time until the mean of ten losses (of fewer in a short run) is there; energy: {}",
+                             first, target_words(comparison), comparison.energy_status)},
+      columns, comparison.precisions);
 }
 
 Table curves_table(const TrainingComparison& comparison) {

@@ -29,9 +29,10 @@ double final_loss(const TrainingCurve& curve) {
   return mean({curve.loss.end() - tail, curve.loss.end()});
 }
 
-/// The step after which the mean of the last ten losses is at or below the target.
+/// The step after which the mean of the last ten losses is at or below the target; of as many as the final loss is the
+/// mean of, where these are fewer: else a short training would never reach its own final loss.
 std::optional<std::size_t> step_of_target(const TrainingCurve& curve, double target) {
-  constexpr std::size_t window = 10;
+  const std::size_t window = std::min<std::size_t>(10, tail_of(curve.loss.size()));
   for (std::size_t step = 0; step < curve.loss.size(); ++step) {
     const std::size_t first = step + 1 < window ? 0 : step + 1 - window;
     const auto begin = curve.loss.begin();

@@ -70,6 +70,23 @@ TEST(Memory, TheTimelinesPeakIsTheMostThatLivesInTheArenaAtOnce) {
   EXPECT_LE(most, layout.bytes);
 }
 
+/// Mixed precisions keep a copy of the probabilities in 16 bits, which has as many elements.
+TEST(Memory, NoMatrixOfAttentionsIsKeptWhereTheyAreComputedAgain) {
+  MemoryRequest request = training("cs336-small");
+  request.engine.fusion = Fusion::off;
+  request.precisions = {"fp32", "mixed-bf16", "mixed-fp16", "bf16"};
+  request.seqs = {256};
+  const MemoryStudy s = study(request);
+  ASSERT_EQ(s.cells.size(), 12U);
+  for (std::size_t i = 0; i < s.cells.size(); i += 3) {
+    const MemoryCell& kept = s.cells[i];
+    const MemoryCell& again = s.cells[i + 1];
+    constexpr std::int64_t one_matrix = std::int64_t{12} * 12 * 2 * 256 * 256 * 2;  // Layers, heads, B, T, T, 2 bytes.
+    EXPECT_LE(again.saved_bytes, kept.saved_bytes - one_matrix) << kept.precision;
+    EXPECT_LE(again.total_bytes, kept.total_bytes) << kept.precision;
+  }
+}
+
 TEST(Memory, RecomputingBlocksSavesLessAndNeverCostsPeak) {
   const MemoryStudy s = study(training("cs336-small"));
   const MemoryCell& plain = s.cells[0];

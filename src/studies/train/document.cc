@@ -24,13 +24,20 @@ Table epochs_table(const TrainReport& report) {
   return filled({.key = "epochs", .caption = "Scores of the epochs"}, columns, report.epochs);
 }
 
+Table::Cell finite_cell(double value) {
+  return std::isfinite(value) ? Table::Cell(value) : Table::Cell(Absent{"not finite"});
+}
+
 /// For files: a line a step.
 Table losses_table(const TrainReport& report) {
-  Table table{.key = "steps", .detail = Detail::data, .columns = {{.key = "step"}, {.key = "loss", .unit = "nat"}}};
+  Table table{.key = "steps",
+              .detail = Detail::data,
+              .columns = {{.key = "step"}, {.key = "loss", .unit = "nat"}, {.key = "gradient_norm"}}};
+  const std::size_t earlier = report.losses.size() - report.gradient_norms.size();
   for (std::size_t step = 0; step < report.losses.size(); ++step) {
-    const double loss = report.losses[step];
-    add_row(table, {static_cast<std::int64_t>(step + 1),
-                    std::isfinite(loss) ? Table::Cell(loss) : Table::Cell(Absent{"not finite"})});
+    const Table::Cell norm =
+        step < earlier ? Table::Cell(Absent{"an earlier run"}) : finite_cell(report.gradient_norms[step - earlier]);
+    add_row(table, {static_cast<std::int64_t>(step + 1), finite_cell(report.losses[step]), norm});
   }
   return table;
 }

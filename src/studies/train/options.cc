@@ -48,7 +48,7 @@ TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_a
   options.precision.casts = request.engine.casts;
   options.fusion = request.engine.fusion;
   options.graphs = request.engine.graphs;
-  if (request.nonfinite == OnNonfinite::skip) options.norms = GradientNorms::always;
+  options.norms = GradientNorms::always;  // They are told, and a gradient that is not finite is seen in its own step.
   if (request.accumulate > 1) options.gradients = Gradients::added;
   Schedule& schedule = options.optimizer.schedule;
   schedule.total_steps = total_steps(request, steps_an_epoch);
@@ -65,7 +65,6 @@ Json recorded_options(const TrainRequest& request, const TrainingOptions& option
   json["--precision"] = options.precision.name();
   json["--device"] = request.engine.device;
   json["--fusion"] = options.fusion == Fusion::on ? "on" : "off";
-  json["--recompute"] = name(options.recompute);
   json["--dropout"] = options.dropout;
   json["--accumulate"] = request.accumulate;
   json["--labels"] = request.labels;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -55,6 +56,7 @@ class TrainingRun {
     report_.data = input_.data.words;
     report_.total = total_steps(request, input_.data.steps_an_epoch);
     progress_.options = recorded_options(request, options_, model_, input_.identity);
+    trainer_.end_at(callbacks.interrupted);
     take_up();
   }
 
@@ -72,8 +74,7 @@ class TrainingRun {
 
  private:
   void run_steps() {
-    while (progress_.steps < report_.total && !interrupted()) {
-      step();
+    while (progress_.steps < report_.total && !interrupted() && step()) {
       if (is_epochs_end()) evaluate_epoch();
       if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
     }
@@ -89,31 +90,50 @@ class TrainingRun {
   void take_up() {
     if (folder_ == nullptr) return;
     const std::string folder = folder_->path().string();
-    if (request_.resume == Resume::yes) {
-      std::vector<std::string> notes;
-      progress_ = resume_training(*folder_, model_, trainer_, progress_.options, notes);
-      for (const std::string& note : notes) say(note);
+    if (request_.earlier == Earlier::resumed) {
+      resume();
       if (progress_.steps > report_.total)
         fail_user("{}: has {} steps already, {} were asked for", folder, progress_.steps, report_.total);
       report_.saved = progress_.steps;
       say(fmt::format("{}: going on after step {}", folder, progress_.steps));
     } else if (holds_training(folder_->path())) {
-      say(fmt::format("{}: the earlier training there is replaced (--resume would go on with it)", folder));
+      say(fmt::format("{}: the earlier training there is replaced at the first save", folder));
     }
   }
 
-  void step() {
+  /// With other steps a schedule goes on as if it had always been meant to end there.
+  void resume() {
+    Json now = progress_.options;
+    Json fixed = now;
+    fixed.erase("--steps");
+    std::vector<std::string> notes;
+    progress_ = resume_training(*folder_, model_, trainer_, fixed, notes);
+    const Json before = std::exchange(progress_.options, std::move(now));
+    for (const std::string& note : notes) say(note);
+    if (before.contains("--steps") && before.at("--steps") != progress_.options.at("--steps"))
+      say(fmt::format("the schedule, which was to end at step {}, now ends at {}", before.at("--steps").dump(),
+                      report_.total));
+  }
+
+  /// False where it was interrupted before its update.
+  bool step() {
     const TrainingBatch batch = input_.data.batch(progress_.steps);
     const double begin_s = now_s();
-    const StepResult result =
-        run_step(trainer_, batch, progress_.steps, {request_.accumulate, request_.model_options.seed});
+    StepResult result;
+    try {
+      result = run_step(trainer_, batch, progress_.steps, {request_.accumulate, request_.model_options.seed});
+    } catch (const StepInterrupted&) {
+      return false;
+    }
     report_.seconds += now_s() - begin_s;
     tokens_ += real_tokens(batch);
     progress_.losses.push_back(result.loss);
+    report_.gradient_norms.push_back(result.update.gradient_norm.value_or(std::numeric_limits<double>::quiet_NaN()));
     ++progress_.steps;
     ++steps_here_;
     tell(result);
     end_where_diverged(result);
+    return true;
   }
 
   void tell(const StepResult& result) {
@@ -207,7 +227,7 @@ class TrainingRun {
 }  // namespace
 
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks) {
-  if (request.resume == Resume::yes && request.out.empty())
+  if (request.earlier == Earlier::resumed && request.out.empty())
     fail_user("--resume: needs --out, the folder to go on with");
   std::optional<TrainingFolder> folder;
   std::vector<std::string> notes;
@@ -215,6 +235,8 @@ TrainReport train(const TrainRequest& request, const MachineFacts& facts, const 
   for (const std::string& note : notes) {
     if (callbacks.say) callbacks.say(note);
   }
+  if (folder && request.earlier == Earlier::refused && holds_training(request.out))
+    fail_user("{}: holds a training; --resume goes on with it, --overwrite replaces it", request.out.string());
   return TrainingRun(request, facts, callbacks, folder ? &*folder : nullptr).run();
 }
 

@@ -14,8 +14,8 @@
 
 namespace assay {
 
-/// Whether a folder with an earlier training is gone on with, or written anew.
-enum class Resume : std::uint8_t { no, yes };
+/// What becomes of an earlier training in the folder.
+enum class Earlier : std::uint8_t { refused, resumed, overwritten };
 /// How text becomes ids.
 enum class Reading : std::uint8_t { tokenizer, bytes };
 
@@ -34,7 +34,7 @@ struct TrainRequest {
   std::filesystem::path eval;    ///< Classifiers: a .tsv scored after every epoch.
   std::filesystem::path out;     ///< Where the training is kept; empty: nowhere.
   Reading reading = Reading::tokenizer;
-  Resume resume = Resume::no;
+  Earlier earlier = Earlier::refused;
   std::int64_t labels = 0;  ///< A fresh head of so many classes; 0: the model as it is.
   std::int64_t steps = 0;   ///< 0: by epochs.
   std::int64_t epochs = 3;
@@ -71,13 +71,14 @@ struct TrainCallbacks {
   std::function<void(const TrainStatus&)> step;
   std::function<void(const EpochScore&)> epoch;
   std::function<void(const std::string& sentence)> say;
-  InterruptFlag interrupted = nullptr;  ///< Ends between two steps; what was trained until then is saved.
+  InterruptFlag interrupted = nullptr;  ///< Ends before the next update; what was trained until then is saved.
 };
 
 struct TrainReport {
   std::string data;            ///< In words.
   std::int64_t total = 0;      ///< Steps that were to be done.
   std::vector<double> losses;  ///< Before each update, those of earlier runs included; the last may be not finite.
+  std::vector<double> gradient_norms;  ///< Of the steps of this run; NaN where the loss was not finite.
   std::vector<EpochScore> epochs;
   std::int64_t skipped = 0;
   double seconds = 0;  ///< Of the steps of this run.
