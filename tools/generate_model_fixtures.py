@@ -20,7 +20,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import (BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
+from transformers import (AutoConfig, AutoModelForCausalLM, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
                           DistilBertForSequenceClassification, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
                           LlamaForCausalLM)  # fmt: skip
 
@@ -263,6 +263,37 @@ def llama(**settings):
     return model, ("model", model.model.embed_tokens, model.model.layers)
 
 
+def decoder(model_type, **settings):
+    """Any family whose configuration speaks Llama's words."""
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "bos_token_id": 0,
+             "eos_token_id": 0, "pad_token_id": None}  # fmt: skip
+    config = AutoConfig.for_model(model_type, **{**usual, **settings})
+    model = AutoModelForCausalLM.from_config(config)
+    return model, ("model", model.model.embed_tokens, model.model.layers)
+
+
+def write_decoders(root):
+    """Families with Llama's emitter; each with what is its own, and one way to stretch positions."""
+    small = {"hidden_size": 40, "intermediate_size": 44, "num_attention_heads": 4, "num_key_value_heads": 2}
+    rope = lambda kind, **more: {"rope_parameters": {"rope_type": kind, "rope_theta": 10000.0, **more}}
+    write_model(root, "llama-biases", *decoder("llama", **small, attention_bias=True, mlp_bias=True, **rope(
+        "llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=12)), seed=100)
+    write_model(root, "mistral", *decoder("mistral", **small, head_dim=14, sliding_window=None, **rope("linear", factor=2.0)),
+                seed=110, dtype=torch.bfloat16)  # fmt: skip
+    write_model(root, "smollm3", *decoder("smollm3", **small, num_hidden_layers=4, tie_word_embeddings=True), seed=121)
+    qwen2 = write_model(root, "qwen2", *decoder("qwen2", **small, tie_word_embeddings=True, rms_norm_eps=1e-5), seed=130)
+    qwen3 = write_model(root, "qwen3", *decoder("qwen3", **small, head_dim=18, **rope(
+        "yarn", factor=4.0, original_max_position_embeddings=6)), seed=140)  # fmt: skip
+    write_model(root, "olmo2", *decoder("olmo2", **small), seed=152)
+    write_model(root, "phi3", *decoder("phi3", **small, original_max_position_embeddings=3, **rope(
+        "longrope", short_factor=[1.0, 1.1, 1.5], long_factor=[1.0, 2.0, 4.0], partial_rotary_factor=0.6, attention_factor=1.1,
+        original_max_position_embeddings=3)), seed=162)  # fmt: skip
+    write_model(root, "stablelm", *decoder("stablelm", **small, use_qkv_bias=True, **rope(
+        "default", partial_rotary_factor=0.4)), seed=170)  # fmt: skip
+    write_gguf(root, "qwen2", qwen2)
+    write_gguf(root, "qwen3", qwen3)
+
+
 def write_cs336(root):
     folder = fresh(root, "cs336")
     config = {"model_type": "cs336", "vocab_size": VOCABULARY, "context_length": CONTEXT, "d_model": 36, "num_layers": 2,
@@ -273,37 +304,44 @@ def write_cs336(root):
     write_cases(folder, OwnCs336(model), 91, 0)
 
 
-def write_gguf(root, model):
-    """The Llama fixture once more as GGUF stores it: other names, rows of Q and K in pairs (2i, 2i + 1)."""
+def write_gguf(root, name, model):
+    """A fixture once more as GGUF stores it: other names, and Llama's rows of Q and K in pairs (2i, 2i + 1)."""
     import gguf
 
     config = model.config
-    writer = gguf.GGUFWriter(root / "llama-tied.gguf", "llama")
+    writer = gguf.GGUFWriter(root / f"{name}.gguf", config.model_type)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_key_length(config.head_dim)
-    writer.add_value_length(config.head_dim)
-    writer.add_rope_dimension_count(config.head_dim)
-    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
+    writer.add_rope_dimension_count(head_dim)
+    rope = config.rope_parameters
+    writer.add_rope_freq_base(rope["rope_theta"])
+    if rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     names = {"embed_tokens": "token_embd", "norm": "output_norm", "input_layernorm": "attn_norm",
              "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+             "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
              "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
-             "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}  # fmt: skip
+             "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "lm_head": "output"}  # fmt: skip
     for name, value in stored(model, torch.float32, "model.", {}).items():
-        part = name.removesuffix(".weight")
+        part, kind = name.rsplit(".", 1)
         block = ""
         if part.startswith("layers."):
             _, index, part = part.split(".", 2)
             block = f"blk.{index}."
-        if names[part] in ("attn_q", "attn_k"):
-            halves = value.unflatten(0, (-1, 2, config.head_dim // 2))
+        if config.model_type == "llama" and names[part] in ("attn_q", "attn_k"):
+            halves = value.unflatten(0, (-1, 2, head_dim // 2))
             value = halves.transpose(1, 2).flatten(0, 2)
-        writer.add_tensor(f"{block}{names[part]}.weight", value.contiguous().numpy())
+        writer.add_tensor(f"{block}{names[part]}.{kind}", value.contiguous().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -335,7 +373,8 @@ def main():
     write_model(root, "llama-untied", *llama(hidden_size=48, num_attention_heads=3, num_key_value_heads=1,
                 intermediate_size=40, tie_word_embeddings=False), seed=80, dtype=torch.float16, drop_prefix="model.", shards=3)
     write_cs336(root)
-    write_gguf(root, tied)
+    write_gguf(root, "llama-tied", tied)
+    write_decoders(root)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,13 @@ std::vector<Case> norm_cases(const Operation& operation, int vectors) {
       add(cases, operation, {.epsilon = 1e-5}, inputs, {window(out, shape, more)});
       if (size_of(in) == 2) add(cases, operation, {.epsilon = 1e-5, .math = in}, inputs, {window(out, shape, more)});
     });
+    if (vectors == 2) return;
+    for (const std::int64_t head_dim : {1, 5, 64, 128}) {  // Each of three heads by itself.
+      const Shape shape = {2, 9, 3 * head_dim};
+      add(cases, operation, {.epsilon = 1e-5},
+          {{window(in, shape, 7), Fill::normal}, {constant(out, {head_dim}), Fill::around_one}},
+          {window(out, shape, 7)});
+    }
   });
   return cases;
 }
@@ -151,6 +158,20 @@ std::vector<Case> sequence_cases(const Operation& operation) {
   return cases;
 }
 
+/// Each way to stretch positions, around its original context.
+std::vector<RopeScaling> rope_scalings() {
+  return {{},
+          {.type = RopeType::linear, .factor = 4},
+          {.type = RopeType::dynamic, .factor = 2, .original = 64},
+          {.type = RopeType::llama3, .factor = 8, .original = 64},
+          {.type = RopeType::yarn, .factor = 4, .original = 64, .high = 32, .magnitude = 1.14},
+          {.type = RopeType::longrope,
+           .original = 64,
+           .magnitude = 1.2,
+           .narrow = {1, 1, 1.1, 1.2, 1.5, 2},
+           .wide = {1, 2, 3, 5, 8, 13}}};
+}
+
 std::vector<Case> rope_cases(const Operation& operation) {
   std::vector<Case> cases;
   for_dtypes([&](DType in, DType out) {
@@ -160,6 +181,12 @@ std::vector<Case> rope_cases(const Operation& operation) {
         for (const std::int64_t batch : {0, 1, 2})
           add(cases, operation, a, {{window(in, {batch, 130, 3 * head_dim}, 6)}},
               {dense(out, {batch, 130, 3 * head_dim})});
+      }
+      for (const RopeScaling& scaling : rope_scalings()) {
+        const Attributes a = {
+            .heads = 2, .head_dim = 20, .rope_theta = 500, .rotary_dim = 12, .rope_scaling = scaling, .pairs = pairs};
+        for (const std::int64_t seq : {40, 130})
+          add(cases, operation, a, {{window(in, {2, seq, 40}, 6)}}, {dense(out, {2, seq, 40})});
       }
     }
   });

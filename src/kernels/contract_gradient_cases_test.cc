@@ -106,6 +106,16 @@ std::vector<Case> norm_gradient_cases(const Operation& operation) {
             outputs);
       }
     });
+    if (&operation == &op::layer_norm_gradient) continue;
+    for (const std::int64_t head_dim : {1, 5, 64}) {
+      const Shape shape = {2, 9, 3 * head_dim};
+      add(cases, operation, {.epsilon = 1e-2},
+          {{dense(in, shape)},
+           {window(in, shape, 7)},
+           {dense(DType::f32, {head_dim}), Fill::around_one},
+           {dense(in, shape)}},
+          {dense(in, shape), dense(DType::f32, {head_dim})});
+    }
   }
   return cases;
 }

@@ -220,6 +220,12 @@ void check_norm(const Operation& norm, bool of_sum, int rows_of_parameters) {
   a.check(norm, inputs, {.epsilon = 1e-3}, of_sum ? 2 : 1);
 }
 
+void check_rms_norm(const Operation& norm) {
+  check_norm(norm, false, 1);
+  Around heads;
+  heads.check(norm, {heads.parameter(rows_of_6), heads.parameter({dim(3)})}, {.epsilon = 1e-3});
+}
+
 constexpr Activation activations[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
                                       Activation::gelu_tanh, Activation::silu, Activation::tanh};
 
@@ -251,6 +257,9 @@ void check_rope(const Operation& rope) {
   for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
     Around a;
     a.check(rope, {a.parameter({dim_batch, dim_seq, dim(8)})}, {.heads = 2, .head_dim = 4, .pairs = pairs});
+    Around part;
+    part.check(rope, {part.parameter({dim_batch, dim_seq, dim(12)})},
+               {.heads = 2, .head_dim = 6, .rotary_dim = 4, .rope_scaling = {.magnitude = 1.3}, .pairs = pairs});
   }
 }
 
@@ -346,7 +355,7 @@ const std::map<const Operation*, GradientCheck> gradient_checks = {
     {&op::embedding, check_embedding},
     {&op::add_rows, check_add_rows},
     {&op::layer_norm, [](const Operation& o) { check_norm(o, false, 2); }},
-    {&op::rms_norm, [](const Operation& o) { check_norm(o, false, 1); }},
+    {&op::rms_norm, check_rms_norm},
     {&op::add_layer_norm, [](const Operation& o) { check_norm(o, true, 2); }},
     {&op::add_rms_norm, [](const Operation& o) { check_norm(o, true, 1); }},
     {&op::linear, check_linear},

@@ -7,6 +7,12 @@
 
 namespace assay {
 
+NormRows norm_rows(const Argument& x, const Argument& gain) {
+  const std::int64_t width = gain.present ? gain.width() : x.width();
+  const std::int64_t groups = x.width() / width;
+  return {x.rows() * groups, width, groups};
+}
+
 std::int64_t Argument::rows() const {
   std::int64_t product = 1;
   for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) product *= shape[axis];

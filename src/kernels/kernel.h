@@ -33,6 +33,16 @@ struct Argument {
   std::int64_t rows() const;  ///< Product of all axes but the last.
 };
 
+/// The rows of a norm. Where its gain is narrower than x, each stretch of a row that is as wide as the gain is
+/// normalised by itself: heads.
+struct NormRows {
+  std::int64_t rows = 0;    ///< Of all stretches.
+  std::int64_t width = 0;   ///< Of one.
+  std::int64_t groups = 1;  ///< That lie in a row of x.
+};
+/// `gain` may be absent.
+NormRows norm_rows(const Argument& x, const Argument& gain);
+
 /// What a kernel is asked to do.
 struct Call {
   const Operation* operation = nullptr;

@@ -66,10 +66,10 @@ ValueId Blocks::layer_norm(ValueId x, const std::string& name) {
   return builder_.add(op::layer_norm, {x, gain, bias}, attributes);
 }
 
-ValueId Blocks::rms_norm(ValueId x, const std::string& name) {
+ValueId Blocks::rms_norm(ValueId x, const std::string& name, std::int64_t width) {
   Attributes attributes;
   attributes.epsilon = config_.norm_epsilon;
-  return builder_.add(op::rms_norm, {x, builder_.weight(name + ".weight", {dim(config_.d_model)})}, attributes);
+  return builder_.add(op::rms_norm, {x, builder_.weight(name + ".weight", {dim(width)})}, attributes);
 }
 
 ValueId Blocks::activation(ValueId x, Activation function) {
@@ -90,6 +90,8 @@ ValueId Blocks::rope(ValueId x, std::int64_t heads) {
   attributes.heads = heads;
   attributes.head_dim = config_.head_dim;
   attributes.rope_theta = config_.rope_theta;
+  attributes.rotary_dim = config_.rotary_dim;
+  attributes.rope_scaling = config_.rope_scaling;
   attributes.pairs = config_.family->rotary.value();
   return builder_.add(op::rope, {x}, attributes);
 }

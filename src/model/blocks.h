@@ -8,8 +8,6 @@
 
 namespace assay {
 
-enum class Bias : std::uint8_t { absent, present };
-
 /// The pieces that transformer architectures share, emitted as primitive operations. All activations are (B, T, width)
 /// unless said otherwise.
 class Blocks {
@@ -28,7 +26,8 @@ class Blocks {
   /// `name`.weight (out, in) and, where present, `name`.bias (out).
   ValueId linear(ValueId x, const std::string& name, std::int64_t out, Bias bias);
   ValueId layer_norm(ValueId x, const std::string& name);
-  ValueId rms_norm(ValueId x, const std::string& name);
+  /// `width`: of the gain; where it is narrower than x, each stretch of x is normalised by itself.
+  ValueId rms_norm(ValueId x, const std::string& name, std::int64_t width);
   ValueId activation(ValueId x, Activation function);
   ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
   ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }

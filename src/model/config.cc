@@ -74,12 +74,15 @@ ModelConfig parse_config(const Json& json, const std::string& file) {
   config.vocab_size = in.count("vocab_size");
   config.padding_id = padding_id(in, family.padding, config.vocab_size);
   config.initializer_range = in.real_or("initializer_range", 0.02, initializer_range);
-  if (config.head_dim == 0 && config.d_model % config.heads != 0) {
-    fail_user("{}: {} heads do not divide the width {}", file, config.heads, config.d_model);
-  }
-  if (config.head_dim == 0) config.head_dim = config.d_model / config.heads;
+  config.head_dim = head_dim_or(in, config.head_dim, config);
   check_config(config, file);
   return config;
+}
+
+std::int64_t head_dim_or(const ConfigReader& in, std::int64_t head_dim, const ModelConfig& config) {
+  if (head_dim > 0) return head_dim;
+  if (config.d_model % config.heads == 0) return config.d_model / config.heads;
+  fail_user("{}: {} heads do not divide the width {}", in.file(), config.heads, config.d_model);
 }
 
 double checked_real(double value, const RealRange& range, const std::string& file, std::string_view key) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_fwd.h"
 #include "program/program.h"
@@ -20,6 +21,13 @@ enum class Outputs : std::uint8_t {
   classes,  ///< Logits of classes: softmax makes probabilities of them.
   scores    ///< Numbers, each by itself: one output (rerankers, regression), or several where problem_type says so.
 };
+
+enum class Bias : std::uint8_t { absent, present };
+enum class NormKind : std::uint8_t { rms, layer };
+/// Where the norms of a block stand: before attention and MLP, or behind them (before their results are added).
+enum class NormPlace : std::uint8_t { before, behind };
+/// Whether queries and keys are normalised: by head, or over all heads together.
+enum class HeadNorm : std::uint8_t { absent, head, whole };
 
 /// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
 /// head_dim was given; kv_heads divide heads.
@@ -40,6 +48,16 @@ struct ModelConfig {
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;
+  std::int64_t rotary_dim = 0;  ///< Columns of a head that turn; 0: all.
+  RopeScaling rope_scaling = {};
+  std::vector<std::uint8_t> rotary_layers = {};  ///< 0 where a layer has no positions; empty: all have.
+  // Of decoders; encoders and GPT-2 have their own way.
+  NormKind norm = NormKind::rms;
+  NormPlace norms = NormPlace::before;
+  HeadNorm head_norm = HeadNorm::absent;
+  Bias qkv_bias = Bias::absent;
+  Bias out_bias = Bias::absent;
+  Bias mlp_bias = Bias::absent;
   bool tied_head = true;
   /// The token whose embedding receives no gradient from where it stands (PyTorch's padding_idx): absent, none.
   std::optional<std::int64_t> padding_id = std::nullopt;
@@ -50,6 +68,11 @@ struct ModelConfig {
 /// error for a missing or absurd entry, an unknown model_type, and every feature that would change the result and is
 /// not built (scaled rotary embeddings, attention biases, ...): nothing is ignored that matters.
 ModelConfig parse_config(const Json& json, const std::string& file);
+
+class ConfigReader;
+/// `head_dim` where it is positive, else the width's share of a head. Throws a user error where heads do not divide the
+/// width.
+std::int64_t head_dim_or(const ConfigReader& in, std::int64_t head_dim, const ModelConfig& config);
 
 /// What a number of a configuration may be. The arithmetic is f32's: below the least and above the most it would divide
 /// by zero, or give infinity, or all the same for every position.

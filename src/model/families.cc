@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "model/bert.h"
+#include "model/decoders.h"
 #include "model/gpt2.h"
 #include "model/llama.h"
+#include "model/qwen.h"
 #include "model/random_weights.h"
 
 namespace assay {
@@ -34,6 +36,13 @@ std::span<const Family> families() {
       {"bert",       encoder, learned,     Padding::first_id,  present, parse_bert,       write_bert,       emit_bert,       initial_normal, &bert_tensors,       nullptr},
       {"distilbert", encoder, learned,     Padding::first_id,  present, parse_distilbert, write_distilbert, emit_distilbert, initial_normal, &distilbert_tensors, nullptr},
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
+      {"mistral",    decoder, halves,      Padding::none,      absent,  parse_mistral,    write_mistral,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"smollm3",    decoder, halves,      Padding::none,      absent,  parse_smollm3,    write_smollm3,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"qwen2",      decoder, halves,      Padding::none,      absent,  parse_qwen2,      write_qwen2,      emit_llama,      initial_normal, &llama_tensors,      &qwen2_gguf},
+      {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},
+      {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
+      {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      nullptr},
+      {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"cs336",      decoder, interleaved, Padding::no_entry,  absent,  parse_cs336,      write_cs336,      emit_cs336,      initial_cs336,  &cs336_tensors,      nullptr},
   };
   // clang-format on

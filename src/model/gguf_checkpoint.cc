@@ -41,16 +41,21 @@ const Family& family_in(const Gguf& file) {
             known);
 }
 
-/// Positions divided by a factor; llama.cpp takes one whose type is not named for a linear one.
-void refuse_scaled_positions(const Gguf& file, const Entries& in) {
+/// Scaled positions as config.json has them, null where they are not scaled. llama.cpp takes a factor whose type is not
+/// named for that of a linear one.
+Json rotary_scaling(const Gguf& file, const Entries& in) {
   const char* const type = "rope.scaling.type";
-  if (in.has(type) && in.text(type) != "none")
-    fail_user("{}: '{}' = '{}' is not supported", file.name, in.key(type), in.text(type));
-  for (const char* entry : {"rope.scaling.factor", "rope.scale_linear"}) {
-    if (!in.has(entry) || in.has(type)) continue;
-    const double factor = in.number(entry);
-    if (factor != 0 && factor != 1) fail_user("{}: '{}' = {} is not supported", file.name, in.key(entry), factor);
-  }
+  const char* const old_factor = "rope.scale_linear";
+  const std::string_view named = in.has(type) ? in.text(type) : "linear";
+  const char* const factor = in.has("rope.scaling.factor") || !in.has(old_factor) ? "rope.scaling.factor" : old_factor;
+  const double longer = in.has(factor) ? in.number(factor) : 1;
+  if (named == "none" || longer == 0 || longer == 1) return nullptr;
+  if (named != "linear" && named != "yarn")
+    fail_user("{}: '{}' = '{}' is not supported", file.name, in.key(type), named.substr(0, 60));
+  Json scaling = {{"rope_type", named}, {"factor", longer}};
+  const char* const original = "rope.scaling.original_context_length";
+  if (in.has(original)) scaling["original_max_position_embeddings"] = in.integer(original);
+  return scaling;
 }
 
 using Parts = std::vector<std::shared_ptr<Gguf>>;
@@ -62,12 +67,22 @@ const GgufTensor* find_tensor(const Parts& parts, std::string_view name) {
   return nullptr;
 }
 
+/// Frequencies that the file divides pair by pair, whatever the length: how Llama 3.1's scaling stands in GGUF.
+Json stretched(const GgufTensor& factors) {
+  std::vector<float> divisors(static_cast<std::size_t>(element_count(factors.shape)));
+  dequantise(factors, divisors);
+  return {{"rope_type", "longrope"},
+          {"factor", 1},
+          {"attention_factor", 1},
+          {"short_factor", divisors},
+          {"long_factor", divisors}};
+}
+
 /// As config.json has it, so that it passes the same checks. GGUF's keys are one set for all architectures; they get
 /// the names that Llama and most decoders after it use.
 ModelConfig read_config(const Parts& parts, const Family& family) {
   const Gguf& file = *parts.front();
   const Entries in(file, family.gguf->architecture);
-  refuse_scaled_positions(file, in);
   Json json = {{"model_type", family.name}};
   json["hidden_size"] = in.integer("embedding_length");
   json["num_hidden_layers"] = in.integer("block_count");
@@ -78,10 +93,12 @@ ModelConfig read_config(const Parts& parts, const Family& family) {
   json["max_position_embeddings"] = in.integer("context_length");
   json["rms_norm_eps"] = in.real("attention.layer_norm_rms_epsilon", norm_epsilon_range);
   if (in.has("rope.freq_base")) json["rope_theta"] = in.real("rope.freq_base", rope_theta_range);
+  json["rope_scaling"] = rotary_scaling(file, in);
   const GgufTensor* table = find_tensor(parts, "token_embd.weight");
   if (table == nullptr || table->shape.size() != 2) fail_user("{}: tensor 'token_embd.weight' is missing", file.name);
   json["vocab_size"] = table->shape[0];
   json["tie_word_embeddings"] = find_tensor(parts, "output.weight") == nullptr;
+  if (const GgufTensor* factors = find_tensor(parts, "rope_freqs.weight")) json["rope_scaling"] = stretched(*factors);
   ModelConfig config = parse_config(json, file.name);
   if (in.has("rope.dimension_count") && in.integer("rope.dimension_count") != config.head_dim) {
     fail_user("{}: rotary embeddings over a part of the head are not supported", file.name);

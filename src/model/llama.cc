@@ -1,7 +1,5 @@
 #include "model/llama.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "base/error.h"
@@ -24,113 +22,72 @@ constexpr GgufNames::Renamed gguf_layer[] = {
     {"ffn_down.weight", "mlp.down_proj.weight"}};
 constexpr const char* gguf_paired_rows[] = {".q_proj.weight", ".k_proj.weight"};
 
-double read_rope_theta(const ConfigReader& in) {
-  if (in.has("rope_scaling")) {
-    const ConfigReader scaling(in.json().at("rope_scaling"), in.file());
-    const std::string type = scaling.text_or("rope_type", scaling.text_or("type", ""));
-    if (type != "default") fail_user("{}: 'rope_scaling' of type '{}' is not supported", in.file(), type.substr(0, 60));
+constexpr DecoderNames cs336_names = {.attention_norm = "ln1",
+                                      .q = "attn.q_proj",
+                                      .k = "attn.k_proj",
+                                      .v = "attn.v_proj",
+                                      .out = "attn.output_proj",
+                                      .mlp_norm = "ln2",
+                                      .gate = "ffn.w1",
+                                      .up = "ffn.w3",
+                                      .down = "ffn.w2",
+                                      .last_norm = "ln_final"};
+
+constexpr DecoderWords smollm3_words = {.theta = 2000000};
+
+Bias bias_of(const ConfigReader& in, const char* key) {
+  return in.flag_or(key, false) ? Bias::present : Bias::absent;
+}
+
+/// Every fourth layer has no positions where nothing else is said.
+std::vector<std::uint8_t> smollm3_rotary_layers(const ConfigReader& in, std::int64_t layers) {
+  std::vector<std::uint8_t> turns;
+  const std::int64_t interval = in.count_or("no_rope_layer_interval", 4);
+  for (std::int64_t layer = 0; layer < layers; ++layer) turns.push_back((layer + 1) % interval == 0 ? 0 : 1);
+  if (!in.has("no_rope_layers")) return turns;
+  const Json& list = in.json().at("no_rope_layers");
+  if (!list.is_array() || list.size() != turns.size())
+    fail_user("{}: 'no_rope_layers' is no list of {} numbers, one a layer", in.file(), layers);
+  for (std::size_t layer = 0; layer < turns.size(); ++layer) {
+    if (list[layer] != 0 && list[layer] != 1) fail_user("{}: 'no_rope_layers' holds other than 0 and 1", in.file());
+    turns[layer] = list[layer].get<std::uint8_t>();  // 1: it has positions.
   }
-  if (!in.has("rope_parameters")) return in.real_or("rope_theta", 10000, rope_theta_range);
-  const ConfigReader parameters(in.json().at("rope_parameters"), in.file());
-  if (const std::string type = parameters.text_or("rope_type", "default"); type != "default") {
-    fail_user("{}: 'rope_parameters.rope_type' = '{}' is not supported", in.file(), type);
-  }
-  return parameters.real_or("rope_theta", in.real_or("rope_theta", 10000, rope_theta_range), rope_theta_range);
-}
-
-/// What Llama and the CS336 model name differently; their arithmetic differs in the rotary pairs alone.
-struct DecoderLayerNames {
-  std::string attention_norm, q, k, v, o, mlp_norm, gate, up, down;
-};
-
-DecoderLayerNames llama_names(std::int64_t layer) {
-  const std::string p = fmt::format("layers.{}.", layer);
-  return {p + "input_layernorm",  p + "self_attn.q_proj", p + "self_attn.k_proj",
-          p + "self_attn.v_proj", p + "self_attn.o_proj", p + "post_attention_layernorm",
-          p + "mlp.gate_proj",    p + "mlp.up_proj",      p + "mlp.down_proj"};
-}
-
-DecoderLayerNames cs336_names(std::int64_t layer) {
-  const std::string p = fmt::format("layers.{}.", layer);
-  return {p + "ln1", p + "attn.q_proj", p + "attn.k_proj", p + "attn.v_proj", p + "attn.output_proj",
-          p + "ln2", p + "ffn.w1",      p + "ffn.w3",      p + "ffn.w2"};
-}
-
-ValueId rotary_attention(Blocks& b, ValueId x, const DecoderLayerNames& names, const std::string& path) {
-  const ModelConfig& c = b.config();
-  b.at(path + ".attn.q_proj", Role::attention);
-  ValueId q = b.linear(x, names.q, c.heads * c.head_dim, Bias::absent);
-  b.at(path + ".attn.k_proj", Role::attention);
-  ValueId k = b.linear(x, names.k, c.kv_heads * c.head_dim, Bias::absent);
-  b.at(path + ".attn.v_proj", Role::attention);
-  const ValueId v = b.linear(x, names.v, c.kv_heads * c.head_dim, Bias::absent);
-  b.at(path + ".attn.rope", Role::attention);
-  q = b.rope(q, c.heads);
-  k = b.rope(k, c.kv_heads);
-  const ValueId h = b.attention(path + ".attn", q, k, v);
-  b.at(path + ".attn.out_proj", Role::attention);
-  return b.linear(h, names.o, c.d_model, Bias::absent);
-}
-
-/// down(f(gate(x)) * up(x))   (Shazeer 2020)
-ValueId gated_mlp(Blocks& b, ValueId x, const DecoderLayerNames& names, const std::string& path) {
-  const ModelConfig& c = b.config();
-  b.at(path + ".mlp.gate_proj", Role::mlp);
-  const ValueId gate = b.activation(b.linear(x, names.gate, c.d_ff, Bias::absent), c.activation);
-  b.at(path + ".mlp.up_proj", Role::mlp);
-  const ValueId up = b.linear(x, names.up, c.d_ff, Bias::absent);
-  b.at(path + ".mlp.gate", Role::mlp);
-  const ValueId h = b.multiply(gate, up);
-  b.at(path + ".mlp.down_proj", Role::mlp);
-  return b.linear(h, names.down, c.d_model, Bias::absent);
-}
-
-ValueId decoder_block(Blocks& b, ValueId x, const DecoderLayerNames& names, std::int64_t layer) {
-  const std::string path = fmt::format("layers.{}", layer);
-  b.at(path + ".ln1", Role::norm);
-  ValueId h = b.rms_norm(x, names.attention_norm);
-  x = b.add(x, rotary_attention(b, h, names, path));
-  b.at(path + ".ln2", Role::norm);
-  h = b.rms_norm(x, names.mlp_norm);
-  return b.add(x, gated_mlp(b, h, names, path));
-}
-
-/// Pre-norm decoder with rotary positions (Touvron et al. 2023).
-void decoder(Blocks& b, DecoderLayerNames (*names)(std::int64_t), const std::string& norm) {
-  b.at("embeddings", Role::embedding);
-  ValueId x = b.token_embedding();
-  b.hidden(0, x);
-  for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
-    x = decoder_block(b, x, names(layer), layer);
-    b.hidden(layer + 1, x);
-  }
-  b.at("ln_f", Role::norm);
-  x = b.rms_norm(x, norm);
-  b.language_head(x);
+  return turns;
 }
 
 }  // namespace
 
+const DecoderNames llama_names = {.attention_norm = "input_layernorm",
+                                  .q = "self_attn.q_proj",
+                                  .k = "self_attn.k_proj",
+                                  .v = "self_attn.v_proj",
+                                  .out = "self_attn.o_proj",
+                                  .mlp_norm = "post_attention_layernorm",
+                                  .gate = "mlp.gate_proj",
+                                  .up = "mlp.up_proj",
+                                  .down = "mlp.down_proj"};
 const TensorNames llama_tensors = {.prefix = "model.", .embedding = "embed_tokens.weight"};
 const GgufNames llama_gguf = {
     .architecture = "llama", .whole = gguf_whole, .layer = gguf_layer, .paired_rows = gguf_paired_rows};
 const TensorNames cs336_tensors = {.prefix = "", .embedding = "token_embeddings.weight"};
 
 ModelConfig parse_llama(const ConfigReader& in) {
-  in.require_flag("attention_bias", false);
-  in.require_flag("mlp_bias", false);
-  ModelConfig c;
-  c.context = in.count("max_position_embeddings");
-  c.d_model = in.count("hidden_size");
-  c.layers = in.count("num_hidden_layers");
-  c.heads = in.count("num_attention_heads");
-  c.kv_heads = in.count_or("num_key_value_heads", c.heads);
-  c.head_dim = in.count_or("head_dim", 0);
-  c.d_ff = in.count("intermediate_size");
-  c.activation = in.activation_or("hidden_act", "silu");
-  c.norm_epsilon = in.real_or("rms_norm_eps", 1e-6, norm_epsilon_range);
-  c.rope_theta = read_rope_theta(in);
-  c.tied_head = in.flag_or("tie_word_embeddings", false);
+  ModelConfig c = parse_decoder(in, {});
+  c.qkv_bias = c.out_bias = bias_of(in, "attention_bias");
+  c.mlp_bias = bias_of(in, "mlp_bias");
+  return c;
+}
+
+ModelConfig parse_mistral(const ConfigReader& in) {
+  return parse_decoder(in, {});
+}
+
+ModelConfig parse_smollm3(const ConfigReader& in) {
+  ModelConfig c = parse_decoder(in, smollm3_words);
+  c.tied_head = in.flag_or("tie_word_embeddings", true);
+  c.qkv_bias = c.out_bias = bias_of(in, "attention_bias");
+  c.mlp_bias = bias_of(in, "mlp_bias");
+  c.rotary_layers = smollm3_rotary_layers(in, c.layers);
   return c;
 }
 
@@ -148,23 +105,26 @@ ModelConfig parse_cs336(const ConfigReader& in) {
   return c;
 }
 
-/// rope_theta stands in both places in which readers of different age look.
 Json write_llama(const ModelConfig& c) {
-  return {{"architectures", Json::array({"LlamaForCausalLM"})},
-          {"max_position_embeddings", c.context},
-          {"hidden_size", c.d_model},
-          {"num_hidden_layers", c.layers},
-          {"num_attention_heads", c.heads},
-          {"num_key_value_heads", c.kv_heads},
-          {"head_dim", c.head_dim},
-          {"intermediate_size", c.d_ff},
-          {"hidden_act", config_word(c.activation)},
-          {"rms_norm_eps", c.norm_epsilon},
-          {"rope_theta", c.rope_theta},
-          {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", c.rope_theta}}},
-          {"attention_bias", false},
-          {"mlp_bias", false},
-          {"tie_word_embeddings", c.tied_head}};
+  Json json = write_decoder(c, "LlamaForCausalLM", {});
+  json["attention_bias"] = c.qkv_bias == Bias::present;
+  json["mlp_bias"] = c.mlp_bias == Bias::present;
+  return json;
+}
+
+Json write_mistral(const ModelConfig& c) {
+  Json json = write_decoder(c, "MistralForCausalLM", {});
+  json["sliding_window"] = nullptr;
+  return json;
+}
+
+Json write_smollm3(const ModelConfig& c) {
+  Json json = write_decoder(c, "SmolLM3ForCausalLM", smollm3_words);
+  json["attention_bias"] = c.qkv_bias == Bias::present;
+  json["mlp_bias"] = c.mlp_bias == Bias::present;
+  json["no_rope_layers"] = c.rotary_layers;
+  json["use_sliding_window"] = false;
+  return json;
 }
 
 Json write_cs336(const ModelConfig& c) {
@@ -178,11 +138,11 @@ Distribution initial_cs336(const Value& weight, const ModelConfig&) {
 }
 
 void emit_llama(Blocks& b) {
-  decoder(b, llama_names, "norm");
+  emit_decoder(b, llama_names);
 }
 
 void emit_cs336(Blocks& b) {
-  decoder(b, cs336_names, "ln_final");
+  emit_decoder(b, cs336_names);
 }
 
 }  // namespace assay

@@ -1,13 +1,21 @@
 #pragma once
 
+#include "model/decoder.h"
 #include "model/families.h"
 
 namespace assay {
 
-/// Llama (Touvron et al. 2023).
+/// Llama (Touvron et al. 2023), Mistral and SmolLM3: its layers, with biases where the configuration has them, or
+/// without positions in some layers.
 ModelConfig parse_llama(const ConfigReader& in);
 Json write_llama(const ModelConfig& config);
 void emit_llama(Blocks& b);
+ModelConfig parse_mistral(const ConfigReader& in);
+Json write_mistral(const ModelConfig& config);
+ModelConfig parse_smollm3(const ConfigReader& in);
+Json write_smollm3(const ModelConfig& config);
+/// Most families after it have these names too.
+extern const DecoderNames llama_names;
 extern const TensorNames llama_tensors;
 extern const GgufNames llama_gguf;
 

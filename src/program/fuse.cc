@@ -145,6 +145,7 @@ void fuse_residual(Program& program, Purpose purpose) {
     const Node& norm = edit.node(i);
     const bool layer = norm.operation == &op::layer_norm;
     if ((!layer && norm.operation != &op::rms_norm) || norm.attributes.math != DType::f32) continue;
+    if (program.value(norm.inputs[1]).shape.back() != program.value(norm.inputs[0]).shape.back()) continue;  // Heads.
     const std::size_t sum = edit.producer(norm.inputs[0], op::add);
     if (sum == nowhere) continue;
     Node fused = norm;

@@ -64,7 +64,7 @@ struct Operation {
   OPERATION(embedding)         /* ids (B,T), table (V,d) [, scales (V)] -> (B,T,d) */                                 \
   OPERATION(add_rows)          /* x (B,T,d), table (P,d) -> x + table[t] or x + table[0] */                           \
   OPERATION(layer_norm)        /* x (..,d), gain (d), bias (d) -> (..,d) */                                           \
-  OPERATION(rms_norm)          /* x (..,d), gain (d) -> (..,d) */                                                     \
+  OPERATION(rms_norm)          /* x (..,n d), gain (d) -> (..,n d): n rows of d */                                    \
   OPERATION(linear)            /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                 \
   OPERATION(quantized_linear)  /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */         \
   OPERATION(activation)        /* x -> f(x) */                                                                        \
@@ -119,10 +119,13 @@ ASSAY_OPERATIONS(ASSAY_DECLARE_OPERATION)
 /// Every operation there is.
 std::span<const Operation* const> all_operations();
 
-/// Angle that rotary pair `pair` turns by from one position to the next: theta^(-2 pair / head_dim). Every step is
-/// rounded to f32, and so is position times frequency, as in the code that models were trained with: at position 500 an
-/// ulp of the frequency turns a pair by 3e-5.
-float rotary_frequency(const Attributes& attributes, std::int64_t pair);
+/// Columns of a head that rope turns.
+std::int64_t rotary_columns(const Attributes& attributes);
+/// Angle that each rotary pair turns by from one position to the next: theta^(-2 pair / rotary_columns), changed as
+/// attributes.rope_scaling says for a sequence of so many positions. Every step is rounded to f32, and so is position
+/// times frequency, as in the code that models were trained with: at position 500 an ulp of the frequency turns a pair
+/// by 3e-5.
+std::vector<float> rotary_frequencies(const Attributes& attributes, std::int64_t positions);
 
 /// Random bits of element `index`: Philox keyed by the seed, so that every backend draws the same ones.
 /// `seed`: s32 (2), low word first; `stream`: attributes.stream.

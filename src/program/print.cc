@@ -36,6 +36,8 @@ std::string attributes(const Node& node) {
   if (a.kv_heads != 0 && a.kv_heads != a.heads) parts.push_back(fmt::format("kv_heads={}", a.kv_heads));
   if (a.causal) parts.push_back("causal");
   if (node.operation == &op::rope) parts.push_back(fmt::format("theta={:g}", a.rope_theta));
+  if (a.rotary_dim != 0) parts.push_back(fmt::format("turned={}", a.rotary_dim));
+  if (a.rope_scaling.type != RopeType::plain) parts.push_back(name(a.rope_scaling.type));
   if (a.width != 0) parts.push_back(fmt::format("columns={}..{}", a.offset, a.offset + a.width));
   if (a.math != DType::f32) parts.push_back(fmt::format("math={}", name(a.math)));
   if (a.accumulator != DType::f32) parts.push_back(fmt::format("accumulator={}/{}", name(a.accumulator), a.chunk));

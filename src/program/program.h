@@ -66,6 +66,24 @@ const char* name(Activation activation);
 /// Which rotary pairs turn together: (i, i + d/2), or (2i, 2i + 1).
 enum class RotaryPairs : std::uint8_t { halves, interleaved };
 
+/// How published models stretch rotary positions past the context that they were first trained with; the names are
+/// those of config.json's rope_type.
+enum class RopeType : std::uint8_t { plain, linear, dynamic, llama3, yarn, longrope };
+const char* name(RopeType type);
+struct RopeScaling {
+  RopeType type = RopeType::plain;
+  double factor = 1;                ///< All but longrope: how much longer the context becomes.
+  std::int64_t original = 0;        ///< Positions that the model was first trained with.
+  double low = 1;                   ///< llama3: low_freq_factor; yarn: beta_slow.
+  double high = 4;                  ///< llama3: high_freq_factor; yarn: beta_fast.
+  bool whole = true;                ///< yarn: its range begins and ends at whole pairs (truncate).
+  double magnitude = 1;             ///< yarn, longrope: sines and cosines are multiplied by it.
+  std::vector<double> narrow = {};  ///< longrope: what divides each pair's frequency up to `original` positions,
+  std::vector<double> wide = {};    ///< and beyond.
+
+  bool operator==(const RopeScaling&) const = default;
+};
+
 /// Which row an operation picks: of a table, the one of the token's position or the first; of a sequence, first or
 /// last.
 enum class RowChoice : std::uint8_t { by_position, first, last };
@@ -88,6 +106,8 @@ struct Attributes {
   double scale = 1;     ///< attention: scores are multiplied by it
   bool causal = false;  ///< attention: position t sees positions 0..t
   double rope_theta = 10000;
+  std::int64_t rotary_dim = 0;  ///< rope: so many first columns of a head turn, the rest is copied; 0: all of them
+  RopeScaling rope_scaling = {};
   RotaryPairs pairs = RotaryPairs::halves;
   RowChoice row = RowChoice::by_position;
   std::int64_t offset = 0;         ///< slice_columns: first column

@@ -40,7 +40,7 @@ float mean_of(Source x, std::int64_t width) {
 }
 
 NormStatistics norm_statistics(const Call& call, const NormRow& row) {
-  const std::int64_t width = call.in(1).width();
+  const std::int64_t width = call.in(2).width();
   const auto count = static_cast<float>(width);
   const bool centred = call.operation == &op::layer_norm_gradient;
   NormStatistics found;
@@ -82,12 +82,13 @@ void norm_gradient_row(const NormRow& row, const NormStatistics& s, std::int64_t
 }
 
 void norm_gradient_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float* sums) {
-  const SourceRows dy = source_rows(call, memory, 0);
-  const SourceRows x = source_rows(call, memory, 1);
+  const NormRows norm = norm_rows(call.in(1), call.in(2));
+  const SourceRows dy = by_group(source_rows(call, memory, 0), norm);
+  const SourceRows x = by_group(source_rows(call, memory, 1), norm);
   const Source gain = source_rows(call, memory, 2)[0];
-  const SourceRows onto = source_rows(call, memory, 3);
-  const SinkRows dx = sink_rows(call, memory, 0);
-  const std::int64_t width = call.in(1).width();
+  const SourceRows onto = by_group(source_rows(call, memory, 3), norm);
+  const SinkRows dx = by_group(sink_rows(call, memory, 0), norm);
+  const std::int64_t width = norm.width;
   const std::int64_t line = whole_lines(width);
   for (std::int64_t row = begin; row < end; ++row) {
     const NormRow one = {dy[row], x[row], gain, onto[row], dx[row], sums, sums + line, sums + 2 * line};
@@ -106,7 +107,7 @@ void add_parts(const float* sums, std::int64_t parts, std::int64_t stride, Sink 
 }
 
 void norm_parameter_gradients(const Call& call, const Memory& memory, std::int64_t, std::int64_t parts, float* sums) {
-  const std::int64_t width = call.in(1).width();
+  const std::int64_t width = call.in(2).width();
   const std::int64_t line = whole_lines(width);
   add_parts(sums, parts, 3 * line, sink_rows(call, memory, 1)[0], width);
   add_parts(sums + line, parts, 3 * line, sink_rows(call, memory, 2)[0], width);
@@ -125,8 +126,8 @@ namespace {
 
 Offer norm_gradient_vectors(const Call& call, const MachineFacts& facts) {
   if (const char* why = unfit_for_vectors(call)) return Declined{why};
-  RowWork work = first_input_rows(call);
-  work.scratch = 3 * whole_lines(work.elements);
+  const NormRows norm = norm_rows(call.in(1), call.in(2));
+  const RowWork work{norm.rows, norm.width, 3 * whole_lines(norm.width)};
   return summing_prepared(call, facts, work, [] {
     return SummingKernel{HWY_DYNAMIC_DISPATCH(norm_gradient_rows), HWY_DYNAMIC_DISPATCH(norm_parameter_gradients)};
   });

@@ -47,15 +47,23 @@ void rotate_interleaved(const RopeTable& table, std::int64_t position, Source x,
   });
 }
 
+void copy_columns(Source x, Sink y, std::int64_t count) {
+  for_vectors(count, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(lanes.get(x, i), y, i); });
+}
+
 void rope_rows(const Call& call, const RopeTable& table, const Memory& memory, std::int64_t begin, std::int64_t end) {
   const Attributes& a = call.attributes;
   const SourceRows x = source_rows(call, memory, 0);
   const SinkRows y = sink_rows(call, memory, 0);
+  const std::int64_t turned = rotary_columns(a);
   const auto rotate = a.pairs == RotaryPairs::halves ? rotate_halves : rotate_interleaved;
   for (std::int64_t token = begin; token < end; ++token) {
-    for (std::int64_t head = 0; head < a.heads; ++head)
-      rotate(table, token % table.positions, shifted(x[token], head * a.head_dim),
-             shifted(y[token], head * a.head_dim));
+    for (std::int64_t head = 0; head < a.heads; ++head) {
+      const Source from = shifted(x[token], head * a.head_dim);
+      const Sink to = shifted(y[token], head * a.head_dim);
+      rotate(table, token % table.positions, from, to);
+      if (turned < a.head_dim) copy_columns(shifted(from, turned), shifted(to, turned), a.head_dim - turned);
+    }
   }
 }
 

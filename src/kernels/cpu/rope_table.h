@@ -7,9 +7,9 @@
 
 namespace assay::cpu {
 
-/// Cosines and sines of every position, (positions, columns). Pairs in halves: columns = head_dim / 2. Interleaved
-/// pairs: columns = head_dim, every cosine twice and every sine as -sin, sin. With attributes.inverse every sine has
-/// the other sign.
+/// Cosines and sines of every position, (positions, columns), times the magnitude. Pairs in halves: columns =
+/// rotary_columns / 2. Interleaved pairs: columns = rotary_columns, every cosine twice and every sine as -sin, sin.
+/// With attributes.inverse every sine has the other sign.
 struct RopeTable {
   std::int64_t positions = 0;
   std::int64_t columns = 0;

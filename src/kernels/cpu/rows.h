@@ -24,16 +24,34 @@ struct SourceRows {
   const std::byte* data = nullptr;
   DType dtype = DType::f32;
   std::int64_t stride_bytes = 0;
+  std::int64_t groups = 1;  ///< by_group: rows that lie in one.
+  std::int64_t group_bytes = 0;
 
-  Source operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + row * stride_bytes, dtype}; }
+  Source operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + offset(row), dtype}; }
+  std::int64_t offset(std::int64_t row) const {
+    return groups == 1 ? row * stride_bytes : row / groups * stride_bytes + row % groups * group_bytes;
+  }
 };
 struct SinkRows {
   std::byte* data = nullptr;
   DType dtype = DType::f32;
   std::int64_t stride_bytes = 0;
+  std::int64_t groups = 1;
+  std::int64_t group_bytes = 0;
 
-  Sink operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + row * stride_bytes, dtype}; }
+  Sink operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + offset(row), dtype}; }
+  std::int64_t offset(std::int64_t row) const {
+    return groups == 1 ? row * stride_bytes : row / groups * stride_bytes + row % groups * group_bytes;
+  }
 };
+
+/// With each stretch of a norm as a row.
+template <typename Rows>
+Rows by_group(Rows all, const NormRows& norm) {
+  all.groups = norm.groups;
+  all.group_bytes = norm.width * static_cast<std::int64_t>(size_of(all.dtype));
+  return all;
+}
 
 SourceRows source_rows(const Call& call, const Memory& memory, std::size_t index);
 SinkRows sink_rows(const Call& call, const Memory& memory, std::size_t index);

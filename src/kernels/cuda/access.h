@@ -184,6 +184,32 @@ struct In {
   }
 };
 
+/// An input or output with each stretch of a norm as a row.
+template <typename Rows>
+struct Grouped {
+  Rows all;
+  NormRows norm;
+
+  ON_DEVICE std::int64_t row_of(std::int64_t row) const { return norm.groups == 1 ? row : row / norm.groups; }
+  ON_DEVICE std::int64_t column_of(std::int64_t row) const {
+    return norm.groups == 1 ? 0 : row % norm.groups * norm.width;
+  }
+  ON_DEVICE bool present() const { return all.present(); }
+  ON_DEVICE float operator()(std::int64_t row, std::int64_t i) const { return all(row_of(row), column_of(row) + i); }
+  ON_DEVICE void set(std::int64_t row, std::int64_t i, float value) const {
+    all.set(row_of(row), column_of(row) + i, value);
+  }
+  ON_DEVICE auto pack(std::int64_t row, std::int64_t first) const {
+    const std::int64_t column = column_of(row);
+    return all.pack(row_of(row), column + first, column + norm.width);
+  }
+  template <typename Values>
+  ON_DEVICE void set_pack(std::int64_t row, std::int64_t first, const Values& pack) const {
+    const std::int64_t column = column_of(row);
+    all.set_pack(row_of(row), column + first, column + norm.width, pack);
+  }
+};
+
 /// An output as rows and columns. Absent ones have no data: writing goes nowhere.
 struct Out {
   std::byte* data = nullptr;

@@ -8,8 +8,9 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
 struct Norm {
-  In x, y, gain, bias;  ///< y: absent where nothing is added
-  Out sum, normal;
+  Grouped<In> x, y;  ///< y: absent where nothing is added
+  In gain, bias;
+  Grouped<Out> sum, normal;
   std::int64_t width;
   float epsilon;
   DType math;  ///< 16 bits: every step is rounded to it, and sums are taken one by one
@@ -21,9 +22,9 @@ struct Norm {
   }
 
   ON_DEVICE Pack values(std::int64_t row, std::int64_t first) const {
-    Pack result = x.pack(row, first, width);
+    Pack result = x.pack(row, first);
     if (!y.present()) return result;
-    const Pack more = y.pack(row, first, width);
+    const Pack more = y.pack(row, first);
     for (int i = 0; i < pack_width; ++i) result.value[i] = round(result.value[i] + more.value[i]);
     return result;
   }
@@ -61,8 +62,8 @@ struct Norm {
         if (gain.present()) to.value[i] = round(to.value[i] * gain(first + i));
         if (bias.present()) to.value[i] = round(to.value[i] + bias(first + i));
       }
-      sum.set_pack(row, first, width, from);
-      normal.set_pack(row, first, width, to);
+      sum.set_pack(row, first, from);
+      normal.set_pack(row, first, to);
     }
   }
 };
@@ -71,30 +72,37 @@ enum class Kind : std::uint8_t { layer, rms };
 
 Offer prepare_alone(const Call& call, Kind kind) {
   return offer("a team of threads a row", [call, kind](const Memory& memory) {
-    Norm norm{input(call, memory, 0),
-              {},
+    const NormRows rows = norm_rows(call.in(0), call.in(1));
+    Norm norm{{input(call, memory, 0), rows},
+              {{}, rows},
               input(call, memory, 1),
               {},
-              {},
-              output(call, memory, 0),
-              call.in(0).width(),
+              {{}, rows},
+              {output(call, memory, 0), rows},
+              rows.width,
               static_cast<float>(call.attributes.epsilon),
               call.attributes.math,
               kind == Kind::layer};
     if (kind == Kind::layer) norm.bias = input(call, memory, 2);
-    for_rows(call.in(0).rows(), packs(norm.width), norm);
+    for_rows(rows.rows, packs(norm.width), norm);
   });
 }
 
 Offer prepare_with_sum(const Call& call, Kind kind) {
   return offer("a team of threads a row", [call, kind](const Memory& memory) {
-    Norm norm{input(call, memory, 0),  input(call, memory, 1),
-              input(call, memory, 2),  {},
-              output(call, memory, 0), output(call, memory, 1),
-              call.in(0).width(),      static_cast<float>(call.attributes.epsilon),
-              call.attributes.math,    kind == Kind::layer};
+    const NormRows rows{call.in(0).rows(), call.in(0).width(), 1};
+    Norm norm{{input(call, memory, 0), rows},
+              {input(call, memory, 1), rows},
+              input(call, memory, 2),
+              {},
+              {output(call, memory, 0), rows},
+              {output(call, memory, 1), rows},
+              rows.width,
+              static_cast<float>(call.attributes.epsilon),
+              call.attributes.math,
+              kind == Kind::layer};
     if (kind == Kind::layer) norm.bias = input(call, memory, 3);
-    for_rows(call.in(0).rows(), packs(norm.width), norm);
+    for_rows(rows.rows, packs(norm.width), norm);
   });
 }
 

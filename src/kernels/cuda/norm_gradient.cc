@@ -13,7 +13,7 @@ struct Statistics {
 };
 
 struct RowStatistics {
-  In x;
+  Grouped<In> x;
   Statistics* of_row;
   std::int64_t width;
   float epsilon;
@@ -35,8 +35,9 @@ struct RowStatistics {
 };
 
 struct NormInputGradient {
-  In dy, x, gain, onto;
-  Out dx;
+  Grouped<In> dy, x, onto;
+  In gain;
+  Grouped<Out> dx;
   const Statistics* of_row;
   std::int64_t width;
   bool centred;
@@ -63,7 +64,7 @@ struct NormInputGradient {
 
 /// Sums over a part of the rows; a second pass adds the parts up, always in the same order.
 struct NormPartialSums {
-  In dy, x;
+  Grouped<In> dy, x;
   const Statistics* of_row;
   float* partial;  ///< (parts, 2, width)
   std::int64_t rows, width, parts;
@@ -99,27 +100,30 @@ struct NormTotalSums {
 };
 
 void run_norm_gradient(const Call& call, const Memory& memory) {
-  const std::int64_t rows = call.in(1).rows();
-  const std::int64_t width = call.in(1).width();
+  const NormRows norm = norm_rows(call.in(1), call.in(2));
+  const std::int64_t rows = norm.rows;
+  const std::int64_t width = norm.width;
   const std::int64_t parts = rows < most_parts ? rows : most_parts;
   const bool centred = call.operation == &op::layer_norm_gradient;
-  const In dy = input(call, memory, 0);
-  const In x = input(call, memory, 1);
+  const Grouped<In> dy{input(call, memory, 0), norm};
+  const Grouped<In> x{input(call, memory, 1), norm};
+  const Grouped<In> onto{input(call, memory, 3), norm};
   auto* partial = reinterpret_cast<float*>(memory.workspace);
   auto* of_row = reinterpret_cast<Statistics*>(partial + 2 * most_parts * width);
   for_rows(rows, width, RowStatistics{x, of_row, width, static_cast<float>(call.attributes.epsilon), centred});
   for_matrix(parts, width, NormPartialSums{dy, x, of_row, partial, rows, width, parts});
   for_elements(width, NormTotalSums{partial, output(call, memory, 1), output(call, memory, 2), width, parts});
-  for_rows(rows, width,
-           NormInputGradient{dy, x, input(call, memory, 2), input(call, memory, 3), output(call, memory, 0), of_row,
-                             width, centred});
+  for_rows(
+      rows, width,
+      NormInputGradient{dy, x, onto, input(call, memory, 2), {output(call, memory, 0), norm}, of_row, width, centred});
 }
 
 }  // namespace
 
 Offer prepare_norm_gradient(const Call& call, const MachineFacts&) {
-  const auto rows = static_cast<std::size_t>(call.in(1).rows());
-  const auto width = static_cast<std::size_t>(call.in(1).width());
+  const NormRows norm = norm_rows(call.in(1), call.in(2));
+  const auto rows = static_cast<std::size_t>(norm.rows);
+  const auto width = static_cast<std::size_t>(norm.width);
   return offer(
       "a team of threads a row; parameters in two passes",
       [call](const Memory& memory) { run_norm_gradient(call, memory); },

@@ -90,11 +90,22 @@ class Reader {
   Reader(const Argument& argument, const std::byte* data)
       : dtype_(argument.dtype), stride_(argument.row_stride), data_(data) {}
   bool present() const { return data_ != nullptr; }
-  double operator()(std::int64_t row, std::int64_t column) const { return load(dtype_, data_, row * stride_ + column); }
+  double operator()(std::int64_t row, std::int64_t column) const {
+    return load(dtype_, data_, row / groups_ * stride_ + row % groups_ * group_width_ + column);
+  }
   /// Element of a vector: gains, biases, scales.
   double operator()(std::int64_t index) const { return load(dtype_, data_, index); }
+  /// With each stretch of a norm as a row.
+  Reader by_group(const NormRows& rows) const {
+    Reader grouped = *this;
+    grouped.groups_ = rows.groups;
+    grouped.group_width_ = rows.width;
+    return grouped;
+  }
 
  private:
+  std::int64_t groups_ = 1;
+  std::int64_t group_width_ = 0;
   DType dtype_;
   std::int64_t stride_;
   const std::byte* data_;
@@ -106,10 +117,18 @@ class Writer {
   Writer(const Argument& argument, std::byte* data)
       : dtype_(argument.dtype), stride_(argument.row_stride), data_(data) {}
   void set(std::int64_t row, std::int64_t column, double value) const {
-    if (data_ != nullptr) store(dtype_, data_, row * stride_ + column, value);
+    if (data_ != nullptr) store(dtype_, data_, row / groups_ * stride_ + row % groups_ * group_width_ + column, value);
+  }
+  Writer by_group(const NormRows& rows) const {
+    Writer grouped = *this;
+    grouped.groups_ = rows.groups;
+    grouped.group_width_ = rows.width;
+    return grouped;
   }
 
  private:
+  std::int64_t groups_ = 1;
+  std::int64_t group_width_ = 0;
   DType dtype_;
   std::int64_t stride_;
   std::byte* data_;

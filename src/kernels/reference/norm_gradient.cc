@@ -12,7 +12,7 @@ struct RowStatistics {
 };
 
 RowStatistics statistics(const Call& call, const Reader& x, std::int64_t row) {
-  const std::int64_t width = call.in(1).width();
+  const std::int64_t width = call.in(2).width();
   const auto count = static_cast<double>(width);
   RowStatistics found;
   if (call.operation == &op::layer_norm_gradient) {
@@ -32,7 +32,7 @@ struct Inputs {
 };
 
 void input_gradient(const Call& call, const Inputs& in, const Writer& dx, std::int64_t row) {
-  const std::int64_t width = call.in(1).width();
+  const std::int64_t width = call.in(2).width();
   const auto count = static_cast<double>(width);
   const RowStatistics s = statistics(call, in.x, row);
   const auto normal = [&](std::int64_t i) { return (in.x(row, i) - s.centre) / s.deviation; };
@@ -51,10 +51,10 @@ void input_gradient(const Call& call, const Inputs& in, const Writer& dx, std::i
 }
 
 void parameter_gradients(const Call& call, const Inputs& in, const Writer& dgain, const Writer& dbias) {
-  const std::int64_t rows = call.in(1).rows();
+  const std::int64_t rows = norm_rows(call.in(1), call.in(2)).rows;
   std::vector<RowStatistics> all;
   for (std::int64_t row = 0; row < rows; ++row) all.push_back(statistics(call, in.x, row));
-  for (std::int64_t i = 0; i < call.in(1).width(); ++i) {
+  for (std::int64_t i = 0; i < call.in(2).width(); ++i) {
     double gain = 0;
     double bias = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -69,11 +69,12 @@ void parameter_gradients(const Call& call, const Inputs& in, const Writer& dgain
 
 /// Parameters first: dx may stand where `onto` stood, and nothing else is overwritten.
 void norm_gradient(const Call& call, const Memory& memory) {
-  const Inputs in = {reader(call, memory, 0), reader(call, memory, 1), reader(call, memory, 2),
-                     reader(call, memory, 3)};
+  const NormRows rows = norm_rows(call.in(1), call.in(2));
+  const Inputs in = {reader(call, memory, 0).by_group(rows), reader(call, memory, 1).by_group(rows),
+                     reader(call, memory, 2), reader(call, memory, 3).by_group(rows)};
   parameter_gradients(call, in, writer(call, memory, 1), writer(call, memory, 2));
-  const Writer dx = writer(call, memory, 0);
-  parallel_for(call.in(1).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+  const Writer dx = writer(call, memory, 0).by_group(rows);
+  parallel_for(rows.rows, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) input_gradient(call, in, dx, row);
   });
 }

@@ -6,9 +6,8 @@ namespace assay::reference {
 namespace {
 
 template <typename Value, typename Out>
-void normalize(const Call& call, const Reader& gain, Value value, Out out) {
+void normalize(const Call& call, std::int64_t width, const Reader& gain, Value value, Out out) {
   const Math math(call.attributes.math);
-  const std::int64_t width = call.in(0).width();
   double squares = 0;
   for (std::int64_t i = 0; i < width; ++i) squares = math(squares + math(value(i) * value(i)));
   const double mean = math(squares / static_cast<double>(width));
@@ -22,13 +21,14 @@ void normalize(const Call& call, const Reader& gain, Value value, Out out) {
 }  // namespace
 
 void rms_norm(const Call& call, const Memory& memory) {
-  const Reader x = reader(call, memory, 0);
+  const NormRows rows = norm_rows(call.in(0), call.in(1));
+  const Reader x = reader(call, memory, 0).by_group(rows);
   const Reader gain = reader(call, memory, 1);
-  const Writer y = writer(call, memory, 0);
-  parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+  const Writer y = writer(call, memory, 0).by_group(rows);
+  parallel_for(rows.rows, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       normalize(
-          call, gain, [&](std::int64_t i) { return x(row, i); },
+          call, rows.width, gain, [&](std::int64_t i) { return x(row, i); },
           [&](std::int64_t i, double result) { y.set(row, i, result); });
     }
   });
@@ -45,7 +45,8 @@ void add_rms_norm(const Call& call, const Memory& memory) {
   parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const auto value = [&](std::int64_t i) { return math(x(row, i) + y(row, i)); };
-      normalize(call, gain, value, [&](std::int64_t i, double result) { normal.set(row, i, result); });
+      normalize(call, call.in(0).width(), gain, value,
+                [&](std::int64_t i, double result) { normal.set(row, i, result); });
       for (std::int64_t i = 0; i < call.in(0).width(); ++i) sum.set(row, i, value(i));
     }
   });

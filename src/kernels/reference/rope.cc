@@ -8,7 +8,10 @@ namespace assay::reference {
 void rope(const Call& call, const Memory& memory) {
   const Attributes& a = call.attributes;
   const std::int64_t seq = call.in(0).shape[1];
-  const std::int64_t half = a.head_dim / 2;
+  const std::int64_t turned = rotary_columns(a);
+  const std::int64_t half = turned / 2;
+  const std::vector<float> frequencies = rotary_frequencies(a, seq);
+  const double magnitude = a.rope_scaling.magnitude;
   const bool halves = a.pairs == RotaryPairs::halves;
   const Reader x = reader(call, memory, 0);
   const Writer y = writer(call, memory, 0);
@@ -19,9 +22,16 @@ void rope(const Call& call, const Memory& memory) {
         const std::int64_t head = pair / half * a.head_dim;
         const std::int64_t first = head + (halves ? i : 2 * i);
         const std::int64_t second = head + (halves ? i + half : 2 * i + 1);
-        const double angle = static_cast<float>(token % seq) * rotary_frequency(a, i) * (a.inverse ? -1 : 1);
-        y.set(token, first, x(token, first) * std::cos(angle) - x(token, second) * std::sin(angle));
-        y.set(token, second, x(token, second) * std::cos(angle) + x(token, first) * std::sin(angle));
+        const double angle =
+            static_cast<float>(token % seq) * frequencies[static_cast<std::size_t>(i)] * (a.inverse ? -1 : 1);
+        const double cosine = magnitude * std::cos(angle);
+        const double sine = magnitude * std::sin(angle);
+        y.set(token, first, x(token, first) * cosine - x(token, second) * sine);
+        y.set(token, second, x(token, second) * cosine + x(token, first) * sine);
+      }
+      for (std::int64_t head = 0; head < a.heads; ++head) {
+        for (std::int64_t i = turned; i < a.head_dim; ++i)
+          y.set(token, head * a.head_dim + i, x(token, head * a.head_dim + i));
       }
     }
   });

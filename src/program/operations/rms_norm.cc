@@ -31,6 +31,7 @@ std::vector<SymbolicShape> rms_norm_gradient_shapes(const Program& program, cons
 }  // namespace
 
 // y = x / sqrt(mean(x^2) + epsilon) * gain   (Zhang & Sennrich 2019, eq. 4)
+// A gain that is narrower than x is that of every head: each stretch of x that is as wide is normalised by itself.
 const Operation op::rms_norm = {
     .name = "rms_norm",
     .kind = OperationKind::norm,

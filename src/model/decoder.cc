@@ -1,0 +1,159 @@
+#include "model/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "model/blocks.h"
+#include "model/rotary.h"
+
+namespace assay {
+namespace {
+
+/// One block of one model, while it is emitted.
+struct DecoderBlock {
+  Blocks& b;
+  const DecoderNames& names;
+  std::int64_t layer;
+  std::string path = fmt::format("layers.{}", layer);
+
+  const ModelConfig& config() const { return b.config(); }
+  std::string weight(const char* name) const { return fmt::format("layers.{}.{}", layer, name); }
+
+  ValueId linear(ValueId x, const char* place, Role role, const char* name, std::int64_t out, Bias bias) const {
+    b.at(path + place, role);
+    return b.linear(x, weight(name), out, bias);
+  }
+
+  ValueId norm(ValueId x, const char* place, const char* name) const {
+    b.at(path + place, Role::norm);
+    if (config().norm == NormKind::rms) return b.rms_norm(x, weight(name), config().d_model);
+    return b.layer_norm(x, weight(name));
+  }
+
+  /// Of each head's columns, or of all of them together.
+  ValueId head_norm(ValueId x, const char* place, const char* name, std::int64_t heads) const {
+    if (config().head_norm == HeadNorm::absent) return x;
+    b.at(path + place, Role::norm);
+    const bool whole = config().head_norm == HeadNorm::whole;
+    return b.rms_norm(x, weight(name), whole ? heads * config().head_dim : config().head_dim);
+  }
+
+  ValueId rope(ValueId x, std::int64_t heads) const {
+    const std::vector<std::uint8_t>& turns = config().rotary_layers;
+    if (!turns.empty() && turns[static_cast<std::size_t>(layer)] == 0) return x;
+    b.at(path + ".attn.rope", Role::attention);
+    return b.rope(x, heads);
+  }
+
+  struct Projections {
+    ValueId q, k, v;
+  };
+  Projections projections(ValueId x) const {
+    const ModelConfig& c = config();
+    const std::int64_t q = c.heads * c.head_dim;
+    const std::int64_t kv = c.kv_heads * c.head_dim;
+    if (names.k == nullptr) {
+      const ValueId all = linear(x, ".attn.qkv_proj", Role::attention, names.q, q + 2 * kv, c.qkv_bias);
+      return {b.columns(all, 0, q), b.columns(all, q, kv), b.columns(all, q + kv, kv)};
+    }
+    return {linear(x, ".attn.q_proj", Role::attention, names.q, q, c.qkv_bias),
+            linear(x, ".attn.k_proj", Role::attention, names.k, kv, c.qkv_bias),
+            linear(x, ".attn.v_proj", Role::attention, names.v, kv, c.qkv_bias)};
+  }
+
+  ValueId attention(ValueId x) const {
+    const ModelConfig& c = config();
+    auto [q, k, v] = projections(x);
+    q = rope(head_norm(q, ".attn.q_norm", names.q_norm, c.heads), c.heads);
+    k = rope(head_norm(k, ".attn.k_norm", names.k_norm, c.kv_heads), c.kv_heads);
+    const ValueId h = b.attention(path + ".attn", q, k, v);
+    return linear(h, ".attn.out_proj", Role::attention, names.out, c.d_model, c.out_bias);
+  }
+
+  /// down(f(gate(x)) * up(x))   (Shazeer 2020)
+  ValueId mlp(ValueId x) const {
+    const ModelConfig& c = config();
+    ValueId gate = no_value;
+    ValueId up = no_value;
+    if (names.up == nullptr) {
+      const ValueId both = linear(x, ".mlp.gate_up_proj", Role::mlp, names.gate, 2 * c.d_ff, c.mlp_bias);
+      gate = b.activation(b.columns(both, 0, c.d_ff), c.activation);
+      up = b.columns(both, c.d_ff, c.d_ff);
+    } else {
+      gate = b.activation(linear(x, ".mlp.gate_proj", Role::mlp, names.gate, c.d_ff, c.mlp_bias), c.activation);
+      up = linear(x, ".mlp.up_proj", Role::mlp, names.up, c.d_ff, c.mlp_bias);
+    }
+    b.at(path + ".mlp.gate", Role::mlp);
+    const ValueId h = b.multiply(gate, up);
+    return linear(h, ".mlp.down_proj", Role::mlp, names.down, c.d_model, c.mlp_bias);
+  }
+
+  ValueId emit(ValueId x) const {
+    if (config().norms == NormPlace::behind) {
+      x = b.add(x, norm(attention(x), ".ln1", names.attention_norm));
+      return b.add(x, norm(mlp(x), ".ln2", names.mlp_norm));
+    }
+    x = b.add(x, attention(norm(x, ".ln1", names.attention_norm)));
+    return b.add(x, mlp(norm(x, ".ln2", names.mlp_norm)));
+  }
+};
+
+/// A window that is shorter than the context is not built: up to its length every position sees all before it, which is
+/// the same, and so far the model is run.
+void limit_to_window(const ConfigReader& in, ModelConfig& c) {
+  if (in.has("use_sliding_window") && !in.flag_or("use_sliding_window", false)) return;
+  if (in.has("sliding_window")) c.context = std::min(c.context, in.count("sliding_window"));
+}
+
+}  // namespace
+
+void emit_decoder(Blocks& b, const DecoderNames& names) {
+  b.at("embeddings", Role::embedding);
+  ValueId x = b.token_embedding();
+  b.hidden(0, x);
+  for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
+    x = DecoderBlock{b, names, layer}.emit(x);
+    b.hidden(layer + 1, x);
+  }
+  b.at("ln_f", Role::norm);
+  const bool rms = b.config().norm == NormKind::rms;
+  b.language_head(rms ? b.rms_norm(x, names.last_norm, b.config().d_model) : b.layer_norm(x, names.last_norm));
+}
+
+ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {
+  ModelConfig c;
+  c.context = in.count("max_position_embeddings");
+  c.d_model = in.count("hidden_size");
+  c.layers = in.count("num_hidden_layers");
+  c.heads = in.count("num_attention_heads");
+  c.kv_heads = in.count_or("num_key_value_heads", c.heads);
+  c.head_dim = head_dim_or(in, in.count_or("head_dim", 0), c);
+  c.d_ff = in.count("intermediate_size");
+  c.activation = in.activation_or("hidden_act", "silu");
+  c.norm_epsilon = in.real_or(words.epsilon_key, words.epsilon, norm_epsilon_range);
+  c.tied_head = in.flag_or("tie_word_embeddings", false);
+  read_rotary(in, words.theta, c);
+  limit_to_window(in, c);
+  return c;
+}
+
+Json write_decoder(const ModelConfig& c, const char* architecture, const DecoderWords& words) {
+  Json json = {{"architectures", Json::array({architecture})},
+               {"max_position_embeddings", c.context},
+               {"hidden_size", c.d_model},
+               {"num_hidden_layers", c.layers},
+               {"num_attention_heads", c.heads},
+               {"num_key_value_heads", c.kv_heads},
+               {"head_dim", c.head_dim},
+               {"intermediate_size", c.d_ff},
+               {"hidden_act", config_word(c.activation)},
+               {words.epsilon_key, c.norm_epsilon},
+               {"tie_word_embeddings", c.tied_head}};
+  write_rotary(c, json);
+  return json;
+}
+
+}  // namespace assay

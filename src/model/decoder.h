@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+
+#include "base/json_fwd.h"
+#include "model/config_reader.h"
+
+namespace assay {
+
+class Blocks;
+
+/// What a family calls the parameters of one block, behind "layers.N."; null where it has none of that kind. Queries,
+/// keys and values are three matrices or one, gate and up two or one.
+struct DecoderNames {
+  const char* attention_norm;  ///< Before attention; of a family with norms behind, of its output.
+  const char* q;               ///< Or of queries, keys and values in one, where k is null.
+  const char* k;
+  const char* v;
+  const char* out;
+  const char* mlp_norm;
+  const char* gate;  ///< Or of gate and up in one, where up is null.
+  const char* up;
+  const char* down;
+  const char* q_norm = nullptr;
+  const char* k_norm = nullptr;
+  const char* last_norm = "norm";  ///< Behind the last block; a whole name.
+};
+
+/// Decoder with rotary positions and a gated MLP (Touvron et al. 2023; Shazeer 2020); everything in which families
+/// differ stands in ModelConfig.
+void emit_decoder(Blocks& b, const DecoderNames& names);
+
+/// What most families say in Llama's words: sizes, the norm's epsilon (`epsilon_key`), rotary positions, a window.
+struct DecoderWords {
+  const char* epsilon_key = "rms_norm_eps";
+  double epsilon = 1e-6;
+  double theta = 10000;
+};
+ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words);
+/// Those entries again; the family adds its own.
+Json write_decoder(const ModelConfig& config, const char* architecture, const DecoderWords& words);
+
+}  // namespace assay

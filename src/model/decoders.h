@@ -1,0 +1,21 @@
+#pragma once
+
+#include "model/families.h"
+
+namespace assay {
+
+/// OLMo 2 (Walsh et al. 2025): norms behind attention and MLP; queries and keys are normalised over all heads together.
+ModelConfig parse_olmo2(const ConfigReader& in);
+Json write_olmo2(const ModelConfig& config);
+void emit_olmo2(Blocks& b);
+
+/// Phi-3 and 4: queries, keys and values in one matrix, gate and up in one; a part of each head may turn.
+ModelConfig parse_phi3(const ConfigReader& in);
+Json write_phi3(const ModelConfig& config);
+void emit_phi3(Blocks& b);
+
+/// StableLM 2: layer norms; a quarter of each head turns.
+ModelConfig parse_stablelm(const ConfigReader& in);
+Json write_stablelm(const ModelConfig& config);
+
+}  // namespace assay

@@ -1,0 +1,133 @@
+#include "model/rotary.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/printable.h"
+
+namespace assay {
+namespace {
+
+constexpr RealRange factor_range = {"how much longer the context becomes", 1e-3, 1e6};
+constexpr RealRange turns_range = {"turns within the original context", 0, 1e6};
+constexpr RealRange magnitude_range = {"what rotated queries and keys are multiplied by", 1e-3, 1e3};
+constexpr RealRange share_range = {"the share of a head that turns", 1e-6, 1};
+constexpr RealRange mscale_range = {"a factor of the magnitude's logarithm", 0, 1e3};
+
+constexpr std::array types = {RopeType::plain,  RopeType::linear, RopeType::dynamic,
+                              RopeType::llama3, RopeType::yarn,   RopeType::longrope};
+
+RopeType type_of(const ConfigReader& in) {
+  const std::string word = in.text_or("rope_type", in.text_or("type", "default"));
+  for (const RopeType type : types) {
+    if (word == name(type)) return type;
+  }
+  if (word == "su") return RopeType::longrope;  // Phi-3's first name for it.
+  fail_user(
+      "{}: rotary positions of rope_type '{}' are unknown; default, linear, dynamic, llama3, yarn and longrope "
+      "are known",
+      in.file(), printable(word, 60));
+}
+
+std::vector<double> divisors(const ConfigReader& in, const char* key, std::int64_t pairs) {
+  if (!in.has(key) || !in.json().at(key).is_array()) fail_user("{}: rope_type longrope needs '{}'", in.file(), key);
+  std::vector<double> values;
+  for (const Json& value : in.json().at(key)) {
+    if (!value.is_number()) fail_user("{}: '{}' holds what is no number", in.file(), key);
+    values.push_back(checked_real(value.get<double>(), factor_range, in.file(), key));
+  }
+  if (std::ssize(values) != pairs)
+    fail_user("{}: '{}' has {} entries, {} pairs of columns turn", in.file(), key, values.size(), pairs);
+  return values;
+}
+
+/// 0.1 m ln(factor) + 1 (Peng et al. 2023).
+double yarn_magnitude(double factor, double m) {
+  return factor > 1 ? 0.1 * m * std::log(factor) + 1 : 1;
+}
+
+void read_yarn(const ConfigReader& in, RopeScaling& s) {
+  s.high = in.real_or("beta_fast", 32, turns_range);
+  s.low = in.real_or("beta_slow", 1, turns_range);
+  s.whole = in.flag_or("truncate", true);
+  const double mscale = in.real_or("mscale", 0, mscale_range);
+  const double all = in.real_or("mscale_all_dim", 0, mscale_range);
+  const double usual = mscale > 0 && all > 0 ? yarn_magnitude(s.factor, mscale) / yarn_magnitude(s.factor, all)
+                                             : yarn_magnitude(s.factor, 1);
+  s.magnitude = in.real_or("attention_factor", usual, magnitude_range);
+}
+
+void read_longrope(const ConfigReader& in, const ModelConfig& c, RopeScaling& s) {
+  const std::int64_t pairs = (c.rotary_dim > 0 ? c.rotary_dim : c.head_dim) / 2;
+  s.narrow = divisors(in, "short_factor", pairs);
+  s.wide = divisors(in, "long_factor", pairs);
+  const double longer = std::log(s.factor) / std::log(static_cast<double>(s.original));
+  s.magnitude = in.real_or("attention_factor", s.factor > 1 ? std::sqrt(1 + longer) : 1, magnitude_range);
+}
+
+bool has_original(RopeType type) {
+  return type == RopeType::llama3 || type == RopeType::yarn || type == RopeType::longrope;
+}
+
+/// `in` is the dictionary of the scaling, `outer` the configuration around it.
+void read_scaling(const ConfigReader& in, const ConfigReader& outer, ModelConfig& c) {
+  RopeScaling& s = c.rope_scaling;
+  s.type = type_of(in);
+  if (s.type == RopeType::plain) return;
+  const char* const original = "original_max_position_embeddings";
+  s.original = has_original(s.type) ? in.count_or(original, outer.count_or(original, c.context)) : c.context;
+  const double ratio = static_cast<double>(c.context) / static_cast<double>(s.original);
+  const bool may_lack_factor = s.type == RopeType::longrope || s.type == RopeType::yarn;
+  if (!in.has("factor") && !may_lack_factor) fail_user("{}: rope_type {} needs 'factor'", in.file(), name(s.type));
+  s.factor = in.real_or("factor", ratio, factor_range);
+  if (s.type == RopeType::llama3) {
+    s.low = in.real_or("low_freq_factor", 1, turns_range);
+    s.high = in.real_or("high_freq_factor", 4, turns_range);
+    if (s.low >= s.high) fail_user("{}: 'low_freq_factor' is not below 'high_freq_factor'", in.file());
+  }
+  if (s.type == RopeType::yarn) read_yarn(in, s);
+  if (s.type == RopeType::longrope) read_longrope(in, c, s);
+}
+
+void set_share(const ConfigReader& in, double share, ModelConfig& c) {
+  if (share == 1) return;
+  c.rotary_dim = static_cast<std::int64_t>(static_cast<double>(c.head_dim) * share);
+  if (c.rotary_dim < 2 || c.rotary_dim % 2 != 0)
+    fail_user("{}: 'partial_rotary_factor' lets {} of {} columns turn, an even number from 2 on is needed", in.file(),
+              c.rotary_dim, c.head_dim);
+}
+
+}  // namespace
+
+void read_rotary(const ConfigReader& in, double usual_theta, ModelConfig& c) {
+  const char* const dictionary = in.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const ConfigReader parameters(in.has(dictionary) ? in.json().at(dictionary) : in.json(), in.file());
+  const auto either = [&](const char* key, double usual, const RealRange& range) {
+    return parameters.real_or(key, in.real_or(key, usual, range), range);
+  };
+  c.rope_theta = either("rope_theta", usual_theta, rope_theta_range);
+  set_share(in, either("partial_rotary_factor", 1, share_range), c);
+  if (in.has(dictionary)) read_scaling(parameters, in, c);
+}
+
+void write_rotary(const ModelConfig& c, Json& json) {
+  const RopeScaling& s = c.rope_scaling;
+  Json parameters = {{"rope_type", name(s.type)}, {"rope_theta", c.rope_theta}};
+  if (c.rotary_dim > 0)
+    parameters["partial_rotary_factor"] = static_cast<double>(c.rotary_dim) / static_cast<double>(c.head_dim);
+  if (s.type != RopeType::plain) parameters["factor"] = s.factor;
+  if (has_original(s.type)) parameters["original_max_position_embeddings"] = s.original;
+  if (s.type == RopeType::llama3) parameters.update({{"low_freq_factor", s.low}, {"high_freq_factor", s.high}});
+  if (s.type == RopeType::yarn) parameters.update({{"beta_slow", s.low}, {"beta_fast", s.high}, {"truncate", s.whole}});
+  if (s.type == RopeType::longrope) parameters.update({{"short_factor", s.narrow}, {"long_factor", s.wide}});
+  if (s.magnitude != 1) parameters["attention_factor"] = s.magnitude;
+  json["rope_theta"] = c.rope_theta;
+  if (s.type != RopeType::plain) json["rope_scaling"] = parameters;
+  json["rope_parameters"] = std::move(parameters);
+}
+
+}  // namespace assay
