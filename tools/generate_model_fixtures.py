@@ -278,10 +278,12 @@ def write_decoders(root):
     rope = lambda kind, **more: {"rope_parameters": {"rope_type": kind, "rope_theta": 10000.0, **more}}
     write_model(root, "llama-biases", *decoder("llama", **small, attention_bias=True, mlp_bias=True, **rope(
         "llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=12)), seed=100)
-    write_model(root, "mistral", *decoder("mistral", **small, head_dim=14, sliding_window=None, **rope("linear", factor=2.0)),
+    write_model(root, "mistral", *decoder("mistral", **small, head_dim=14, sliding_window=5, **rope("linear", factor=2.0)),
                 seed=110, dtype=torch.bfloat16)  # fmt: skip
     write_model(root, "smollm3", *decoder("smollm3", **small, num_hidden_layers=4, tie_word_embeddings=True), seed=121)
     qwen2 = write_model(root, "qwen2", *decoder("qwen2", **small, tie_word_embeddings=True, rms_norm_eps=1e-5), seed=130)
+    write_model(root, "qwen2-windows", *decoder("qwen2", **small, use_sliding_window=True, sliding_window=4,
+                max_window_layers=1), seed=135)  # fmt: skip
     qwen3 = write_model(root, "qwen3", *decoder("qwen3", **small, head_dim=18, **rope(
         "yarn", factor=4.0, original_max_position_embeddings=6)), seed=140)  # fmt: skip
     write_model(root, "olmo2", *decoder("olmo2", **small), seed=152)

@@ -174,6 +174,11 @@ std::vector<Case> attention_gradient_cases(const Operation& operation) {
                                                 mask};
             const std::vector<Argument> outputs = {dense(dtype, queries), dense(dtype, keys), dense(dtype, keys)};
             add(cases, operation, a, inputs, outputs);
+            for (const std::int64_t window : {1, 12, 64}) {
+              Attributes near = a;
+              near.window = window;
+              if (seq > 7) add(cases, operation, near, inputs, outputs);
+            }
             Attributes rounded = a;
             rounded.math = dtype;
             if (size_of(dtype) == 2 && seq < 50) add(cases, operation, rounded, inputs, outputs);

@@ -132,12 +132,14 @@ void add_attention(std::vector<Case>& cases, const Operation& operation, const A
   const Filled q = joined(in, s, s.heads);
   const Filled k = joined(in, s, s.kv_heads);
   const Argument y = dense(out, {s.batch, s.seq, s.heads * s.head_dim});
-  for (std::size_t variant = 0; variant < 8; ++variant) {
+  const std::int64_t windows[] = {1, 5, 40, 1000};
+  for (std::size_t variant = 0; variant < 16; ++variant) {
     Attributes a = attributes_of(s, variant);
     a.math = math;
-    const bool masked = variant / 2 > 0;
-    const Filled mask =
-        masked ? Filled{dense(DType::u8, {s.batch, s.seq}), masks[variant / 2 - 1]} : Filled{Argument{}, Fill::normal};
+    if (variant >= 8) a.window = windows[variant / 2 % 4];
+    const bool masked = variant / 2 % 4 > 0;
+    const Filled mask = masked ? Filled{dense(DType::u8, {s.batch, s.seq}), masks[variant / 2 % 4 - 1]}
+                               : Filled{Argument{}, Fill::normal};
     if (&operation == &op::attention) add(cases, operation, a, {q, k, k, mask}, {y});
     if (&operation == &op::softmax) add(cases, operation, a, {{dense(in, scores)}, mask}, {dense(out, scores)});
     if (masked) continue;

@@ -268,39 +268,44 @@ const SymbolicShape keys = {dim_batch, dim_seq, dim(6)};
 const SymbolicShape attention_matrix = {dim_batch, dim(4), dim_seq, dim_seq};
 
 /// Four query heads on two key heads.
-Attributes attention_attributes(bool causal) {
-  return {.heads = 4, .kv_heads = 2, .head_dim = 3, .scale = 0.7, .causal = causal};
+std::vector<Attributes> attention_attributes() {
+  std::vector<Attributes> all;
+  for (const bool causal : {false, true}) {
+    for (const std::int64_t window : {0, 2})
+      all.push_back({.heads = 4, .kv_heads = 2, .head_dim = 3, .scale = 0.7, .causal = causal, .window = window});
+  }
+  return all;
 }
 
 void check_scores(const Operation& scores) {
-  for (const bool causal : {false, true}) {
+  for (const Attributes& attributes : attention_attributes()) {
     Around a;
-    a.check(scores, {a.parameter(queries), a.parameter(keys)}, attention_attributes(causal));
+    a.check(scores, {a.parameter(queries), a.parameter(keys)}, attributes);
   }
 }
 
 void check_softmax(const Operation& softmax) {
-  for (const bool causal : {false, true}) {
+  for (const Attributes& attributes : attention_attributes()) {
     Around a;
     a.check(softmax, {a.parameter(attention_matrix), a.integers(DType::u8, {dim_batch, dim_seq}, some_mask)},
-            attention_attributes(causal));
+            attributes);
   }
 }
 
 void check_context(const Operation& context) {
-  for (const bool causal : {false, true}) {
+  for (const Attributes& attributes : attention_attributes()) {
     Around a;
-    a.check(context, {a.parameter(attention_matrix), a.parameter(keys)}, attention_attributes(causal));
+    a.check(context, {a.parameter(attention_matrix), a.parameter(keys)}, attributes);
   }
 }
 
 void check_attention(const Operation& attention) {
-  for (const bool causal : {false, true}) {
+  for (const Attributes& attributes : attention_attributes()) {
     Around a;
     a.check(attention,
             {a.parameter(queries), a.parameter(keys), a.parameter(keys),
              a.integers(DType::u8, {dim_batch, dim_seq}, some_mask)},
-            attention_attributes(causal));
+            attributes);
   }
 }
 

@@ -96,13 +96,14 @@ ValueId Blocks::rope(ValueId x, std::int64_t heads) {
   return builder_.add(op::rope, {x}, attributes);
 }
 
-ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v) {
+ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window) {
   Attributes attributes;
   attributes.heads = config_.heads;
   attributes.kv_heads = config_.kv_heads;
   attributes.head_dim = config_.head_dim;
   attributes.scale = 1.0 / std::sqrt(static_cast<double>(config_.head_dim));
   attributes.causal = config_.task == Task::language_model;
+  attributes.window = window;
   at(path + ".scores", Role::attention);
   const ValueId scores = builder_.add(op::attention_scores, {q, k}, attributes);
   at(path + ".softmax", Role::softmax);

@@ -35,8 +35,8 @@ class Blocks {
   /// Rotary pairs are the family's.
   ValueId rope(ValueId x, std::int64_t heads);
   /// Scores, softmax and context at `path`.{scores, softmax, context}. q: heads * head_dim wide, k and v: kv_heads *
-  /// head_dim.
-  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v);
+  /// head_dim. `window`: as Attributes has it.
+  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0);
   ValueId first_row(ValueId x);
   ValueId mean_pool(ValueId x) { return builder_.add(op::mean_pool, {x, mask_}); }
   /// Notes hidden.N where hidden states are kept.

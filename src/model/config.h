@@ -51,6 +51,8 @@ struct ModelConfig {
   std::int64_t rotary_dim = 0;  ///< Columns of a head that turn; 0: all.
   RopeScaling rope_scaling = {};
   std::vector<std::uint8_t> rotary_layers = {};  ///< 0 where a layer has no positions; empty: all have.
+  /// Of each layer, as Attributes::window has it; empty: none has one.
+  std::vector<std::int64_t> windows = {};
   // Of decoders; encoders and GPT-2 have their own way.
   NormKind norm = NormKind::rms;
   NormPlace norms = NormPlace::before;

@@ -48,6 +48,10 @@ std::int64_t ConfigReader::count_or(const char* key, std::int64_t fallback) cons
   return value.get<std::int64_t>();
 }
 
+std::int64_t ConfigReader::whole_or(const char* key, std::int64_t fallback) const {
+  return has(key) && json_.at(key) == 0 ? 0 : count_or(key, fallback);
+}
+
 double ConfigReader::real_or(const char* key, double fallback, const RealRange& range) const {
   if (!has(key)) return fallback;
   const Json& value = json_.at(key);

@@ -16,6 +16,8 @@ class ConfigReader {
   bool has(const char* key) const;  ///< Present, and not null.
   std::int64_t count(const char* key) const;
   std::int64_t count_or(const char* key, std::int64_t fallback) const;
+  /// From 0 on.
+  std::int64_t whole_or(const char* key, std::int64_t fallback) const;
   double real_or(const char* key, double fallback, const RealRange& range) const;
   std::string text_or(const char* key, const std::string& fallback) const;
   bool flag_or(const char* key, bool fallback) const;

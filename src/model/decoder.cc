@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "model/blocks.h"
 #include "model/rotary.h"
 
@@ -69,7 +70,8 @@ struct DecoderBlock {
     auto [q, k, v] = projections(x);
     q = rope(head_norm(q, ".attn.q_norm", names.q_norm, c.heads), c.heads);
     k = rope(head_norm(k, ".attn.k_norm", names.k_norm, c.kv_heads), c.kv_heads);
-    const ValueId h = b.attention(path + ".attn", q, k, v);
+    const std::int64_t window = c.windows.empty() ? 0 : c.windows[static_cast<std::size_t>(layer)];
+    const ValueId h = b.attention(path + ".attn", q, k, v, window);
     return linear(h, ".attn.out_proj", Role::attention, names.out, c.d_model, c.out_bias);
   }
 
@@ -101,11 +103,41 @@ struct DecoderBlock {
   }
 };
 
-/// A window that is shorter than the context is not built: up to its length every position sees all before it, which is
-/// the same, and so far the model is run.
-void limit_to_window(const ConfigReader& in, ModelConfig& c) {
-  if (in.has("use_sliding_window") && !in.flag_or("use_sliding_window", false)) return;
-  if (in.has("sliding_window")) c.context = std::min(c.context, in.count("sliding_window"));
+/// Which layers have the window: as `layer_types` says (transformers 5), else all, or those from `max_window_layers`
+/// on.
+bool has_window(const ConfigReader& in, std::int64_t layer) {
+  if (!in.has("layer_types")) return layer >= in.whole_or("max_window_layers", 0);
+  const Json& types = in.json().at("layer_types");
+  const auto place = static_cast<std::size_t>(layer);
+  if (!types.is_array() || place >= types.size())
+    fail_user("{}: 'layer_types' is no list of one entry a layer", in.file());
+  if (types[place] == "sliding_attention") return true;
+  if (types[place] != "full_attention")
+    fail_user("{}: 'layer_types' names {}; full_attention and sliding_attention are known", in.file(),
+              printable(types[place].dump(), 40));
+  return false;
+}
+
+std::vector<std::int64_t> read_windows(const ConfigReader& in, const DecoderWords& words, std::int64_t layers) {
+  std::vector<std::int64_t> windows;
+  if (!in.flag_or("use_sliding_window", !words.window_is_asked_for) || !in.has("sliding_window")) return windows;
+  const std::int64_t window = in.count("sliding_window");
+  bool is_used = false;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    windows.push_back(has_window(in, layer) ? window : 0);
+    is_used = is_used || windows.back() > 0;
+  }
+  return is_used ? windows : std::vector<std::int64_t>();
+}
+
+void write_windows(const ModelConfig& c, Json& json) {
+  json["use_sliding_window"] = !c.windows.empty();
+  json["sliding_window"] = nullptr;
+  if (c.windows.empty()) return;
+  json["sliding_window"] = *std::max_element(c.windows.begin(), c.windows.end());
+  Json types = Json::array();
+  for (const std::int64_t window : c.windows) types.push_back(window > 0 ? "sliding_attention" : "full_attention");
+  json["layer_types"] = std::move(types);
 }
 
 }  // namespace
@@ -136,7 +168,7 @@ ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {
   c.norm_epsilon = in.real_or(words.epsilon_key, words.epsilon, norm_epsilon_range);
   c.tied_head = in.flag_or("tie_word_embeddings", false);
   read_rotary(in, words.theta, c);
-  limit_to_window(in, c);
+  c.windows = read_windows(in, words, c.layers);
   return c;
 }
 
@@ -153,6 +185,7 @@ Json write_decoder(const ModelConfig& c, const char* architecture, const Decoder
                {words.epsilon_key, c.norm_epsilon},
                {"tie_word_embeddings", c.tied_head}};
   write_rotary(c, json);
+  write_windows(c, json);
   return json;
 }
 

@@ -35,6 +35,7 @@ struct DecoderWords {
   const char* epsilon_key = "rms_norm_eps";
   double epsilon = 1e-6;
   double theta = 10000;
+  bool window_is_asked_for = false;  ///< `sliding_window` counts where `use_sliding_window` says so only.
 };
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words);
 /// Those entries again; the family adds its own.

@@ -58,7 +58,6 @@ ModelConfig parse_phi3(const ConfigReader& in) {
 Json write_phi3(const ModelConfig& c) {
   Json json = write_decoder(c, "Phi3ForCausalLM", phi3_words);
   if (c.rope_scaling.original > 0) json["original_max_position_embeddings"] = c.rope_scaling.original;
-  json["sliding_window"] = nullptr;
   return json;
 }
 

@@ -33,7 +33,7 @@ constexpr DecoderNames cs336_names = {.attention_norm = "ln1",
                                       .down = "ffn.w2",
                                       .last_norm = "ln_final"};
 
-constexpr DecoderWords smollm3_words = {.theta = 2000000};
+constexpr DecoderWords smollm3_words = {.theta = 2000000, .window_is_asked_for = true};
 
 Bias bias_of(const ConfigReader& in, const char* key) {
   return in.flag_or(key, false) ? Bias::present : Bias::absent;
@@ -113,9 +113,7 @@ Json write_llama(const ModelConfig& c) {
 }
 
 Json write_mistral(const ModelConfig& c) {
-  Json json = write_decoder(c, "MistralForCausalLM", {});
-  json["sliding_window"] = nullptr;
-  return json;
+  return write_decoder(c, "MistralForCausalLM", {});
 }
 
 Json write_smollm3(const ModelConfig& c) {
@@ -123,7 +121,6 @@ Json write_smollm3(const ModelConfig& c) {
   json["attention_bias"] = c.qkv_bias == Bias::present;
   json["mlp_bias"] = c.mlp_bias == Bias::present;
   json["no_rope_layers"] = c.rotary_layers;
-  json["use_sliding_window"] = false;
   return json;
 }
 

@@ -26,6 +26,8 @@ constexpr GgufNames::Renamed qwen_layer[] = {{"attn_norm.weight", "input_layerno
                                              {"ffn_up.weight", "mlp.up_proj.weight"},
                                              {"ffn_down.weight", "mlp.down_proj.weight"}};
 
+constexpr DecoderWords qwen_words = {.window_is_asked_for = true};
+
 DecoderNames with_head_norms(DecoderNames names) {
   names.q_norm = "self_attn.q_norm";
   names.k_norm = "self_attn.k_norm";
@@ -38,19 +40,17 @@ const GgufNames qwen2_gguf = {.architecture = "qwen2", .whole = qwen_whole, .lay
 const GgufNames qwen3_gguf = {.architecture = "qwen3", .whole = qwen_whole, .layer = qwen_layer};
 
 ModelConfig parse_qwen2(const ConfigReader& in) {
-  ModelConfig c = parse_decoder(in, {});
+  ModelConfig c = parse_decoder(in, qwen_words);
   c.qkv_bias = Bias::present;
   return c;
 }
 
 Json write_qwen2(const ModelConfig& c) {
-  Json json = write_decoder(c, "Qwen2ForCausalLM", {});
-  json["use_sliding_window"] = false;
-  return json;
+  return write_decoder(c, "Qwen2ForCausalLM", qwen_words);
 }
 
 ModelConfig parse_qwen3(const ConfigReader& in) {
-  ModelConfig c = parse_decoder(in, {});
+  ModelConfig c = parse_decoder(in, qwen_words);
   if (!in.has("head_dim")) c.head_dim = 128;
   c.qkv_bias = c.out_bias = in.flag_or("attention_bias", false) ? Bias::present : Bias::absent;
   c.head_norm = HeadNorm::head;
@@ -58,9 +58,8 @@ ModelConfig parse_qwen3(const ConfigReader& in) {
 }
 
 Json write_qwen3(const ModelConfig& c) {
-  Json json = write_decoder(c, "Qwen3ForCausalLM", {});
+  Json json = write_decoder(c, "Qwen3ForCausalLM", qwen_words);
   json["attention_bias"] = c.qkv_bias == Bias::present;
-  json["use_sliding_window"] = false;
   return json;
 }
 

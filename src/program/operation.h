@@ -127,6 +127,13 @@ std::int64_t rotary_columns(const Attributes& attributes);
 /// by 3e-5.
 std::vector<float> rotary_frequencies(const Attributes& attributes, std::int64_t positions);
 
+/// The keys [begin, end) of a sequence that attention lets position `query` see, padding aside.
+struct SeenKeys {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+SeenKeys seen_keys(const Attributes& attributes, std::int64_t query, std::int64_t seq);
+
 /// Random bits of element `index`: Philox keyed by the seed, so that every backend draws the same ones.
 /// `seed`: s32 (2), low word first; `stream`: attributes.stream.
 std::uint32_t random_bits(const std::int32_t* seed, std::int64_t stream, std::int64_t index);

@@ -103,8 +103,9 @@ struct Attributes {
   std::int64_t heads = 0;                    ///< attention, rope: query heads (rope: heads of its input)
   std::int64_t kv_heads = 0;                 ///< attention: key and value heads; divides heads
   std::int64_t head_dim = 0;
-  double scale = 1;     ///< attention: scores are multiplied by it
-  bool causal = false;  ///< attention: position t sees positions 0..t
+  double scale = 1;         ///< attention: scores are multiplied by it
+  bool causal = false;      ///< attention: position t sees positions 0..t
+  std::int64_t window = 0;  ///< attention: and none that is so many positions away or more; 0: at any distance
   double rope_theta = 10000;
   std::int64_t rotary_dim = 0;  ///< rope: so many first columns of a head turn, the rest is copied; 0: all of them
   RopeScaling rope_scaling = {};

@@ -30,7 +30,7 @@ void pack_head(const AttentionWork& work, const AttentionItem& item, PackedHead&
 
 void attend(const AttentionWork& work, const AttentionItem& item, const RealKeys& all, std::byte* scratch) {
   const std::int64_t rows = std::min(query_block, work.seq - item.query);
-  const RealKeys keys = visible(work, all, item.query + rows - 1);
+  const RealKeys keys = visible(work, all, item.query, rows);
   const std::int64_t first_row = item.batch * work.seq + item.query;
   const std::int64_t column = item.head * work.attributes.head_dim;
   auto* scores = reinterpret_cast<float*>(scratch + work.scratch.scores);
@@ -40,7 +40,8 @@ void attend(const AttentionWork& work, const AttentionItem& item, const RealKeys
   multiply_keys(work, rows, keys, scratch);
   for (std::int64_t row = 0; row < rows; ++row) {
     const Sink out = {scratch + work.scratch.probabilities + row * probability_stride(work), work.product.operand};
-    factors[row] = softmax_row(work, scores + row * panel, keys, visible(work, keys, item.query + row).end, bias, out);
+    const RealKeys seen = visible(work, keys, item.query + row);
+    factors[row] = softmax_row(work, score_row(scores + row * panel, keys), seen, bias, out);
   }
   multiply_values(work, rows, keys, scratch);
   const auto* context = reinterpret_cast<const float*>(scratch + work.scratch.context);

@@ -45,7 +45,7 @@ void gradient_rows(const GradientWork& work, const AttentionItem& item, std::int
   const auto* bias = keys.holes ? reinterpret_cast<const float*>(scratch + scores.scratch.bias) : nullptr;
   for (std::int64_t row = 0; row < rows; ++row) {
     const ScoreRow p_row = score_row(p + row * panel, keys);
-    const float largest = hide_keys(p_row, keys, visible(scores, keys, item.query + row).end, bias);
+    const float largest = hide_keys(p_row, visible(scores, keys, item.query + row), bias);
     gradient_row(scores, p_row, score_row(ds + row * panel, keys), largest,
                  {scratch + scores.scratch.probabilities + row * probability_stride(scores), scores.product.operand});
   }
@@ -64,7 +64,7 @@ void gradient_block(const GradientWork& work, const AttentionItem& item, const R
   const AttentionWork& scores = work.scores;
   const AttentionWork& products = work.products;
   const std::int64_t rows = std::min(query_block, scores.seq - item.query);
-  const RealKeys keys = visible(scores, all, item.query + rows - 1);
+  const RealKeys keys = visible(scores, all, item.query, rows);
   const std::int64_t first_row = item.batch * scores.seq + item.query;
   const std::int64_t column = item.head * scores.attributes.head_dim;
   for (const AttentionWork* one : {&scores, &products}) {

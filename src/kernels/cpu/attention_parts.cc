@@ -68,12 +68,13 @@ void load_visible(const Call& call, const Memory& memory, std::int64_t row, Sour
   const Shape& shape = call.in(0).shape;  // (B, H, T, T)
   const std::int64_t seq = shape[3];
   const auto* mask = memory.in<std::uint8_t>(1);
-  const std::int64_t end = call.attributes.causal ? row % seq + 1 : seq;
+  const auto [begin, end] = seen_keys(call.attributes, row % seq, seq);
   for_vectors(end, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(lanes.get(x, i), sink_of(scores), i); });
+  std::fill(scores, scores + begin, -std::numeric_limits<float>::infinity());
   std::fill(scores + end, scores + seq, -std::numeric_limits<float>::infinity());
   if (mask == nullptr) return;
   const std::uint8_t* keys = mask + row / (shape[1] * seq) * seq;
-  for (std::int64_t i = 0; i < end; ++i) {
+  for (std::int64_t i = begin; i < end; ++i) {
     if (keys[i] == 0) scores[i] = -std::numeric_limits<float>::infinity();
   }
 }

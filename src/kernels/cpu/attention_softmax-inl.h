@@ -26,10 +26,13 @@ inline RealKeys load_mask(const AttentionWork& work, std::int64_t batch, std::by
   return keys;
 }
 
-/// The keys that query `query` may see.
-HWY_INLINE RealKeys visible(const AttentionWork& work, const RealKeys& keys, std::int64_t query) {
-  if (!work.attributes.causal) return keys;
-  return {keys.begin, std::clamp(query + 1, keys.begin, keys.end), keys.holes};
+/// The keys that some of `rows` queries from `query` on may see.
+HWY_INLINE RealKeys visible(const AttentionWork& work, const RealKeys& keys, std::int64_t query,
+                            std::int64_t rows = 1) {
+  const std::int64_t first = seen_keys(work.attributes, query, work.seq).begin;
+  const std::int64_t last = seen_keys(work.attributes, query + rows - 1, work.seq).end;
+  const std::int64_t begin = std::clamp(first, keys.begin, keys.end);
+  return {begin, std::clamp(last, begin, keys.end), keys.holes};
 }
 
 /// One query's scores: key `key` stands at [at(key)], in vectors from `base` to `end`.
@@ -55,11 +58,11 @@ HWY_INLINE void for_scores(const ScoreRow& row, Use&& use) {
   }
 }
 
-/// -infinity outside [keys.begin, last) and where the bias says so. Returns the largest score.
-HWY_INLINE float hide_keys(const ScoreRow& row, const RealKeys& keys, std::int64_t last, const float* bias) {
+/// -infinity outside of what the query sees and where the bias says so. Returns the largest score.
+HWY_INLINE float hide_keys(const ScoreRow& row, const RealKeys& seen, const float* bias) {
   constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-  for (std::int64_t key = row.base; key < keys.begin; ++key) *row.at(key) = minus_infinity;
-  for (std::int64_t key = std::max(last, keys.begin); key < row.end; ++key) *row.at(key) = minus_infinity;
+  for (std::int64_t key = row.base; key < std::min(seen.begin, row.end); ++key) *row.at(key) = minus_infinity;
+  for (std::int64_t key = std::max(seen.end, row.base); key < row.end; ++key) *row.at(key) = minus_infinity;
   V32 most = hn::Set(f32_lanes, minus_infinity);
   for_scores(row, [&](std::int64_t key, float* at) HWY_ATTR {
     V32 score = hn::LoadU(f32_lanes, at);
@@ -89,12 +92,11 @@ HWY_INLINE float share_of(V32 sums) {
   return sum == 0 ? 0 : 1.0F / sum;
 }
 
-/// e^(scale (s - max)) of one query over the panels that hold `keys`, into `out` in the product's dtype; 0 outside
-/// [keys.begin, last) and where the bias says so. Returns 1 / their sum, or 0 where the query sees no key.
-HWY_INLINE float softmax_row(const AttentionWork& work, float* scores, const RealKeys& keys, std::int64_t last,
-                             const float* bias, Sink out) {
-  const ScoreRow row = score_row(scores, keys);
-  const float largest = hide_keys(row, keys, last, bias);
+/// e^(scale (s - max)) of one query in `row`, into `out` in the product's dtype; 0 outside of what it sees and where
+/// the bias says so. Returns 1 / their sum, or 0 where the query sees no key.
+HWY_INLINE float softmax_row(const AttentionWork& work, const ScoreRow& row, const RealKeys& seen, const float* bias,
+                             Sink out) {
+  const float largest = hide_keys(row, seen, bias);
   V32 sums = hn::Zero(f32_lanes);
   if (out.dtype != DType::bf16) {
     exponentials(work, row, largest, [&](std::int64_t key, V32 p) HWY_ATTR {

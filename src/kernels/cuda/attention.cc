@@ -60,7 +60,7 @@ Offer prepare_plain_attention(const Call& call, const MachineFacts&) {
                         input(call, memory, 0),
                         input(call, memory, 1),
                         input(call, memory, 2),
-                        {input(call, memory, 3), seq, h.causal},
+                        {input(call, memory, 3), h},
                         output(call, memory, 0),
                         reinterpret_cast<float*>(memory.workspace)});
       },

@@ -9,7 +9,8 @@ struct Heads {
   std::int64_t batches, seq, heads, kv_heads, head_dim;
   float scale;
   bool causal;
-  DType math;  ///< Of the softmax; 16 bits: every step is rounded to it, and sums are taken one by one.
+  std::int64_t window;  ///< As seen_keys has it.
+  DType math;           ///< Of the softmax; 16 bits: every step is rounded to it, and sums are taken one by one.
 
   ON_DEVICE std::int64_t query_column(std::int64_t head) const { return head * head_dim; }
   ON_DEVICE std::int64_t key_column(std::int64_t head) const { return head / (heads / kv_heads) * head_dim; }
@@ -18,17 +19,17 @@ struct Heads {
 
 inline Heads heads_of(const Call& call, std::int64_t batches, std::int64_t seq) {
   const Attributes& a = call.attributes;
-  return {batches, seq, a.heads, a.kv_heads, a.head_dim, static_cast<float>(a.scale), a.causal, a.math};
+  return {batches, seq, a.heads, a.kv_heads, a.head_dim, static_cast<float>(a.scale), a.causal, a.window, a.math};
 }
 
 /// Which keys a query sees.
 struct Visible {
   In mask;
-  std::int64_t seq;
-  bool causal;
+  Heads h;
 
   ON_DEVICE bool operator()(std::int64_t batch, std::int64_t query, std::int64_t key) const {
-    return !(causal && key > query) && (!mask.present() || mask(batch * seq + key) != 0);
+    const bool far = h.window > 0 && (query - key >= h.window || key - query >= h.window);
+    return !far && !(h.causal && key > query) && (!mask.present() || mask(batch * h.seq + key) != 0);
   }
 };
 

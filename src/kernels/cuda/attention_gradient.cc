@@ -124,7 +124,7 @@ void run_attention_gradient(const Call& call, const Memory& memory) {
                   input(call, memory, 1),
                   input(call, memory, 2),
                   input(call, memory, 3),
-                  {input(call, memory, 4), h.seq, h.causal},
+                  {input(call, memory, 4), h},
                   output(call, memory, 0),
                   output(call, memory, 1),
                   output(call, memory, 2),

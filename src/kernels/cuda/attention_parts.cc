@@ -110,7 +110,7 @@ Offer prepare_softmax(const Call& call, const MachineFacts&) {
     Heads h = heads_of(call, shape[0], shape[3]);
     h.heads = shape[1];
     for_rows(shape[0] * shape[1] * shape[3], shape[3],
-             Softmax{h, input(call, memory, 0), {input(call, memory, 1), h.seq, h.causal}, output(call, memory, 0)});
+             Softmax{h, input(call, memory, 0), {input(call, memory, 1), h}, output(call, memory, 0)});
   });
 }
 

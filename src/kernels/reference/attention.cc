@@ -23,7 +23,7 @@ void softmax(const Call& call, const Memory& memory) {
   const std::int64_t seq = shape[3];
   const Reader scores = reader(call, memory, 0);
   const Writer probabilities = writer(call, memory, 0);
-  const Visible visible = {reader(call, memory, 1), seq, call.attributes.causal};
+  const Visible visible = {reader(call, memory, 1), seq, call.attributes};
   const Math math(call.attributes.math);
   parallel_for(shape[0] * shape[1] * seq, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
@@ -61,7 +61,7 @@ void attention(const Call& call, const Memory& memory) {
   const Reader k = reader(call, memory, 1);
   const Reader v = reader(call, memory, 2);
   const Writer y = writer(call, memory, 0);
-  const Visible visible = {reader(call, memory, 3), seq, a.causal};
+  const Visible visible = {reader(call, memory, 3), seq, a};
   const Math math(a.math);
   const auto one_query = [&](std::int64_t part, std::int64_t batch, std::int64_t head, std::int64_t query) {
     double* row = reinterpret_cast<double*>(memory.workspace) + part * seq;

@@ -21,7 +21,7 @@ class KeyHead {
         q_(reader(call, memory, 1)),
         k_(reader(call, memory, 2)),
         v_(reader(call, memory, 3)),
-        visible_{reader(call, memory, 4), seq_, a_.causal},
+        visible_{reader(call, memory, 4), seq_, a_},
         dq_(writer(call, memory, 0)),
         dk_(writer(call, memory, 1)),
         dv_(writer(call, memory, 2)),

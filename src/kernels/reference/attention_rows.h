@@ -13,11 +13,11 @@ namespace assay::reference {
 struct Visible {
   Reader mask;
   std::int64_t seq;
-  bool causal;
+  const Attributes& attributes;
 
   bool operator()(std::int64_t batch, std::int64_t query, std::int64_t key) const {
-    const bool future = causal && key > query;
-    return !future && (!mask.present() || mask(batch * seq + key) != 0);
+    const SeenKeys seen = seen_keys(attributes, query, seq);
+    return seen.begin <= key && key < seen.end && (!mask.present() || mask(batch * seq + key) != 0);
   }
 };
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "program/gradient.h"
 #include "program/operation.h"
@@ -16,15 +18,19 @@ std::vector<SymbolicShape> context_shape(const Program& program, const Node& nod
   return {{p[0], p[2], dim(node.attributes.heads * node.attributes.head_dim)}};
 }
 
-// The one convention of attention's FLOPs: work on a (query, key) pair counts where causal attention lets the query see
-// the key, in products and in softmax alike, whatever a kernel really computes. Padding counts as any token does.
+// The one convention of attention's FLOPs: work on a (query, key) pair counts where causal attention and its window let
+// the query see the key, in products and in softmax alike, whatever a kernel really computes. Padding counts as any
+// token does.
 constexpr double softmax_flops_a_pair = 5;           // max, subtract, exp, sum, divide
 constexpr double softmax_gradient_flops_a_pair = 4;  // product, its sum over keys, subtract, product
 
 /// B H times the number of (query, key) pairs that count.
 double score_pairs(const Node& node, Extent extent) {
   const auto t = static_cast<double>(extent.seq);
-  const double pairs = node.attributes.causal ? t * (t + 1) / 2 : t * t;
+  const bool whole = node.attributes.window == 0 || node.attributes.window >= extent.seq;
+  const double hidden = whole ? 0 : t - static_cast<double>(node.attributes.window);
+  const double beyond = hidden * (hidden + 1) / 2;  // Pairs on one side that are too far apart.
+  const double pairs = node.attributes.causal ? t * (t + 1) / 2 - beyond : t * t - 2 * beyond;
   return static_cast<double>(extent.batch * node.attributes.heads) * pairs;
 }
 
@@ -87,6 +93,11 @@ double attention_gradient_flops(const Program& program, const Node& node, Extent
 
 }  // namespace
 
+SeenKeys seen_keys(const Attributes& attributes, std::int64_t query, std::int64_t seq) {
+  const std::int64_t reach = attributes.window > 0 ? attributes.window : seq;
+  return {std::max<std::int64_t>(0, query - reach + 1), attributes.causal ? query + 1 : std::min(seq, query + reach)};
+}
+
 // s = scale * q k^T    q: (B, T, H*D), k: (B, T, K*D), s: (B, H, T, T); query head h reads key head h / (H / K)
 const Operation op::attention_scores = {
     .name = "attention_scores",
@@ -99,7 +110,8 @@ const Operation op::attention_scores = {
     .products = ProductShare::all,
 };
 
-// p = exp(s - max) / sum over the keys that are real (mask) and, if causal, not in the future; f32 inside.
+// p = exp(s - max) / sum over the keys that are real (mask), if causal not in the future, and inside the window; f32
+// inside.
 // s, p: (B, H, T, T), mask: u8 (B, T). A query with no key to see gets zeros.
 const Operation op::softmax = {
     .name = "softmax",
