@@ -13,7 +13,7 @@ struct BlockShape {
   std::int64_t blocks;
   std::int64_t out;
 };
-const BlockShape block_shapes[] = {{{1}, 1, 1},  {{3}, 2, 33},  {{2, 5}, 3, 96},
+const BlockShape block_shapes[] = {{{40}, 1, 1}, {{3}, 2, 33},  {{2, 5}, 3, 96},
                                    {{0}, 1, 16}, {{27}, 1, 65}, {{1}, 3, 40}};
 
 void add_block_linear(std::vector<Case>& cases, const Operation& operation, const BlockFormat& format,
