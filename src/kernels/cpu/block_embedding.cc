@@ -28,7 +28,7 @@ void decode_rows(const Call& call, const Memory& memory, std::int64_t begin, std
 
 }  // namespace
 
-Offer block_embedding_rows(const Call& call, const MachineFacts&) {
+Offer block_embedding_rows(const Call& call, const MachineFacts& facts) {
   if (!is_float(call.out(0).dtype)) return Declined{"the output is no float"};
   const std::int64_t rows = call.out(0).rows();
   const auto run = [call, rows](const Memory& memory) {
@@ -38,7 +38,7 @@ Offer block_embedding_rows(const Call& call, const MachineFacts&) {
   Prepared prepared;
   prepared.kernel = make_kernel(run);
   prepared.description = fmt::format("rows of {}, decoded", call.attributes.blocks->name);
-  prepared.evidence = "no products";
+  prepared.evidence = choose_vector_target(facts);
   prepared.packing = {{}, call.in(1).packing};
   return prepared;
 }

@@ -44,8 +44,7 @@ const Record* timed_record(const Model& model, const std::string& precision, std
 }
 
 /// Runs a model beside the baseline and fills both rows.
-void score_beside(const QualitySet& set, Instance& baseline, Instance& instance, ComparedRow& first,
-                  ComparedRow& row) {
+void score_beside(const QualitySet& set, Instance& baseline, Instance& instance, ComparedRow& first, ComparedRow& row) {
   Instance* instances[] = {&baseline, &instance};
   const Evaluation evaluation = evaluate(instances, set, {});
   for (std::size_t i = 0; i < 2; ++i) {
@@ -159,8 +158,7 @@ ModelColumns compared_columns() {
                      [](const ComparedRow& row) -> Table::Cell {
                        return row.change ? or_absent(row.change->kl_p999) : Absent{row.why};
                      }});
-  add_change(columns,
-             {.key = "top1_agreement", .title = "same top-1", .notation = Notation::percent, .digits = 2},
+  add_change(columns, {.key = "top1_agreement", .title = "same top-1", .notation = Notation::percent, .digits = 2},
              &QualityChange::top1_agreement);
   return columns;
 }
@@ -170,10 +168,12 @@ ModelColumns compared_columns() {
 void check_comparable(const ComparedModel& baseline, const ComparedModel& other) {
   const ModelConfig& a = baseline.model->config;
   const ModelConfig& b = other.model->config;
-  if (a.task != b.task) fail_user("{}: is a {}, the baseline {} a {}", compared_name(other), name(b.task), compared_name(baseline), name(a.task));
+  if (a.task != b.task)
+    fail_user("{}: is a {}, the baseline {} a {}", compared_name(other), name(b.task), compared_name(baseline),
+              name(a.task));
   if (a.vocab_size != b.vocab_size) {
-    fail_user("{}: has a vocabulary of {}, the baseline {} one of {}: their distributions do not compare", compared_name(other),
-              b.vocab_size, compared_name(baseline), a.vocab_size);
+    fail_user("{}: has a vocabulary of {}, the baseline {} one of {}: their distributions do not compare",
+              compared_name(other), b.vocab_size, compared_name(baseline), a.vocab_size);
   }
   if (!baseline.data->set || !other.data->set || have_same_ids(*baseline.data->set, *other.data->set)) return;
   fail_user("{}: its tokenizer makes other ids of {} than that of the baseline {}: their distributions do not compare",
@@ -186,11 +186,12 @@ Table compared_models(std::span<const ComparedModel> models, const BenchRequest&
   Table table{.key = "compared_models",
               .caption = fmt::format("Against {} in {}", compared_name(models.front()), rows.front().precision)};
   if (const auto& set = models.front().data->set)
-    table.legend = fmt::format("Quality: every model on the same ids, {} ({}), position by position. ", set->data,
-                               set->protocol);
+    table.legend =
+        fmt::format("Quality: every model on the same ids, {} ({}), position by position. ", set->data, set->protocol);
   if (const Record* speed = rows.front().speed) {
-    table.legend += fmt::format("Speed: each model by itself, batch {} x {} tokens, so that small differences say little.",
-                                speed->setting.batch, speed->setting.seq);
+    table.legend +=
+        fmt::format("Speed: each model by itself, batch {} x {} tokens, so that small differences say little.",
+                    speed->setting.batch, speed->setting.seq);
   }
   return filled(std::move(table), compared_columns(), rows);
 }

@@ -57,15 +57,17 @@ void widen_half(const BlockFormat& format, const std::byte* stored, std::byte* w
   alignas(64) DecodedRows decoded;
   for (int row = 0; row < lanes; ++row) format.decode(stored + row * format.bytes, decoded.rows[row]);
   const GroupedCodes& first = decoded.rows[0];
-  for (std::int64_t k = 0; k < format.elements; k += 4) {
-    const auto group = static_cast<std::size_t>(k / format.group);
+  for (std::int64_t begin = 0; begin < format.elements; begin += format.group) {
+    const auto group = static_cast<std::size_t>(begin / format.group);
     const __m512 scale = _mm512_castsi512_ps(decoded.dwords(&first.scales[group]));
     const __m512 minimum = _mm512_castsi512_ps(decoded.dwords(&first.minima[group]));
-    const __m512i quads = decoded.dwords(&first.codes[static_cast<std::size_t>(k)]);
-    std::byte* const target = wide + k / As::values_a_group * group_bytes;
-    As::put(value_of<0>(quads, scale, minimum), value_of<1>(quads, scale, minimum), target);
-    As::put(value_of<2>(quads, scale, minimum), value_of<3>(quads, scale, minimum),
-            target + 2 / As::values_a_group * group_bytes);
+    for (std::int64_t k = begin; k < begin + format.group; k += 4) {
+      const __m512i quads = decoded.dwords(&first.codes[static_cast<std::size_t>(k)]);
+      std::byte* const target = wide + k / As::values_a_group * group_bytes;
+      As::put(value_of<0>(quads, scale, minimum), value_of<1>(quads, scale, minimum), target);
+      As::put(value_of<2>(quads, scale, minimum), value_of<3>(quads, scale, minimum),
+              target + 2 / As::values_a_group * group_bytes);
+    }
   }
 }
 
