@@ -64,6 +64,8 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
   command.add_flag_callback(
       "--no-baseline", [&request] { request.baseline = Baseline::as_asked; },
       "do not add fp32 where it is not asked for");
+  command.add_option("--baseline", request.against,
+                     "a model that the others are compared with on the same text (default precision then: stored)");
   command.add_flag_callback(
       "--isolate", [&request] { request.isolate = Isolate::yes; },
       "try each cell in a process of its own first: one that dies or hangs becomes a row; gives resident memory too");

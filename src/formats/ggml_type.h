@@ -6,12 +6,13 @@
 #include <span>
 #include <string>
 
+#include "tensor/block_format.h"
 #include "tensor/dtype.h"
 
 namespace assay {
 
 /// The tensor types that are read, under the numbers that files use. How a block of each lies in a file:
-/// formats/ggml_blocks.h.
+/// tensor/ggml_blocks.h.
 enum class GgmlType : std::uint32_t {
   f32 = 0,
   f16 = 1,
@@ -32,17 +33,14 @@ enum class GgmlType : std::uint32_t {
   nvfp4 = 40
 };
 
-struct GroupedCodes;
-
 /// Elements of a GGUF tensor lie in blocks along the innermost axis.
 struct GgmlLayout {
   GgmlType type;
   const char* name;  ///< "Q4_1".
   std::size_t block_elements;
   std::size_t block_bytes;
-  std::size_t group_elements;                                 ///< That share a scale.
-  std::optional<DType> dtype;                                 ///< Where elements are plain: a block of one.
-  void (*decode)(const std::byte* block, GroupedCodes& out);  ///< Null where elements are plain.
+  std::optional<DType> dtype;  ///< Where elements are plain: a block of one.
+  const BlockFormat* format;   ///< Null where elements are plain.
 };
 const GgmlLayout& layout_of(GgmlType type);
 /// Null for a number that is not in GgmlType.

@@ -24,6 +24,12 @@ bool is_gguf_file(const fs::path& path) {
   return path.extension() == ".gguf" && fs::is_regular_file(path, unreadable);
 }
 
+/// Its configuration and tokenizer stand beside it.
+bool is_safetensors_file(const fs::path& path) {
+  std::error_code unreadable;
+  return path.extension() == ".safetensors" && fs::is_regular_file(path, unreadable);
+}
+
 /// Entries of a folder, sorted; none where it cannot be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
@@ -76,7 +82,7 @@ fs::path models_folder() {
 std::optional<fs::path> find_local(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos) fail_user("'{}': is no model name", printable(name));
   const fs::path path(name);
-  if (is_gguf_file(path)) return path;
+  if (is_gguf_file(path) || is_safetensors_file(path)) return path;
   if (leads_to_folder(path)) return model_in(path);
   if (name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);
   const std::optional<fs::path> cache = find_cache_folder();

@@ -9,13 +9,13 @@
 
 namespace assay {
 
-// A model's name means, everywhere and in this order: a path (an existing folder or .gguf file), a model in the cache,
-// a preset. This room knows the first two; presets belong to the models' own room.
+// A model's name means, everywhere and in this order: a path (an existing folder, .gguf or .safetensors file), a model
+// in the cache, a preset. This room knows the first two; presets belong to the models' own room.
 
 /// Where pulled models lie: cache_folder()/models, one folder a name. Not created. Throws where there is no cache.
 std::filesystem::path models_folder();
 
-/// The folder or .gguf file that the name means, as a path or in the cache (a folder that holds a .gguf file and no
+/// The folder or file that the name means, as a path or in the cache (a folder that holds a .gguf file and no
 /// config.json stands for that file); nothing where the name may still be a preset. Throws a user error for what can
 /// only be a path (it has a '/' or ends in .gguf) and is not there, or is there and is neither of the two.
 std::optional<std::filesystem::path> find_local(std::string_view name);

@@ -23,6 +23,7 @@ enum class Fill : std::uint8_t {
   right_padded,  ///< 1 and then 0, at least one 1 in each row
   left_padded,
   holes,      ///< 0 and 1 at random; the last row all 0
+  blocks,     ///< of attributes.blocks: any bytes whose values are within 4
   with_zeros  ///< normal, but every third row is all 0
 };
 

@@ -64,6 +64,17 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
   }
 }
 
+/// Any bytes are a block, but of most the scales are beyond what a weight has, or no numbers.
+void fill_block(const BlockFormat& format, Random& random, std::byte* block) {
+  constexpr float largest = 4;
+  float values[most_block_elements];
+  const auto is_usual = [=](float value) { return std::abs(value) <= largest; };
+  do {
+    for (std::int64_t i = 0; i < format.bytes; ++i) block[i] = static_cast<std::byte>(random.below(256));
+    expand_block(format, block, values);
+  } while (!std::all_of(values, values + format.elements, is_usual));
+}
+
 }  // namespace
 
 GuardedBuffer make_buffer(const Argument& argument) {
@@ -80,6 +91,11 @@ GuardedBuffer make_input(const Case& one, std::size_t index) {
   const Argument& argument = one.call.in(index);
   GuardedBuffer buffer = make_buffer(argument);
   Random random(0x5eed, index);
+  if (one.fills[index] == Fill::blocks) {
+    const BlockFormat& format = *one.call.attributes.blocks;
+    for (std::int64_t at = 0; at < buffer.elements; at += format.bytes) fill_block(format, random, buffer.data() + at);
+    return buffer;
+  }
   const std::int64_t total = buffer.total();
   const double gap = is_float(argument.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1;
   std::vector<double> values(static_cast<std::size_t>(total), gap);

@@ -63,6 +63,8 @@ inline void add(std::vector<Case>& cases, const Operation& operation, const Attr
 
 std::vector<Case> linear_cases(const Operation& operation);
 std::vector<Case> quantized_linear_cases(const Operation& operation);
+std::vector<Case> block_linear_cases(const Operation& operation);
+std::vector<Case> block_embedding_cases(const Operation& operation);
 /// Of linears whose weight is no constant: it may change between runs.
 std::vector<Case> trained_linear_cases(const Operation& operation);
 std::vector<Case> linear_gradient_cases(const Operation& operation);

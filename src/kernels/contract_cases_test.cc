@@ -226,6 +226,8 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::add_rms_norm, [](const Operation& o) { return add_norm_cases(o, 1); }},
       {&op::linear, all_linear_cases},
       {&op::quantized_linear, quantized_linear_cases},
+      {&op::block_linear, block_linear_cases},
+      {&op::block_embedding, block_embedding_cases},
       {&op::activation, unary_cases},
       {&op::gated_activation, unary_cases},
       {&op::add, binary_cases},

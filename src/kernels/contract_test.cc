@@ -213,7 +213,8 @@ TEST(Backends, TakeEveryCaseOfEveryOperation) {
     for (const Case& one : cases_of(*operation)) {
       for (const Backend* backend : {&reference_backend(), &cpu_backend(), &cuda_on_host_backend()}) {
         const Offer offer = prepare(*backend, one.call, facts);
-        ASSERT_TRUE(std::holds_alternative<Prepared>(offer)) << backend->name << ": " << one.label;
+        const bool is_lacking = one.call.attributes.blocks != nullptr && backend == &cuda_on_host_backend();
+        ASSERT_EQ(std::holds_alternative<Prepared>(offer), !is_lacking) << backend->name << ": " << one.label;
       }
     }
   }

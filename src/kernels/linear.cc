@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include "base/error.h"
+#include "kernels/block_linear.h"
 #include "kernels/quantized_linear.h"
 
 namespace assay {
@@ -25,7 +26,9 @@ LinearCall view(const Call& call, const LinearPlaces& places) {
   const Argument& bias = at(call, places.bias);
   const Argument& y = call.out(0);
   ASSAY_ASSERT(x.present && weight.present && y.present && weight.shape.size() == 2);
-  ASSAY_ASSERT(x.width() == weight.shape[1] && y.width() == weight.shape[0] && x.rows() == y.rows());
+  const BlockFormat* blocks = call.attributes.blocks;
+  ASSAY_ASSERT(x.width() == (blocks != nullptr ? blocks->values_in(weight.shape[1]) : weight.shape[1]) &&
+               y.width() == weight.shape[0] && x.rows() == y.rows());
   check_vector(bias, weight.shape[0]);
   check_vector(at(call, places.x_scale), x.rows());
   check_vector(at(call, places.w_scale), weight.shape[0]);
@@ -43,6 +46,7 @@ LinearCall view(const Call& call, const LinearPlaces& places) {
           .has_x_scale = at(call, places.x_scale).present,
           .has_w_scale = at(call, places.w_scale).present,
           .constant_weight = weight.constant,
+          .blocks = blocks,
           .packing = weight.packing,
           .activation = call.attributes.activation,
           .accumulator = call.attributes.accumulator,
@@ -67,6 +71,12 @@ LinearCall quantized_linear_call(const Call& call) {
   ASSAY_ASSERT(quantized.has_x_scale ? quantized.x == quantized.weight
                                      : is_float(quantized.x) && quantized.weight == DType::s8);
   return quantized;
+}
+
+LinearCall block_linear_call(const Call& call) {
+  const LinearCall linear = view(call, {});
+  ASSAY_ASSERT(linear.blocks != nullptr && linear.weight == DType::u8 && is_float(linear.x));
+  return linear;
 }
 
 LinearMemory linear_memory(const LinearCall& call, const Memory& memory) {

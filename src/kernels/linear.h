@@ -15,7 +15,7 @@ struct LinearPlaces {
   int bias = 2;
 };
 
-/// A call of `linear` or `quantized_linear` as its kernels see it:
+/// A call of `linear`, `quantized_linear` or `block_linear` as its kernels see it:
 ///
 ///   y = f((x W^T) [* x_scale * w_scale] + bias)    x: (rows, in), W: (out, in), bias: (out), y: (rows, out)
 ///
@@ -35,7 +35,8 @@ struct LinearCall {
   bool has_x_scale = false;
   bool has_w_scale = false;
   bool constant_weight = false;
-  Packing packing;  ///< Of the weight, where that is settled; plain otherwise.
+  const BlockFormat* blocks = nullptr;  ///< What rows of W are, where they are no elements; `weight` is u8 then.
+  Packing packing;                      ///< Of the weight, where that is settled; plain otherwise.
   Activation activation = Activation::none;
   DType accumulator = DType::f32;
   int chunk = 0;  ///< With an f16 accumulator: products added before the flush to f32.

@@ -46,11 +46,21 @@ void fill_panel(const PanelSource& source, std::int64_t width, Element* panel) {
   }
 }
 
-using FillPanel = void (*)(const PanelSource& source, std::int64_t width, std::byte* panel);
+using FillPanel = void (*)(const PanelSource& source, const Packing& packing, std::byte* panel);
 
 template <typename Element, int group>
-void fill(const PanelSource& source, std::int64_t width, std::byte* panel) {
-  fill_panel<Element, group>(source, width, reinterpret_cast<Element*>(panel));
+void fill(const PanelSource& source, const Packing& packing, std::byte* panel) {
+  fill_panel<Element, group>(source, packing.width, reinterpret_cast<Element*>(panel));
+}
+
+/// Whole groups of bytes, of any size.
+void fill_blocks(const PanelSource& source, const Packing& packing, std::byte* panel) {
+  const std::int64_t blocks = source.in / packing.group;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    for (std::int64_t n = 0; n < source.rows; ++n)
+      std::memcpy(panel + (block * packing.width + n) * packing.group,
+                  source.first_row + n * source.in + block * packing.group, static_cast<std::size_t>(packing.group));
+  }
 }
 
 FillPanel fill_function(const Packing& packing) {
@@ -58,6 +68,7 @@ FillPanel fill_function(const Packing& packing) {
   if (size == 4 && packing.group == 1) return fill<std::uint32_t, 1>;
   if (size == 2 && packing.group == 1) return fill<std::uint16_t, 1>;
   if (size == 2 && packing.group == 2) return fill<std::uint16_t, 2>;
+  if (packing.dtype == DType::u8) return fill_blocks;
   if (size == 1 && packing.group == 4) return fill<std::uint8_t, 4>;
   fail_assertion("no panels of such elements and groups", __FILE__, __LINE__);
 }
@@ -92,6 +103,8 @@ std::size_t packed_bytes(const Packing& packing, std::int64_t out, std::int64_t 
 
 void pack(const TensorView& weight, const Packing& packing, std::byte* packed) {
   ASSAY_ASSERT(weight.shape.size() == 2 && weight.dtype == packing.dtype);
+  ASSAY_ASSERT(packing.kind == Packing::Kind::plain || packing.dtype != DType::u8 ||
+               weight.shape[1] % packing.group == 0);
   const std::int64_t out = weight.shape[0];
   const std::int64_t in = weight.shape[1];
   if (packing.kind == Packing::Kind::plain) {
@@ -112,7 +125,7 @@ void pack(const TensorView& weight, const Packing& packing, std::byte* packed) {
       if (source.rows < packing.width) std::memset(target, 0, panel_bytes);
       const std::size_t last_group = static_cast<std::size_t>(packing.width * packing.group) * size_of(packing.dtype);
       if (in % packing.group != 0) std::memset(target + panel_bytes - last_group, 0, last_group);
-      fill_one(source, packing.width, target);
+      fill_one(source, packing, target);
       if (packing.dtype == DType::s8) sum_columns(source, packing.width, sums + first);
     }
   });

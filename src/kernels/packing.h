@@ -17,6 +17,7 @@ namespace assay {
 /// So element (n, k) lies at ((n / width) * groups + k / group) * width * group + (n % width) * group + k % group,
 /// groups = ceil(in / group). group is 4 bytes worth of the dtype: 1 for f32, 2 for bf16 (dot-product and AMX pairs), 4
 /// for s8; f16 may use 1 (widened or FP16 vectors).
+/// Rows of blocks (tensor/block_format.h) are u8 whose group is a block: 32 rows' first blocks, then their second ones.
 /// s8 panels are followed by s32 sums over k of each (padded) output, which unsigned-by-signed products need to correct
 /// for the offset of 128.
 struct Packing {

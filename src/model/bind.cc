@@ -30,12 +30,22 @@ void refuse_codes(const Weight& weight) {
             weight.file, weight.checkpoint_name, weight.stored);
 }
 
+[[noreturn]] void refuse_value(const std::string& file, const std::string& tensor) {
+  fail_user("{}: tensor '{}' holds NaN or infinite values (--allow-nonfinite lets it pass)", file, tensor);
+}
+
 void refuse_nonfinite(Weight& weight) {
   weight.load = [load = weight.load, release = weight.release, file = weight.file, tensor = weight.checkpoint_name] {
     WeightData data = load();
-    if (!all_finite(data.view))
-      fail_user("{}: tensor '{}' holds NaN or infinite values (--allow-nonfinite lets it pass)", file, tensor);
+    if (!all_finite(data.view)) refuse_value(file, tensor);
     if (data.owned.data() == nullptr && release) release();  // Its pages are read anew, part by part.
+    return data;
+  };
+  if (weight.blocks == nullptr) return;
+  weight.load_blocks = [load = weight.load_blocks, format = weight.blocks, file = weight.file,
+                        tensor = weight.checkpoint_name] {
+    WeightData data = load();
+    if (!blocks_are_finite(*format, {data.view.data, data.view.bytes()})) refuse_value(file, tensor);
     return data;
   };
 }

@@ -34,6 +34,8 @@ Tensor transposed(const TensorView& from);
 
 /// A folder with config.json and model.safetensors (or shards with their index).
 Checkpoint open_folder(const std::filesystem::path& folder);
+/// A file of such a folder, whatever its name, and the config.json beside it.
+Checkpoint open_safetensors_checkpoint(const std::filesystem::path& file);
 /// A GGUF file of an architecture that a family names.
 Checkpoint open_gguf_checkpoint(const std::filesystem::path& file);
 

@@ -77,13 +77,11 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   return weight;
 }
 
-}  // namespace
-
-Checkpoint open_folder(const std::filesystem::path& folder) {
+Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensors) {
   Checkpoint result;
   const std::filesystem::path config = folder / "config.json";
   result.config = parse_config(parse_json(read_file(config, 16 << 20), config.string()), config.string());
-  const auto file = std::make_shared<Safetensors>(open_safetensors_folder(folder));
+  const auto file = std::make_shared<Safetensors>(std::move(tensors));
   result.name = file->files.size() == 1 ? file->files[0].path().string() : folder.string();
   for (const MappedFile& mapped : file->files) result.files.push_back(mapped.path());
   for (const StoredTensor& tensor : file->tensors) {
@@ -96,6 +94,16 @@ Checkpoint open_folder(const std::filesystem::path& folder) {
   const bool encoder = result.config.family->kind == FamilyKind::encoder;
   if (encoder && result.tensors.count("classifier.weight") != 0) result.config.task = Task::classification;
   return result;
+}
+
+}  // namespace
+
+Checkpoint open_folder(const std::filesystem::path& folder) {
+  return checkpoint_of(folder, open_safetensors_folder(folder));
+}
+
+Checkpoint open_safetensors_checkpoint(const std::filesystem::path& file) {
+  return checkpoint_of(file.parent_path(), open_safetensors(file));
 }
 
 }  // namespace assay

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "base/error.h"
@@ -120,36 +121,60 @@ std::string canonical(std::string_view name, const GgufNames& names) {
 }
 
 /// GGUF orders the rows of Q and K for rotary pairs (2i, 2i + 1); the Program turns (i, i + d/2). Row 2i of a head goes
-/// to i, row 2i + 1 to i + d/2.
-void undo_permutation(Tensor& weight, std::int64_t head_dim) {
-  const std::int64_t width = weight.shape()[1];
-  Tensor source = converted(weight.view(), DType::f32);
-  for (std::int64_t row = 0; row < weight.shape()[0]; ++row) {
+/// to i, row 2i + 1 to i + d/2. `rows` is a matrix of whatever elements.
+Tensor without_permutation(const TensorView& rows, std::int64_t head_dim) {
+  Tensor result(rows.dtype, rows.shape);
+  const auto row_bytes = static_cast<std::size_t>(rows.shape[1]) * size_of(rows.dtype);
+  for (std::int64_t row = 0; row < rows.shape[0]; ++row) {
     const std::int64_t within = row % head_dim;
     const std::int64_t to = row - within + within / 2 + within % 2 * (head_dim / 2);
-    std::copy_n(source.as<float>() + row * width, width, weight.as<float>() + to * width);
+    std::memcpy(result.data() + static_cast<std::size_t>(to) * row_bytes,
+                rows.data + static_cast<std::size_t>(row) * row_bytes, row_bytes);
   }
+  return result;
+}
+
+WeightData owning(Tensor values) {
+  WeightData data{{}, std::move(values)};
+  data.view = data.owned.view();
+  return data;
+}
+
+WeightData as_values(const GgufTensor& tensor) {
+  Tensor values(DType::f32, tensor.shape);
+  dequantise(tensor, {values.as<float>(), static_cast<std::size_t>(values.count())});
+  return owning(std::move(values));
+}
+
+/// Views stay valid as long as the file is mapped.
+WeightData as_blocks(const GgufTensor& tensor, const BlockFormat& format) {
+  return {{DType::u8, {tensor.shape[0], format.bytes_of(tensor.shape[1])}, tensor.bytes.data()}, {}};
 }
 
 Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, const ModelConfig& config) {
   const GgufNames& names = *config.family->gguf;
-  const std::int64_t head_dim = config.head_dim;
+  const GgmlLayout& layout = layout_of(tensor.type);
+  const bool is_matrix = tensor.shape.size() == 2;
   Weight weight;
   weight.name = canonical(tensor.name, names);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
-  weight.stored = layout_of(tensor.type).name;
+  weight.stored = layout.name;
   weight.file = file->name;
   weight.bytes = tensor.bytes;
-  const bool permuted =
-      ends_with_any(weight.name, names.paired_rows) && tensor.shape.size() == 2 && tensor.shape[0] % head_dim == 0;
-  weight.load = [file, &tensor, permuted, head_dim] {
-    WeightData data{{}, Tensor(DType::f32, tensor.shape)};
-    dequantise(tensor, {data.owned.as<float>(), static_cast<std::size_t>(data.owned.count())});
-    if (permuted) undo_permutation(data.owned, head_dim);
-    data.view = data.owned.view();
-    return data;
+  weight.rows_moved =
+      ends_with_any(weight.name, names.paired_rows) && is_matrix && tensor.shape[0] % config.head_dim == 0;
+  const auto in_order = [moved = weight.rows_moved,
+                         head_dim = static_cast<std::int64_t>(config.head_dim)](WeightData data) {
+    return moved ? owning(without_permutation(data.view, head_dim)) : std::move(data);
   };
+  weight.load = [file, &tensor, in_order] { return in_order(as_values(tensor)); };
+  if (is_matrix && layout.format != nullptr) {
+    weight.blocks = layout.format;
+    weight.load_blocks = [file, &tensor, &format = *layout.format, in_order] {
+      return in_order(as_blocks(tensor, format));
+    };
+  }
   weight.release = [file, &tensor] {
     if (file->file) file->file->release_pages(tensor.bytes);
   };

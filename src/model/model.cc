@@ -13,14 +13,21 @@
 namespace assay {
 namespace {
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : ".";
+}
+
 Model from_files(const std::string& name, const std::filesystem::path& path, const ModelOptions& options) {
-  Checkpoint checkpoint = is_folder(path) ? open_folder(path) : open_gguf_checkpoint(path);
+  const bool is_one_file = path.extension() == ".safetensors" && !is_folder(path);
+  Checkpoint checkpoint = is_one_file       ? open_safetensors_checkpoint(path)
+                          : is_folder(path) ? open_folder(path)
+                                            : open_gguf_checkpoint(path);
   const std::string head = settle_tied_head(checkpoint);
   Model model;
   model.name = name;
   model.origin = path.string().starts_with(name) ? Origin::path : Origin::cache;
   model.config = checkpoint.config;
-  model.files = path;
+  model.files = is_one_file ? folder_of(path) : path;
   model.checkpoint_files = checkpoint.files;
   model.weights = bind_weights(build_program(model.config, {}), std::move(checkpoint), options.checkpoint, model.notes);
   if (head.empty()) return model;

@@ -27,4 +27,15 @@ std::string Weights::stored_dtypes() const {
   return text;
 }
 
+WeightFormats Weights::formats() const {
+  WeightFormats formats;
+  for (const auto& [name, weight] : by_name) {
+    WeightFormat& format = formats[name];
+    format.blocks = weight.blocks;
+    if (weight.stored == "BF16") format.dtype = DType::bf16;
+    if (weight.stored == "F16") format.dtype = DType::f16;
+  }
+  return formats;
+}
+
 }  // namespace assay

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "tensor/block_format.h"
 #include "tensor/tensor.h"
 
 namespace assay {
 
 /// Values of a weight: a view into the mapped checkpoint, or memory of its own.
 struct WeightData {
-  TensorView view;  ///< f32, row-major
+  TensorView view;  ///< f32 (or blocks), row-major
   Tensor owned;     ///< Behind `view` where it is not in the mapping.
 };
 
@@ -25,10 +26,13 @@ struct Weight {
   std::string stored;     ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
   std::string file;       ///< That holds it: begins error messages. Empty where none does.
   bool is_coded = false;  ///< `stored` are codes of a quantisation whose scales stand elsewhere: no values.
-  bool stored_transposed = false;    ///< The checkpoint holds it as [in, out].
-  std::span<const std::byte> bytes;  ///< As `file` holds them.
-  std::function<WeightData()> load;  ///< Reads, transposes, de-quantises; f32.
-  std::function<void()> release;     ///< The mapped pages will not be read again soon; may be empty.
+  bool stored_transposed = false;           ///< The checkpoint holds it as [in, out].
+  std::span<const std::byte> bytes;         ///< As `file` holds them.
+  const BlockFormat* blocks = nullptr;      ///< Where `stored` is a matrix of these; null otherwise.
+  bool rows_moved = false;                  ///< They lie in another order there than load_blocks gives them in.
+  std::function<WeightData()> load_blocks;  ///< Reads blocks as they are: u8 (rows, bytes of a row).
+  std::function<WeightData()> load;         ///< Reads, transposes, de-quantises; f32.
+  std::function<void()> release;            ///< The mapped pages will not be read again soon; may be empty.
 };
 
 /// All parameters of a model. Values are read when asked for, one weight at a time.
@@ -40,6 +44,7 @@ struct Weights {
   std::int64_t parameters() const;
   /// "F32", or "Q4_1 210, F32 61, Q8_0 1" where dtypes are mixed.
   std::string stored_dtypes() const;
+  WeightFormats formats() const;
 };
 
 }  // namespace assay

@@ -24,8 +24,8 @@ Place place_of(const Node& node) {
 /// Copies a program operation by operation, with dtypes.
 class Assigner {
  public:
-  Assigner(const Program& from, const PrecisionChoice& precision, Purpose purpose)
-      : from_(from), precision_(precision), purpose_(purpose), matched_(precision.layers.size()) {
+  Assigner(const Program& from, const PrecisionChoice& precision, const WeightFormats& formats, Purpose purpose)
+      : from_(from), precision_(precision), formats_(formats), purpose_(purpose), matched_(precision.layers.size()) {
     mapped_.resize(from.values.size(), no_value);
   }
 
@@ -112,11 +112,30 @@ class Assigner {
   /// Dtype in which parameters that are not quantised are stored.
   DType stored() const { return quantised() ? row_->activations : row_->weights; }
 
+  bool takes_formats() const { return row_->scheme == Scheme::as_stored; }
+
+  /// How the checkpoint holds the weight.
+  WeightFormat format_of(ValueId old) const {
+    const auto found = formats_.find(from_.value(old).name);
+    return found == formats_.end() ? WeightFormat{} : found->second;
+  }
+
+  /// The blocks of a weight that the row takes as they are.
+  const BlockFormat* blocks_of(ValueId old) const { return takes_formats() ? format_of(old).blocks : nullptr; }
+
+  ValueId in_blocks(ValueId old) {
+    const SymbolicShape& shape = from_.value(old).shape;
+    return to_.blocks(from_.value(old).name, shape[0].factor, blocks_of(old)->bytes_of(shape[1].factor));
+  }
+
   /// A vector parameter (gain, bias): rounded to how it is stored, handed over in f32.
-  ValueId vector(ValueId old) { return old == no_value ? no_value : as(as(value(old), stored()), DType::f32); }
+  ValueId vector(ValueId old) {
+    if (old == no_value) return no_value;
+    return as(as(value(old), takes_formats() ? DType::f32 : stored()), DType::f32);
+  }
 
   /// A parameter that is read as a table.
-  ValueId table(ValueId old) { return as(value(old), stored()); }
+  ValueId table(ValueId old) { return as(value(old), takes_formats() ? format_of(old).dtype : stored()); }
 
   struct Quantised {
     ValueId values;
@@ -164,7 +183,11 @@ class Assigner {
   void assign_embedding(const Node& node) {
     const ValueId ids = value(node.inputs[0]);
     const DType out = embedding_output();
-    if (quantised()) {
+    if (const BlockFormat* blocks = blocks_of(node.inputs[1])) {
+      Attributes attributes = node.attributes;
+      attributes.blocks = blocks;
+      map(node.outputs[0]) = add(op::block_embedding, {ids, in_blocks(node.inputs[1])}, attributes, out);
+    } else if (quantised() && !takes_formats()) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
       map(node.outputs[0]) = add(op::embedding, {ids, weight.values, weight.scales}, node.attributes, out);
     } else {
@@ -174,6 +197,7 @@ class Assigner {
 
   void assign_linear(const Node& node) {
     const std::optional<DType> override = override_for(node.role);
+    if (takes_formats() && !override) return assign_stored_linear(node);
     if (quantised() && !override) return assign_quantised_linear(node);
     const DType operand = override.value_or(row_->operand);
     Attributes attributes = node.attributes;
@@ -184,6 +208,17 @@ class Assigner {
     const DType out = override ? operand : row_->output;
     const ValueId y = add(op::linear, {x, weight, vector(bias_of(node, 2))}, attributes, out);
     map(node.outputs[0]) = override && node.role != Role::head ? as(y, row_->output) : y;
+  }
+
+  /// The weight is what the file holds; the kernel widens what it must.
+  void assign_stored_linear(const Node& node) {
+    Attributes attributes = node.attributes;
+    attributes.accumulator = row_->accumulator;
+    attributes.blocks = blocks_of(node.inputs[1]);
+    const ValueId weight = attributes.blocks != nullptr ? in_blocks(node.inputs[1]) : table(node.inputs[1]);
+    map(node.outputs[0]) =
+        add(attributes.blocks != nullptr ? op::block_linear : op::linear,
+            {as(value(node.inputs[0]), row_->activations), weight, vector(bias_of(node, 2))}, attributes, row_->output);
   }
 
   void assign_quantised_linear(const Node& node) {
@@ -242,9 +277,10 @@ class Assigner {
       const bool parameter = in != no_value && from_.value(in).source == Source::weight;
       inputs.push_back(parameter ? table(in) : value(in));
     }
-    // Beside layers of another row, inputs may be wider or narrower than what this row stores.
-    const bool is_settled =
-        !precision_.layers.empty() && row_->rule == Activations::as_stored && !override_for(node.role);
+    // Beside layers of another row, and of weights as a file has them, inputs may be wider or narrower than what this
+    // row stores.
+    const bool is_settled = (!precision_.layers.empty() || takes_formats()) && row_->rule == Activations::as_stored &&
+                            !override_for(node.role);
     DType widest = is_settled ? row_->activations : dtype(inputs[0]);
     for (const ValueId in : inputs) {
       if (is_settled) break;
@@ -258,6 +294,7 @@ class Assigner {
 
   const Program& from_;
   const PrecisionChoice& precision_;
+  const WeightFormats& formats_;
   const Precision* row_ = nullptr;        ///< Of the node that is assigned.
   const LayerOverride* layer_ = nullptr;  ///< Where its row comes from, if not from the rest's.
   Purpose purpose_;
@@ -286,13 +323,14 @@ const LayerOverride* layer_override(const PrecisionChoice& precision, const Node
   return asks_for_the_same ? nullptr : layer;
 }
 
-Program assign_dtypes(const Program& program, const PrecisionChoice& precision) {
-  return Assigner(program, precision, Purpose::inference).run();
+Program assign_dtypes(const Program& program, const PrecisionChoice& precision, const WeightFormats& formats) {
+  return Assigner(program, precision, formats, Purpose::inference).run();
 }
 
 Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision) {
   ASSAY_ASSERT(precision.row.gradients.has_value());
-  return Assigner(program, precision, Purpose::training).run();
+  const WeightFormats none;
+  return Assigner(program, precision, none, Purpose::training).run();
 }
 
 }  // namespace assay

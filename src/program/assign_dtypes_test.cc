@@ -231,6 +231,38 @@ TEST(LayerOverrides, OfEverythingAreThePrecisionItself) {
   }
 }
 
+TEST(Stored, TakesEachWeightAsTheFileHoldsIt) {
+  const WeightFormats formats = {{"wte.weight", {.dtype = DType::f32, .blocks = &blocks::q8_0}},
+                                 {"q.weight", {.dtype = DType::bf16}},
+                                 {"k.weight", {.dtype = DType::f32, .blocks = &blocks::q4_0}}};
+  const PrecisionChoice choice = choose_precision("stored", "", DType::bf16);
+  const Program program = assign_dtypes(small_decoder({.d_model = 64, .heads = 8, .head_dim = 8}), choice, formats);
+  ASSERT_EQ(count_of(program, op::block_linear), 2U) << "k, and the head that shares its table";
+  ASSERT_EQ(count_of(program, op::block_embedding), 1U);
+  const Node& embedding = *nodes_of(program, op::block_embedding)[0];
+  const Node& k = *nodes_of(program, op::block_linear)[0];
+  const Node& head = *nodes_of(program, op::block_linear)[1];
+  EXPECT_EQ(embedding.inputs[1], head.inputs[1]) << "one table";
+  EXPECT_EQ(program.value(k.inputs[1]).shape.back().factor, 64 / 32 * 18);
+  EXPECT_EQ(program.value(k.inputs[1]).source, Source::weight) << "nothing is made of it";
+  for (const Node* node : nodes_of(program, op::linear)) {
+    const bool is_q = node->path == "layers.0.attn.q_proj";
+    EXPECT_EQ(dtype_of(program, node->inputs[1]), is_q ? DType::bf16 : DType::f32) << node->path;
+    EXPECT_EQ(out_of(program, *node), DType::bf16) << node->path;
+  }
+}
+
+TEST(Stored, JoinsWhatHasOneFormat) {
+  WeightFormats formats;
+  for (const char* name : {"q.weight", "k.weight", "v.weight"}) formats[name].blocks = &blocks::q4_0;
+  const PrecisionChoice choice = choose_precision("stored", "", DType::bf16);
+  const Program alike = fuse(assign_dtypes(small_decoder({.d_model = 64, .heads = 8, .head_dim = 8}), choice, formats));
+  EXPECT_EQ(count_of(alike, op::block_linear), 1U);
+  formats["v.weight"].blocks = &blocks::q5_0;
+  const Program apart = fuse(assign_dtypes(small_decoder({.d_model = 64, .heads = 8, .head_dim = 8}), choice, formats));
+  EXPECT_EQ(count_of(apart, op::block_linear), 2U);
+}
+
 TEST(LayerOverrides, OfTheSameRowChangeNothing) {
   const Program program = assigned("int8", "layers.*=int8");
   EXPECT_TRUE(paths_apart(program).empty());

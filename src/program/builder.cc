@@ -24,6 +24,13 @@ ValueId Builder::weight(const std::string& name, SymbolicShape shape) {
   return id;
 }
 
+ValueId Builder::blocks(const std::string& name, std::int64_t rows, std::int64_t row_bytes) {
+  const ValueId id = weight(name + " in blocks", {dim(rows), dim(row_bytes)});
+  program_.value(id).name = name;
+  program_.value(id).dtype = DType::u8;
+  return id;
+}
+
 ValueId Builder::state(const std::string& name, DType dtype, SymbolicShape shape) {
   const ValueId id = weight(name, std::move(shape));
   Value& value = program_.value(id);

@@ -15,6 +15,8 @@ class Builder {
   ValueId input(const std::string& name, DType dtype, SymbolicShape shape);
   /// The weight of that name in the checkpoint; asked twice, it is the same value (a tied weight stands once).
   ValueId weight(const std::string& name, SymbolicShape shape);
+  /// The same weight as the checkpoint holds it: blocks, u8 (rows, bytes of a row).
+  ValueId blocks(const std::string& name, std::int64_t rows, std::int64_t row_bytes);
   /// The state tensor of that name; asked twice, it is the same value.
   ValueId state(const std::string& name, DType dtype, SymbolicShape shape);
   /// A value that a node added by add_update writes.

@@ -17,12 +17,13 @@ struct LinearInputs {
 };
 
 LinearInputs linear_inputs(const Operation* operation) {
-  if (operation == &op::linear) return {{1, 2}, {0}};
+  if (operation != &op::quantized_linear) return {{1, 2}, {0}};
   return {{2, 3, 4}, {0, 1}};
 }
 
 bool is_linear(const Node& node) {
-  return node.operation == &op::linear || node.operation == &op::quantized_linear;
+  return node.operation == &op::linear || node.operation == &op::quantized_linear ||
+         node.operation == &op::block_linear;
 }
 
 std::string parent(const std::string& path) {
@@ -36,7 +37,8 @@ auto join_key(const Program& program, const Node& node) {
   for (const std::size_t place : places.shared) shared.push_back(node.inputs[place]);
   const ValueId weight = node.inputs[places.stacked[0]];
   return std::tuple(node.operation, parent(node.path), shared, has_input(node, places.stacked.back()),
-                    program.value(weight).dtype, program.value(node.outputs[0]).dtype, std::string(node.precision));
+                    program.value(weight).dtype, node.attributes.blocks, program.value(node.outputs[0]).dtype,
+                    std::string(node.precision));
 }
 
 /// Adds the constant that stacks input `place` of all `members`, and the node that makes it.
@@ -126,9 +128,9 @@ void fuse_activation(Program& program) {
   for (std::size_t i = 0; i < edit.size(); ++i) {
     const Node& node = edit.node(i);
     if (node.operation != &op::activation) continue;
-    std::size_t maker = edit.sole_producer(node.inputs[0], op::linear);
-    if (maker == nowhere) maker = edit.sole_producer(node.inputs[0], op::quantized_linear);
-    if (maker == nowhere || edit.node(maker).attributes.activation != Activation::none) continue;
+    const std::size_t maker = edit.sole_producer(node.inputs[0]);
+    if (maker == nowhere || !is_linear(edit.node(maker)) || edit.node(maker).attributes.activation != Activation::none)
+      continue;
     Node fused = edit.node(maker);
     fused.attributes.activation = node.attributes.activation;
     fused.outputs = node.outputs;
@@ -194,9 +196,10 @@ void fuse_attention(Program& program) {
 
 /// Kernels of these compute in f32 and round once when they store, so that a cast behind them is theirs to do.
 bool rounds_when_storing(const Operation* operation) {
-  const Operation* operations[] = {&op::linear,         &op::quantized_linear, &op::layer_norm, &op::rms_norm,
-                                   &op::add_layer_norm, &op::add_rms_norm,     &op::activation, &op::gated_activation,
-                                   &op::gate,           &op::attention};
+  const Operation* operations[] = {&op::linear,       &op::quantized_linear, &op::block_linear,
+                                   &op::layer_norm,   &op::rms_norm,         &op::add_layer_norm,
+                                   &op::add_rms_norm, &op::activation,       &op::gated_activation,
+                                   &op::gate,         &op::attention};
   return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
 }
 

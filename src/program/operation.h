@@ -67,6 +67,8 @@ struct Operation {
   OPERATION(rms_norm)          /* x (..,n d), gain (d) -> (..,n d): n rows of d */                                    \
   OPERATION(linear)            /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                 \
   OPERATION(quantized_linear)  /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */         \
+  OPERATION(block_linear)      /* x (..,in), blocks u8 (out,row bytes) [, bias (out)] -> as linear */                 \
+  OPERATION(block_embedding)   /* ids (B,T), blocks u8 (V,row bytes) -> (B,T,d) */                                    \
   OPERATION(activation)        /* x -> f(x) */                                                                        \
   OPERATION(gated_activation)  /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                              \
   OPERATION(add)               /* x, y -> x + y */                                                                    \

@@ -10,7 +10,8 @@ namespace assay {
 
 /// Gives every value its dtype and inserts the casts and quantisations that the precision asks for. Weights keep f32 as
 /// they come from the checkpoint; what is stored is the result of a constant cast or quantisation of them. The row's
-/// `native_16bit` must have been settled.
+/// `native_16bit` must have been settled. `formats`: how the checkpoint holds weights, for rows that take them so; a
+/// weight that is not among them is f32.
 ///
 /// - as_stored: weights in `weights`, matmuls in `operand`, every activation in `activations`; norm gains and biases
 /// are
@@ -22,7 +23,7 @@ namespace assay {
 ///   what it writes is as that row says, for the next operation to cast. A user error where it matches nothing.
 /// - An override by role makes the operation's inputs and arithmetic that dtype; its output is cast back to what the
 ///   row says, except the head's. The embedding's tables and their sum are in that dtype, and unquantised.
-Program assign_dtypes(const Program& program, const PrecisionChoice& precision);
+Program assign_dtypes(const Program& program, const PrecisionChoice& precision, const WeightFormats& formats = {});
 
 /// The override that decides about this operation; null where the precision's own row does, or where the override asks
 /// for that very row. A residual sum stands under the path of the layer whose output it adds, and is its block's:

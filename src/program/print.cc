@@ -42,6 +42,7 @@ std::string attributes(const Node& node) {
   if (a.width != 0) parts.push_back(fmt::format("columns={}..{}", a.offset, a.offset + a.width));
   if (a.math != DType::f32) parts.push_back(fmt::format("math={}", name(a.math)));
   if (a.accumulator != DType::f32) parts.push_back(fmt::format("accumulator={}/{}", name(a.accumulator), a.chunk));
+  if (a.blocks != nullptr) parts.push_back(a.blocks->name);
   return parts.empty() ? "" : fmt::format(" {{{}}}", fmt::join(parts, ", "));
 }
 

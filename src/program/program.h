@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tensor/block_format.h"
 #include "tensor/dtype.h"
 #include "tensor/precision.h"
 #include "tensor/tensor.h"
@@ -127,6 +128,7 @@ struct Attributes {
   double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
+  const BlockFormat* blocks = nullptr;    ///< block_linear, block_embedding: what the weight's rows are
 
   bool operator==(const Attributes&) const = default;
 };

@@ -38,18 +38,22 @@ OrderedJson value_json(const LedgerInput& input) {
   return json;
 }
 OrderedJson value_json(const LedgerRow& row) {
-  return {{"path", row.path},
-          {"operation", row.operation},
-          {"role", row.role},
-          {"requested", row.requested},
-          {"kernel", row.kernel},
-          {"operand", name(row.operand)},
-          {"accumulator", name(row.accumulator)},
-          {"stored", name(row.stored)},
-          {"verdict", name(row.verdict)},
-          {"evidence", row.evidence},
-          {"device", row.device},
-          {"flops", row.flops}};
+  OrderedJson json = {{"path", row.path},
+                      {"operation", row.operation},
+                      {"role", row.role},
+                      {"requested", row.requested},
+                      {"kernel", row.kernel},
+                      {"operand", name(row.operand)},
+                      {"accumulator", name(row.accumulator)},
+                      {"stored", name(row.stored)},
+                      {"verdict", name(row.verdict)},
+                      {"evidence", row.evidence},
+                      {"device", row.device},
+                      {"flops", row.flops}};
+  if (row.weight_in_file.empty()) return json;
+  json["weight_in_file"] = row.weight_in_file;
+  json["weight_kept"] = row.weight_kept;
+  return json;
 }
 template <typename T>
 OrderedJson value_json(const std::optional<T>& value) {
@@ -122,6 +126,8 @@ void read(const Json& json, LedgerRow& row) {
   json.at("evidence").get_to(row.evidence);
   json.at("device").get_to(row.device);
   json.at("flops").get_to(row.flops);
+  row.weight_in_file = json.value("weight_in_file", "");
+  row.weight_kept = json.value("weight_kept", "");
 }
 [[noreturn]] void fail_out_of_range(const std::string& source, const char* field) {
   fail_user("{}: a record's field '{}' is out of range", source, field);

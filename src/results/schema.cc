@@ -51,7 +51,10 @@ OrderedJson ledger_row() {
   properties["evidence"] = of_type("string");
   properties["device"] = of_type("string");
   properties["flops"] = of_type("number");
-  return object_schema(std::move(properties));
+  OrderedJson schema = object_schema(std::move(properties));
+  for (const char* text : {"weight_in_file", "weight_kept"})  // Only of what reads a matrix.
+    schema["properties"][text] = of_type("string");
+  return schema;
 }
 
 struct TypeOf {

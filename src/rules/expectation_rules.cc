@@ -29,10 +29,16 @@ bool is_f32_stored(const Record* record) {
   return precision && precision->weights == DType::f32;
 }
 
+/// What a file holds decides size and rounding: nothing can be expected of them.
+bool is_as_stored(const Record& record) {
+  const Precision* precision = precision_row(record);
+  return precision != nullptr && precision->scheme == Scheme::as_stored;
+}
+
 Judgement expects_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (&row == cell.baseline || !is_f32_stored(cell.baseline) || !precision || is_overridden(row)) return {};
-  if (!row.memory->model_bytes || cell.baseline->memory->model_bytes.value_or(0) <= 0) return {};
+  if (is_as_stored(row) || !row.memory->model_bytes || cell.baseline->memory->model_bytes.value_or(0) <= 0) return {};
   const auto bytes = static_cast<double>(*row.memory->model_bytes);
   const auto baseline_bytes = static_cast<double>(*cell.baseline->memory->model_bytes);
   const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->weights)));
@@ -162,9 +168,10 @@ Judgement identical_sentence(const Record& a, const Record& b) {
 Judgement expects_distinct_logits(const Cell& cell, const Record&) {
   int hashed = 0;
   for (std::size_t i = 0; i < cell.measured.size(); ++i) {
-    if (!cell.measured[i]->quality->logits_hash) continue;
+    if (!cell.measured[i]->quality->logits_hash || is_as_stored(*cell.measured[i])) continue;
     ++hashed;
     for (std::size_t j = 0; j < i; ++j) {
+      if (is_as_stored(*cell.measured[j])) continue;
       if (cell.measured[j]->quality->logits_hash != cell.measured[i]->quality->logits_hash) continue;
       return identical_sentence(*cell.measured[j], *cell.measured[i]);
     }

@@ -273,7 +273,8 @@ const Precision* precision_row(const Record& record) {
 }
 
 bool is_defined_operand(const Precision& precision, DType operand) {
-  if (precision.scheme != Scheme::weight_only_int8) return operand == precision.operand;
+  const bool widens = precision.scheme == Scheme::weight_only_int8 || precision.scheme == Scheme::as_stored;
+  if (!widens) return operand == precision.operand;
   return is_float(operand) && size_of(operand) >= 2;
 }
 

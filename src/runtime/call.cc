@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 bool reads_a_table(const Node& node) {
-  return node.operation == &op::embedding || node.operation == &op::add_rows;
+  return node.operation == &op::embedding || node.operation == &op::block_embedding || node.operation == &op::add_rows;
 }
 
 std::int64_t constant_bytes(const Program& program, const Node& node, Extent extent) {

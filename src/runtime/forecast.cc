@@ -40,7 +40,9 @@ class Loading {
   std::int64_t bytes_in_file(ValueId id) const {
     const auto weight = weights_.by_name.find(program_.value(id).name);
     if (weight == weights_.by_name.end()) return 0;
-    const bool is_used_in_place = weight->second.stored == "F32" && !weight->second.stored_transposed;
+    const bool is_in_blocks = program_.value(id).dtype == DType::u8;
+    const bool is_used_in_place =
+        is_in_blocks ? !weight->second.rows_moved : weight->second.stored == "F32" && !weight->second.stored_transposed;
     return is_used_in_place ? 0 : std::ssize(weight->second.bytes);
   }
 
@@ -105,7 +107,7 @@ class Forecaster {
   void keep_master_weights() {
     if (inputs_.precision.row.rule != Activations::autocast_lists) return;
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
-      if (program_.values[id].source == Source::weight)
+      if (program_.values[id].source == Source::weight && program_.values[id].dtype != DType::u8)
         made_.master_bytes += storage_bytes(program_, static_cast<ValueId>(id), {1, 1});
     }
   }
@@ -126,7 +128,8 @@ class Forecaster {
     }
     const Prepared& prepared = std::get<Prepared>(offer);
     made_.workspace_bytes[place] = static_cast<std::int64_t>(prepared.workspace_bytes);
-    made_.ledger[place] = ledger_row(node, call, prepared, {inputs_.precision.rest_name(), inputs_.backend.device});
+    made_.ledger[place] = ledger_row(
+        node, call, prepared, {inputs_.precision.rest_name(), inputs_.backend.device, program_, inputs_.weights});
     made_.ledger[place].flops = flops(program_, node, options_.extent);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (call.inputs[i].constant) hold(node.inputs[i], packing_for(prepared, i, call.inputs[i].dtype), loading);

@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
+/// Whether a weight is what the checkpoint holds, not its values.
+bool is_in_blocks(const Value& value) {
+  return value.dtype == DType::u8;
+}
+
 }  // namespace
 
 Instance::Instance(Program program, PrecisionChoice precision, const Weights& weights, const Backend& backend,
@@ -31,7 +36,8 @@ Instance::Instance(Program program, PrecisionChoice precision, const Weights& we
   }
   recipes_.resize(program_.values.size());
   for (std::size_t id = 0; id < program_.values.size(); ++id) {
-    if (program_.values[id].source == Source::weight) recipes_[id] = program_.values[id].name;
+    const Value& value = program_.values[id];
+    if (value.source == Source::weight) recipes_[id] = value.name + (is_in_blocks(value) ? " in blocks" : "");
   }
   for (const Node& node : program_.nodes) write_recipes(node);
 }
@@ -74,7 +80,7 @@ bool Instance::keeps_master_weights() const {
 
 void Instance::keep_master_weights() {
   for (const Value& value : program_.values) {
-    if (value.source != Source::weight) continue;
+    if (value.source != Source::weight || is_in_blocks(value)) continue;
     const Weight& weight = weights_.at(value.name);
     WeightData data = weight.load();
     HeldConstant held;
@@ -89,7 +95,7 @@ void Instance::keep_master_weights() {
 
 void Instance::load_weight(ValueId id) {
   const Weight& weight = weights_.at(program_.value(id).name);
-  WeightData data = weight.load();
+  WeightData data = is_in_blocks(program_.value(id)) ? weight.load_blocks() : weight.load();
   const bool mapped = data.owned.data() == nullptr;
   intermediates_[id] = {data.view, std::move(data.owned), mapped ? &weight : nullptr};
   if (!mapped && weight.release) weight.release();

@@ -33,6 +33,7 @@ class Instance {
 
   const Program& program() const { return program_; }
   const PrecisionChoice& precision() const { return precision_; }
+  const Weights& weights() const { return weights_; }
   const Backend& backend() const { return backend_; }
   const MachineFacts& facts() const { return facts_; }
   const Device& device() const { return device_; }

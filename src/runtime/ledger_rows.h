@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/kernel.h"
+#include "model/weights.h"
 #include "runtime/call.h"
 #include "tensor/ledger.h"
 
@@ -13,6 +14,8 @@ namespace assay {
 struct LedgerSubject {
   std::string precision;  ///< As requested of what has no row of its own: "bf16", "fp16[norm=f16]".
   std::string device;     ///< The backend's.
+  const Program& program;
+  const Weights& weights;
 };
 
 /// The row of an operation, from the call and the kernel that took it.

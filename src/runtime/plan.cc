@@ -70,7 +70,9 @@ void Plan::prepare_step(std::size_t index) {
   step.inputs = hold_constants(node, call, prepared);
   step.flops = assay::flops(instance_.program(), node, options_.extent);
   step.bytes = assay::bytes(instance_.program(), node, options_.extent);
-  step.ledger = ledger_row(node, call, prepared, {instance_.precision().rest_name(), instance_.backend().device});
+  step.ledger = ledger_row(
+      node, call, prepared,
+      {instance_.precision().rest_name(), instance_.backend().device, instance_.program(), instance_.weights()});
   step.ledger.flops = step.flops;
   step.kernel = std::move(prepared.kernel);
   workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));

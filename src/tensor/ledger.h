@@ -32,6 +32,9 @@ struct LedgerRow {
   std::string evidence;  ///< "avx512_bf16; matmul measured at 1.9x fp32".
   std::string device = "cpu";
   double flops = 0;  ///< Of one run, not masked away.
+  std::string weight_in_file =
+      {};                        ///< Types that the file holds its matrix in: "Q4_K", "F16 and F32". Empty: no matrix.
+  std::string weight_kept = {};  ///< What stays of it in memory: "Q4_K", "bf16".
 };
 
 /// An input of the program and where it lies: ids, masks, labels.

@@ -54,6 +54,8 @@ constexpr Precision table[] = {
      Scheme::weight_only_int8, 0, anywhere, 1e-1, "weight only: dequantised on the fly, no integer arithmetic"},
     {"fp8",          e4m3, bf16, stored,   e4m3,   f32,  bf16,  f32, none,     false,
      Scheme::float8, 0, by_name_off_cuda, 3e-1, "as int8, in e4m3; native on CUDA sm_89 and newer, emulated elsewhere"},
+    {"stored",       f32,  f32,  native,   f32,    f32,  f32,   f32, none,     false,
+     Scheme::as_stored, 0, by_name, 5e-2, "weights as the file holds them, blocks kept in memory and widened as they are multiplied"},
 };
 // clang-format on
 
@@ -98,7 +100,7 @@ constexpr OtherPrecisionName other_precision_names[] = {
     {"mixed-bfloat16", "mixed-bf16"},
 };
 constexpr std::string_view no_four_bits =
-    "none of 4 bits is here; of 8 there are int8 (w8a8) and int8-weights (w8a16), and .gguf files of 4 bits are read";
+    "none of 4 bits is here; of 8 there are int8 (w8a8) and int8-weights (w8a16), and 'stored' runs files of 4 bits";
 constexpr std::string_view which_mixed = "mixed-bf16 or mixed-fp16 says which";
 constexpr OtherPrecisionName absent_precisions[] = {
     {"int4", no_four_bits},  {"4bit", no_four_bits}, {"nf4", no_four_bits},     {"fp4", no_four_bits},
@@ -171,7 +173,7 @@ RoleOverride parse_override(std::string_view part) {
 Precision settled(Precision row, std::optional<DType> native16) {
   if (row.rule != Activations::native_16bit) return row;
   row.activations = row.output = native16.value_or(f32);
-  if (row.scheme == Scheme::weight_only_int8) row.operand = row.activations;
+  if (row.scheme == Scheme::weight_only_int8 || row.scheme == Scheme::as_stored) row.operand = row.activations;
   row.rule = Activations::as_stored;
   return row;
 }
@@ -262,7 +264,7 @@ bool runs_on(const Precision& row, std::string_view device) {
 }
 
 bool is_listed_on(const Precision& row, std::string_view device) {
-  return row.runs != by_name_off_cuda || device == "cuda";
+  return row.runs != by_name && (row.runs != by_name_off_cuda || device == "cuda");
 }
 
 std::string PrecisionChoice::name() const {

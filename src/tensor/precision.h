@@ -17,12 +17,13 @@ enum class Role : std::uint8_t { embedding, attention, mlp, norm, softmax, head,
 const char* name(Role role);
 std::optional<Role> parse_role(std::string_view text);
 
-/// How 8-bit values are made.
+/// How weights of fewer bits are made.
 enum class Scheme : std::uint8_t {
   none,
   dynamic_int8,      ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
   weight_only_int8,  ///< The same weights, dequantised on the fly; no integer arithmetic.
   float8,            ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
+  as_stored,         ///< Nothing is made: each weight is what its file holds, blocks of a quantisation included.
 };
 
 /// Where a precision runs.
@@ -30,6 +31,7 @@ enum class Runs : std::uint8_t {
   anywhere,
   by_name_off_cuda,  ///< Off CUDA devices it is emulated, and no part of "all" there.
   on_cuda,
+  by_name,  ///< Anywhere, and nowhere part of "all".
 };
 
 /// How a precision decides the dtype of an operation that is not a matmul.

@@ -40,6 +40,14 @@ constexpr Implementation quantized_linear[] = {
     {"f32 from 8 bits", quantized_linear_f32},
     reference_loops<reference::quantized_linear>,
 };
+constexpr Implementation block_linear[] = {
+    {"amx bf16 tiles from blocks", block_linear_bf16_tiles},
+    {"avx512 bf16 dot products from blocks", block_linear_bf16},
+    {"f32 from blocks", block_linear_f32},
+    reference_loops<reference::block_linear>,
+};
+constexpr Implementation block_embedding[] = {{"decoded rows", block_embedding_rows},
+                                              reference_loops<reference::block_embedding>};
 constexpr Implementation activation[] = {{"vectors", activation_vectors}, reference_loops<reference::activation>};
 constexpr Implementation gated_activation[] = {{"vectors", gated_activation_vectors},
                                                reference_loops<reference::gated_activation>};
@@ -139,6 +147,8 @@ constexpr OperationKernels table[] = {
     {&op::rms_norm, rms_norm},
     {&op::linear, linear},
     {&op::quantized_linear, quantized_linear},
+    {&op::block_linear, block_linear},
+    {&op::block_embedding, block_embedding},
     {&op::activation, activation},
     {&op::gated_activation, gated_activation},
     {&op::add, add},

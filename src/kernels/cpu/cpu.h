@@ -29,6 +29,14 @@ Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
 
+// block_linear.cc
+Offer block_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer block_linear_bf16(const Call& call, const MachineFacts& facts);
+Offer block_linear_f32(const Call& call, const MachineFacts& facts);
+
+// block_embedding.cc
+Offer block_embedding_rows(const Call& call, const MachineFacts& facts);
+
 // embedding.cc
 Offer embedding_vectors(const Call& call, const MachineFacts& facts);
 

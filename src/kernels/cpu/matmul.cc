@@ -84,9 +84,8 @@ class Matmul final : public Kernel {
   }
   std::int64_t sums_bytes() const { return tasks_.task_panels * panel_sums_bytes(); }
   std::int64_t wide_bytes() const {
-    return code_.widen == nullptr
-               ? 0
-               : ceil_div(chunk_, code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
+    return !code_.widens() ? 0
+                           : ceil_div(chunk_, code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
   }
   std::byte* scratch(const LinearMemory& tensors, int thread) const {
     return tensors.workspace + rows_bytes() + thread * (sums_bytes() + wide_bytes());
@@ -165,16 +164,27 @@ class Matmul final : public Kernel {
 
   /// The panel's chunk from K = k on, as stored.
   const std::byte* stored_at(const Task& task, std::int64_t panel, std::int64_t k) const {
-    const std::int64_t element = panel_offset(code_.packing, call_.in, panel * micro::panel_width, k);
+    const std::int64_t n = panel * micro::panel_width;
+    const std::int64_t element = code_.blocks != nullptr ? panel_offset(code_.packing, code_.blocks->bytes_of(call_.in),
+                                                                        n, code_.blocks->bytes_of(k))
+                                                         : panel_offset(code_.packing, call_.in, n, k);
     return task.tensors.weight + element * bytes_of(code_.packing.dtype);
   }
 
   /// The same in the operand's dtype.
   const std::byte* panel_at(const Task& task, std::int64_t panel, std::int64_t k) const {
     const std::byte* const stored = stored_at(task, panel, k);
-    if (code_.widen == nullptr) return stored;
-    code_.widen(stored, ceil_div(std::min(chunk_, call_.in - k), code_.packing.group), task.wide);
+    const std::int64_t count = std::min(chunk_, call_.in - k);
+    if (!code_.widens()) return stored;
+    if (code_.widen != nullptr) code_.widen(stored, ceil_div(count, code_.packing.group), task.wide);
+    if (code_.blocks != nullptr) code_.widen_blocks(*code_.blocks, stored, count / code_.blocks->elements, task.wide);
     return task.wide;
+  }
+
+  /// Of `count` values of K, as stored.
+  std::int64_t stored_bytes(std::int64_t count) const {
+    if (code_.blocks != nullptr) return code_.blocks->bytes_of(count) * micro::panel_width;
+    return round_up(count, code_.packing.group) * micro::panel_width * bytes_of(code_.packing.dtype);
   }
 
   /// Whether enough blocks of rows share the fetching of a chunk. The vector loops ask for one line a group of K at
@@ -191,9 +201,7 @@ class Matmul final : public Kernel {
     if (last && task.next_panel == no_panel) return {};
     const std::int64_t next_panel = last ? task.next_panel : last_panel ? task.first_panel : panel + 1;
     const std::int64_t next_k = last ? 0 : last_panel ? k + chunk_ : k;
-    const std::int64_t groups = ceil_div(std::min(chunk_, call_.in - next_k), code_.packing.group);
-    return {stored_at(task, next_panel, next_k),
-            groups * micro::panel_width * code_.packing.group * bytes_of(code_.packing.dtype)};
+    return {stored_at(task, next_panel, next_k), stored_bytes(std::min(chunk_, call_.in - next_k))};
   }
 
   Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {
@@ -239,6 +247,13 @@ Packing panels_of(DType dtype) {
   return {.kind = Packing::Kind::panels, .dtype = dtype, .width = micro::panel_width, .group = group};
 }
 
+Packing panels_of(const BlockFormat& format) {
+  return {.kind = Packing::Kind::panels,
+          .dtype = DType::u8,
+          .width = micro::panel_width,
+          .group = static_cast<std::int32_t>(format.bytes)};
+}
+
 Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code) {
   if (const char* why = unfit(call, code)) return Declined{why};
   choose_vector_target(facts);
@@ -246,7 +261,9 @@ Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const Ma
   Prepared prepared;
   prepared.workspace_bytes = kernel->workspace_bytes();
   prepared.kernel = std::move(kernel);
-  prepared.description = std::string(code.description) + ", " + to_string(code.packing);
+  prepared.description = code.blocks != nullptr ? fmt::format("{}, widened to {}: {}, panels of {}", code.blocks->name,
+                                                              name(code.operand), code.description, code.packing.width)
+                                                : std::string(code.description) + ", " + to_string(code.packing);
   prepared.operand = code.operand == DType::u8 ? DType::s8 : code.operand;
   prepared.accumulator = code.accumulator;
   prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);

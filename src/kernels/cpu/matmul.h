@@ -16,14 +16,21 @@ struct MatmulCode {
   DType accumulator;  ///< What the loop adds in: as sums, or f16, flushed to f32 after each chunk of the call
   int group;          ///< Values of K that one group of the loop's panels holds
   micro::Multiply multiply;
-  int block_rows;      ///< The most rows a call of `multiply` takes
-  std::int64_t chunk;  ///< Values of K between two stores of the sums; a multiple of both groups
-  Packing packing;     ///< Of the weight as stored
-  micro::Widen widen;  ///< From the stored panels to the operand's; null: they are the same
+  int block_rows;                             ///< The most rows a call of `multiply` takes
+  std::int64_t chunk;                         ///< Values of K between two stores of the sums; a multiple of both groups
+  Packing packing;                            ///< Of the weight as stored
+  micro::Widen widen;                         ///< From the stored panels to the operand's; null: they are the same
+  const BlockFormat* blocks = nullptr;        ///< Where the stored panels are of blocks
+  micro::WidenBlocks widen_blocks = nullptr;  ///< In the place of `widen` then
+
+  bool widens() const { return widen != nullptr || widen_blocks != nullptr; }
 };
 
 /// Packing of a stored weight for all of these: panels of 32, groups of 4 bytes (f16: of one value).
 Packing panels_of(DType dtype);
+
+/// That of rows of blocks.
+Packing panels_of(const BlockFormat& format);
 
 /// A kernel that runs that code for the call, blocked for the caches and divided among the threads by tasks of one
 /// panel and some rows, taken in turn: a thread whose core others use takes fewer. Declines a weight that is not packed

@@ -130,4 +130,15 @@ MatmulCode bf16_tiles_from(DType stored) {
   return widened(code, stored, micro::s8_to_bf16, "amx bf16 tiles from s8");
 }
 
+MatmulCode from_blocks(MatmulCode code, const BlockFormat& format) {
+  const bool has_wide_registers = code.block_rows != micro::avx2_rows;
+  code.chunk = std::min(code.chunk, widened_groups * code.group);
+  code.packing = panels_of(format);
+  code.blocks = &format;
+  code.widen_blocks = code.operand == DType::bf16 ? micro::blocks_to_bf16
+                      : has_wide_registers        ? micro::blocks_to_f32
+                                                  : micro::blocks_to_f32_avx2;
+  return code;
+}
+
 }  // namespace assay::cpu::codes

@@ -22,4 +22,7 @@ MatmulCode f32_from_avx2(DType stored);
 MatmulCode bf16_dot_products_from(DType stored);
 MatmulCode bf16_tiles_from(DType stored);
 
+/// `code` (f32 or bf16, of whatever registers) by weights that are stored in blocks.
+MatmulCode from_blocks(MatmulCode code, const BlockFormat& format);
+
 }  // namespace assay::cpu::codes

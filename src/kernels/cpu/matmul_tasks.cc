@@ -13,9 +13,10 @@ double balance(std::int64_t tasks, int threads) {
 }
 
 /// Tasks that suffice: a thread whose core others use leaves the rest with little to wait for. Loops that take many
-/// rows at once are so fast that reading panels again would cost more.
+/// rows at once are so fast that reading panels again would cost more, and each task decodes its blocks anew.
 std::int64_t enough_tasks(const LinearCall& call, const MatmulCode& code) {
-  return call.threads > 1 && code.block_rows <= micro::vector_rows ? 10 * call.threads : 1;
+  const int each = code.blocks != nullptr ? 4 : 10;
+  return call.threads > 1 && code.block_rows <= micro::vector_rows ? each * call.threads : 1;
 }
 
 /// Panels that pass by one chunk of rows before the next chunk is read. One where all of K is a single chunk.
@@ -34,8 +35,9 @@ std::int64_t chunk_of(const LinearCall& call, const MatmulCode& code) {
   constexpr std::int64_t few_rows_chunk = 64;
   const std::int64_t in = std::max<std::int64_t>(call.in, 1);
   if (code.accumulator == DType::f16) return code.chunk;
-  if (code.widen != nullptr && call.rows <= 2 * code.block_rows) return std::min(few_rows_chunk, code.chunk);
-  return std::min(code.chunk, round_up(ceil_div(in, ceil_div(in, code.chunk)), 64));
+  const std::int64_t unit = code.blocks != nullptr ? std::max(few_rows_chunk, code.blocks->elements) : few_rows_chunk;
+  if (code.widens() && call.rows <= 2 * code.block_rows) return std::min(unit, code.chunk);
+  return std::min(code.chunk, round_up(ceil_div(in, ceil_div(in, code.chunk)), unit));
 }
 
 Tasks divide(const LinearCall& call, const MatmulCode& code, std::int64_t chunk) {

@@ -40,9 +40,13 @@ void describe(const Call& call, Prepared& prepared) {
   }
 }
 
+bool is_look_up(const Operation* operation) {
+  return operation == &op::embedding || operation == &op::block_embedding;
+}
+
 bool can_read(const Call& call) {
   for (std::size_t index = 0; index < call.inputs.size(); ++index) {
-    const bool table = call.operation == &op::embedding && index == 1;
+    const bool table = is_look_up(call.operation) && index == 1;
     if (call.inputs[index].packing.kind != Packing::Kind::plain && !table) return false;
   }
   return true;
@@ -62,7 +66,7 @@ Offer offer(const Call& call, void (*loops)(const Call&, const Memory&)) {
   Prepared prepared;
   prepared.kernel = make_kernel([call, loops](const Memory& memory) { loops(call, memory); });
   prepared.workspace_bytes = workspace_bytes(call);
-  if (call.operation == &op::embedding) prepared.packing = {{}, call.in(1).packing};
+  if (is_look_up(call.operation)) prepared.packing = {{}, call.in(1).packing};
   describe(call, prepared);
   return prepared;
 }
@@ -82,6 +86,8 @@ constexpr OperationKernels table[] = {
     {&op::rms_norm, only<rms_norm>},
     {&op::linear, only<linear>},
     {&op::quantized_linear, only<quantized_linear>},
+    {&op::block_linear, only<block_linear>},
+    {&op::block_embedding, only<block_embedding>},
     {&op::activation, only<activation>},
     {&op::gated_activation, only<gated_activation>},
     {&op::add, only<add>},

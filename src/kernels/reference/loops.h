@@ -14,6 +14,8 @@ void add_layer_norm(const Call& call, const Memory& memory);
 void add_rms_norm(const Call& call, const Memory& memory);
 void linear(const Call& call, const Memory& memory);
 void quantized_linear(const Call& call, const Memory& memory);
+void block_linear(const Call& call, const Memory& memory);
+void block_embedding(const Call& call, const Memory& memory);
 void activation(const Call& call, const Memory& memory);
 void gated_activation(const Call& call, const Memory& memory);
 void add(const Call& call, const Memory& memory);

@@ -46,7 +46,8 @@ struct OperatedGroup {
 };
 
 bool is_one_group(const LedgerRow& a, const LedgerRow& b) {
-  return ran_alike(a, b) && a.role == b.role && a.stored == b.stored;
+  return ran_alike(a, b) && a.role == b.role && a.stored == b.stored && a.weight_in_file == b.weight_in_file &&
+         a.weight_kept == b.weight_kept;
 }
 
 std::vector<OperatedGroup> groups_of(const Record& record) {
@@ -131,6 +132,8 @@ Table ledger_table(const Record& record, const std::string& caption) {
       text_column("role", [](const LedgerRow& row) { return row.role; }),
       {{.title = "count"}, [](const OperatedGroup& group) -> Table::Cell { return group.count; }},
       text_column("stored", [](const LedgerRow& row) -> std::string { return name(row.stored); }),
+      text_column("weight in file", [](const LedgerRow& row) { return row.weight_in_file; }),
+      text_column("kept as", [](const LedgerRow& row) { return row.weight_kept; }),
       text_column("operand", [](const LedgerRow& row) -> std::string { return name(row.operand); }),
       text_column("accumulator", [](const LedgerRow& row) -> std::string { return name(row.accumulator); }),
       text_column("verdict", [](const LedgerRow& row) -> std::string { return name(row.verdict); }),

@@ -27,7 +27,10 @@ enum class Caches : std::uint8_t { warm, cold };
 enum class SkipPadding : std::uint8_t { on, off };
 
 struct BenchRequest {
-  std::vector<std::string> models;      ///< Empty: the default model.
+  std::vector<std::string> models;  ///< Empty: the default model.
+  /// A model that the others are compared with on the same text, each in the precisions that are asked for. Empty: each
+  /// model with its own fp32.
+  std::string against;
   std::vector<std::string> precisions;  ///< Empty or "all": every row that is listed on the device.
   std::vector<std::int64_t> batches = {1};
   std::vector<std::int64_t> seqs;  ///< Most ids a row. Empty: 128; of data that comes in rows, these as they are.

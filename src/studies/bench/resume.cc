@@ -45,6 +45,7 @@ std::string settings_of(const BenchRequest& request) {
                             {"isolate", static_cast<int>(request.isolate)},
                             {"trial_seconds", request.trial_seconds},
                             {"baseline", static_cast<int>(request.baseline)},
+                            {"against", request.against},
                             {"caches", static_cast<int>(request.caches)},
                             {"with", request.engine.overrides},
                             {"unused", static_cast<int>(checkpoint.unused)},

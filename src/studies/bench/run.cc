@@ -11,6 +11,7 @@
 #include "results/identity.h"
 #include "results/model_name.h"
 #include "rules/rules.h"
+#include "studies/bench/compared_models.h"
 #include "studies/bench/measure_cell.h"
 #include "studies/bench/record.h"
 #include "studies/bench/resume.h"
@@ -274,24 +275,54 @@ Power power_of(const BenchRequest& request) {
   return {.source = {nullptr, "what empties the caches would be metered, too"}};
 }
 
+/// What is asked of models that are compared with one of them: that one first, and in no precision but the ones asked.
+BenchRequest with_compared_model(BenchRequest request) {
+  if (request.against.empty()) return request;
+  if (request.precisions.empty()) request.precisions = {"stored"};
+  if (request.precisions.front() == "all") fail_user("--baseline {}: name the precisions, not all", request.against);
+  request.models.insert(request.models.begin(), request.against);
+  request.baseline = Baseline::as_asked;
+  return request;
+}
+
+std::vector<ComparedModel> compared(const std::vector<Entry>& entries) {
+  std::vector<ComparedModel> models;
+  models.reserve(entries.size());
+  for (const Entry& entry : entries) models.push_back({&entry.model, &entry.data});
+  for (const ComparedModel& one : models) check_comparable(models.front(), one);
+  return models;
+}
+
+/// How each is timed: quality, where models are compared, is that of the comparison.
+BenchRequest timed_request(BenchRequest request) {
+  if (!request.against.empty()) request.quality = QualityMode::none;
+  return request;
+}
+
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
-  const BenchRequest request = without_repeats(asked);
+  const BenchRequest request = without_repeats(with_compared_model(asked));
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
+  const bool compares = !request.against.empty();
+  const std::vector<ComparedModel> models = compares ? compared(entries) : std::vector<ComparedModel>{};
   const MachineFacts facts = facts_source();
   const std::size_t cells =
       std::accumulate(entries.begin(), entries.end(), std::size_t{0},
                       [](std::size_t sum, const Entry& entry) { return sum + entry.cells.size(); });
-  Run run{request, facts, callbacks, power_of(request), Remaining(request, cells), kept_cells(callbacks)};
+  const BenchRequest timed = timed_request(request);
+  Run run{timed, facts, callbacks, power_of(timed), Remaining(timed, cells), kept_cells(callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {
     if (!stopped(callbacks)) bench_entry(entry, run, document.records);
   }
-  return judged(std::move(document));
+  document = judged(std::move(document));
+  if (compares && !stopped(callbacks))
+    document.tables.push_back(compared_models(models, request, facts, document.records));
+  return document;
 }
 
 }  // namespace assay

@@ -56,6 +56,10 @@ PlanColumns plan_columns() {
   add_name(columns, {.key = "operand", .meaning = "dtype that is multiplied"}, &LedgerRow::operand);
   add_name(columns, {.key = "accumulator", .title = "sums", .meaning = "dtype of sums"}, &LedgerRow::accumulator);
   add_name(columns, {.key = "stored", .detail = data}, &LedgerRow::stored);
+  add_word(columns, {.key = "weight_in_file", .title = "in file", .meaning = "types that the file holds the weight in"},
+           &LedgerRow::weight_in_file);
+  add_word(columns, {.key = "weight_kept", .title = "kept", .meaning = "what stays of it in memory"},
+           &LedgerRow::weight_kept);
   columns.push_back({{.key = "flops", .unit = "FLOP", .notation = Notation::general},
                      [](const PlanStep& step) -> Table::Cell { return step.row.flops; }});
   columns.push_back({{.key = "bytes", .unit = "bytes", .meaning = "read or written", .notation = Notation::bytes},

@@ -162,9 +162,9 @@ const Node& linear_at(const Program& built, const std::string& path) {
 }
 
 LayerAlone::LayerAlone(const StudiedModel& subject, const Node& linear, const PrecisionChoice& choice, Extent extent) {
-  instance_ =
-      std::make_unique<Instance>(assign_dtypes(alone_program(subject.built, linear), choice), choice,
-                                 subject.model.weights, find_backend(subject.request.engine.device), subject.facts);
+  instance_ = std::make_unique<Instance>(
+      assign_dtypes(alone_program(subject.built, linear), choice, subject.model.weights.formats()), choice,
+      subject.model.weights, find_backend(subject.request.engine.device), subject.facts);
   instance_->borrow_from(*subject.base);
   for (const auto& lender : subject.whole) instance_->borrow_from(*lender);
   plan_ = std::make_unique<Plan>(*instance_, PlanOptions{.extent = extent, .outputs = {"y"}});

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/block_format.h"
+
 /// The inner loops of matrix products: rows of x times one panel of packed weights. Every function here needs the
 /// instruction set that its comment names; nobody checks that again.
 namespace assay::cpu::micro {
@@ -74,5 +76,13 @@ void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wid
 void bf16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 void s8_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 void e4m3_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
+
+/// The same of a panel of blocks: `blocks` blocks of each of its rows, as stored.
+using WidenBlocks = void (*)(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide);
+
+void blocks_to_f32(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide);
+/// AVX512-BF16. Rounded to nearest, subnormals to zero.
+void blocks_to_bf16(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide);
+void blocks_to_f32_avx2(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide);
 
 }  // namespace assay::cpu::micro

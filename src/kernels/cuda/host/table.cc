@@ -1,3 +1,5 @@
+#include <string>
+
 #include "kernels/cuda/host/products.h"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
@@ -15,6 +17,12 @@ template <Offer (*fused)(const Call&, const MachineFacts&), Offer (*library)(con
 constexpr Implementation whole_attention[] = {
     {"cudnn", fused, Refusal::reported}, {"cublaslt", library}, {"cuda, no tensor cores", plain}};
 
+Offer decline_blocks(const Call& call, const MachineFacts&) {
+  return Declined{std::string(call.attributes.blocks->name) +
+                  ": weights in blocks are not multiplied on CUDA devices; --device cpu runs them as they are, "
+                  "--precision bf16 widens them when they are loaded"};
+}
+
 constexpr OperationKernels kernels[] = {
     {&op::embedding, ours<prepare_embedding>},
     {&op::add_rows, ours<prepare_add_rows>},
@@ -22,6 +30,8 @@ constexpr OperationKernels kernels[] = {
     {&op::rms_norm, ours<prepare_rms_norm>},
     {&op::linear, product<or_in_f32<prepare_library_linear>, prepare_plain_linear>},
     {&op::quantized_linear, product<prepare_library_quantized_linear, prepare_plain_quantized_linear>},
+    {&op::block_linear, ours<decline_blocks>},
+    {&op::block_embedding, ours<decline_blocks>},
     {&op::activation, ours<prepare_activation>},
     {&op::gated_activation, ours<prepare_gated_activation>},
     {&op::add, ours<prepare_add>},

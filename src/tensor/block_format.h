@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "tensor/dtype.h"
+#include "tensor/ggml_blocks.h"
+
+namespace assay {
+
+/// How a weight lies in memory that has fewer bits a value than any dtype: rows of blocks, each of which decodes to
+/// codes with a scale and a minimum a group. In a Program such a weight is u8, (rows, bytes of a row).
+struct BlockFormat {
+  const char* name;  ///< "Q4_1".
+  std::int64_t elements;
+  std::int64_t bytes;  ///< Of a block.
+  std::int64_t group;  ///< Elements that share a scale.
+  void (*decode)(const std::byte* block, GroupedCodes& out);
+
+  /// Bytes of so many values: whole blocks.
+  constexpr std::int64_t bytes_of(std::int64_t values) const { return values / elements * bytes; }
+  /// Values in so many bytes.
+  constexpr std::int64_t values_in(std::int64_t row_bytes) const { return row_bytes / bytes * elements; }
+};
+
+namespace blocks {
+// clang-format off
+//                                    name      elements  bytes  group  decode
+inline constexpr BlockFormat q8_0 =   {"Q8_0",    32,      34,    32,   decode_q8_0};
+inline constexpr BlockFormat q4_0 =   {"Q4_0",    32,      18,    32,   decode_q4_0};
+inline constexpr BlockFormat q4_1 =   {"Q4_1",    32,      20,    32,   decode_q4_1};
+inline constexpr BlockFormat q5_0 =   {"Q5_0",    32,      22,    32,   decode_q5_0};
+inline constexpr BlockFormat q5_1 =   {"Q5_1",    32,      24,    32,   decode_q5_1};
+inline constexpr BlockFormat q2_k =   {"Q2_K",   256,      84,    16,   decode_q2_k};
+inline constexpr BlockFormat q3_k =   {"Q3_K",   256,     110,    16,   decode_q3_k};
+inline constexpr BlockFormat q4_k =   {"Q4_K",   256,     144,    32,   decode_q4_k};
+inline constexpr BlockFormat q5_k =   {"Q5_K",   256,     176,    32,   decode_q5_k};
+inline constexpr BlockFormat q6_k =   {"Q6_K",   256,     210,    16,   decode_q6_k};
+inline constexpr BlockFormat iq4_nl = {"IQ4_NL",  32,      18,    32,   decode_iq4_nl};
+inline constexpr BlockFormat iq4_xs = {"IQ4_XS", 256,     136,    32,   decode_iq4_xs};
+inline constexpr BlockFormat mxfp4 =  {"MXFP4",   32,      17,    32,   decode_mxfp4};
+inline constexpr BlockFormat nvfp4 =  {"NVFP4",   64,      36,    16,   decode_nvfp4};
+// clang-format on
+}  // namespace blocks
+
+/// All of them.
+std::span<const BlockFormat* const> block_formats();
+
+/// How a checkpoint holds a weight.
+struct WeightFormat {
+  DType dtype = DType::f32;             ///< Of plain elements.
+  const BlockFormat* blocks = nullptr;  ///< Else these.
+};
+/// By the weight's name in the Program.
+using WeightFormats = std::map<std::string, WeightFormat>;
+
+/// The most values that a block has.
+constexpr std::int64_t most_block_elements = 256;
+
+/// The f32 values of one block, format.elements of them. Bit-equal to the format's own definition: every product is
+/// exact, and what has a minimum is rounded once.
+void expand_block(const BlockFormat& format, const std::byte* block, float* out);
+/// Of all blocks, on all threads; `out` holds exactly their values (a defect where it does not).
+void expand_blocks(const BlockFormat& format, std::span<const std::byte> blocks, std::span<float> out);
+/// Whether every value is finite. On all threads.
+bool blocks_are_finite(const BlockFormat& format, std::span<const std::byte> blocks);
+
+}  // namespace assay
