@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "cli_fixture.h"
@@ -13,6 +14,15 @@ namespace {
 /// Its seconds are the clock's: on a busy machine a loop that counts its own turns falls behind.
 std::string meter_of(double watts) {
   return fmt::format("while :; do echo $(date +%s.%N) {:.1f}; sleep 0.01; done", watts);
+}
+
+/// A meter that knows the time: each round of its loop has `now_s` since its start and prints what `figure` gives.
+std::string script_meter(const std::string& unit, const std::string& figure) {
+  return fmt::format(
+      "exec /usr/bin/python3 -u -c \"\nimport os, time\nbegin = time.time()\nprint('# seconds {}')\n"
+      "while True:\n  now_s = time.time() - begin\n  figure = {}\n"
+      "  if figure is not None: print('%.4f %.4f' % (now_s, figure))\n  time.sleep(0.01)\n\"",
+      unit, figure);
 }
 
 class CliMeasure : public Cli {
@@ -195,6 +205,39 @@ TEST_F(CliMeasure, EnergyOfAConstantMeterIsItsPowerTimesTheTime) {
               1e-6);
   EXPECT_NEAR(record.at("carbon_g_per_million_tokens").get<double>(), record.at("energy_j").get<double>() / 3.6 * 400,
               1e-3);
+}
+
+TEST_F(CliMeasure, EnergyOfALoadIsWhatTheMetersScriptAdds) {
+  const Json record =
+      measured({"--seconds", "1.5", "--meter-command", script_meter("watts", "40 if os.path.exists('works') else 10"),
+                "--", "sh", "-c", "touch works; sleep 0.3; rm works"})
+          .at(0);
+  const double truth_j = 30 * record.at("median_ms").get<double>() / 1000;
+  const double bound_j = record.at("energy_net_uncertainty_j");
+  EXPECT_NEAR(record.at("energy_net_j"), truth_j, bound_j + 0.1 * truth_j) << record.at("energy_status");
+  EXPECT_NEAR(record.at("idle_power_w"), 10, 3);
+}
+
+TEST_F(CliMeasure, EnergyHoldsTheTruthWhileIdlenessDrifts) {
+  const Json record =
+      measured({"--seconds", "1.5", "--meter-command", script_meter("watts", "20 + 2 * now_s"), "--", "sleep", "0.1"})
+          .at(0);
+  // Nothing is drawn for the program: its net energy is zero, and what idleness gained meanwhile must be in the bound.
+  EXPECT_LE(std::abs(record.at("energy_net_j").get<double>()), record.at("energy_net_uncertainty_j").get<double>());
+}
+
+TEST_F(CliMeasure, AMeterThatFreezesOrStartsAgainIsNoMeter) {
+  const std::pair<const char*, const char*> faults[] = {{"20 * now_s if now_s < 1.2 else None", "no figure came"},
+                                                        {"20 * now_s if now_s < 1.2 else 3", "stepped back"}};
+  for (const auto& [figure, words] : faults) {
+    const Json record =
+        measured({"--runs", "6", "--meter-command", script_meter("joules", figure), "--", "sleep", "0.2"}).at(0);
+    const auto status = record.at("energy_status").get<std::string>();
+    EXPECT_TRUE(status.starts_with("no meter: ")) << status;
+    EXPECT_NE(status.find(words), std::string::npos) << status;
+    EXPECT_TRUE(record.at("median_ms").is_number()) << "the times stand";
+    EXPECT_TRUE(record.count("energy_j") == 0 || record.at("energy_j").is_null());
+  }
 }
 
 TEST_F(CliMeasure, BenchTakesTheSameMeters) {

@@ -26,7 +26,7 @@ int run_memory(MemoryCommand& options) {
       memory(options.models, options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
   progress.clear();
   deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
-  return 0;
+  return answered_code(document);
 }
 
 }  // namespace

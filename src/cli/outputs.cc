@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/streams.h"
 #include "cli/origin.h"
 #include "cli/output_options.h"
 #include "results/seal.h"
+#include "studies/shared/hindrance.h"
 
 namespace assay {
 namespace {
@@ -97,6 +99,12 @@ void deliver(std::span<const ReportSource> found, const OutputOptions& outputs, 
     if (outputs.empty() || own.contains(ReportFormat::terminal)) show(text(ReportFormat::terminal), options.terminal);
   };
   deliver(show_where_nothing_else, files_of(outputs, text));
+}
+
+int answered_code(const Document& document) {
+  if (!answers_nothing(document)) return 0;
+  complain("nothing was answered: every cell is unsupported here");
+  return static_cast<int>(ExitCode::lacking);
 }
 
 }  // namespace assay

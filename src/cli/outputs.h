@@ -47,4 +47,7 @@ void deliver(const Document& document, const OutputOptions& outputs, const OwnTe
 void deliver(std::span<const ReportSource> sources, const OutputOptions& outputs, const RenderOptions& options,
              const OwnTexts& own = {});
 
+/// The exit code of a grid's document: 3, with a line that says so, where this machine can run none of its cells.
+int answered_code(const Document& document);
+
 }  // namespace assay

@@ -51,7 +51,7 @@ int run_profile(const ProfileCommand& options) {
   deliver(document, options.outputs, {},
           {{options.trace, [&] { return trace_json(studies.front()).dump() + "\n"; }},
            {options.flame, [&] { return figures_svg(document.figures); }}});
-  return 0;
+  return answered_code(document);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ const std::vector<CellKind>& cell_kinds() {
                                               {"compare-training", {"compare-training"}, add_compare_training},
                                               {"memory", {"memory"}, add_memory},
                                               {"profile", {"profile"}, add_profile},
+                                              {"sensitivity", {"sensitivity"}, add_sensitivity},
                                               {"train", {"train", "--benchmark"}, add_train_benchmark},
                                               {"training", {"train"}, add_train}};
   return kinds;

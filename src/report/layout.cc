@@ -39,10 +39,14 @@ std::string laid_out(const Document& document, FormatLayout& layout, Detail deta
   std::string text = whole_table(document.subject.facts, layout, detail);
   const std::vector<Figure> figures = shown_figures(document, detail);
   if (!figures.empty()) text += layout.figures(figures);
-  for (const Table& table : document.tables) text += whole_table(table, layout, detail);
-  for (const Sentences& sentences : document.sentences) {
-    if (!sentences.texts.empty() && shows(detail, sentences.detail))
-      text += layout.list(sentences.title, sentences.texts);
+  for (const Detail level : {Detail::brief, Detail::details}) {
+    for (const Table& table : document.tables) {
+      if (table.detail == level) text += whole_table(table, layout, detail);
+    }
+    for (const Sentences& sentences : document.sentences) {
+      if (sentences.detail == level && !sentences.texts.empty() && shows(detail, level))
+        text += layout.list(sentences.title, sentences.texts);
+    }
   }
   return text + whole_table(document.methods, layout, detail);
 }

@@ -26,7 +26,8 @@ class FormatLayout {
   virtual std::string figures(const std::vector<Figure>& /*figures*/) { return ""; }
 };
 
-/// The parts of a document that `detail` shows, in their order: facts, charts, tables, sentences, methods.
+/// The parts of a document that `detail` shows: facts, charts, tables and sentences in their order, those for everybody
+/// before details, methods.
 std::string laid_out(const Document& document, FormatLayout& layout, Detail detail);
 
 }  // namespace assay

@@ -115,7 +115,7 @@ Judgement expects_throughput(const Cell& cell, const Record&) {
     const double product = items_of_run(exactly(*row->rates.samples_per_s), exactly(pass_ms)).low;
     const double items = items_a_run(*row);
     if (std::abs(product / items - 1) <= throughput_slack(*row->latency)) continue;
-    return unexpected("throughput x latency = batch",
+    return unexpected("throughput x latency = batch" + at_shape(*row),
                       fmt::format("{} gives {} for a batch of {}: the mean over all its windows is not their median",
                                   row->setting.precision, format_significant(product, 4), format_significant(items)));
   }

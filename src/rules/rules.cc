@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "results/derive.h"
 #include "results/identity.h"
+#include "results/model_name.h"
 #include "rules/rule_tables.h"
 #include "statistics/processes.h"
 #include "statistics/rounds.h"
@@ -139,13 +140,49 @@ Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
           .severity = severity_of(rule, judgement)};
 }
 
-void apply_gate(const Cell& cell, Record& record, std::vector<Finding>& findings) {
+/// What is found, each sentence with what of model and conditions differs between the records.
+class FoundInRecords {
+ public:
+  explicit FoundInRecords(std::span<const Record> records) {
+    for (const SettingField& field : setting_fields()) {
+      const bool is_told = field.level == Level::title && field.aspect == Aspect::subject &&
+                           (field.mention != Mention::otherwise || std::string_view(field.name) == "model");
+      const bool differs = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+        return !field.agree(record.setting, records.front().setting);
+      });
+      if (is_told && differs) differing_.push_back(&field);
+    }
+  }
+
+  void add(const Rule& rule, const Record& row, Judgement judgement) {
+    if (rule.kind != RuleKind::trust) judgement.text = title_of(row) + judgement.text;
+    findings_.push_back(finding_of(rule, row, std::move(judgement)));
+  }
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  /// "gpt2, fusion off: "; empty where all records are alike.
+  std::string title_of(const Record& row) const {
+    std::string title;
+    for (const SettingField* field : differing_) {
+      const std::string words =
+          std::string_view(field->name) == "model" ? shown_model_name(row.setting.model) : words_of(*field, row);
+      if (!words.empty()) title += (title.empty() ? "" : ", ") + words;
+    }
+    return title.empty() ? title : title + ": ";
+  }
+
+  std::vector<const SettingField*> differing_;
+  std::vector<Finding> findings_;
+};
+
+void apply_gate(const Cell& cell, Record& record, FoundInRecords& findings) {
   for (const Rule& rule : gate_rules()) {
     const Judgement judgement = rule.judge(cell, record);
     if (judgement.text.empty()) continue;
     record.outcome.status = Status::impossible;
     record.outcome.reason = judgement.text;
-    findings.push_back(finding_of(rule, record, judgement));
+    findings.add(rule, record, judgement);
     return;
   }
 }
@@ -162,7 +199,7 @@ std::string ground_of_trust(const Record& record) {
   return ground;
 }
 
-void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& findings) {
+void apply_trust(const Cell& cell, Record& record, FoundInRecords& findings) {
   Trust grade = Trust::a;
   record.grade.trust_reasons.clear();
   if (record.outcome.status == Status::impossible || record.outcome.status == Status::not_finite) {
@@ -174,13 +211,13 @@ void apply_trust(const Cell& cell, Record& record, std::vector<Finding>& finding
     if (judgement.text.empty()) continue;
     grade = std::max(grade, *rule.grade);
     record.grade.trust_reasons.push_back(fmt::format("{} at best: {}", name(*rule.grade), judgement.text));
-    findings.push_back(finding_of(rule, record, judgement));
+    findings.add(rule, record, judgement);
   }
   if (grade == Trust::a) record.grade.trust_reasons.push_back(ground_of_trust(record));
   record.grade.trust = grade;
 }
 
-void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings) {
+void collect(const Rule& rule, const Cell& cell, FoundInRecords& findings) {
   std::vector<const Record*> rows = rule.scope == RuleScope::every_row ? cell.records : cell.measured;
   if (rule.scope == RuleScope::cell) {
     if (rows.empty()) rows = cell.doubtful;
@@ -188,7 +225,7 @@ void collect(const Rule& rule, const Cell& cell, std::vector<Finding>& findings)
   }
   for (const Record* row : rows) {
     Judgement judgement = rule.judge(cell, *row);
-    if (!judgement.text.empty()) findings.push_back(finding_of(rule, *row, std::move(judgement)));
+    if (!judgement.text.empty()) findings.add(rule, *row, std::move(judgement));
   }
 }
 
@@ -366,7 +403,7 @@ std::string at_shape(const Record& row) {
 
 Rulings judge_in_full(std::span<const Record> found) {
   std::vector<Record> records(found.begin(), found.end());  // Each step sees what the one before it has judged.
-  std::vector<Finding> findings;
+  FoundInRecords findings(found);
   for (Record& record : records) withhold_what_is_not_finite(record);
   // Each step changes records that the cells point at; who counts as measured is looked at anew after the gate.
   for_samples(records, [&](const Cell& cell, Record& record) {
@@ -384,7 +421,7 @@ Rulings judge_in_full(std::span<const Record> found) {
       for (const Rule& rule : part) collect(rule, cell, findings);
     }
   }
-  Rulings rulings{.rows = {}, .findings = std::move(findings)};
+  Rulings rulings{.rows = {}, .findings = findings.take()};
   rulings.rows.reserve(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) rulings.rows.push_back(ruling_of(found[i], records[i]));
   return rulings;

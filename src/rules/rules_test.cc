@@ -42,6 +42,24 @@ TEST(Judge, ComparesWithinACellAndSaysARepeatedSentenceOnce) {
   EXPECT_EQ(advice, 2);
 }
 
+TEST(Judge, NamesModelAndFusionWhereTheyDifferAlone) {
+  std::vector<Record> alone = made_up_cell();
+  const std::string model = alone.front().setting.model;
+  for (const Finding& finding : judge_and_keep(alone)) EXPECT_FALSE(finding.text.starts_with(model)) << finding.text;
+
+  std::vector<Record> records = alone;
+  for (Record record : alone) {
+    record.setting.model = "/models/other";
+    records.push_back(record);
+    record.setting.fusion = Switch::off;
+    records.push_back(record);
+  }
+  std::set<std::string> beginnings;
+  for (const Finding& finding : judge_and_keep(records))
+    beginnings.insert(finding.text.substr(0, finding.text.find(": ")));
+  EXPECT_EQ(beginnings, (std::set<std::string>{model + ", fusion on", "other, fusion on", "other, fusion off"}));
+}
+
 TEST(Judge, FieldsThatAFileLeavesOutAreNeverRead) {
   const std::vector<Record> whole = made_up_cell();
   for (const Field& field : record_fields()) {

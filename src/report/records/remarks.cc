@@ -12,6 +12,7 @@
 #include "report/record_titles.h"
 #include "report/records/energy_cells.h"
 #include "report/records/ledger_brief.h"
+#include "results/model_name.h"
 
 namespace assay {
 namespace {
@@ -295,11 +296,13 @@ Sentences reading_remarks(std::span<const Record> records, Detail detail) {
 
 Sentences ran_remarks(std::span<const Record> records, Detail detail) {
   SaidOf said;
+  const bool has_models = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+    return record.setting.model != records.front().setting.model;
+  });
   for (const Record& record : records) {
     if (record.evidence.ledger.empty()) continue;
     const std::string row =
-        fmt::format("{}{}", record.setting.model == records.front().setting.model ? "" : record.setting.model + ", ",
-                    record.setting.precision);
+        (has_models ? shown_model_name(record.setting.model) + ", " : "") + record.setting.precision;
     if (detail == Detail::brief)
       said.say(brief_ledger(record), row);
     else

@@ -217,6 +217,7 @@ Table part_facts(const ProfilePart& part) {
   add_fact(facts, {.key = "rounds", .detail = Detail::details}, std::int64_t{profile.rounds});
   for (const Phase phase : {Phase::forward, Phase::backward, Phase::optimizer}) add_phase_facts(facts, profile, phase);
   add_count_facts(facts, profile.counts);
+  add_fact(facts, bytes_column("profile_memory", "memory, predicted peak"), profile.peak_bytes);
   add_fact(facts, {.key = "trust", .role = Table::Role::grade}, named_or_absent(profile.grade.trust));
   add_fact(facts, {.key = "trust_reasons", .title = "trusted less because", .detail = Detail::details},
            profile.grade.trust_reasons);

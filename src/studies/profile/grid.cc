@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
@@ -83,6 +84,7 @@ void add_shares(GridColumns& columns, bool has_against) {
 }
 
 Table cells_table(const std::vector<ProfileStudy>& studies) {
+  const bool all_measured = std::all_of(studies.begin(), studies.end(), is_measured);
   const ProfileStudy* first = &studies.front();
   for (const ProfileStudy& study : studies) {
     if (is_measured(study)) first = &study;
@@ -91,8 +93,13 @@ Table cells_table(const std::vector<ProfileStudy>& studies) {
   add_labels(columns);
   add_times(columns, first->profile.mode == RunMode::train);
   add_shares(columns, first->against.has_value());
+  add_figure(columns,
+             {.key = "profile_memory", .title = "memory", .meaning = "peak, predicted", .notation = Notation::bytes},
+             [](const ProfileStudy& s) -> Table::Cell { return s.profile.peak_bytes; });
   add_figure(columns, {.key = "trust", .role = Table::Role::grade},
              [](const ProfileStudy& s) { return named_or_absent(s.profile.grade.trust); });
+  columns.push_back({{.key = "status", .detail = all_measured ? Detail::data : Detail::brief},
+                     [](const ProfileStudy& s) -> Table::Cell { return name(s.status); }});
   columns.push_back(
       {{.key = "lacking", .detail = Detail::data}, [](const ProfileStudy& s) { return text_or_absent(s.lacking); }});
   return filled({.key = "cells",
@@ -176,7 +183,7 @@ void add_grid_cells(const std::vector<ProfileStudy>& studies, Document& document
 }  // namespace
 
 Document to_document(const std::vector<ProfileStudy>& studies) {
-  if (studies.size() == 1) return to_document(studies.front());
+  if (studies.size() == 1 && is_measured(studies.front())) return to_document(studies.front());
   Document document{.subject = {.schema = "assay-profile-1", .title = grid_title(studies)},
                     .machine = machine_json(studies.front().facts),
                     .tables = {cells_table(studies)},

@@ -12,6 +12,7 @@
 #include "measure/sampling.h"
 #include "rules/rules.h"
 #include "runtime/non_finite.h"
+#include "studies/memory/run.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/plan_record.h"
 #include "studies/shared/random_ids.h"
@@ -246,6 +247,35 @@ Profile summarise_workload(const Workload& w, const ProfileStudy& study) {
   return profile;
 }
 
+/// Of both precisions and, in training, of the forward pass alone.
+void predict_peaks(const Model& model, const ProfileRequest& request, ProfileStudy& study) {
+  const auto predict = [&](Profile& profile) {
+    MemoryRequest memory;
+    memory.mode = profile.mode;
+    memory.engine = request.engine;
+    MemoryCell blank;
+    blank.extent = request.extent;
+    blank.recompute = request.recompute;
+    const PrecisionChoice choice = precision_choice(profile.precision, request.engine, study.facts);
+    profile.peak_bytes = predict_memory(model, choice, blank, memory, study.facts).peak_bytes();
+  };
+  predict(study.profile);
+  if (study.against) predict(*study.against);
+  if (study.inference) predict(*study.inference);
+}
+
+/// One of a grid: what memory does not hold is an answer; what this machine cannot run is one beside others.
+ProfileStudy study_or_lack(const ProfileRequest& request, const MachineFacts& facts, const ProfileProgress& progress,
+                           bool is_only_one) {
+  ProfileStudy study{.model = request.model, .extent = request.extent, .fusion = request.engine.fusion, .facts = facts};
+  const auto hindrance = hindrance_of([&] { study = profile_study(request, facts, progress); });
+  if (!hindrance) return study;
+  if (is_only_one && hindrance->status != Status::oom) fail_lacking("{}", hindrance->reason);
+  study.status = hindrance->status;
+  study.lacking = hindrance->reason;
+  return study;
+}
+
 }  // namespace
 
 double Profile::steps_ms() const {
@@ -281,6 +311,7 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
   study.profile = summarise_workload(workloads[0], study);
   if (!request.against.empty()) study.against = summarise_workload(workloads[1], study);
   if (train) study.inference = summarise_workload(workloads.back(), study);
+  predict_peaks(model, request, study);
   return study;
 }
 
@@ -294,11 +325,7 @@ std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const Machine
       ProfileRequest request = grid.each;
       request.model = model;
       request.extent.seq = seq;
-      ProfileStudy study{.model = model, .extent = request.extent, .fusion = request.engine.fusion, .facts = facts};
-      const auto work = [&] { study = profile_study(request, facts, progress); };
-      const auto hindrance = is_only_one ? (work(), std::optional<Hindrance>()) : hindrance_of(work);
-      if (hindrance) study.lacking = hindrance->reason;
-      studies.push_back(std::move(study));
+      studies.push_back(study_or_lack(request, facts, progress, is_only_one));
     }
   }
   return studies;

@@ -58,6 +58,7 @@ struct Profile {
   std::optional<Ratio> tracing;           ///< Traced over untraced run, round by round.
   std::vector<StepTime> typical_run;      ///< Of the traced round whose total is the median.
   std::optional<GpuKernels> gpu;          ///< Of plans on a GPU; recorded after all rounds.
+  std::int64_t peak_bytes = 0;            ///< Of memory, as `assay memory` predicts it.
   Grade grade;                            ///< Of its untraced times, by the rules that grade any row.
   std::optional<std::string> not_finite;  ///< Where the last run's logits, or loss, hold NaN or infinity.
 
@@ -77,15 +78,16 @@ struct ProfileStudy {
   std::optional<Profile> inference = {};  ///< With mode train: a forward pass of the same precision, weights constant.
   MachineFacts facts = {};
   double clock_cost_s = 0;
-  std::string lacking = {};  ///< Of a cell of several without figures: what memory or this machine lacks for it.
+  Status status = Status::ok;
+  std::string lacking = {};  ///< Without figures: what memory or this machine lacks for it.
 };
 
 /// Throws what planning throws: user errors, Error(lacking), OutOfMemory.
 ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts,
                            const ProfileProgress& progress = {});
 
-/// By model, then length. Where there are several, one that cannot be is there with what is lacking for it; else throws
-/// as profile_study does.
+/// By model, then length. One that memory does not hold is there with what it lacks, and where there are several one
+/// that this machine cannot run; else throws as profile_study does.
 std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const MachineFacts& facts,
                                           const ProfileProgress& progress = {});
 

@@ -1,5 +1,7 @@
 #include "studies/sensitivity/alone.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -96,35 +98,6 @@ class LayerInputs {
   std::unique_ptr<Plan> plan_;
 };
 
-/// Joules of one run: repeated in a window that is long enough for the meter.
-Joules joules_of(EnergyMeter& meter, double idle_w, const std::function<void()>& run) {
-  constexpr double least_window_s = 0.2;
-  const double window_s = std::max(least_window_s, shortest_window_s(meter.facts(), idle_w));
-  run();
-  EnergySum sum;
-  const double begin_missed_j = meter.missed_j();
-  const double begin_j = meter.read_j();
-  const double begin_s = now_s();
-  double elapsed_s = 0;
-  for (; elapsed_s < window_s; elapsed_s = now_s() - begin_s) {
-    run();
-    ++sum.runs;
-  }
-  sum.add(meter.facts(), meter.read_j() - begin_j, elapsed_s, meter.missed_j() - begin_missed_j);
-  const auto runs = static_cast<double>(sum.runs);
-  return {sum.joules / runs, sum.uncertainty_j / runs};
-}
-
-/// The run that the sum over layers is held against: the same rows, operation by operation.
-Joules whole_joules(const StudiedModel& subject, const QualityBatch& batch, const PrecisionChoice& choice,
-                    const Power& power) {
-  const auto instance = subject.instance(choice, Fusion::off);
-  Plan plan(*instance,
-            {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
-  plan.set_inputs(batch.ids, batch.mask);
-  return joules_of(*power.source.meter, power.idle ? power.idle->watts : 0, [&] { plan.run(); });
-}
-
 std::span<const float> values_in(const Tensor& tensor) {
   return {tensor.as<float>(), static_cast<std::size_t>(tensor.count())};
 }
@@ -145,12 +118,83 @@ LayerError error_of_layer(const StudiedModel& subject, const Node& linear, const
           signal_to_noise_db(exact.stored_weight(), low.stored_weight()), outliers.kurtosis, outliers.largest_over_rms};
 }
 
-Joules layer_joules(const StudiedModel& subject, const Node& linear, const Tensor& x, const PrecisionChoice& choice,
-                    const Power& power) {
-  LayerAlone layer(subject, linear, choice, {1, x.count() / x.shape().back()});
-  layer.set_input(values_in(x));
-  return joules_of(*power.source.meter, power.idle ? power.idle->watts : 0, [&] { layer.run(); });
+double energy_window_s(const Power& power) {
+  constexpr double least_window_s = 0.2;
+  return std::max(least_window_s, shortest_window_s(power.source.meter->facts(), power.idle ? power.idle->watts : 0));
 }
+
+/// Joules of one run: repeated in a window that is long enough for the meter.
+Joules joules_of(const Power& power, const std::function<void()>& run) {
+  EnergyMeter& meter = *power.source.meter;
+  const double window_s = energy_window_s(power);
+  run();
+  EnergySum sum;
+  const double begin_missed_j = meter.missed_j();
+  const double begin_j = meter.read_j();
+  const double begin_s = now_s();
+  double elapsed_s = 0;
+  for (; elapsed_s < window_s; elapsed_s = now_s() - begin_s) {
+    run();
+    ++sum.runs;
+  }
+  sum.add(meter.facts(), meter.read_j() - begin_j, elapsed_s, meter.missed_j() - begin_missed_j);
+  if (sum.joules <= 0) fail_lacking("{}: stood still over a window of {:.2g} s", power.source.words, elapsed_s);
+  const auto runs = static_cast<double>(sum.runs);
+  return {sum.joules / runs, sum.uncertainty_j / runs};
+}
+
+/// What layers and whole runs take, by the meter, as long as it answers.
+class LayerEnergy {
+ public:
+  LayerEnergy(const StudiedModel& subject, const Power& power, ModelSensitivity& study)
+      : subject_(subject), power_(power), study_(study), answers_(power.source.meter != nullptr) {}
+
+  void say_forecast() const {
+    if (!answers_ || !subject_.callbacks.say) return;
+    const auto layers = std::count_if(subject_.units.begin(), subject_.units.end(),
+                                      [](const ModelUnit& unit) { return unit.is_linear(); });
+    const double windows = static_cast<double>((layers + 1) * std::ssize(subject_.rows));
+    subject_.callbacks.say(fmt::format("{}: energy of {} layers in windows of {:.2g} s: about {:.0f} s more",
+                                       subject_.model.name, layers, energy_window_s(power_),
+                                       windows * energy_window_s(power_)));
+  }
+
+  /// The run that the sum over layers is held against: the same rows, operation by operation.
+  void of_whole(const QualityBatch& batch, const PrecisionChoice& choice) {
+    if (!answers_) return;
+    const auto instance = subject_.instance(choice, Fusion::off);
+    Plan plan(*instance,
+              {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
+    plan.set_inputs(batch.ids, batch.mask);
+    if (const auto joules = metered([&] { plan.run(); })) study_.whole_energy[choice.name()] = *joules;
+  }
+
+  std::optional<Joules> of_layer(const Node& linear, const Tensor& x, const PrecisionChoice& choice) {
+    if (!answers_) return std::nullopt;
+    LayerAlone layer(subject_, linear, choice, {1, x.count() / x.shape().back()});
+    layer.set_input(values_in(x));
+    return metered([&] { layer.run(); });
+  }
+
+ private:
+  /// A meter that stopped answering takes no other figure with it.
+  std::optional<Joules> metered(const std::function<void()>& run) {
+    try {
+      return joules_of(power_, run);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::lacking) throw;
+      answers_ = false;
+      study_.energy_words = error.what();
+      study_.whole_energy.clear();
+      return std::nullopt;
+    }
+  }
+
+  const StudiedModel& subject_;
+  const Power& power_;
+  ModelSensitivity& study_;
+  bool answers_;
+};
 
 }  // namespace
 
@@ -233,21 +277,20 @@ Outliers outliers_of(std::span<const float> values) {
 void measure_layers(const StudiedModel& subject, const Power& power, ModelSensitivity& study) {
   const LayerInputs inputs(subject);
   study.energy_words = power.source.words;
-  const bool metered = power.source.meter != nullptr;
-  for (const PrecisionChoice& row : subject.rows) {
-    if (metered) study.whole_energy[row.name()] = whole_joules(subject, inputs.batch(), row, power);
-  }
+  LayerEnergy energy(subject, power, study);
+  energy.say_forecast();
+  for (std::size_t p = 0; p < subject.rows.size(); ++p) energy.of_whole(inputs.batch(), subject.rows[p]);
   for (std::size_t u = 0; u < subject.units.size(); ++u) {
     const ModelUnit& unit = subject.units[u];
     if (!unit.is_linear()) continue;
-    if (is_set(subject.callbacks.interrupted)) return;
     if (subject.callbacks.progress) subject.callbacks.progress(subject.model.name + ": error of " + unit.name, 0);
     const Tensor x = inputs.input_of(unit);
     const Node& linear = linear_at(subject.built, unit.name);
     for (std::size_t p = 0; p < subject.rows.size(); ++p) {
+      if (is_set(subject.callbacks.interrupted)) return;
       UnitRow& row = study.rows_by_unit[p * subject.units.size() + u];
       row.error = error_of_layer(subject, linear, x, subject.rows[p]);
-      if (metered) row.energy = layer_joules(subject, linear, inputs.whole_input_of(unit), subject.rows[p], power);
+      row.energy = energy.of_layer(linear, inputs.whole_input_of(unit), subject.rows[p]);
     }
   }
 }

@@ -11,6 +11,8 @@
 namespace assay {
 namespace {
 
+constexpr int forecast_runs = 3;
+
 Change change_of(double value, const std::optional<ChangeInterval>& interval) {
   Change change{value};
   if (interval) change.interval = Interval{interval->low, interval->high};
@@ -33,19 +35,24 @@ std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject
   return qualities;
 }
 
-/// What a batch takes with fp32 and every precision as a whole, weights held: the second run of the first batch.
+/// What a batch takes with fp32 and every precision as a whole, weights held: the median of runs of the first batch
+/// after one that reads them.
 double seconds_a_batch(const StudiedModel& subject) {
   QualitySet first = subject.set;
   first.batches.resize(1);
   std::vector<Instance*> all = {subject.base.get()};
   for (const auto& instance : subject.whole) all.push_back(instance.get());
   evaluate(all, first, {});
-  const double begin_s = now_s();
-  const Evaluation evaluation = evaluate(all, first, {});
-  if (evaluation.qualities[0].non_finite)
-    fail_user("{}: {} in fp32: nothing can be compared", subject.model.name,
-              words(*evaluation.qualities[0].non_finite));
-  return (now_s() - begin_s) / static_cast<double>(all.size());
+  std::vector<double> seconds;
+  for (int run = 0; run < forecast_runs && !is_set(subject.callbacks.interrupted); ++run) {
+    const double begin_s = now_s();
+    const Evaluation evaluation = evaluate(all, first, {});
+    if (evaluation.qualities[0].non_finite)
+      fail_user("{}: {} in fp32: nothing can be compared", subject.model.name,
+                words(*evaluation.qualities[0].non_finite));
+    seconds.push_back((now_s() - begin_s) / static_cast<double>(all.size()));
+  }
+  return seconds.empty() ? 0 : median(seconds);
 }
 
 std::int64_t rows_for(const QualitySet& set) {
@@ -60,7 +67,8 @@ void choose_batches(StudiedModel& subject, std::int64_t earlier, double batch_s,
   if (earlier > 0) return batches.resize(std::min(batches.size(), static_cast<std::size_t>(earlier)));
   std::size_t count = 0;
   std::int64_t tokens = 0;
-  const double most = std::max(1.0, std::floor(subject.request.seconds / (batch_s * std::max(1.0, passes))));
+  const double most =
+      std::max(1.0, std::floor(subject.request.seconds / std::max(1e-9, batch_s * std::max(1.0, passes))));
   while (count < batches.size()) {
     const bool enough =
         subject.request.tokens > 0 ? tokens >= subject.request.tokens : static_cast<double>(count) >= most;
@@ -132,6 +140,12 @@ bool measure_unit(const StudiedModel& subject, std::size_t unit, ModelSensitivit
   return true;
 }
 
+/// At the pace of the units that were measured; at the forecast's before there is one.
+double left_s(double predicted_s, double spent_s, std::ptrdiff_t measured, std::ptrdiff_t of) {
+  if (measured == 0) return std::max(0.0, predicted_s - spent_s);
+  return spent_s / static_cast<double>(measured) * static_cast<double>(of - measured);
+}
+
 }  // namespace
 
 std::vector<std::int32_t> kl_windows(const QualitySet& set, std::size_t rows) {
@@ -181,6 +195,7 @@ void measure_directly(StudiedModel& subject, const Restored& restored, ModelSens
   study.predicted_s = batch_s * static_cast<double>(study.batches) * runs;
   say_forecast(subject, study, restored);
   const double begin_s = now_s();
+  std::ptrdiff_t measured = 0;
   for (std::size_t done = 0; done < subject.units.size(); ++done) {
     const std::size_t unit = subject.units.size() - 1 - done;  // The whole first, then the roles, which are few.
     if (is_restored(subject, restored, subject.units[unit])) {
@@ -189,12 +204,13 @@ void measure_directly(StudiedModel& subject, const Restored& restored, ModelSens
     }
     if (subject.callbacks.progress) {
       subject.callbacks.progress(fmt::format("{}: {}", subject.model.name, subject.units[unit].name),
-                                 std::max(0.0, study.predicted_s - (now_s() - begin_s)));
+                                 left_s(study.predicted_s, now_s() - begin_s, measured, open));
     }
     if (is_set(subject.callbacks.interrupted) || !measure_unit(subject, unit, study)) {
       study.is_partial = true;
       break;
     }
+    if (subject.units[unit].kind != UnitKind::whole) ++measured;
   }
   study.took_s = now_s() - begin_s;
 }

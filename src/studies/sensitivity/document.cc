@@ -264,6 +264,9 @@ Document to_document(const std::vector<ModelSensitivity>& studies, const Machine
     document.tables.push_back(brief_table(studies[i], i));
     for (std::string& text : sentences_of(studies[i])) texts.push_back(std::move(text));
   }
+  for (auto* const more : {relation_sentences, sentences_between}) {
+    for (std::string& text : more(studies)) texts.push_back(std::move(text));
+  }
   document.tables.push_back(correlations_table(studies));
   document.tables.push_back(units_table(studies));
   document.figures = figures_of(studies);

@@ -121,6 +121,61 @@ Figure roles_figure(const std::vector<ModelSensitivity>& studies) {
   return figure;
 }
 
+/// Shares of the whole run or model that each role has: fp32's time, stored bytes.
+Figure shares_figure(const std::vector<ModelSensitivity>& studies) {
+  struct Share {
+    const char* words;
+    double UnitCost::*part;
+  };
+  constexpr Share shares[] = {{"time", &UnitCost::fp32_ms}, {"bytes of weights", &UnitCost::fp32_bytes}};
+  Figure figure{.kind = FigureKind::bars,
+                .key = "shares_by_role",
+                .caption = "What each role takes of a run and of the model, in fp32",
+                .x = {.title = "role"},
+                .y = {.title = "share", .unit = "%"}};
+  for (const ModelSensitivity& study : studies) {
+    const std::vector<std::string> precisions = precisions_of(study);
+    const UnitRow* whole = precisions.empty() ? nullptr : study.find("everything", precisions.front());
+    if (whole == nullptr || !whole->cost) continue;
+    for (const Share& share : shares) {
+      Figure::Series series{.name = fmt::format("{} {}", study.model, share.words)};
+      for (const UnitRow& row : study.rows_by_unit) {
+        if (row.unit.kind != UnitKind::role || row.precision != precisions.front() || !row.cost) continue;
+        series.points.push_back({.x = static_cast<double>(place_in(figure.x.categories, row.unit.name)),
+                                 .y = 100 * (*row.cost).*share.part / (*whole->cost).*share.part});
+      }
+      if (!series.points.empty()) figure.series.push_back(std::move(series));
+    }
+  }
+  if (figure.series.empty()) figure.reason = "no role was timed";
+  return figure;
+}
+
+Figure outliers_figure(const std::vector<ModelSensitivity>& studies) {
+  Figure figure{.kind = FigureKind::scatter,
+                .key = "outliers",
+                .caption = "Outliers in what reaches each linear layer, by its depth",
+                .legend = "Kurtosis of its input in fp32; 3 for normal numbers.",
+                .reason = "no layer was reached",
+                .x = {.title = "depth, 0: first operation, 1: last"},
+                .y = {.title = "kurtosis", .scale = Figure::Scale::logarithmic}};
+  for (const ModelSensitivity& study : studies) {
+    const std::vector<std::string> precisions = precisions_of(study);
+    Figure::Series series{.name = study.model};
+    for (const UnitRow& row : study.rows_by_unit) {
+      const bool is_shown = row.precision == precisions.front() && row.error && row.error->kurtosis > 0;
+      if (is_shown)
+        series.points.push_back({.x = row.unit.depth,
+                                 .y = row.error->kurtosis,
+                                 .words = fmt::format("{}: kurtosis {:.3g}, largest over rms {:.3g}", row.unit.name,
+                                                      row.error->kurtosis, row.error->largest_over_rms)});
+    }
+    if (!series.points.empty()) figure.series.push_back(std::move(series));
+  }
+  if (!figure.series.empty()) figure.reason.clear();
+  return figure;
+}
+
 Figure estimates_figure(const std::vector<ModelSensitivity>& studies) {
   Figure figure{.kind = FigureKind::scatter,
                 .key = "estimates",
@@ -142,10 +197,12 @@ Figure estimates_figure(const std::vector<ModelSensitivity>& studies) {
 
 std::vector<Figure> figures_of(const std::vector<ModelSensitivity>& studies) {
   std::vector<Figure> figures;
-  figures.reserve(studies.size() + 3);
+  figures.reserve(studies.size() + 5);
   for (std::size_t i = 0; i < studies.size(); ++i) figures.push_back(heat_map_of(studies[i], i));
   figures.push_back(depth_figure(studies));
   figures.push_back(roles_figure(studies));
+  figures.push_back(shares_figure(studies));
+  figures.push_back(outliers_figure(studies));
   figures.push_back(estimates_figure(studies));
   return figures;
 }

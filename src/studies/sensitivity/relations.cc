@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "quality/compare.h"
@@ -81,6 +85,64 @@ const char* relation_verdict(const Relation& relation) {
   return relation.correlation->interval->high < 0 ? "falls with it" : "none shown";
 }
 
+std::vector<Relation> all_relations(const std::vector<ModelSensitivity>& studies) {
+  std::vector<Relation> relations;
+  for (const ModelSensitivity& study : studies) {
+    for (const std::string& precision : precisions_of(study)) {
+      for (const Explanation& explanation : explanations) {
+        Relation relation = relation_of(study, precision, explanation);
+        if (relation.layers > 1) relations.push_back(std::move(relation));
+      }
+    }
+  }
+  return relations;
+}
+
+/// "0.55 [0.24, 0.77]"
+std::string correlation_words(const Relation& relation) {
+  const Correlation& found = *relation.correlation;
+  if (!found.interval) return fmt::format("{:.2f}", found.value);
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", found.value, found.interval->low, found.interval->high);
+}
+
+/// "rises with kurtosis of its input (0.55 [0.24, 0.77]), ...; none is shown with ...", of one model and precision.
+std::string relations_sentence(const std::vector<Relation>& relations) {
+  struct Verdicts {
+    const char* verdict;
+    const char* words;
+  };
+  constexpr Verdicts kinds[] = {{"rises with it", "rises with"},
+                                {"falls with it", "falls with"},
+                                {"none shown", "shows no relation to"},
+                                {"too few layers to say", "has too few layers to say of"}};
+  std::vector<std::string> parts;
+  for (const Verdicts& kind : kinds) {
+    std::vector<std::string> found;
+    for (const Relation& relation : relations) {
+      const bool is_told = relation.explanation->of == std::string("KL") && relation_verdict(relation) == kind.verdict;
+      if (is_told) found.push_back(fmt::format("{} ({})", relation.explanation->words, correlation_words(relation)));
+    }
+    if (!found.empty()) parts.push_back(fmt::format("{} {}", kind.words, fmt::join(found, ", ")));
+  }
+  if (parts.empty()) return "";
+  const Relation& first = relations.front();
+  return fmt::format("{}, {}: over its layers KL {}.", first.model, first.precision, fmt::join(parts, "; "));
+}
+
+/// "kurtosis of its input: rises with it in A, none shown in B": how models differ in a precision.
+std::string difference_words(const std::vector<Relation>& relations, const std::string& precision,
+                             const Explanation& explanation) {
+  std::vector<std::string> verdicts;
+  bool differ = false;
+  for (const Relation& relation : relations) {
+    if (relation.precision != precision || relation.explanation != &explanation || !relation.correlation) continue;
+    const std::string verdict = relation_verdict(relation);
+    verdicts.push_back(fmt::format("{} in {}", verdict, relation.model));
+    differ = differ || !verdicts.front().starts_with(verdict);
+  }
+  return differ ? fmt::format("{}: {}", explanation.words, fmt::join(verdicts, ", ")) : "";
+}
+
 Table::Cell correlation_cell(const Relation& relation) {
   if (!relation.correlation) return Absent{relation.layers < 2 ? "no figures" : "all are equal"};
   if (!relation.correlation->interval) return relation.correlation->value;
@@ -112,15 +174,7 @@ std::optional<Correlation> rank_correlation(const std::vector<double>& x, const 
 
 Table correlations_table(const std::vector<ModelSensitivity>& studies) {
   constexpr auto label = Table::Role::label;
-  std::vector<Relation> relations;
-  for (const ModelSensitivity& study : studies) {
-    for (const std::string& precision : precisions_of(study)) {
-      for (const Explanation& explanation : explanations) {
-        Relation relation = relation_of(study, precision, explanation);
-        if (relation.layers > 1) relations.push_back(std::move(relation));
-      }
-    }
-  }
+  const std::vector<Relation> relations = all_relations(studies);
   const std::vector<ColumnOf<Relation>> columns = {
       {{.key = "model", .role = label}, [](const Relation& r) -> Table::Cell { return r.model; }},
       {{.key = "precision", .role = label}, [](const Relation& r) -> Table::Cell { return r.precision; }},
@@ -135,6 +189,30 @@ Table correlations_table(const std::vector<ModelSensitivity>& studies) {
                  .caption = "Rank correlations over linear layers (95 % by bootstrap over layers)",
                  .legend = "The estimates know a weight's error alone, not that of activations; a tied head has none."},
                 columns, relations);
+}
+
+std::vector<std::string> relation_sentences(const std::vector<ModelSensitivity>& studies) {
+  std::vector<std::string> sentences;
+  for (const ModelSensitivity& study : studies) {
+    for (const std::string& precision : precisions_of(study)) {
+      std::vector<Relation> relations = all_relations({study});
+      std::erase_if(relations, [&](const Relation& relation) { return relation.precision != precision; });
+      if (!relations.empty()) sentences.push_back(relations_sentence(relations));
+    }
+  }
+  std::erase(sentences, "");
+  return sentences;
+}
+
+std::vector<std::string> relation_differences(const std::vector<ModelSensitivity>& studies,
+                                              const std::string& precision) {
+  const std::vector<Relation> relations = all_relations(studies);
+  std::vector<std::string> differences;
+  for (const Explanation& explanation : explanations) {
+    std::string words = difference_words(relations, precision, explanation);
+    if (!words.empty()) differences.push_back(std::move(words));
+  }
+  return differences;
 }
 
 }  // namespace assay

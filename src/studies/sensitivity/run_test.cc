@@ -1,9 +1,12 @@
 #include "studies/sensitivity/run.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -14,6 +17,7 @@
 #include "model/random_weights.h"
 #include "model/testing.h"
 #include "studies/sensitivity/alone.h"
+#include "studies/shared/energy_testing.h"
 
 namespace assay {
 namespace {
@@ -144,6 +148,76 @@ TEST_F(Sensitivity, AnInterruptKeepsWhatIsDone) {
   EXPECT_FALSE(s.find("layers.0.attn.q_proj", "int8")->only.has_value());
   const std::string text = to_json(to_document({s}, {})).dump();
   EXPECT_NE(text.find("PARTIAL"), std::string::npos);
+}
+
+TEST_F(Sensitivity, EnergyOfLayersStandsBesideThatOfAWholeRun) {
+  const RunningPackage package(20);
+  request_.precisions = {"int8"};
+  request_.by = {"layer"};
+  request_.estimates = Estimates::left_out;
+  request_.energy.meters.name = "rapl";
+  request_.root = package.root();
+  std::vector<std::string> said;
+  StudyCallbacks callbacks;
+  callbacks.say = [&](const std::string& sentence) { said.push_back(sentence); };
+  const ModelSensitivity s = studies(callbacks).front();
+  double sum_j = 0;
+  for (const UnitRow& row : s.rows_by_unit) {
+    ASSERT_EQ(row.energy.has_value(), row.unit.is_linear()) << row.unit.name;
+    if (!row.energy) continue;
+    EXPECT_GT(row.energy->value, 0) << row.unit.name;
+    EXPECT_LT(row.energy->uncertainty, 0.5 * row.energy->value) << row.unit.name << ": its window was too short";
+    sum_j += row.energy->value;
+  }
+  const Joules whole = s.whole_energy.at("int8");
+  EXPECT_GT(whole.value, 0);
+  const std::string text = to_json(to_document({s}, {})).dump();
+  EXPECT_NE(text.find(fmt::format("run alone take {:.3g} J", sum_j)), std::string::npos) << text.substr(0, 2000);
+  EXPECT_NE(text.find(fmt::format("a whole run {:.3g} J", whole.value)), std::string::npos);
+  EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& sentence) {
+    return sentence.find("energy of 15 layers in windows of") != std::string::npos;
+  })) << "how long that takes is said before";
+}
+
+TEST_F(Sensitivity, AMeterThatStopsTakesNoOtherFigureWithIt) {
+  RunningPackage package(20);
+  request_.precisions = {"int8"};
+  request_.by = {"layer"};
+  request_.energy.meters.name = "rapl";
+  request_.root = package.root();
+  StudyCallbacks callbacks;
+  callbacks.progress = [&](const std::string& what, double) {
+    if (what.find("error of layers.1") != std::string::npos) package.freeze();
+  };
+  const ModelSensitivity s = studies(callbacks).front();
+  EXPECT_TRUE(s.whole_energy.empty());
+  EXPECT_NE(s.energy_words.find("stood still"), std::string::npos) << s.energy_words;
+  const UnitRow& last = *s.find("layers.1.mlp.down_proj", "int8");
+  EXPECT_FALSE(last.energy.has_value());
+  EXPECT_TRUE(last.only && last.error && last.estimate);
+  EXPECT_NE(to_json(to_document({s}, {})).dump().find("stood still"), std::string::npos);
+}
+
+TEST_F(Sensitivity, OfTwoModelsSaysWhatDiffers) {
+  request_.models.push_back(ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-untied");
+  request_.precisions = {"int8"};
+  const std::vector<ModelSensitivity> both = studies();
+  const Document document = to_document(both, {});
+  std::set<std::string> keys;
+  for (const Figure& figure : document.figures) {
+    keys.insert(figure.key);
+    EXPECT_TRUE(figure.reason.empty()) << figure.key << ": " << figure.reason;
+  }
+  for (const char* key : {"sensitivity_0", "sensitivity_1", "by_depth", "by_role", "shares_by_role", "outliers"})
+    EXPECT_EQ(keys.count(key), 1U) << key;
+  const std::string text = to_json(document).dump();
+  EXPECT_NE(text.find("the role that costs most alone is @"), std::string::npos);
+  EXPECT_NE(text.find("llama-untied, int8: over its layers KL "), std::string::npos);
+  for (const ModelSensitivity& s : both) {
+    double share = 0;
+    for (const UnitRow& row : s.rows_by_unit) share += row.unit.kind == UnitKind::role ? row.cost->fp32_ms : 0;
+    EXPECT_LT(share, 1.0001 * s.find("everything", "int8")->cost->fp32_ms) << "roles do not overlap";
+  }
 }
 
 TEST_F(Sensitivity, ThatCannotBeIsRefused) {

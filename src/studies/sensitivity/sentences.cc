@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -71,9 +72,15 @@ std::string energy_sentence(const ModelSensitivity& study, const std::string& pr
       100 * missing / whole->second.value);
 }
 
+bool is_whole_direct(const ModelSensitivity& study) {
+  return std::all_of(study.rows_by_unit.begin(), study.rows_by_unit.end(),
+                     [](const UnitRow& row) { return row.only.has_value(); });
+}
+
 std::string time_sentence(const ModelSensitivity& study) {
-  std::string words = fmt::format("{}: the direct way was to take {:.0f} s and took {:.0f} s", study.model,
-                                  study.predicted_s, study.took_s);
+  std::string words =
+      fmt::format("{}: the direct way was to take {:.0f} s and {} {:.0f} s", study.model, study.predicted_s,
+                  is_whole_direct(study) ? "took" : "was interrupted after", study.took_s);
   if (study.restored > 0) words += fmt::format("; {} units were taken from the earlier file", study.restored);
   return words + ".";
 }
@@ -85,7 +92,44 @@ std::string partial_sentence(const ModelSensitivity& study) {
                      study.model, reached, study.rows_by_unit.size());
 }
 
+/// The role that costs most alone; null where none was reached.
+const UnitRow* worst_role(const ModelSensitivity& study, const std::string& precision) {
+  const UnitRow* worst = nullptr;
+  for (const UnitRow& row : study.rows_by_unit) {
+    const bool counts = row.precision == precision && row.unit.kind == UnitKind::role && row.only &&
+                        row.only->failure.empty() && row.only->kl.value > 0;
+    if (counts && (worst == nullptr || row.only->kl.value > worst->only->kl.value)) worst = &row;
+  }
+  return worst;
+}
+
+std::string roles_between(const std::vector<ModelSensitivity>& studies, const std::string& precision) {
+  std::vector<std::string> parts;
+  for (const ModelSensitivity& study : studies) {
+    const UnitRow* worst = worst_role(study, precision);
+    if (worst == nullptr) continue;
+    parts.push_back(fmt::format("{} in {} ({}; KL {})", worst->unit.name, study.model, study.task,
+                                quality_change_words(worst->only->kl, " nats")));
+  }
+  return parts.size() < 2 ? ""
+                          : fmt::format("{}: the role that costs most alone is {}.", precision, fmt::join(parts, ", "));
+}
+
 }  // namespace
+
+std::vector<std::string> sentences_between(const std::vector<ModelSensitivity>& studies) {
+  std::vector<std::string> sentences;
+  if (studies.size() < 2) return sentences;
+  for (const std::string& precision : precisions_of(studies.front())) {
+    sentences.push_back(roles_between(studies, precision));
+    const std::vector<std::string> differences = relation_differences(studies, precision);
+    if (!differences.empty())
+      sentences.push_back(
+          fmt::format("{}: the models differ in what KL goes with: {}.", precision, fmt::join(differences, "; ")));
+  }
+  std::erase(sentences, "");
+  return sentences;
+}
 
 std::vector<std::string> precisions_of(const ModelSensitivity& study) {
   std::vector<std::string> precisions;

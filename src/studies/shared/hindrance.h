@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "results/document.h"
 #include "results/parts.h"
 
 namespace assay {
@@ -18,6 +19,10 @@ struct Hindrance {
 
 /// Runs `work`. What memory or this machine lacks for it is the answer; every other error passes.
 std::optional<Hindrance> hindrance_of(const std::function<void()>& work);
+
+/// Whether every row of the document's table "cells" is one that this machine cannot run. That memory does not suffice
+/// is an answer.
+bool answers_nothing(const Document& document);
 
 /// Writes it into a row.
 void set_outcome(const Hindrance& hindrance, CellOutcome& outcome);

@@ -34,6 +34,7 @@ const std::vector<KindOfCell>& kinds_of_cells() {
       {"bench", {{"model", 1}, {"precision", listed_precisions()}, {"batch", 1}, {"seq", 1}}, 5},
       {"train", {{"model", 1}, {"precision", 1}, {"fusion", 1}, {"batch", 1}, {"seq", 1}, {"warmup", 1}}, 120},
       {"profile", {{"model", 1}, {"precision", 1}, {"seq", 1}}, 5},
+      {"sensitivity", {{"model", 1}}, 120},
       {"attention", {{"precision", 1}, {"head-dim", 4}, {"seq", 5}, {"method", 2}}, 5},
       {"autocast", {{"precision", 2}}, 1}};
   return kinds;

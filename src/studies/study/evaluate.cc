@@ -91,6 +91,13 @@ double end_of(const Json& row, const std::string& field, const char* which, doub
   return value.is_number() ? value.get<double>() : fallback;
 }
 
+std::string why_none(const StudyRow& row, const std::string& field) {
+  const Json& meter = value_at(row.values, "energy_status");
+  const bool is_energy = field.find("energy") != std::string::npos && meter.is_string() &&
+                         meter.get<std::string>().starts_with("no meter");
+  return is_energy ? meter.get<std::string>() : "no " + field;
+}
+
 Observed observed(const StudyRow& row, const StudyRows& wanted) {
   const std::string& field = wanted.field;
   const Json& status = value_at(row.values, "status");
@@ -98,7 +105,7 @@ Observed observed(const StudyRow& row, const StudyRows& wanted) {
   const Json& value = value_at(row.values, field);
   if (status.is_string() && status != "ok") return {{}, status.get<std::string>()};
   if (grade.is_string() && grade == "D") return {{}, "grade D"};
-  if (!value.is_number()) return {{}, "no " + field};
+  if (!value.is_number()) return {{}, why_none(row, field)};
   const auto figure = value.get<double>();
   if (wanted.read == StudyFigure::size) return {Estimate{std::abs(figure), std::abs(figure), std::abs(figure)}, ""};
   return {Estimate{figure, end_of(row.values, field, "low", figure), end_of(row.values, field, "high", figure)}, ""};
@@ -122,6 +129,8 @@ std::string row_label(const StudyRow& row, const std::vector<StudyRow>& among, c
 }
 
 std::string with_unit(const Estimate& figure, const std::string& unit) {
+  if (unit == "B" || unit == "bytes") return format_bytes(figure.value);
+  if (unit == "x") return format_significant(figure.value) + "x";
   return format_significant(figure.value) + (unit.empty() ? "" : " " + unit);
 }
 
@@ -276,13 +285,30 @@ std::string group_words(const std::vector<StudyContestant>& group, const StudyQu
   return question.best == StudyQuestion::Best::none ? figure_words(group, question) : winner_words(group, question);
 }
 
+struct LeftOutRow {
+  std::string label;
+  std::string why_not;
+};
+
+/// A reason that all have is said once.
+std::string left_out_words(const std::vector<LeftOutRow>& rows) {
+  std::vector<std::string> words;
+  words.reserve(rows.size());
+  bool same = rows.size() > 1;
+  for (const LeftOutRow& row : rows) {
+    words.push_back(fmt::format("{} ({})", row.label, row.why_not));
+    same = same && row.why_not == rows.front().why_not;
+  }
+  return same ? fmt::format("{} rows ({})", rows.size(), rows.front().why_not) : listed(std::move(words));
+}
+
 std::vector<std::vector<StudyContestant>> groups_of(const std::vector<StudyRow>& rows, const StudyQuestion& question,
-                                                    std::vector<std::string>& left_out) {
+                                                    std::vector<LeftOutRow>& left_out) {
   std::vector<std::vector<StudyContestant>> groups;
   for (const StudyRow& row : rows) {
     const Observed own = observed(row, question.rows);
     if (!own.figure) {
-      left_out.push_back(fmt::format("{} ({})", row_label(row, rows, {}), own.why_not));
+      left_out.push_back({row_label(row, rows, {}), own.why_not});
       continue;
     }
     auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<StudyContestant>& one) {
@@ -310,13 +336,13 @@ StudyVerdict verdict_on(const StudyExpectation& expectation, std::span<const Stu
 std::string answer_to(const StudyQuestion& question, std::span<const StudyPart> parts) {
   const std::vector<StudyRow> rows = rows_like(all_rows(question.rows, parts), question.rows.of);
   if (rows.empty()) return "not answered: " + why_no_rows(question.rows, parts);
-  std::vector<std::string> left_out;
+  std::vector<LeftOutRow> left_out;
   std::vector<std::string> answers;
   for (const std::vector<StudyContestant>& group : groups_of(rows, question, left_out)) {
     const std::string label = row_label(*group.front().row, rows, {question.among});
     answers.push_back((label.empty() ? "" : label + ": ") + group_words(group, question));
   }
-  const std::string without = left_out.empty() ? "" : "; left out: " + listed(left_out);
+  const std::string without = left_out.empty() ? "" : "; left out: " + left_out_words(left_out);
   return answers.empty() ? "not answered" + without : listed(answers) + without;
 }
 

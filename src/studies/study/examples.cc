@@ -9,7 +9,8 @@ constexpr ExampleStudy carried_studies[] = {{"distilbert-sst2", study_distilbert
                                             {"gpt2-wikitext2", study_gpt2_wikitext2},
                                             {"inference", study_inference},
                                             {"int8-fp16", study_int8_fp16},
-                                            {"language-model", study_language_model}};
+                                            {"language-model", study_language_model},
+                                            {"layers", study_layers}};
 
 }  // namespace
 

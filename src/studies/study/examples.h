@@ -11,6 +11,7 @@ std::string_view study_gpt2_wikitext2();
 std::string_view study_inference();
 std::string_view study_int8_fp16();
 std::string_view study_language_model();
+std::string_view study_layers();
 
 struct ExampleStudy {
   const char* name;  ///< Of its file, and what `assay study` calls it.

@@ -63,6 +63,15 @@ std::string error_line(const ChildRun& run) {
   return text.substr(from, text.find('\n', from) - from);
 }
 
+/// Of a kind whose interrupted runs leave a document that the next one goes on from.
+bool goes_on_from_part(const CellCommand& command) {
+  return command.cell->kind == "sensitivity";
+}
+
+fs::path part_file(const CellCommand& command) {
+  return command.kept.string() + ".part";
+}
+
 /// A warm-up study's rows say more together than alone.
 Document told(Document document) {
   const std::vector<Record>& records = document.records;
@@ -139,10 +148,16 @@ class StudyRun {
       part.state = CellState::failed;
       part.reason = run.was_interrupted ? "interrupted; --resume goes on" : error_line(run);
     }
-    if (!is_whole) fs::remove(command.kept, ignored);
+    if (is_whole) {
+      fs::remove(part_file(command), ignored);
+    } else if (goes_on_from_part(command) && is_kept(command.kept)) {
+      fs::rename(command.kept, part_file(command), ignored);
+    } else {
+      fs::remove(command.kept, ignored);
+    }
   }
 
-  /// A bench that was cut off goes on with the rows that the store has.
+  /// A bench that was cut off goes on with the rows that the store has, others with the document that they left.
   ChildCommand child_of(const CellCommand& command) const {
     const std::vector<std::string> lacking = lacking_weights(command);
     ChildCommand child{.words = {this_program}, .text = ""};
@@ -151,6 +166,8 @@ class StudyRun {
     child.words.push_back("--json=" + command.kept.string());
     if (kept_ == Kept::taken_over && command.cell->kind == "bench" && command.keeps_records)
       child.words.push_back("--resume");
+    if (kept_ == Kept::taken_over && goes_on_from_part(command) && is_kept(part_file(command)))
+      child.words.push_back("--resume=" + part_file(command).string());
     return child;
   }
 
