@@ -139,7 +139,7 @@ TEST(ChoosePrecision, StarsStandForAnyCharacters) {
 TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
-            "fp16-acc16, int8, int8-weights, fp8");
+            "fp16-acc16, int8, int8-weights, fp8, stored");
   EXPECT_EQ(message_of("bf16", "nose=f16"),
             "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "
             "softmax, head");
