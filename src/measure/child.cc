@@ -28,8 +28,6 @@ namespace assay {
 namespace {
 
 constexpr const char* shell_characters = "\"'\\$`|&;<>()*?[]#~={}!\n";
-/// After SIGINT, until SIGKILL.
-constexpr double grace_s = 2;
 
 struct Pipe {
   Descriptor ours;
@@ -239,7 +237,7 @@ class Child {
       interrupted_s_ = now_s();
       run_.was_interrupted = true;
       ::kill(-process_, SIGINT);
-    } else if (now_s() - interrupted_s_ > grace_s) {
+    } else if (now_s() - interrupted_s_ > options_.grace_s) {
       ::kill(-process_, SIGKILL);
     }
   }

@@ -36,6 +36,7 @@ struct ChildOptions {
   /// What the child wrote to the descriptor that ASSAY_MARKERS_FD names, as it came. Absent: the child gets none.
   std::function<void(std::string_view bytes)> on_markers{};
   LeftBehind* left_behind = nullptr;  ///< Takes in what the child leaves running, while it runs; null: nobody.
+  double grace_s = 2;                 ///< After SIGINT of an interrupted child, until SIGKILL.
   std::size_t program = 0;            ///< Which program's run it is, as left_behind tells them.
 };
 
@@ -55,7 +56,7 @@ struct ChildRun {
 };
 
 /// Runs it once: its input empty, in a process group of its own, which gets SIGINT where the run is interrupted and
-/// SIGKILL two seconds later or when this process dies. This process's memory is not copied for it, however much that
+/// SIGKILL grace_s later or when this process dies. This process's memory is not copied for it, however much that
 /// is. Throws a user error that names a program which cannot be
 /// started.
 ChildRun run_child(const ChildCommand& command, const ChildOptions& options);

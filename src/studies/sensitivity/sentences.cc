@@ -152,6 +152,7 @@ std::vector<const UnitRow*> ranked(const ModelSensitivity& study, const std::str
 
 std::vector<std::string> sentences_of(const ModelSensitivity& study) {
   std::vector<std::string> sentences;
+  if (study.rows_by_unit.empty()) return {fmt::format("{}: not begun before the interrupt.", study.model)};
   if (study.is_partial) sentences.push_back(partial_sentence(study));
   for (const std::string& precision : precisions_of(study)) {
     for (auto* const sentence : {whole_sentence, layers_sentence, energy_sentence})

@@ -144,6 +144,7 @@ class StudyRun {
     const bool is_whole = run.signal == 0 && run.exit_code != static_cast<int>(ExitCode::interrupted);
     if (is_kept(command.kept)) {
       read_kept(command, part);
+      if (!is_whole) part.reason = "interrupted with a part of it; --resume goes on";
     } else {
       part.state = CellState::failed;
       part.reason = run.was_interrupted ? "interrupted; --resume goes on" : error_line(run);
@@ -175,6 +176,7 @@ class StudyRun {
     ChildOptions options;
     options.interrupted = progress_.interrupted;
     options.tick_s = 0.5;
+    options.grace_s = 20;  // A cell ends with what it has once the pass that it is in has ended.
     const double begin_s = now_s();
     options.on_tick = [this, &command, begin_s] {
       progress_.show(fmt::format("{} of {}: {} ({}), {:.0f} s", number_, cells_.size(), command.cell->name,
