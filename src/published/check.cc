@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "published/claims.h"
 #include "published/latex_table.h"
+#include "published/listed_records.h"
 #include "published/row_figures.h"
 #include "published/table_rules.h"
 
@@ -76,6 +78,8 @@ void excuse(const PublishedTable& table, Complaint& complaint) {
   const Observation& row = own == table.rows.end() ? nothing : *own;
   for (const Excuse& one : excuses) {
     if (std::find(one.rules.begin(), one.rules.end(), complaint.id) == one.rules.end()) continue;
+    // One request at a time waits for no other.
+    if (complaint.id == "token_rate" && page_says(table, row, {"one request at a time", "single request"})) continue;
     // Instances that the row counts were reckoned with.
     if (complaint.id == "throughput" && row.find(Quantity::devices)) continue;
     if (complaint.severity == Severity::high && page_says(table, row, one.words)) {
@@ -131,11 +135,14 @@ TableContext context_of(const CheckRequest& request) {
 std::vector<PublishedTable> tables_of(const std::string& file, const TableContext& context) {
   const std::string text = read_file(file, most_bytes);
   if (text.empty()) fail_user("{}: is empty", file);
-  const TextDocument document = parse_tables(tabulars_as_pipes(text), table_format(file), file);
+  TextDocument document = parse_tables(tabulars_as_pipes(text), table_format(file), file);
+  if (document.tables.empty()) {
+    if (auto listed = listed_records(document)) document.tables.push_back(std::move(*listed));
+  }
   if (document.tables.empty())
     fail_user(
         "{}: no table found (Markdown with pipes, plain text with a rule under its header, a tabular of LaTeX, or "
-        ".csv)",
+        ".csv), nor lines such as 'Latency: 12.3 ms'",
         file);
   return read_tables(document, file, context);
 }
@@ -147,7 +154,21 @@ std::int64_t CheckedTables::count(Severity severity) const {
                        [&](const Complaint& one) { return one.severity == severity; });
 }
 
+namespace {
+
+/// A page's tables stand side by side.
+void judge_pages(std::vector<PublishedTable>& tables) {
+  for (auto from = tables.begin(); from != tables.end();) {
+    const auto to = std::find_if(from, tables.end(), [&](const PublishedTable& one) { return one.file != from->file; });
+    judge_claims({from, to});
+    from = to;
+  }
+}
+
+}  // namespace
+
 CheckedTables check_tables(std::vector<PublishedTable> tables) {
+  judge_pages(tables);
   Complaints say;
   for (const PublishedTable& table : tables) {
     for (const TableRule& rule : table_rules()) {

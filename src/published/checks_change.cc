@@ -101,6 +101,7 @@ const Comparison comparisons[] = {
       Quantity::tokens_per_s}},
     {Quantity::energy_ratio, {Quantity::energy, Quantity::token_energy, Quantity::power}},
     {Quantity::size_ratio, {Quantity::size, Quantity::memory}},
+    {Quantity::recovery, {Quantity::accuracy}},
 };
 
 /// What "Reduction" may be of, where its header says no more.
@@ -116,7 +117,8 @@ const Observation* base_of(const std::vector<const Observation*>& group, Quantit
   const Observation* base = nullptr;
   for (const Observation* row : group) {
     const Measured* said = row->find(claim);
-    if (said && said->figure.value != (is_percent(*said) || claim == Quantity::change ? 0 : 1)) continue;
+    const bool is_change = claim != Quantity::recovery && said && (is_percent(*said) || claim == Quantity::change);
+    if (said && said->figure.value != (is_change ? 0 : 1)) continue;
     if (base) return baseline_of(group);
     base = row;
   }
@@ -151,8 +153,9 @@ void say_mismatch(const Claim& claim, Complaints& say) {
 std::vector<Quantity> figures_of_claim(const Comparison& comparison, const Observation& row) {
   std::vector<Quantity> figures = comparison.figures;
   const auto words = words_of_header(row.find(comparison.claim)->header);
-  constexpr std::string_view any[] = {"relative", "normalized", "normalised", "ratio"};
-  if (words.size() != 1 || std::find(std::begin(any), std::end(any), words[0]) == std::end(any)) return figures;
+  constexpr std::string_view any[] = {"relative", "normalized", "normalised", "ratio", "vs"};
+  const bool is_bare = words.size() == 1 || (words.size() == 2 && words[0] == "vs");
+  if (!is_bare || std::find(std::begin(any), std::end(any), words[0]) == std::end(any)) return figures;
   for (const auto& figure : row.figures) {
     if (figure.first != comparison.claim && dimension_of(figure.first) != Dimension::none)
       figures.push_back(figure.first);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "published/checks.h"
 
@@ -62,10 +63,12 @@ bool says_than(const std::string& line, std::size_t from, std::size_t to) {
          between.find("compared") != std::string::npos;
 }
 
-void check_line(const TextLine& source, Complaints& say) {
+/// Figures of one sentence against one another; whether it said anything.
+bool check_line(const TextLine& source, Complaints& say) {
   constexpr std::size_t longest = 2000;
   const std::string line = plain_text(source.text).substr(0, longest);
   const std::vector<FigureInText> numbers = figures_in(line);
+  bool is_wrong = false;
   for (const SpokenClaim& claim : claims_in(numbers)) {
     const Sides sides = sides_of(claim, numbers, line);
     if (!sides.subject || !sides.object || !says_than(line, claim.to, sides.object->from)) continue;
@@ -85,13 +88,31 @@ void check_line(const TextLine& source, Complaints& say) {
                fmt::format("{} / {} = {}", a.value >= b.value ? subject : object, a.value >= b.value ? object : subject,
                            shown(ratio)),
                off > 1.3 || off < 0.77 ? Severity::high : Severity::medium);
+    is_wrong = true;
   }
+  return is_wrong;
+}
+
+void say_contradicted(const JudgedClaim& claim, Complaints& say) {
+  Measured said;
+  said.row = fmt::format("line {}", claim.line);
+  say.figure(said,
+             fmt::format("'{}' is claimed, but the table gives {} ({}).", claim.text, claim.found, claim.bound_to),
+             fmt::format("{} against {}", claim.stated, claim.found), claim.is_far ? Severity::high : Severity::medium);
 }
 
 }  // namespace
 
 void check_claims(const PublishedTable& table, Complaints& say) {
-  for (const TextLine& line : table.prose) check_line(line, say);
+  std::set<int> told;
+  for (const TextLine& line : table.prose) {
+    if (check_line(line, say)) told.insert(line.line);
+  }
+  for (const JudgedClaim& claim : table.claims) {
+    const bool is_bound = claim.verdict == ClaimVerdict::holds || claim.verdict == ClaimVerdict::contradicted;
+    if (is_bound) say.relation_tested();
+    if (claim.verdict == ClaimVerdict::contradicted && !told.contains(claim.line)) say_contradicted(claim, say);
+  }
 }
 
 }  // namespace assay

@@ -65,7 +65,8 @@ constexpr std::array quantity_names = {"none",
                                        "prompt_rate",
                                        "items_per_joule",
                                        "run_energy",
-                                       "correct"};
+                                       "correct",
+                                       "recovery"};
 
 /// Words of German and French headers that no English header holds.
 struct Translation {
@@ -188,6 +189,16 @@ bool says_least(std::string_view last_word) {
   return header_words(last_word).has({"min"});
 }
 
+/// "mJ/frame" is mJ: behind the slash stands what it is of.
+std::optional<Unit> unit_of_item(const std::string& text) {
+  const auto whole = read_unit(text);
+  const auto slash = text.find('/');
+  if (whole || slash == std::string::npos) return whole;
+  const bool is_rate =
+      header_words(text.substr(slash)).has({"s", "sec", "second", "w", "j", "min", "h", "token", "tok"});
+  return is_rate ? std::nullopt : read_unit(text.substr(0, slash));
+}
+
 /// Takes the unit off a header: "Latency (ms)", "Latency [ms]", "latency_ms", "Latency ms", "Energy/sample (mJ)".
 Unit take_header_unit(std::string& text) {
   if (const Unit rate = take_rate(text); rate.dimension != Dimension::none) return rate;
@@ -196,8 +207,7 @@ Unit take_header_unit(std::string& text) {
     if (from == std::string::npos) continue;
     const auto to = std::min(text.find(open == '(' ? ')' : ']', from), text.size());
     std::string inside = text.substr(from + 1, to - from - 1);
-    const auto per = inside.find("/sample");
-    const auto unit = read_unit(per == std::string::npos ? inside : inside.substr(0, per));
+    const auto unit = unit_of_item(inside);
     if (!unit) continue;
     text.erase(from, to - from + 1);
     return *unit;
@@ -231,9 +241,10 @@ Quantity spread_of_mean(Quantity mean, bool is_spread) {
   return is_spread ? spread_of(mean) : mean;
 }
 
-Quantity duration_in(const Words& words) {
-  const bool forward = words.has({"forward", "fwd", "fw"});
-  const bool backward = words.has({"backward", "bwd", "bw", "back"});
+Quantity duration_in(const Words& words, Unit unit) {
+  const bool is_time = unit.dimension == Dimension::time;  // "F (ms)", "B (ms)", "F+B (ms)".
+  const bool forward = words.has({"forward", "fwd", "fw"}) || (is_time && words.has({"f"}));
+  const bool backward = words.has({"backward", "bwd", "bw", "back"}) || (is_time && words.has({"b"}));
   if (forward && backward) return Quantity::step;
   if (forward) return Quantity::forward;
   if (backward) return Quantity::backward;
@@ -299,7 +310,7 @@ Quantity figure_in(const Words& words, Unit unit) {
   if (unit.dimension != Dimension::none && unit.dimension != Dimension::time) return Quantity::none;
   const bool is_corrected = words.has({"corrected", "adjusted", "without", "excluding"});
   if (words.has({"change", "delta", "diff", "vs", "overhead", "reduction"}) && !is_corrected) return Quantity::none;
-  const Quantity duration = duration_in(words);
+  const Quantity duration = duration_in(words, unit);
   return duration == Quantity::none && is_spread ? Quantity::latency_std : spread_of_mean(duration, is_spread);
 }
 
@@ -377,7 +388,8 @@ Dimension dimension_of(Quantity quantity) {
       {Dimension::bytes, {Quantity::size, Quantity::memory, Quantity::kv_cache}},
       {Dimension::rate, {Quantity::throughput}},
       {Dimension::token_rate, {Quantity::tokens_per_s, Quantity::prompt_rate}},
-      {Dimension::ratio, {Quantity::speedup, Quantity::energy_ratio, Quantity::size_ratio, Quantity::change}},
+      {Dimension::ratio,
+       {Quantity::speedup, Quantity::energy_ratio, Quantity::size_ratio, Quantity::change, Quantity::recovery}},
       {Dimension::percent, {Quantity::accuracy}},
       {Dimension::tops, {Quantity::rate}},
       {Dimension::bandwidth, {Quantity::bandwidth}},

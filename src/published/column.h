@@ -69,6 +69,7 @@ enum class Quantity : std::uint8_t {
   items_per_joule,
   run_energy,  ///< Of a whole run, not of one item.
   correct,     ///< Right answers.
+  recovery,    ///< Of its baseline's score, as a share.
 };
 const char* name(Quantity quantity);
 std::optional<Quantity> parse_quantity(std::string_view word);

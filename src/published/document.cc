@@ -75,6 +75,25 @@ std::vector<ColumnOf<Complaint>> columns_of_findings(std::size_t tables) {
   };
 }
 
+std::vector<JudgedClaim> claims_of(const CheckedTables& checked) {
+  std::vector<JudgedClaim> all;
+  for (const PublishedTable& table : checked.tables) all.insert(all.end(), table.claims.begin(), table.claims.end());
+  return all;
+}
+
+std::vector<ColumnOf<JudgedClaim>> columns_of_claims() {
+  return {
+      {{.key = "line", .notation = Notation::exact},
+       [](const JudgedClaim& c) -> PrintedCell { return std::int64_t{c.line}; }},
+      {{.key = "text", .title = "claim"}, [](const JudgedClaim& c) -> PrintedCell { return c.text; }},
+      {{.key = "verdict"}, [](const JudgedClaim& c) -> PrintedCell { return name(c.verdict); }},
+      {{.key = "bound_to", .title = "of"}, [](const JudgedClaim& c) { return words_or_absent(c.bound_to); }},
+      {{.key = "stated"}, [](const JudgedClaim& c) -> PrintedCell { return c.stated; }},
+      {{.key = "found"}, [](const JudgedClaim& c) { return words_or_absent(c.found); }},
+      {{.key = "reason"}, [](const JudgedClaim& c) { return words_or_absent(c.reason); }},
+  };
+}
+
 Table counts_of(const CheckedTables& checked) {
   Table counts{.key = "counts", .form = Table::Form::facts, .detail = Detail::data};  // The title says them.
   for (const Severity severity : {Severity::high, Severity::medium, Severity::low, Severity::info})
@@ -146,10 +165,12 @@ Document to_document(const CheckedTables& checked) {
   Table tables{.key = "tables", .caption = "What was read:"};
   Table findings{.key = "findings", .caption = "What the rules say of it:"};
   findings.detail = brief_where(!checked.complaints.empty());
+  Table claims{.key = "claims", .caption = "What sentences claim of it:", .detail = Detail::details};
   return {.subject = {.schema = "assay-check-1", .title = title_of(checked)},
           .tables = {filled(std::move(tables), columns_of_tables(checked.tables), checked.tables),
                      filled(std::move(findings), columns_of_findings(checked.tables.size()), checked.complaints),
-                     counts_of(checked), coverage_of(checked)},
+                     filled(std::move(claims), columns_of_claims(), claims_of(checked)), counts_of(checked),
+                     coverage_of(checked)},
           .sentences = {{.key = "coverage_words", .texts = {coverage_words(checked)}},
                         {.texts = notes_on(checked.tables)},
                         {.key = "remedies", .texts = remedies_of(checked.complaints), .title = "What to do"}}};

@@ -71,7 +71,8 @@ void find_context(const ParsedTable& text, const TableContext& context, Publishe
   table.context += text.paragraph;
   table.batch = number_behind(table.context, {"batch size", "batch_size", "batch-size", "batch"});
   if (!table.batch) table.batch = number_behind(table.context, {"bs"});
-  for (const char* one : {"single request", "single stream", "single-stream", "single user", "single prompt"}) {
+  for (const char* one : {"single request", "single stream", "single-stream", "single user", "single prompt",
+                          "one request at a time", "one stream", "one user"}) {
     if (!table.batch && table.context.find(one) != std::string::npos) table.batch = 1;
   }
   find_said(table);

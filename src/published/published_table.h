@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,6 +47,27 @@ struct SaidOfDevice {
   double bandwidth_gb_s = 0;
 };
 
+enum class ClaimVerdict : std::uint8_t {
+  holds,
+  contradicted,
+  unbound,  ///< No row is what it says.
+  aside     ///< Another's work, a target, a supposition: not held against the table.
+};
+const char* name(ClaimVerdict verdict);
+
+/// A sentence's figure beside what the tables of its page give.
+struct JudgedClaim {
+  int line = 0;
+  int table = 0;  ///< That contradicts it, by its number; 0: none.
+  std::string text;
+  std::string bound_to;  ///< "INT8 over FP32: latency".
+  std::string stated;
+  std::string found;  ///< The nearest figure.
+  ClaimVerdict verdict = ClaimVerdict::unbound;
+  std::string reason;   ///< Why it is unbound, or not held.
+  bool is_far = false;  ///< Beyond what careless rounding explains.
+};
+
 /// One table as the rules see it.
 struct PublishedTable {
   std::string file;
@@ -65,6 +87,7 @@ struct PublishedTable {
   std::optional<double> batch;  ///< From the context, where no column says it.
   std::optional<double> seq;
   SaidOfDevice said;
+  std::vector<JudgedClaim> claims;  ///< Of the page; those that hold or are unbound stand with its first table.
 
   /// Rows of one group, in the table's order.
   std::vector<std::vector<const Observation*>> groups() const;

@@ -45,6 +45,7 @@ class Layout {
     settle_words();
     settle_units();
     drop_totals();
+    drop_recovery_of_several();
     part_medians();
     name_tails();
     for (const TextRow& row : text_.rows) add_row(row);
@@ -172,8 +173,9 @@ class Layout {
     };
     const double tasks_named =
         share_of(text_, 0, [](const std::string& plain) { return read_column(plain).quantity == Quantity::accuracy; });
-    return (is_of_tasks || tasks_named >= 0.5) && read_column(table_.title).quantity == Quantity::none &&
-           std::all_of(text_.rows.begin(), text_.rows.end(), is_near);
+    const Quantity titled = read_column(table_.title).quantity;
+    const bool is_free = titled == Quantity::none || titled == Quantity::accuracy || titled == Quantity::recovery;
+    return (is_of_tasks || tasks_named >= 0.5) && is_free && std::all_of(text_.rows.begin(), text_.rows.end(), is_near);
   }
 
   /// "| Model | FP32 | BF16 |" holds what its cells' units, or the words above the table, say.
@@ -225,6 +227,18 @@ class Layout {
     if (std::none_of(columns_.begin(), columns_.end(), is_per_item)) return;
     for (Column& column : columns_) {
       if (is_energy(column) && !is_per_item(column)) column.meaning.quantity = Quantity::none;
+    }
+  }
+
+  /// What is kept of an average says nothing of the one score that a row is read with.
+  void drop_recovery_of_several() {
+    const auto is_score = [](const Column& column) {
+      return column.meaning.quantity == Quantity::accuracy &&
+             column.meaning.precision.precision == PrecisionName::unknown;
+    };
+    if (std::count_if(columns_.begin(), columns_.end(), is_score) < 2) return;
+    for (Column& column : columns_) {
+      if (column.meaning.quantity == Quantity::recovery) column.meaning.quantity = Quantity::none;
     }
   }
 
@@ -384,6 +398,8 @@ class Layout {
         Observation second = *into;
         second.figures = base.figures;
         into = &variant(more, second, {}, column.aside.empty() ? column.header : column.aside);
+        // "RTN 4-bit", "GPTQ 4-bit": two methods of one precision stand beside the same others.
+        if (names_method(column)) into->group = base.group;
       }
       put(*into, column.meaning.quantity, column.meaning.unit, measured);
     }
@@ -400,6 +416,16 @@ class Layout {
     for (Variants* all : {&wide, &more}) {
       for (auto& one : *all) table_.rows.push_back(std::move(one.second));
     }
+  }
+
+  static bool names_method(const Column& column) {
+    if (column.meaning.precision.precision == PrecisionName::unknown || !column.aside.empty()) return false;
+    if (has_any_word(column.header, {"batch", "bs", "seq", "ctx", "context", "length", "tokens"})) return false;
+    const auto words = words_of_header(column.header);
+    return std::all_of(words.begin(), words.end(), [](const std::string& word) {
+      const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
+      return !is_number || word == "16" || word == "32" || (word.size() == 1 && word != "1");
+    });
   }
 
   /// "| bits | 16 | 4 |": the usual precision of that width, where none is named.
@@ -443,8 +469,7 @@ class Layout {
   /// Parameters, batch and length hold for all precisions of the row; a speed-up for the one beside fp32.
   static void adopt_shared(const Observation& own, Variants& wide) {
     for (const auto& [quantity, measured] : own.figures) {
-      const bool compares =
-          quantity == Quantity::speedup || quantity == Quantity::energy_ratio || quantity == Quantity::size_ratio;
+      const bool compares = dimension_of(quantity) == Dimension::ratio && quantity != Quantity::change;
       for (auto& [key, one] : wide) {
         const Observation& other = &one == &wide.front().second ? wide.back().second : wide.front().second;
         const bool is_compared =

@@ -30,8 +30,10 @@ bool is_unit_cell(std::string text) {
 
 bool names_figure(const std::string& cell) {
   const Quantity quantity = read_column(cell).quantity;
-  // "opt-6.7b" is a model.
-  if (quantity == Quantity::optimizer && cell.find_first_of("0123456789") != std::string::npos) return false;
+  // "opt-6.7b" is a model, "AdamW" alone a method.
+  const bool is_method = cell == "Adam" || cell == "AdamW" || cell == "adam" || cell == "adamw";
+  if (quantity == Quantity::optimizer && (is_method || cell.find_first_of("0123456789") != std::string::npos))
+    return false;
   return quantity != Quantity::none && !holds_words(quantity);
 }
 

@@ -1,0 +1,70 @@
+#include <array>
+#include <cctype>
+#include <iterator>
+
+#include "published/claims.h"
+
+namespace assay {
+namespace {
+
+struct SubjectRow {
+  Subject subject;
+  const char* name;
+  std::vector<Quantity> quantities;
+};
+
+const std::vector<SubjectRow>& subject_rows() {
+  using Q = Quantity;
+  static const std::vector<SubjectRow> rows = {
+      {Subject::none, "nothing", {}},
+      {Subject::speed,
+       "speed",
+       {Q::latency, Q::step, Q::forward, Q::backward, Q::tpot, Q::throughput, Q::tokens_per_s, Q::prompt_rate, Q::ttft,
+        Q::median, Q::rate}},
+      {Subject::time,
+       "time",
+       {Q::latency, Q::step, Q::forward, Q::backward, Q::tpot, Q::ttft, Q::median, Q::p90, Q::p95, Q::p99, Q::optimizer,
+        Q::least, Q::most}},
+      {Subject::rate, "throughput", {Q::throughput, Q::tokens_per_s, Q::prompt_rate, Q::rate}},
+      {Subject::energy, "energy", {Q::energy, Q::token_energy, Q::run_energy}},
+      {Subject::power, "power", {Q::power}},
+      {Subject::memory, "memory", {Q::memory, Q::size, Q::kv_cache}},
+      {Subject::size, "size", {Q::size, Q::memory}},
+      {Subject::accuracy, "accuracy", {Q::accuracy}},
+      {Subject::perplexity, "perplexity", {Q::perplexity}},
+  };
+  return rows;
+}
+
+}  // namespace
+
+const char* name(ClaimVerdict verdict) {
+  constexpr std::array names = {"holds", "contradicted", "unbound", "not held"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+std::span<const Quantity> quantities_of(Subject subject) {
+  return subject_rows()[static_cast<std::size_t>(subject)].quantities;
+}
+
+const char* name(Subject subject) {
+  return subject_rows()[static_cast<std::size_t>(subject)].name;
+}
+
+bool NamedRows::holds(const Observation& row) const {
+  if (precision != PrecisionName::unknown) {
+    const PrecisionName own = row.precision.precision;
+    return own == precision || (is_mixed(own) && operand_bits(precision) == 16) ||
+           (is_mixed(precision) && is_mixed(own));
+  }
+  if (words.empty()) return true;
+  std::string text = row.label + "|" + row.model_text + "|" + row.group;
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text.find(words) != std::string::npos;
+}
+
+std::string NamedRows::shown() const {
+  return precision != PrecisionName::unknown ? name(precision) : words;
+}
+
+}  // namespace assay
