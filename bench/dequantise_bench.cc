@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t elements = std::size_t{1} << 22;
 
-void expand_blocks(benchmark::State& state, const GgmlLayout& layout) {
+void expand_type(benchmark::State& state, const GgmlLayout& layout) {
   Random random(1, 0);
   std::vector<std::byte> blocks(elements / layout.block_elements * layout.block_bytes);
   for (std::byte& byte : blocks) byte = static_cast<std::byte>(random.below(100));
@@ -34,7 +34,7 @@ void expand_blocks(benchmark::State& state, const GgmlLayout& layout) {
 int main(int argc, char** argv) {
   for (std::uint32_t number = 0; number < 64; ++number) {
     const assay::GgmlLayout* layout = assay::find_ggml_layout(number);
-    if (layout != nullptr) benchmark::RegisterBenchmark(layout->name, assay::expand_blocks, *layout)->UseRealTime();
+    if (layout != nullptr) benchmark::RegisterBenchmark(layout->name, assay::expand_type, *layout)->UseRealTime();
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -121,8 +121,9 @@ TEST(Stored, TheLedgerSaysWhatIsInTheFileAndWhatIsKept) {
   Instance bf16 = model.instance("bf16", cpu_backend());
   const Plan other(bf16, {.extent = {1, 5}});
   for (const LedgerRow& row : other.ledger().rows) {
-    if (row.operation == "linear") EXPECT_EQ(row.weight_kept, "bf16") << row.path;
-    if (row.operation == "linear") EXPECT_TRUE(row.weight_in_file.starts_with('Q')) << row.path;
+    if (row.operation != "linear") continue;
+    EXPECT_EQ(row.weight_kept, "bf16") << row.path;
+    EXPECT_TRUE(row.weight_in_file.starts_with('Q')) << row.path;
   }
 }
 
