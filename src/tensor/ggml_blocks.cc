@@ -56,7 +56,7 @@ void subtract(int zero, std::size_t count, Codes codes) {
   for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::int8_t>(codes[i] - zero);
 }
 
-void look_up(const std::array<std::int8_t, 16>& table, std::size_t count, Codes codes) {
+void replace_by(const std::array<std::int8_t, 16>& table, std::size_t count, Codes codes) {
   for (std::size_t i = 0; i < count; ++i) codes[i] = table[static_cast<std::size_t>(codes[i])];
 }
 
@@ -153,13 +153,13 @@ void decode_q5_1(const std::byte* block, GroupedCodes& out) {
 void decode_iq4_nl(const std::byte* block, GroupedCodes& out) {
   one_scale(f16_at(block, 0), 0, out);
   split_halves(bytes_at(block, 2), 16, out.codes.data());
-  look_up(iq4_codes, 32, out.codes.data());
+  replace_by(iq4_codes, 32, out.codes.data());
 }
 
 void decode_mxfp4(const std::byte* block, GroupedCodes& out) {
   one_scale(half_e8m0(*bytes_at(block, 0)), 0, out);
   split_halves(bytes_at(block, 1), 16, out.codes.data());
-  look_up(e2m1_codes, 32, out.codes.data());
+  replace_by(e2m1_codes, 32, out.codes.data());
 }
 
 void decode_nvfp4(const std::byte* block, GroupedCodes& out) {
@@ -168,7 +168,7 @@ void decode_nvfp4(const std::byte* block, GroupedCodes& out) {
     out.minima[group] = 0;
     split_halves(bytes_at(block, 4 + 8 * group), 8, out.codes.data() + 16 * group);
   }
-  look_up(e2m1_codes, 64, out.codes.data());
+  replace_by(e2m1_codes, 64, out.codes.data());
 }
 
 void decode_q2_k(const std::byte* block, GroupedCodes& out) {
@@ -246,7 +246,7 @@ void decode_iq4_xs(const std::byte* block, GroupedCodes& out) {
     out.minima[group] = 0;
     split_halves(bytes_at(block, 8 + 16 * group), 16, out.codes.data() + 32 * group);
   }
-  look_up(iq4_codes, super_elements, out.codes.data());
+  replace_by(iq4_codes, super_elements, out.codes.data());
 }
 
 }  // namespace assay
