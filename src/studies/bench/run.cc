@@ -285,7 +285,7 @@ BenchRequest with_compared_model(BenchRequest request) {
   return request;
 }
 
-std::vector<ComparedModel> compared_models(const std::vector<Entry>& entries) {
+std::vector<ComparedModel> opened_models(const std::vector<Entry>& entries) {
   std::vector<ComparedModel> models;
   models.reserve(entries.size());
   for (const Entry& entry : entries) models.push_back({&entry.model, &entry.data});
@@ -307,7 +307,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
   const bool compares = !request.against.empty();
-  const std::vector<ComparedModel> models = compares ? compared_models(entries) : std::vector<ComparedModel>{};
+  const std::vector<ComparedModel> models = compares ? opened_models(entries) : std::vector<ComparedModel>{};
   const MachineFacts facts = facts_source();
   const std::size_t cells =
       std::accumulate(entries.begin(), entries.end(), std::size_t{0},

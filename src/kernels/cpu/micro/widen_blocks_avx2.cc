@@ -8,7 +8,7 @@ ASSAY_TARGET("avx2,fma")
 namespace assay::cpu::micro {
 namespace {
 
-constexpr int lanes = 8;  ///< Rows that are decoded together.
+constexpr int few_lanes = 8;  ///< Rows that are decoded together.
 
 /// The same four bytes of each of 8 rows.
 __m256i dwords_of_rows(const void* of_first_row) {
@@ -19,8 +19,8 @@ __m256i dwords_of_rows(const void* of_first_row) {
 
 /// One block of 8 rows, to their quarter of the widened panel.
 void widen_quarter(const BlockFormat& format, const std::byte* stored, std::byte* wide) {
-  GroupedCodes rows[lanes];
-  for (int row = 0; row < lanes; ++row) format.decode(stored + row * format.bytes, rows[row]);
+  GroupedCodes rows[few_lanes];
+  for (int row = 0; row < few_lanes; ++row) format.decode(stored + row * format.bytes, rows[row]);
   for (std::int64_t k = 0; k < format.elements; k += 4) {
     const auto group = static_cast<std::size_t>(k / format.group);
     const __m256 scale = _mm256_castsi256_ps(dwords_of_rows(&rows[0].scales[group]));
@@ -39,7 +39,7 @@ void widen_quarter(const BlockFormat& format, const std::byte* stored, std::byte
 void blocks_to_f32_avx2(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
   constexpr std::int64_t value_bytes = 4;
   for (std::int64_t block = 0; block < blocks; ++block) {
-    for (std::int64_t row = 0; row < panel_width; row += lanes)
+    for (std::int64_t row = 0; row < panel_width; row += few_lanes)
       widen_quarter(format, panel + (block * panel_width + row) * format.bytes,
                     wide + (block * format.elements * panel_width + row) * value_bytes);
   }
