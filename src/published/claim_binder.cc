@@ -21,11 +21,6 @@ struct TableReading {
 
 using Tables = std::span<const PublishedTable>;
 
-bool is_value(const ReadClaim& claim) {
-  const Dimension dimension = claim.figure.unit.dimension;
-  return dimension != Dimension::ratio && dimension != Dimension::percent;
-}
-
 bool is_of_rate(Quantity quantity) {
   return quantity == Quantity::throughput || quantity == Quantity::tokens_per_s || quantity == Quantity::prompt_rate ||
          quantity == Quantity::rate;
@@ -159,9 +154,9 @@ std::vector<TableReading> readings_of(const ReadClaim& claim, Tables tables) {
   std::vector<TableReading> all;
   for (const PublishedTable& table : tables) {
     const bool is_quality = claim.subject == Subject::accuracy || claim.subject == Subject::perplexity;
-    if (is_value(claim) || is_quality) add_values(claim, table, all);
-    if (!is_value(claim) || is_quality) add_comparisons(claim, table, all);
-    if (!is_value(claim) && !claim.is_order) add_said(claim, table, all);
+    if (claim.is_value() || is_quality) add_values(claim, table, all);
+    if (!claim.is_value() || is_quality) add_comparisons(claim, table, all);
+    if (!claim.is_value() && !claim.is_order) add_said(claim, table, all);
   }
   return all;
 }
@@ -268,10 +263,10 @@ bool has_rows_figures(const ReadClaim& claim, Tables tables) {
 std::string otherwise(const ReadClaim& claim, const std::vector<TableReading>& readings, Tables tables) {
   const std::string lower = lower_case_of(claim.sentence);
   const bool names_row = !claim.of.is_any() || !claim.model.is_any() || !claim.than.is_any();
-  if (is_value(claim) && claim.of.is_any() && claim.model.is_any()) return "no row is named";
+  if (claim.is_value() && claim.of.is_any() && claim.model.is_any()) return "no row is named";
   if (!names_row && !is_bare(claim)) return "no row is named";
   if (const std::string method = other_method(lower, tables); !method.empty()) return "no row says '" + method + "'";
-  if (!is_value(claim) && !has_rows_figures(claim, tables)) return "its sentence has figures of no row";
+  if (!claim.is_value() && !has_rows_figures(claim, tables)) return "its sentence has figures of no row";
   const auto batch = number_behind(lower, {"batch size", "batch-size", "batch of", "batch", "bs"});
   if (batch && !is_setting_of(*batch, tables)) return "no row is of that batch";
   const KnownDevice* device = known_device_named_in(claim.sentence);
@@ -279,8 +274,8 @@ std::string otherwise(const ReadClaim& claim, const std::vector<TableReading>& r
   if (device && std::none_of(readings.begin(), readings.end(), is_on)) return "no row is of that device";
   std::set<std::string_view> groups;
   for (const TableReading& one : readings) groups.insert(one.row->group);
-  if (is_value(claim) && groups.size() > 1) return "several settings, and it names none";
-  if (is_value(claim) && lower.find(" per ") != std::string::npos) return "it may be of another unit of work";
+  if (claim.is_value() && groups.size() > 1) return "several settings, and it names none";
+  if (claim.is_value() && lower.find(" per ") != std::string::npos) return "it may be of another unit of work";
   for (const char* word : {"on average", "average", "mean", "overall", "total", "combined", "together"}) {
     if (lower.find(word) != std::string::npos) return "it is of several rows at once";
   }

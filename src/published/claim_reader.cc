@@ -472,7 +472,7 @@ class SentenceReader {
     // "from 412 ms to 231 ms": the first is the other side's.
     if (before.ends_with("from ") && claim.of.precision != PrecisionName::unknown && !is_named_behind(i))
       claim.of = {};
-    else if (claim.of.is_any())
+    else if (claim.of.is_any() && !claim.is_value())
       claim.of = last;
     find_other(one.from, claim);
     settle_sides(i, claim);

@@ -48,6 +48,11 @@ struct ReadClaim {
   NamedRows than = {};
   std::string other = {};  ///< What it is compared with, where no row names that: "PyTorch".
   std::string aside = {};  ///< Why it is no claim about the table: another's work, a target.
+
+  /// A figure of its own: no factor, no share.
+  bool is_value() const {
+    return figure.unit.dimension != Dimension::ratio && figure.unit.dimension != Dimension::percent;
+  }
 };
 
 /// Claims of the page's prose about rows of these tables.

@@ -48,7 +48,9 @@ void find_said(PublishedTable& table) {
   std::string text = plain_text(table.context);
   for (const FigureInText& mention : figures_in(text)) {
     const std::size_t from = mention.from - std::min(mention.from, before);
-    std::string near = text.substr(from, mention.to + behind - from);
+    // "limit 250 W, its idle power 31 W": behind a comma stands another's word.
+    const std::size_t end = std::min(text.find_first_of(",;", mention.to), mention.to + behind);
+    std::string near = text.substr(from, end - from);
     for (char& c : near) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     for (const SaidFigure& one : said_figures) {
       const bool is_said = std::any_of(one.words.begin(), one.words.end(),
