@@ -6,6 +6,7 @@ point by code point. Run it in an environment of its own with tokenizers==0.23.3
 
     python3 tools/generate_unicode_tables.py > src/text/unicode_tables.cc
 """
+import struct
 import sys
 import unicodedata
 
@@ -14,6 +15,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 FLAGS = ["removed", "cjk", "mark", "punctuation", "white", "letter", "number", "space", "digit", "word"]
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
+GRAPHEMES = "other cr lf control extend joiner regional prepend spacing l v t lv lvt".split()
+CLASSES = {"han": r"\p{Han}", "word_class": r"\w", "pictographic": r"\p{Extended_Pictographic}"}
 HANGUL = range(0xAC00, 0xAC00 + 11172)
 
 
@@ -73,9 +77,60 @@ def properties():
     return table
 
 
-def decompositions():
-    nfd = normalizers.NFD()
-    found = {c: nfd.normalize_str(chr(c)) for c in CODE_POINTS}
+def map_of_a():
+    """A Precompiled normaliser that turns "a" into "X": a double array with one key."""
+    units = [0] * 1024
+    units[0] = 0x100 << 10
+    units[0x100 ^ 97] = 97 | 1 << 8 | 0x200 << 10
+    units[0x100 ^ 97 ^ 0x200] = 1 << 31
+    return normalizers.Precompiled(struct.pack("<1025I", 4096, *units) + b"X\0")
+
+
+def grapheme_breaks(categories):
+    """Names of GRAPHEMES. What joins the character before it is read off Precompiled, which replaces "a" and what belongs to
+    it as a whole; what joins the next one is asked of the regular expressions, since Precompiled does not show it."""
+    whole, cluster = map_of_a(), normalizers.Replace(Regex(r"\X"), "Q")
+    found = {c: "prepend" for c in CODE_POINTS if cluster.normalize_str(chr(c) + "a") == "Q"}
+    controls = [CATEGORIES.index(k) for k in ("Cc", "Cf", "Zl", "Zp")]
+    found.update({c: "control" for c, k in categories.items() if k in controls and found.get(c) != "prepend"})
+    joins = where(lambda s: whole.normalize_str("a" + s) == "X")
+    spacing = CATEGORIES.index("Mc")
+    found.update({c: "spacing" if categories.get(c) == spacing else "extend" for c in joins})
+    for name, first, last in [("l", 0x1100, 0x115F), ("l", 0xA960, 0xA97C), ("v", 0x1160, 0x11A7),
+                              ("v", 0xD7B0, 0xD7C6), ("t", 0x11A8, 0x11FF), ("t", 0xD7CB, 0xD7FB),
+                              ("regional", 0x1F1E6, 0x1F1FF)]:  # fmt: skip
+        found.update({c: name for c in range(first, last + 1)})
+    found.update({c: "lvt" if (c - 0xAC00) % 28 else "lv" for c in HANGUL})
+    return {**found, 13: "cr", 10: "lf", 0x200D: "joiner"}
+
+
+def kinds():
+    """Code point -> general category | grapheme cluster break << 5 | flags of CLASSES from bit 9 on."""
+    categories = {c: i for i, name in enumerate(CATEGORIES) if name != "Cs" for c in regex_class(rf"\p{{{name}}}")}
+    breaks = {c: GRAPHEMES.index(name) for c, name in grapheme_breaks(categories).items()}
+    flags = {name: regex_class(expression) for name, expression in CLASSES.items()}
+    strip = normalizers.StripAccents()
+    flags["accent"] = where(lambda s: strip.normalize_str(s) == "")
+    bits = lambda c: sum(1 << (9 + i) for i, name in enumerate(flags) if c in flags[name])
+    surrogate = CATEGORIES.index("Cs")
+    return [categories.get(c, surrogate) | breaks.get(c, 0) << 5 | bits(c) for c in range(0x110000)]
+
+
+def compositions(decomposed):
+    """(first, second, composite), where NFC puts two code points together; Hangul is arithmetic."""
+    nfc = normalizers.NFC()
+    pairs = []
+    for c, parts in sorted(decomposed.items()):
+        if nfc.normalize_str(chr(c)) != chr(c):
+            continue
+        first = nfc.normalize_str("".join(map(chr, parts[:-1])))
+        assert len(first) == 1 and nfc.normalize_str(first + chr(parts[-1])) == chr(c), hex(c)
+        pairs.append((ord(first), parts[-1], c))
+    return pairs
+
+
+def decompositions(normalizer):
+    found = {c: normalizer.normalize_str(chr(c)) for c in CODE_POINTS}
     for c in HANGUL:
         index = c - 0xAC00
         parts = [0x1100 + index // 588, 0x1161 + index % 588 // 28] + ([0x11A7 + index % 28] if index % 28 else [])
@@ -142,12 +197,18 @@ def emit_properties(table):
     emit("std::uint32_t", "property_changes", changes)
 
 
-def emit_decompositions(decomposed):
+def emit_kinds(table):
+    changes = [c for c in range(0x110000) if c == 0 or table[c] != table[c - 1]]
+    print("// Code point, kind (see KindRun), where the kind changes.")
+    emit("KindRun", "kind_runs", [f"{{0x{c:X}, {table[c]}}}" for c in changes])
+
+
+def emit_decompositions(name, decomposed):
     items = []
     for c, parts in sorted(decomposed.items()):
         items += [f"0x{len(parts) << 24 | c:X}"] + [f"0x{p:X}" for p in parts]
-    print("// Length << 24 | code point, then its full canonical decomposition; Hangul syllables are arithmetic.")
-    emit("std::uint32_t", "decompositions", items)
+    print("// Length << 24 | code point, then its full decomposition; Hangul syllables are arithmetic.")
+    emit("std::uint32_t", name, items)
 
 
 def emit_combining_classes(classes):
@@ -162,13 +223,18 @@ def emit_combining_classes(classes):
 
 def main():
     assert tokenizers.__version__.startswith("0.23."), tokenizers.__version__
-    decomposed = decompositions()
+    decomposed = decompositions(normalizers.NFD())
+    compatible = decompositions(normalizers.NFKD())
     lower, lower_long = lower_case()
     assert lower_long == {0x130: "i\u0307"}, lower_long
     print(f"// Generated by tools/generate_unicode_tables.py from tokenizers {tokenizers.__version__}; do not edit.")
     print('#include "text/unicode_tables.h"\n\n// clang-format off\nnamespace assay::unicode {\n')
     emit_properties(properties())
-    emit_decompositions(decomposed)
+    emit_decompositions("decompositions", decomposed)
+    differing = {c: parts for c, parts in compatible.items() if decomposed.get(c) != parts}
+    emit_decompositions("compatible_decompositions", differing)
+    emit("Composition", "compositions", [f"{{0x{a:X}, 0x{b:X}, 0x{c:X}}}" for a, b, c in compositions(decomposed)])
+    emit_kinds(kinds())
     emit_combining_classes(combining_classes(decomposed))
     emit("LowerRun", "lower_runs", [f"{{0x{a:X}, 0x{b:X}, {s}, {d}}}" for a, b, s, d in lower_runs(lower)])
     print("}  // namespace assay::unicode")

@@ -11,14 +11,34 @@ import argparse
 import json
 import pathlib
 import random
+import struct
 import unicodedata
 
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
     r"\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+# The expressions of well-known families, as their tokenizer.json have them.
+EXPRESSIONS = {
+    "gpt4o": (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + CONTRACTIONS + "?|"
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + CONTRACTIONS + "?|"
+        r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    "tekken": (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|"
+        r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    "deepseek-v3": (
+        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+        r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    "bloom": r" ?[^(\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+",
+}
 MARKS = [c for c in range(0x110000) if unicodedata.combining(chr(c))]
 NUMBERS = [c for c in range(0x110000) if chr(c).isnumeric()]
 PUNCTUATION = [c for c in range(0x110000) if unicodedata.category(chr(c))[0] in "PS"]
@@ -132,6 +152,145 @@ def definitions():
     }  # fmt: skip
 
 
+CORPUS = """The quick brown fox jumps over the lazy dog; it's 2026 and she doesn't know 3.14159 from 1,000,000.
+Tokenizers cut texts into words: don't THEY'RE we'VE I'LL naïve café Ångström Żółć ΟΔΥΣΣΕΥΣ straße Ёлка дом работа.
+한국어 문장 하나. 日本語のテキスト テスト。 中文文本測試，好的。 नमस्ते दुनिया สวัสดีชาวโลก שלום עולם مرحبا بالعالم ١٢٣ ½ Ⅳ ² ﬁnance ＡＢＣ
+def f(x):\n\treturn x ** 2  # comment\n\n    if x >= 0 and y != 1: print('hello', \"world\")\r\n
+👨‍👩‍👧‍👦 👍🏽 🇩🇪 ☺️ … — – “quotes” ‘single’ e\u0301 a\u0308o\u0302 ☃ \u00a0 \u2003 \u200b tail""".split("\n")
+SPECIALS = ["<unk>", "<s>", "</s>", "<pad>", "<mask>"]
+BYTES = [f"<0x{i:02X}>" for i in range(256)]
+
+
+def trained(model, trainer, normalizer, pre_tokenizer):
+    tokenizer = Tokenizer(model)
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    if pre_tokenizer:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+def byte_level_bpe(expressions):
+    whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    parts = [pre_tokenizers.Split(Regex(e), "isolated") for e in expressions]
+    trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=SPECIALS, show_progress=False,
+                                  initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))  # fmt: skip
+    made = trained(models.BPE(), trainer, None, pre_tokenizers.Sequence([*parts, whole]))
+    made.decoder = decoders.ByteLevel()
+    made.post_processor = processors.ByteLevel(trim_offsets=False)
+    return made
+
+
+def fallback_bpe(normalizer, pre_tokenizer, **model):
+    trainer = trainers.BpeTrainer(vocab_size=560, special_tokens=SPECIALS + BYTES, show_progress=False,
+                                  limit_alphabet=70)  # fmt: skip
+    made = trained(models.BPE(**model), trainer, normalizer, pre_tokenizer)
+    definition = json.loads(made.to_str())
+    definition["model"].update(byte_fallback=True, fuse_unk=True, unk_token="<unk>", **model)
+    definition["added_tokens"] = [t for t in definition["added_tokens"] if t["id"] < len(SPECIALS)]
+    made = Tokenizer.from_str(json.dumps(definition))
+    made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                      decoders.Strip(" ", 1, 0)])  # fmt: skip
+    made.post_processor = template("<s> $A", "<s> $A <s>:1 $B:1")
+    return made
+
+
+def template(single, pair):
+    return processors.TemplateProcessing(single=single, pair=pair, special_tokens=[("<s>", 1), ("</s>", 2)])
+
+
+def charsmap():
+    """A character map as sentencepiece compiles it: a double array, here laid out with a block of 256 units a node."""
+    entries = {chr(c): unicodedata.normalize("NFKC", chr(c)) for c in [*range(0xA0, 0x100), *range(0xFB00, 0xFB03),
+               *range(0xFF21, 0xFF24), 0x3000, 0x2122]}  # fmt: skip
+    entries = {k: v for k, v in entries.items() if k != v}
+    entries.update({"\t": " ", "\n": " ", "\r": " ", "\r\n": " ", "\u200b": "", "\u00ad": "", "e\u0301": "é",
+                    "a\u0308": "ä", "o\u0302": "ô", "\u0600": "N", "A\u030a": "Å"})  # fmt: skip
+    replacements, offsets = b"", {}
+    for value in sorted(set(entries.values())):
+        offsets[value] = len(replacements)
+        replacements += value.encode() + b"\0"
+    tree = {}
+    for key, value in entries.items():
+        node = tree
+        for byte in key.encode():
+            node = node.setdefault(byte, {})
+        node[0] = offsets[value]
+    units, blocks = {}, [1]
+
+    def place(node, at, label):
+        base = blocks[0] * 256
+        blocks[0] += 1
+        relative = (at ^ base)
+        assert relative < 1 << 21
+        units[at] = relative << 10 | label | (1 << 8 if 0 in node else 0)
+        for byte, child in node.items():
+            if byte == 0:
+                units[base] = 1 << 31 | child
+            else:
+                place(child, base ^ byte, byte)
+
+    place(tree, 0, 0)
+    size = blocks[0] * 256
+    array = struct.pack(f"<{size}I", *(units.get(i, 255 << 0 if i % 256 != 255 else 0) for i in range(size)))
+    return struct.pack("<I", len(array)) + array + replacements
+
+
+def unigram(normalizer, **model):
+    trainer = trainers.UnigramTrainer(vocab_size=400, special_tokens=SPECIALS, unk_token="<unk>", show_progress=False)
+    metaspace = pre_tokenizers.Metaspace(prepend_scheme="always")
+    made = trained(models.Unigram(), trainer, normalizer, metaspace)
+    definition = json.loads(made.to_str())
+    if model.get("byte_fallback"):
+        definition["model"]["vocab"] += [[b, 0.0] for b in BYTES]
+    definition["model"].update(model)
+    made = Tokenizer.from_str(json.dumps(definition))
+    made.decoder = decoders.Metaspace()
+    made.post_processor = template("<s> $A </s>", "<s> $A </s> </s> $B </s>")
+    return made
+
+
+def families():
+    """(name, tokenizer): the kinds of today's models, trained on a few lines."""
+    flags = dict(special=False, normalized=True)
+    odd = [AddedToken("<mask>", lstrip=True, special=True), AddedToken("word", single_word=True, **flags),
+           AddedToken("Don", rstrip=True, **flags)]  # fmt: skip
+    for name, expression in EXPRESSIONS.items():
+        before = [r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+"] if name == "deepseek-v3" else []
+        yield f"trained-{name}", byte_level_bpe([*before, expression])
+    prepend = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    yield "trained-llama2", fallback_bpe(prepend, None)
+    yield "trained-gemma", fallback_bpe(normalizers.Replace(" ", "▁"), pre_tokenizers.Split(" ", "merged_with_previous"))
+    yield "trained-mistral", fallback_bpe(None, pre_tokenizers.Metaspace(prepend_scheme="first", split=False),
+                                          ignore_merges=True)  # fmt: skip
+    nfkc_map = normalizers.Sequence([normalizers.Precompiled(charsmap()), normalizers.Replace(Regex(" {2,}"), " ")])
+    yield "trained-xlmr", unigram(nfkc_map)
+    yield "trained-t5-bytes", unigram(normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()]), byte_fallback=True)
+    suffix = trained(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", fuse_unk=False),
+                     trainers.BpeTrainer(vocab_size=300, special_tokens=SPECIALS, end_of_word_suffix="</w>",
+                                         show_progress=False, limit_alphabet=60),
+                     normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()]),
+                     pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(False)]))  # fmt: skip
+    suffix.decoder = decoders.BPEDecoder()
+    yield "trained-suffix", suffix
+    levels = trained(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(special_tokens=SPECIALS, show_progress=False),
+                     normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(), normalizers.Strip()]),
+                     pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation("contiguous")]))  # fmt: skip
+    yield "trained-words", levels
+    pieces = trained(models.WordPiece(unk_token="<unk>"), trainers.WordPieceTrainer(vocab_size=300, special_tokens=SPECIALS, show_progress=False),
+                     normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC()]),
+                     pre_tokenizers.Split(Regex(r"\w+|\p{P}"), "merged_with_next", invert=True))  # fmt: skip
+    pieces.decoder = decoders.WordPiece()
+    pieces.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    yield "trained-pieces", pieces
+    for name, made in [("previous", "merged_with_previous"), ("removed", "removed")]:
+        tokenizer = trained(models.BPE(unk_token="<unk>"), trainers.BpeTrainer(vocab_size=200, special_tokens=SPECIALS, show_progress=False, limit_alphabet=50),
+                            None, pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(r"[\s,.]"), made), pre_tokenizers.Metaspace(prepend_scheme="first")]))  # fmt: skip
+        tokenizer.add_tokens(odd)
+        yield f"trained-{name}", tokenizer
+
+
 def vocabulary_text(name, **config):
     """A folder with vocab.txt and tokenizer_config.json, as transformers reads it."""
     definition = json.loads(pathlib.Path(SHARED, "models/distilbert-sst2-mini/tokenizer.json").read_text("utf-8"))
@@ -165,8 +324,15 @@ def references(gguf):
     yield "gpt2", {"path": "models/gpt2-tokenizer"}, load(gpt2_with(byte_level))
     for name, definition in definitions().items():
         yield name, {"json": definition}, load(definition)
+    for name, tokenizer in families():
+        yield name, {"json": json.loads(tokenizer.to_str())}, tokenizer
     if gguf:
         yield "smollm2", {"gguf": True}, gguf_tokenizer(gguf)
+
+
+def pair_case(tokenizer, first, second):
+    row = tokenizer.encode(first, second)
+    return [first, second, row.ids, row.type_ids]
 
 
 def main():
@@ -176,15 +342,24 @@ def main():
     parser.add_argument("--shared", required=True, help="the folder that holds models/")
     parser.add_argument("--gguf", help="SmolLM2-135M-Instruct.Q4_1.gguf")
     parser.add_argument("--cases", type=int, default=120)
+    parser.add_argument("--only", default="", help="fixtures whose names begin so")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     SHARED = options.shared
     options.folder.mkdir(parents=True, exist_ok=True)
     for name, source, tokenizer in references(options.gguf):
+        if not name.startswith(options.only):
+            continue
         rng = random.Random(f"{name} {options.seed}")
         specials = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
-        texts = ["", " ", "\n", "Hello, world!\n", *(random_text(rng, specials) for _ in range(options.cases))]
-        cases = [[text, tokenizer.encode(text).ids] for text in texts]
+        decoded = name.startswith("trained-")
+        texts = ["", " ", "\0 \0a", "\r", "a\rb\r\n", " " * 70 + "x", "👨‍👩‍👧‍👦 👍🏽e\u0301\u0323", "word wordy Don  don't <mask> x", "\n", "Hello, world!\n", *(random_text(rng, specials) for _ in range(options.cases))]
+        cases = []
+        for text in texts:
+            ids = tokenizer.encode(text).ids
+            cases.append([text, ids] + ([tokenizer.decode(ids)] if decoded else []))
+        if decoded:
+            source["pair"] = pair_case(tokenizer, texts[-1], texts[-2])
         whole = json.dumps({"tokenizer": source, "cases": []}, separators=(",", ":"))[:-2]
         lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
         (options.folder / f"{name}.json").write_text(f"{whole}\n{lines}\n]}}\n", "utf-8")

@@ -154,7 +154,58 @@ std::int32_t merge_token(const Vocabulary& vocabulary, const std::string& token,
   return id;
 }
 
+/// The text of one unit of a word as the vocabulary writes it.
+std::string_view unit_text(const CharacterUnits& units, std::string_view word, std::size_t begin, std::size_t end,
+                           std::string& made) {
+  const std::string_view character = word.substr(begin, end - begin);
+  if (units.prefix.empty() && units.suffix.empty()) return character;
+  made = begin > 0 ? units.prefix : "";
+  made += character;
+  if (end == word.size()) made += units.suffix;
+  return made;
+}
+
+/// The characters of a word. Unknown ones wait for the next known one (byte tokens overtake them, as in the library).
+void append_units(const CharacterUnits& units, std::string_view word, std::vector<std::int32_t>& ids) {
+  std::string made;
+  bool waiting = false;
+  for (std::size_t at = 0, end = 0; at < word.size(); at = end) {
+    unicode::next_code_point(word, end);
+    const std::string_view unit = unit_text(units, word, at, end, made);
+    const std::int32_t id = find_id(units.vocabulary, unit);
+    if (id < 0 && units.byte_tokens && append_bytes(*units.byte_tokens, unit, ids)) continue;
+    if (id < 0 && units.unknown < 0) continue;
+    if (waiting && (id >= 0 || !units.fuse_unknown)) ids.push_back(units.unknown);
+    waiting = id < 0;
+    if (id >= 0) ids.push_back(id);
+  }
+  if (waiting) ids.push_back(units.unknown);
+}
+
+/// A character that is no token could only be part of one by going round the table of merges.
+void check_characters(const Vocabulary& vocabulary, std::string_view token, const std::string& name) {
+  for (std::size_t at = 0, end = 0; at < token.size(); at = end) {
+    unicode::next_code_point(token, end);
+    if (find_id(vocabulary, token.substr(at, end - at)) >= 0) continue;
+    fail_user("{}: the token '{}' has the character '{}', which is no token", name, printable(token),
+              printable(token.substr(at, end - at)));
+  }
+}
+
 }  // namespace
+
+ByteTokens find_byte_tokens(const Vocabulary& vocabulary) {
+  ByteTokens tokens{};
+  for (std::size_t byte = 0; byte < 256; ++byte) tokens[byte] = find_id(vocabulary, fmt::format("<0x{:02X}>", byte));
+  return tokens;
+}
+
+bool append_bytes(const ByteTokens& tokens, std::string_view bytes, std::vector<std::int32_t>& ids) {
+  const auto id_of = [&](char byte) { return tokens[static_cast<unsigned char>(byte)]; };
+  if (std::any_of(bytes.begin(), bytes.end(), [&](char byte) { return id_of(byte) < 0; })) return false;
+  for (const char byte : bytes) ids.push_back(id_of(byte));
+  return true;
+}
 
 MergeTable::MergeTable(std::size_t merges) : slots_(std::bit_ceil(2 * merges + 2)) {}
 
@@ -193,7 +244,7 @@ bool token_bytes(std::string_view token, std::string& bytes) {
 }
 
 Bpe make_bpe(const Vocabulary& vocabulary, const std::vector<std::pair<std::string, std::string>>& merges,
-             const std::string& name) {
+             const std::string& name, std::string_view prefix) {
   Bpe model;
   for (std::size_t byte = 0; byte < 256; ++byte) model.byte_ids[byte] = find_id(vocabulary, byte_letters()[byte]);
   model.merges = MergeTable(merges.size());
@@ -201,9 +252,38 @@ Bpe make_bpe(const Vocabulary& vocabulary, const std::vector<std::pair<std::stri
     const auto& [left, right] = merges[rank];
     const std::int32_t left_id = merge_token(vocabulary, left, name, rank);
     const std::int32_t right_id = merge_token(vocabulary, right, name, rank);
-    const std::int32_t id = merge_token(vocabulary, left + right, name, rank);
+    const std::int32_t id =
+        merge_token(vocabulary, left + (right.starts_with(prefix) ? right.substr(prefix.size()) : right), name, rank);
     model.merges.insert(left_id, right_id, {static_cast<std::int32_t>(rank), id});
   }
+  return model;
+}
+
+Bpe make_scored_bpe(const Vocabulary& vocabulary, const std::vector<double>& scores, const std::string& name) {
+  std::vector<std::pair<double, const std::string*>> tokens;
+  std::size_t pairs = 0;
+  for (const auto& [token, id] : vocabulary) {
+    tokens.emplace_back(-scores[static_cast<std::size_t>(id)], &token);
+    pairs += token.size();
+  }
+  std::sort(tokens.begin(), tokens.end());
+  Bpe model;
+  model.characters = CharacterUnits{.vocabulary = vocabulary, .byte_tokens = find_byte_tokens(vocabulary)};
+  model.merges = MergeTable(pairs);
+  std::int32_t rank = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0 && tokens[i].first != tokens[i - 1].first) ++rank;  // Equal scores are one rank: the leftmost is first.
+    const std::string_view token = *tokens[i].second;
+    for (std::size_t at = 0; at < token.size();) {
+      unicode::next_code_point(token, at);
+      const std::int32_t left = find_id(vocabulary, token.substr(0, at));
+      const std::int32_t right = find_id(vocabulary, token.substr(at));
+      if (at < token.size() && left >= 0 && right >= 0) {
+        model.merges.insert(left, right, {rank, find_id(vocabulary, token)});
+      }
+    }
+  }
+  for (const auto& [score, token] : tokens) check_characters(vocabulary, *token, name);
   return model;
 }
 
@@ -216,10 +296,12 @@ void append_word(const Bpe& model, std::string_view word, std::vector<std::int32
     if (found != model.whole_words.end()) return ids.push_back(found->second);
   }
   const std::size_t begin = ids.size();
-  for (const char byte : word) {
+  if (model.characters) append_units(*model.characters, word, ids);
+  for (const char byte : model.characters ? std::string_view() : word) {
     const std::int32_t id = model.byte_ids[static_cast<unsigned char>(byte)];
     if (id >= 0) ids.push_back(id);
   }
+  if (ids.size() == begin) return;
   if (ids.size() - begin <= short_word) return merge_short(model.merges, ids, begin);
   LongWord built(model.merges, ids.data() + begin, ids.size() - begin);
   built.merge_all();

@@ -102,6 +102,20 @@ TEST_P(Parity, IdsEqualTheLibrarys) {
   EXPECT_EQ(different, 0) << "of " << fixture["cases"].size();
 }
 
+TEST_P(Parity, TextsOfIdsEqualTheLibrarys) {
+  const Json fixture = Json::parse(read_file(GetParam()));
+  if (fixture["cases"].empty() || fixture["cases"][0].size() < 3) GTEST_SKIP() << "a fixture without texts of ids";
+  const Tokenizer tokenizer = load(fixture["tokenizer"]);
+  for (const Json& known : fixture["cases"]) {
+    const auto ids = known[1].get<std::vector<std::int32_t>>();
+    EXPECT_EQ(tokenizer.decode(ids), known[2].get<std::string>()) << known[1];
+  }
+  const Json& pair = fixture["tokenizer"]["pair"];
+  const PairIds row = tokenizer.encode_pair(pair[0].get<std::string>(), pair[1].get<std::string>());
+  EXPECT_EQ(Json(row.ids), pair[2]);
+  EXPECT_EQ(Json(row.type_ids), pair[3]);
+}
+
 std::string name_of_fixture(const testing::TestParamInfo<fs::path>& info) {
   std::string name = info.param.stem().string();
   std::replace(name.begin(), name.end(), '-', '_');

@@ -1,5 +1,8 @@
 #include "text/splitter.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "text/unicode.h"
 
 namespace assay {
@@ -115,12 +118,27 @@ std::size_t bert_end(std::string_view text, std::size_t at) {
   return run_end(text, at, unicode::punctuation | unicode::white, 0);
 }
 
+std::size_t words_end(std::string_view text, std::size_t at) {
+  constexpr std::uint16_t mask = unicode::word | unicode::space;
+  std::size_t next = at;
+  const bool word = (unicode::properties(next_code_point(text, next)) & unicode::word) != 0;
+  return word ? run_end(text, at, unicode::word, unicode::word) : run_end(text, at, mask, 0);
+}
+
+/// White space that no piece holds.
+std::uint16_t dropped_by(Splitter splitter) {
+  if (splitter == Splitter::bert) return unicode::white;
+  return splitter == Splitter::words ? unicode::space : 0;
+}
+
 std::size_t piece_end(Splitter splitter, std::string_view text, std::size_t at) {
   switch (splitter) {
     case Splitter::whole:
       return text.size();
     case Splitter::bert:
       return bert_end(text, at);
+    case Splitter::words:
+      return words_end(text, at);
     case Splitter::digits:
       return digits_end(text, at);
     case Splitter::digit_runs:
@@ -135,15 +153,90 @@ std::size_t piece_end(Splitter splitter, std::string_view text, std::size_t at) 
   return text.size();
 }
 
+/// A stretch of the text, a match or what lies between.
+struct Stretch {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool match = false;
+};
+
+std::vector<Stretch> find_stretches(const SplitStep& step, std::string_view text) {
+  std::vector<Stretch> found;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Expression::Match match = step.expression->find(text, at);
+    const std::size_t begin = std::min(match.begin, text.size());
+    if (begin > at) found.push_back({at, begin, step.inverted});
+    if (begin < text.size()) found.push_back({begin, match.end, !step.inverted});
+    at = begin < text.size() ? match.end : begin;
+  }
+  return found;
+}
+
+/// Whether the stretch at `i` joins the one before it.
+bool joins_previous(Behaviour behaviour, const std::vector<Stretch>& found, std::size_t i) {
+  const bool match = found[i].match;
+  const bool before = i > 0 && found[i - 1].match;
+  switch (behaviour) {
+    case Behaviour::contiguous:
+      return match == before;
+    case Behaviour::merged_with_previous:
+      return match && !before;
+    case Behaviour::merged_with_next:
+      return before && !match;
+    default:
+      return false;
+  }
+}
+
+std::vector<Stretch> joined(const std::vector<Stretch>& found, Behaviour behaviour) {
+  std::vector<Stretch> made;
+  made.reserve(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (behaviour == Behaviour::removed && found[i].match) continue;
+    if (i > 0 && joins_previous(behaviour, found, i)) {
+      made.back().end = found[i].end;
+    } else {
+      made.push_back(found[i]);
+    }
+  }
+  return made;
+}
+
+/// The text with its spaces replaced and one put before it, as the step wants.
+std::string with_spaces(const SplitStep& step, std::string_view text, Place place) {
+  std::string made;
+  for (const char c : text) {
+    if (c == ' ')
+      made += step.space;
+    else
+      made += c;
+  }
+  const bool wanted =
+      step.prefix == PrefixSpace::always || (step.prefix == PrefixSpace::first && place == Place::beginning);
+  return wanted && !made.starts_with(step.space) ? step.space + made : made;
+}
+
 }  // namespace
 
-bool next_piece(Splitter splitter, std::string_view text, std::size_t& at, std::string_view& piece) {
-  if (splitter == Splitter::bert) at = run_end(text, at, unicode::white, unicode::white);
-  if (at >= text.size()) return false;
-  const std::size_t end = piece_end(splitter, text, at);
-  piece = text.substr(at, end - at);
-  at = end;
-  return true;
+void split(const SplitStep& step, std::string_view text, Place place, const TakePiece& take) {
+  std::string spaced;
+  if (step.prefix != PrefixSpace::never || step.space != " ") text = spaced = with_spaces(step, text, place);
+  const auto place_of = [&](std::size_t begin) { return begin == 0 ? place : Place::later; };
+  if (step.expression) {
+    for (const Stretch& piece : joined(find_stretches(step, text), step.behaviour)) {
+      take(text.substr(piece.begin, piece.end - piece.begin), place_of(piece.begin));
+    }
+    return;
+  }
+  const std::uint16_t dropped = dropped_by(step.splitter);
+  for (std::size_t at = 0; at < text.size();) {
+    if (dropped != 0) at = run_end(text, at, dropped, dropped);
+    if (at >= text.size()) return;
+    const std::size_t end = piece_end(step.splitter, text, at);
+    take(text.substr(at, end - at), place_of(at));
+    at = end;
+  }
 }
 
 }  // namespace assay

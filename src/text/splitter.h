@@ -1,7 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
+
+#include "text/expression.h"
 
 namespace assay {
 
@@ -10,6 +15,7 @@ namespace assay {
 enum class Splitter {
   whole,       ///< One piece.
   bert,        ///< At white space, which is dropped; every punctuation character is a piece.
+  words,       ///< \w+|[^\w\s]+ with the library's own \w; white space is dropped.
   digits,      ///< Every number character is a piece.
   digit_runs,  ///< Every run of number characters is a piece.
   gpt2,        ///< 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -18,14 +24,28 @@ enum class Splitter {
   qwen2,       ///< As llama3, with \p{N} alone.
 };
 
+/// What becomes of the matches of an expression that cuts a text.
+enum class Behaviour { isolated, removed, merged_with_previous, merged_with_next, contiguous };
+
+/// Where a piece gets a space before it: `first` only at the very beginning of the text.
+enum class PrefixSpace { never, first, always };
+
 /// One way to cut, after which the next one is applied to every piece.
 struct SplitStep {
   Splitter splitter = Splitter::whole;
-  bool add_prefix_space = false;  ///< A piece that does not start with a space gets one before it is cut.
+  PrefixSpace prefix = PrefixSpace::never;    ///< For a piece that does not start with `space`, before it is cut.
+  std::string space = " ";                    ///< Another than a space replaces every space first.
+  std::optional<Expression> expression = {};  ///< Cuts in the place of `splitter`.
+  Behaviour behaviour = Behaviour::isolated;
+  bool inverted = false;  ///< What lies between matches counts as the match.
 };
 
-/// Finds the next piece at or after text[at]. On success sets `piece`, moves `at` past it and returns true; at the end
-/// of the text returns false. The text must be valid UTF-8.
-bool next_piece(Splitter splitter, std::string_view text, std::size_t& at, std::string_view& piece);
+/// A piece of a text, and whether it begins where the whole text begins.
+enum class Place { beginning, later };
+using TakePiece = std::function<void(std::string_view piece, Place place)>;
+
+/// Cuts a text (valid UTF-8, not empty) and hands out the pieces from left to right; the views live as long as the
+/// call.
+void split(const SplitStep& step, std::string_view text, Place place, const TakePiece& take);
 
 }  // namespace assay

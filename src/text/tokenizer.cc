@@ -1,5 +1,7 @@
 #include "text/tokenizer.h"
 
+#include <utility>
+
 #include "text/unicode.h"
 #include "text/word_cache.h"
 
@@ -9,44 +11,42 @@ namespace {
 /// One call of encode: what it has found so far.
 class Encoding {
  public:
-  explicit Encoding(const Tokenizer& tokenizer) : tokenizer_(tokenizer), ids_(tokenizer.prefix) {}
+  explicit Encoding(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
   void add_text(std::string_view text) {
     for (const Segment& segment : tokenizer_.raw_tokens.split(text)) {
       if (segment.id >= 0) {
         ids_.push_back(segment.id);
-      } else if (tokenizer_.normalizer.empty()) {
-        add_normalized(segment.text);
+        continue;
+      }
+      const Place place = segment.text.data() == text.data() ? Place::beginning : Place::later;
+      if (tokenizer_.normalizer.empty()) {
+        add_normalized(segment.text, place);
       } else {
-        add_normalized(normalize(tokenizer_.normalizer, segment.text));
+        add_normalized(normalize(tokenizer_.normalizer, segment.text), place);
       }
     }
   }
 
-  std::vector<std::int32_t> finish() {
-    ids_.insert(ids_.end(), tokenizer_.suffix.begin(), tokenizer_.suffix.end());
-    return std::move(ids_);
-  }
+  std::vector<std::int32_t> finish() { return std::move(ids_); }
 
  private:
-  void add_normalized(std::string_view text) {
+  void add_normalized(std::string_view text, Place place) {
     for (const Segment& segment : tokenizer_.normalized_tokens.split(text)) {
       if (segment.id >= 0) {
         ids_.push_back(segment.id);
       } else {
-        add_split(segment.text, 0);
+        add_split(segment.text, segment.text.data() == text.data() ? place : Place::later, 0);
       }
     }
   }
 
   /// Cuts the text by step `step` and each piece by the steps after it.
-  void add_split(std::string_view text, std::size_t step) {
+  void add_split(std::string_view text, Place place, std::size_t step) {
+    if (text.empty()) return;
     if (step == tokenizer_.splits.size()) return add_word(text);
-    const auto [splitter, add_prefix_space] = tokenizer_.splits[step];
-    std::string prefixed;
-    if (add_prefix_space && !text.starts_with(' ')) text = prefixed.append(" ").append(text);
-    std::string_view piece;
-    for (std::size_t at = 0; next_piece(splitter, text, at, piece);) add_split(piece, step + 1);
+    split(tokenizer_.splits[step], text, place,
+          [this, step](std::string_view piece, Place at) { add_split(piece, at, step + 1); });
   }
 
   void add_word(std::string_view word) {
@@ -61,21 +61,89 @@ class Encoding {
   WordCache cache_;
 };
 
-}  // namespace
-
-const char* name_of(TokenizerKind kind) {
-  return kind == TokenizerKind::wordpiece ? "wordpiece" : "byte-level bpe";
-}
-
-std::vector<std::int32_t> Tokenizer::encode(std::string_view bytes, std::string_view name) const {
+/// The ids of a text without those put around it.
+std::vector<std::int32_t> encode_plain(const Tokenizer& tokenizer, std::string_view bytes, std::string_view name) {
   unicode::check_utf8(bytes, name);
-  Encoding encoding(*this);
+  Encoding encoding(tokenizer);
   encoding.add_text(bytes);
   return encoding.finish();
 }
 
+}  // namespace
+
+const char* name_of(TokenizerKind kind) {
+  switch (kind) {
+    case TokenizerKind::wordpiece:
+      return "wordpiece";
+    case TokenizerKind::byte_level_bpe:
+      return "byte-level bpe";
+    case TokenizerKind::bpe:
+      return "bpe";
+    case TokenizerKind::unigram:
+      return "unigram";
+    case TokenizerKind::wordlevel:
+      return "wordlevel";
+  }
+  return "";
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view bytes, std::string_view name) const {
+  const std::vector<std::int32_t> text = encode_plain(*this, bytes, name);
+  std::vector<std::int32_t> ids;
+  ids.reserve(prefix.size() + text.size() + suffix.size());
+  for (const auto* part : {&prefix, &text, &suffix}) ids.insert(ids.end(), part->begin(), part->end());
+  return ids;
+}
+
+PairIds Tokenizer::encode_pair(std::string_view first, std::string_view second, std::string_view name) const {
+  const std::vector<std::int32_t> texts[] = {encode_plain(*this, first, name), encode_plain(*this, second, name)};
+  PairIds row;
+  for (const PairPiece& piece : pair) {
+    const bool special_piece = piece.kind == PairPiece::Kind::special;
+    const auto& ids = special_piece ? piece.ids : texts[piece.kind == PairPiece::Kind::first ? 0 : 1];
+    row.ids.insert(row.ids.end(), ids.begin(), ids.end());
+    row.type_ids.insert(row.type_ids.end(), ids.size(), piece.type_id);
+  }
+  return row;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, Specials specials) const {
+  std::vector<std::string> parts;
+  parts.reserve(ids.size());
+  for (const std::int32_t id : ids) {
+    const auto token = tokens.find(id);
+    if (token == tokens.end() || (specials == Specials::skip && special.contains(id))) continue;
+    parts.push_back(token->second);
+  }
+  if (decoder) return decode_tokens(*decoder, std::move(parts));
+  for (std::size_t i = 1; i < parts.size(); ++i) parts[i].insert(0, " ");
+  return decode_tokens({}, std::move(parts));
+}
+
+std::string TextStream::add(std::int32_t id) {
+  ids_.push_back(id);
+  const std::string text = tokenizer_.decode(ids_, specials_);
+  if (text.size() <= prefix_.size() || text.ends_with("\uFFFD") || !text.starts_with(prefix_)) return {};
+  std::string told = text.substr(prefix_.size());
+  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(told_));
+  told_ = ids_.size();
+  prefix_ = tokenizer_.decode(ids_, specials_);
+  return told;
+}
+
+std::string TextStream::finish() {
+  const std::string text = tokenizer_.decode(ids_, specials_);
+  ids_.clear();
+  told_ = 0;
+  const std::string prefix = std::exchange(prefix_, {});
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : std::string();
+}
+
 TokenizerKind Tokenizer::kind() const {
-  return std::holds_alternative<WordPiece>(model) ? TokenizerKind::wordpiece : TokenizerKind::byte_level_bpe;
+  constexpr TokenizerKind kinds[] = {TokenizerKind::wordpiece, TokenizerKind::bpe, TokenizerKind::unigram,
+                                     TokenizerKind::wordlevel};
+  const Bpe* const bpe = std::get_if<Bpe>(&model);
+  return bpe != nullptr && !bpe->characters ? TokenizerKind::byte_level_bpe : kinds[model.index()];
 }
 
 }  // namespace assay

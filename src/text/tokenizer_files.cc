@@ -99,16 +99,17 @@ Tokenizer load_vocabulary_text(const fs::path& path) {
   const std::string name = path.string();
   const TokenizerConfig config = read_config(path.parent_path());
   const Vocabulary vocabulary = read_vocabulary_lines(path);
-  NormalizerStep step;
+  CharacterStep step;
   step.clean_text = true;
   step.pad_cjk = flag(config.file, "tokenize_chinese_chars", true, config.name);
   step.lowercase = flag(config.file, "do_lower_case", true, config.name);
   step.strip_marks = flag(config.file, "strip_accents", step.lowercase, config.name);
-  step.decompose = step.strip_marks;
+  if (step.strip_marks) step.decomposed = CharacterStep::Form::canonical;
 
   Tokenizer tokenizer;
   tokenizer.normalizer = {step};
   tokenizer.splits = {{Splitter::bert}};
+  tokenizer.decoder = {WordPieceDecoder{.prefix = "##"}};
   const AddedToken unknown = config.special("unk_token", "[UNK]");
   const AddedToken first = config.special("cls_token", "[CLS]");
   const AddedToken last = config.special("sep_token", "[SEP]");
@@ -144,7 +145,9 @@ Tokenizer load_vocabulary_and_merges(const fs::path& folder) {
   const fs::path merges = folder / "merges.txt";
   Tokenizer tokenizer;
   tokenizer.model = make_bpe(vocabulary, read_merge_lines(merges), merges.string());
-  tokenizer.splits = {{Splitter::gpt2, flag(config.file, "add_prefix_space", false, config.name)}};
+  const bool prefix = flag(config.file, "add_prefix_space", false, config.name);
+  tokenizer.splits = {{Splitter::gpt2, prefix ? PrefixSpace::always : PrefixSpace::never}};
+  tokenizer.decoder = {ByteLevelDecoder{}};
   std::vector<AddedToken> tokens = read_added_tokens_decoder(config);
   for (const char* key : {"unk_token", "bos_token", "eos_token"}) {
     append_missing(tokens, {config.special(key, "<|endoftext|>")});

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "base/printable.h"
@@ -42,35 +44,122 @@ std::vector<std::pair<std::string, std::string>> read_merges(const Json& list, c
   return merges;
 }
 
-/// Refuses what would change ids and is not done here.
-void check_bpe_options(const Json& model, const std::string& name) {
+/// Refuses what makes ids random.
+void check_dropout(const Json& model, const std::string& name) {
   const Json& dropout = member(model, "dropout", name);
   if (!dropout.is_null() && dropout != 0) fail_user("{}: a BPE model with dropout is not supported", name);
-  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!text(model, key, "", name).empty()) fail_user("{}: a BPE model with '{}' is not supported", name, key);
+}
+
+std::int32_t need_unknown(const Vocabulary& vocabulary, const std::string& unknown, const std::string& name) {
+  const std::int32_t id = find_id(vocabulary, unknown);
+  if (id < 0) fail_user("{}: the vocabulary lacks the unk_token '{}'", name, printable(unknown));
+  return id;
+}
+
+CharacterUnits read_units(const Json& model, const Vocabulary& vocabulary, const std::string& name) {
+  CharacterUnits units{.vocabulary = vocabulary};
+  units.prefix = text(model, "continuing_subword_prefix", "", name);
+  units.suffix = text(model, "end_of_word_suffix", "", name);
+  units.fuse_unknown = flag(model, "fuse_unk", false, name);
+  if (flag(model, "byte_fallback", false, name)) units.byte_tokens = find_byte_tokens(vocabulary);
+  const std::string unknown = text(model, "unk_token", "", name);
+  if (!unknown.empty()) units.unknown = need_unknown(vocabulary, unknown, name);
+  return units;
+}
+
+/// Byte-level vocabularies with all letters know no unknown text; others go by characters only where that is the same.
+void fit_to_bytes(Bpe& made, const CharacterUnits& units, const std::string& name) {
+  const bool whole = std::find(made.byte_ids.begin(), made.byte_ids.end(), -1) == made.byte_ids.end();
+  if (!units.prefix.empty() || !units.suffix.empty()) {
+    fail_user("{}: a BPE model of bytes with continuing_subword_prefix or end_of_word_suffix is not supported", name);
   }
-  for (const char* key : {"fuse_unk", "byte_fallback"}) {
-    if (flag(model, key, false, name)) fail_user("{}: a BPE model with '{}' is not supported", name, key);
+  if (!whole && (units.fuse_unknown || units.byte_tokens)) {
+    fail_user("{}: a BPE model with fuse_unk or byte_fallback whose vocabulary lacks bytes is not supported", name);
+  }
+  std::replace(made.byte_ids.begin(), made.byte_ids.end(), -1, units.unknown);
+}
+
+enum class Alphabet { bytes, characters };
+
+/// Words that are tokens are not put together.
+void ignore_merges(Bpe& made, const Vocabulary& vocabulary, Alphabet alphabet) {
+  std::string bytes;
+  for (const auto& [token, id] : vocabulary) {
+    if (alphabet == Alphabet::characters)
+      made.whole_words.emplace(token, id);
+    else if (token_bytes(token, bytes))
+      made.whole_words.emplace(bytes, id);
   }
 }
 
-Bpe read_bpe(const Json& model, const Vocabulary& vocabulary, const std::string& name) {
-  check_bpe_options(model, name);
-  Bpe made = make_bpe(vocabulary, read_merges(member(model, "merges", name), name), name);
-  const std::string unknown = text(model, "unk_token", "", name);
-  if (!unknown.empty()) {
-    const std::int32_t id = find_id(vocabulary, unknown);
-    for (std::int32_t& byte_id : made.byte_ids) {
-      if (byte_id < 0) byte_id = id;
-    }
-    if (id < 0) fail_user("{}: the vocabulary lacks the unk_token '{}'", name, printable(unknown));
-  }
-  if (!flag(model, "ignore_merges", false, name)) return made;
-  std::string bytes;
-  for (const auto& [token, id] : vocabulary) {
-    if (token_bytes(token, bytes)) made.whole_words.emplace(bytes, id);
-  }
+Bpe read_bpe(const Json& model, const Vocabulary& vocabulary, Alphabet alphabet, const std::string& name) {
+  check_dropout(model, name);
+  CharacterUnits units = read_units(model, vocabulary, name);
+  Bpe made = make_bpe(vocabulary, read_merges(member(model, "merges", name), name), name, units.prefix);
+  if (alphabet == Alphabet::bytes)
+    fit_to_bytes(made, units, name);
+  else
+    made.characters = std::move(units);
+  if (flag(model, "ignore_merges", false, name)) ignore_merges(made, vocabulary, alphabet);
   return made;
+}
+
+std::vector<std::pair<std::string, double>> read_scored_tokens(const Json& list, const std::string& name) {
+  if (!list.is_array()) fail_user("{}: the vocabulary is not a list of tokens and scores", name);
+  std::vector<std::pair<std::string, double>> tokens;
+  tokens.reserve(list.size());
+  for (const Json& entry : list) {
+    const bool pair = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number();
+    if (!pair) fail_user("{}: token {} of the vocabulary is not [token, score]", name, tokens.size());
+    tokens.emplace_back(entry[0].get<std::string>(), entry[1].get<double>());
+  }
+  return tokens;
+}
+
+Unigram read_unigram(const Json& model, const std::string& name) {
+  Unigram made = make_unigram(read_scored_tokens(member(model, "vocab", name), name));
+  const std::int64_t unknown = integer(model, "unk_id", -1, name);
+  const auto size = static_cast<std::int64_t>(made.scores.size());
+  if (unknown >= size) fail_user("{}: the unk_id is {} of {} tokens", name, unknown, size);
+  made.unknown = static_cast<std::int32_t>(unknown);
+  if (!flag(model, "byte_fallback", false, name)) made.byte_tokens.reset();
+  return made;
+}
+
+WordLevel read_wordlevel(const Json& model, Vocabulary vocabulary, const std::string& name) {
+  const std::int32_t unknown = need_unknown(vocabulary, text(model, "unk_token", "<unk>", name), name);
+  return {std::move(vocabulary), unknown};
+}
+
+/// Sets the model; returns its vocabulary.
+Vocabulary read_model(Tokenizer& tokenizer, const Json& model, Alphabet alphabet, const std::string& name) {
+  const std::string type = model_type(model, name);
+  if (type == "Unigram") {
+    Unigram made = read_unigram(model, name);
+    Vocabulary vocabulary = made.vocabulary;
+    tokenizer.model = std::move(made);
+    return vocabulary;
+  }
+  const bool known = type == "BPE" || type == "WordPiece" || type == "WordLevel";
+  if (!known) fail_user("{}: the model '{}' is not supported", name, printable(type));
+  Vocabulary vocabulary = read_vocabulary(member(model, "vocab", name), name);
+  if (type == "BPE") tokenizer.model = read_bpe(model, vocabulary, alphabet, name);
+  if (type == "WordPiece") tokenizer.model = read_wordpiece(model, vocabulary, name);
+  if (type == "WordLevel") tokenizer.model = read_wordlevel(model, vocabulary, name);
+  return vocabulary;
+}
+
+/// Refuses combinations whose ids are not known to be the library's.
+void check_combination(const Tokenizer& tokenizer, Alphabet alphabet, const std::string& name) {
+  if (alphabet == Alphabet::bytes && !std::holds_alternative<Bpe>(tokenizer.model)) {
+    fail_user("{}: the pre_tokenizer ByteLevel with another model than BPE is not supported", name);
+  }
+  const bool first = std::any_of(tokenizer.splits.begin(), tokenizer.splits.end(),
+                                 [](const SplitStep& step) { return step.prefix == PrefixSpace::first; });
+  if (first && may_drop_the_first(tokenizer.normalizer)) {
+    fail_user("{}: Metaspace with prepend_scheme first after a normalizer that may drop characters is not supported",
+              name);
+  }
 }
 
 std::vector<AddedToken> read_added_tokens(const Json& list, const std::string& name) {
@@ -86,20 +175,14 @@ std::vector<AddedToken> read_added_tokens(const Json& list, const std::string& n
 Tokenizer parse_tokenizer_json(std::string_view content, const std::string& name) {
   const Json file = parse_json(content, name);
   const Json& model = member(file, "model", name);
-  const std::string type = model_type(model, name);
-  const bool byte_level = type == "BPE";
-  if (type != "WordPiece" && type != "BPE") fail_user("{}: the model '{}' is not supported", name, printable(type));
-  const Vocabulary vocabulary = read_vocabulary(member(model, "vocab", name), name);
-
   Tokenizer tokenizer;
-  if (byte_level) tokenizer.model = read_bpe(model, vocabulary, name);
-  if (!byte_level) tokenizer.model = read_wordpiece(model, vocabulary, name);
   tokenizer.normalizer = read_normalizer(member(file, "normalizer", name), name);
   PreTokenizer pre_tokenizer = read_pre_tokenizer(member(file, "pre_tokenizer", name), name);
-  if (byte_level != pre_tokenizer.byte_level) {
-    fail_user("{}: a {} model {} ByteLevel is not supported", name, type, byte_level ? "without" : "with");
-  }
+  const Alphabet alphabet = pre_tokenizer.byte_level ? Alphabet::bytes : Alphabet::characters;
   tokenizer.splits = std::move(pre_tokenizer.splits);
+  const Vocabulary vocabulary = read_model(tokenizer, model, alphabet, name);
+  check_combination(tokenizer, alphabet, name);
+  tokenizer.decoder = read_decoder(member(file, "decoder", name), name);
   add_tokens(tokenizer, vocabulary, read_added_tokens(member(file, "added_tokens", name), name), name);
   read_post_processor(tokenizer, member(file, "post_processor", name), name);
   return tokenizer;

@@ -1,4 +1,4 @@
-// The normaliser, pre-tokenizer and post-processor of a tokenizer.json.
+// The normaliser, pre-tokenizer and decoder of a tokenizer.json.
 #include "base/error.h"
 #include "base/json.h"
 #include "base/printable.h"
@@ -12,48 +12,106 @@ constexpr const char* spaces_llama3 = R"re(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+
 constexpr const char* expression_gpt2 =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
 
-std::string type_of(const Json& object, const char* what, const std::string& name) {
-  const std::string type = text(object, "type", "", name);
-  if (type.empty()) fail_user("{}: the {} has no 'type'", name, what);
-  return type;
-}
-
-/// Members of a Sequence, under the key that holds them.
-const Json& parts_of(const Json& object, const char* key, const std::string& name) {
-  const Json& parts = member(object, key, name);
-  if (!parts.is_array()) fail_user("{}: a Sequence has no list '{}'", name, key);
-  return parts;
+/// One of a few words; `values` stand beside `words`.
+template <typename Value, std::size_t count>
+Value one_of(const std::string& word, const std::pair<const char*, Value> (&known)[count], const std::string& what) {
+  for (const auto& [name, value] : known) {
+    if (word == name) return value;
+  }
+  fail_user("{}: '{}' is not known", what, printable(word));
 }
 
 NormalizerStep read_bert_normalizer(const Json& object, const std::string& name) {
-  NormalizerStep step;
+  CharacterStep step;
   step.clean_text = flag(object, "clean_text", true, name);
   step.pad_cjk = flag(object, "handle_chinese_chars", true, name);
   step.lowercase = flag(object, "lowercase", true, name);
   step.strip_marks = flag(object, "strip_accents", step.lowercase, name);
-  step.decompose = step.strip_marks;
+  if (step.strip_marks) step.decomposed = CharacterStep::Form::canonical;
   return step;
 }
 
-Splitter read_expression(const Json& object, const std::string& name) {
-  const std::string expression = text(member(object, "pattern", name), "Regex", "", name);
-  if (text(object, "behavior", "", name) != "Isolated" || flag(object, "invert", false, name)) {
-    fail_user("{}: the pre_tokenizer Split is supported with behavior Isolated and without invert only", name);
+NormalizerStep read_normalizer_step(const Json& object, const std::string& type, const std::string& name) {
+  using Form = CharacterStep::Form;
+  if (type == "BertNormalizer") return read_bert_normalizer(object, name);
+  if (type == "Lowercase") return CharacterStep{.lowercase = true};
+  if (type == "NFD") return CharacterStep{.decomposed = Form::canonical};
+  if (type == "NFKD") return CharacterStep{.decomposed = Form::compatible};
+  if (type == "NFC") return CharacterStep{.decomposed = Form::canonical, .composed = true};
+  if (type == "NFKC") return CharacterStep{.decomposed = Form::compatible, .composed = true};
+  if (type == "Nmt") return CharacterStep{.clean_nmt = true};
+  if (type == "StripAccents") return CharacterStep{.strip_accents = true};
+  if (type == "Prepend") return Prepend{text(object, "prepend", "", name)};
+  if (type == "Replace") return Replacement{read_pattern(object, name), text(object, "content", "", name)};
+  if (type == "Strip") {
+    return Trim{.left = flag(object, "strip_left", true, name), .right = flag(object, "strip_right", true, name)};
   }
-  if (expression == expression_gpt2) return Splitter::gpt2;
-  if (expression == std::string(contractions_llama3) + R"(\p{N}{1,3})" + spaces_llama3) return Splitter::llama3;
-  if (expression == std::string(contractions_llama3) + R"(\p{N})" + spaces_llama3) return Splitter::qwen2;
-  fail_user("{}: the pre_tokenizer Split has an expression that is not supported: '{}'", name, printable(expression));
+  if (type != "Precompiled") fail_user("{}: the normalizer '{}' is not supported", name, printable(type));
+  const std::string place = name + ": precompiled_charsmap";
+  return read_character_map(from_base64(text(object, "precompiled_charsmap", "", name), place), place);
+}
+
+Behaviour read_behaviour(const Json& object, const char* fallback, const std::string& name) {
+  constexpr std::pair<const char*, Behaviour> known[] = {{"Isolated", Behaviour::isolated},
+                                                         {"Removed", Behaviour::removed},
+                                                         {"MergedWithPrevious", Behaviour::merged_with_previous},
+                                                         {"MergedWithNext", Behaviour::merged_with_next},
+                                                         {"Contiguous", Behaviour::contiguous}};
+  return one_of(text(object, "behavior", fallback, name), known, name + ": the behavior of a pre_tokenizer");
+}
+
+SplitStep read_split(const Json& object, const std::string& name) {
+  const Behaviour behaviour = read_behaviour(object, "", name);
+  const bool inverted = flag(object, "invert", false, name);
+  const std::string source = text(member(object, "pattern", name), "Regex", "", name);
+  if (behaviour == Behaviour::isolated && !source.empty()) return split_step_of(source, name);
+  return {.expression = read_pattern(object, name), .behaviour = behaviour, .inverted = inverted};
+}
+
+SplitStep read_metaspace(const Json& object, const std::string& name) {
+  constexpr std::pair<const char*, PrefixSpace> known[] = {
+      {"always", PrefixSpace::always}, {"first", PrefixSpace::first}, {"never", PrefixSpace::never}};
+  SplitStep step{.space = text(object, "replacement", "", name)};
+  step.prefix =
+      one_of(text(object, "prepend_scheme", "always", name), known, name + ": the prepend_scheme of Metaspace");
+  if (!flag(object, "add_prefix_space", true, name) && step.prefix != PrefixSpace::never) {
+    fail_user("{}: Metaspace has add_prefix_space false and another prepend_scheme than never", name);
+  }
+  if (step.space.empty()) fail_user("{}: Metaspace has no 'replacement'", name);
+  if (!flag(object, "split", true, name)) return step;
+  step.expression = Expression::of_text(step.space);
+  step.behaviour = Behaviour::merged_with_next;
+  return step;
+}
+
+/// Cuts at every character with the property.
+SplitStep cut_at(unicode::Property property, Behaviour behaviour) {
+  return {.expression = Expression(property), .behaviour = behaviour};
+}
+
+SplitStep read_byte_level(const Json& object, const std::string& name) {
+  const bool prefix = flag(object, "add_prefix_space", true, name);
+  return {.splitter = flag(object, "use_regex", true, name) ? Splitter::gpt2 : Splitter::whole,
+          .prefix = prefix ? PrefixSpace::always : PrefixSpace::never};
+}
+
+SplitStep read_delimiter(const Json& object, const std::string& name) {
+  const std::string delimiter = text(object, "delimiter", "", name);
+  if (delimiter.empty()) fail_user("{}: CharDelimiterSplit has no 'delimiter'", name);
+  return {.expression = Expression::of_text(delimiter), .behaviour = Behaviour::removed};
 }
 
 SplitStep read_split_step(const Json& object, const std::string& type, const std::string& name) {
   if (type == "BertPreTokenizer") return {Splitter::bert};
-  if (type == "Split") return {read_expression(object, name)};
-  if (type == "Digits")
-    return {flag(object, "individual_digits", false, name) ? Splitter::digits : Splitter::digit_runs};
-  if (type != "ByteLevel") fail_user("{}: the pre_tokenizer '{}' is not supported", name, printable(type));
-  const bool split = flag(object, "use_regex", true, name);
-  return {split ? Splitter::gpt2 : Splitter::whole, flag(object, "add_prefix_space", true, name)};
+  if (type == "Split") return read_split(object, name);
+  if (type == "Metaspace") return read_metaspace(object, name);
+  if (type == "ByteLevel") return read_byte_level(object, name);
+  if (type == "Whitespace") return {Splitter::words};
+  if (type == "WhitespaceSplit") return cut_at(unicode::white, Behaviour::removed);
+  if (type == "Punctuation") return cut_at(unicode::punctuation, read_behaviour(object, "Isolated", name));
+  if (type == "CharDelimiterSplit") return read_delimiter(object, name);
+  if (type != "Digits") fail_user("{}: the pre_tokenizer '{}' is not supported", name, printable(type));
+  return {flag(object, "individual_digits", false, name) ? Splitter::digits : Splitter::digit_runs};
 }
 
 void append_pre_tokenizer(PreTokenizer& made, const Json& object, const std::string& name) {
@@ -67,65 +125,72 @@ void append_pre_tokenizer(PreTokenizer& made, const Json& object, const std::str
   made.byte_level = type == "ByteLevel";
 }
 
-/// Ids that the post-processor names, checked against the vocabulary.
-std::vector<std::int32_t> read_ids(const Json& list, const Tokenizer& tokenizer, const std::string& name) {
-  if (!list.is_array()) fail_user("{}: a special token of the post_processor has no list 'ids'", name);
-  std::vector<std::int32_t> ids;
-  for (const Json& id : list) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > static_cast<std::uint64_t>(tokenizer.largest_id)) {
-      fail_user("{}: the post_processor has the id {}, the largest is {}", name, printable(id.dump(), 40),
-                tokenizer.largest_id);
-    }
-    ids.push_back(id.get<std::int32_t>());
-  }
-  return ids;
+StripDecoder read_strip_decoder(const Json& object, const std::string& name) {
+  StripDecoder made{.character = text(object, "content", "", name)};
+  if (made.character.empty()) fail_user("{}: the decoder Strip has no 'content'", name);
+  made.start = static_cast<std::size_t>(integer(object, "start", 0, name));
+  made.stop = static_cast<std::size_t>(integer(object, "stop", 0, name));
+  return made;
 }
 
-/// One piece of a template: a special token, or the text, after which special tokens are the suffix.
-void read_template_piece(const Json& piece, const Json& specials, Tokenizer& tokenizer, int& texts,
-                         const std::string& name) {
-  const Json& special = member(piece, "SpecialToken", name);
-  if (!special.is_null()) {
-    const std::string token = text(special, "id", "", name);
-    const Json& entry = member(specials, token.c_str(), name);
-    if (entry.is_null()) fail_user("{}: the post_processor's special_tokens lack '{}'", name, printable(token));
-    const std::vector<std::int32_t> ids = read_ids(member(entry, "ids", name), tokenizer, name);
-    std::vector<std::int32_t>& place = texts == 0 ? tokenizer.prefix : tokenizer.suffix;
-    place.insert(place.end(), ids.begin(), ids.end());
-    return;
+DecoderStep read_decoder_step(const Json& object, const std::string& type, const std::string& name) {
+  if (type == "ByteLevel") return ByteLevelDecoder{};
+  if (type == "ByteFallback") return ByteFallbackDecoder{};
+  if (type == "Fuse") return FuseDecoder{};
+  if (type == "WordPiece") {
+    return WordPieceDecoder{.prefix = text(object, "prefix", "##", name),
+                            .cleanup = flag(object, "cleanup", true, name)};
   }
-  const Json& sequence = member(piece, "Sequence", name);
-  if (text(sequence, "id", "", name) != "A") fail_user("{}: the post_processor's template is not about one text", name);
-  ++texts;
+  if (type == "Metaspace") {
+    const SplitStep step = read_metaspace(object, name);
+    return MetaspaceDecoder{.space = step.space, .drop_in_first = step.prefix != PrefixSpace::never};
+  }
+  if (type == "Strip") return read_strip_decoder(object, name);
+  if (type == "BPEDecoder") return SuffixDecoder{text(object, "suffix", "</w>", name)};
+  if (type == "Replace") return Replacement{read_pattern(object, name), text(object, "content", "", name)};
+  fail_user("{}: the decoder '{}' is not supported", name, printable(type));
 }
 
-void read_template(Tokenizer& tokenizer, const Json& object, const std::string& name) {
-  const Json& single = member(object, "single", name);
-  if (!single.is_array()) fail_user("{}: the post_processor has no list 'single'", name);
-  int texts = 0;
-  for (const Json& piece : single) {
-    read_template_piece(piece, member(object, "special_tokens", name), tokenizer, texts, name);
-  }
-  if (texts != 1) fail_user("{}: the post_processor's template has the text {} times, once is needed", name, texts);
-}
-
-/// ["[SEP]", 102]
-std::vector<std::int32_t> read_token_pair(const Json& object, const char* key, const Tokenizer& tokenizer,
-                                          const std::string& name) {
-  const Json& pair = member(object, key, name);
-  if (!pair.is_array() || pair.size() != 2) fail_user("{}: the post_processor's '{}' is not [token, id]", name, key);
-  return read_ids(Json::array({pair[1]}), tokenizer, name);
+void append_decoder(std::vector<DecoderStep>& steps, const Json& object, const std::string& name) {
+  const std::string type = type_of(object, "decoder", name);
+  if (type != "Sequence") return steps.push_back(read_decoder_step(object, type, name));
+  for (const Json& part : parts_of(object, "decoders", name)) append_decoder(steps, part, name);
 }
 
 }  // namespace
 
+std::string type_of(const Json& object, const char* what, const std::string& name) {
+  const std::string type = text(object, "type", "", name);
+  if (type.empty()) fail_user("{}: the {} has no 'type'", name, what);
+  return type;
+}
+
+const Json& parts_of(const Json& object, const char* key, const std::string& name) {
+  const Json& parts = member(object, key, name);
+  if (!parts.is_array()) fail_user("{}: a Sequence has no list '{}'", name, key);
+  return parts;
+}
+
+Expression read_pattern(const Json& object, const std::string& name) {
+  const Json& pattern = member(object, "pattern", name);
+  const std::string literal = text(pattern, "String", "", name);
+  const std::string source = text(pattern, "Regex", "", name);
+  if (literal.empty() == source.empty())
+    fail_user("{}: a pattern is neither a 'String' nor a 'Regex', not empty", name);
+  return literal.empty() ? Expression(source, name) : Expression::of_text(literal);
+}
+
+SplitStep split_step_of(const std::string& expression, const std::string& name) {
+  if (expression == expression_gpt2) return {Splitter::gpt2};
+  if (expression == std::string(contractions_llama3) + R"(\p{N}{1,3})" + spaces_llama3) return {Splitter::llama3};
+  if (expression == std::string(contractions_llama3) + R"(\p{N})" + spaces_llama3) return {Splitter::qwen2};
+  return {.expression = Expression(expression, name)};
+}
+
 std::vector<NormalizerStep> read_normalizer(const Json& object, const std::string& name) {
   if (object.is_null()) return {};
   const std::string type = type_of(object, "normalizer", name);
-  if (type == "BertNormalizer") return {read_bert_normalizer(object, name)};
-  if (type == "Lowercase") return {NormalizerStep{.lowercase = true}};
-  if (type == "NFD") return {NormalizerStep{.decompose = true}};
-  if (type != "Sequence") fail_user("{}: the normalizer '{}' is not supported", name, printable(type));
+  if (type != "Sequence") return {read_normalizer_step(object, type, name)};
   std::vector<NormalizerStep> steps;
   for (const Json& part : parts_of(object, "normalizers", name)) {
     const auto more = read_normalizer(part, name);
@@ -140,21 +205,11 @@ PreTokenizer read_pre_tokenizer(const Json& object, const std::string& name) {
   return made;
 }
 
-void read_post_processor(Tokenizer& tokenizer, const Json& object, const std::string& name) {
-  if (object.is_null()) return;
-  const std::string type = type_of(object, "post_processor", name);
-  if (type == "ByteLevel") return;
-  if (!tokenizer.prefix.empty() || !tokenizer.suffix.empty()) {
-    fail_user("{}: a post_processor '{}' after another one that adds tokens is not supported", name, printable(type));
-  }
-  if (type == "TemplateProcessing") return read_template(tokenizer, object, name);
-  if (type == "BertProcessing" || type == "RobertaProcessing") {
-    tokenizer.prefix = read_token_pair(object, "cls", tokenizer, name);
-    tokenizer.suffix = read_token_pair(object, "sep", tokenizer, name);
-    return;
-  }
-  if (type != "Sequence") fail_user("{}: the post_processor '{}' is not supported", name, printable(type));
-  for (const Json& part : parts_of(object, "processors", name)) read_post_processor(tokenizer, part, name);
+std::optional<std::vector<DecoderStep>> read_decoder(const Json& object, const std::string& name) {
+  if (object.is_null()) return {};
+  std::vector<DecoderStep> steps;
+  append_decoder(steps, object, name);
+  return steps;
 }
 
 }  // namespace assay

@@ -71,10 +71,15 @@ void add_tokens(Tokenizer& tokenizer, const Vocabulary& vocabulary, std::vector<
                 const std::string& name) {
   std::erase_if(tokens, [](const AddedToken& token) { return token.content.empty(); });
   assign_ids(tokens, vocabulary, name);
-  for (const auto& [token, id] : vocabulary) tokenizer.largest_id = std::max<std::int64_t>(tokenizer.largest_id, id);
+  for (const auto& [token, id] : vocabulary) {
+    tokenizer.largest_id = std::max<std::int64_t>(tokenizer.largest_id, id);
+    tokenizer.tokens.emplace(id, token);
+  }
   std::stable_partition(tokens.begin(), tokens.end(), [](const AddedToken& token) { return token.special; });
   for (const AddedToken& token : tokens) {
     tokenizer.largest_id = std::max<std::int64_t>(tokenizer.largest_id, token.id);
+    tokenizer.tokens.insert_or_assign(token.id, token.content);
+    if (token.special) tokenizer.special.insert(token.id);
     const std::string pattern = token.normalized ? normalize(tokenizer.normalizer, token.content) : token.content;
     if (pattern.empty()) fail_user("{}: the added token '{}' normalises to nothing", name, printable(token.content));
     (token.normalized ? tokenizer.normalized_tokens : tokenizer.raw_tokens).add(pattern, token);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,16 +33,29 @@ std::pair<std::string, std::string> read_merge(const std::string& line, const st
 /// The part of a tokenizer.json that stands under "added_tokens" or, for one token, in tokenizer_config.json.
 AddedToken read_added_token(const Json& object, const std::string& name);
 
+/// The type of a part of a tokenizer.json; `what` names the part in the error where it has none.
+std::string type_of(const Json& object, const char* what, const std::string& name);
+
+/// Members of a Sequence, under the key that holds them.
+const Json& parts_of(const Json& object, const char* key, const std::string& name);
+
+/// The pattern of Split and Replace: {"Regex": ..} or {"String": ..}.
+Expression read_pattern(const Json& object, const std::string& name);
+
 /// Parts of a tokenizer.json; null gives none.
+std::optional<std::vector<DecoderStep>> read_decoder(const Json& object, const std::string& name);
 std::vector<NormalizerStep> read_normalizer(const Json& object, const std::string& name);
 
 struct PreTokenizer {
   std::vector<SplitStep> splits;
   bool byte_level = false;  ///< Words are then encoded byte by byte.
 };
+
+/// The splits of one expression, by hand where that is known.
+SplitStep split_step_of(const std::string& expression, const std::string& name);
 PreTokenizer read_pre_tokenizer(const Json& object, const std::string& name);
 
-/// Sets `prefix` and `suffix`; the added tokens must be there already.
+/// Sets `prefix`, `suffix` and `pair`; the added tokens must be there already.
 void read_post_processor(Tokenizer& tokenizer, const Json& object, const std::string& name);
 
 /// The tokenizer of a GGUF file. Throws a user error where its pre-tokenizer is not supported.

@@ -72,16 +72,41 @@ TEST(Tokenizers, TextThatIsNotUtf8IsRefusedWithItsOffset) {
 }
 
 TEST(Tokenizers, WhatIsNotSupportedIsNamed) {
-  EXPECT_EQ(error_of(bpe_file(), R"({"model": {"type": "Unigram"}})"), "T: the model 'Unigram' is not supported");
-  EXPECT_EQ(error_of(bpe_file(), R"({"normalizer": {"type": "NFKC"}})"), "T: the normalizer 'NFKC' is not supported");
+  EXPECT_EQ(error_of(bpe_file(), R"({"model": {"type": "Uni"}})"), "T: the model 'Uni' is not supported");
+  EXPECT_EQ(error_of(bpe_file(), R"({"normalizer": {"type": "NFX"}})"), "T: the normalizer 'NFX' is not supported");
+  EXPECT_EQ(error_of(bpe_file(), R"({"decoder": {"type": "CTC"}})"), "T: the decoder 'CTC' is not supported");
   EXPECT_EQ(error_of(bpe_file(), R"({"pre_tokenizer": {"type": "Meta\nspace"}})"),
             "T: the pre_tokenizer 'Meta\\x0aspace' is not supported");
-  EXPECT_EQ(error_of(bpe_file(), R"({"pre_tokenizer": null})"), "T: a BPE model without ByteLevel is not supported");
   EXPECT_EQ(error_of(bpe_file(), R"({"post_processor": {"type": "Odd"}})"),
             "T: the post_processor 'Odd' is not supported");
   EXPECT_EQ(error_of(bpe_file(), R"({"model": {"dropout": 0.1}})"), "T: a BPE model with dropout is not supported");
   EXPECT_EQ(error_of(bpe_file(), R"({"model": {"byte_fallback": true}})"),
-            "T: a BPE model with 'byte_fallback' is not supported");
+            "T: a BPE model with fuse_unk or byte_fallback whose vocabulary lacks bytes is not supported");
+}
+
+TEST(Tokenizers, ExpressionsThatAreNotKnownAreShown) {
+  for (const char* odd :
+       {"(?<=a)b", "(a)\\\\1", "a**", "[[:alpha:]]", "\\\\bword", "[a&&b]", "(?i:ss)", "a{2}+", "^a", "(a"}) {
+    const std::string patch = R"({"pre_tokenizer": {"type": "Split", "behavior": "Removed", "pattern": {"Regex": ")" +
+                              std::string(odd) + "\"}}}";
+    const std::string message = error_of(bpe_file(), patch.c_str());
+    EXPECT_TRUE(message.starts_with("T: the regular expression '")) << odd << ": " << message;
+  }
+}
+
+TEST(Tokenizers, TextThatComesInPartsIsWholeCharacters) {
+  Json file = bpe_file();
+  file["decoder"] = {{"type", "ByteLevel"}};
+  for (const char* letter : {"\u00C3", "\u00A9"}) file["model"]["vocab"][letter] = file["model"]["vocab"].size();
+  file["added_tokens"][0]["id"] = 7;
+  const Tokenizer tokenizer = parse_tokenizer_json(file.dump(), "T");
+  TextStream stream(tokenizer);
+  EXPECT_EQ(stream.add(3), "ab");
+  EXPECT_EQ(stream.add(5), "");
+  EXPECT_EQ(stream.add(6), "\u00E9");
+  EXPECT_EQ(stream.add(7), "") << "a special token";
+  EXPECT_EQ(stream.add(5), "");
+  EXPECT_EQ(stream.finish(), "\uFFFD");
 }
 
 TEST(Tokenizers, HostileFilesAreRefusedInOneLine) {

@@ -21,7 +21,10 @@ struct Spread {
   std::array<std::uint16_t, code_points> properties{};
   std::unordered_map<char32_t, std::uint8_t> combining;
   std::unordered_map<char32_t, char32_t> lower;
+  std::array<std::uint16_t, code_points> kinds{};           ///< As KindRun::kind.
   std::unordered_map<char32_t, std::size_t> decomposition;  ///< Index into `decompositions`.
+  std::unordered_map<char32_t, std::size_t> compatible;     ///< Index into `compatible_decompositions`.
+  std::unordered_map<std::uint64_t, char32_t> composition;  ///< first << 32 | second -> composite
 };
 
 void spread_properties(Spread& spread) {
@@ -42,6 +45,19 @@ void spread_maps(Spread& spread) {
   for (std::size_t i = 0; i < decompositions.size(); i += 1 + (decompositions[i] >> 24)) {
     spread.decomposition[decompositions[i] & 0xFFFFFF] = i;
   }
+  for (std::size_t i = 0; i < compatible_decompositions.size(); i += 1 + (compatible_decompositions[i] >> 24)) {
+    spread.compatible[compatible_decompositions[i] & 0xFFFFFF] = i;
+  }
+  for (const Composition& pair : compositions) {
+    spread.composition[std::uint64_t{pair.first} << 32 | pair.second] = pair.composite;
+  }
+}
+
+void spread_kinds(Spread& spread) {
+  for (std::size_t i = 0; i < kind_runs.size(); ++i) {
+    const std::uint32_t to = i + 1 < kind_runs.size() ? kind_runs[i + 1].code_point : code_points;
+    std::fill(spread.kinds.begin() + kind_runs[i].code_point, spread.kinds.begin() + to, kind_runs[i].kind);
+  }
 }
 
 const Spread& tables() {
@@ -49,6 +65,7 @@ const Spread& tables() {
     auto made = std::make_unique<Spread>();
     spread_properties(*made);
     spread_maps(*made);
+    spread_kinds(*made);
     return made;
   }();
   return *spread;
@@ -66,6 +83,18 @@ void append_hangul(char32_t syllable, std::u32string& out) {
 
 std::uint16_t properties(char32_t code_point) {
   return tables().properties[code_point];
+}
+
+int category(char32_t code_point) {
+  return tables().kinds[code_point] & 0x1F;
+}
+
+std::uint16_t classes(char32_t code_point) {
+  return tables().kinds[code_point] >> 9;
+}
+
+GraphemeBreak grapheme_break(char32_t code_point) {
+  return static_cast<GraphemeBreak>(tables().kinds[code_point] >> 5 & 0xF);
 }
 
 std::uint8_t combining_class(char32_t code_point) {
@@ -96,6 +125,26 @@ void append_decomposed(char32_t code_point, std::u32string& out) {
   }
   const std::size_t length = decompositions[found->second] >> 24;
   for (std::size_t i = 1; i <= length; ++i) out += decompositions[found->second + i];
+}
+
+void append_compatible(char32_t code_point, std::u32string& out) {
+  const auto& known = tables().compatible;
+  const auto found = known.find(code_point);
+  if (found == known.end()) return append_decomposed(code_point, out);
+  const std::size_t length = compatible_decompositions[found->second] >> 24;
+  for (std::size_t i = 1; i <= length; ++i) out += compatible_decompositions[found->second + i];
+}
+
+char32_t compose(char32_t first, char32_t second) {
+  // The Unicode Standard, section 3.12: Hangul.
+  if (first >= 0x1100 && first < 0x1113 && second >= 0x1161 && second < 0x1176) {
+    return hangul_first + (first - 0x1100) * 588 + (second - 0x1161) * 28;
+  }
+  const bool two = first >= hangul_first && first < hangul_first + hangul_count && (first - hangul_first) % 28 == 0;
+  if (two && second > 0x11A7 && second < 0x11C3) return first + (second - 0x11A7);
+  const auto& known = tables().composition;
+  const auto found = known.find(std::uint64_t{first} << 32 | second);
+  return found == known.end() ? 0 : found->second;
 }
 
 void append_utf8(char32_t code_point, std::string& out) {

@@ -21,6 +21,39 @@ enum Property : std::uint16_t {
   word = 1 << 9,         ///< \w: an added token marked single_word does not stand next to it.
 };
 
+/// More that a code point may be.
+enum Class : std::uint16_t {
+  han = 1 << 0,           ///< \p{Han}
+  word_class = 1 << 1,    ///< \w of expressions, which differs from Property's `word`.
+  pictographic = 1 << 2,  ///< Emoji and the like, which a zero-width joiner links.
+  accent = 1 << 3,        ///< StripAccents drops it (categories M of an older Unicode).
+};
+
+/// Grapheme_Cluster_Break (Unicode Standard Annex 29), in the order of the generated table.
+enum class GraphemeBreak : std::uint8_t {
+  other,
+  carriage_return,
+  line_feed,
+  control,
+  extend,
+  joiner,
+  regional,
+  prepend,
+  spacing_mark,
+  hangul_l,
+  hangul_v,
+  hangul_t,
+  hangul_lv,
+  hangul_lvt,
+};
+
+/// General category: 0 Lu, Ll, Lt, Lm, Lo, 5 Mn, Mc, Me, 8 Nd, Nl, No, 11 Pc, Pd, Ps, Pe, Pi, Pf, Po, 18 Sm, Sc, Sk,
+/// So, 22 Zs, Zl, Zp, 25 Cc, Cf, Cs, Co, Cn.
+int category(char32_t code_point);
+/// Flags of Class.
+std::uint16_t classes(char32_t code_point);
+GraphemeBreak grapheme_break(char32_t code_point);
+
 /// Flags of Property. code_point <= 0x10FFFF.
 std::uint16_t properties(char32_t code_point);
 
@@ -32,6 +65,12 @@ char32_t to_lower(char32_t code_point);
 
 /// Appends the full canonical decomposition (the code point itself where it has none), not yet in canonical order.
 void append_decomposed(char32_t code_point, std::u32string& out);
+
+/// The same for compatibility decompositions (NFKD).
+void append_compatible(char32_t code_point, std::u32string& out);
+
+/// The code point that NFC makes of two, 0 where it leaves them.
+char32_t compose(char32_t first, char32_t second);
 
 void append_utf8(char32_t code_point, std::string& out);
 
