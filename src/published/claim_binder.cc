@@ -90,8 +90,8 @@ std::vector<Range> meanings_of(const ReadClaim& claim, Range q) {
   }
   const Range saved = {1 - inverse.high, 1 - inverse.low};
   const Range gained = {q.low - 1, q.high - 1};
-  const bool is_loose = claim.subject == Subject::speed || claim.subject == Subject::rate;
-  if (is_better) all.push_back(claim.subject == Subject::rate ? gained : saved);
+  const bool is_loose = claim.subject == ClaimSubject::speed || claim.subject == ClaimSubject::rate;
+  if (is_better) all.push_back(claim.subject == ClaimSubject::rate ? gained : saved);
   if (is_better && (is_loose || claim.sense == Sense::unknown)) all.push_back(gained), all.push_back(saved);
   if (is_worse) all.push_back({inverse.low - 1, inverse.high - 1});
   if (is_worse && is_loose) all.push_back({1 - q.high, 1 - q.low});
@@ -100,10 +100,11 @@ std::vector<Range> meanings_of(const ReadClaim& claim, Range q) {
 }
 
 /// A column of the table that says the same of the row: its speed-up.
-std::optional<Quantity> said_beside(Subject subject) {
-  if (subject == Subject::speed || subject == Subject::time || subject == Subject::rate) return Quantity::speedup;
-  if (subject == Subject::energy || subject == Subject::power) return Quantity::energy_ratio;
-  if (subject == Subject::memory || subject == Subject::size) return Quantity::size_ratio;
+std::optional<Quantity> said_beside(ClaimSubject subject) {
+  if (subject == ClaimSubject::speed || subject == ClaimSubject::time || subject == ClaimSubject::rate)
+    return Quantity::speedup;
+  if (subject == ClaimSubject::energy || subject == ClaimSubject::power) return Quantity::energy_ratio;
+  if (subject == ClaimSubject::memory || subject == ClaimSubject::size) return Quantity::size_ratio;
   return std::nullopt;
 }
 
@@ -125,7 +126,7 @@ void add_values(const ReadClaim& claim, const PublishedTable& table, std::vector
       const Measured* own = row.find(quantity);
       const bool is_same_unit = own && dimension_of(quantity) == claim.figure.unit.dimension;
       if (own && (own->is_absolute || quantity == Quantity::perplexity) &&
-          (is_same_unit || claim.subject == Subject::accuracy || claim.subject == Subject::perplexity))
+          (is_same_unit || claim.subject == ClaimSubject::accuracy || claim.subject == ClaimSubject::perplexity))
         all.push_back({*printed_range(row, quantity), &row, nullptr, &table, quantity});
     }
   }
@@ -138,9 +139,9 @@ void add_comparisons(const ReadClaim& claim, const PublishedTable& table, std::v
       const auto row = printed_range(*pair.row, quantity);
       if (!base || !row) continue;
       TableReading reading{{}, pair.row, pair.base, &table, quantity};
-      if (claim.subject == Subject::accuracy || claim.subject == Subject::perplexity)
+      if (claim.subject == ClaimSubject::accuracy || claim.subject == ClaimSubject::perplexity)
         add_quality(*base, *row, reading, all);
-      if (claim.subject == Subject::accuracy || base->low <= 0 || row->low <= 0) continue;
+      if (claim.subject == ClaimSubject::accuracy || base->low <= 0 || row->low <= 0) continue;
       const Range q = is_of_rate(quantity) ? *row / *base : *base / *row;
       for (const Range meaning : meanings_of(claim, q)) {
         reading.value = meaning;
@@ -153,7 +154,7 @@ void add_comparisons(const ReadClaim& claim, const PublishedTable& table, std::v
 std::vector<TableReading> readings_of(const ReadClaim& claim, Tables tables) {
   std::vector<TableReading> all;
   for (const PublishedTable& table : tables) {
-    const bool is_quality = claim.subject == Subject::accuracy || claim.subject == Subject::perplexity;
+    const bool is_quality = claim.subject == ClaimSubject::accuracy || claim.subject == ClaimSubject::perplexity;
     if (claim.is_value() || is_quality) add_values(claim, table, all);
     if (!claim.is_value() || is_quality) add_comparisons(claim, table, all);
     if (!claim.is_value() && !claim.is_order) add_said(claim, table, all);
@@ -166,7 +167,7 @@ Range allowed(const ReadClaim& claim) {
   const Range said = in_base_unit(claim.figure).range;
   constexpr double without_end = 1e300;
   const bool is_share = claim.figure.unit.dimension == Dimension::percent;
-  const double points = claim.subject == Subject::accuracy ? 0.0006 : is_share ? 0.012 : 0;
+  const double points = claim.subject == ClaimSubject::accuracy ? 0.0006 : is_share ? 0.012 : 0;
   const double part = is_share ? 0 : 0.025;
   const Range exact = {said.low * (1 - part) - points, said.high * (1 + part) + points};
   switch (claim.hedge) {
@@ -325,7 +326,7 @@ bool is_far_off(const ReadClaim& claim, const TableReading& reading) {
   const double found = middle(reading.value);
   if (claim.is_order) return found < 0.9;
   if (claim.figure.unit.dimension == Dimension::percent)
-    return std::abs(said - found) > (claim.subject == Subject::accuracy ? 0.003 : 0.04);
+    return std::abs(said - found) > (claim.subject == ClaimSubject::accuracy ? 0.003 : 0.04);
   return found <= 0 || said / found > 1.12 || found / said > 1.12;
 }
 

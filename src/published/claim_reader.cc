@@ -49,25 +49,25 @@ struct Stem {
   Meaning meaning;
 };
 
-constexpr Stem<Subject> subject_stems[] = {
-    {"latenc", Subject::time},     {"runtime", Subject::time},     {"duration", Subject::time},
-    {"ttft", Subject::time},       {"tpot", Subject::time},        {"speed", Subject::speed},
-    {"fast", Subject::speed},      {"slow", Subject::speed},       {"accelerat", Subject::speed},
-    {"quick", Subject::speed},     {"throughput", Subject::rate},  {"energ", Subject::energy},
-    {"joule", Subject::energy},    {"watt", Subject::power},       {"memor", Subject::memory},
-    {"vram", Subject::memory},     {"footprint", Subject::memory}, {"smaller", Subject::size},
-    {"size", Subject::size},       {"storage", Subject::size},     {"disk", Subject::size},
-    {"checkpoint", Subject::size}, {"accura", Subject::accuracy},  {"perplexit", Subject::perplexity},
-    {"ppl", Subject::perplexity},
+constexpr Stem<ClaimSubject> subject_stems[] = {
+    {"latenc", ClaimSubject::time},     {"runtime", ClaimSubject::time},     {"duration", ClaimSubject::time},
+    {"ttft", ClaimSubject::time},       {"tpot", ClaimSubject::time},        {"speed", ClaimSubject::speed},
+    {"fast", ClaimSubject::speed},      {"slow", ClaimSubject::speed},       {"accelerat", ClaimSubject::speed},
+    {"quick", ClaimSubject::speed},     {"throughput", ClaimSubject::rate},  {"energ", ClaimSubject::energy},
+    {"joule", ClaimSubject::energy},    {"watt", ClaimSubject::power},       {"memor", ClaimSubject::memory},
+    {"vram", ClaimSubject::memory},     {"footprint", ClaimSubject::memory}, {"smaller", ClaimSubject::size},
+    {"size", ClaimSubject::size},       {"storage", ClaimSubject::size},     {"disk", ClaimSubject::size},
+    {"checkpoint", ClaimSubject::size}, {"accura", ClaimSubject::accuracy},  {"perplexit", ClaimSubject::perplexity},
+    {"ppl", ClaimSubject::perplexity},
 };
 
-Subject subject_of(const std::string& word) {
-  if (word == "time" || word == "times") return Subject::time;
-  if (word == "power") return Subject::power;
+ClaimSubject subject_of(const std::string& word) {
+  if (word == "time" || word == "times") return ClaimSubject::time;
+  if (word == "power") return ClaimSubject::power;
   for (const auto& stem : subject_stems) {
     if (word.starts_with(stem.begins)) return stem.meaning;
   }
-  return read_column(word).quantity == Quantity::accuracy ? Subject::accuracy : Subject::none;
+  return read_column(word).quantity == Quantity::accuracy ? ClaimSubject::accuracy : ClaimSubject::none;
 }
 
 /// Less and more are better or worse by what they are of.
@@ -93,17 +93,17 @@ Trend trend_of(const std::string& word) {
   return Trend::none;
 }
 
-Sense sense_of(Trend trend, Subject subject) {
-  const bool is_more_good = subject == Subject::rate || subject == Subject::accuracy;
+Sense sense_of(Trend trend, ClaimSubject subject) {
+  const bool is_more_good = subject == ClaimSubject::rate || subject == ClaimSubject::accuracy;
   switch (trend) {
     case Trend::better:
       return Sense::better;
     case Trend::worse:
       return Sense::worse;
     case Trend::less:
-      return subject == Subject::speed ? Sense::unknown : is_more_good ? Sense::worse : Sense::better;
+      return subject == ClaimSubject::speed ? Sense::unknown : is_more_good ? Sense::worse : Sense::better;
     case Trend::more:
-      return subject == Subject::speed ? Sense::unknown : is_more_good ? Sense::better : Sense::worse;
+      return subject == ClaimSubject::speed ? Sense::unknown : is_more_good ? Sense::better : Sense::worse;
     case Trend::none:
       break;
   }
@@ -501,31 +501,31 @@ class SentenceReader {
 
   /// What a unit says of the subject; false where the figure claims nothing that tables hold.
   static bool fit_subject(ReadClaim& claim) {
-    const auto is_of = [&](std::initializer_list<Subject> any) {
+    const auto is_of = [&](std::initializer_list<ClaimSubject> any) {
       return std::find(any.begin(), any.end(), claim.subject) != any.end();
     };
     switch (claim.figure.unit.dimension) {
       case Dimension::ratio:
       case Dimension::percent:
-        return claim.subject != Subject::none;
+        return claim.subject != ClaimSubject::none;
       case Dimension::time:
-        claim.subject = Subject::time;
+        claim.subject = ClaimSubject::time;
         return true;
       case Dimension::energy:
-        claim.subject = Subject::energy;
+        claim.subject = ClaimSubject::energy;
         return true;
       case Dimension::power:
-        claim.subject = Subject::power;
+        claim.subject = ClaimSubject::power;
         return true;
       case Dimension::rate:
       case Dimension::token_rate:
-        claim.subject = Subject::rate;
+        claim.subject = ClaimSubject::rate;
         return true;
       case Dimension::bytes:
-        if (!is_of({Subject::memory, Subject::size})) claim.subject = Subject::memory;
+        if (!is_of({ClaimSubject::memory, ClaimSubject::size})) claim.subject = ClaimSubject::memory;
         return true;
       case Dimension::none:
-        return is_of({Subject::perplexity}) && claim.figure.text.find('.') < 8;
+        return is_of({ClaimSubject::perplexity}) && claim.figure.text.find('.') < 8;
       default:
         return false;
     }
@@ -542,7 +542,7 @@ class SentenceReader {
       if (std::any_of(figures_.begin(), figures_.end(), is_near) || is_denied()) continue;
       ReadClaim claim = begun(words_[i].from, std::min(lower_.find_first_of(",;", words_[i].from), lower_.size()));
       claim.is_order = true;
-      claim.subject = Subject::speed;
+      claim.subject = ClaimSubject::speed;
       claim.sense = is_slower ? Sense::worse : Sense::better;
       claim.hedge = Hedge::at_least;
       claim.figure.value = 1;

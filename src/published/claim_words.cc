@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 struct SubjectRow {
-  Subject subject;
+  ClaimSubject subject;
   const char* name;
   std::vector<Quantity> quantities;
 };
@@ -16,22 +16,22 @@ struct SubjectRow {
 const std::vector<SubjectRow>& subject_rows() {
   using Q = Quantity;
   static const std::vector<SubjectRow> rows = {
-      {Subject::none, "nothing", {}},
-      {Subject::speed,
+      {ClaimSubject::none, "nothing", {}},
+      {ClaimSubject::speed,
        "speed",
        {Q::latency, Q::step, Q::forward, Q::backward, Q::tpot, Q::throughput, Q::tokens_per_s, Q::prompt_rate, Q::ttft,
         Q::median, Q::rate}},
-      {Subject::time,
+      {ClaimSubject::time,
        "time",
        {Q::latency, Q::step, Q::forward, Q::backward, Q::tpot, Q::ttft, Q::median, Q::p90, Q::p95, Q::p99, Q::optimizer,
         Q::least, Q::most}},
-      {Subject::rate, "throughput", {Q::throughput, Q::tokens_per_s, Q::prompt_rate, Q::rate}},
-      {Subject::energy, "energy", {Q::energy, Q::token_energy, Q::run_energy}},
-      {Subject::power, "power", {Q::power}},
-      {Subject::memory, "memory", {Q::memory, Q::size, Q::kv_cache}},
-      {Subject::size, "size", {Q::size, Q::memory}},
-      {Subject::accuracy, "accuracy", {Q::accuracy}},
-      {Subject::perplexity, "perplexity", {Q::perplexity}},
+      {ClaimSubject::rate, "throughput", {Q::throughput, Q::tokens_per_s, Q::prompt_rate, Q::rate}},
+      {ClaimSubject::energy, "energy", {Q::energy, Q::token_energy, Q::run_energy}},
+      {ClaimSubject::power, "power", {Q::power}},
+      {ClaimSubject::memory, "memory", {Q::memory, Q::size, Q::kv_cache}},
+      {ClaimSubject::size, "size", {Q::size, Q::memory}},
+      {ClaimSubject::accuracy, "accuracy", {Q::accuracy}},
+      {ClaimSubject::perplexity, "perplexity", {Q::perplexity}},
   };
   return rows;
 }
@@ -43,11 +43,11 @@ const char* name(ClaimVerdict verdict) {
   return names[static_cast<std::size_t>(verdict)];
 }
 
-std::span<const Quantity> quantities_of(Subject subject) {
+std::span<const Quantity> quantities_of(ClaimSubject subject) {
   return subject_rows()[static_cast<std::size_t>(subject)].quantities;
 }
 
-const char* name(Subject subject) {
+const char* name(ClaimSubject subject) {
   return subject_rows()[static_cast<std::size_t>(subject)].name;
 }
 

@@ -11,10 +11,10 @@
 namespace assay {
 
 /// Of which figures a claim may be; "faster" is said of times and rates.
-enum class Subject : std::uint8_t { none, speed, time, rate, energy, power, memory, size, accuracy, perplexity };
+enum class ClaimSubject : std::uint8_t { none, speed, time, rate, energy, power, memory, size, accuracy, perplexity };
 /// The quantities of a table that it may be read from.
-std::span<const Quantity> quantities_of(Subject subject);
-const char* name(Subject subject);
+std::span<const Quantity> quantities_of(ClaimSubject subject);
+const char* name(ClaimSubject subject);
 
 /// Whether the first of two is better by what is claimed: faster, smaller; or worse.
 enum class Sense : std::uint8_t { unknown, better, worse };
@@ -39,7 +39,7 @@ struct ReadClaim {
   std::string text = {};      ///< The figure and the words that belong to it.
   PrintedFigure figure = {};  ///< Of dimension none for an order: "INT8 is faster than FP16".
   Hedge hedge = Hedge::none;
-  Subject subject = Subject::none;
+  ClaimSubject subject = ClaimSubject::none;
   Sense sense = Sense::unknown;
   bool is_order = false;
   bool is_left = false;  ///< "down to 38 %" says what is left.

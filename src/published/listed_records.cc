@@ -46,7 +46,7 @@ std::string words_beside(const std::string& text, const FigureInText& figure) {
 }
 
 /// Parts between commas and semicolons that no digit follows: of "accuracy 91.06 %, latency 22.0 ms" both.
-std::vector<std::string> parts_of(const std::string& text) {
+std::vector<std::string> parts_of_line(const std::string& text) {
   std::vector<std::string> parts = {""};
   int depth = 0;
   for (const char c : text) {
@@ -195,7 +195,7 @@ class Lister {
 
   bool read_parts(const std::string& text, int line, Record& into) {
     bool is_any = false;
-    for (const std::string& part : parts_of(text)) {
+    for (const std::string& part : parts_of_line(text)) {
       const auto one = named_value(part);
       if (!one) continue;
       const std::string own = aside_of(one->value);

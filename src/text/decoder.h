@@ -14,7 +14,7 @@ namespace assay {
 /// list.
 struct ByteLevelDecoder {};
 struct ByteFallbackDecoder {
-};                      ///< Runs of <0x00> ... <0xFF> become the characters that they are; U+FFFD where they are none.
+};  ///< Runs of <0x00> ... <0xFF> become the characters that they are; U+FFFD where they are none.
 struct FuseDecoder {};  ///< All tokens become one.
 struct WordPieceDecoder {
   std::string prefix = {};
