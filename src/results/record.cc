@@ -33,7 +33,7 @@ std::optional<double> work_ms(const Record& record) {
 }
 
 bool is_linear(const LedgerRow& row) {
-  return row.operation == "linear" || row.operation == "quantized_linear";
+  return row.operation == "linear" || row.operation == "quantized_linear" || row.operation == "block_linear";
 }
 
 bool multiplies(const LedgerRow& row) {
