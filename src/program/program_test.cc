@@ -71,6 +71,25 @@ TEST(Program, CausalAttentionCountsTheKeysThatAreSeen) {
   EXPECT_EQ(flops_of(full, op::softmax, {2, 5}), 5 * (2 * 3) * 25);
 }
 
+TEST(Program, AttentionCountsThePairsThatItsWindowLetsSee) {
+  for (const std::int64_t window : {0, 1, 2, 4, 5, 6, 100}) {
+    for (const bool causal : {false, true}) {
+      Program program = small_decoder();
+      for (Node& node : program.nodes) {
+        node.attributes.causal = causal;
+        node.attributes.window = window;
+      }
+      double pairs = 0;
+      for (std::int64_t query = 0; query < 5; ++query) {
+        const SeenKeys seen = seen_keys(program.nodes[0].attributes, query, 5);
+        pairs += static_cast<double>(seen.end - seen.begin);
+      }
+      EXPECT_EQ(flops_of(program, op::attention_scores, {2, 5}), 2 * (2 * 3 * 2) * pairs) << window << ", " << causal;
+      EXPECT_EQ(flops_of(program, op::softmax, {2, 5}), 5 * (2 * 3) * pairs) << window << ", " << causal;
+    }
+  }
+}
+
 TEST(Program, BytesAreReadOnceAndWrittenOnce) {
   const Program program = small_decoder();
   const Node& up = *nodes_of(program, op::linear)[4];

@@ -19,17 +19,18 @@ struct Attend {
     const std::int64_t head = item / h.seq % h.heads;
     const std::int64_t batch = item / (h.seq * h.heads);
     float* row = rows + team.index * h.seq;
+    const Positions keys = h.keys_of(query);
     fill_scores(row, batch, head, query, team);
     const auto score = [row](std::int64_t key) { return row[key]; };
     const auto sees = [&](std::int64_t key) { return visible(batch, query, key); };
-    const RowSoftmax softmax = row_softmax(h, team, score, sees);
+    const RowSoftmax softmax = row_softmax(h, team, keys, score, sees);
     team.wait();
-    for (std::int64_t key = team.rank; key < h.seq; key += team.size)
+    for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size)
       row[key] = sees(key) ? softmax.probability(h, row[key]) : 0;
     team.wait();
     for (std::int64_t i = team.rank; i < h.head_dim; i += team.size) {
       float sum = 0;
-      for (std::int64_t key = 0; key < h.seq; ++key) {
+      for (std::int64_t key = keys.begin; key < keys.end; ++key) {
         if (row[key] != 0) sum += row[key] * v(batch * h.seq + key, h.key_column(head) + i);
       }
       y.set(batch * h.seq + query, h.query_column(head) + i, sum);
@@ -38,7 +39,8 @@ struct Attend {
 
   ON_DEVICE void fill_scores(float* row, std::int64_t batch, std::int64_t head, std::int64_t query,
                              const Team& team) const {
-    for (std::int64_t key = team.rank; key < h.seq; key += team.size) {
+    const Positions keys = h.keys_of(query);
+    for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size) {
       if (!visible(batch, query, key)) continue;
       row[key] = h.scale * dot(q, batch * h.seq + query, h.query_column(head), k, batch * h.seq + key,
                                h.key_column(head), h.head_dim);

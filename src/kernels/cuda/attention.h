@@ -5,6 +5,11 @@
 /// What the kernels of attention and of its gradient share. q, y: (B, T, H*D), k, v: (B, T, K*D); K divides H.
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
+/// Positions [begin, end) of a sequence.
+struct Positions {
+  std::int64_t begin, end;
+};
+
 struct Heads {
   std::int64_t batches, seq, heads, kv_heads, head_dim;
   float scale;
@@ -14,7 +19,21 @@ struct Heads {
 
   ON_DEVICE std::int64_t query_column(std::int64_t head) const { return head * head_dim; }
   ON_DEVICE std::int64_t key_column(std::int64_t head) const { return head / (heads / kv_heads) * head_dim; }
+  /// The keys that a query may see, padding aside: as seen_keys has it.
+  ON_DEVICE Positions keys_of(std::int64_t query) const {
+    return within(query - reach() + 1, causal ? query + 1 : query + reach());
+  }
+  /// The queries that may see a key.
+  ON_DEVICE Positions queries_of(std::int64_t key) const {
+    return within(causal ? key : key - reach() + 1, key + reach());
+  }
   ON_DEVICE float round(float value) const { return rounded(math, value); }
+
+ private:
+  ON_DEVICE std::int64_t reach() const { return window > 0 && window < seq ? window : seq; }
+  ON_DEVICE Positions within(std::int64_t begin, std::int64_t end) const {
+    return {begin > 0 ? begin : 0, end < seq ? end : seq};
+  }
 };
 
 inline Heads heads_of(const Call& call, std::int64_t batches, std::int64_t seq) {
@@ -28,8 +47,8 @@ struct Visible {
   Heads h;
 
   ON_DEVICE bool operator()(std::int64_t batch, std::int64_t query, std::int64_t key) const {
-    const bool far = h.window > 0 && (query - key >= h.window || key - query >= h.window);
-    return !far && !(h.causal && key > query) && (!mask.present() || mask(batch * h.seq + key) != 0);
+    const Positions keys = h.keys_of(query);
+    return keys.begin <= key && key < keys.end && (!mask.present() || mask(batch * h.seq + key) != 0);
   }
 };
 
@@ -56,21 +75,21 @@ struct RowSoftmax {
   }
 };
 
-/// Of score(key) over the keys that sees(key) allows.
+/// Of score(key) over those of `keys` that sees(key) allows.
 template <typename Score, typename Sees>
-ON_DEVICE RowSoftmax row_softmax(const Heads& h, const Team& team, Score score, Sees sees) {
+ON_DEVICE RowSoftmax row_softmax(const Heads& h, const Team& team, Positions keys, Score score, Sees sees) {
   float largest = -INFINITY;
-  for (std::int64_t key = team.rank; key < h.seq; key += team.size) {
+  for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size) {
     if (sees(key)) largest = fmaxf(largest, score(key));
   }
   RowSoftmax row{h.round(team.max(largest)), 0};
   if (is_16bit(h.math)) {  // The order decides the result: every thread adds all of them.
-    for (std::int64_t key = 0; key < h.seq; ++key) {
+    for (std::int64_t key = keys.begin; key < keys.end; ++key) {
       if (sees(key)) row.sum = h.round(row.sum + row.weight(h, score(key)));
     }
     return row;
   }
-  for (std::int64_t key = team.rank; key < h.seq; key += team.size) {
+  for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size) {
     if (sees(key)) row.sum += row.weight(h, score(key));
   }
   row.sum = team.sum(row.sum);

@@ -42,25 +42,27 @@ struct OfQuery {
     const std::int64_t batch = item / (h.seq * h.heads);
     float* row = t.scratch_of(team);
     float* ds = row + h.seq;
+    const Positions keys = h.keys_of(query);
     const auto sees = [&](std::int64_t key) { return t.visible(batch, query, key); };
-    for (std::int64_t key = team.rank; key < h.seq; key += team.size)
+    for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size)
       row[key] = sees(key) ? t.score(batch, head, query, key) : 0;
     team.wait();
-    const RowSoftmax softmax = row_softmax(h, team, [row](std::int64_t key) { return row[key]; }, sees);
+    const RowSoftmax softmax = row_softmax(h, team, keys, [row](std::int64_t key) { return row[key]; }, sees);
     team.wait();
     float mean = 0;
-    for (std::int64_t key = team.rank; key < h.seq; key += team.size) {
+    for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size) {
       row[key] = sees(key) ? softmax.probability(h, row[key]) : 0;
       ds[key] = row[key] == 0 ? 0 : t.given(batch, head, query, key);
       mean += row[key] * ds[key];
     }
     mean = team.sum(mean);
-    for (std::int64_t key = team.rank; key < h.seq; key += team.size) ds[key] = row[key] * (ds[key] - mean);
+    for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size)
+      ds[key] = row[key] * (ds[key] - mean);
     if (team.rank == 0) t.states[item] = {softmax, mean};
     team.wait();
     for (std::int64_t i = team.rank; i < h.head_dim; i += team.size) {
       float sum = 0;
-      for (std::int64_t key = 0; key < h.seq; ++key) {
+      for (std::int64_t key = keys.begin; key < keys.end; ++key) {
         if (ds[key] != 0) sum += ds[key] * t.k(batch * h.seq + key, h.key_column(head) + i);
       }
       t.dq.set(batch * h.seq + query, h.query_column(head) + i, h.scale * sum);
@@ -91,7 +93,8 @@ struct OfKey {
     const Heads& h = t.h;
     float* p = t.scratch_of(team);
     float* ds = p + h.seq;
-    for (std::int64_t query = team.rank; query < h.seq; query += team.size) {
+    const Positions queries = h.queries_of(key);
+    for (std::int64_t query = queries.begin + team.rank; query < queries.end; query += team.size) {
       p[query] = ds[query] = 0;
       if (!t.visible(batch, query, key)) continue;
       const RowState& state = t.states[(batch * h.heads + head) * h.seq + query];
@@ -102,7 +105,7 @@ struct OfKey {
     for (std::int64_t i = team.rank; i < h.head_dim; i += team.size) {
       float* k_sum = p + 2 * h.seq + i;
       float* v_sum = k_sum + h.head_dim;
-      for (std::int64_t query = 0; query < h.seq; ++query) {
+      for (std::int64_t query = queries.begin; query < queries.end; ++query) {
         if (p[query] == 0) continue;
         *k_sum += ds[query] * t.q(batch * h.seq + query, h.query_column(head) + i);
         *v_sum += p[query] * t.dy(batch * h.seq + query, h.query_column(head) + i);

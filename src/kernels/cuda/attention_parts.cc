@@ -34,7 +34,7 @@ struct Softmax {
     const std::int64_t batch = row / (h.heads * h.seq);
     const auto score = [&](std::int64_t key) { return scores(row, key); };
     const auto sees = [&](std::int64_t key) { return visible(batch, row % h.seq, key); };
-    const RowSoftmax softmax = row_softmax(h, team, score, sees);
+    const RowSoftmax softmax = row_softmax(h, team, h.keys_of(row % h.seq), score, sees);
     for (std::int64_t key = team.rank; key < h.seq; key += team.size)
       probabilities.set(row, key, sees(key) ? softmax.probability(h, score(key)) : 0);
   }
