@@ -280,6 +280,8 @@ def write_decoders(root):
         "llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=12)), seed=100)
     write_model(root, "mistral", *decoder("mistral", **small, head_dim=14, sliding_window=5, **rope("linear", factor=2.0)),
                 seed=110, dtype=torch.bfloat16)  # fmt: skip
+    write_model(root, "ministral", *decoder("ministral", **small, head_dim=10, sliding_window=4, layer_types=[
+        "sliding_attention", "full_attention"]), seed=115, dtype=torch.bfloat16)  # fmt: skip
     write_model(root, "smollm3", *decoder("smollm3", **small, num_hidden_layers=4, tie_word_embeddings=True), seed=121)
     qwen2 = write_model(root, "qwen2", *decoder("qwen2", **small, tie_word_embeddings=True, rms_norm_eps=1e-5), seed=130)
     write_model(root, "qwen2-windows", *decoder("qwen2", **small, use_sliding_window=True, sliding_window=4,
@@ -292,6 +294,8 @@ def write_decoders(root):
         original_max_position_embeddings=3)), seed=162)  # fmt: skip
     write_model(root, "stablelm", *decoder("stablelm", **small, use_qkv_bias=True, **rope(
         "default", partial_rotary_factor=0.4)), seed=170)  # fmt: skip
+    write_model(root, "stablelm-parallel", *decoder("stablelm", **small, use_parallel_residual=True, **rope(
+        "default", partial_rotary_factor=0.4)), seed=175, dtype=torch.bfloat16)  # fmt: skip
     write_gguf(root, "qwen2", qwen2)
     write_gguf(root, "qwen3", qwen3)
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "model/config_reader.h"
 #include "model/families.h"
 
@@ -42,12 +43,46 @@ std::string known_families() {
   return names;
 }
 
+/// Published architectures that are no row of families(), and what they compute that is not built.
+struct Unbuilt {
+  std::string_view model_type;
+  const char* differs;
+};
+constexpr Unbuilt unbuilt[] = {
+    {"deberta-v2", "attention to relative positions, apart from that to content"},
+    {"electra", "embeddings that are narrower than the blocks"},
+    {"falcon", "queries, keys and values in one matrix, group by group"},
+    {"gemma", "norms that multiply by 1 + weight, scaled embeddings"},
+    {"gemma2", "norms that multiply by 1 + weight, scaled embeddings, soft caps"},
+    {"gemma3", "norms that multiply by 1 + weight, scaled embeddings, a rotary base by layer"},
+    {"gemma3_text", "norms that multiply by 1 + weight, scaled embeddings, a rotary base by layer"},
+    {"gpt_neox", "queries, keys and values in one matrix, head by head; MLPs without a gate"},
+    {"gpt_oss", "experts, attention sinks"},
+    {"gptj", "rotary pairs of neighbours in a part of each head, MLPs without a gate"},
+    {"granite", "multipliers of embeddings, scores, residuals and logits"},
+    {"mixtral", "experts"},
+    {"modernbert", "an encoder with rotary positions and windows"},
+    {"olmo3", "scaled rotary positions in some layers alone"},
+    {"opt", "learned positions that count from the mask"},
+    {"qwen3_moe", "experts"},
+    {"roberta", "positions that count from the ids"},
+    {"xlm-roberta", "positions that count from the ids"},
+};
+
+[[noreturn]] void fail_unknown(const ConfigReader& in, const std::string& type) {
+  for (const Unbuilt& known : unbuilt) {
+    if (type == known.model_type)
+      fail_user("{}: model_type '{}' is not supported, for it has {}; supported are {}", in.file(), type, known.differs,
+                known_families());
+  }
+  fail_user("{}: model_type '{}' is unknown; known are {}", in.file(), printable(type, 60), known_families());
+}
+
 const Family& family_of(const ConfigReader& in) {
   const std::string type = in.text_or("model_type", "");
   if (type.empty()) fail_user("{}: 'model_type' is missing", in.file());
   const Family* const family = find_family(type);
-  if (family == nullptr)
-    fail_user("{}: model_type '{}' is unknown; known are {}", in.file(), type.substr(0, 60), known_families());
+  if (family == nullptr) fail_unknown(in, type);
   return *family;
 }
 

@@ -98,7 +98,9 @@ struct DecoderBlock {
       x = b.add(x, norm(attention(x), ".ln1", names.attention_norm));
       return b.add(x, norm(mlp(x), ".ln2", names.mlp_norm));
     }
-    x = b.add(x, attention(norm(x, ".ln1", names.attention_norm)));
+    const ValueId read = norm(x, ".ln1", names.attention_norm);
+    x = b.add(x, attention(read));
+    if (config().norms == NormPlace::shared) return b.add(x, mlp(read));
     return b.add(x, mlp(norm(x, ".ln2", names.mlp_norm)));
   }
 };

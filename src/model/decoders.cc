@@ -67,9 +67,9 @@ void emit_phi3(Blocks& b) {
 
 ModelConfig parse_stablelm(const ConfigReader& in) {
   in.require_flag("qk_layernorm", false);
-  in.require_flag("use_parallel_residual", false);
   ModelConfig c = parse_decoder(in, stablelm_words);
   c.norm = NormKind::layer;
+  if (in.flag_or("use_parallel_residual", false)) c.norms = NormPlace::shared;
   c.qkv_bias = in.flag_or("use_qkv_bias", false) ? Bias::present : Bias::absent;
   return c;
 }
@@ -77,6 +77,7 @@ ModelConfig parse_stablelm(const ConfigReader& in) {
 Json write_stablelm(const ModelConfig& c) {
   Json json = write_decoder(c, "StableLmForCausalLM", stablelm_words);
   json["use_qkv_bias"] = c.qkv_bias == Bias::present;
+  json["use_parallel_residual"] = c.norms == NormPlace::shared;
   return json;
 }
 

@@ -14,7 +14,7 @@ ModelConfig parse_phi3(const ConfigReader& in);
 Json write_phi3(const ModelConfig& config);
 void emit_phi3(Blocks& b);
 
-/// StableLM 2: layer norms; a quarter of each head turns.
+/// StableLM 2: layer norms; a quarter of each head turns. Larger ones have attention and MLP side by side.
 ModelConfig parse_stablelm(const ConfigReader& in);
 Json write_stablelm(const ModelConfig& config);
 

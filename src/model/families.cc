@@ -37,6 +37,7 @@ std::span<const Family> families() {
       {"distilbert", encoder, learned,     Padding::first_id,  present, parse_distilbert, write_distilbert, emit_distilbert, initial_normal, &distilbert_tensors, nullptr},
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
       {"mistral",    decoder, halves,      Padding::none,      absent,  parse_mistral,    write_mistral,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"ministral",  decoder, halves,      Padding::none,      absent,  parse_mistral,    write_ministral,  emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"smollm3",    decoder, halves,      Padding::none,      absent,  parse_smollm3,    write_smollm3,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"qwen2",      decoder, halves,      Padding::none,      absent,  parse_qwen2,      write_qwen2,      emit_llama,      initial_normal, &llama_tensors,      &qwen2_gguf},
       {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},

@@ -116,6 +116,10 @@ Json write_mistral(const ModelConfig& c) {
   return write_decoder(c, "MistralForCausalLM", {});
 }
 
+Json write_ministral(const ModelConfig& c) {
+  return write_decoder(c, "MinistralForCausalLM", {});
+}
+
 Json write_smollm3(const ModelConfig& c) {
   Json json = write_decoder(c, "SmolLM3ForCausalLM", smollm3_words);
   json["attention_bias"] = c.qkv_bias == Bias::present;

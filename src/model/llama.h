@@ -12,6 +12,8 @@ Json write_llama(const ModelConfig& config);
 void emit_llama(Blocks& b);
 ModelConfig parse_mistral(const ConfigReader& in);
 Json write_mistral(const ModelConfig& config);
+/// Mistral with windows in some layers; read by the same entries.
+Json write_ministral(const ModelConfig& config);
 ModelConfig parse_smollm3(const ConfigReader& in);
 Json write_smollm3(const ModelConfig& config);
 /// Most families after it have these names too.
