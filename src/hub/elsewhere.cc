@@ -8,27 +8,22 @@
 #include "base/printable.h"
 
 namespace assay {
-namespace {
 
-bool is_word(std::string_view text) {
+bool is_repository_word(std::string_view text) {
   const auto is_of_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   };
   return !text.empty() && text.front() != '.' && std::all_of(text.begin(), text.end(), is_of_word);
 }
 
-}  // namespace
-
 bool is_repository_name(std::string_view name) {
   const std::size_t slash = name.find('/');
-  return slash != std::string_view::npos && !name.ends_with(".gguf") && is_word(name.substr(0, slash)) &&
-         is_word(name.substr(slash + 1));
+  return slash != std::string_view::npos && !name.ends_with(".gguf") && is_repository_word(name.substr(0, slash)) &&
+         is_repository_word(name.substr(slash + 1));
 }
 
 std::string how_to_fetch(std::string_view name) {
-  const std::string_view folder = name.substr(name.rfind('/') + 1);
-  return fmt::format("where others publish it, `hf download {} --local-dir {}` gives a folder to name", printable(name),
-                     printable(folder));
+  return fmt::format("where others publish it, `hf download {0}` fetches what hf:{0} names", printable(name));
 }
 
 }  // namespace assay

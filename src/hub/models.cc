@@ -8,6 +8,7 @@
 #include "base/folders.h"
 #include "base/printable.h"
 #include "hub/elsewhere.h"
+#include "hub/hub_cache.h"
 
 namespace assay {
 namespace {
@@ -81,10 +82,10 @@ fs::path models_folder() {
 
 std::optional<fs::path> find_local(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos) fail_user("'{}': is no model name", printable(name));
-  const fs::path path(name);
+  const fs::path path = is_hub_name(name) ? find_in_hub_cache(name) : fs::path(name);
   if (is_gguf_file(path) || is_safetensors_file(path)) return path;
   if (leads_to_folder(path)) return model_in(path);
-  if (name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);
+  if (is_hub_name(name) || name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);
   const std::optional<fs::path> cache = find_cache_folder();
   if (!cache || name.front() == '.') return std::nullopt;  // Names with a leading dot are unfinished downloads.
   const fs::path cached = *cache / "models" / path;

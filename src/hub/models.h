@@ -9,7 +9,8 @@
 
 namespace assay {
 
-// A model's name means, everywhere and in this order: a path (an existing folder, .gguf or .safetensors file), a model
+// A name that begins with "hf:" means a model in the cache of the hub's tools (hub_cache.h). Every other model's name
+// means, everywhere and in this order: a path (an existing folder, .gguf or .safetensors file), a model
 // in the cache, a preset. This room knows the first two; presets belong to the models' own room.
 
 /// Where pulled models lie: cache_folder()/models, one folder a name. Not created. Throws where there is no cache.

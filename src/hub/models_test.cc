@@ -43,8 +43,8 @@ TEST_F(Names, WhatCanOnlyBeAPathMustBeThere) {
 
 TEST_F(Names, OfOthersStoresSayHowToGetTheModel) {
   EXPECT_EQ(error_of(ExitCode::user, [] { (void)find_local("Qwen/Qwen3-0.6B"); }),
-            "Qwen/Qwen3-0.6B: no such folder; where others publish it, `hf download Qwen/Qwen3-0.6B --local-dir "
-            "Qwen3-0.6B` gives a folder to name");
+            "Qwen/Qwen3-0.6B: no such folder; where others publish it, `hf download Qwen/Qwen3-0.6B` fetches what "
+            "hf:Qwen/Qwen3-0.6B names");
 }
 
 TEST_F(Names, OfUnfinishedDownloadsAreHidden) {

@@ -24,8 +24,8 @@ enum class Outputs : std::uint8_t {
 
 enum class Bias : std::uint8_t { absent, present };
 enum class NormKind : std::uint8_t { rms, layer };
-/// Where the norms of a block stand: before attention and MLP each, behind them (before their results are added), or one
-/// before both, which then read the same and are added together.
+/// Where the norms of a block stand: before attention and MLP each, behind them (before their results are added), or
+/// one before both, which then read the same and are added together.
 enum class NormPlace : std::uint8_t { before, behind, shared };
 /// Whether queries and keys are normalised: by head, or over all heads together.
 enum class HeadNorm : std::uint8_t { absent, head, whole };
