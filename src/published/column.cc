@@ -444,8 +444,10 @@ ColumnMeaning read_column(std::string_view header) {
   // "ms", "FPS", "Watt": a unit alone.
   const std::string whole = plain_text(header);
   const auto alone = whole.size() > 1 && !says_least(whole) ? read_unit(whole) : std::nullopt;
-  if (meaning.quantity == Quantity::none && alone && usual_quantity(alone->dimension) != Quantity::none) {
-    meaning.quantity = usual_quantity(alone->dimension);
+  const Quantity usual = alone ? usual_quantity(alone->dimension) : Quantity::none;
+  const bool lacks_unit = meaning.unit.dimension == Dimension::none && meaning.quantity == usual;
+  if (usual != Quantity::none && (meaning.quantity == Quantity::none || lacks_unit)) {
+    meaning.quantity = usual;
     meaning.unit = *alone;
   }
   const bool is_score = meaning.quantity == Quantity::accuracy || meaning.quantity == Quantity::perplexity;
