@@ -282,8 +282,9 @@ def write_decoders(root):
                 seed=110, dtype=torch.bfloat16)  # fmt: skip
     write_model(root, "ministral", *decoder("ministral", **small, head_dim=10, sliding_window=4, layer_types=[
         "sliding_attention", "full_attention"]), seed=115, dtype=torch.bfloat16)  # fmt: skip
-    write_model(root, "smollm3", *decoder("smollm3", **small, num_hidden_layers=4, tie_word_embeddings=True), seed=121)
-    qwen2 = write_model(root, "qwen2", *decoder("qwen2", **small, tie_word_embeddings=True, rms_norm_eps=1e-5), seed=130)
+    write_model(root, "smollm3", *decoder("smollm3", **small, num_hidden_layers=3, no_rope_layer_interval=3,
+                tie_word_embeddings=True), seed=121)
+    qwen2 = write_model(root, "qwen2", *decoder("qwen2", **small, tie_word_embeddings=True, rms_norm_eps=1e-5), seed=131)
     write_model(root, "qwen2-windows", *decoder("qwen2", **small, use_sliding_window=True, sliding_window=4,
                 max_window_layers=1), seed=135)  # fmt: skip
     qwen3 = write_model(root, "qwen3", *decoder("qwen3", **small, head_dim=18, **rope(
