@@ -292,7 +292,7 @@ def write_decoders(root):
     write_model(root, "olmo2", *decoder("olmo2", **small), seed=152)
     write_model(root, "phi3", *decoder("phi3", **small, original_max_position_embeddings=3, **rope(
         "longrope", short_factor=[1.0, 1.1, 1.5], long_factor=[1.0, 2.0, 4.0], partial_rotary_factor=0.6, attention_factor=1.1,
-        original_max_position_embeddings=3)), seed=162)  # fmt: skip
+        original_max_position_embeddings=3)), seed=163)  # fmt: skip
     write_model(root, "stablelm", *decoder("stablelm", **small, use_qkv_bias=True, **rope(
         "default", partial_rotary_factor=0.4)), seed=170)  # fmt: skip
     write_model(root, "stablelm-parallel", *decoder("stablelm", **small, use_parallel_residual=True, **rope(
