@@ -48,7 +48,7 @@ StudyCallbacks Measuring::callbacks() {
   callbacks.say = [this](const std::string& sentence) { progress_.say(sentence); };
   callbacks.keep = [this](std::span<const Record> records) { recorder_.keep(records); };
   callbacks.restore = [this] { return recorder_.restore(); };
-  callbacks.spread_between_runs = [this](const std::string& machine) { return recorder_.spread_between_runs(machine); };
+  callbacks.spread_between_runs = [this](const Record& measured) { return recorder_.spread_between_runs(measured); };
   callbacks.interrupted = &interrupted_;
   return callbacks;
 }

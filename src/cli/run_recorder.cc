@@ -91,12 +91,15 @@ void RunRecorder::keep(std::span<const Record> records) {
   });
 }
 
-RunSpreads RunRecorder::spread_between_runs(const std::string& machine) {
+RunSpreads RunRecorder::spread_between_runs(const Record& measured) {
   RunSpreads spreads;
   attempt([&] {
     open();
-    const Store::EarlierFigures earlier = store_->earlier_figures(machine, run_);
-    spreads = {assay::spread_between_runs(earlier.median_ms), assay::spread_between_runs(earlier.speedup)};
+    const bool was_busy =
+        measured.circumstances && measured.circumstances->foreign_load.value_or(0) >= Store::busy_load;
+    const Store::EarlierFigures earlier = store_->earlier_figures({measured.setting.machine, run_, was_busy});
+    const std::string cell = Store::cell_of(measured.setting);
+    spreads = {assay::spread_between_runs(earlier.median_ms, cell), assay::spread_between_runs(earlier.speedup, cell)};
   });
   return spreads;
 }

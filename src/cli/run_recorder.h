@@ -37,7 +37,7 @@ class RunRecorder {
   /// What the run that is continued has kept, each row with the time when it was saved.
   std::vector<Record> restore();
   /// What earlier runs on that machine differed by; blank without a store.
-  RunSpreads spread_between_runs(const std::string& machine);
+  RunSpreads spread_between_runs(const Record& measured);
   /// All that was asked has been measured.
   void end();
   bool failed() const { return failed_; }

@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lower_case.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "hub/elsewhere.h"
 
@@ -31,11 +33,6 @@ bool is_inner_path(std::string_view text) {
   return is_repository_word(text.substr(0, slash)) && is_inner_path(text.substr(slash + 1));
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
-
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -44,7 +41,7 @@ std::string variable(const char* name) {
 /// The folder of the commit that the revision means; whatever the refs say, it is one below snapshots.
 fs::path snapshot_of(const HubName& name, const fs::path& repository) {
   std::string commit = name.revision;
-  if (const fs::path ref = repository / "refs" / name.revision; fs::is_regular_file(ref)) {
+  if (const fs::path ref = repository / "refs" / name.revision; is_there(ref) && !is_folder(ref)) {
     commit = read_file(ref, longest_ref);
     commit.erase(commit.find_last_not_of(" \r\n") + 1);
     if (!is_repository_word(commit)) fail_user("{}: holds no commit", printable(ref.string(), 400));
@@ -71,15 +68,10 @@ std::vector<fs::path> gguf_files(const fs::path& snapshot) {
   return {files.begin(), files.end()};
 }
 
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 /// Whether the file's name is the word, or ends in it behind '-', '.' or '_': capitals make no difference.
 bool is_called_by(const fs::path& file, const std::string& word) {
-  const std::string model = lowered(model_of_gguf(file));
-  if (!model.ends_with(lowered(word))) return false;
+  const std::string model = lower_case(model_of_gguf(file));
+  if (!model.ends_with(lower_case(word))) return false;
   return model.size() == word.size() ||
          std::string_view("-._").find(model[model.size() - word.size() - 1]) != std::string_view::npos;
 }
@@ -100,8 +92,8 @@ fs::path file_of(std::string_view name, const HubName& parts, const fs::path& sn
   files.erase(std::remove_if(files.begin(), files.end(), is_other), files.end());
   const fs::path file = only_model(name, files);
   if (!file.empty()) return file;
-  fail_user("{}: revision {} has no file {} in {}; `hf download {}` with it may fetch it", parts.repository,
-            parts.revision, parts.file, printable(snapshot.string(), 400), parts.repository);
+  fail_user("{}: revision {} has no file {} in {}; `hf download {} FILE` fetches one that the hub has",
+            parts.repository, parts.revision, parts.file, printable(snapshot.string(), 400), parts.repository);
 }
 
 }  // namespace

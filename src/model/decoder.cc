@@ -107,8 +107,8 @@ struct DecoderBlock {
 
 /// Which layers have the window: as `layer_types` says (transformers 5), else all, or those from `max_window_layers`
 /// on.
-bool has_window(const ConfigReader& in, std::int64_t layer) {
-  if (!in.has("layer_types")) return layer >= in.whole_or("max_window_layers", 0);
+bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t layer) {
+  if (!in.has("layer_types")) return layer >= in.whole_or("max_window_layers", words.first_window_layer);
   const Json& types = in.json().at("layer_types");
   const auto place = static_cast<std::size_t>(layer);
   if (!types.is_array() || place >= types.size())
@@ -126,7 +126,7 @@ std::vector<std::int64_t> read_windows(const ConfigReader& in, const DecoderWord
   const std::int64_t window = in.count("sliding_window");
   bool is_used = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    windows.push_back(has_window(in, layer) ? window : 0);
+    windows.push_back(has_window(in, words, layer) ? window : 0);
     is_used = is_used || windows.back() > 0;
   }
   return is_used ? windows : std::vector<std::int64_t>();

@@ -35,7 +35,8 @@ struct DecoderWords {
   const char* epsilon_key = "rms_norm_eps";
   double epsilon = 1e-6;
   double theta = 10000;
-  bool window_is_asked_for = false;  ///< `sliding_window` counts where `use_sliding_window` says so only.
+  bool window_is_asked_for = false;     ///< `sliding_window` counts where `use_sliding_window` says so only.
+  std::int64_t first_window_layer = 0;  ///< What `max_window_layers` is where it is not said.
 };
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words);
 /// Those entries again; the family adds its own.

@@ -26,7 +26,7 @@ constexpr GgufNames::Renamed qwen_layer[] = {{"attn_norm.weight", "input_layerno
                                              {"ffn_up.weight", "mlp.up_proj.weight"},
                                              {"ffn_down.weight", "mlp.down_proj.weight"}};
 
-constexpr DecoderWords qwen_words = {.window_is_asked_for = true};
+constexpr DecoderWords qwen_words = {.window_is_asked_for = true, .first_window_layer = 28};
 
 DecoderNames with_head_norms(DecoderNames names) {
   names.q_norm = "self_attn.q_norm";

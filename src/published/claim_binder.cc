@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/lower_case.h"
 #include "published/checks.h"
 #include "published/claims.h"
 
@@ -200,11 +201,6 @@ bool lies_between(const ReadClaim& claim, const std::vector<TableReading>& readi
   return groups.size() > 1 && !claim.of.is_any() && claim.model.is_any() && overlap(allowed(claim), hull);
 }
 
-std::string lower_case_of(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 bool is_setting_of(double batch, Tables tables) {
   return std::any_of(tables.begin(), tables.end(), [&](const PublishedTable& table) {
     const bool is_of_row = std::any_of(table.rows.begin(), table.rows.end(), [&](const Observation& row) {
@@ -222,7 +218,7 @@ std::string other_method(const std::string& sentence, Tables tables) {
     if (sentence.find(method) == std::string::npos) continue;
     const bool is_of_row = std::any_of(tables.begin(), tables.end(), [&](const PublishedTable& table) {
       return std::any_of(table.rows.begin(), table.rows.end(), [&](const Observation& row) {
-        return lower_case_of(row.label + row.group).find(method) != std::string::npos;
+        return lower_case(row.label + row.group).find(method) != std::string::npos;
       });
     });
     if (!is_of_row) return method;
@@ -231,7 +227,7 @@ std::string other_method(const std::string& sentence, Tables tables) {
 }
 
 bool is_bare(const ReadClaim& claim) {
-  const std::string lower = lower_case_of(claim.sentence);
+  const std::string lower = lower_case(claim.sentence);
   if (words_of_header(lower).size() <= 7) return true;
   for (const char* own : {"quanti", " our ", "we ", "low precision", "reduced precision", "mixed precision"}) {
     if (lower.find(own) != std::string::npos) return true;
@@ -262,7 +258,7 @@ bool has_rows_figures(const ReadClaim& claim, Tables tables) {
 
 /// Why a claim that no row meets may be of something that no row is; empty: it is not.
 std::string otherwise(const ReadClaim& claim, const std::vector<TableReading>& readings, Tables tables) {
-  const std::string lower = lower_case_of(claim.sentence);
+  const std::string lower = lower_case(claim.sentence);
   const bool names_row = !claim.of.is_any() || !claim.model.is_any() || !claim.than.is_any();
   if (claim.is_value() && claim.of.is_any() && claim.model.is_any()) return "no row is named";
   if (!names_row && !is_bare(claim)) return "no row is named";

@@ -4,15 +4,11 @@
 #include <limits>
 #include <set>
 
+#include "base/lower_case.h"
 #include "published/claims.h"
 
 namespace assay {
 namespace {
-
-std::string lowered(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 struct Sentence {
   int line = 0;
@@ -182,7 +178,7 @@ const std::vector<AsideWords>& aside_words() {
 
 std::string aside_of(const Sentence& sentence) {
   if (sentence.is_of_others) return aside_words()[0].reason;
-  std::string lower = " " + lowered(sentence.text) + " ";
+  std::string lower = " " + lower_case(sentence.text) + " ";
   if (const auto at = lower.find("as expected"); at != std::string::npos) lower.erase(at, 11);
   for (const AsideWords& one : aside_words()) {
     for (const std::string_view word : one.words) {
@@ -208,7 +204,7 @@ constexpr NumberWord number_words[] = {{"two", 2}, {"three", 3}, {"four", 4},  {
 class SentenceReader {
  public:
   SentenceReader(const Sentence& sentence, const std::set<std::string>& names)
-      : sentence_(sentence), text_(sentence.text), lower_(lowered(sentence.text)), words_(text_words(lower_)) {
+      : sentence_(sentence), text_(sentence.text), lower_(lower_case(sentence.text)), words_(text_words(lower_)) {
     find_precisions();
     find_names(names);
     find_figures();
@@ -300,7 +296,7 @@ class SentenceReader {
   void find_figures() {
     for (FigureInText& one : figures_in(text_)) {
       PrintedFigure& figure = one.figure;
-      std::string behind = lowered(figure.behind.substr(0, 30));
+      std::string behind = lower_case(figure.behind.substr(0, 30));
       while (!behind.empty() && (behind[0] == ' ' || behind[0] == '-')) behind.erase(0, 1);
       const bool is_points =
           behind.starts_with("point") || behind.starts_with("pp") || behind.starts_with("percentage");
@@ -623,7 +619,7 @@ std::vector<Sentence> sentences_of(const std::vector<TextLine>& prose) {
       like.line = line.line;
     }
     last = is_heading ? -2 : line.line;
-    const std::string lower = lowered(line.text.substr(0, 200));
+    const std::string lower = lower_case(line.text.substr(0, 200));
     if (is_heading)
       like.is_of_others = lower.find("related") != std::string::npos || lower.find("future") != std::string::npos ||
                           lower.find("target") != std::string::npos || lower.find("prior") != std::string::npos;
@@ -640,7 +636,7 @@ std::set<std::string> names_in(std::span<const PublishedTable> tables) {
   for (const PublishedTable& table : tables) {
     for (const Observation& row : table.rows) {
       const std::string head = row.group.substr(0, row.group.find('|'));
-      for (std::string name : {lowered(head), lowered(row.label)}) {
+      for (std::string name : {lower_case(head), lower_case(row.label)}) {
         while (name.ends_with(' ')) name.pop_back();
         const bool is_name = name.size() >= 3 && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
         const bool is_generic = name == "model" || name == "baseline" || name == "ours" || name == "total";

@@ -1,7 +1,7 @@
 #include <array>
-#include <cctype>
 #include <iterator>
 
+#include "base/lower_case.h"
 #include "published/claims.h"
 
 namespace assay {
@@ -58,9 +58,7 @@ bool NamedRows::holds(const Observation& row) const {
            (is_mixed(precision) && is_mixed(own));
   }
   if (words.empty()) return true;
-  std::string text = row.label + "|" + row.model_text + "|" + row.group;
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text.find(words) != std::string::npos;
+  return lower_case(row.label + "|" + row.model_text + "|" + row.group).find(words) != std::string::npos;
 }
 
 std::string NamedRows::shown() const {

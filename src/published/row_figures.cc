@@ -4,15 +4,11 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/lower_case.h"
 #include "published/checks.h"
 
 namespace assay {
 namespace {
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::string words_around(const PublishedTable& table, const Observation& row) {
   std::string text = table.context + " " + table.title + " " + row.label + " " + row.group + " " + row.model_text +
@@ -25,7 +21,7 @@ std::string words_around(const PublishedTable& table, const Observation& row) {
   for (const std::string& column : table.columns) text += " " + column;
   for (const std::string& column : table.unrecognised) text += " " + column;
   for (const auto& figure : row.figures) text += " " + figure.second.row;
-  return lower_case(std::move(text));
+  return lower_case(text);
 }
 
 bool is_numeral(char c) {

@@ -338,15 +338,21 @@ std::optional<StoredRun> Store::newest_run(const RunFacts& facts) const {
   return std::nullopt;
 }
 
-Store::EarlierFigures Store::earlier_figures(const std::string& machine, std::int64_t run) const {
+std::string Store::cell_of(const Setting& s) {
+  return fmt::format("{}|{}|{}|{}", s.model, s.batch, s.seq, s.device);
+}
+
+Store::EarlierFigures Store::earlier_figures(const EarlierFilter& filter) const {
   constexpr int most_rows = 400;
+  constexpr double any_load = 1e9;
   Statement rows = database_.prepare(fmt::format(
-      "SELECT identity, model || '|' || weights || '|' || batch || '|' || seq || '|' || device, "
+      "SELECT identity, model || '|' || batch || '|' || seq || '|' || device, "
       "json_extract(fields, '$.median_ms'), json_extract(fields, '$.speedup'), precision, json_extract(fields, "
       "'$.baseline') FROM record WHERE machine = ? AND run <> ? AND status = 'ok' AND mode = 'inference' AND source IS "
-      "NULL AND run IN (SELECT id FROM run WHERE imported IS NULL) ORDER BY id DESC LIMIT {}",
-      most_rows));
-  rows.bind(machine).bind(run);
+      "NULL AND run IN (SELECT id FROM run WHERE imported IS NULL) AND json_extract(fields, '$.ci_low_ms') IS NOT NULL "
+      "AND ifnull(json_extract(fields, '$.foreign_load'), 0) < {} ORDER BY id DESC LIMIT {}",
+      filter.was_busy ? any_load : busy_load, most_rows));
+  rows.bind(filter.machine).bind(filter.run);
   EarlierFigures figures;
   const auto add = [&](int column, std::vector<RunFigure>& list) {
     const double value = rows.real(column);

@@ -79,13 +79,23 @@ class Store {
 
   /// In the order in which they were first saved.
   std::vector<StoredRecord> find(const Filter& filter) const;
-  /// What the newest runs on that machine (`Setting::machine`) gave, `run` itself left out: one value a run and
-  /// measurement. Of passes, in their precisions; what was imported is not of this machine.
+  /// Which runs tell what the run `run` may differ by. A machine that others used says nothing of one that is quiet.
+  struct EarlierFilter {
+    std::string machine;    ///< `Setting::machine`; what was imported is not of it.
+    std::int64_t run = 0;   ///< Left out.
+    bool was_busy = false;  ///< Now: else rows are left out whose processors others used (`busy_load`).
+  };
+  /// Of foreign_load, from here on: rules cap such a row's grade at C.
+  static constexpr double busy_load = 0.2;
+  /// What the newest of them gave, one value a run and measurement: passes in their precisions, of enough samples for
+  /// an interval.
   struct EarlierFigures {
     std::vector<RunFigure> median_ms = {};
     std::vector<RunFigure> speedup = {};
   };
-  EarlierFigures earlier_figures(const std::string& machine, std::int64_t run) const;
+  EarlierFigures earlier_figures(const EarlierFilter& filter) const;
+  /// RunFigure::cell of what is measured by that setting.
+  static std::string cell_of(const Setting& setting);
   /// The runs of these records, in order.
   std::vector<StoredRun> runs_of(std::span<const StoredRecord> records) const;
   std::optional<StoredRun> run(std::int64_t id) const;

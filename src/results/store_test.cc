@@ -325,6 +325,25 @@ TEST_F(StoreTest, ARunIsResumedOnItsOwnMachineOnly) {
   EXPECT_FALSE(store.newest_run(facts));
 }
 
+/// A busy machine says nothing of a quiet one, nor does a row of a few samples of anything.
+TEST_F(StoreTest, EarlierFiguresAreThoseOfRunsAsQuietAsThis) {
+  Store store(file_, Access::write);
+  const auto keep = [&](double foreign_load, bool has_interval) {
+    Record record = made_up_record("bf16", 40);
+    record.circumstances.made().foreign_load = foreign_load;
+    if (!has_interval) record.latency.made().ci_low_ms.reset();
+    store.save(store.begin_run(run_facts()), std::span(&record, 1));
+    return record.setting.machine;
+  };
+  keep(0.01, true);
+  keep(0.9, true);
+  const std::string machine = keep(0.01, false);
+  const std::int64_t now = store.begin_run(run_facts());
+  EXPECT_EQ(store.earlier_figures({machine, now, false}).median_ms.size(), 1U);
+  EXPECT_EQ(store.earlier_figures({machine, now, true}).median_ms.size(), 2U);
+  EXPECT_EQ(store.earlier_figures({machine, 1, false}).median_ms.size(), 0U) << "its own run is left out";
+}
+
 TEST_F(StoreTest, WhatWasImportedIsNotResumed) {
   Store other(folder_ / "other.db", Access::write);
   const StoredRun foreign = *other.run(other.begin_run(run_facts()));

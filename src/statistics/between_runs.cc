@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <vector>
 
 namespace assay {
 namespace {
@@ -17,9 +19,7 @@ struct CellSpread {
   double most_degrees = 0;
 };
 
-}  // namespace
-
-std::optional<RunSpread> spread_between_runs(std::span<const RunFigure> figures) {
+std::optional<RunSpread> pooled_spread(std::span<const RunFigure> figures) {
   std::map<std::string, std::map<std::string, Welford>> cells;
   for (const RunFigure& figure : figures) cells[figure.cell][figure.measurement].add(std::log(figure.value));
   double squares = 0;
@@ -39,6 +39,17 @@ std::optional<RunSpread> spread_between_runs(std::span<const RunFigure> figures)
   }
   if (degrees < fewest_degrees) return std::nullopt;
   return RunSpread{std::sqrt(squares / degrees), degrees};
+}
+
+}  // namespace
+
+std::optional<RunSpread> spread_between_runs(std::span<const RunFigure> figures, const std::string& cell) {
+  if (cell.empty()) return pooled_spread(figures);
+  std::vector<RunFigure> own;
+  std::copy_if(figures.begin(), figures.end(), std::back_inserter(own),
+               [&](const RunFigure& figure) { return figure.cell == cell; });
+  const std::optional<RunSpread> known = pooled_spread(own);
+  return known ? known : pooled_spread(figures);
 }
 
 Interval with_spread(const WithinRun& within, const RunSpread& between) {

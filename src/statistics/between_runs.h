@@ -24,9 +24,10 @@ struct RunSpread {
   double deviation = 0;
   double degrees = 0;
 };
-/// Pooled over measurements that several runs gave: within a cell by the mean of its measurements' variances, with the
-/// degrees of freedom of one of them. Absent below three degrees.
-std::optional<RunSpread> spread_between_runs(std::span<const RunFigure> figures);
+/// Of the figures of that cell where they alone are enough: a cell of microseconds differs by more than one of a
+/// second. Else pooled over measurements that several runs gave: within a cell by the mean of its measurements'
+/// variances, with the degrees of freedom of one of them. Absent below three degrees.
+std::optional<RunSpread> spread_between_runs(std::span<const RunFigure> figures, const std::string& cell = "");
 
 /// A 95 % interval of what one run would say of the middle, and how well its width is known: Student's degrees of
 /// freedom.

@@ -32,6 +32,16 @@ TEST(BetweenRuns, FewOfThemSayNothing) {
   EXPECT_FALSE(spread_between_runs(apart)) << "one run each";
 }
 
+TEST(BetweenRuns, ACellsOwnCountOnceTheyAreEnough) {
+  std::vector<RunFigure> figures;
+  for (const double value : {1.0, 3.0, 1.0, 3.0, 1.0}) figures.push_back({"small", "small", value});
+  for (const double value : {100.0, 101.0, 100.0}) figures.push_back({"large", "large", value});
+  EXPECT_GT(spread_between_runs(figures, "large")->deviation, 0.3) << "three runs of its own: those of all";
+  figures.push_back({"large", "large", 101});
+  EXPECT_LT(spread_between_runs(figures, "large")->deviation, 0.02);
+  EXPECT_GT(spread_between_runs(figures, "small")->deviation, 0.3);
+}
+
 /// A run's processes agree among themselves, and its phase is another in the next run.
 TEST(BetweenRuns, IntervalsHoldTheTruthOverRunsThatDiffer) {
   Random random(11);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "tensor/small_float.h"
 
 namespace assay {
@@ -44,14 +45,6 @@ const DTypeRow& row_of(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);
   ASSAY_ASSERT(index < std::size(rows));
   return rows[index];
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 }  // namespace

@@ -84,30 +84,37 @@ inline void store(DType dtype, std::byte* data, std::int64_t index, double value
   ASSAY_ASSERT(!"a dtype");
 }
 
+/// Where a row begins, in elements.
+struct RowOffset {
+  std::int64_t stride = 0;
+  std::int64_t groups = 1;  ///< by_group: rows that lie in one.
+  std::int64_t group_width = 0;
+
+  /// With each stretch of a norm as a row.
+  RowOffset by_group(const NormRows& rows) const { return {stride, rows.groups, rows.width}; }
+  std::int64_t operator()(std::int64_t row) const {
+    return groups == 1 ? row * stride : row / groups * stride + row % groups * group_width;
+  }
+};
+
 /// An input as rows and columns of doubles, whatever its dtype and row stride.
 class Reader {
  public:
   Reader(const Argument& argument, const std::byte* data)
-      : dtype_(argument.dtype), stride_(argument.row_stride), data_(data) {}
+      : dtype_(argument.dtype), offset_{argument.row_stride}, data_(data) {}
   bool present() const { return data_ != nullptr; }
-  double operator()(std::int64_t row, std::int64_t column) const {
-    return load(dtype_, data_, row / groups_ * stride_ + row % groups_ * group_width_ + column);
-  }
+  double operator()(std::int64_t row, std::int64_t column) const { return load(dtype_, data_, offset_(row) + column); }
   /// Element of a vector: gains, biases, scales.
   double operator()(std::int64_t index) const { return load(dtype_, data_, index); }
-  /// With each stretch of a norm as a row.
   Reader by_group(const NormRows& rows) const {
     Reader grouped = *this;
-    grouped.groups_ = rows.groups;
-    grouped.group_width_ = rows.width;
+    grouped.offset_ = offset_.by_group(rows);
     return grouped;
   }
 
  private:
-  std::int64_t groups_ = 1;
-  std::int64_t group_width_ = 0;
   DType dtype_;
-  std::int64_t stride_;
+  RowOffset offset_;
   const std::byte* data_;
 };
 
@@ -115,22 +122,19 @@ class Reader {
 class Writer {
  public:
   Writer(const Argument& argument, std::byte* data)
-      : dtype_(argument.dtype), stride_(argument.row_stride), data_(data) {}
+      : dtype_(argument.dtype), offset_{argument.row_stride}, data_(data) {}
   void set(std::int64_t row, std::int64_t column, double value) const {
-    if (data_ != nullptr) store(dtype_, data_, row / groups_ * stride_ + row % groups_ * group_width_ + column, value);
+    if (data_ != nullptr) store(dtype_, data_, offset_(row) + column, value);
   }
   Writer by_group(const NormRows& rows) const {
     Writer grouped = *this;
-    grouped.groups_ = rows.groups;
-    grouped.group_width_ = rows.width;
+    grouped.offset_ = offset_.by_group(rows);
     return grouped;
   }
 
  private:
-  std::int64_t groups_ = 1;
-  std::int64_t group_width_ = 0;
   DType dtype_;
-  std::int64_t stride_;
+  RowOffset offset_;
   std::byte* data_;
 };
 

@@ -43,10 +43,10 @@ const Record* timed_record(const Model& model, const std::string& precision, std
   return found == records.end() ? nullptr : &*found;
 }
 
-/// Runs a model beside the baseline and fills both rows.
-void score_beside(const QualitySet& set, Instance& baseline, Instance& instance, ComparedRow& first, ComparedRow& row) {
+/// Fills the baseline's row and that of the model that ran beside it.
+void score_beside(Instance& baseline, Instance& instance, const Evaluation& evaluation, ComparedRow& first,
+                  ComparedRow& row) {
   Instance* instances[] = {&baseline, &instance};
-  const Evaluation evaluation = evaluate(instances, set, {});
   for (std::size_t i = 0; i < 2; ++i) {
     ComparedRow& scored = i == 0 ? first : row;
     const QualityRows& rows = evaluation.qualities[i];
@@ -54,14 +54,15 @@ void score_beside(const QualitySet& set, Instance& baseline, Instance& instance,
     if (rows.non_finite) scored.why = "its output is not finite";
     if (!rows.non_finite && !rows.nll.empty()) scored.figures = figures(rows);
   }
-  if (!evaluation.qualities[0].non_finite && !evaluation.qualities[1].non_finite && &first != &row)
+  if (!evaluation.qualities[0].non_finite && !evaluation.qualities[1].non_finite)
     row.change = compare(evaluation.qualities[0], evaluation.qualities[1]);
 }
 
 class ModelComparison {
  public:
-  ModelComparison(std::span<const ComparedModel> models, const BenchRequest& request, const MachineFacts& facts)
-      : models_(models), request_(request), facts_(facts) {}
+  ModelComparison(std::span<const ComparedModel> models, const BenchRequest& request, const MachineFacts& facts,
+                  InterruptFlag interrupted)
+      : models_(models), request_(request), facts_(facts), interrupted_(interrupted) {}
 
   std::vector<ComparedRow> rows(std::span<const Record> records) {
     std::vector<ComparedRow> rows;
@@ -72,8 +73,13 @@ class ModelComparison {
       }
     }
     if (request_.quality == QualityMode::none || !models_.front().data->set) return rows;
-    const auto baseline = instance(*rows.front().model, request_.precisions.front());
-    for (std::size_t i = 1; i < rows.size(); ++i) score_row(*baseline, rows, i);
+    try {
+      const auto baseline = instance(*rows.front().model, request_.precisions.front());
+      for (std::size_t i = 1; i < rows.size(); ++i) score_row(*baseline, rows, i);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::lacking) throw;
+      for (ComparedRow& row : rows) row.why = error.what();
+    }
     return rows;
   }
 
@@ -87,7 +93,12 @@ class ModelComparison {
     ComparedRow& row = rows[index];
     try {
       const auto mine = instance(*row.model, request_.precisions[index % request_.precisions.size()]);
-      score_beside(*models_.front().data->set, baseline, *mine, rows.front(), row);
+      Instance* both[] = {&baseline, mine.get()};
+      EvaluateOptions options;
+      options.interrupted = interrupted_;
+      const Evaluation evaluation = evaluate(both, *models_.front().data->set, options);
+      if (evaluation.is_whole()) return score_beside(baseline, *mine, evaluation, rows.front(), row);
+      row.why = "interrupted";
     } catch (const Error& error) {
       if (error.code() != ExitCode::lacking) throw;
       row.why = error.what();
@@ -97,6 +108,7 @@ class ModelComparison {
   std::span<const ComparedModel> models_;
   const BenchRequest& request_;
   const MachineFacts& facts_;
+  InterruptFlag interrupted_;
 };
 
 template <typename T>
@@ -181,8 +193,8 @@ void check_comparable(const ComparedModel& baseline, const ComparedModel& other)
 }
 
 Table compared_models(std::span<const ComparedModel> models, const BenchRequest& request, const MachineFacts& facts,
-                      std::span<const Record> records) {
-  const std::vector<ComparedRow> rows = ModelComparison(models, request, facts).rows(records);
+                      std::span<const Record> records, InterruptFlag interrupted) {
+  const std::vector<ComparedRow> rows = ModelComparison(models, request, facts, interrupted).rows(records);
   Table table{.key = "compared_models",
               .caption = fmt::format("Against {} in {}", compared_name(models.front()), rows.front().precision)};
   if (const auto& set = models.front().data->set)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "hardware/facts.h"
 #include "results/document.h"
 #include "studies/bench/request.h"
@@ -23,8 +24,9 @@ void check_comparable(const ComparedModel& baseline, const ComparedModel& other)
 
 /// How each model differs from the first one, position by position on the same ids: KL, agreement, log-perplexity; with
 /// what its file and this precision take, and the speed that `records` have of it. The first model runs in the first
-/// precision. Two models lie in memory at a time.
+/// precision. Two models lie in memory at a time. What was scored in part only, since `interrupted` was set, has no
+/// figures; nor has anything where memory or kernels lack for the baseline.
 Table compared_models(std::span<const ComparedModel> models, const BenchRequest& request, const MachineFacts& facts,
-                      std::span<const Record> records);
+                      std::span<const Record> records, InterruptFlag interrupted);
 
 }  // namespace assay

@@ -186,7 +186,7 @@ void sample_again(const BenchGroup& group, const TimedCell& cell, int processes,
 void record_run_spread(const BenchGroup& group, const TimedCell& cell, std::vector<Record>& records) {
   const auto& spread = group.callbacks().spread_between_runs;
   if (!spread || cell.places.empty()) return;
-  const auto [latency, speedup] = spread(records[cell.places.front()].setting.machine);
+  const auto [latency, speedup] = spread(records[cell.places.front()]);
   for (const std::size_t place : cell.places) {
     Record& record = records[place];
     if (latency && record.latency) {

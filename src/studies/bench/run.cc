@@ -321,7 +321,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   }
   document = judged(std::move(document));
   if (compares && !stopped(callbacks))
-    document.tables.push_back(compared_models(models, request, facts, document.records));
+    document.tables.push_back(compared_models(models, request, facts, document.records, callbacks.interrupted));
   return document;
 }
 

@@ -31,8 +31,8 @@ struct StudyCallbacks {
   std::function<void(std::span<const Record>)> keep;
   /// What a run that is resumed has kept before; asked for once, before anything is measured.
   std::function<std::vector<Record>()> restore;
-  /// Of the machine of that name (Setting::machine).
-  std::function<RunSpreads(const std::string& machine)> spread_between_runs;
+  /// Of the machine on which that row was measured, by runs whose processors were as free as they were then.
+  std::function<RunSpreads(const Record& measured)> spread_between_runs;
   InterruptFlag interrupted = nullptr;
 };
 
