@@ -66,7 +66,7 @@ std::map<std::string, Tensor> gradients_of(const Case& one, const TrainingSettin
     Tensor wide = converted(trainer.state().find("grad." + name)->view(), DType::f32);
     const double scale = trainer.loss_scale().scale();
     for (std::int64_t i = 0; i < wide.count(); ++i) wide.as<float>()[i] /= static_cast<float>(scale);
-    found["grad." + weight.checkpoint_name] = weight.stored_transposed ? transposed(wide.view()) : std::move(wide);
+    found["grad." + weight.checkpoint_name] = to_stored(wide.view(), weight.order, one.model.config);
   }
   return found;
 }
@@ -200,8 +200,8 @@ TEST(Accumulation, OfTwoHalvesIsTheGradientOfTheWhole) {
     }
     for (const auto& [name, weight] : one.model.weights.by_name) {
       const TensorView right = whole.at("grad." + weight.checkpoint_name).view();
-      Tensor got = converted(trainer.state().find("grad." + name)->view(), DType::f32);
-      if (weight.stored_transposed) got = transposed(got.view());
+      const Tensor wide = converted(trainer.state().find("grad." + name)->view(), DType::f32);
+      const Tensor got = to_stored(wide.view(), weight.order, one.model.config);
       EXPECT_LE(largest_difference(right, got.view()), 1e-5 * largest(right)) << model << " " << name;
     }
   }

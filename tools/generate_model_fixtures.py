@@ -97,21 +97,35 @@ class Cs336(nn.Module):
 
 def randomise(model, seed, dtype):
     """Weights of visible size, rounded to how they will be stored."""
+    gain_at_rest = 0.0 if getattr(model, "config", None) and model.config.model_type.startswith("gemma") else 1.0
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
             vector = parameter.dim() == 1
             gain = vector and not name.endswith("bias")
-            values = noise * (0.2 if vector else 1.3 / parameter.shape[-1] ** 0.5) + (1.0 if gain else 0.0)
+            values = noise * (0.2 if vector else 1.3 / parameter.shape[-1] ** 0.5) + (gain_at_rest if gain else 0.0)
             parameter.copy_(values.to(dtype).to(torch.float32))
     return model.eval()
+
+
+class Into:
+    """In the place of a module whose output is recorded: what enters this one."""
+
+    def __init__(self, module):
+        self.module = module
 
 
 def recorded(model, modules, run):
     """What `run` gives, and the output of each of `modules`, as hidden.0, hidden.1, ..."""
     hidden, hooks = {}, []
     for index, module in enumerate(modules):
+        if isinstance(module, Into):
+            def enter(_, positional, named, index=index):
+                hidden[f"hidden.{index}"] = (positional[0] if positional else named["hidden_states"]).detach().clone()
+            hooks.append(module.module.register_forward_pre_hook(enter, with_kwargs=True))
+            continue
+
         def keep(_, __, out, index=index):
             hidden[f"hidden.{index}"] = (out[0] if isinstance(out, tuple) else out).detach().clone()
         hooks.append(module.register_forward_hook(keep))
@@ -137,8 +151,11 @@ class Transformers:
 
     def outputs(self, tokens):
         ids, mask = tokens["input_ids"], tokens["attention_mask"]
+        if self.model.config._attn_implementation == "eager" and "labels" not in tokens:
+            unseen = (mask == 0) | (mask.roll(1, 1) == 0)  # Eager attention of a query without keys is arbitrary.
+            tokens["labels"] = ids.masked_fill(unseen, -100)
         arguments = {"input_ids": ids, "attention_mask": mask}
-        if self.base in ("transformer", "model"):
+        if self.base in ("transformer", "model", "gpt_neox"):
             arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)  # columns count, padding included
         out, hidden = recorded(self.model, self.modules, lambda: self.model(**arguments))
         if not hasattr(out, "logits"):
@@ -228,13 +245,17 @@ def fresh(root, name):
     return folder
 
 
-def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None):
+def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None, head=""):
+    """`head`: what published files call the language model's head, where the library calls it otherwise."""
     folder = fresh(root, name)
     randomise(model, seed, dtype)
     model.config.architectures = [type(model).__name__]
     model.config.dtype = str(dtype).removeprefix("torch.")
     model.config.save_pretrained(folder)
-    write_weights(folder, stored(model, dtype, drop_prefix, extra or {}), shards)
+    state = stored(model, dtype, drop_prefix, extra or {})
+    if head:
+        state[head] = state.pop("lm_head.weight")
+    write_weights(folder, state, shards)
     write_cases(folder, Transformers(model, *places), seed + 1, labels)
     return model
 
@@ -268,8 +289,10 @@ def decoder(model_type, **settings):
     usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "bos_token_id": 0,
              "eos_token_id": 0, "pad_token_id": None}  # fmt: skip
     config = AutoConfig.for_model(model_type, **{**usual, **settings})
-    model = AutoModelForCausalLM.from_config(config)
-    return model, ("model", model.model.embed_tokens, model.model.layers)
+    capped = getattr(config, "attn_logit_softcapping", None) is not None
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if capped else "sdpa")  # That caps none.
+    base = model.base_model
+    return model, (model.base_model_prefix, Into(base.layers[0]), base.layers)
 
 
 def write_decoders(root):
@@ -297,8 +320,34 @@ def write_decoders(root):
         "default", partial_rotary_factor=0.4)), seed=170)  # fmt: skip
     write_model(root, "stablelm-parallel", *decoder("stablelm", **small, use_parallel_residual=True, **rope(
         "default", partial_rotary_factor=0.4)), seed=175, dtype=torch.bfloat16)  # fmt: skip
+    write_model(root, "olmo3", *decoder("olmo3", **small, sliding_window=4, layer_types=["sliding_attention", "full_attention"],
+                rope_theta=500.0, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 6}),
+                seed=180)  # fmt: skip
+    write_model(root, "granite", *decoder("granite", **small, embedding_multiplier=3.0, residual_multiplier=0.4,
+                attention_multiplier=0.2, logits_scaling=1.7, tie_word_embeddings=True), seed=185)  # fmt: skip
+    many = {**small, "head_dim": 14, "attention_bias": True}
+    write_model(root, "gemma", *decoder("gemma", **many), seed=190, dtype=torch.bfloat16)
+    write_model(root, "gemma2", *decoder("gemma2", **small, head_dim=14, sliding_window=4, query_pre_attn_scalar=20,
+                attn_logit_softcapping=2.0, final_logit_softcapping=3.0), seed=195)  # fmt: skip
+    write_model(root, "gemma3", *decoder("gemma3_text", **small, head_dim=14, sliding_window=4, query_pre_attn_scalar=20,
+                layer_types=["sliding_attention", "full_attention"], rope_theta=2e5, rope_local_base_freq=300.0, rope_scaling={"rope_type": "linear", "factor": 8.0}), seed=200)  # fmt: skip
+    write_neox(root)
     write_gguf(root, "qwen2", qwen2)
     write_gguf(root, "qwen3", qwen3)
+
+
+def write_neox(root):
+    """Both spellings of the configuration: transformers writes its own, the second gets that of published files."""
+    small = {"hidden_size": 40, "intermediate_size": 44, "num_attention_heads": 4}
+    write_model(root, "gpt-neox", *decoder("gpt_neox", **small, rope_parameters={
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.4}), seed=210, head="embed_out.weight")  # fmt: skip
+    write_model(root, "gpt-neox-serial", *decoder("gpt_neox", **small, use_parallel_residual=False, attention_bias=False,
+                hidden_act="gelu_fast", rope_parameters={"rope_type": "default", "rope_theta": 500.0,
+                "partial_rotary_factor": 0.8}), seed=215, dtype=torch.float16, head="embed_out.weight")  # fmt: skip
+    file = root / "gpt-neox-serial" / "config.json"
+    config = json.loads(file.read_text())
+    del config["rope_parameters"]
+    file.write_text(json.dumps({**config, "rotary_emb_base": 500, "rotary_pct": 0.8}, indent=2) + "\n")
 
 
 def write_cs336(root):

@@ -80,6 +80,19 @@ std::vector<Case> unary_cases(const Operation& operation) {
   return cases;
 }
 
+/// Of affine, soft_cap and its gradient.
+std::vector<Case> elementwise_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for_dtypes([&](DType in, DType out) {
+    for_shapes([&](const Shape& shape, std::int64_t more) {
+      std::vector<Filled> inputs = {{window(in, shape, more)}};
+      if (&operation == &op::soft_cap_gradient) inputs.push_back({dense(in, shape), Fill::small});
+      add(cases, operation, {.scale = -1.7, .shift = 0.3, .cap = 1.5}, inputs, {window(out, shape, more)});
+    });
+  });
+  return cases;
+}
+
 std::vector<Case> binary_cases(const Operation& operation) {
   std::vector<Case> cases;
   for_dtypes([&](DType in, DType out) {
@@ -232,6 +245,9 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::gated_activation, unary_cases},
       {&op::add, binary_cases},
       {&op::multiply, binary_cases},
+      {&op::affine, elementwise_cases},
+      {&op::soft_cap, elementwise_cases},
+      {&op::soft_cap_gradient, elementwise_cases},
       {&op::rope, rope_cases},
       {&op::attention_scores, attention_cases},
       {&op::softmax, attention_cases},

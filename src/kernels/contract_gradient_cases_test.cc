@@ -179,6 +179,9 @@ std::vector<Case> attention_gradient_cases(const Operation& operation) {
               near.window = window;
               if (seq > 7) add(cases, operation, near, inputs, outputs);
             }
+            Attributes capped = a;
+            capped.cap = 0.8;
+            if (seq > 1) add(cases, operation, capped, inputs, outputs);
             Attributes rounded = a;
             rounded.math = dtype;
             if (size_of(dtype) == 2 && seq < 50) add(cases, operation, rounded, inputs, outputs);

@@ -142,6 +142,10 @@ void add_attention(std::vector<Case>& cases, const Operation& operation, const A
     const Filled mask = masked ? Filled{dense(DType::u8, {s.batch, s.seq}), masks[variant / 2 % 4 - 1]}
                                : Filled{Argument{}, Fill::normal};
     if (&operation == &op::attention) add(cases, operation, a, {q, k, k, mask}, {y});
+    Attributes capped = a;
+    capped.cap = 0.5;
+    if (&operation == &op::attention && has_windows && variant % 3 == 0)
+      add(cases, operation, capped, {q, k, k, mask}, {y});
     if (&operation == &op::softmax) add(cases, operation, a, {{dense(in, scores)}, mask}, {dense(out, scores)});
     if (masked) continue;
     if (&operation == &op::attention_scores) add(cases, operation, a, {q, k}, {dense(out, scores)});

@@ -248,6 +248,11 @@ void check_binary(const Operation& operation) {
   a.check(operation, {a.parameter(rows_of_6), a.parameter(rows_of_6)}, {});
 }
 
+void check_elementwise(const Operation& operation) {
+  Around a;
+  a.check(operation, {a.parameter(rows_of_6)}, {.scale = -1.3, .shift = 0.4, .cap = 0.7});
+}
+
 void check_cast(const Operation& cast) {
   Around a;
   a.check(cast, {a.parameter(rows_of_6)}, {});
@@ -300,7 +305,10 @@ void check_context(const Operation& context) {
 }
 
 void check_attention(const Operation& attention) {
-  for (const Attributes& attributes : attention_attributes()) {
+  std::vector<Attributes> all = attention_attributes();
+  all.push_back(all.front());
+  all.back().cap = 0.9;
+  for (const Attributes& attributes : all) {
     Around a;
     a.check(attention,
             {a.parameter(queries), a.parameter(keys), a.parameter(keys),
@@ -368,6 +376,8 @@ const std::map<const Operation*, GradientCheck> gradient_checks = {
     {&op::gate, check_gate},
     {&op::add, check_binary},
     {&op::multiply, check_binary},
+    {&op::affine, check_elementwise},
+    {&op::soft_cap, check_elementwise},
     {&op::rope, check_rope},
     {&op::attention_scores, check_scores},
     {&op::softmax, check_softmax},

@@ -14,14 +14,15 @@ bool contains(const std::string& text, const char* part) {
 
 /// Buffers that checkpoints carry and nobody needs: causal masks, position numbers, rotary frequencies.
 bool is_buffer(const std::string& name) {
-  return contains(name, ".attn.bias") || contains(name, ".attn.masked_bias") || contains(name, "position_ids") ||
+  return contains(name, ".attn.bias") || contains(name, ".attn.masked_bias") || contains(name, ".attention.bias") ||
+         contains(name, ".attention.masked_bias") || contains(name, "position_ids") ||
          contains(name, "rotary_emb.inv_freq") || contains(name, "rope_freqs.weight");
 }
 
 /// Heads and poolers that published checkpoints carry beside the model that is run.
 bool is_unused_head(const std::string& name, const ModelConfig& config) {
   if (begins_with_any(name, config.family->tensors->unused)) return true;
-  return config.tied_head && name == language_head_name;
+  return config.tied_head && name == config.family->tensors->head;
 }
 
 void refuse_codes(const Weight& weight) {

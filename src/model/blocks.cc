@@ -69,7 +69,17 @@ ValueId Blocks::layer_norm(ValueId x, const std::string& name) {
 ValueId Blocks::rms_norm(ValueId x, const std::string& name, std::int64_t width) {
   Attributes attributes;
   attributes.epsilon = config_.norm_epsilon;
-  return builder_.add(op::rms_norm, {x, builder_.weight(name + ".weight", {dim(width)})}, attributes);
+  ValueId gain = builder_.weight(name + ".weight", {dim(width)});
+  if (config_.norm_shift != 0) gain = builder_.add(op::affine, {gain}, {.shift = config_.norm_shift});
+  return builder_.add(op::rms_norm, {x, gain}, attributes);
+}
+
+ValueId Blocks::scaled(ValueId x, double factor) {
+  return factor == 1 ? x : builder_.add(op::affine, {x}, {.scale = factor});
+}
+
+ValueId Blocks::soft_cap(ValueId x, double cap) {
+  return cap == 0 ? x : builder_.add(op::soft_cap, {x}, {.cap = cap});
 }
 
 ValueId Blocks::activation(ValueId x, Activation function) {
@@ -85,13 +95,13 @@ ValueId Blocks::columns(ValueId x, std::int64_t offset, std::int64_t width) {
   return builder_.add(op::slice_columns, {x}, attributes);
 }
 
-ValueId Blocks::rope(ValueId x, std::int64_t heads) {
+ValueId Blocks::rope(ValueId x, std::int64_t heads, const Rotary& rotary) {
   Attributes attributes;
   attributes.heads = heads;
   attributes.head_dim = config_.head_dim;
-  attributes.rope_theta = config_.rope_theta;
-  attributes.rotary_dim = config_.rotary_dim;
-  attributes.rope_scaling = config_.rope_scaling;
+  attributes.rope_theta = rotary.theta;
+  attributes.rotary_dim = rotary.columns;
+  attributes.rope_scaling = rotary.scaling;
   attributes.pairs = config_.family->rotary.value();
   return builder_.add(op::rope, {x}, attributes);
 }
@@ -101,11 +111,12 @@ ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId
   attributes.heads = config_.heads;
   attributes.kv_heads = config_.kv_heads;
   attributes.head_dim = config_.head_dim;
-  attributes.scale = 1.0 / std::sqrt(static_cast<double>(config_.head_dim));
+  attributes.scale =
+      config_.score_scale > 0 ? config_.score_scale : 1.0 / std::sqrt(static_cast<double>(config_.head_dim));
   attributes.causal = config_.task == Task::language_model;
   attributes.window = window;
   at(path + ".scores", Role::attention);
-  const ValueId scores = builder_.add(op::attention_scores, {q, k}, attributes);
+  const ValueId scores = soft_cap(builder_.add(op::attention_scores, {q, k}, attributes), config_.score_cap);
   at(path + ".softmax", Role::softmax);
   const ValueId probabilities = dropout(builder_.add(op::softmax, {scores, mask_}, attributes));
   at(path + ".context", Role::attention);
@@ -130,8 +141,10 @@ void Blocks::language_head(ValueId x) {
     attributes.row = RowChoice::last;
     x = builder_.add(op::select_row, {x}, attributes);
   }
-  const ValueId table = token_table(config_.tied_head ? config_.family->tensors->embedding : language_head_name);
-  output(builder_.add(op::linear, {x, table, no_value}));
+  const ValueId table =
+      token_table(config_.tied_head ? config_.family->tensors->embedding : config_.family->tensors->head);
+  const ValueId logits = scaled(builder_.add(op::linear, {x, table, no_value}), config_.logit_scale);
+  output(soft_cap(logits, config_.logit_cap));
 }
 
 }  // namespace assay

@@ -29,11 +29,15 @@ class Blocks {
   /// `width`: of the gain; where it is narrower than x, each stretch of x is normalised by itself.
   ValueId rms_norm(ValueId x, const std::string& name, std::int64_t width);
   ValueId activation(ValueId x, Activation function);
+  /// x times that factor; x itself for 1.
+  ValueId scaled(ValueId x, double factor);
+  /// x itself for a cap of 0.
+  ValueId soft_cap(ValueId x, double cap);
   ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
   ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }
   ValueId columns(ValueId x, std::int64_t offset, std::int64_t width);
   /// Rotary pairs are the family's.
-  ValueId rope(ValueId x, std::int64_t heads);
+  ValueId rope(ValueId x, std::int64_t heads, const Rotary& rotary);
   /// Scores, softmax and context at `path`.{scores, softmax, context}. q: heads * head_dim wide, k and v: kv_heads *
   /// head_dim. `window`: as Attributes has it.
   ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0);

@@ -29,9 +29,6 @@ struct Checkpoint {
   std::vector<std::filesystem::path> files;
 };
 
-/// (rows, columns) -> (columns, rows), f32.
-Tensor transposed(const TensorView& from);
-
 /// A folder with config.json and model.safetensors (or shards with their index).
 Checkpoint open_folder(const std::filesystem::path& folder);
 /// A file of such a folder, whatever its name, and the config.json beside it.

@@ -24,11 +24,25 @@ enum class Outputs : std::uint8_t {
 
 enum class Bias : std::uint8_t { absent, present };
 enum class NormKind : std::uint8_t { rms, layer };
-/// Where the norms of a block stand: before attention and MLP each, behind them (before their results are added), or
-/// one before both, which then read the same and are added together.
-enum class NormPlace : std::uint8_t { before, behind, shared };
+/// Where the norms of a block stand.
+enum class NormPlace : std::uint8_t {
+  before,    ///< Attention and MLP, one after the other, each of which adds to what it was given.
+  behind,    ///< Each of their results, before it is added.
+  around,    ///< Both.
+  parallel,  ///< Attention and MLP, which read the same and are added together.
+  shared     ///< The same, but both read one norm.
+};
 /// Whether queries and keys are normalised: by head, or over all heads together.
 enum class HeadNorm : std::uint8_t { absent, head, whole };
+
+/// Positions of one kind of layers.
+struct Rotary {
+  double theta = 10000;
+  std::int64_t columns = 0;  ///< Columns of a head that turn; 0: all.
+  RopeScaling scaling = {};
+
+  bool operator==(const Rotary&) const = default;
+};
 
 /// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
 /// head_dim was given; kv_heads divide heads.
@@ -48,10 +62,9 @@ struct ModelConfig {
   std::int64_t token_types = 0;        ///< BERT's token type table; 0: none.
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;
-  double rope_theta = 10000;
-  std::int64_t rotary_dim = 0;  ///< Columns of a head that turn; 0: all.
-  RopeScaling rope_scaling = {};
-  std::vector<std::uint8_t> rotary_layers = {};  ///< 0 where a layer has no positions; empty: all have.
+  Rotary rotary = {};
+  std::optional<Rotary> window_rotary = std::nullopt;  ///< Of layers with a window, where theirs is another.
+  std::vector<std::uint8_t> rotary_layers = {};        ///< 0 where a layer has no positions; empty: all have.
   /// Of each layer, as Attributes::window has it; empty: none has one.
   std::vector<std::int64_t> windows = {};
   // Of decoders; encoders and GPT-2 have their own way.
@@ -61,6 +74,13 @@ struct ModelConfig {
   Bias qkv_bias = Bias::absent;
   Bias out_bias = Bias::absent;
   Bias mlp_bias = Bias::absent;
+  double norm_shift = 0;       ///< What RMS norms add to their weight before they multiply by it.
+  double embedding_scale = 1;  ///< What token embeddings are multiplied by,
+  double residual_scale = 1;   ///< and what attention and MLP add to their input,
+  double logit_scale = 1;      ///< and logits;
+  double score_scale = 0;      ///< and attention's scores; 0: by 1 / sqrt(head_dim).
+  double score_cap = 0;        ///< Soft caps: of scores,
+  double logit_cap = 0;        ///< and of logits; 0: none.
   bool tied_head = true;
   /// The token whose embedding receives no gradient from where it stands (PyTorch's padding_idx): absent, none.
   std::optional<std::int64_t> padding_id = std::nullopt;
@@ -88,6 +108,8 @@ struct RealRange {
 constexpr RealRange norm_epsilon_range = {"what keeps a norm from dividing by zero", 0x1p-126, 1};
 /// Published bases lie between 1e4 and 1e8. Below 1 later pairs would turn faster than by one radian a position.
 constexpr RealRange rope_theta_range = {"the base of rotary angles", 1, 1e15};
+constexpr RealRange scale_range = {"a factor", 0x1p-40, 0x1p40};
+constexpr RealRange cap_range = {"a soft cap", 1e-3, 1e6};
 /// A deviation of 0 makes every new weight the same.
 constexpr RealRange initializer_range = {"a standard deviation of new weights", 0x1p-126, 1e4};
 /// The value, or a user error naming file and key where it is not finite or outside of the range.

@@ -43,7 +43,7 @@ TEST(ConfigJson, WhatDiffersFromTheFamilysDefaultsComesBack) {
   c.activation = Activation::silu;
   c.kv_heads = 2;
   c.head_dim = 16;
-  c.rope_theta = 500000;
+  c.rotary.theta = 500000;
   expect_round_trip(c);
 }
 

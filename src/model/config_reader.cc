@@ -17,9 +17,13 @@ struct ActivationWord {
 };
 
 /// Of several words for one function, the first is written.
-constexpr ActivationWord activation_words[] = {
-    {"gelu", Activation::gelu_erf}, {"gelu_new", Activation::gelu_tanh}, {"gelu_pytorch_tanh", Activation::gelu_tanh},
-    {"relu", Activation::relu},     {"silu", Activation::silu},          {"swish", Activation::silu}};
+constexpr ActivationWord activation_words[] = {{"gelu", Activation::gelu_erf},
+                                               {"gelu_new", Activation::gelu_tanh},
+                                               {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                               {"gelu_fast", Activation::gelu_tanh},
+                                               {"relu", Activation::relu},
+                                               {"silu", Activation::silu},
+                                               {"swish", Activation::silu}};
 
 }  // namespace
 

@@ -51,11 +51,26 @@ TEST(Config, GeluNamesTheErfFormAndTheOthersTheTanhForm) {
 }
 
 TEST(Config, RopeThetaIsReadFromBothPlaces) {
-  EXPECT_EQ(parsed(llama_json()).rope_theta, 10000);
-  EXPECT_EQ(parsed(with(llama_json(), "rope_theta", 250000.0)).rope_theta, 250000);
+  EXPECT_EQ(parsed(llama_json()).rotary.theta, 10000);
+  EXPECT_EQ(parsed(with(llama_json(), "rope_theta", 250000.0)).rotary.theta, 250000);
   const Json parameters = {{"rope_type", "default"}, {"rope_theta", 500000.0}};
-  EXPECT_EQ(parsed(with(llama_json(), "rope_parameters", parameters)).rope_theta, 500000);
-  EXPECT_EQ(parsed(with(llama_json(), "rope_scaling", {{"type", "default"}})).rope_theta, 10000);
+  EXPECT_EQ(parsed(with(llama_json(), "rope_parameters", parameters)).rotary.theta, 500000);
+  EXPECT_EQ(parsed(with(llama_json(), "rope_scaling", {{"type", "default"}})).rotary.theta, 10000);
+}
+
+/// Of Gemma 3 in the words of both ages of transformers.
+TEST(Config, LayersWithWindowsMayTurnByABaseOfTheirOwn) {
+  const Json old = with(with(with(llama_json(), "model_type", "gemma3_text"), "head_dim", 4), "rope_scaling",
+                        {{"rope_type", "linear"}, {"factor", 8.0}});
+  const ModelConfig before = parsed(with(old, "rope_local_base_freq", 300.0));
+  EXPECT_EQ(before.rotary.theta, 1e6);
+  EXPECT_EQ(before.rotary.scaling.factor, 8);
+  EXPECT_EQ(before.window_rotary, Rotary{.theta = 300});
+  const Json by_layer = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e6}}},
+                         {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 300.0}}}};
+  const ModelConfig now = parsed(with(with(old, "rope_scaling", nullptr), "rope_parameters", by_layer));
+  EXPECT_EQ(now.rotary, before.rotary);
+  EXPECT_EQ(now.window_rotary, before.window_rotary);
 }
 
 TEST(Config, LlamaHeadsMayBeShared) {
@@ -110,7 +125,7 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
   const Absurd cases[] = {
       {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
       {"unknown type", with(gpt2_json(), "model_type", "mamba"), "mamba"},
-      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "granite"), "multipliers of embeddings"},
+      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gpt_oss"), "attention sinks"},
       {"no object", Json::array({1}), "object"},
       {"heads that do not divide", with(gpt2_json(), "n_head", 5), "5 heads"},
       {"negative width", with(gpt2_json(), "n_embd", -32), "n_embd"},

@@ -46,7 +46,11 @@ struct DecoderBlock {
     const std::vector<std::uint8_t>& turns = config().rotary_layers;
     if (!turns.empty() && turns[static_cast<std::size_t>(layer)] == 0) return x;
     b.at(path + ".attn.rope", Role::attention);
-    return b.rope(x, heads);
+    return b.rope(x, heads, window() > 0 && config().window_rotary ? *config().window_rotary : config().rotary);
+  }
+
+  std::int64_t window() const {
+    return config().windows.empty() ? 0 : config().windows[static_cast<std::size_t>(layer)];
   }
 
   struct Projections {
@@ -70,14 +74,21 @@ struct DecoderBlock {
     auto [q, k, v] = projections(x);
     q = rope(head_norm(q, ".attn.q_norm", names.q_norm, c.heads), c.heads);
     k = rope(head_norm(k, ".attn.k_norm", names.k_norm, c.kv_heads), c.kv_heads);
-    const std::int64_t window = c.windows.empty() ? 0 : c.windows[static_cast<std::size_t>(layer)];
-    const ValueId h = b.attention(path + ".attn", q, k, v, window);
+    const ValueId h = b.attention(path + ".attn", q, k, v, window());
     return linear(h, ".attn.out_proj", Role::attention, names.out, c.d_model, c.out_bias);
+  }
+
+  /// down(f(up(x)))
+  ValueId plain_mlp(ValueId x) const {
+    const ModelConfig& c = config();
+    const ValueId h = b.activation(linear(x, ".mlp.up_proj", Role::mlp, names.up, c.d_ff, c.mlp_bias), c.activation);
+    return linear(h, ".mlp.down_proj", Role::mlp, names.down, c.d_model, c.mlp_bias);
   }
 
   /// down(f(gate(x)) * up(x))   (Shazeer 2020)
   ValueId mlp(ValueId x) const {
     const ModelConfig& c = config();
+    if (names.gate == nullptr) return plain_mlp(x);
     ValueId gate = no_value;
     ValueId up = no_value;
     if (names.up == nullptr) {
@@ -93,22 +104,40 @@ struct DecoderBlock {
     return linear(h, ".mlp.down_proj", Role::mlp, names.down, c.d_model, c.mlp_bias);
   }
 
+  /// What a part adds to its input; the path is the part's.
+  ValueId add(ValueId x, ValueId result) const { return b.add(x, b.scaled(result, config().residual_scale)); }
+
   ValueId emit(ValueId x) const {
-    if (config().norms == NormPlace::behind) {
-      x = b.add(x, norm(attention(x), ".ln1", names.attention_norm));
-      return b.add(x, norm(mlp(x), ".ln2", names.mlp_norm));
+    switch (config().norms) {
+      case NormPlace::before:
+        x = add(x, attention(norm(x, ".ln1", names.attention_norm)));
+        return add(x, mlp(norm(x, ".ln2", names.mlp_norm)));
+      case NormPlace::behind:
+        x = add(x, norm(attention(x), ".ln1", names.attention_norm));
+        return add(x, norm(mlp(x), ".ln2", names.mlp_norm));
+      case NormPlace::around:
+        x = add(x, norm(attention(norm(x, ".ln1", names.attention_norm)), ".ln1b", names.attention_norm_behind));
+        return add(x, norm(mlp(norm(x, ".ln2", names.mlp_norm)), ".ln2b", names.mlp_norm_behind));
+      case NormPlace::parallel:
+      case NormPlace::shared: {
+        const ValueId read = norm(x, ".ln1", names.attention_norm);
+        const bool one = config().norms == NormPlace::shared;
+        const ValueId sum = add(x, attention(read));
+        return add(sum, mlp(one ? read : norm(x, ".ln2", names.mlp_norm)));
+      }
     }
-    const ValueId read = norm(x, ".ln1", names.attention_norm);
-    x = b.add(x, attention(read));
-    if (config().norms == NormPlace::shared) return b.add(x, mlp(read));
-    return b.add(x, mlp(norm(x, ".ln2", names.mlp_norm)));
+    return x;
   }
 };
 
-/// Which layers have the window: as `layer_types` says (transformers 5), else all, or those from `max_window_layers`
-/// on.
+/// Which layers have the window: as `layer_types` says (transformers 5), else all but every so many-th, from
+/// `max_window_layers` on.
 bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t layer) {
-  if (!in.has("layer_types")) return layer >= in.whole_or("max_window_layers", words.first_window_layer);
+  if (!in.has("layer_types")) {
+    const std::int64_t every = in.whole_or("sliding_window_pattern", words.whole_layer_every);
+    const bool is_whole = every > 0 && (layer + 1) % every == 0;
+    return !is_whole && layer >= in.whole_or("max_window_layers", words.first_window_layer);
+  }
   const Json& types = in.json().at("layer_types");
   const auto place = static_cast<std::size_t>(layer);
   if (!types.is_array() || place >= types.size())
@@ -122,8 +151,10 @@ bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t 
 
 std::vector<std::int64_t> read_windows(const ConfigReader& in, const DecoderWords& words, std::int64_t layers) {
   std::vector<std::int64_t> windows;
-  if (!in.flag_or("use_sliding_window", !words.window_is_asked_for) || !in.has("sliding_window")) return windows;
-  const std::int64_t window = in.count("sliding_window");
+  if (!in.flag_or("use_sliding_window", !words.window_is_asked_for)) return windows;
+  const bool is_said = in.json().contains("sliding_window");
+  if (is_said ? !in.has("sliding_window") : words.window == 0) return windows;
+  const std::int64_t window = in.count_or("sliding_window", words.window);
   bool is_used = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     windows.push_back(has_window(in, words, layer) ? window : 0);
@@ -146,7 +177,7 @@ void write_windows(const ModelConfig& c, Json& json) {
 
 void emit_decoder(Blocks& b, const DecoderNames& names) {
   b.at("embeddings", Role::embedding);
-  ValueId x = b.token_embedding();
+  ValueId x = b.scaled(b.token_embedding(), b.config().embedding_scale);
   b.hidden(0, x);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
     x = DecoderBlock{b, names, layer}.emit(x);
@@ -166,10 +197,10 @@ ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {
   c.kv_heads = in.count_or("num_key_value_heads", c.heads);
   c.head_dim = head_dim_or(in, in.count_or("head_dim", 0), c);
   c.d_ff = in.count("intermediate_size");
-  c.activation = in.activation_or("hidden_act", "silu");
+  c.activation = in.activation_or(words.activation_key, words.activation);
   c.norm_epsilon = in.real_or(words.epsilon_key, words.epsilon, norm_epsilon_range);
   c.tied_head = in.flag_or("tie_word_embeddings", false);
-  read_rotary(in, words.theta, c);
+  read_rotary(in, words.rotary, c);
   c.windows = read_windows(in, words, c.layers);
   return c;
 }
@@ -183,10 +214,10 @@ Json write_decoder(const ModelConfig& c, const char* architecture, const Decoder
                {"num_key_value_heads", c.kv_heads},
                {"head_dim", c.head_dim},
                {"intermediate_size", c.d_ff},
-               {"hidden_act", config_word(c.activation)},
+               {words.activation_key, config_word(c.activation)},
                {words.epsilon_key, c.norm_epsilon},
                {"tie_word_embeddings", c.tied_head}};
-  write_rotary(c, json);
+  write_rotary(c, words.rotary, json);
   write_windows(c, json);
   return json;
 }

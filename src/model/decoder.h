@@ -4,6 +4,7 @@
 
 #include "base/json_fwd.h"
 #include "model/config_reader.h"
+#include "model/rotary.h"
 
 namespace assay {
 
@@ -12,17 +13,19 @@ class Blocks;
 /// What a family calls the parameters of one block, behind "layers.N."; null where it has none of that kind. Queries,
 /// keys and values are three matrices or one, gate and up two or one.
 struct DecoderNames {
-  const char* attention_norm;  ///< Before attention; of a family with norms behind, of its output.
+  const char* attention_norm;  ///< Before attention; of a family with norms behind only, of its output.
   const char* q;               ///< Or of queries, keys and values in one, where k is null.
   const char* k;
   const char* v;
   const char* out;
   const char* mlp_norm;
-  const char* gate;  ///< Or of gate and up in one, where up is null.
+  const char* gate;  ///< Or of gate and up in one, where up is null; null where the MLP has no gate.
   const char* up;
   const char* down;
   const char* q_norm = nullptr;
   const char* k_norm = nullptr;
+  const char* attention_norm_behind = nullptr;  ///< Of a family with norms around attention and MLP.
+  const char* mlp_norm_behind = nullptr;
   const char* last_norm = "norm";  ///< Behind the last block; a whole name.
 };
 
@@ -30,13 +33,18 @@ struct DecoderNames {
 /// differ stands in ModelConfig.
 void emit_decoder(Blocks& b, const DecoderNames& names);
 
-/// What most families say in Llama's words: sizes, the norm's epsilon (`epsilon_key`), rotary positions, a window.
+/// What most families say in Llama's words: sizes, the norm's epsilon, rotary positions, a window; and where a family
+/// has a word or a usual value of its own.
 struct DecoderWords {
   const char* epsilon_key = "rms_norm_eps";
   double epsilon = 1e-6;
-  double theta = 10000;
+  const char* activation_key = "hidden_act";
+  const char* activation = "silu";
+  RotaryWords rotary = {};
   bool window_is_asked_for = false;     ///< `sliding_window` counts where `use_sliding_window` says so only.
   std::int64_t first_window_layer = 0;  ///< What `max_window_layers` is where it is not said.
+  std::int64_t window = 0;              ///< What `sliding_window` is where it is not said; 0: none.
+  std::int64_t whole_layer_every = 0;   ///< `sliding_window_pattern`: so many-th layers have no window; 0: all have.
 };
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words);
 /// Those entries again; the family adds its own.

@@ -7,6 +7,9 @@ namespace assay {
 /// OLMo 2 (Walsh et al. 2025): norms behind attention and MLP; queries and keys are normalised over all heads together.
 ModelConfig parse_olmo2(const ConfigReader& in);
 Json write_olmo2(const ModelConfig& config);
+/// OLMo 3: windows in three of four layers, whose positions are not stretched.
+ModelConfig parse_olmo3(const ConfigReader& in);
+Json write_olmo3(const ModelConfig& config);
 void emit_olmo2(Blocks& b);
 
 /// Phi-3 and 4: queries, keys and values in one matrix, gate and up in one; a part of each head may turn.
@@ -17,5 +20,9 @@ void emit_phi3(Blocks& b);
 /// StableLM 2: layer norms; a quarter of each head turns. Larger ones have attention and MLP side by side.
 ModelConfig parse_stablelm(const ConfigReader& in);
 Json write_stablelm(const ModelConfig& config);
+
+/// Granite: Llama with factors of embeddings, scores, residuals and logits.
+ModelConfig parse_granite(const ConfigReader& in);
+Json write_granite(const ModelConfig& config);
 
 }  // namespace assay

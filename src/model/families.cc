@@ -4,7 +4,9 @@
 
 #include "model/bert.h"
 #include "model/decoders.h"
+#include "model/gemma.h"
 #include "model/gpt2.h"
+#include "model/gpt_neox.h"
 #include "model/llama.h"
 #include "model/qwen.h"
 #include "model/random_weights.h"
@@ -13,7 +15,7 @@ namespace assay {
 namespace {
 
 /// Begin the names of what stands beside the bare model.
-constexpr const char* names_beside[] = {"lm_head.", "classifier.", "pre_classifier."};
+constexpr const char* names_beside[] = {"lm_head.", "embed_out.", "classifier.", "pre_classifier."};
 
 }  // namespace
 
@@ -44,6 +46,12 @@ std::span<const Family> families() {
       {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
       {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      nullptr},
       {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"olmo3",      decoder, halves,      Padding::none,      absent,  parse_olmo3,      write_olmo3,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
+      {"granite",    decoder, halves,      Padding::none,      absent,  parse_granite,    write_granite,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"gpt_neox",   decoder, halves,      Padding::no_effect, absent,  parse_gpt_neox,   write_gpt_neox,   emit_gpt_neox,   initial_normal, &gpt_neox_tensors,   nullptr},
+      {"gemma",      decoder, halves,      Padding::first_id,  absent,  parse_gemma,      write_gemma,      emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"gemma2",     decoder, halves,      Padding::first_id,  absent,  parse_gemma2,     write_gemma2,     emit_gemma2,     initial_normal, &llama_tensors,      nullptr},
+      {"gemma3_text",decoder, halves,      Padding::first_id,  absent,  parse_gemma3,     write_gemma3,     emit_gemma3,     initial_normal, &llama_tensors,      nullptr},
       {"cs336",      decoder, interleaved, Padding::no_entry,  absent,  parse_cs336,      write_cs336,      emit_cs336,      initial_cs336,  &cs336_tensors,      nullptr},
   };
   // clang-format on
@@ -63,10 +71,6 @@ bool begins_with_any(std::string_view text, TensorNames::Words beginnings) {
 
 bool ends_with_any(std::string_view text, TensorNames::Words endings) {
   return std::any_of(endings.begin(), endings.end(), [&](const char* word) { return text.ends_with(word); });
-}
-
-bool is_stored_transposed(const std::string& canonical, const Family& family) {
-  return ends_with_any(canonical, family.tensors->transposed);
 }
 
 std::string published_name(const std::string& canonical, const Family& family) {

@@ -26,18 +26,22 @@ enum class Padding : std::uint8_t {
   first_id    ///< The id that it names gets no gradient; where nothing is said, that is 0.
 };
 
+/// Of a language model's head in most families.
+inline constexpr const char* language_head_name = "lm_head.weight";
+
 /// How published checkpoints name the parameters. A canonical name is one without the prefix.
 struct TensorNames {
   using Words = std::span<const char* const>;
 
-  const char* prefix;     ///< Stands before the names of the bare model: "transformer.", "" for none.
-  const char* embedding;  ///< The token embedding's table.
-  Words task_head = {};   ///< Begin the names of a classification head.
-  Words unused = {};      ///< Begin the names of heads of other tasks, which published files carry.
-  Words transposed = {};  ///< End the names of weights that are stored as [in, out].
+  const char* prefix;      ///< Stands before the names of the bare model: "transformer.", "" for none.
+  const char* embedding;   ///< The token embedding's table.
+  Words task_head = {};    ///< Begin the names of a classification head.
+  Words unused = {};       ///< Begin the names of heads of other tasks, which published files carry.
+  Words transposed = {};   ///< End the names of weights that are stored as [in, out],
+  Words by_key_head = {};  ///< and of what stands as StoredOrder::by_key_head.
+  /// A language model's head. It stands beside the bare model and takes no prefix.
+  const char* head = language_head_name;
 };
-/// A language model's head in every family. It stands beside the bare model and takes no prefix.
-inline constexpr const char* language_head_name = "lm_head.weight";
 
 /// How the family's GGUF files differ from its folders.
 struct GgufNames {
@@ -72,8 +76,6 @@ std::span<const Family> families();
 /// Null where there is none of that `model_type`.
 const Family* find_family(std::string_view name);
 
-/// Whether checkpoints hold that parameter as [in, out].
-bool is_stored_transposed(const std::string& canonical, const Family& family);
 /// "h.0.attn.c_attn.weight" -> "transformer.h.0.attn.c_attn.weight". The heads, which stand beside the bare model, take
 /// no prefix.
 std::string published_name(const std::string& canonical, const Family& family);

@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/threads.h"
 #include "formats/safetensors.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/stored_order.h"
 
 namespace assay {
 
@@ -21,27 +21,6 @@ std::string bare_name(const std::string& name, const Family& family) {
   return result;
 }
 
-}  // namespace
-
-Tensor transposed(const TensorView& from) {
-  const std::int64_t rows = from.shape[0];
-  const std::int64_t columns = from.shape[1];
-  Tensor result(DType::f32, {columns, rows});
-  const auto* source = from.as<float>();
-  auto* target = result.as<float>();
-  constexpr std::int64_t square = 32;
-  parallel_for((columns + square - 1) / square, 4, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r0 = 0; r0 < rows; r0 += square) {
-      for (std::int64_t c = begin * square; c < std::min(columns, end * square); ++c) {
-        for (std::int64_t r = r0; r < std::min(rows, r0 + square); ++r) target[c * rows + r] = source[r * columns + c];
-      }
-    }
-  });
-  return result;
-}
-
-namespace {
-
 WeightData as_f32(const TensorView& view) {
   if (view.dtype == DType::f32) return {view, {}};
   WeightData data{{}, converted(view, DType::f32)};
@@ -54,22 +33,21 @@ bool is_coded(const StoredTensor& tensor) {
   return !tensor.dtype || !is_float(*tensor.dtype) || size_of(*tensor.dtype) < 2;
 }
 
-Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, const Family& family) {
+Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, const ModelConfig& config) {
   Weight weight;
-  weight.name = bare_name(tensor.name, family);
+  weight.name = bare_name(tensor.name, *config.family);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
   weight.stored = tensor.stored;
   weight.file = file->path_of(tensor).string();
   weight.is_coded = is_coded(tensor);
   weight.bytes = tensor.bytes;
-  const bool turned = is_stored_transposed(weight.name, family) && tensor.shape.size() == 2;
-  if (turned) std::swap(weight.shape[0], weight.shape[1]);
-  weight.stored_transposed = turned;
-  weight.load = [file, &tensor, turned] {
+  weight.order = stored_order(weight.name, *config.family);
+  weight.shape = stored_shape(tensor.shape, weight.order);
+  weight.load = [file, &tensor, order = weight.order, config] {
     WeightData data = as_f32(tensor.view());
-    if (!turned) return data;
-    data.owned = transposed(data.view);
+    if (order == StoredOrder::same) return data;
+    data.owned = from_stored(data.view, order, config);
     data.view = data.owned.view();
     return data;
   };
@@ -85,7 +63,7 @@ Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensor
   result.name = file->files.size() == 1 ? file->files[0].path().string() : folder.string();
   for (const MappedFile& mapped : file->files) result.files.push_back(mapped.path());
   for (const StoredTensor& tensor : file->tensors) {
-    Weight weight = folder_weight(file, tensor, *result.config.family);
+    Weight weight = folder_weight(file, tensor, result.config);
     const std::string name = weight.name;
     if (!result.tensors.emplace(name, std::move(weight)).second) {
       fail_user("{}: tensor '{}' stands twice, with and without its prefix", result.name, tensor.name);

@@ -33,7 +33,7 @@ constexpr DecoderNames cs336_names = {.attention_norm = "ln1",
                                       .down = "ffn.w2",
                                       .last_norm = "ln_final"};
 
-constexpr DecoderWords smollm3_words = {.theta = 2000000, .window_is_asked_for = true};
+constexpr DecoderWords smollm3_words = {.rotary = {.theta = 2000000}, .window_is_asked_for = true};
 
 Bias bias_of(const ConfigReader& in, const char* key) {
   return in.flag_or(key, false) ? Bias::present : Bias::absent;
@@ -100,7 +100,7 @@ ModelConfig parse_cs336(const ConfigReader& in) {
   c.d_ff = in.count("d_ff");
   c.activation = Activation::silu;
   c.norm_epsilon = 1e-5;
-  c.rope_theta = in.real_or("rope_theta", 10000, rope_theta_range);
+  c.rotary.theta = in.real_or("rope_theta", 10000, rope_theta_range);
   c.tied_head = false;
   return c;
 }
@@ -130,7 +130,7 @@ Json write_smollm3(const ModelConfig& c) {
 
 Json write_cs336(const ModelConfig& c) {
   return {{"context_length", c.context}, {"d_model", c.d_model}, {"num_layers", c.layers},
-          {"num_heads", c.heads},        {"d_ff", c.d_ff},       {"rope_theta", c.rope_theta}};
+          {"num_heads", c.heads},        {"d_ff", c.d_ff},       {"rope_theta", c.rotary.theta}};
 }
 
 Distribution initial_cs336(const Value& weight, const ModelConfig&) {

@@ -13,7 +13,8 @@ namespace assay {
 namespace {
 
 Distribution distribution(const Value& value, const ModelConfig& config) {
-  if (value.shape.size() == 1) return {0, 0, value.name.ends_with(".bias") ? 0.0F : 1.0F};
+  const double gain = 1 - config.norm_shift;
+  if (value.shape.size() == 1) return {0, 0, value.name.ends_with(".bias") ? 0.0F : static_cast<float>(gain)};
   return config.family->initial(value, config);
 }
 

@@ -61,8 +61,7 @@ void read_yarn(const ConfigReader& in, RopeScaling& s) {
   s.magnitude = in.real_or("attention_factor", usual, magnitude_range);
 }
 
-void read_longrope(const ConfigReader& in, const ModelConfig& c, RopeScaling& s) {
-  const std::int64_t pairs = (c.rotary_dim > 0 ? c.rotary_dim : c.head_dim) / 2;
+void read_longrope(const ConfigReader& in, std::int64_t pairs, RopeScaling& s) {
   s.narrow = divisors(in, "short_factor", pairs);
   s.wide = divisors(in, "long_factor", pairs);
   const double longer = std::log(s.factor) / std::log(static_cast<double>(s.original));
@@ -74,8 +73,8 @@ bool has_original(RopeType type) {
 }
 
 /// `in` is the dictionary of the scaling, `outer` the configuration around it.
-void read_scaling(const ConfigReader& in, const ConfigReader& outer, ModelConfig& c) {
-  RopeScaling& s = c.rope_scaling;
+void read_scaling(const ConfigReader& in, const ConfigReader& outer, const ModelConfig& c, Rotary& rotary) {
+  RopeScaling& s = rotary.scaling;
   s.type = type_of(in);
   if (s.type == RopeType::plain) return;
   const char* const original = "original_max_position_embeddings";
@@ -90,43 +89,77 @@ void read_scaling(const ConfigReader& in, const ConfigReader& outer, ModelConfig
     if (s.low >= s.high) fail_user("{}: 'low_freq_factor' is not below 'high_freq_factor'", in.file());
   }
   if (s.type == RopeType::yarn) read_yarn(in, s);
-  if (s.type == RopeType::longrope) read_longrope(in, c, s);
+  if (s.type == RopeType::longrope) read_longrope(in, (rotary.columns > 0 ? rotary.columns : c.head_dim) / 2, s);
 }
 
-void set_share(const ConfigReader& in, double share, ModelConfig& c) {
-  if (share == 1) return;
-  c.rotary_dim = static_cast<std::int64_t>(static_cast<double>(c.head_dim) * share);
-  if (c.rotary_dim < 2 || c.rotary_dim % 2 != 0)
+std::int64_t turned_columns(const ConfigReader& in, double share, std::int64_t head_dim) {
+  if (share == 1) return 0;
+  const auto columns = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
+  if (columns < 2 || columns % 2 != 0)
     fail_user("{}: 'partial_rotary_factor' lets {} of {} columns turn, an even number from 2 on is needed", in.file(),
-              c.rotary_dim, c.head_dim);
+              columns, head_dim);
+  return columns;
 }
 
-}  // namespace
-
-void read_rotary(const ConfigReader& in, double usual_theta, ModelConfig& c) {
-  const char* const dictionary = in.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  const ConfigReader parameters(in.has(dictionary) ? in.json().at(dictionary) : in.json(), in.file());
-  const auto either = [&](const char* key, double usual, const RealRange& range) {
-    return parameters.real_or(key, in.real_or(key, usual, range), range);
+/// Of one kind of layers: `in` is its dictionary, which may be the whole configuration.
+Rotary read_one(const ConfigReader& in, const ConfigReader& outer, const RotaryWords& words, const ModelConfig& c) {
+  const auto said = [&](const char* key, const char* own_key, double usual, const RealRange& range) {
+    return in.real_or(key, outer.real_or(key, outer.real_or(own_key, usual, range), range), range);
   };
-  c.rope_theta = either("rope_theta", usual_theta, rope_theta_range);
-  set_share(in, either("partial_rotary_factor", 1, share_range), c);
-  if (in.has(dictionary)) read_scaling(parameters, in, c);
+  Rotary rotary;
+  rotary.theta = said("rope_theta", words.theta_key, words.theta, rope_theta_range);
+  rotary.columns =
+      turned_columns(outer, said("partial_rotary_factor", words.share_key, words.share, share_range), c.head_dim);
+  if (&in.json() != &outer.json()) read_scaling(in, outer, c, rotary);
+  return rotary;
 }
 
-void write_rotary(const ModelConfig& c, Json& json) {
-  const RopeScaling& s = c.rope_scaling;
-  Json parameters = {{"rope_type", name(s.type)}, {"rope_theta", c.rope_theta}};
-  if (c.rotary_dim > 0)
-    parameters["partial_rotary_factor"] = static_cast<double>(c.rotary_dim) / static_cast<double>(c.head_dim);
+Json written(const Rotary& rotary, std::int64_t head_dim) {
+  const RopeScaling& s = rotary.scaling;
+  Json parameters = {{"rope_type", name(s.type)}, {"rope_theta", rotary.theta}};
+  if (rotary.columns > 0)
+    parameters["partial_rotary_factor"] = static_cast<double>(rotary.columns) / static_cast<double>(head_dim);
   if (s.type != RopeType::plain) parameters["factor"] = s.factor;
   if (has_original(s.type)) parameters["original_max_position_embeddings"] = s.original;
   if (s.type == RopeType::llama3) parameters.update({{"low_freq_factor", s.low}, {"high_freq_factor", s.high}});
   if (s.type == RopeType::yarn) parameters.update({{"beta_slow", s.low}, {"beta_fast", s.high}, {"truncate", s.whole}});
   if (s.type == RopeType::longrope) parameters.update({{"short_factor", s.narrow}, {"long_factor", s.wide}});
   if (s.magnitude != 1) parameters["attention_factor"] = s.magnitude;
-  json["rope_theta"] = c.rope_theta;
-  if (s.type != RopeType::plain) json["rope_scaling"] = parameters;
+  return parameters;
+}
+
+constexpr const char* of_whole_layers = "full_attention";
+constexpr const char* of_window_layers = "sliding_attention";
+
+}  // namespace
+
+void read_rotary(const ConfigReader& in, const RotaryWords& words, ModelConfig& c) {
+  const char* const dictionary = in.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const ConfigReader parameters(in.has(dictionary) ? in.json().at(dictionary) : in.json(), in.file());
+  const bool is_by_layer = in.has("rope_parameters") && parameters.has(of_whole_layers);
+  RotaryWords near = words;
+  if (is_by_layer) {
+    c.rotary = read_one(ConfigReader(parameters.json().at(of_whole_layers), in.file()), in, words, c);
+    if (!parameters.has(of_window_layers)) return;
+    near.theta = words.window_theta.value_or(0) > 0 ? *words.window_theta : words.theta;
+    c.window_rotary = read_one(ConfigReader(parameters.json().at(of_window_layers), in.file()), in, near, c);
+    return;
+  }
+  c.rotary = read_one(parameters, in, words, c);
+  if (!words.window_theta) return;
+  const double usual = *words.window_theta > 0 ? *words.window_theta : c.rotary.theta;
+  c.window_rotary = Rotary{in.real_or("rope_local_base_freq", usual, rope_theta_range), c.rotary.columns, {}};
+}
+
+void write_rotary(const ModelConfig& c, const RotaryWords& words, Json& json) {
+  json[words.theta_key] = c.rotary.theta;
+  Json parameters = written(c.rotary, c.head_dim);
+  if (parameters.contains("partial_rotary_factor")) json[words.share_key] = parameters["partial_rotary_factor"];
+  if (c.rotary.scaling.type != RopeType::plain) json["rope_scaling"] = parameters;
+  if (c.window_rotary) {
+    json["rope_local_base_freq"] = c.window_rotary->theta;
+    parameters = {{of_whole_layers, parameters}, {of_window_layers, written(*c.window_rotary, c.head_dim)}};
+  }
   json["rope_parameters"] = std::move(parameters);
 }
 

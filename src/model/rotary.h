@@ -1,15 +1,29 @@
 #pragma once
 
+#include <optional>
+
 #include "base/json_fwd.h"
 #include "model/config_reader.h"
 
 namespace assay {
 
-/// What config.json says of rotary positions, in the words of transformers 5 (`rope_parameters`) or of 4 (`rope_theta`,
-/// `rope_scaling`, `partial_rotary_factor`): rope_theta, rope_scaling and rotary_dim of `config`, whose context and
-/// head size stand already. Throws a user error for a rope_type that is unknown and for what its type needs and lacks.
-void read_rotary(const ConfigReader& in, double usual_theta, ModelConfig& config);
+/// Words and usual values of one family.
+struct RotaryWords {
+  const char* theta_key = "rope_theta";
+  double theta = 10000;
+  const char* share_key = "partial_rotary_factor";
+  double share = 1;
+  /// Layers with a window turn by a base of their own, this one where `rope_local_base_freq` does not say another; 0:
+  /// by that of the others, which may be stretched while theirs is not.
+  std::optional<double> window_theta = std::nullopt;
+};
+
+/// What config.json says of rotary positions, in the words of transformers 5 (`rope_parameters`, which may differ by
+/// kind of layer) or of 4 (`rope_theta`, `rope_scaling`, `partial_rotary_factor`): `rotary` and `window_rotary` of
+/// `config`, whose context and head size stand already. Throws a user error for a rope_type that is unknown and for
+/// what its type needs and lacks.
+void read_rotary(const ConfigReader& in, const RotaryWords& words, ModelConfig& config);
 /// Adds them so that readers of either age find them.
-void write_rotary(const ModelConfig& config, Json& json);
+void write_rotary(const ModelConfig& config, const RotaryWords& words, Json& json);
 
 }  // namespace assay

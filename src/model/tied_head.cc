@@ -13,7 +13,7 @@ namespace {
 bool have_equal_values(const Weight& a, const Weight& b) {
   if (a.shape != b.shape || a.is_coded || b.is_coded) return false;
   bool equal = false;
-  if (a.stored == b.stored && a.stored_transposed == b.stored_transposed) {
+  if (a.stored == b.stored && a.order == b.order) {
     equal = a.bytes.size() == b.bytes.size() && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
   } else {
     const WeightData one = a.load();
@@ -30,7 +30,7 @@ bool have_equal_values(const Weight& a, const Weight& b) {
 
 std::string settle_tied_head(Checkpoint& checkpoint) {
   ModelConfig& config = checkpoint.config;
-  const auto head = checkpoint.tensors.find(language_head_name);
+  const auto head = checkpoint.tensors.find(config.family->tensors->head);
   if (!config.tied_head || config.task != Task::language_model || head == checkpoint.tensors.end()) return "";
   const char* const embedding = config.family->tensors->embedding;
   const auto table = checkpoint.tensors.find(embedding);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/stored_order.h"
 #include "tensor/block_format.h"
 #include "tensor/tensor.h"
 
@@ -26,7 +27,7 @@ struct Weight {
   std::string stored;     ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
   std::string file;       ///< That holds it: begins error messages. Empty where none does.
   bool is_coded = false;  ///< `stored` are codes of a quantisation whose scales stand elsewhere: no values.
-  bool stored_transposed = false;           ///< The checkpoint holds it as [in, out].
+  StoredOrder order = StoredOrder::same;    ///< How the checkpoint holds it.
   std::span<const std::byte> bytes;         ///< As `file` holds them.
   const BlockFormat* blocks = nullptr;      ///< Where `stored` is a matrix of these; null otherwise.
   bool rows_moved = false;                  ///< They lie in another order there than load_blocks gives them in.

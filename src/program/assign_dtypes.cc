@@ -68,6 +68,8 @@ class Assigner {
 
   ValueId& map(ValueId old) { return mapped_[static_cast<std::size_t>(old)]; }
 
+  void map_to(const Node& node, ValueId output) { map(node.outputs[0]) = output; }
+
   DType dtype(ValueId id) const { return to_.program().value(id).dtype; }
 
   /// The new value of an old one; a weight appears at its first use, and what the embedding computes in an overridden
@@ -128,9 +130,10 @@ class Assigner {
     return to_.blocks(from_.value(old).name, shape[0].factor, blocks_of(old)->bytes_of(shape[1].factor));
   }
 
-  /// A vector parameter (gain, bias): rounded to how it is stored, handed over in f32.
+  /// A vector parameter (gain, bias): rounded to how it is stored, handed over in f32. What is computed of one is f32.
   ValueId vector(ValueId old) {
     if (old == no_value) return no_value;
+    if (from_.value(old).source == Source::computed) return as(value(old), DType::f32);
     return as(as(value(old), takes_formats() ? DType::f32 : stored()), DType::f32);
   }
 
@@ -159,6 +162,8 @@ class Assigner {
     const std::optional<DType> embedding = override_for(Role::embedding);
     if (node.role == Role::embedding && embedding) return assign_overridden_embedding(node, *embedding);
     if (operation == &op::embedding) return assign_embedding(node);
+    if (operation == &op::affine && from_.value(node.inputs[0]).source == Source::weight)
+      return map_to(node, add(op::affine, {vector(node.inputs[0])}, node.attributes, DType::f32));
     if (operation == &op::linear) return assign_linear(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
     if (operation == &op::cross_entropy) return assign_loss(node);

@@ -62,19 +62,27 @@ class Edit {
       if (!replaced_[i]) nodes.push_back(std::move(program_.nodes[i]));
       for (Node& node : replaced_[i] ? *replaced_[i] : std::vector<Node>{}) nodes.push_back(std::move(node));
     }
-    // A fused operation may stand before a constant that one of its parts used: constants go first, and behind the
-    // others those that stack them.
+    // A fused operation may stand before a constant, or before what is made of a parameter alone, that one of its parts
+    // used: those go first, and behind the others those that stack them.
+    std::vector<bool> given(program_.values.size());
+    for (std::size_t id = 0; id < given.size(); ++id) given[id] = is_given(program_.values[id]);
     const auto constants_end =
-        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return needs_nothing(node); });
+        std::stable_partition(nodes.begin(), nodes.end(), [&](const Node& node) { return needs_nothing(node, given); });
     std::stable_partition(nodes.begin(), constants_end,
                           [](const Node& node) { return node.operation != &op::concat_rows; });
     program_.nodes = std::move(nodes);
   }
 
  private:
-  /// Makes a constant, or casts a parameter.
-  bool needs_nothing(const Node& node) const {
-    if (node.operation == &op::cast && program_.value(node.inputs[0]).source == Source::state) return true;
+  static bool is_given(const Value& value) { return value.source == Source::state || value.constant; }
+
+  /// Makes a constant, or changes the values of a parameter; `given`: values that are known before, to which it adds.
+  bool needs_nothing(const Node& node, std::vector<bool>& given) const {
+    const bool is_change = node.operation == &op::cast || node.operation == &op::affine;
+    if (is_change && given[static_cast<std::size_t>(node.inputs[0])]) {
+      given[static_cast<std::size_t>(node.outputs[0])] = true;
+      return true;
+    }
     return std::all_of(node.outputs.begin(), node.outputs.end(),
                        [&](ValueId id) { return id != no_value && program_.value(id).constant; });
   }

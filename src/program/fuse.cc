@@ -171,7 +171,8 @@ ValueId behind_cast(const Edit& edit, ValueId id, std::vector<std::size_t>& cast
   return edit.node(index).inputs[0];
 }
 
-/// Scores, softmax, context. Left apart where softmax's arithmetic was overridden: then its rounding is the question.
+/// Scores, a soft cap if there is one, softmax, context. Left apart where softmax's arithmetic was overridden: then its
+/// rounding is the question.
 void fuse_attention(Program& program) {
   Edit edit(program);
   for (std::size_t i = 0; i < edit.size(); ++i) {
@@ -180,13 +181,20 @@ void fuse_attention(Program& program) {
     std::vector<std::size_t> gone;
     const std::size_t p = edit.sole_producer(behind_cast(edit, context.inputs[0], gone), op::softmax);
     if (p == nowhere || edit.node(p).attributes.math != DType::f32) continue;
-    const std::size_t s = edit.sole_producer(behind_cast(edit, edit.node(p).inputs[0], gone), op::attention_scores);
+    ValueId scores = behind_cast(edit, edit.node(p).inputs[0], gone);
+    const std::size_t cap = edit.sole_producer(scores, op::soft_cap);
+    if (cap != nowhere) {
+      gone.push_back(cap);
+      scores = behind_cast(edit, edit.node(cap).inputs[0], gone);
+    }
+    const std::size_t s = edit.sole_producer(scores, op::attention_scores);
     if (s == nowhere) continue;
     Node fused = context;
     fused.operation = &op::attention;
     const ValueId mask = has_input(edit.node(p), 1) ? edit.node(p).inputs[1] : no_value;
     fused.inputs = {edit.node(s).inputs[0], edit.node(s).inputs[1], context.inputs[1], mask};
     fused.attributes = edit.node(s).attributes;
+    if (cap != nowhere) fused.attributes.cap = edit.node(cap).attributes.cap;
     gone.insert(gone.end(), {p, s});
     for (const std::size_t index : gone) edit.remove(index);
     edit.replace(i, {fused});
@@ -196,10 +204,10 @@ void fuse_attention(Program& program) {
 
 /// Kernels of these compute in f32 and round once when they store, so that a cast behind them is theirs to do.
 bool rounds_when_storing(const Operation* operation) {
-  const Operation* operations[] = {&op::linear,       &op::quantized_linear, &op::block_linear,
-                                   &op::layer_norm,   &op::rms_norm,         &op::add_layer_norm,
-                                   &op::add_rms_norm, &op::activation,       &op::gated_activation,
-                                   &op::gate,         &op::attention};
+  const Operation* operations[] = {
+      &op::linear,         &op::quantized_linear, &op::block_linear, &op::layer_norm,       &op::rms_norm,
+      &op::add_layer_norm, &op::add_rms_norm,     &op::activation,   &op::gated_activation, &op::gate,
+      &op::affine,         &op::soft_cap,         &op::attention};
   return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
 }
 

@@ -37,6 +37,22 @@ TEST(Fuse, KeepsEveryPrecisionsProgramInOrder) {
   }
 }
 
+/// A sum becomes one operation with its norm, where the sum stood: the gain is made before.
+TEST(Fuse, GainsThatAreMadeOfParametersStandBeforeTheirNorm) {
+  for (const char* precision : {"fp32", "mixed-bf16"}) {
+    Builder b;
+    const ValueId x = b.input("x", DType::f32, {dim_batch, dim_seq, dim(8)});
+    const ValueId sum = b.add(op::add, {x, x});
+    const ValueId gain = b.add(op::affine, {b.weight("norm.weight", {dim(8)})}, {.shift = 1});
+    b.output("logits", b.add(op::rms_norm, {sum, gain}, {.epsilon = 1e-5}));
+    const Program program = b.take();
+    const PrecisionChoice choice = choose_precision(precision, "", DType::bf16);
+    const Program trained = fuse(assign_training_dtypes(program, choice), Purpose::training);
+    EXPECT_EQ(count_of(trained, op::add_rms_norm), 1U);
+    EXPECT_TRUE(in_order(trained) && in_order(fuse(assign_dtypes(program, choice)))) << precision;
+  }
+}
+
 TEST(Fuse, JoinsQueryKeyAndValue) {
   const Program program = fused("fp32");
   ASSERT_EQ(count_of(program, op::linear), 5U) << "joined, out, up, down, head";

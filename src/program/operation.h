@@ -73,6 +73,8 @@ struct Operation {
   OPERATION(gated_activation)  /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                              \
   OPERATION(add)               /* x, y -> x + y */                                                                    \
   OPERATION(multiply)          /* x, y -> x * y */                                                                    \
+  OPERATION(affine)            /* x -> scale * x + shift */                                                           \
+  OPERATION(soft_cap)          /* x -> cap * tanh(x / cap) */                                                         \
   OPERATION(rope)              /* x (B,T,heads*head_dim) -> rotated by position */                                    \
   OPERATION(attention_scores)  /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                              \
   OPERATION(softmax)           /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                       \
@@ -98,6 +100,7 @@ struct Operation {
   OPERATION(rms_norm_gradient)            /* dy, x, gain [, onto] -> dx, dgain */                                     \
   OPERATION(activation_gradient)          /* dy, x -> dx */                                                           \
   OPERATION(gate_gradient)                /* dz, x, y -> dx, dy */                                                    \
+  OPERATION(soft_cap_gradient)            /* dy, y -> dx */                                                           \
   OPERATION(softmax_gradient)             /* dp, p (B,H,T,T) -> ds */                                                 \
   OPERATION(attention_context_transposed) /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                   \
   OPERATION(attention_gradient)           /* dy, q, k, v [, mask] -> dq, dk, dv */                                    \

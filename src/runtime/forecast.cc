@@ -41,8 +41,9 @@ class Loading {
     const auto weight = weights_.by_name.find(program_.value(id).name);
     if (weight == weights_.by_name.end()) return 0;
     const bool is_in_blocks = program_.value(id).dtype == DType::u8;
-    const bool is_used_in_place =
-        is_in_blocks ? !weight->second.rows_moved : weight->second.stored == "F32" && !weight->second.stored_transposed;
+    const bool is_used_in_place = is_in_blocks
+                                      ? !weight->second.rows_moved
+                                      : weight->second.stored == "F32" && weight->second.order == StoredOrder::same;
     return is_used_in_place ? 0 : std::ssize(weight->second.bytes);
   }
 

@@ -54,21 +54,15 @@ void copy_tokenizer(const Model& model, const fs::path& to) {
   }
 }
 
-Tensor as_stored(const Tensor& parameter, const std::string& name, const Family& family) {
-  if (!is_stored_transposed(name, family)) return {};
-  if (parameter.dtype() == DType::f32) return transposed(parameter.view());
-  const Tensor wide = converted(parameter.view(), DType::f32);
-  return converted(transposed(wide.view()).view(), parameter.dtype());
-}
-
 void write_parameters(const fs::path& file, const Model& model, const Trainer& trainer, const State& state) {
-  std::vector<Tensor> turned;
+  std::vector<Tensor> reordered;
   std::vector<NamedTensor> tensors;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
     const Tensor& parameter = *state.find(value.name);
-    turned.push_back(as_stored(parameter, value.name, *model.config.family));
-    const Tensor& stored = turned.back().data() != nullptr ? turned.back() : parameter;
+    const StoredOrder order = stored_order(value.name, *model.config.family);
+    if (order != StoredOrder::same) reordered.push_back(to_stored(parameter.view(), order, model.config));
+    const Tensor& stored = order != StoredOrder::same ? reordered.back() : parameter;
     tensors.push_back({checkpoint_name(model, value.name), stored.view()});
   }
   write_safetensors(file, tensors);
@@ -175,15 +169,14 @@ Counts counts_from(const Json& json, std::int64_t steps, const fs::path& file) {
 struct Wanted {
   std::string name;   ///< In the file.
   std::string state;  ///< Of the trainer.
-  bool turned = false;
+  StoredOrder order = StoredOrder::same;
 };
 
 std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer) {
   std::vector<Wanted> wanted;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
-    wanted.push_back(
-        {checkpoint_name(model, value.name), value.name, is_stored_transposed(value.name, *model.config.family)});
+    wanted.push_back({checkpoint_name(model, value.name), value.name, stored_order(value.name, *model.config.family)});
   }
   return wanted;
 }
@@ -205,8 +198,7 @@ bool none_negative(const TensorView& view) {
 
 void check_tensor(const StoredTensor* stored, const Wanted& wanted, const Tensor& held, const std::string& file) {
   if (stored == nullptr) fail_user("{}: tensor '{}' is missing", file, wanted.name);
-  Shape shape = held.shape();
-  if (wanted.turned) std::swap(shape.at(0), shape.at(1));
+  const Shape shape = stored_shape(held.shape(), wanted.order);
   if (stored->dtype != held.dtype() || stored->shape != shape)
     fail_user("{}: tensor '{}' is {} {}, in this model and precision it is {} {}", file, wanted.name, stored->stored,
               to_string(stored->shape), name(held.dtype()), to_string(shape));
@@ -229,19 +221,11 @@ void check_state(const Safetensors& file, const std::vector<Wanted>& all, const 
   }
 }
 
-/// The bytes are those of the transposed matrix.
-void turn_back(Tensor& parameter) {
-  const Shape turned = {parameter.shape()[1], parameter.shape()[0]};
-  const Tensor wide = converted(TensorView{parameter.dtype(), turned, parameter.data()}, DType::f32);
-  const Tensor back = transposed(wide.view());
-  convert(DType::f32, back.data(), parameter.dtype(), parameter.data(), static_cast<std::size_t>(back.count()));
-}
-
-void restore(const Safetensors& file, const std::vector<Wanted>& all, State& state) {
+void restore(const Safetensors& file, const std::vector<Wanted>& all, const ModelConfig& config, State& state) {
   for (const Wanted& wanted : all) {
     Tensor& to = *state.find(wanted.state);
-    std::memcpy(to.data(), file.find(wanted.name)->bytes.data(), to.bytes());
-    if (wanted.turned) turn_back(to);
+    const Tensor values = from_stored(file.find(wanted.name)->view(), wanted.order, config);
+    std::memcpy(to.data(), values.data(), to.bytes());
     state.store(wanted.state);
   }
 }
@@ -329,8 +313,8 @@ TrainingProgress resume_training(const TrainingFolder& folder, const Model& mode
   const std::vector<Wanted> averages = wanted_moments(trainer);
   check_state(weights, parameters, trainer.state());
   check_state(moments, averages, trainer.state());
-  restore(weights, parameters, trainer.state());
-  restore(moments, averages, trainer.state());
+  restore(weights, parameters, model.config, trainer.state());
+  restore(moments, averages, model.config, trainer.state());
   trainer.set_updates(counts.updates);
   trainer.loss_scale().restore(counts.scale);
   return progress;

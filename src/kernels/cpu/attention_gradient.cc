@@ -14,9 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 /// One query's scores to probabilities p and its dp to ds = p (dp - the sum of p dp), both where they stand; ds into
-/// `out` too, in the product's dtype.
+/// `out` too, in the product's dtype. `slopes`: of the soft cap, null where there is none.
 HWY_INLINE void gradient_row(const AttentionWork& work, const ScoreRow& p, const ScoreRow& ds, float largest,
-                             Sink out) {
+                             const float* slopes, Sink out) {
   V32 sums = hn::Zero(f32_lanes);
   V32 dots = hn::Zero(f32_lanes);
   exponentials(work, p, largest, [&](std::int64_t key, V32 e) HWY_ATTR {
@@ -29,7 +29,8 @@ HWY_INLINE void gradient_row(const AttentionWork& work, const ScoreRow& p, const
   const V32 mean = hn::Set(f32_lanes, share * sum_of(dots));
   for (std::int64_t key = p.base; key < p.end; key += lane_count()) {
     const V32 probability = hn::Mul(hn::LoadU(f32_lanes, p.at(key)), shares);
-    const V32 gradient = hn::Mul(probability, hn::Sub(hn::LoadU(f32_lanes, ds.at(key)), mean));
+    V32 gradient = hn::Mul(probability, hn::Sub(hn::LoadU(f32_lanes, ds.at(key)), mean));
+    if (slopes != nullptr) gradient = hn::Mul(gradient, hn::LoadU(f32_lanes, slopes + (key - p.base)));
     hn::StoreU(probability, f32_lanes, p.at(key));
     hn::StoreU(gradient, f32_lanes, ds.at(key));
     store(gradient, out, key - p.base);
@@ -43,10 +44,12 @@ void gradient_rows(const GradientWork& work, const AttentionItem& item, std::int
   auto* p = reinterpret_cast<float*>(scratch + scores.scratch.scores);
   auto* ds = reinterpret_cast<float*>(scratch + work.products.scratch.scores);
   const auto* bias = keys.holes ? reinterpret_cast<const float*>(scratch + scores.scratch.bias) : nullptr;
+  float* slopes = scores.attributes.cap > 0 ? reinterpret_cast<float*>(scratch + scores.scratch.slopes) : nullptr;
   for (std::int64_t row = 0; row < rows; ++row) {
     const ScoreRow p_row = score_row(p + row * panel, keys);
+    if (slopes != nullptr) cap_scores(scores, p_row, slopes);
     const float largest = hide_keys(p_row, visible(scores, keys, item.query + row), bias);
-    gradient_row(scores, p_row, score_row(ds + row * panel, keys), largest,
+    gradient_row(scores, p_row, score_row(ds + row * panel, keys), largest, slopes,
                  {scratch + scores.scratch.probabilities + row * probability_stride(scores), scores.product.operand});
   }
 }

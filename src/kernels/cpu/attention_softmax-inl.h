@@ -58,6 +58,17 @@ HWY_INLINE void for_scores(const ScoreRow& row, Use&& use) {
   }
 }
 
+/// Scores s, which are unscaled, to cap tanh(scale s / cap) / scale, and its slope into `slopes`, key `base` first,
+/// where it is given.
+HWY_INLINE void cap_scores(const AttentionWork& work, const ScoreRow& row, float* slopes) {
+  const auto share = static_cast<float>(work.attributes.scale / work.attributes.cap);
+  for_scores(row, [&](std::int64_t key, float* at) HWY_ATTR {
+    const V32 t = tanh(hn::Mul(hn::LoadU(f32_lanes, at), constant(share)));
+    hn::StoreU(hn::Mul(t, constant(1 / share)), f32_lanes, at);
+    if (slopes != nullptr) hn::StoreU(hn::NegMulAdd(t, t, constant(1.0F)), f32_lanes, slopes + (key - row.base));
+  });
+}
+
 /// -infinity outside of what the query sees and where the bias says so. Returns the largest score.
 HWY_INLINE float hide_keys(const ScoreRow& row, const RealKeys& seen, const float* bias) {
   constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
@@ -96,6 +107,7 @@ HWY_INLINE float share_of(V32 sums) {
 /// the bias says so. Returns 1 / their sum, or 0 where the query sees no key.
 HWY_INLINE float softmax_row(const AttentionWork& work, const ScoreRow& row, const RealKeys& seen, const float* bias,
                              Sink out) {
+  if (work.attributes.cap > 0) cap_scores(work, row, nullptr);
   const float largest = hide_keys(row, seen, bias);
   V32 sums = hn::Zero(f32_lanes);
   if (out.dtype != DType::bf16) {

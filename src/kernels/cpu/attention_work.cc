@@ -9,7 +9,8 @@
 namespace assay::cpu {
 namespace {
 
-AttentionScratch attention_scratch(const AttentionProduct& product, std::int64_t seq, std::int64_t head_dim) {
+AttentionScratch attention_scratch(const AttentionProduct& product, std::int64_t seq, const Attributes& attributes) {
+  const std::int64_t head_dim = attributes.head_dim;
   const std::int64_t keys = round_up(seq, panel);
   const std::int64_t dims = round_up(head_dim, panel);
   const std::int64_t row_bytes = product.groups(head_dim) * group_bytes;
@@ -23,6 +24,7 @@ AttentionScratch attention_scratch(const AttentionProduct& product, std::int64_t
   scratch.probabilities = take(query_block * (keys * 4 + 64));
   scratch.context = take(query_block * dims * 4);
   scratch.bias = take(keys * 4);
+  scratch.slopes = take(attributes.cap > 0 ? keys * 4 : 0);
   scratch.bytes = next;
   return scratch;
 }
@@ -35,7 +37,7 @@ AttentionWork attention_work(const Call& call, const AttentionProduct& product) 
   work.batch = call.in(1).shape[0];
   work.seq = call.in(1).shape[1];
   work.product = product;
-  work.scratch = attention_scratch(product, work.seq, call.attributes.head_dim);
+  work.scratch = attention_scratch(product, work.seq, call.attributes);
   return work;
 }
 

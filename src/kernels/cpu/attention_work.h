@@ -50,6 +50,7 @@ struct AttentionScratch {
   std::int64_t probabilities = 0;  ///< (query_block, padded keys) in the operand's dtype
   std::int64_t context = 0;        ///< f32 (panels of dimensions, query_block, 32)
   std::int64_t bias = 0;           ///< f32 (T): 0 for real keys, -infinity for padding
+  std::int64_t slopes = 0;         ///< f32 (padded keys) of one query: the soft cap's; empty where there is none
   std::int64_t bytes = 0;
 };
 

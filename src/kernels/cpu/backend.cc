@@ -53,6 +53,10 @@ constexpr Implementation gated_activation[] = {{"vectors", gated_activation_vect
                                                reference_loops<reference::gated_activation>};
 constexpr Implementation add[] = {{"vectors", add_vectors}, reference_loops<reference::add>};
 constexpr Implementation multiply[] = {{"vectors", multiply_vectors}, reference_loops<reference::multiply>};
+constexpr Implementation affine[] = {{"vectors", affine_vectors}, reference_loops<reference::affine>};
+constexpr Implementation soft_cap[] = {{"vectors", soft_cap_vectors}, reference_loops<reference::soft_cap>};
+constexpr Implementation soft_cap_gradient[] = {{"vectors", soft_cap_gradient_vectors},
+                                                reference_loops<reference::soft_cap_gradient>};
 constexpr Implementation rope[] = {{"vectors", rope_vectors}, reference_loops<reference::rope>};
 constexpr Implementation attention_scores[] = {
     {"bf16 tiles", attention_scores_bf16_tiles},
@@ -153,6 +157,8 @@ constexpr OperationKernels table[] = {
     {&op::gated_activation, gated_activation},
     {&op::add, add},
     {&op::multiply, multiply},
+    {&op::affine, affine},
+    {&op::soft_cap, soft_cap},
     {&op::rope, rope},
     {&op::attention_scores, attention_scores},
     {&op::softmax, softmax},
@@ -176,6 +182,7 @@ constexpr OperationKernels table[] = {
     {&op::rms_norm_gradient, rms_norm_gradient},
     {&op::activation_gradient, activation_gradient},
     {&op::gate_gradient, gate_gradient},
+    {&op::soft_cap_gradient, soft_cap_gradient},
     {&op::softmax_gradient, softmax_gradient},
     {&op::attention_context_transposed, attention_context_transposed},
     {&op::attention_gradient, attention_gradient},

@@ -58,6 +58,9 @@ Offer gated_activation_vectors(const Call& call, const MachineFacts& facts);
 // elementwise.cc
 Offer add_vectors(const Call& call, const MachineFacts& facts);
 Offer multiply_vectors(const Call& call, const MachineFacts& facts);
+Offer affine_vectors(const Call& call, const MachineFacts& facts);
+Offer soft_cap_vectors(const Call& call, const MachineFacts& facts);
+Offer soft_cap_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // rope.cc
 Offer rope_vectors(const Call& call, const MachineFacts& facts);

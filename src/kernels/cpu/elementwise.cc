@@ -5,7 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -32,6 +32,43 @@ void multiply_each(const Call& call, const Memory& memory, std::int64_t begin, s
   }
 }
 
+void affine_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
+  const SourceRows x = source_rows(call, memory, 0);
+  const SinkRows y = sink_rows(call, memory, 0);
+  const V32 scale = constant(static_cast<float>(call.attributes.scale));
+  const V32 shift = constant(static_cast<float>(call.attributes.shift));
+  for (std::int64_t row = begin; row < end; ++row) {
+    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
+      lanes.put(hn::MulAdd(lanes.get(x[row], i), scale, shift), y[row], i);
+    });
+  }
+}
+
+void soft_cap_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
+  const SourceRows x = source_rows(call, memory, 0);
+  const SinkRows y = sink_rows(call, memory, 0);
+  const V32 cap = constant(static_cast<float>(call.attributes.cap));
+  const V32 share = constant(static_cast<float>(1 / call.attributes.cap));
+  for (std::int64_t row = begin; row < end; ++row) {
+    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
+      lanes.put(hn::Mul(cap, tanh(hn::Mul(lanes.get(x[row], i), share))), y[row], i);
+    });
+  }
+}
+
+void soft_cap_gradient_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
+  const SourceRows dy = source_rows(call, memory, 0);
+  const SourceRows y = source_rows(call, memory, 1);
+  const SinkRows dx = sink_rows(call, memory, 0);
+  const V32 share = constant(static_cast<float>(1 / call.attributes.cap));
+  for (std::int64_t row = begin; row < end; ++row) {
+    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
+      const V32 t = hn::Mul(lanes.get(y[row], i), share);
+      lanes.put(hn::Mul(lanes.get(dy[row], i), hn::NegMulAdd(t, t, constant(1.0F))), dx[row], i);
+    });
+  }
+}
+
 }  // namespace assay::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -40,6 +77,9 @@ namespace assay::cpu {
 
 HWY_EXPORT(add_each);
 HWY_EXPORT(multiply_each);
+HWY_EXPORT(affine_each);
+HWY_EXPORT(soft_cap_each);
+HWY_EXPORT(soft_cap_gradient_each);
 
 Offer add_vectors(const Call& call, const MachineFacts& facts) {
   return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(add_each); });
@@ -47,6 +87,18 @@ Offer add_vectors(const Call& call, const MachineFacts& facts) {
 
 Offer multiply_vectors(const Call& call, const MachineFacts& facts) {
   return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(multiply_each); });
+}
+
+Offer affine_vectors(const Call& call, const MachineFacts& facts) {
+  return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(affine_each); });
+}
+
+Offer soft_cap_vectors(const Call& call, const MachineFacts& facts) {
+  return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(soft_cap_each); });
+}
+
+Offer soft_cap_gradient_vectors(const Call& call, const MachineFacts& facts) {
+  return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(soft_cap_gradient_each); });
 }
 
 }  // namespace assay::cpu

@@ -42,8 +42,8 @@ struct Attend {
     const Positions keys = h.keys_of(query);
     for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size) {
       if (!visible(batch, query, key)) continue;
-      row[key] = h.scale * dot(q, batch * h.seq + query, h.query_column(head), k, batch * h.seq + key,
-                               h.key_column(head), h.head_dim);
+      row[key] = h.capped(h.scale * dot(q, batch * h.seq + query, h.query_column(head), k, batch * h.seq + key,
+                                        h.key_column(head), h.head_dim));
     }
     team.wait();
   }

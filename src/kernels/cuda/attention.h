@@ -13,6 +13,7 @@ struct Positions {
 struct Heads {
   std::int64_t batches, seq, heads, kv_heads, head_dim;
   float scale;
+  float cap;  ///< Of scores; 0: none.
   bool causal;
   std::int64_t window;  ///< As seen_keys has it.
   DType math;           ///< Of the softmax; 16 bits: every step is rounded to it, and sums are taken one by one.
@@ -27,6 +28,8 @@ struct Heads {
   ON_DEVICE Positions queries_of(std::int64_t key) const {
     return within(causal ? key : key - reach() + 1, key + reach());
   }
+  /// A scaled score as softmax takes it.
+  ON_DEVICE float capped(float score) const { return soft_capped(score, cap); }
   ON_DEVICE float round(float value) const { return rounded(math, value); }
 
  private:
@@ -38,7 +41,8 @@ struct Heads {
 
 inline Heads heads_of(const Call& call, std::int64_t batches, std::int64_t seq) {
   const Attributes& a = call.attributes;
-  return {batches, seq, a.heads, a.kv_heads, a.head_dim, static_cast<float>(a.scale), a.causal, a.window, a.math};
+  return {batches,  seq,      a.heads, a.kv_heads, a.head_dim, static_cast<float>(a.scale), static_cast<float>(a.cap),
+          a.causal, a.window, a.math};
 }
 
 /// Which keys a query sees.

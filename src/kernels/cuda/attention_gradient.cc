@@ -2,7 +2,8 @@
 
 #include "kernels/cuda/cuda.h"
 
-// With p = softmax(scale q k^T), dp = dy v^T and ds = p (dp - sum over keys of p dp):
+// With p = softmax(scale q k^T), which may go through a soft cap, whose slope ds is multiplied by, dp = dy v^T and ds =
+// p (dp - sum over keys of p dp):
 //   dq = scale ds k    dk = scale ds^T q    dv = p^T dy    (both summed over the query heads of a key head)
 // A team a query makes dq and keeps what recomputes its probabilities; then a team a key makes dk and dv. No atomics.
 namespace assay::ASSAY_CUDA_NAMESPACE {
@@ -19,12 +20,12 @@ struct Tensors {
   Visible visible;
   Out dq, dk, dv;
   RowState* states;  ///< (B, H, T)
-  float* scratch;    ///< (teams, 2 T + 2 D)
+  float* scratch;    ///< (teams, 3 T + 2 D)
 
-  ON_DEVICE float* scratch_of(const Team& team) const { return scratch + team.index * (2 * h.seq + 2 * h.head_dim); }
+  ON_DEVICE float* scratch_of(const Team& team) const { return scratch + team.index * (3 * h.seq + 2 * h.head_dim); }
   ON_DEVICE float score(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key) const {
-    return h.scale *
-           dot(q, batch * h.seq + query, h.query_column(head), k, batch * h.seq + key, h.key_column(head), h.head_dim);
+    return h.capped(h.scale * dot(q, batch * h.seq + query, h.query_column(head), k, batch * h.seq + key,
+                                  h.key_column(head), h.head_dim));
   }
   /// Element of dp.
   ON_DEVICE float given(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key) const {
@@ -42,6 +43,7 @@ struct OfQuery {
     const std::int64_t batch = item / (h.seq * h.heads);
     float* row = t.scratch_of(team);
     float* ds = row + h.seq;
+    float* slopes = ds + h.seq;
     const Positions keys = h.keys_of(query);
     const auto sees = [&](std::int64_t key) { return t.visible(batch, query, key); };
     for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size)
@@ -51,13 +53,15 @@ struct OfQuery {
     team.wait();
     float mean = 0;
     for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size) {
-      row[key] = sees(key) ? softmax.probability(h, row[key]) : 0;
+      const float score = row[key];
+      row[key] = sees(key) ? softmax.probability(h, score) : 0;
       ds[key] = row[key] == 0 ? 0 : t.given(batch, head, query, key);
       mean += row[key] * ds[key];
+      slopes[key] = soft_cap_slope(score, h.cap);
     }
     mean = team.sum(mean);
     for (std::int64_t key = keys.begin + team.rank; key < keys.end; key += team.size)
-      ds[key] = row[key] * (ds[key] - mean);
+      ds[key] = row[key] * (ds[key] - mean) * slopes[key];
     if (team.rank == 0) t.states[item] = {softmax, mean};
     team.wait();
     for (std::int64_t i = team.rank; i < h.head_dim; i += team.size) {
@@ -98,8 +102,10 @@ struct OfKey {
       p[query] = ds[query] = 0;
       if (!t.visible(batch, query, key)) continue;
       const RowState& state = t.states[(batch * h.heads + head) * h.seq + query];
-      p[query] = state.softmax.probability(h, t.score(batch, head, query, key));
+      const float score = t.score(batch, head, query, key);
+      p[query] = state.softmax.probability(h, score);
       ds[query] = p[query] == 0 ? 0 : p[query] * (t.given(batch, head, query, key) - state.mean);
+      ds[query] *= soft_cap_slope(score, h.cap);
     }
     team.wait();
     for (std::int64_t i = team.rank; i < h.head_dim; i += team.size) {
@@ -116,7 +122,7 @@ struct OfKey {
 };
 
 std::int64_t scratch_floats(const Heads& h) {
-  return most_teams * (2 * h.seq + 2 * h.head_dim);
+  return most_teams * (3 * h.seq + 2 * h.head_dim);
 }
 
 void run_attention_gradient(const Call& call, const Memory& memory) {

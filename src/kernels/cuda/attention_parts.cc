@@ -3,10 +3,9 @@
 #include "kernels/cuda/cuda.h"
 
 // scores = scale q k^T            (B, H, T, T)
-// p = softmax(scores)             over the keys that a query sees; zeros where it sees none
-// y = scale p v                   (B, T, H*D)
-// z = scale p^T y                 (B, T, K*D): summed over the query heads of a key head
-// ds = p (dp - sum of p dp)
+// p = softmax(scores)             through attention's soft cap if there is one, over the keys that a query sees; zeros
+// where it sees none y = scale p v                   (B, T, H*D) z = scale p^T y                 (B, T, K*D): summed
+// over the query heads of a key head ds = p (dp - sum of p dp)
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
@@ -32,7 +31,7 @@ struct Softmax {
 
   ON_DEVICE void operator()(std::int64_t row, const Team& team) const {
     const std::int64_t batch = row / (h.heads * h.seq);
-    const auto score = [&](std::int64_t key) { return scores(row, key); };
+    const auto score = [&](std::int64_t key) { return h.capped(scores(row, key)); };
     const auto sees = [&](std::int64_t key) { return visible(batch, row % h.seq, key); };
     const RowSoftmax softmax = row_softmax(h, team, h.keys_of(row % h.seq), score, sees);
     for (std::int64_t key = team.rank; key < h.seq; key += team.size)

@@ -51,6 +51,14 @@ ON_DEVICE inline float activation_slope(Activation activation, float x) {
   return 1;
 }
 
+/// cap tanh(x / cap); x where there is no cap. The slope is that at the x which gave y.
+ON_DEVICE inline float soft_capped(float x, float cap) {
+  return cap == 0 ? x : cap * tanhf(x / cap);
+}
+ON_DEVICE inline float soft_cap_slope(float y, float cap) {
+  return cap == 0 ? 1 : 1 - y / cap * (y / cap);
+}
+
 struct RandomWords {
   std::uint32_t word[4];
 };

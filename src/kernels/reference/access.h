@@ -159,6 +159,13 @@ class Math {
 
 /// f(x) by its definition.
 double activate(Activation activation, double x);
+/// cap tanh(x / cap); x where there is no cap. The slope is that at the x which gave y.
+inline double soft_capped(double x, double cap) {
+  return cap == 0 ? x : cap * std::tanh(x / cap);
+}
+inline double soft_cap_slope(double y, double cap) {
+  return cap == 0 ? 1 : 1 - y / cap * (y / cap);
+}
 /// f'(x); of relu at 0: 0.
 double activation_slope(Activation activation, double x);
 

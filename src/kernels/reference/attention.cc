@@ -67,7 +67,7 @@ void attention(const Call& call, const Memory& memory) {
     double* row = reinterpret_cast<double*>(memory.workspace) + part * seq;
     const Columns at = columns(a, head);
     for (std::int64_t key = 0; key < seq; ++key)
-      row[key] = scaled_dot(a, q, k, batch * seq + query, batch * seq + key, at);
+      row[key] = soft_capped(scaled_dot(a, q, k, batch * seq + query, batch * seq + key, at), a.cap);
     softmax_row(
         math, seq, [&](std::int64_t key) { return row[key]; },
         [&](std::int64_t key) { return visible(batch, query, key); },

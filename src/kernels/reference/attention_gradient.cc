@@ -48,9 +48,11 @@ class KeyHead {
   void one_query(std::int64_t batch, std::int64_t query, const Columns& at) {
     const std::int64_t row = batch * seq_ + query;
     const Math math(a_.math);
+    const auto score = [&](std::int64_t key) {
+      return soft_capped(scaled_dot(a_, q_, k_, row, batch * seq_ + key, at), a_.cap);
+    };
     softmax_row(
-        math, seq_, [&](std::int64_t key) { return scaled_dot(a_, q_, k_, row, batch * seq_ + key, at); },
-        [&](std::int64_t key) { return visible_(batch, query, key); },
+        math, seq_, score, [&](std::int64_t key) { return visible_(batch, query, key); },
         [&](std::int64_t key, double p) { p_[key] = p; });
     double mean = 0;
     for (std::int64_t key = 0; key < seq_; ++key) {
@@ -59,7 +61,8 @@ class KeyHead {
         ds_[key] += dy_(row, at.query + i) * v_(batch * seq_ + key, at.key + i);
       mean += p_[key] * ds_[key];
     }
-    for (std::int64_t key = 0; key < seq_; ++key) ds_[key] = p_[key] * (ds_[key] - mean);
+    for (std::int64_t key = 0; key < seq_; ++key)
+      ds_[key] = p_[key] * (ds_[key] - mean) * (a_.cap == 0 ? 1 : soft_cap_slope(score(key), a_.cap));
     for (std::int64_t i = 0; i < a_.head_dim; ++i) {
       double sum = 0;
       for (std::int64_t key = 0; key < seq_; ++key) {

@@ -45,6 +45,7 @@ inline Columns columns(const Attributes& a, std::int64_t head) {
   return {head * a.head_dim, head / (a.heads / a.kv_heads) * a.head_dim};
 }
 
+/// One score, before a soft cap.
 inline double scaled_dot(const Attributes& a, const Reader& q, const Reader& k, std::int64_t q_row, std::int64_t k_row,
                          const Columns& at) {
   double sum = 0;

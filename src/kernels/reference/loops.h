@@ -20,6 +20,8 @@ void activation(const Call& call, const Memory& memory);
 void gated_activation(const Call& call, const Memory& memory);
 void add(const Call& call, const Memory& memory);
 void multiply(const Call& call, const Memory& memory);
+void affine(const Call& call, const Memory& memory);
+void soft_cap(const Call& call, const Memory& memory);
 void rope(const Call& call, const Memory& memory);
 void attention_scores(const Call& call, const Memory& memory);
 void softmax(const Call& call, const Memory& memory);
@@ -41,6 +43,7 @@ void layer_norm_gradient(const Call& call, const Memory& memory);
 void rms_norm_gradient(const Call& call, const Memory& memory);
 void activation_gradient(const Call& call, const Memory& memory);
 void gate_gradient(const Call& call, const Memory& memory);
+void soft_cap_gradient(const Call& call, const Memory& memory);
 void softmax_gradient(const Call& call, const Memory& memory);
 void attention_context_transposed(const Call& call, const Memory& memory);
 void attention_gradient(const Call& call, const Memory& memory);  ///< workspace: attention_gradient_doubles

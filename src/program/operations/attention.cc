@@ -158,7 +158,8 @@ const Operation op::attention_context_transposed = {
     .products = ProductShare::all,
 };
 
-// The three above without a stored T x T matrix (Dao et al. 2022): q, k, v, mask -> (B, T, H*D)
+// The three above without a stored T x T matrix (Dao et al. 2022), with soft_cap between scores and softmax where there
+// is a cap: q, k, v, mask -> (B, T, H*D)
 const Operation op::attention = {
     .name = "attention",
     .kind = OperationKind::attention,

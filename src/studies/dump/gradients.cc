@@ -8,9 +8,8 @@ namespace assay {
 namespace {
 
 /// The gradient of one parameter as the checkpoint would hold it.
-Tensor as_stored(const Tensor& gradient, const Weight& weight) {
-  const Tensor wide = converted(gradient.view(), DType::f32);
-  return weight.stored_transposed ? transposed(wide.view()) : converted(wide.view(), DType::f32);
+Tensor as_stored(const Tensor& gradient, const Weight& weight, const ModelConfig& config) {
+  return to_stored(converted(gradient.view(), DType::f32).view(), weight.order, config);
 }
 
 void refuse_nonfinite(const Model& model, Trainer& trainer, const std::pair<std::string, Tensor>& gradient,
@@ -35,7 +34,8 @@ std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request
   trainer.forward();
   trainer.backward();
   for (const auto& [name, weight] : model.weights.by_name) {
-    found.emplace_back("grad." + weight.checkpoint_name, as_stored(*trainer.state().find("grad." + name), weight));
+    const Tensor& gradient = *trainer.state().find("grad." + name);
+    found.emplace_back("grad." + weight.checkpoint_name, as_stored(gradient, weight, model.config));
     if (request.model_options.checkpoint.nonfinite == Nonfinite::refused)
       refuse_nonfinite(model, trainer, found.back(), tokens.attention_mask);
   }

@@ -89,6 +89,7 @@ std::string fused_fault(const Call& call, const MachineFacts& facts) {
   if (q.dtype != DType::f16 && q.dtype != DType::bf16) return fmt::format("it multiplies no {}", name(q.dtype));
   if (size_of(call.attributes.math) != 4) return "its softmax computes in f32";
   if (mask.present) return "it takes lengths, not a mask of keys";
+  if (call.attributes.cap > 0) return "it is asked for no soft cap";
   if (call.attributes.window > 0) return "it is asked for no window";
   if (facts.gpu && facts.gpu->capability < ComputeCapability{8, 0}) return "it begins at compute capability 8.0";
   if (std::string fault = is_gradient ? fault_of_gradient(call, g) : ""; !fault.empty()) return fault;

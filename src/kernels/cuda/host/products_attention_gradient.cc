@@ -67,6 +67,7 @@ Offer prepare_library_attention_gradient(const Call& call, const MachineFacts&) 
   const Argument& v = call.in(3);
   const Geometry g = geometry_of(call, q.shape[0], q.shape[1]);
   if (const char* fault = fault_of(call, g)) return Declined{fault};
+  if (call.attributes.cap > 0) return Declined{"the slopes of a soft cap need scores that it writes over"};
   for (std::size_t i = 0; i < 3; ++i) {
     if (!call.out(i).present) return Declined{"not all three gradients are wanted"};
     if (call.out(i).dtype != call.out(0).dtype) return Declined{"the gradients' dtypes differ"};
