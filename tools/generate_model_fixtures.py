@@ -12,12 +12,14 @@ of them a row (it predicts the first real token), and there PyTorch's fused atte
 their usual initialisation (0.02), where a lost bias or a wrong mask would hardly show.
 """
 import argparse
+import copy
 import json
 import pathlib
 import shutil
+import tempfile
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
 from transformers import (AutoConfig, AutoModelForCausalLM, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
@@ -105,6 +107,8 @@ def randomise(model, seed, dtype):
             vector = parameter.dim() == 1
             gain = vector and not name.endswith("bias")
             values = noise * (0.2 if vector else 1.3 / parameter.shape[-1] ** 0.5) + (gain_at_rest if gain else 0.0)
+            if name.endswith("experts.down_proj"):
+                values *= 0.15  # Few bits may choose another expert, which shall not decide the result.
             parameter.copy_(values.to(dtype).to(torch.float32))
     return model.eval()
 
@@ -245,16 +249,15 @@ def fresh(root, name):
     return folder
 
 
-def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None, head=""):
-    """`head`: what published files call the language model's head, where the library calls it otherwise."""
+def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None,
+                published=False):  # fmt: skip
+    """`published`: under the names with which the library saves, where those within the library are others."""
     folder = fresh(root, name)
     randomise(model, seed, dtype)
     model.config.architectures = [type(model).__name__]
     model.config.dtype = str(dtype).removeprefix("torch.")
     model.config.save_pretrained(folder)
-    state = stored(model, dtype, drop_prefix, extra or {})
-    if head:
-        state[head] = state.pop("lm_head.weight")
+    state = published_state(model, dtype) if published else stored(model, dtype, drop_prefix, extra or {})
     write_weights(folder, state, shards)
     write_cases(folder, Transformers(model, *places), seed + 1, labels)
     return model
@@ -291,6 +294,8 @@ def decoder(model_type, **settings):
     config = AutoConfig.for_model(model_type, **{**usual, **settings})
     capped = getattr(config, "attn_logit_softcapping", None) is not None
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if capped else "sdpa")  # That caps none.
+    if hasattr(model, "set_experts_implementation"):
+        model.set_experts_implementation("eager")  # The other one wants widths that are multiples of 16 bytes.
     base = model.base_model
     return model, (model.base_model_prefix, Into(base.layers[0]), base.layers)
 
@@ -332,18 +337,36 @@ def write_decoders(root):
     write_model(root, "gemma3", *decoder("gemma3_text", **small, head_dim=14, sliding_window=4, query_pre_attn_scalar=20,
                 layer_types=["sliding_attention", "full_attention"], rope_theta=2e5, rope_local_base_freq=300.0, rope_scaling={"rope_type": "linear", "factor": 8.0}), seed=200)  # fmt: skip
     write_neox(root)
+    write_experts(root)
     write_gguf(root, "qwen2", qwen2)
     write_gguf(root, "qwen3", qwen3)
+
+
+def write_experts(root):
+    """Experts under the names of published files, which the library joins when it loads them."""
+    small = {"hidden_size": 40, "intermediate_size": 44, "num_attention_heads": 4, "num_key_value_heads": 2}
+    write_model(root, "mixtral", *decoder("mixtral", **small, num_local_experts=5, num_experts_per_tok=2), seed=220,
+                published=True)
+    write_model(root, "qwen3-moe", *decoder("qwen3_moe", **small, num_hidden_layers=2, head_dim=14, num_experts=7,
+                num_experts_per_tok=3, moe_intermediate_size=22, norm_topk_prob=False, mlp_only_layers=[1]), seed=225,
+                published=True, dtype=torch.bfloat16)  # fmt: skip
+
+
+def published_state(model, dtype):
+    """What the library itself would save."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy.deepcopy(model).to(dtype).save_pretrained(folder)
+        return load_file(pathlib.Path(folder) / "model.safetensors")
 
 
 def write_neox(root):
     """Both spellings of the configuration: transformers writes its own, the second gets that of published files."""
     small = {"hidden_size": 40, "intermediate_size": 44, "num_attention_heads": 4}
     write_model(root, "gpt-neox", *decoder("gpt_neox", **small, rope_parameters={
-        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.4}), seed=210, head="embed_out.weight")  # fmt: skip
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.4}), seed=210, published=True)  # fmt: skip
     write_model(root, "gpt-neox-serial", *decoder("gpt_neox", **small, use_parallel_residual=False, attention_bias=False,
                 hidden_act="gelu_fast", rope_parameters={"rope_type": "default", "rope_theta": 500.0,
-                "partial_rotary_factor": 0.8}), seed=215, dtype=torch.float16, head="embed_out.weight")  # fmt: skip
+                "partial_rotary_factor": 0.8}), seed=215, dtype=torch.float16, published=True)  # fmt: skip
     file = root / "gpt-neox-serial" / "config.json"
     config = json.loads(file.read_text())
     del config["rope_parameters"]

@@ -57,6 +57,12 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
       return (row * argument.width() + column) % 3 == 2
                  ? -100
                  : static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(0).width())));
+    case Fill::offsets: {
+      const double share = static_cast<double>(column) / static_cast<double>(argument.width() - 1);
+      return std::floor(static_cast<double>(one.call.in(0).rows()) * share * share);
+    }
+    case Fill::reversed:
+      return static_cast<double>(argument.width() - 1 - column);
     case Fill::with_zeros:
       return row % 3 == 2 ? 0 : random.next_normal();
     default:

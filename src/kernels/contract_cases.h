@@ -63,6 +63,12 @@ inline void add(std::vector<Case>& cases, const Operation& operation, const Attr
 
 std::vector<Case> linear_cases(const Operation& operation);
 std::vector<Case> quantized_linear_cases(const Operation& operation);
+std::vector<Case> route_cases(const Operation& operation);
+std::vector<Case> group_rows_cases(const Operation& operation);
+std::vector<Case> merge_rows_cases(const Operation& operation);
+std::vector<Case> expert_linear_cases(const Operation& operation);
+std::vector<Case> expert_quantized_linear_cases(const Operation& operation);
+std::vector<Case> expert_block_linear_cases(const Operation& operation);
 std::vector<Case> block_linear_cases(const Operation& operation);
 std::vector<Case> block_embedding_cases(const Operation& operation);
 /// Of linears whose weight is no constant: it may change between runs.

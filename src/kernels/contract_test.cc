@@ -207,13 +207,20 @@ std::string test_name(const testing::TestParamInfo<const Operation*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Contract, testing::ValuesIn(computed_operations()), test_name);
 
+/// What CUDA devices have no kernels for: weights in blocks, and experts.
+bool lacks_on_cuda(const Call& call) {
+  const Operation* of_experts[] = {&op::route, &op::group_rows, &op::merge_rows};
+  return call.attributes.blocks != nullptr || expert_places(*call.operation) ||
+         std::find(std::begin(of_experts), std::end(of_experts), call.operation) != std::end(of_experts);
+}
+
 TEST(Backends, TakeEveryCaseOfEveryOperation) {
   const MachineFacts facts = read_machine_facts();
   for (const Operation* operation : computed_operations()) {
     for (const Case& one : cases_of(*operation)) {
       for (const Backend* backend : {&reference_backend(), &cpu_backend(), &cuda_on_host_backend()}) {
         const Offer offer = prepare(*backend, one.call, facts);
-        const bool is_lacking = one.call.attributes.blocks != nullptr && backend == &cuda_on_host_backend();
+        const bool is_lacking = backend == &cuda_on_host_backend() && lacks_on_cuda(one.call);
         ASSERT_EQ(std::holds_alternative<Prepared>(offer), !is_lacking) << backend->name << ": " << one.label;
       }
     }

@@ -61,6 +61,9 @@ struct Memory {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;
   std::byte* workspace = nullptr;
+  /// Of the first input: the kernel works on so many of its first rows, and on all where this is negative. Only kernels
+  /// that say Prepared::takes_rows are given another number.
+  std::int64_t rows = -1;
 
   template <typename T>
   const T* in(std::size_t index) const {
@@ -112,6 +115,7 @@ struct Prepared {
   Verdict verdict = Verdict::native;
   std::string evidence;  ///< Why that verdict: "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32".
   ErrorsOf errors_of = ErrorsOf::row;
+  bool takes_rows = false;          ///< It heeds Memory::rows.
   std::size_t workspace_bytes = 0;  ///< 64-byte aligned scratch handed to every run; its content does not last.
   std::vector<Packing> packing;     ///< The layout it wants for each input; may be shorter than inputs (rest: plain).
 };

@@ -86,7 +86,8 @@ LinearMemory linear_memory(const LinearCall& call, const Memory& memory) {
           .w_scale = input<float>(memory, call.places.w_scale),
           .bias = input<std::byte>(memory, call.places.bias),
           .y = memory.out<std::byte>(0),
-          .workspace = memory.workspace};
+          .workspace = memory.workspace,
+          .rows = memory.rows < 0 ? call.rows : memory.rows};
 }
 
 }  // namespace assay

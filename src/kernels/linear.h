@@ -55,6 +55,7 @@ struct LinearMemory {
   const std::byte* bias = nullptr;
   std::byte* y = nullptr;
   std::byte* workspace = nullptr;
+  std::int64_t rows = 0;
 };
 LinearMemory linear_memory(const LinearCall& call, const Memory& memory);
 

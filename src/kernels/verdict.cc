@@ -1,4 +1,5 @@
 #include "kernels/verdict.h"
+#include "kernels/experts.h"
 
 #include <fmt/format.h>
 
@@ -158,10 +159,12 @@ bool instruction_pays(DType operand, const MachineFacts& facts) {
 }
 
 bool is_product(const Call& call) {
+  if (call.operation == &op::expert_quantized_linear) return true;
   return call.operation->autocast == Autocast::low_precision || call.operation == &op::quantized_linear;
 }
 
 DType asked_operand(const Call& call) {
+  if (expert_places(*call.operation)) return asked_operand(product_of(call));
   if (call.operation == &op::quantized_linear) return call.in(0).dtype;
   const DType rounded_to = call.attributes.operand;
   DType operand = call.in(0).dtype;

@@ -88,6 +88,33 @@ ValueId Blocks::activation(ValueId x, Activation function) {
   return builder_.add(op::activation, {x}, attributes);
 }
 
+GroupedRows Blocks::route(ValueId x, ValueId logits) {
+  const Attributes attributes = {
+      .experts = config_.experts, .active_experts = config_.active_experts, .normalised = config_.normalised_experts};
+  const auto outputs_of = [&](const Operation& operation, std::vector<ValueId> inputs) {
+    return builder_.add_several(operation, std::move(inputs), attributes);
+  };
+  const std::vector<ValueId> chosen = outputs_of(op::route, {logits});
+  builder_.set_dtype(chosen[1], DType::s32);
+  const std::vector<ValueId> grouped = outputs_of(op::group_rows, {x, chosen[1]});
+  builder_.set_dtype(grouped[1], DType::s32);
+  builder_.set_dtype(grouped[2], DType::s32);
+  return {.rows = grouped[0], .order = grouped[1], .offsets = grouped[2], .weights = chosen[0]};
+}
+
+ValueId Blocks::expert_linear(ValueId rows, const GroupedRows& grouped, const std::string& list,
+                              const std::string& name, std::int64_t out) {
+  const Dim in = builder_.program().value(rows).shape.back();
+  std::vector<ValueId> inputs = {rows, grouped.offsets};
+  for (std::int64_t expert = 0; expert < config_.experts; ++expert)
+    inputs.push_back(builder_.weight(fmt::format("{}.{}.{}.weight", list, expert, name), {dim(out), in}));
+  return builder_.add(op::expert_linear, std::move(inputs));
+}
+
+ValueId Blocks::merge(ValueId rows, const GroupedRows& grouped) {
+  return builder_.add(op::merge_rows, {rows, grouped.order, grouped.weights});
+}
+
 ValueId Blocks::columns(ValueId x, std::int64_t offset, std::int64_t width) {
   Attributes attributes;
   attributes.offset = offset;

@@ -8,6 +8,14 @@
 
 namespace assay {
 
+/// What Blocks::route gives: each token's row for each of its experts, those of an expert together.
+struct GroupedRows {
+  ValueId rows = no_value;
+  ValueId order = no_value;
+  ValueId offsets = no_value;
+  ValueId weights = no_value;
+};
+
 /// The pieces that transformer architectures share, emitted as primitive operations. All activations are (B, T, width)
 /// unless said otherwise.
 class Blocks {
@@ -35,6 +43,13 @@ class Blocks {
   ValueId soft_cap(ValueId x, double cap);
   ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
   ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }
+  /// The rows of x, sent to the experts that the logits (B, T, experts) choose.
+  GroupedRows route(ValueId x, ValueId logits);
+  /// `list`.E.`name`.weight (out, in) of every expert E.
+  ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const std::string& list, const std::string& name,
+                        std::int64_t out);
+  /// The weighted sum of each token's rows, (B, T, width).
+  ValueId merge(ValueId rows, const GroupedRows& grouped);
   ValueId columns(ValueId x, std::int64_t offset, std::int64_t width);
   /// Rotary pairs are the family's.
   ValueId rope(ValueId x, std::int64_t heads, const Rotary& rotary);

@@ -1,5 +1,6 @@
 #include "model/config.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -55,10 +56,8 @@ constexpr Unbuilt unbuilt[] = {
     {"gemma3", "an encoder of images beside what is gemma3_text"},
     {"gpt_oss", "experts, attention sinks"},
     {"gptj", "rotary pairs of neighbours in a part of each head, MLPs without a gate"},
-    {"mixtral", "experts"},
     {"modernbert", "an encoder with rotary positions and windows"},
     {"opt", "learned positions that count from the mask"},
-    {"qwen3_moe", "experts"},
     {"roberta", "positions that count from the ids"},
     {"xlm-roberta", "positions that count from the ids"},
 };
@@ -106,6 +105,12 @@ ModelConfig parse_config(const Json& json, const std::string& file) {
   config.head_dim = head_dim_or(in, config.head_dim, config);
   check_config(config, file);
   return config;
+}
+
+std::int64_t inactive_parameters(const ModelConfig& c) {
+  const auto listed = std::count_if(c.expert_layers.begin(), c.expert_layers.end(), [](auto has) { return has != 0; });
+  const std::int64_t layers = c.expert_layers.empty() ? c.layers : listed;
+  return layers * (c.experts - c.active_experts) * 3 * c.d_model * c.expert_d_ff;
 }
 
 std::int64_t head_dim_or(const ConfigReader& in, std::int64_t head_dim, const ModelConfig& config) {

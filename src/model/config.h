@@ -74,13 +74,18 @@ struct ModelConfig {
   Bias qkv_bias = Bias::absent;
   Bias out_bias = Bias::absent;
   Bias mlp_bias = Bias::absent;
-  double norm_shift = 0;       ///< What RMS norms add to their weight before they multiply by it.
-  double embedding_scale = 1;  ///< What token embeddings are multiplied by,
-  double residual_scale = 1;   ///< and what attention and MLP add to their input,
-  double logit_scale = 1;      ///< and logits;
-  double score_scale = 0;      ///< and attention's scores; 0: by 1 / sqrt(head_dim).
-  double score_cap = 0;        ///< Soft caps: of scores,
-  double logit_cap = 0;        ///< and of logits; 0: none.
+  std::int64_t experts = 0;  ///< 0: every MLP is one.
+  std::int64_t active_experts = 0;
+  std::int64_t expert_d_ff = 0;
+  bool normalised_experts = false;               ///< As Attributes::normalised.
+  std::vector<std::uint8_t> expert_layers = {};  ///< 0 where a layer has one MLP after all; empty: all have experts.
+  double norm_shift = 0;                         ///< What RMS norms add to their weight before they multiply by it.
+  double embedding_scale = 1;                    ///< What token embeddings are multiplied by,
+  double residual_scale = 1;                     ///< and what attention and MLP add to their input,
+  double logit_scale = 1;                        ///< and logits;
+  double score_scale = 0;                        ///< and attention's scores; 0: by 1 / sqrt(head_dim).
+  double score_cap = 0;                          ///< Soft caps: of scores,
+  double logit_cap = 0;                          ///< and of logits; 0: none.
   bool tied_head = true;
   /// The token whose embedding receives no gradient from where it stands (PyTorch's padding_idx): absent, none.
   std::optional<std::int64_t> padding_id = std::nullopt;
@@ -91,6 +96,9 @@ struct ModelConfig {
 /// error for a missing or absurd entry, an unknown model_type, and every feature that would change the result and is
 /// not built (scaled rotary embeddings, attention biases, ...): nothing is ignored that matters.
 ModelConfig parse_config(const Json& json, const std::string& file);
+
+/// Parameters of experts that a token does not meet.
+std::int64_t inactive_parameters(const ModelConfig& config);
 
 class ConfigReader;
 /// `head_dim` where it is positive, else the width's share of a head. Throws a user error where heads do not divide the

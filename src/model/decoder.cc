@@ -85,9 +85,37 @@ struct DecoderBlock {
     return linear(h, ".mlp.down_proj", Role::mlp, names.down, c.d_model, c.mlp_bias);
   }
 
+  bool has_experts() const {
+    const std::vector<std::uint8_t>& layers = config().expert_layers;
+    return config().experts > 0 && (layers.empty() || layers[static_cast<std::size_t>(layer)] != 0);
+  }
+
+  ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const char* place, const char* name,
+                        std::int64_t out) const {
+    b.at(path + place, Role::mlp);
+    return b.expert_linear(rows, grouped, fmt::format("layers.{}.{}", layer, names.experts.list), name, out);
+  }
+
+  /// The sum of a token's experts, each an MLP as below, by the router's weights.
+  ValueId expert_mlp(ValueId x) const {
+    const ModelConfig& c = config();
+    const ExpertNames& own = names.experts;
+    const ValueId logits = linear(x, ".mlp.router", Role::mlp, own.router, c.experts, Bias::absent);
+    b.at(path + ".mlp.route", Role::mlp);
+    const GroupedRows grouped = b.route(x, logits);
+    const ValueId gate = expert_linear(grouped.rows, grouped, ".mlp.experts.gate_proj", own.gate, c.expert_d_ff);
+    const ValueId up = expert_linear(grouped.rows, grouped, ".mlp.experts.up_proj", own.up, c.expert_d_ff);
+    b.at(path + ".mlp.experts.gate", Role::mlp);
+    const ValueId h = b.multiply(b.activation(gate, c.activation), up);
+    const ValueId y = expert_linear(h, grouped, ".mlp.experts.down_proj", own.down, c.d_model);
+    b.at(path + ".mlp.merge", Role::mlp);
+    return b.merge(y, grouped);
+  }
+
   /// down(f(gate(x)) * up(x))   (Shazeer 2020)
   ValueId mlp(ValueId x) const {
     const ModelConfig& c = config();
+    if (has_experts()) return expert_mlp(x);
     if (names.gate == nullptr) return plain_mlp(x);
     ValueId gate = no_value;
     ValueId up = no_value;

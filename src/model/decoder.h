@@ -10,6 +10,15 @@ namespace assay {
 
 class Blocks;
 
+/// What a family calls the parameters of its experts, behind "layers.N.".
+struct ExpertNames {
+  const char* router = nullptr;
+  const char* list = nullptr;  ///< Of expert 3: "mlp.experts" gives "mlp.experts.3.gate_proj".
+  const char* gate = nullptr;
+  const char* up = nullptr;
+  const char* down = nullptr;
+};
+
 /// What a family calls the parameters of one block, behind "layers.N."; null where it has none of that kind. Queries,
 /// keys and values are three matrices or one, gate and up two or one.
 struct DecoderNames {
@@ -26,6 +35,7 @@ struct DecoderNames {
   const char* k_norm = nullptr;
   const char* attention_norm_behind = nullptr;  ///< Of a family with norms around attention and MLP.
   const char* mlp_norm_behind = nullptr;
+  ExpertNames experts = {};
   const char* last_norm = "norm";  ///< Behind the last block; a whole name.
 };
 

@@ -4,6 +4,7 @@
 
 #include "model/bert.h"
 #include "model/decoders.h"
+#include "model/experts.h"
 #include "model/gemma.h"
 #include "model/gpt2.h"
 #include "model/gpt_neox.h"
@@ -43,6 +44,8 @@ std::span<const Family> families() {
       {"smollm3",    decoder, halves,      Padding::none,      absent,  parse_smollm3,    write_smollm3,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"qwen2",      decoder, halves,      Padding::none,      absent,  parse_qwen2,      write_qwen2,      emit_llama,      initial_normal, &llama_tensors,      &qwen2_gguf},
       {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},
+      {"qwen3_moe",  decoder, halves,      Padding::none,      absent,  parse_qwen3_moe,  write_qwen3_moe,  emit_qwen3_moe,  initial_normal, &llama_tensors,      nullptr},
+      {"mixtral",    decoder, halves,      Padding::none,      absent,  parse_mixtral,    write_mixtral,    emit_mixtral,    initial_normal, &llama_tensors,      nullptr},
       {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
       {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      nullptr},
       {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      nullptr},

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "model/decoder.h"
 #include "model/llama.h"
+#include "model/qwen.h"
 
 namespace assay {
 namespace {
@@ -115,10 +116,7 @@ Json write_gemma3(const ModelConfig& c) {
 }
 
 void emit_gemma3(Blocks& b) {
-  DecoderNames names = with_norms_around(llama_names);
-  names.q_norm = "self_attn.q_norm";
-  names.k_norm = "self_attn.k_norm";
-  emit_decoder(b, names);
+  emit_decoder(b, with_norms_around(with_head_norms(llama_names)));
 }
 
 }  // namespace assay

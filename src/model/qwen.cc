@@ -28,13 +28,13 @@ constexpr GgufNames::Renamed qwen_layer[] = {{"attn_norm.weight", "input_layerno
 
 constexpr DecoderWords qwen_words = {.window_is_asked_for = true, .first_window_layer = 28};
 
+}  // namespace
+
 DecoderNames with_head_norms(DecoderNames names) {
   names.q_norm = "self_attn.q_norm";
   names.k_norm = "self_attn.k_norm";
   return names;
 }
-
-}  // namespace
 
 const GgufNames qwen2_gguf = {.architecture = "qwen2", .whole = qwen_whole, .layer = qwen_layer};
 const GgufNames qwen3_gguf = {.architecture = "qwen3", .whole = qwen_whole, .layer = qwen_layer};

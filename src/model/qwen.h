@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/decoder.h"
 #include "model/families.h"
 
 namespace assay {
@@ -14,5 +15,7 @@ ModelConfig parse_qwen3(const ConfigReader& in);
 Json write_qwen3(const ModelConfig& config);
 void emit_qwen3(Blocks& b);
 extern const GgufNames qwen3_gguf;
+/// With Qwen3's names of the norms of queries and keys.
+DecoderNames with_head_norms(DecoderNames names);
 
 }  // namespace assay

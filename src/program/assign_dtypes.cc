@@ -165,6 +165,10 @@ class Assigner {
     if (operation == &op::affine && from_.value(node.inputs[0]).source == Source::weight)
       return map_to(node, add(op::affine, {vector(node.inputs[0])}, node.attributes, DType::f32));
     if (operation == &op::linear) return assign_linear(node);
+    if (operation == &op::expert_linear) return assign_expert_linear(node);
+    if (operation == &op::route) return assign_route(node);
+    if (operation == &op::group_rows) return assign_several(node, {value(node.inputs[0]), value(node.inputs[1])});
+    if (operation == &op::merge_rows) return assign_merge(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
     if (operation == &op::cross_entropy) return assign_loss(node);
     if (operation == &op::softmax) return assign_math(node, Role::softmax, {});
@@ -236,6 +240,65 @@ class Assigner {
     map(node.outputs[0]) =
         add(op::quantized_linear, {in.values, in.scales, weight.values, weight.scales, vector(bias_of(node, 2))},
             attributes, row_->activations);
+  }
+
+  /// Its first output in the dtype of the first input, the others as they are.
+  void assign_several(const Node& node, std::vector<ValueId> inputs) {
+    const DType out = dtype(inputs[0]);
+    const std::vector<ValueId> outputs = to_.add_several(*node.operation, std::move(inputs), node.attributes);
+    to_.set_dtype(outputs[0], out);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (i > 0) to_.set_dtype(outputs[i], from_.value(node.outputs[i]).dtype);
+      map(node.outputs[i]) = outputs[i];
+    }
+  }
+
+  /// Which experts a token is given to is decided in f32, whatever computed the logits.
+  void assign_route(const Node& node) { assign_several(node, {as(value(node.inputs[0]), DType::f32)}); }
+
+  void assign_merge(const Node& node) {
+    assign_several(node, {value(node.inputs[0]), value(node.inputs[1]), as(value(node.inputs[2]), DType::f32)});
+  }
+
+  /// The blocks that the row takes all of the experts' weights in, if they are of one kind.
+  const BlockFormat* blocks_of_experts(const Node& node) const {
+    const BlockFormat* blocks = blocks_of(node.inputs[2]);
+    const bool alike = std::all_of(node.inputs.begin() + 2, node.inputs.end(),
+                                   [&](ValueId weight) { return blocks_of(weight) == blocks; });
+    return alike ? blocks : nullptr;
+  }
+
+  void assign_expert_linear(const Node& node) {
+    const std::optional<DType> override = override_for(node.role);
+    if (quantised() && !takes_formats() && !override) return assign_quantised_experts(node);
+    Attributes attributes = node.attributes;
+    attributes.accumulator = override ? DType::f32 : row_->accumulator;
+    attributes.chunk = override ? 0 : row_->chunk;
+    attributes.blocks = override ? nullptr : blocks_of_experts(node);
+    const bool in_blocks_too = attributes.blocks != nullptr;
+    // What a file holds in several ways is one dtype here.
+    const DType operand = override.value_or(takes_formats() ? DType::f32 : row_->operand);
+    const DType read = takes_formats() && !override ? row_->activations : operand;
+    std::vector<ValueId> inputs = {as(value(node.inputs[0]), read), value(node.inputs[1])};
+    for (std::size_t i = 2; i < node.inputs.size(); ++i)
+      inputs.push_back(in_blocks_too ? in_blocks(node.inputs[i]) : as(table(node.inputs[i]), operand));
+    const Operation& operation = in_blocks_too ? op::expert_block_linear : op::expert_linear;
+    const ValueId y = add(operation, std::move(inputs), attributes, override ? operand : row_->output);
+    map(node.outputs[0]) = as(y, row_->output);
+  }
+
+  void assign_quantised_experts(const Node& node) {
+    const ValueId x = as(value(node.inputs[0]), row_->activations);
+    const bool only_weights = row_->scheme == Scheme::weight_only_int8;
+    const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
+    std::vector<ValueId> inputs = {in.values, in.scales, value(node.inputs[1])};
+    for (std::size_t i = 2; i < node.inputs.size(); ++i) {
+      const Quantised weight = quantise(op::quantize_weight, value(node.inputs[i]));
+      inputs.insert(inputs.end(), {weight.values, weight.scales});
+    }
+    Attributes attributes = node.attributes;
+    attributes.accumulator = row_->accumulator;
+    map(node.outputs[0]) = add(op::expert_quantized_linear, std::move(inputs), attributes, row_->activations);
   }
 
   static ValueId bias_of(const Node& node, std::size_t index) {

@@ -56,8 +56,13 @@ void Builder::at(std::string path, Role role, const char* precision) {
 }
 
 ValueId Builder::add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes) {
+  return add_several(operation, std::move(inputs), attributes).front();
+}
+
+std::vector<ValueId> Builder::add_several(const Operation& operation, std::vector<ValueId> inputs,
+                                          const Attributes& attributes) {
   const std::size_t index = add_node({&operation, std::move(inputs), {}, attributes, path_, role_, phase_, precision_});
-  return program_.nodes[index].outputs.front();
+  return program_.nodes[index].outputs;
 }
 
 std::size_t Builder::add_node(Node node) {

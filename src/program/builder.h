@@ -28,6 +28,9 @@ class Builder {
   void in_phase(Phase phase) { phase_ = phase; }
   /// Adds an operation of one output and returns that output.
   ValueId add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes = {});
+  /// The same of several.
+  std::vector<ValueId> add_several(const Operation& operation, std::vector<ValueId> inputs,
+                                   const Attributes& attributes);
   /// Adds a node as it is (its outputs are made here) and returns its index among program().nodes.
   std::size_t add_node(Node node);
   /// Adds a node that writes values which exist already: state that it updates.

@@ -204,10 +204,23 @@ void fuse_attention(Program& program) {
 
 /// Kernels of these compute in f32 and round once when they store, so that a cast behind them is theirs to do.
 bool rounds_when_storing(const Operation* operation) {
-  const Operation* operations[] = {
-      &op::linear,         &op::quantized_linear, &op::block_linear, &op::layer_norm,       &op::rms_norm,
-      &op::add_layer_norm, &op::add_rms_norm,     &op::activation,   &op::gated_activation, &op::gate,
-      &op::affine,         &op::soft_cap,         &op::attention};
+  const Operation* operations[] = {&op::linear,
+                                   &op::expert_linear,
+                                   &op::expert_quantized_linear,
+                                   &op::expert_block_linear,
+                                   &op::merge_rows,
+                                   &op::quantized_linear,
+                                   &op::block_linear,
+                                   &op::layer_norm,
+                                   &op::rms_norm,
+                                   &op::add_layer_norm,
+                                   &op::add_rms_norm,
+                                   &op::activation,
+                                   &op::gated_activation,
+                                   &op::gate,
+                                   &op::affine,
+                                   &op::soft_cap,
+                                   &op::attention};
   return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -61,37 +62,44 @@ struct Operation {
 /// in each backend's table (kernels/operations_test.cc fails for what lacks kernels, contract cases or a check of its
 /// gradient).
 #define ASSAY_OPERATIONS(OPERATION)                                                                                   \
-  OPERATION(embedding)         /* ids (B,T), table (V,d) [, scales (V)] -> (B,T,d) */                                 \
-  OPERATION(add_rows)          /* x (B,T,d), table (P,d) -> x + table[t] or x + table[0] */                           \
-  OPERATION(layer_norm)        /* x (..,d), gain (d), bias (d) -> (..,d) */                                           \
-  OPERATION(rms_norm)          /* x (..,n d), gain (d) -> (..,n d): n rows of d */                                    \
-  OPERATION(linear)            /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                 \
-  OPERATION(quantized_linear)  /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */         \
-  OPERATION(block_linear)      /* x (..,in), blocks u8 (out,row bytes) [, bias (out)] -> as linear */                 \
-  OPERATION(block_embedding)   /* ids (B,T), blocks u8 (V,row bytes) -> (B,T,d) */                                    \
-  OPERATION(activation)        /* x -> f(x) */                                                                        \
-  OPERATION(gated_activation)  /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                              \
-  OPERATION(add)               /* x, y -> x + y */                                                                    \
-  OPERATION(multiply)          /* x, y -> x * y */                                                                    \
-  OPERATION(affine)            /* x -> scale * x + shift */                                                           \
-  OPERATION(soft_cap)          /* x -> cap * tanh(x / cap) */                                                         \
-  OPERATION(rope)              /* x (B,T,heads*head_dim) -> rotated by position */                                    \
-  OPERATION(attention_scores)  /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                              \
-  OPERATION(softmax)           /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                       \
-  OPERATION(attention_context) /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                            \
-  OPERATION(attention)         /* q, k, v [, mask] -> (B,T,H*D); the three above in one */                            \
-  OPERATION(add_layer_norm)    /* x, y, gain, bias -> x + y, layer_norm(x + y) */                                     \
-  OPERATION(add_rms_norm)      /* x, y, gain -> x + y, rms_norm(x + y) */                                             \
-  OPERATION(slice_columns)     /* x (..,w) -> x[.., offset : offset + width]; alias */                                \
-  OPERATION(select_row)        /* x (B,T,d) -> (B,d): the first or last position */                                   \
-  OPERATION(mean_pool)         /* x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions */                      \
-  OPERATION(cast)              /* x -> the same values in the output's dtype */                                       \
-  OPERATION(quantize_rows)     /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */              \
-  OPERATION(quantize_weight)   /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                  \
-  OPERATION(concat_rows)       /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                    \
-  OPERATION(gate)              /* x, y -> f(x) * y */                                                                 \
-  OPERATION(dropout)           /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */             \
-  OPERATION(cross_entropy)     /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */               \
+  OPERATION(embedding)        /* ids (B,T), table (V,d) [, scales (V)] -> (B,T,d) */                                  \
+  OPERATION(add_rows)         /* x (B,T,d), table (P,d) -> x + table[t] or x + table[0] */                            \
+  OPERATION(layer_norm)       /* x (..,d), gain (d), bias (d) -> (..,d) */                                            \
+  OPERATION(rms_norm)         /* x (..,n d), gain (d) -> (..,n d): n rows of d */                                     \
+  OPERATION(linear)           /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                  \
+  OPERATION(quantized_linear) /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */          \
+  OPERATION(block_linear)     /* x (..,in), blocks u8 (out,row bytes) [, bias (out)] -> as linear */                  \
+  OPERATION(block_embedding)  /* ids (B,T), blocks u8 (V,row bytes) -> (B,T,d) */                                     \
+  /* Experts: each of E takes the rows that tokens send it; k: experts a token, N = B T k. Gradients: none yet. */    \
+  OPERATION(route)                   /* logits (B,T,E) -> weights (B,T,k), experts s32 (B,T,k) */                     \
+  OPERATION(group_rows)              /* x (B,T,d), experts (B,T,k) -> (N,d), order s32 (N), offsets s32 (E+1) */      \
+  OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in), .., WE -> (N,out) */                          \
+  OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1, .. -> (N,out) */                       \
+  OPERATION(expert_block_linear)     /* x, offsets, blocks1, .. -> (N,out) */                                         \
+  OPERATION(merge_rows)              /* y (N,d), order, weights (B,T,k) -> (B,T,d) */                                 \
+  OPERATION(activation)              /* x -> f(x) */                                                                  \
+  OPERATION(gated_activation)        /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                        \
+  OPERATION(add)                     /* x, y -> x + y */                                                              \
+  OPERATION(multiply)                /* x, y -> x * y */                                                              \
+  OPERATION(affine)                  /* x -> scale * x + shift */                                                     \
+  OPERATION(soft_cap)                /* x -> cap * tanh(x / cap) */                                                   \
+  OPERATION(rope)                    /* x (B,T,heads*head_dim) -> rotated by position */                              \
+  OPERATION(attention_scores)        /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                        \
+  OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                 \
+  OPERATION(attention_context)       /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                      \
+  OPERATION(attention)               /* q, k, v [, mask] -> (B,T,H*D); the three above in one */                      \
+  OPERATION(add_layer_norm)          /* x, y, gain, bias -> x + y, layer_norm(x + y) */                               \
+  OPERATION(add_rms_norm)            /* x, y, gain -> x + y, rms_norm(x + y) */                                       \
+  OPERATION(slice_columns)           /* x (..,w) -> x[.., offset : offset + width]; alias */                          \
+  OPERATION(select_row)              /* x (B,T,d) -> (B,d): the first or last position */                             \
+  OPERATION(mean_pool)               /* x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions */                \
+  OPERATION(cast)                    /* x -> the same values in the output's dtype */                                 \
+  OPERATION(quantize_rows)           /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */        \
+  OPERATION(quantize_weight)         /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */            \
+  OPERATION(concat_rows)             /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                              \
+  OPERATION(gate)                    /* x, y -> f(x) * y */                                                           \
+  OPERATION(dropout)                 /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */       \
+  OPERATION(cross_entropy)           /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */         \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
   OPERATION(linear_input_gradient)        /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                        \
   OPERATION(linear_weight_gradient)       /* dy (..,out), x (..,in) -> dW (out,in) */                                 \
@@ -138,6 +146,15 @@ struct SeenKeys {
   std::int64_t end = 0;
 };
 SeenKeys seen_keys(const Attributes& attributes, std::int64_t query, std::int64_t seq);
+
+/// Where an operation over experts has its inputs: those of expert e begin at first + e * each.
+struct ExpertPlaces {
+  std::size_t offsets = 0;
+  std::size_t first = 0;
+  std::size_t each = 1;
+};
+/// Of expert_linear, expert_quantized_linear and expert_block_linear; absent for all others.
+std::optional<ExpertPlaces> expert_places(const Operation& operation);
 
 /// Random bits of element `index`: Philox keyed by the seed, so that every backend draws the same ones.
 /// `seed`: s32 (2), low word first; `stream`: attributes.stream.

@@ -35,6 +35,8 @@ std::string attributes(const Node& node) {
   if (a.heads != 0) parts.push_back(fmt::format("heads={}", a.heads));
   if (a.kv_heads != 0 && a.kv_heads != a.heads) parts.push_back(fmt::format("kv_heads={}", a.kv_heads));
   if (a.causal) parts.push_back("causal");
+  if (a.experts != 0) parts.push_back(fmt::format("experts={}", a.experts));
+  if (a.active_experts != 0) parts.push_back(fmt::format("active={}", a.active_experts));
   if (a.cap != 0) parts.push_back(fmt::format("cap={:g}", a.cap));
   if (node.operation == &op::affine) parts.push_back(fmt::format("{:g} x + {:g}", a.scale, a.shift));
   if (a.window != 0) parts.push_back(fmt::format("window={}", a.window));

@@ -1,4 +1,5 @@
 #include "kernels/cpu/cpu.h"
+#include "kernels/experts.h"
 #include "kernels/kernel.h"
 #include "kernels/one_by_one.h"
 #include "kernels/reference/loops.h"
@@ -46,6 +47,29 @@ constexpr Implementation block_linear[] = {
     {"f32 from blocks", block_linear_f32},
     reference_loops<reference::block_linear>,
 };
+// A group's rows are counted when it runs: those of oneDNN are not.
+constexpr Implementation expert_linear[] = {
+    {"amx bf16 tiles", each_expert<linear_bf16_tiles>},       {"avx512 bf16 dot products", each_expert<linear_bf16>},
+    {"avx512 fp16", each_expert<linear_f16_chunks>},          {"f32", each_expert<linear_f32>},
+    {"f32 from 16-bit storage", each_expert<linear_widened>}, reference_loops<reference::expert_linear>,
+};
+constexpr Implementation expert_quantized_linear[] = {
+    {"amx s8 tiles", each_expert<quantized_linear_tiles>},
+    {"avx512 vnni", each_expert<quantized_linear_vnni>},
+    {"amx bf16 tiles from 8 bits", each_expert<quantized_linear_bf16_tiles>},
+    {"avx512 bf16 dot products from 8 bits", each_expert<quantized_linear_bf16>},
+    {"f32 from 8 bits", each_expert<quantized_linear_f32>},
+    reference_loops<reference::expert_quantized_linear>,
+};
+constexpr Implementation expert_block_linear[] = {
+    {"amx bf16 tiles from blocks", each_expert<block_linear_bf16_tiles>},
+    {"avx512 bf16 dot products from blocks", each_expert<block_linear_bf16>},
+    {"f32 from blocks", each_expert<block_linear_f32>},
+    reference_loops<reference::expert_block_linear>,
+};
+constexpr Implementation route[] = {reference_loops<reference::route>};
+constexpr Implementation group_rows[] = {reference_loops<reference::group_rows>};
+constexpr Implementation merge_rows[] = {{"vectors", merge_rows_vectors}, reference_loops<reference::merge_rows>};
 constexpr Implementation block_embedding[] = {{"decoded rows", block_embedding_rows},
                                               reference_loops<reference::block_embedding>};
 constexpr Implementation activation[] = {{"vectors", activation_vectors}, reference_loops<reference::activation>};
@@ -153,6 +177,12 @@ constexpr OperationKernels table[] = {
     {&op::quantized_linear, quantized_linear},
     {&op::block_linear, block_linear},
     {&op::block_embedding, block_embedding},
+    {&op::route, route},
+    {&op::group_rows, group_rows},
+    {&op::expert_linear, expert_linear},
+    {&op::expert_quantized_linear, expert_quantized_linear},
+    {&op::expert_block_linear, expert_block_linear},
+    {&op::merge_rows, merge_rows},
     {&op::activation, activation},
     {&op::gated_activation, gated_activation},
     {&op::add, add},

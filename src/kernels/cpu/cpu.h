@@ -52,6 +52,7 @@ Offer rms_norm_vectors(const Call& call, const MachineFacts& facts);
 Offer add_rms_norm_vectors(const Call& call, const MachineFacts& facts);
 
 // activation.cc
+Offer merge_rows_vectors(const Call& call, const MachineFacts& facts);
 Offer activation_vectors(const Call& call, const MachineFacts& facts);
 Offer gated_activation_vectors(const Call& call, const MachineFacts& facts);
 

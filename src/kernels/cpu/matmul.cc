@@ -62,15 +62,15 @@ class Matmul final : public Kernel {
   }
 
   void run(const Memory& memory) const override {
-    if (call_.rows == 0 || call_.out == 0) return;
     const LinearMemory tensors = linear_memory(call_, memory);
+    if (tensors.rows == 0 || call_.out == 0) return;
     std::atomic<std::int64_t> next = 0;
     on_threads(threads_, [&](int thread, int threads) {
       if (rows_.copied) {
         copy_rows(tensors, thread, threads);
         wait_for_all(threads);
       }
-      const std::int64_t count = tasks_.count();
+      const std::int64_t count = tasks_of(tensors);
       for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
     });
   }
@@ -91,9 +91,14 @@ class Matmul final : public Kernel {
     return tensors.workspace + rows_bytes() + thread * (sums_bytes() + wide_bytes());
   }
 
+  /// Of the rows of this run: they are cut as if there were all of them.
+  std::int64_t tasks_of(const LinearMemory& tensors) const {
+    return tasks_.panel_tasks * ceil_div(tensors.rows, tasks_.task_rows);
+  }
+
   void copy_rows(const LinearMemory& tensors, int thread, int threads) const {
-    const std::int64_t end = call_.rows * (thread + 1) / threads;
-    for (std::int64_t row = call_.rows * thread / threads; row < end; ++row) {
+    const std::int64_t end = tensors.rows * (thread + 1) / threads;
+    for (std::int64_t row = tensors.rows * thread / threads; row < end; ++row) {
       copy_row(call_, code_, tensors.x + row * call_.x_stride * bytes_of(call_.x),
                tensors.workspace + row * rows_.stride);
     }
@@ -112,8 +117,8 @@ class Matmul final : public Kernel {
                  .first_panel = first_panel,
                  .end_panel = std::min(first_panel + tasks_.task_panels, panels),
                  .first_row = first_row,
-                 .end_row = std::min(first_row + tasks_.task_rows, call_.rows),
-                 .next_panel = next < tasks_.count() ? next % tasks_.panel_tasks * tasks_.task_panels : no_panel};
+                 .end_row = std::min(first_row + tasks_.task_rows, tensors.rows),
+                 .next_panel = next < tasks_of(tensors) ? next % tasks_.panel_tasks * tasks_.task_panels : no_panel};
     for (std::int64_t k = 0; k < std::max<std::int64_t>(call_.in, 1); k += chunk_) {
       for (std::int64_t panel = task.first_panel; panel < task.end_panel; ++panel) multiply_chunk(task, panel, k);
     }
@@ -264,6 +269,7 @@ Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const Ma
   prepared.description = code.blocks != nullptr ? fmt::format("{}, widened to {}: {}, panels of {}", code.blocks->name,
                                                               name(code.operand), code.description, code.packing.width)
                                                 : std::string(code.description) + ", " + to_string(code.packing);
+  prepared.takes_rows = true;
   prepared.operand = code.operand == DType::u8 ? DType::s8 : code.operand;
   prepared.accumulator = code.accumulator;
   prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);

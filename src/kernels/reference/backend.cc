@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernels/experts.h"
 #include "kernels/kernel.h"
 #include "kernels/one_by_one.h"
 #include "kernels/reference/loops.h"
@@ -11,7 +12,7 @@ namespace {
 
 bool is_movement(const Operation* operation) {
   return operation == &op::select_row || operation == &op::concat_rows || operation == &op::cast ||
-         operation == &op::select_row_gradient || operation == &op::concat_columns;
+         operation == &op::select_row_gradient || operation == &op::concat_columns || operation == &op::group_rows;
 }
 
 /// What a scalar loop in f64 is. Matrix products are judged by kernels/verdict.h.
@@ -67,7 +68,7 @@ Offer offer(const Call& call, void (*loops)(const Call&, const Memory&)) {
   prepared.kernel = make_kernel([call, loops](const Memory& memory) { loops(call, memory); });
   prepared.workspace_bytes = workspace_bytes(call);
   if (is_look_up(call.operation)) prepared.packing = {{}, call.in(1).packing};
-  describe(call, prepared);
+  describe(product_of(call), prepared);
   return prepared;
 }
 
@@ -88,6 +89,12 @@ constexpr OperationKernels table[] = {
     {&op::quantized_linear, only<quantized_linear>},
     {&op::block_linear, only<block_linear>},
     {&op::block_embedding, only<block_embedding>},
+    {&op::route, only<route>},
+    {&op::group_rows, only<group_rows>},
+    {&op::expert_linear, only<expert_linear>},
+    {&op::expert_quantized_linear, only<expert_quantized_linear>},
+    {&op::expert_block_linear, only<expert_block_linear>},
+    {&op::merge_rows, only<merge_rows>},
     {&op::activation, only<activation>},
     {&op::gated_activation, only<gated_activation>},
     {&op::add, only<add>},

@@ -129,6 +129,9 @@ Table explained_facts(const Explained& e, const ExplainRequest& request) {
   fact("precision", "", e.instance->precision().name());
   fact("stored", "weights stored as", e.model.weights.stored_dtypes());
   fact("parameters", "parameters", e.model.weights.parameters(), Notation::count);
+  const std::int64_t inactive = inactive_parameters(e.model.config);
+  if (inactive > 0)
+    fact("active_parameters", "active a token", e.model.weights.parameters() - inactive, Notation::count);
   fact("batch", "", request.extent.batch);
   fact("seq", "", request.extent.seq);
   fact("program", "", to_string(e.program()));

@@ -367,6 +367,8 @@ Table memory_facts(const MemoryStudy& study) {
     add_fact(facts, parameters, Absent{"of each model its own"});
   } else {
     add_fact(facts, parameters, study.parameters);
+    const Table::Column active{.key = "active_parameters", .title = "active a token", .notation = Notation::count};
+    if (study.active_parameters != study.parameters) add_fact(facts, active, study.active_parameters);
   }
   add_fact(facts, {.key = "mode", .detail = Detail::data}, name(study.mode));
   add_fact(facts, {.key = "available_bytes", .title = "memory available", .unit = "bytes", .notation = Notation::bytes},

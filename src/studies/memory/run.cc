@@ -121,7 +121,9 @@ MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts
   const std::vector<MemoryCell> blanks = blank_cells(request);
   const Model model = open_model(request.model, request.model_options);
   for (const std::int64_t seq : request.seqs) check_extent(model, {request.batch, seq});
-  MemoryStudy study{model.name, model.weights.parameters(), request.mode, facts.available_bytes, {}};
+  const std::int64_t parameters = model.weights.parameters();
+  MemoryStudy study{
+      model.name, parameters, parameters - inactive_parameters(model.config), request.mode, facts.available_bytes, {}};
   study.cells.reserve(blanks.size());
   for (MemoryCell blank : blanks) {
     blank.model = study.model;

@@ -91,6 +91,7 @@ struct MemoryCell {
 struct MemoryStudy {
   std::string model;
   std::int64_t parameters = 0;
+  std::int64_t active_parameters = 0;  ///< That a token meets: all but those of other experts.
   RunMode mode = RunMode::infer;
   std::int64_t available_bytes = 0;
   std::vector<MemoryCell> cells;  ///< By model, sequence length, precision, recomputation, as asked.

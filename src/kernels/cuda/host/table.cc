@@ -23,6 +23,10 @@ Offer decline_blocks(const Call& call, const MachineFacts&) {
                   "--precision bf16 widens them when they are loaded"};
 }
 
+Offer decline_experts(const Call&, const MachineFacts&) {
+  return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
+}
+
 constexpr OperationKernels kernels[] = {
     {&op::embedding, ours<prepare_embedding>},
     {&op::add_rows, ours<prepare_add_rows>},
@@ -32,6 +36,12 @@ constexpr OperationKernels kernels[] = {
     {&op::quantized_linear, product<prepare_library_quantized_linear, prepare_plain_quantized_linear>},
     {&op::block_linear, ours<decline_blocks>},
     {&op::block_embedding, ours<decline_blocks>},
+    {&op::route, ours<decline_experts>},
+    {&op::group_rows, ours<decline_experts>},
+    {&op::expert_linear, ours<decline_experts>},
+    {&op::expert_quantized_linear, ours<decline_experts>},
+    {&op::expert_block_linear, ours<decline_experts>},
+    {&op::merge_rows, ours<decline_experts>},
     {&op::activation, ours<prepare_activation>},
     {&op::gated_activation, ours<prepare_gated_activation>},
     {&op::add, ours<prepare_add>},

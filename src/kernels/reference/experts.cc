@@ -1,0 +1,124 @@
+#include "kernels/experts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/threads.h"
+#include "kernels/reference/access.h"
+#include "kernels/reference/loops.h"
+
+namespace assay::reference {
+namespace {
+
+/// The places of the largest of `logits`, largest first; of equal ones the first.
+std::vector<std::int64_t> largest(const std::vector<double>& logits, std::int64_t count) {
+  std::vector<std::int64_t> places(logits.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::partial_sort(places.begin(), places.begin() + count, places.end(), [&](std::int64_t a, std::int64_t b) {
+    const double left = logits[static_cast<std::size_t>(a)];
+    const double right = logits[static_cast<std::size_t>(b)];
+    return left == right ? a < b : left > right;
+  });
+  places.resize(static_cast<std::size_t>(count));
+  return places;
+}
+
+template <void (*loops)(const Call&, const Memory&)>
+void of_each_expert(const Call& call, const Memory& memory) {
+  for_each_expert(call, memory, [&](std::size_t expert, std::int64_t first, std::int64_t rows) {
+    const ExpertMemory one = expert_memory(call, memory, expert, first);
+    loops(expert_call(call, expert, rows), {one.inputs, one.outputs, memory.workspace});
+  });
+}
+
+}  // namespace
+
+// NaN among the logits makes all weights NaN; which experts are taken then means nothing.
+void route(const Call& call, const Memory& memory) {
+  const std::int64_t experts = call.attributes.experts;
+  const std::int64_t active = call.attributes.active_experts;
+  const Reader logits = reader(call, memory, 0);
+  const Writer weights = writer(call, memory, 0);
+  auto* const chosen = memory.out<std::int32_t>(1);
+  parallel_for(call.in(0).rows(), 16, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> row(static_cast<std::size_t>(experts));
+    for (std::int64_t token = begin; token < end; ++token) {
+      for (std::int64_t e = 0; e < experts; ++e) row[static_cast<std::size_t>(e)] = logits(token, e);
+      const bool is_nan = std::any_of(row.begin(), row.end(), [](double value) { return std::isnan(value); });
+      const double most = is_nan ? row.front() : *std::max_element(row.begin(), row.end());
+      const auto share = [&](double logit) { return is_nan ? std::nan("") : std::exp(logit - most); };
+      std::vector<std::int64_t> places(static_cast<std::size_t>(active));
+      std::iota(places.begin(), places.end(), 0);
+      if (!is_nan) places = largest(row, active);
+      double sum = 0;
+      for (const double logit : row) sum += share(logit);
+      if (call.attributes.normalised) sum = 0;
+      for (const std::int64_t place : places) {
+        if (call.attributes.normalised) sum += share(row[static_cast<std::size_t>(place)]);
+      }
+      for (std::int64_t i = 0; i < active; ++i) {
+        const std::int64_t place = places[static_cast<std::size_t>(i)];
+        weights.set(token, i, share(row[static_cast<std::size_t>(place)]) / sum);
+        chosen[token * active + i] = static_cast<std::int32_t>(place);
+      }
+    }
+  });
+}
+
+void group_rows(const Call& call, const Memory& memory) {
+  const std::int64_t count = element_count(call.in(1).shape);
+  const std::int64_t active = call.in(1).width();
+  const auto* const chosen = memory.in<std::int32_t>(1);
+  auto* const order = memory.out<std::int32_t>(1);
+  auto* const offsets = memory.out<std::int32_t>(2);
+  std::fill_n(offsets, call.attributes.experts + 1, 0);
+  for (std::int64_t i = 0; i < count; ++i) ++offsets[chosen[i] + 1];
+  std::partial_sum(offsets, offsets + call.attributes.experts + 1, offsets);
+  std::vector<std::int32_t> next(offsets, offsets + call.attributes.experts);
+  for (std::int64_t i = 0; i < count; ++i)
+    order[next[static_cast<std::size_t>(chosen[i])]++] = static_cast<std::int32_t>(i);
+  const std::size_t size = size_of(call.in(0).dtype);
+  const auto bytes = static_cast<std::size_t>(call.in(0).width()) * size;
+  parallel_for(count, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto from = static_cast<std::size_t>(order[i] / active * call.in(0).row_stride) * size;
+      std::memcpy(memory.out<std::byte>(0) + static_cast<std::size_t>(i * call.out(0).row_stride) * size,
+                  memory.in<std::byte>(0) + from, bytes);
+    }
+  });
+}
+
+void expert_linear(const Call& call, const Memory& memory) {
+  of_each_expert<linear>(call, memory);
+}
+
+void expert_quantized_linear(const Call& call, const Memory& memory) {
+  of_each_expert<quantized_linear>(call, memory);
+}
+
+void expert_block_linear(const Call& call, const Memory& memory) {
+  of_each_expert<block_linear>(call, memory);
+}
+
+void merge_rows(const Call& call, const Memory& memory) {
+  const std::int64_t active = call.in(2).width();
+  const Reader y = reader(call, memory, 0);
+  const Reader weights = reader(call, memory, 2);
+  const Writer merged = writer(call, memory, 0);
+  std::vector<std::int32_t> places(static_cast<std::size_t>(element_count(call.in(1).shape)));
+  find_grouped_rows(call, memory, places.data());
+  parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      for (std::int64_t column = 0; column < call.out(0).width(); ++column) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < active; ++i)
+          sum += weights(token, i) * y(places[static_cast<std::size_t>(token * active + i)], column);
+        merged.set(token, column, sum);
+      }
+    }
+  });
+}
+
+}  // namespace assay::reference
