@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import (AutoConfig, AutoModelForCausalLM, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
+from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
                           DistilBertForSequenceClassification, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
                           LlamaForCausalLM)  # fmt: skip
 
@@ -281,6 +281,31 @@ def distilbert(kind, **settings):
     return model, ("distilbert", base.embeddings, base.transformer.layer)
 
 
+def encoder(kind, model_type, **settings):
+    """Any encoder that speaks BERT's words; `kind`: an auto class."""
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "hidden_size": 40,
+             "intermediate_size": 44, "num_attention_heads": 4}  # fmt: skip
+    model = kind.from_config(AutoConfig.for_model(model_type, **{**usual, **settings}))
+    base = model.base_model
+    return model, (model.base_model_prefix, Into(base.encoder.layer[0]), base.encoder.layer)
+
+
+def write_encoders(root):
+    """Ids of padding are 1 in RoBERTa and 3 here: what padding holds in the cases is no padding to it."""
+    classifier = AutoModelForSequenceClassification
+    write_model(root, "roberta", *encoder(AutoModel, "roberta", max_position_embeddings=CONTEXT + 4, pad_token_id=3,
+                type_vocab_size=1, layer_norm_eps=1e-5, add_pooling_layer=False), seed=230, drop_prefix="roberta.")  # fmt: skip
+    write_model(root, "xlm-roberta-classifier", *encoder(classifier, "xlm-roberta", max_position_embeddings=CONTEXT + 2,
+                type_vocab_size=1, num_labels=3), seed=235, labels=3, dtype=torch.float16)  # fmt: skip
+    write_model(root, "electra-classifier", *encoder(classifier, "electra", embedding_size=28, num_labels=5), seed=240,
+                labels=5)  # fmt: skip
+    opt = AutoModelForCausalLM.from_config(AutoConfig.for_model(
+        "opt", vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, num_hidden_layers=2, hidden_size=40, ffn_dim=44,
+        num_attention_heads=4, word_embed_proj_dim=40, bos_token_id=0, eos_token_id=0))  # fmt: skip
+    layers = opt.model.decoder.layers
+    write_model(root, "opt", opt, ("opt", Into(layers[0]), layers), seed=245, dtype=torch.float16)
+
+
 def llama(**settings):
     model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, num_hidden_layers=2,
                                          **settings))  # fmt: skip
@@ -454,6 +479,7 @@ def main():
     write_cs336(root)
     write_gguf(root, "llama-tied", tied)
     write_decoders(root)
+    write_encoders(root)
 
 
 if __name__ == "__main__":

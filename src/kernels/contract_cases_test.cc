@@ -140,6 +140,19 @@ std::vector<Case> embedding_cases(const Operation& operation) {
   return cases;
 }
 
+std::vector<Case> count_positions_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const std::int64_t seq : {1, 7, 40}) {
+    for (const Fill mask : {Fill::right_padded, Fill::left_padded, Fill::holes})
+      add(cases, operation, {.offset = 1, .padding_id = 0}, {{dense(DType::u8, {3, seq}), mask}},
+          {dense(DType::s32, {3, seq})});
+    add(cases, operation, {.offset = 1, .padding_id = 0}, {Filled{Argument{}}}, {dense(DType::s32, {3, seq})});
+    add(cases, operation, {.offset = 3, .padding_id = 3}, {{dense(DType::s32, {3, seq}), Fill::few_ids}},
+        {dense(DType::s32, {3, seq})});
+  }
+  return cases;
+}
+
 std::vector<Case> add_rows_cases(const Operation& operation) {
   std::vector<Case> cases;
   for_dtypes([&](DType in, DType out) {
@@ -232,6 +245,7 @@ using Generator = std::vector<Case> (*)(const Operation&);
 const std::map<const Operation*, Generator>& generators() {
   static const std::map<const Operation*, Generator> table = {
       {&op::embedding, embedding_cases},
+      {&op::count_positions, count_positions_cases},
       {&op::add_rows, add_rows_cases},
       {&op::layer_norm, [](const Operation& o) { return norm_cases(o, 2); }},
       {&op::rms_norm, [](const Operation& o) { return norm_cases(o, 1); }},

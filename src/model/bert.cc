@@ -12,9 +12,13 @@ namespace assay {
 namespace {
 
 constexpr const char* bert_task_head[] = {"pooler.", "classifier."};
+constexpr const char* roberta_task_head[] = {"classifier."};
 constexpr const char* distilbert_task_head[] = {"pre_classifier.", "classifier."};
 /// Of masked language models, next sentences and questions; the pooler goes where there is no classifier.
 constexpr const char* bert_unused[] = {"cls.", "pooler.", "qa_outputs."};
+constexpr const char* roberta_unused[] = {"lm_head.", "pooler.", "qa_outputs."};
+constexpr const char* electra_unused[] = {"discriminator_predictions.", "generator_predictions.", "generator_lm_head.",
+                                          "qa_outputs."};
 constexpr const char* distilbert_unused[] = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
                                              "qa_outputs."};
 
@@ -125,38 +129,46 @@ ValueId encoder_embeddings(Blocks& b) {
   const ModelConfig& c = b.config();
   b.at("embeddings", Role::embedding);
   ValueId x = b.token_embedding();
-  x = b.add_rows(x, "embeddings.position_embeddings.weight", c.context, RowChoice::by_position);
+  const char* const positions = "embeddings.position_embeddings.weight";
+  x = c.position_base > 0 ? b.add_counted_positions(x, positions, c.context + c.position_base + 1, Counted::ids)
+                          : b.add_rows(x, positions, c.context, RowChoice::by_position);
   // Every token is of type 0: single sentences only.
   if (c.token_types > 0) x = b.add_rows(x, "embeddings.token_type_embeddings.weight", c.token_types, RowChoice::first);
   b.at("embeddings.norm", Role::norm);
   x = b.dropout(b.layer_norm(x, "embeddings.LayerNorm"));
+  if (c.embedding_width > 0) {
+    b.at("embeddings.project", Role::embedding);
+    x = b.linear(x, "embeddings_project", c.d_model, Bias::present);
+  }
   b.hidden(0, x);
   return x;
 }
 
 /// First token, one dense layer, the classifier.
-void classifier(Blocks& b, ValueId x, const std::string& dense, Activation function) {
+struct ClassifierHead {
+  const char* dense;
+  Activation function;
+  const char* out = "classifier";
+};
+
+void classifier(Blocks& b, ValueId x, const ClassifierHead& head) {
   const ModelConfig& c = b.config();
   b.at("head.dense", Role::head);
   x = b.first_row(x);
-  x = b.activation(b.linear(x, dense, c.d_model, Bias::present), function);
+  x = b.activation(b.linear(x, head.dense, c.d_model, Bias::present), head.function);
   b.at("head.classifier", Role::head);
-  b.output(b.linear(b.dropout(x), "classifier", c.labels, Bias::present));
+  b.output(b.linear(b.dropout(x), head.out, c.labels, Bias::present));
 }
 
-void encoder_head(Blocks& b, ValueId x, const std::string& dense, Activation function) {
-  if (b.config().task == Task::classification) return classifier(b, x, dense, function);
-  b.at("head.mean_pool", Role::head);
-  b.output(b.mean_pool(x));
-}
-
-void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const std::string& dense, Activation function) {
+void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const ClassifierHead& head) {
   ValueId x = encoder_embeddings(b);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
     x = encoder_block(b, x, names(layer), layer);
     b.hidden(layer + 1, x);
   }
-  encoder_head(b, x, dense, function);
+  if (b.config().task == Task::classification) return classifier(b, x, head);
+  b.at("head.mean_pool", Role::head);
+  b.output(b.mean_pool(x));
 }
 
 }  // namespace
@@ -170,6 +182,16 @@ const TensorNames distilbert_tensors = {.prefix = "distilbert.",
                                         .embedding = "embeddings.word_embeddings.weight",
                                         .task_head = distilbert_task_head,
                                         .unused = distilbert_unused};
+
+const TensorNames roberta_tensors = {.prefix = "roberta.",
+                                     .embedding = "embeddings.word_embeddings.weight",
+                                     .task_head = roberta_task_head,
+                                     .unused = roberta_unused};
+
+const TensorNames electra_tensors = {.prefix = "electra.",
+                                     .embedding = "embeddings.word_embeddings.weight",
+                                     .task_head = roberta_task_head,
+                                     .unused = electra_unused};
 
 ModelConfig parse_bert(const ConfigReader& in) {
   if (const std::string kind = in.text_or("position_embedding_type", "absolute"); kind != "absolute") {
@@ -187,6 +209,23 @@ ModelConfig parse_bert(const ConfigReader& in) {
   return c;
 }
 
+/// The id of padding is the number before the first position.
+ModelConfig parse_roberta(const ConfigReader& in) {
+  ModelConfig c = parse_bert(in);
+  c.position_base = in.whole_or("pad_token_id", 1);
+  if (c.position_base < 1 || c.position_base + 1 >= c.context)
+    fail_user("{}: 'pad_token_id' {} leaves no positions of {}", in.file(), c.position_base, c.context);
+  c.context -= c.position_base + 1;
+  return c;
+}
+
+ModelConfig parse_electra(const ConfigReader& in) {
+  ModelConfig c = parse_bert(in);
+  const std::int64_t width = in.count_or("embedding_size", 128);
+  if (width != c.d_model) c.embedding_width = width;
+  return c;
+}
+
 ModelConfig parse_distilbert(const ConfigReader& in) {
   ModelConfig c = parse_encoder(in);
   c.d_model = in.count("dim");
@@ -198,8 +237,10 @@ ModelConfig parse_distilbert(const ConfigReader& in) {
   return c;
 }
 
-Json write_bert(const ModelConfig& c) {
-  Json json = write_encoder(c, "Bert");
+namespace {
+
+Json write_like_bert(const ModelConfig& c, const char* family) {
+  Json json = write_encoder(c, family);
   json["hidden_size"] = c.d_model;
   json["num_hidden_layers"] = c.layers;
   json["num_attention_heads"] = c.heads;
@@ -207,6 +248,33 @@ Json write_bert(const ModelConfig& c) {
   json["type_vocab_size"] = c.token_types;
   json["hidden_act"] = config_word(c.activation);
   json["layer_norm_eps"] = c.norm_epsilon;
+  return json;
+}
+
+Json write_counted(const ModelConfig& c, const char* family) {
+  Json json = write_like_bert(c, family);
+  json["max_position_embeddings"] = c.context + c.position_base + 1;
+  json["pad_token_id"] = c.position_base;
+  return json;
+}
+
+}  // namespace
+
+Json write_bert(const ModelConfig& c) {
+  return write_like_bert(c, "Bert");
+}
+
+Json write_roberta(const ModelConfig& c) {
+  return write_counted(c, "Roberta");
+}
+
+Json write_xlm_roberta(const ModelConfig& c) {
+  return write_counted(c, "XLMRoberta");
+}
+
+Json write_electra(const ModelConfig& c) {
+  Json json = write_like_bert(c, "Electra");
+  json["embedding_size"] = c.embedding_width > 0 ? c.embedding_width : c.d_model;
   return json;
 }
 
@@ -221,11 +289,19 @@ Json write_distilbert(const ModelConfig& c) {
 }
 
 void emit_bert(Blocks& b) {
-  encoder(b, bert_names, "pooler.dense", Activation::tanh);
+  encoder(b, bert_names, {"pooler.dense", Activation::tanh});
+}
+
+void emit_roberta(Blocks& b) {
+  encoder(b, bert_names, {"classifier.dense", Activation::tanh, "classifier.out_proj"});
+}
+
+void emit_electra(Blocks& b) {
+  encoder(b, bert_names, {"classifier.dense", Activation::gelu_erf, "classifier.out_proj"});
 }
 
 void emit_distilbert(Blocks& b) {
-  encoder(b, distilbert_names, "pre_classifier", Activation::relu);
+  encoder(b, distilbert_names, {"pre_classifier", Activation::relu});
 }
 
 }  // namespace assay

@@ -33,7 +33,8 @@ void Blocks::output(ValueId logits) {
 }
 
 ValueId Blocks::token_table(const char* name) {
-  return builder_.weight(name, {dim(config_.vocab_size), dim(config_.d_model)});
+  const std::int64_t width = config_.embedding_width > 0 ? config_.embedding_width : config_.d_model;
+  return builder_.weight(name, {dim(config_.vocab_size), dim(width)});
 }
 
 ValueId Blocks::token_embedding() {
@@ -46,8 +47,20 @@ ValueId Blocks::token_embedding() {
 ValueId Blocks::add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row) {
   Attributes attributes;
   attributes.row = row;
-  const ValueId rows = builder_.weight(table, {dim(table_rows), dim(config_.d_model)});
+  const ValueId rows = builder_.weight(table, {dim(table_rows), builder_.program().value(x).shape.back()});
   return builder_.add(op::add_rows, {x, rows}, attributes);
+}
+
+ValueId Blocks::add_counted_positions(ValueId x, const std::string& table, std::int64_t table_rows, Counted what) {
+  Attributes count;
+  count.offset = config_.position_base;
+  count.padding_id = what == Counted::ids ? config_.position_base : 0;
+  const ValueId positions = builder_.add(op::count_positions, {what == Counted::ids ? ids_ : mask_}, count);
+  builder_.set_dtype(positions, DType::s32);
+  Attributes look_up;
+  if (what == Counted::ids) look_up.padding_id = config_.position_base;
+  const ValueId rows = builder_.weight(table, {dim(table_rows), builder_.program().value(x).shape.back()});
+  return add(x, builder_.add(op::embedding, {positions, rows}, look_up));
 }
 
 ValueId Blocks::linear(ValueId x, const std::string& name, std::int64_t out, Bias bias) {
@@ -60,7 +73,7 @@ ValueId Blocks::linear(ValueId x, const std::string& name, std::int64_t out, Bia
 ValueId Blocks::layer_norm(ValueId x, const std::string& name) {
   Attributes attributes;
   attributes.epsilon = config_.norm_epsilon;
-  const SymbolicShape width = {dim(config_.d_model)};
+  const SymbolicShape width = {builder_.program().value(x).shape.back()};
   const ValueId gain = builder_.weight(name + ".weight", width);
   const ValueId bias = builder_.weight(name + ".bias", width);
   return builder_.add(op::layer_norm, {x, gain, bias}, attributes);

@@ -16,6 +16,9 @@ struct GroupedRows {
   ValueId weights = no_value;
 };
 
+/// What learned positions count: ids that are not position_base (then an id too, that of padding), or the mask's ones.
+enum class Counted : std::uint8_t { ids, mask };
+
 /// The pieces that transformer architectures share, emitted as primitive operations. All activations are (B, T, width)
 /// unless said otherwise.
 class Blocks {
@@ -31,6 +34,8 @@ class Blocks {
   /// Rows of the token embedding, whose name is the family's.
   ValueId token_embedding();
   ValueId add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row);
+  /// x plus the table's row of each token's number among the real ones.
+  ValueId add_counted_positions(ValueId x, const std::string& table, std::int64_t table_rows, Counted what);
   /// `name`.weight (out, in) and, where present, `name`.bias (out).
   ValueId linear(ValueId x, const std::string& name, std::int64_t out, Bias bias);
   ValueId layer_norm(ValueId x, const std::string& name);

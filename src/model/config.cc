@@ -51,15 +51,11 @@ struct Unbuilt {
 };
 constexpr Unbuilt unbuilt[] = {
     {"deberta-v2", "attention to relative positions, apart from that to content"},
-    {"electra", "embeddings that are narrower than the blocks"},
     {"falcon", "queries, keys and values in one matrix, group by group"},
     {"gemma3", "an encoder of images beside what is gemma3_text"},
     {"gpt_oss", "experts, attention sinks"},
     {"gptj", "rotary pairs of neighbours in a part of each head, MLPs without a gate"},
     {"modernbert", "an encoder with rotary positions and windows"},
-    {"opt", "learned positions that count from the mask"},
-    {"roberta", "positions that count from the ids"},
-    {"xlm-roberta", "positions that count from the ids"},
 };
 
 [[noreturn]] void fail_unknown(const ConfigReader& in, const std::string& type) {

@@ -59,6 +59,8 @@ struct ModelConfig {
   std::int64_t d_ff = 0;
   std::int64_t labels = 2;             ///< Classification only.
   Outputs outputs = Outputs::classes;  ///< Classification only.
+  std::int64_t embedding_width = 0;    ///< Of the token table, where it is projected to d_model; 0: d_model.
+  std::int64_t position_base = 0;      ///< Of learned positions that count real tokens: the number before the first.
   std::int64_t token_types = 0;        ///< BERT's token type table; 0: none.
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;

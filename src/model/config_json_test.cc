@@ -1,4 +1,5 @@
 #include "model/config_json.h"
+#include "model/bert.h"
 
 #include <gtest/gtest.h>
 
@@ -55,7 +56,8 @@ TEST(ConfigJson, AnEncodersHeadComesBack) {
       c.family = &family;
       c.task = task;
       c.labels = 5;
-      c.token_types = &family == find_family("bert") ? 2 : 0;
+      c.token_types = &family == find_family("distilbert") ? 0 : 2;
+      c.position_base = family.tensors == &roberta_tensors ? 1 : 0;
       c.norm_epsilon = 1e-12;
       expect_round_trip(c);
     }

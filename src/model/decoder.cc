@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/printable.h"
 #include "model/blocks.h"
+#include "model/families.h"
 #include "model/rotary.h"
 
 namespace assay {
@@ -44,6 +45,7 @@ struct DecoderBlock {
 
   ValueId rope(ValueId x, std::int64_t heads) const {
     const std::vector<std::uint8_t>& turns = config().rotary_layers;
+    if (!config().family->rotary) return x;
     if (!turns.empty() && turns[static_cast<std::size_t>(layer)] == 0) return x;
     b.at(path + ".attn.rope", Role::attention);
     return b.rope(x, heads, window() > 0 && config().window_rotary ? *config().window_rotary : config().rotary);
@@ -206,6 +208,8 @@ void write_windows(const ModelConfig& c, Json& json) {
 void emit_decoder(Blocks& b, const DecoderNames& names) {
   b.at("embeddings", Role::embedding);
   ValueId x = b.scaled(b.token_embedding(), b.config().embedding_scale);
+  if (names.positions != nullptr)
+    x = b.add_counted_positions(x, names.positions, b.config().context + 2, Counted::mask);
   b.hidden(0, x);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
     x = DecoderBlock{b, names, layer}.emit(x);

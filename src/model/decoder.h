@@ -36,7 +36,8 @@ struct DecoderNames {
   const char* attention_norm_behind = nullptr;  ///< Of a family with norms around attention and MLP.
   const char* mlp_norm_behind = nullptr;
   ExpertNames experts = {};
-  const char* last_norm = "norm";  ///< Behind the last block; a whole name.
+  const char* positions = nullptr;  ///< A whole name: learned ones, of the mask, two rows longer than the context.
+  const char* last_norm = "norm";   ///< Behind the last block; a whole name.
 };
 
 /// Decoder with rotary positions and a gated MLP (Touvron et al. 2023; Shazeer 2020); everything in which families

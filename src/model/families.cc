@@ -9,6 +9,7 @@
 #include "model/gpt2.h"
 #include "model/gpt_neox.h"
 #include "model/llama.h"
+#include "model/opt.h"
 #include "model/qwen.h"
 #include "model/random_weights.h"
 
@@ -38,6 +39,10 @@ std::span<const Family> families() {
       {"gpt2",       decoder, learned,     Padding::no_effect, present, parse_gpt2,       write_gpt2,       emit_gpt2,       initial_gpt2,   &gpt2_tensors,       nullptr},
       {"bert",       encoder, learned,     Padding::first_id,  present, parse_bert,       write_bert,       emit_bert,       initial_normal, &bert_tensors,       nullptr},
       {"distilbert", encoder, learned,     Padding::first_id,  present, parse_distilbert, write_distilbert, emit_distilbert, initial_normal, &distilbert_tensors, nullptr},
+      {"roberta",    encoder, learned,     Padding::none,      present, parse_roberta,    write_roberta,    emit_roberta,    initial_normal, &roberta_tensors,    nullptr},
+      {"xlm-roberta",encoder, learned,     Padding::none,      present, parse_roberta,    write_xlm_roberta,emit_roberta,    initial_normal, &roberta_tensors,    nullptr},
+      {"electra",    encoder, learned,     Padding::first_id,  present, parse_electra,    write_electra,    emit_electra,    initial_normal, &electra_tensors,    nullptr},
+      {"opt",        decoder, learned,     Padding::none,      absent,  parse_opt,        write_opt,        emit_opt,        initial_normal, &opt_tensors,        nullptr},
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
       {"mistral",    decoder, halves,      Padding::none,      absent,  parse_mistral,    write_mistral,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"ministral",  decoder, halves,      Padding::none,      absent,  parse_mistral,    write_ministral,  emit_llama,      initial_normal, &llama_tensors,      nullptr},

@@ -70,7 +70,9 @@ Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensor
     }
   }
   const bool encoder = result.config.family->kind == FamilyKind::encoder;
-  if (encoder && result.tensors.count("classifier.weight") != 0) result.config.task = Task::classification;
+  const bool has_classifier =
+      result.tensors.count("classifier.weight") + result.tensors.count("classifier.out_proj.weight") != 0;
+  if (encoder && has_classifier) result.config.task = Task::classification;
   return result;
 }
 

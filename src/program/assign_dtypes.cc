@@ -161,6 +161,7 @@ class Assigner {
     const Operation* operation = node.operation;
     const std::optional<DType> embedding = override_for(Role::embedding);
     if (node.role == Role::embedding && embedding) return assign_overridden_embedding(node, *embedding);
+    if (operation == &op::count_positions) return assign_several(node, {value(node.inputs[0])}, DType::s32);
     if (operation == &op::embedding) return assign_embedding(node);
     if (operation == &op::affine && from_.value(node.inputs[0]).source == Source::weight)
       return map_to(node, add(op::affine, {vector(node.inputs[0])}, node.attributes, DType::f32));
@@ -189,6 +190,9 @@ class Assigner {
     overridden_embedding_.insert(node.outputs[0]);
   }
 
+  /// Not of positions, which are computed and whose tables stay as vectors do.
+  bool is_of_tokens(const Node& node) const { return from_.value(node.inputs[0]).source == Source::input; }
+
   void assign_embedding(const Node& node) {
     const ValueId ids = value(node.inputs[0]);
     const DType out = embedding_output();
@@ -196,7 +200,7 @@ class Assigner {
       Attributes attributes = node.attributes;
       attributes.blocks = blocks;
       map(node.outputs[0]) = add(op::block_embedding, {ids, in_blocks(node.inputs[1])}, attributes, out);
-    } else if (quantised() && !takes_formats()) {
+    } else if (quantised() && !takes_formats() && is_of_tokens(node)) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
       map(node.outputs[0]) = add(op::embedding, {ids, weight.values, weight.scales}, node.attributes, out);
     } else {
@@ -245,6 +249,9 @@ class Assigner {
   /// Its first output in the dtype of the first input, the others as they are.
   void assign_several(const Node& node, std::vector<ValueId> inputs) {
     const DType out = dtype(inputs[0]);
+    assign_several(node, std::move(inputs), out);
+  }
+  void assign_several(const Node& node, std::vector<ValueId> inputs, DType out) {
     const std::vector<ValueId> outputs = to_.add_several(*node.operation, std::move(inputs), node.attributes);
     to_.set_dtype(outputs[0], out);
     for (std::size_t i = 0; i < outputs.size(); ++i) {

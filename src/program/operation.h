@@ -63,6 +63,7 @@ struct Operation {
 /// gradient).
 #define ASSAY_OPERATIONS(OPERATION)                                                                                   \
   OPERATION(embedding)        /* ids (B,T), table (V,d) [, scales (V)] -> (B,T,d) */                                  \
+  OPERATION(count_positions)  /* ids s32 or mask u8 (B,T) -> s32 (B,T): its number among real tokens */               \
   OPERATION(add_rows)         /* x (B,T,d), table (P,d) -> x + table[t] or x + table[0] */                            \
   OPERATION(layer_norm)       /* x (..,d), gain (d), bias (d) -> (..,d) */                                            \
   OPERATION(rms_norm)         /* x (..,n d), gain (d) -> (..,n d): n rows of d */                                     \

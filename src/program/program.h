@@ -114,7 +114,7 @@ struct Attributes {
   RopeScaling rope_scaling = {};
   RotaryPairs pairs = RotaryPairs::halves;
   RowChoice row = RowChoice::by_position;
-  std::int64_t offset = 0;          ///< slice_columns: first column
+  std::int64_t offset = 0;          ///< slice_columns: first column; count_positions: the number before the first
   std::int64_t width = 0;           ///< slice_columns: columns
   DType math = DType::f32;          ///< norms, softmax: dtype of the arithmetic inside
   int chunk = 0;                    ///< linear with an f16 accumulator: products added before the flush to f32
@@ -122,7 +122,8 @@ struct Attributes {
   DType operand = DType::f32;       ///< linear and its input gradient: a wider W is rounded to it first
   bool inverse = false;             ///< rope: turns backwards
   std::int64_t rows = 0;            ///< embedding_gradient, add_rows_gradient: rows of the table
-  std::int64_t padding_id = -1;     ///< embedding and its gradient: the id that gives its row none; -1: every id does
+  std::int64_t padding_id = -1;     ///< embedding and its gradient: the id that gives its row none; -1: every id does.
+                                    ///< count_positions: what stands where nothing is
   std::int64_t experts = 0;         ///< route, group_rows: how many there are
   std::int64_t active_experts = 0;  ///< route: how many each token is given to
   bool normalised = false;          ///< route: the weights of a token's experts add up to 1

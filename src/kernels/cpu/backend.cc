@@ -16,6 +16,7 @@ template <void (*loops)(const Call&, const Memory&)>
 constexpr Implementation reference_list = {"reference loops", each_listed<reference::prepare<loops>>};
 
 constexpr Implementation embedding[] = {{"vectors", embedding_vectors}, reference_loops<reference::embedding>};
+constexpr Implementation count_positions[] = {reference_loops<reference::count_positions>};
 constexpr Implementation add_rows[] = {{"vectors", add_rows_vectors}, reference_loops<reference::add_rows>};
 constexpr Implementation layer_norm[] = {{"vectors", layer_norm_vectors}, reference_loops<reference::layer_norm>};
 constexpr Implementation rms_norm[] = {{"vectors", rms_norm_vectors}, reference_loops<reference::rms_norm>};
@@ -170,6 +171,7 @@ constexpr Implementation sgd[] = {{"vectors", each_listed<sgd_vectors>}, referen
 
 constexpr OperationKernels table[] = {
     {&op::embedding, embedding},
+    {&op::count_positions, count_positions},
     {&op::add_rows, add_rows},
     {&op::layer_norm, layer_norm},
     {&op::rms_norm, rms_norm},

@@ -7,6 +7,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 Offer prepare_embedding(const Call& call, const MachineFacts& facts);
+Offer prepare_count_positions(const Call& call, const MachineFacts& facts);
 Offer prepare_add_rows(const Call& call, const MachineFacts& facts);
 Offer prepare_layer_norm(const Call& call, const MachineFacts& facts);
 Offer prepare_rms_norm(const Call& call, const MachineFacts& facts);

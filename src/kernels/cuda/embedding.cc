@@ -2,6 +2,7 @@
 #include "kernels/cuda/formulas.h"
 
 // embedding: y[token] = table[ids[token]] [* scales[id]]    table: (V, d)
+// count_positions: y[b, t] = offset + how many of x[b, 0..t] are not the padding; offset where it is
 // add_rows:  y[b, t] = x[b, t] + table[t] or table[0]
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
@@ -37,7 +38,33 @@ struct AddRows {
   }
 };
 
+/// A thread a row: rows are few and short beside everything else.
+struct CountPositions {
+  In tokens;
+  std::int32_t* positions;
+  std::int64_t seq;
+  std::int32_t offset;
+  float padding;
+
+  ON_DEVICE void operator()(std::int64_t row, std::int64_t) const {
+    std::int32_t last = offset;
+    for (std::int64_t i = 0; i < seq; ++i) {
+      const bool is_real = !tokens.present() || tokens(row, i) != padding;
+      positions[row * seq + i] = is_real ? ++last : offset;
+    }
+  }
+};
+
 }  // namespace
+
+Offer prepare_count_positions(const Call& call, const MachineFacts&) {
+  return offer("a thread a row", [call](const Memory& memory) {
+    for_matrix(call.out(0).rows(), 1,
+               CountPositions{input(call, memory, 0), memory.out<std::int32_t>(0), call.out(0).width(),
+                              static_cast<std::int32_t>(call.attributes.offset),
+                              static_cast<float>(call.attributes.padding_id)});
+  });
+}
 
 Offer prepare_embedding(const Call& call, const MachineFacts&) {
   if (call.in(0).dtype != DType::s32) return Declined{"ids are not s32"};

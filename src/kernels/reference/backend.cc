@@ -12,7 +12,8 @@ namespace {
 
 bool is_movement(const Operation* operation) {
   return operation == &op::select_row || operation == &op::concat_rows || operation == &op::cast ||
-         operation == &op::select_row_gradient || operation == &op::concat_columns || operation == &op::group_rows;
+         operation == &op::select_row_gradient || operation == &op::concat_columns || operation == &op::group_rows ||
+         operation == &op::count_positions;
 }
 
 /// What a scalar loop in f64 is. Matrix products are judged by kernels/verdict.h.
@@ -82,6 +83,7 @@ constexpr Implementation list[] = {{"reference loops", each_listed<prepare<loops
 
 constexpr OperationKernels table[] = {
     {&op::embedding, only<embedding>},
+    {&op::count_positions, only<count_positions>},
     {&op::add_rows, only<add_rows>},
     {&op::layer_norm, only<layer_norm>},
     {&op::rms_norm, only<rms_norm>},

@@ -7,6 +7,7 @@
 namespace assay::reference {
 
 void embedding(const Call& call, const Memory& memory);
+void count_positions(const Call& call, const Memory& memory);
 void add_rows(const Call& call, const Memory& memory);
 void layer_norm(const Call& call, const Memory& memory);
 void rms_norm(const Call& call, const Memory& memory);

@@ -45,6 +45,17 @@ const Operation op::embedding = {
     .gradient = embedding_rule,
 };
 
+// Counts what is not attributes.padding_id along each row, from attributes.offset + 1 on; offset where that stands.
+// Without a mask all are real.
+const Operation op::count_positions = {
+    .name = "count_positions",
+    .kind = OperationKind::embedding,
+    .autocast = Autocast::widest,
+    .shapes = same_shape,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
 // dtable[v] = the sum of dy[b, t] where ids[b, t] = v (none for v = padding_id), + onto[v]    ids: s32 (B, T), dy: (B,
 // T, d), onto, dtable: (V, d)
 const Operation op::embedding_gradient = {

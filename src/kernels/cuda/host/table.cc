@@ -29,6 +29,7 @@ Offer decline_experts(const Call&, const MachineFacts&) {
 
 constexpr OperationKernels kernels[] = {
     {&op::embedding, ours<prepare_embedding>},
+    {&op::count_positions, ours<prepare_count_positions>},
     {&op::add_rows, ours<prepare_add_rows>},
     {&op::layer_norm, ours<prepare_layer_norm>},
     {&op::rms_norm, ours<prepare_rms_norm>},
