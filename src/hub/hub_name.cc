@@ -1,0 +1,93 @@
+#include "hub/hub_name.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "base/error.h"
+#include "base/lower_case.h"
+#include "base/printable.h"
+#include "hub/elsewhere.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view hub_prefix = "hf:";
+
+/// A file's path without its ending and, of a split one, without "-00001-of-00003".
+std::string model_of_gguf(const std::filesystem::path& file) {
+  static const std::regex split("-[0-9]{5}-of-[0-9]{5}$");
+  return std::regex_replace((file.parent_path() / file.stem()).string(), split, "");
+}
+
+bool is_called(const std::string& file, const std::string& word) {
+  if (word.empty()) return true;
+  const std::string model = lower_case(model_of_gguf(file));
+  if (!model.ends_with(lower_case(word))) return false;
+  return model.size() == word.size() ||
+         std::string_view("-._/").find(model[model.size() - word.size() - 1]) != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_hub_name(std::string_view name) {
+  return name.starts_with(hub_prefix);
+}
+
+HubName parse_hub_name(std::string_view name) {
+  std::string_view rest = name.substr(std::min(hub_prefix.size(), name.size()));
+  if (rest.starts_with("datasets/"))
+    fail_user("{}: data sets are not taken by a name of the hub; --data takes files", printable(name));
+  HubName parts;
+  const std::size_t colon = rest.find(':');
+  if (colon != std::string_view::npos) parts.file = rest.substr(colon + 1);
+  const bool lacks_file = colon != std::string_view::npos && !is_inner_path(parts.file);
+  rest = rest.substr(0, colon);
+  const std::size_t at = rest.find('@');
+  if (at != std::string_view::npos) parts.revision = rest.substr(at + 1);
+  parts.repository = rest.substr(0, at);
+  const bool is_name = is_repository_word(parts.repository) || is_repository_name(parts.repository);
+  if (!is_hub_name(name) || !is_name || lacks_file || !is_inner_path(parts.revision))
+    fail_user("{}: is no name of the hub; they are hf:ORG/NAME[@REVISION][:FILE]", printable(name));
+  return parts;
+}
+
+bool is_inner_path(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return is_repository_word(text);
+  return is_repository_word(text.substr(0, slash)) && is_inner_path(text.substr(slash + 1));
+}
+
+bool is_gguf_model(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  const std::string_view base = slash == std::string_view::npos ? file : file.substr(slash + 1);
+  return base.ends_with(".gguf") && !base.starts_with("mmproj");
+}
+
+std::vector<std::string> called_by(std::vector<std::string> files, const std::string& word) {
+  const auto is_other = [&](const std::string& file) { return !is_gguf_model(file) || !is_called(file, word); };
+  files.erase(std::remove_if(files.begin(), files.end(), is_other), files.end());
+  return files;
+}
+
+std::string only_model(std::string_view name, const std::vector<std::string>& files) {
+  std::set<std::string> models;
+  for (const std::string& file : files) models.insert(model_of_gguf(file));
+  if (models.size() > 1)
+    fail_user("{}: may be any of {}; ':FILE' behind it says which", printable(name), fmt::join(models, ", "));
+  return files.empty() ? "" : *std::min_element(files.begin(), files.end());
+}
+
+std::vector<std::string> files_of_model(const std::vector<std::string>& files, const std::string& first) {
+  std::vector<std::string> parts;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(parts), [&](const std::string& file) {
+    return is_gguf_model(file) && model_of_gguf(file) == model_of_gguf(first);
+  });
+  return parts;
+}
+
+}  // namespace assay

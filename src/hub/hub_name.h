@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+/// What "hf:ORG/NAME[@REVISION][:FILE]" says. Old models of the hub have a NAME alone.
+struct HubName {
+  std::string repository = {};    ///< "ORG/NAME".
+  std::string revision = "main";  ///< A branch, a tag, "refs/pr/N" or a commit.
+  std::string file = {};          ///< A file of the repository or what a .gguf is called by ("Q4_K_M"); or empty.
+};
+
+bool is_hub_name(std::string_view name);
+/// Throws a user error for a name that is not of that form, and for data sets.
+HubName parse_hub_name(std::string_view name);
+
+/// Words of letters, digits, '-', '_' and '.' (not in front) between slashes: nothing that leads out of a folder.
+bool is_inner_path(std::string_view text);
+/// Whether it is a model of language in GGUF, not the projector of images beside one.
+bool is_gguf_model(std::string_view file);
+/// Those of the .gguf files that are called by the word: their name is it, or ends in it behind '-', '.' or '_';
+/// capitals make no difference. All of them for an empty word.
+std::vector<std::string> called_by(std::vector<std::string> files, const std::string& word);
+/// The one model that the .gguf files are, by its first file (a split one has several); an empty path for none. Throws
+/// a user error, which `name` begins, where they are several models.
+std::string only_model(std::string_view name, const std::vector<std::string>& files);
+/// The files that are one model with that one.
+std::vector<std::string> files_of_model(const std::vector<std::string>& files, const std::string& first);
+
+}  // namespace assay
