@@ -363,6 +363,7 @@ def write_decoders(root):
                 layer_types=["sliding_attention", "full_attention"], rope_theta=2e5, rope_local_base_freq=300.0, rope_scaling={"rope_type": "linear", "factor": 8.0}), seed=200)  # fmt: skip
     write_neox(root)
     write_experts(root)
+    write_gguf_families(root, small)
     write_gguf(root, "qwen2", qwen2)
     write_gguf(root, "qwen3", qwen3)
 
@@ -382,6 +383,35 @@ def published_state(model, dtype):
     with tempfile.TemporaryDirectory() as folder:
         copy.deepcopy(model).to(dtype).save_pretrained(folder)
         return load_file(pathlib.Path(folder) / "model.safetensors")
+
+
+def write_gguf_families(root, small):
+    """Folders and GGUF files of the same weights; what GGUF leaves to the architecture is as usual there."""
+    plain = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+    part = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.4}}
+    no_window = {"sliding_window": None}
+    for seed, name, model_type, settings in (
+        (321, "smollm3-gguf", "smollm3", {"num_hidden_layers": 4, "tie_word_embeddings": True}),
+        (312, "granite-gguf", "granite", {"embedding_multiplier": 3.0, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
+                                     "logits_scaling": 1.7, **plain}),
+        (310, "olmo2-gguf", "olmo2", {}),
+        (342, "phi3-gguf", "phi3", {**no_window, "original_max_position_embeddings": 3, "rope_parameters": {
+            "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.1, 1.5, 1.6, 1.7],
+            "long_factor": [1.0, 2.0, 4.0, 5.0, 6.0], "attention_factor": 1.1, "original_max_position_embeddings": 3}}),
+        (313, "stablelm-gguf", "stablelm", {"use_qkv_bias": True, **part}),
+        (309, "neox-gguf", "gpt_neox", part),
+        (310, "gemma-gguf", "gemma", {"head_dim": 14, **plain}),
+        (311, "gemma2-gguf", "gemma2", {"head_dim": 14, "query_pre_attn_scalar": 14, "sliding_window": 4,
+                                   "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}),
+        (311, "gemma3-gguf", "gemma3_text", {"head_dim": 14, "query_pre_attn_scalar": 14, "sliding_window": 4,
+                                        "num_hidden_layers": 6}),
+        (317, "mixtral-gguf", "mixtral", {"num_local_experts": 5, "num_experts_per_tok": 2, **no_window}),
+        (314, "qwen3-moe-gguf", "qwen3_moe", {"head_dim": 14, "num_experts": 7, "num_experts_per_tok": 3,
+                                         "moe_intermediate_size": 24, "norm_topk_prob": True}),
+    ):  # fmt: skip
+        sizes = {key: value for key, value in small.items() if model_type != "gpt_neox" or key != "num_key_value_heads"}
+        model = write_model(root, name, *decoder(model_type, **{**sizes, **settings}), seed=seed, published=True)
+        write_gguf(root, name, model)
 
 
 def write_neox(root):
@@ -408,44 +438,82 @@ def write_cs336(root):
     write_cases(folder, OwnCs336(model), 91, 0)
 
 
+GGUF_ARCHITECTURES = {"gpt_neox": "gptneox", "qwen3_moe": "qwen3moe", "gemma3_text": "gemma3", "mixtral": "llama"}
+# llama.cpp's converter changes these on the way.
+GGUF_PAIRED_ROWS = ("llama", "mixtral", "smollm3", "granite")
+
+
+def gguf_values(config, head_dim, state):
+    """The tensors of a checkpoint as llama.cpp's converter stores them, under the names of the checkpoint."""
+    experts = {}
+    for name, value in state.items():
+        value = value.to(torch.float32)
+        if config.model_type in GGUF_PAIRED_ROWS and name.endswith(("q_proj.weight", "k_proj.weight")):
+            value = value.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2)
+        if config.model_type.startswith("gemma") and name.endswith("norm.weight"):
+            value = value + 1
+        if "query_key_value" in name:  # By key head there, one behind the other here.
+            value = value.unflatten(0, (config.num_attention_heads, 3, head_dim)).transpose(0, 1).flatten(0, 2)
+        if ".experts." in name:
+            before, after = name.split(".experts.")
+            index, part = after.split(".", 1)
+            experts.setdefault((before, part), {})[int(index)] = value
+            continue
+        yield name, value
+    for (before, part), values in experts.items():
+        merged = torch.stack([values[index] for index in range(len(values))])
+        words = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
+        part = ".".join(words.get(word, word) for word in part.split("."))
+        yield f"{before.replace('block_sparse_moe', 'mlp')}.experts.{part}", merged
+
+
 def write_gguf(root, name, model):
-    """A fixture once more as GGUF stores it: other names, and Llama's rows of Q and K in pairs (2i, 2i + 1)."""
+    """A fixture once more as llama.cpp's converter stores it: names by the gguf package's own table."""
     import gguf
 
     config = model.config
-    writer = gguf.GGUFWriter(root / f"{name}.gguf", config.model_type)
+    architecture = GGUF_ARCHITECTURES.get(config.model_type, config.model_type)
+    writer = gguf.GGUFWriter(root / f"{name}.gguf", architecture)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_head_count_kv(getattr(config, "num_key_value_heads", config.num_attention_heads))
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_key_length(head_dim)
     writer.add_value_length(head_dim)
-    writer.add_rope_dimension_count(head_dim)
     rope = config.rope_parameters
+    rope = rope.get("full_attention", rope)
+    writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1.0)))
     writer.add_rope_freq_base(rope["rope_theta"])
-    if rope["rope_type"] == "yarn":
-        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    if rope["rope_type"] in ("yarn", "linear"):
+        writer.add_rope_scaling_type(gguf.RopeScalingType(rope["rope_type"]))
         writer.add_rope_scaling_factor(rope["factor"])
+    if "original_max_position_embeddings" in rope:
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    names = {"embed_tokens": "token_embd", "norm": "output_norm", "input_layernorm": "attn_norm",
-             "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-             "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
-             "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
-             "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "lm_head": "output"}  # fmt: skip
-    for name, value in stored(model, torch.float32, "model.", {}).items():
-        part, kind = name.rsplit(".", 1)
-        block = ""
-        if part.startswith("layers."):
-            _, index, part = part.split(".", 2)
-            block = f"blk.{index}."
-        if config.model_type == "llama" and names[part] in ("attn_q", "attn_k"):
-            halves = value.unflatten(0, (-1, 2, head_dim // 2))
-            value = halves.transpose(1, 2).flatten(0, 2)
-        writer.add_tensor(f"{block}{names[part]}.{kind}", value.contiguous().numpy())
+    if rope["rope_type"] == "longrope":
+        writer.add_rope_scaling_attn_factors(rope["attention_factor"])
+        for kind in ("long", "short"):
+            writer.add_tensor(f"rope_factors_{kind}.weight", torch.tensor(rope[f"{kind}_factor"]).numpy())
+    for entry, add in {"rms_norm_eps": writer.add_layer_norm_rms_eps, "layer_norm_eps": writer.add_layer_norm_eps,
+                       "use_parallel_residual": writer.add_parallel_residual, "sliding_window": writer.add_sliding_window,
+                       "attn_logit_softcapping": writer.add_attn_logit_softcapping,
+                       "final_logit_softcapping": writer.add_final_logit_softcapping,
+                       "num_local_experts": writer.add_expert_count, "num_experts_per_tok": writer.add_expert_used_count,
+                       "moe_intermediate_size": writer.add_expert_feed_forward_length,
+                       "attention_multiplier": writer.add_attention_scale, "logits_scaling": writer.add_logit_scale,
+                       "embedding_multiplier": writer.add_embedding_scale,
+                       "residual_multiplier": writer.add_residual_scale}.items():  # fmt: skip
+        if getattr(config, entry, None) is not None:
+            add(getattr(config, entry))
+    kind = next(key for key, value in gguf.MODEL_ARCH_NAMES.items() if value == architecture)
+    names = gguf.get_tensor_name_map(kind, config.num_hidden_layers)
+    state = published_state(model, torch.float32)
+    for name, value in gguf_values(config, head_dim, state):
+        stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert stored_name, name
+        writer.add_tensor(stored_name, value.contiguous().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -16,7 +16,8 @@ bool contains(const std::string& text, const char* part) {
 bool is_buffer(const std::string& name) {
   return contains(name, ".attn.bias") || contains(name, ".attn.masked_bias") || contains(name, ".attention.bias") ||
          contains(name, ".attention.masked_bias") || contains(name, "position_ids") ||
-         contains(name, "rotary_emb.inv_freq") || contains(name, "rope_freqs.weight");
+         contains(name, "rotary_emb.inv_freq") || contains(name, "rope_freqs.weight") ||
+         contains(name, "rope_factors_");
 }
 
 /// Heads and poolers that published checkpoints carry beside the model that is run.

@@ -6,6 +6,7 @@
 #include "model/decoders.h"
 #include "model/experts.h"
 #include "model/gemma.h"
+#include "model/gguf_names.h"
 #include "model/gpt2.h"
 #include "model/gpt_neox.h"
 #include "model/llama.h"
@@ -46,20 +47,20 @@ std::span<const Family> families() {
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
       {"mistral",    decoder, halves,      Padding::none,      absent,  parse_mistral,    write_mistral,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"ministral",  decoder, halves,      Padding::none,      absent,  parse_mistral,    write_ministral,  emit_llama,      initial_normal, &llama_tensors,      nullptr},
-      {"smollm3",    decoder, halves,      Padding::none,      absent,  parse_smollm3,    write_smollm3,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"smollm3",    decoder, halves,      Padding::none,      absent,  parse_smollm3,    write_smollm3,    emit_llama,      initial_normal, &llama_tensors,      &smollm3_gguf},
       {"qwen2",      decoder, halves,      Padding::none,      absent,  parse_qwen2,      write_qwen2,      emit_llama,      initial_normal, &llama_tensors,      &qwen2_gguf},
       {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},
-      {"qwen3_moe",  decoder, halves,      Padding::none,      absent,  parse_qwen3_moe,  write_qwen3_moe,  emit_qwen3_moe,  initial_normal, &llama_tensors,      nullptr},
-      {"mixtral",    decoder, halves,      Padding::none,      absent,  parse_mixtral,    write_mixtral,    emit_mixtral,    initial_normal, &llama_tensors,      nullptr},
-      {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
-      {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      nullptr},
-      {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"qwen3_moe",  decoder, halves,      Padding::none,      absent,  parse_qwen3_moe,  write_qwen3_moe,  emit_qwen3_moe,  initial_normal, &llama_tensors,      &qwen3_moe_gguf},
+      {"mixtral",    decoder, halves,      Padding::none,      absent,  parse_mixtral,    write_mixtral,    emit_mixtral,    initial_normal, &llama_tensors,      &mixtral_gguf},
+      {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      &olmo2_gguf},
+      {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      &phi3_gguf},
+      {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      &stablelm_gguf},
       {"olmo3",      decoder, halves,      Padding::none,      absent,  parse_olmo3,      write_olmo3,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
-      {"granite",    decoder, halves,      Padding::none,      absent,  parse_granite,    write_granite,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
-      {"gpt_neox",   decoder, halves,      Padding::no_effect, absent,  parse_gpt_neox,   write_gpt_neox,   emit_gpt_neox,   initial_normal, &gpt_neox_tensors,   nullptr},
-      {"gemma",      decoder, halves,      Padding::first_id,  absent,  parse_gemma,      write_gemma,      emit_llama,      initial_normal, &llama_tensors,      nullptr},
-      {"gemma2",     decoder, halves,      Padding::first_id,  absent,  parse_gemma2,     write_gemma2,     emit_gemma2,     initial_normal, &llama_tensors,      nullptr},
-      {"gemma3_text",decoder, halves,      Padding::first_id,  absent,  parse_gemma3,     write_gemma3,     emit_gemma3,     initial_normal, &llama_tensors,      nullptr},
+      {"granite",    decoder, halves,      Padding::none,      absent,  parse_granite,    write_granite,    emit_llama,      initial_normal, &llama_tensors,      &granite_gguf},
+      {"gpt_neox",   decoder, halves,      Padding::no_effect, absent,  parse_gpt_neox,   write_gpt_neox,   emit_gpt_neox,   initial_normal, &gpt_neox_tensors,   &gpt_neox_gguf},
+      {"gemma",      decoder, halves,      Padding::first_id,  absent,  parse_gemma,      write_gemma,      emit_llama,      initial_normal, &llama_tensors,      &gemma_gguf},
+      {"gemma2",     decoder, halves,      Padding::first_id,  absent,  parse_gemma2,     write_gemma2,     emit_gemma2,     initial_normal, &llama_tensors,      &gemma2_gguf},
+      {"gemma3_text",decoder, halves,      Padding::first_id,  absent,  parse_gemma3,     write_gemma3,     emit_gemma3,     initial_normal, &llama_tensors,      &gemma3_gguf},
       {"cs336",      decoder, interleaved, Padding::no_entry,  absent,  parse_cs336,      write_cs336,      emit_cs336,      initial_cs336,  &cs336_tensors,      nullptr},
   };
   // clang-format on

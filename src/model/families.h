@@ -47,13 +47,18 @@ struct TensorNames {
 struct GgufNames {
   struct Renamed {
     const char* stored;     ///< "attn_q.weight"
-    const char* canonical;  ///< "self_attn.q_proj.weight"
+    const char* canonical;  ///< "self_attn.q_proj.weight"; '*' stands for the number of an expert.
   };
 
-  const char* architecture;          ///< `general.architecture`; begins the keys of the configuration too.
-  std::span<const Renamed> whole;    ///< Whole names.
-  std::span<const Renamed> layer;    ///< What follows "blk.N." and becomes "layers.N.".
-  TensorNames::Words paired_rows{};  ///< End canonical names of weights whose rows stand for rotary pairs (2i, 2i + 1).
+  const char* architecture;             ///< `general.architecture`; begins the keys of the configuration too.
+  std::span<const Renamed> whole = {};  ///< Whole names, and
+  std::span<const Renamed> layer = {};  ///< what follows "blk.N." and becomes "layers.N.": those that others call
+                                        ///< otherwise (gguf_names.h has what most families share).
+  TensorNames::Words paired_rows = {};  ///< End canonical names of what has its rows as rotary pairs (2i, 2i + 1).
+  bool has_experts = false;             ///< Of two families of one architecture.
+  double norm_shift = 0;                ///< What norms' weights stand with added to them.
+  void (*imply)(Json& config, const std::string& file) =
+      nullptr;  ///< Adds what the format leaves to the architecture, in config.json's words.
 };
 
 /// A family of models, everything that the program asks about it. Nothing outside of the family's own file may depend

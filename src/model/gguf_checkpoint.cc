@@ -7,6 +7,7 @@
 #include "formats/gguf_parts.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/gguf_names.h"
 
 namespace assay {
 namespace {
@@ -30,16 +31,19 @@ class Entries {
   std::string prefix_;
 };
 
+/// Of one architecture with and without experts there may be two families.
 const Family& family_in(const Gguf& file) {
   const std::string_view architecture = file.text("general.architecture");
+  const Entries in(file, architecture);
+  const bool has_experts = in.has("expert_count") && in.integer("expert_count") > 0;
   std::string known;
   for (const Family& family : families()) {
     if (family.gguf == nullptr) continue;
-    if (architecture == family.gguf->architecture) return family;
+    if (architecture == family.gguf->architecture && has_experts == family.gguf->has_experts) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.gguf->architecture);
   }
-  fail_user("{}: architecture '{}' is not supported in GGUF; supported: {}", file.name, architecture.substr(0, 60),
-            known);
+  fail_user("{}: architecture '{}'{} is not supported in GGUF; supported: {}", file.name, architecture.substr(0, 60),
+            has_experts ? " with experts" : "", known);
 }
 
 /// Scaled positions as config.json has them, null where they are not scaled. llama.cpp takes a factor whose type is not
@@ -68,15 +72,75 @@ const GgufTensor* find_tensor(const Parts& parts, std::string_view name) {
   return nullptr;
 }
 
+std::vector<float> values_of(const GgufTensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(element_count(tensor.shape)));
+  dequantise(tensor, values);
+  return values;
+}
+
 /// Frequencies that the file divides pair by pair, whatever the length: how Llama 3.1's scaling stands in GGUF.
 Json stretched(const GgufTensor& factors) {
-  std::vector<float> divisors(static_cast<std::size_t>(element_count(factors.shape)));
-  dequantise(factors, divisors);
+  const std::vector<float> divisors = values_of(factors);
   return {{"rope_type", "longrope"},
           {"factor", 1},
           {"attention_factor", 1},
           {"short_factor", divisors},
           {"long_factor", divisors}};
+}
+
+enum class EntryKind : std::uint8_t { whole, real, flag };
+/// What a file may say, and the name that config.json has for it.
+struct EntryName {
+  const char* stored;
+  const char* name;
+  EntryKind kind;
+};
+constexpr EntryName entry_names[] = {
+    {"attention.head_count_kv", "num_key_value_heads", EntryKind::whole},
+    {"attention.key_length", "head_dim", EntryKind::whole},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", EntryKind::real},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", EntryKind::real},
+    {"attention.sliding_window", "sliding_window", EntryKind::whole},
+    {"attention.scale", "attention_multiplier", EntryKind::real},
+    {"attn_logit_softcapping", "attn_logit_softcapping", EntryKind::real},
+    {"final_logit_softcapping", "final_logit_softcapping", EntryKind::real},
+    {"embedding_scale", "embedding_multiplier", EntryKind::real},
+    {"residual_scale", "residual_multiplier", EntryKind::real},
+    {"logit_scale", "logits_scaling", EntryKind::real},
+    {"rope.freq_base", "rope_theta", EntryKind::real},
+    {"rope.freq_base_swa", "rope_local_base_freq", EntryKind::real},
+    {"use_parallel_residual", "use_parallel_residual", EntryKind::flag},
+    {"expert_count", "num_local_experts", EntryKind::whole},
+    {"expert_used_count", "num_experts_per_tok", EntryKind::whole},
+    {"expert_feed_forward_length", "moe_intermediate_size", EntryKind::whole},
+};
+
+Json entry(const Gguf& file, const Entries& in, const EntryName& name) {
+  if (name.kind == EntryKind::flag) return file.truth(in.key(name.stored));
+  return name.kind == EntryKind::whole ? Json(in.integer(name.stored)) : Json(in.number(name.stored));
+}
+
+/// Divisors of each pair's frequency, short and long, as Phi-3's files hold them.
+void add_divisors(const Parts& parts, const Entries& in, Json& json) {
+  const GgufTensor* narrow = find_tensor(parts, "rope_factors_short.weight");
+  const GgufTensor* wide = find_tensor(parts, "rope_factors_long.weight");
+  if (narrow == nullptr || wide == nullptr) return;
+  Json scaling = {{"rope_type", "longrope"}, {"short_factor", values_of(*narrow)}, {"long_factor", values_of(*wide)}};
+  const char* const original = "rope.scaling.original_context_length";
+  if (in.has(original)) scaling["original_max_position_embeddings"] = in.integer(original);
+  if (in.has("rope.scaling.attn_factor")) scaling["attention_factor"] = in.number("rope.scaling.attn_factor");
+  json["rope_scaling"] = std::move(scaling);
+}
+
+/// Fewer columns than a head has, as the share that config.json says.
+void add_rotary_share(const Entries& in, Json& json) {
+  if (!in.has("rope.dimension_count")) return;
+  const std::int64_t heads = json.at("num_attention_heads").get<std::int64_t>();
+  const std::int64_t usual = heads > 0 ? json.at("hidden_size").get<std::int64_t>() / heads : 0;
+  const std::int64_t head_dim = json.value("head_dim", usual);
+  const std::int64_t turned = in.integer("rope.dimension_count");
+  if (turned != head_dim)  // Half a column more: what is rounded down is then the whole number.
+    json["partial_rotary_factor"] = (static_cast<double>(turned) + 0.5) / static_cast<double>(head_dim);
 }
 
 /// As config.json has it, so that it passes the same checks. GGUF's keys are one set for all architectures; they get
@@ -88,43 +152,29 @@ ModelConfig read_config(const Parts& parts, const Family& family) {
   json["hidden_size"] = in.integer("embedding_length");
   json["num_hidden_layers"] = in.integer("block_count");
   json["num_attention_heads"] = in.integer("attention.head_count");
-  if (in.has("attention.head_count_kv")) json["num_key_value_heads"] = in.integer("attention.head_count_kv");
-  if (in.has("attention.key_length")) json["head_dim"] = in.integer("attention.key_length");
   json["intermediate_size"] = in.integer("feed_forward_length");
   json["max_position_embeddings"] = in.integer("context_length");
-  json["rms_norm_eps"] = in.real("attention.layer_norm_rms_epsilon", norm_epsilon_range);
-  if (in.has("rope.freq_base")) json["rope_theta"] = in.real("rope.freq_base", rope_theta_range);
+  for (const EntryName& name : entry_names) {
+    if (in.has(name.stored)) json[name.name] = entry(file, in, name);
+  }
   json["rope_scaling"] = rotary_scaling(file, in);
+  add_rotary_share(in, json);
   const GgufTensor* table = find_tensor(parts, "token_embd.weight");
   if (table == nullptr || table->shape.size() != 2) fail_user("{}: tensor 'token_embd.weight' is missing", file.name);
   json["vocab_size"] = table->shape[0];
   json["tie_word_embeddings"] = find_tensor(parts, "output.weight") == nullptr;
   if (const GgufTensor* factors = find_tensor(parts, "rope_freqs.weight")) json["rope_scaling"] = stretched(*factors);
-  ModelConfig config = parse_config(json, file.name);
-  if (in.has("rope.dimension_count") && in.integer("rope.dimension_count") != config.head_dim) {
-    fail_user("{}: rotary embeddings over a part of the head are not supported", file.name);
-  }
-  return config;
-}
-
-/// "blk.3.attn_q.weight" -> "layers.3.self_attn.q_proj.weight"; unknown names stay as they are.
-std::string canonical(std::string_view name, const GgufNames& names) {
-  for (const auto& [stored, known] : names.whole) {
-    if (name == stored) return known;
-  }
-  const std::size_t dot = name.starts_with("blk.") ? name.find('.', 4) : std::string_view::npos;
-  if (dot == std::string_view::npos) return std::string(name);
-  for (const auto& [stored, known] : names.layer) {
-    if (name.substr(dot + 1) == stored) return fmt::format("layers.{}.{}", name.substr(4, dot - 4), known);
-  }
-  return std::string(name);
+  add_divisors(parts, in, json);
+  json["has_qkv_bias"] = find_tensor(parts, "blk.0.attn_q.bias") != nullptr;
+  if (family.gguf->imply != nullptr) family.gguf->imply(json, file.name);
+  return parse_config(json, file.name);
 }
 
 /// GGUF orders the rows of Q and K for rotary pairs (2i, 2i + 1); the Program turns (i, i + d/2). Row 2i of a head goes
-/// to i, row 2i + 1 to i + d/2. `rows` is a matrix of whatever elements.
+/// to i, row 2i + 1 to i + d/2. `rows`: of whatever elements, or one an element.
 Tensor without_permutation(const TensorView& rows, std::int64_t head_dim) {
   Tensor result(rows.dtype, rows.shape);
-  const auto row_bytes = static_cast<std::size_t>(rows.shape[1]) * size_of(rows.dtype);
+  const std::size_t row_bytes = rows.bytes() / static_cast<std::size_t>(std::max<std::int64_t>(rows.shape[0], 1));
   for (std::int64_t row = 0; row < rows.shape[0]; ++row) {
     const std::int64_t within = row % head_dim;
     const std::int64_t to = row - within + within / 2 + within % 2 * (head_dim / 2);
@@ -151,34 +201,74 @@ WeightData as_blocks(const GgufTensor& tensor, const BlockFormat& format) {
   return {{DType::u8, {tensor.shape[0], format.bytes_of(tensor.shape[1])}, tensor.bytes.data()}, {}};
 }
 
-Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, const ModelConfig& config) {
+/// f32, `shift` less each.
+WeightData less(WeightData data, double shift) {
+  auto* values = data.owned.as<float>();
+  for (std::int64_t i = 0; i < data.owned.count(); ++i) values[i] -= static_cast<float>(shift);
+  return data;
+}
+
+bool is_norm(const std::string& canonical) {
+  return canonical.ends_with("norm.weight");
+}
+
+Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, std::string canonical,
+                   const ModelConfig& config) {
   const GgufNames& names = *config.family->gguf;
   const GgmlLayout& layout = layout_of(tensor.type);
-  const bool is_matrix = tensor.shape.size() == 2;
+  const double shift = is_norm(canonical) ? names.norm_shift : 0;
   Weight weight;
-  weight.name = canonical(tensor.name, names);
+  weight.name = std::move(canonical);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
   weight.stored = layout.name;
   weight.file = file->name;
   weight.bytes = tensor.bytes;
-  weight.rows_moved =
-      ends_with_any(weight.name, names.paired_rows) && is_matrix && tensor.shape[0] % config.head_dim == 0;
+  weight.rows_moved = ends_with_any(weight.name, names.paired_rows) && tensor.shape[0] % config.head_dim == 0;
   const auto in_order = [moved = weight.rows_moved,
                          head_dim = static_cast<std::int64_t>(config.head_dim)](WeightData data) {
     return moved ? owning(without_permutation(data.view, head_dim)) : std::move(data);
   };
-  weight.load = [file, &tensor, in_order] { return in_order(as_values(tensor)); };
-  if (is_matrix && layout.format != nullptr) {
+  weight.load = [file, tensor, in_order, shift] {
+    return in_order(shift == 0 ? as_values(tensor) : less(as_values(tensor), shift));
+  };
+  if (tensor.shape.size() == 2 && layout.format != nullptr) {
     weight.blocks = layout.format;
-    weight.load_blocks = [file, &tensor, &format = *layout.format, in_order] {
+    weight.load_blocks = [file, tensor, &format = *layout.format, in_order] {
       return in_order(as_blocks(tensor, format));
     };
   }
-  weight.release = [file, &tensor] {
+  weight.release = [file, tensor] {
     if (file->file) file->file->release_pages(tensor.bytes);
   };
   return weight;
+}
+
+/// Experts stand one behind the other in a tensor of three axes.
+GgufTensor expert_of(const GgufTensor& all, std::int64_t expert) {
+  GgufTensor one = all;
+  one.shape = {all.shape[1], all.shape[2]};
+  const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(all.shape[0]);
+  one.bytes = all.bytes.subspan(static_cast<std::size_t>(expert) * bytes, bytes);
+  return one;
+}
+
+std::vector<Weight> gguf_weights(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor,
+                                 const ModelConfig& config) {
+  const std::string canonical = canonical_gguf_name(tensor.name, *config.family->gguf);
+  const std::size_t star = canonical.find('*');
+  std::vector<Weight> weights;
+  if (star == std::string::npos || tensor.shape.size() != 3) {
+    weights.push_back(gguf_weight(file, tensor, canonical, config));
+    return weights;
+  }
+  weights.reserve(static_cast<std::size_t>(tensor.shape[0]));
+  for (std::int64_t expert = 0; expert < tensor.shape[0]; ++expert) {
+    std::string name = canonical;
+    name.replace(star, 1, std::to_string(expert));
+    weights.push_back(gguf_weight(file, expert_of(tensor, expert), std::move(name), config));
+  }
+  return weights;
 }
 
 }  // namespace
@@ -191,10 +281,11 @@ Checkpoint open_gguf_checkpoint(const std::filesystem::path& path) {
   for (const auto& part : parts) {
     result.files.emplace_back(part->name);
     for (const GgufTensor& tensor : part->tensors) {
-      Weight weight = gguf_weight(part, tensor, result.config);
-      const std::string name = weight.name;
-      if (!result.tensors.emplace(name, std::move(weight)).second)
-        fail_user("{}: tensor '{}' stands twice", result.name, name);
+      for (Weight& weight : gguf_weights(part, tensor, result.config)) {
+        const std::string name = weight.name;
+        if (!result.tensors.emplace(name, std::move(weight)).second)
+          fail_user("{}: tensor '{}' stands twice", result.name, name);
+      }
     }
   }
   return result;

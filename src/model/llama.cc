@@ -11,17 +11,6 @@
 namespace assay {
 namespace {
 
-constexpr GgufNames::Renamed gguf_whole[] = {{"token_embd.weight", "embed_tokens.weight"},
-                                             {"output_norm.weight", "norm.weight"},
-                                             {"output.weight", language_head_name}};
-constexpr GgufNames::Renamed gguf_layer[] = {
-    {"attn_norm.weight", "input_layernorm.weight"},    {"attn_q.weight", "self_attn.q_proj.weight"},
-    {"attn_k.weight", "self_attn.k_proj.weight"},      {"attn_v.weight", "self_attn.v_proj.weight"},
-    {"attn_output.weight", "self_attn.o_proj.weight"}, {"ffn_norm.weight", "post_attention_layernorm.weight"},
-    {"ffn_gate.weight", "mlp.gate_proj.weight"},       {"ffn_up.weight", "mlp.up_proj.weight"},
-    {"ffn_down.weight", "mlp.down_proj.weight"}};
-constexpr const char* gguf_paired_rows[] = {".q_proj.weight", ".k_proj.weight"};
-
 constexpr DecoderNames cs336_names = {.attention_norm = "ln1",
                                       .q = "attn.q_proj",
                                       .k = "attn.k_proj",
@@ -67,8 +56,6 @@ const DecoderNames llama_names = {.attention_norm = "input_layernorm",
                                   .up = "mlp.up_proj",
                                   .down = "mlp.down_proj"};
 const TensorNames llama_tensors = {.prefix = "model.", .embedding = "embed_tokens.weight"};
-const GgufNames llama_gguf = {
-    .architecture = "llama", .whole = gguf_whole, .layer = gguf_layer, .paired_rows = gguf_paired_rows};
 const TensorNames cs336_tensors = {.prefix = "", .embedding = "token_embeddings.weight"};
 
 ModelConfig parse_llama(const ConfigReader& in) {

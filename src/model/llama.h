@@ -19,7 +19,6 @@ Json write_smollm3(const ModelConfig& config);
 /// Most families after it have these names too.
 extern const DecoderNames llama_names;
 extern const TensorNames llama_tensors;
-extern const GgufNames llama_gguf;
 
 /// The model of Stanford's course CS336, assignment 1: the same arithmetic but for its rotary pairs.
 ModelConfig parse_cs336(const ConfigReader& in);

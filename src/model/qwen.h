@@ -8,13 +8,11 @@ namespace assay {
 /// Qwen2 and 2.5: Llama with biases on queries, keys and values.
 ModelConfig parse_qwen2(const ConfigReader& in);
 Json write_qwen2(const ModelConfig& config);
-extern const GgufNames qwen2_gguf;
 
 /// Qwen3: no biases, queries and keys are normalised by head.
 ModelConfig parse_qwen3(const ConfigReader& in);
 Json write_qwen3(const ModelConfig& config);
 void emit_qwen3(Blocks& b);
-extern const GgufNames qwen3_gguf;
 /// With Qwen3's names of the norms of queries and keys.
 DecoderNames with_head_norms(DecoderNames names);
 
