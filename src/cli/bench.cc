@@ -86,7 +86,7 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       {"window", Protocol::window}, {"stride", Protocol::stride}, {"padded-lines", Protocol::padded_lines}};
   add_choice(command, "--quality", request.quality, modes, "score the data, or do not");
   command.add_option("--data", request.data,
-                     "text, labelled .tsv, or a folder of .npy arrays (default: the bundled handbook)");
+                     "text, labelled .tsv or .jsonl, or a folder of .npy arrays (default: the bundled handbook)");
   static const std::map<std::string, InputsOf> inputs = {{"data", InputsOf::data}, {"random", InputsOf::random}};
   add_choice(command, "--inputs", request.inputs, inputs,
              "what is timed: batches of the data's rows, or random ids of full length (default: data, where given)");

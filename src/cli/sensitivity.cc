@@ -25,7 +25,8 @@ int run_sensitivity(const SensitivityCommand& options) {
 
 void add_scoring_options(CLI::App& command, SensitivityRequest& request) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
-  command.add_option("--data", request.data, ".txt, .tsv or folder of .npy: one for all models, or one for each")
+  command
+      .add_option("--data", request.data, "text, .tsv, .jsonl or folder of .npy: one for all models, or one for each")
       ->delimiter(',');
   command.add_option("--window", request.window, "tokens a row of a text (default 128)")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 20));

@@ -252,7 +252,7 @@ void add_study(CLI::App& program, Action& action) {
                    "cells that were run before, in the same way, are not run again");
   command.add_option("--models,--model", options->models, "comma-separated, in place of the file's")->delimiter(',');
   command.add_option("--data", options->data,
-                     "text, labelled .tsv, or a folder of .npy arrays, in place of the file's");
+                     "text, labelled .tsv or .jsonl, or a folder of .npy arrays, in place of the file's");
   command.add_option("--seconds", options->seconds, "budget of each row, in place of the file's")
       ->check(between(0.01, 1e6));
   add_output_options(command, options->outputs);

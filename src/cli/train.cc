@@ -125,10 +125,10 @@ std::string loss_words(double loss) {
 
 void add_data_options(CLI::App& command, TrainRequest& request) {
   command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
-  command.add_option("--data", request.data, "text; or labelled .tsv for a classifier");
+  command.add_option("--data", request.data, "text; or labelled .tsv or .jsonl for a classifier");
   CLI::Option* tokens =
       command.add_option("--tokens", request.tokens, "JSON with input_ids: train on that one batch, as it is");
-  command.add_option("--eval", request.eval, "labelled .tsv, scored after every epoch");
+  command.add_option("--eval", request.eval, "labelled .tsv or .jsonl, scored after every epoch");
   command.add_flag_callback(
       "--bytes", [&request] { request.reading = Reading::bytes; }, "the bytes of the text are its ids");
   command.add_option("--labels", request.labels, "put a fresh head of so many classes on an encoder")

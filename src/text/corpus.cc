@@ -1,6 +1,5 @@
 #include "text/corpus.h"
 
-#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -10,6 +9,7 @@
 #include "base/paths.h"
 #include "base/printable.h"
 #include "formats/npy.h"
+#include "text/lines.h"
 #include "text/unicode.h"
 
 namespace assay {
@@ -140,20 +140,7 @@ void append_line(LabelledSet& set, std::string_view line, const std::string& pla
   set.labels.push_back(read_label(line.substr(tab + 1), place));
 }
 
-/// The next line without its end; moves `at` past it.
-std::string_view next_line(std::string_view content, std::size_t& at) {
-  const std::size_t end = std::min(content.find('\n', at), content.size());
-  std::string_view line = content.substr(at, end - at);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  at = end + 1;
-  return line;
-}
-
 }  // namespace
-
-std::string load_text(const fs::path& path) {
-  return read_file(path);
-}
 
 LabelledSet load_labelled_tsv(const fs::path& path) {
   const std::string content = read_file(path);
@@ -170,7 +157,6 @@ LabelledSet load_labelled_tsv(const fs::path& path) {
 }
 
 std::string LabelledSet::place_of(std::size_t sentence) const {
-  constexpr std::size_t first_line = 2;  // Behind the header.
   return fmt::format("{}:{}", file.empty() ? "sentences" : file, sentence + first_line);
 }
 

@@ -24,13 +24,11 @@ struct LabelledSet {
   std::vector<std::string> sentences;
   std::vector<std::int32_t> labels;  ///< >= 0
   std::string file = {};             ///< That they were read from.
+  std::size_t first_line = 2;        ///< Of the file, that holds a sentence.
 
   /// "file:line" of a sentence, for errors.
   std::string place_of(std::size_t sentence) const;
 };
-
-/// The exact bytes of a file; an empty file is a text. Whether they are UTF-8, the tokenizer says.
-std::string load_text(const std::filesystem::path& path);
 
 /// A file of UTF-8 lines "sentence<TAB>label" below the header "sentence<TAB>label". Lines end in "\n" or "\r\n"; the
 /// last one may lack its end. Throws a user error "file:line: ..." for a blank line, another number of tabs, or a label

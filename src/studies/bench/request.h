@@ -34,7 +34,7 @@ struct BenchRequest {
   std::vector<std::string> precisions;  ///< Empty or "all": every row that is listed on the device.
   std::vector<std::int64_t> batches = {1};
   std::vector<std::int64_t> seqs;  ///< Most ids a row. Empty: 128; of data that comes in rows, these as they are.
-  std::filesystem::path data;      ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
+  std::filesystem::path data;      ///< A text, .tsv, .jsonl or a folder of .npy; empty: the bundled text.
   std::optional<InputsOf> inputs;  ///< What is timed; absent: `data` where it is given.
   RowOrder row_order = RowOrder::given;
   SkipPadding skip_padding = SkipPadding::on;

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/paths.h"
 #include "studies/shared/quality_data.h"
+#include "text/data_file.h"
 
 namespace assay {
 namespace {
@@ -129,7 +130,7 @@ void drop_needless_masks(std::vector<QualityBatch>& batches) {
 }
 
 bool is_of_windows(const BenchRequest& request) {
-  return request.data.extension() != ".tsv" && !is_folder(request.data);
+  return !is_folder(request.data) && !holds_labelled(request.data);
 }
 
 /// Each row a batch of its own.
@@ -149,7 +150,7 @@ QualityData rows_data(const Model& model, const BenchRequest& request, std::int6
 }
 
 std::string data_words(const BenchRequest& request, const QualitySet& set) {
-  return fmt::format("{}, {}", set.data, request.data.extension() == ".tsv" ? "a sentence a row" : set.protocol);
+  return fmt::format("{}, {}", set.data, holds_labelled(request.data) ? "a sentence a row" : set.protocol);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/paths.h"
 #include "base/units.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/random_ids.h"
 #include "text/bundled.h"
+#include "text/data_file.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
 
@@ -97,7 +97,7 @@ void keep_asked_rows(const Model& model, const QualityRequest& request, QualityD
 
 QualityData from_labelled(const Model& model, const QualityRequest& request) {
   check_classifies(model, request.data.string());
-  const LabelledSet set = load_labelled_tsv(request.data);
+  const LabelledSet set = load_labelled(request.data);
   check_classes(set, model.config.labels);
   QualityData data;
   data.set = sentences(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
@@ -134,9 +134,9 @@ QualityData load(const Model& model, const QualityRequest& request) {
         request.data.string(), model.name);
   }
   if (model.random_weights()) return made_up_ids(model, request.seed);
-  if (request.data.extension() == ".tsv") return from_labelled(model, request);
+  if (holds_labelled(request.data)) return from_labelled(model, request);
   if (request.data.empty()) return quality_text(model, std::string(bundled_text()), "bundled handbook", request);
-  return quality_text(model, read_file(request.data), request.data.filename().string(), request);
+  return quality_text(model, load_text(request.data), request.data.filename().string(), request);
 }
 
 }  // namespace

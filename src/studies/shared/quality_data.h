@@ -16,7 +16,7 @@ constexpr std::int64_t usual_tokens = 8192;
 
 /// What a model is scored on.
 struct QualityRequest {
-  std::filesystem::path data = {};  ///< .txt, .tsv or a folder of .npy; empty: the bundled text.
+  std::filesystem::path data = {};  ///< A text, .tsv, .jsonl or a folder of .npy; empty: the bundled text.
   ProtocolOptions protocol = {};
   std::uint64_t seed = 0;  ///< Of the ids for random weights.
 };

@@ -5,6 +5,7 @@
 #include "quality/loss.h"
 #include "quality/protocols.h"
 #include "studies/shared/training_step.h"
+#include "text/data_file.h"
 #include "text/tokenizer.h"
 
 namespace assay {
@@ -46,7 +47,7 @@ std::vector<std::int32_t> text_ids(const TrainRequest& request, const Model& mod
 }
 
 TrainingData training_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
-  if (request.data.extension() == ".tsv") check_classifies(model, request.data.string());
+  if (holds_labelled(request.data)) check_classifies(model, request.data.string());
   const Extent extent = {request.batch, request.seq};
   check_extent(model, extent);
   std::vector<std::int32_t> ids = text_ids(request, model, callbacks);
@@ -55,7 +56,7 @@ TrainingData training_text(const TrainRequest& request, const Model& model, cons
 }
 
 TokenisedSet labelled(const std::filesystem::path& file, const Model& model) {
-  TokenisedSet set = tokenise(load_labelled_tsv(file), tokenizer_of(model, file.string()),
+  TokenisedSet set = tokenise(load_labelled(file), tokenizer_of(model, file.string()),
                               {model.config.context, model.config.labels}, file.string());
   for (const std::vector<std::int32_t>& ids : set.ids) check_vocabulary(model, ids, file.string());
   return set;
@@ -71,7 +72,7 @@ TrainingData from_sentences(const TrainRequest& request, const Model& model) {
 QualitySet evaluation_set(const TrainRequest& request, const Model& model) {
   constexpr std::int64_t rows_at_a_time = 32;
   labelled(request.eval, model);  // for its errors
-  return sentences(load_labelled_tsv(request.eval), tokenizer_of(model, request.eval.string()), model.config.context,
+  return sentences(load_labelled(request.eval), tokenizer_of(model, request.eval.string()), model.config.context,
                    rows_at_a_time);
 }
 

@@ -30,8 +30,8 @@ struct TrainRequest {
   std::string model;
   std::string precision = "fp32";
   std::filesystem::path tokens;  ///< One batch for every step, {"input_ids": ...}; or
-  std::filesystem::path data;    ///< a text, or a .tsv of labelled sentences for a classifier.
-  std::filesystem::path eval;    ///< Classifiers: a .tsv scored after every epoch.
+  std::filesystem::path data;    ///< a text, or a .tsv or .jsonl of labelled sentences for a classifier.
+  std::filesystem::path eval;    ///< Classifiers: a .tsv or .jsonl scored after every epoch.
   std::filesystem::path out;     ///< Where the training is kept; empty: nowhere.
   Reading reading = Reading::tokenizer;
   Earlier earlier = Earlier::refused;

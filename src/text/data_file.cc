@@ -1,0 +1,51 @@
+#include "text/data_file.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/paths.h"
+#include "text/json_lines.h"
+
+namespace assay {
+namespace {
+
+/// Formats in which data sets are kept, too. Read as a text they would only be said not to be UTF-8.
+constexpr std::string_view unread_endings[] = {".parquet", ".arrow", ".gz", ".zst", ".xz", ".bz2", ".zip"};
+
+bool is_json_lines(const std::filesystem::path& path) {
+  return path.extension() == ".jsonl";
+}
+
+void check_ending(const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  if (std::find(std::begin(unread_endings), std::end(unread_endings), ending) == std::end(unread_endings)) return;
+  fail_user("{}: {} files are not read; .tsv, .jsonl, text and folders of .npy arrays are", path.string(), ending);
+}
+
+}  // namespace
+
+bool holds_labelled(const std::filesystem::path& path) {
+  if (is_folder(path)) return false;
+  check_ending(path);
+  if (!is_json_lines(path)) return path.extension() == ".tsv";
+  const MappedFile file(path);
+  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
+  return has_labels({text, file.bytes().size()}, path.string());
+}
+
+LabelledSet load_labelled(const std::filesystem::path& path) {
+  check_ending(path);
+  if (!is_json_lines(path)) return load_labelled_tsv(path);
+  return parse_labelled_json_lines(read_file(path), path.string());
+}
+
+std::string load_text(const std::filesystem::path& path) {
+  check_ending(path);
+  const std::string content = read_file(path);
+  return is_json_lines(path) ? parse_json_lines_text(content, path.string()) : content;
+}
+
+}  // namespace assay
