@@ -67,5 +67,56 @@ TEST_F(BenchData, RandomWeightsAreSaidBeforeAnythingIsMeasured) {
   EXPECT_NE(said.find("its weights are random, so that no quality follows"), std::string::npos) << said;
 }
 
+/// A model of the fixtures, in a folder with a tokenizer of five letters.
+class LetterData : public BenchData {
+ protected:
+  std::string model_of(const char* fixture) const {
+    const std::filesystem::path place = folder_.path() / fixture;
+    std::filesystem::create_directory(place);
+    for (const char* file : {"config.json", "model.safetensors"})
+      std::filesystem::copy_file(model_fixtures / fixture / file, place / file);
+    folder_.file(place / "tokenizer.json",
+                 R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+                 "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "Ċ": 4}, "merges": []}})");
+    return place.string();
+  }
+  Record first_record(const std::string& model, const char* name, std::string_view content) const {
+    BenchRequest asked = request(model);
+    asked.data = folder_.file(name, content);
+    asked.batches = {2};
+    return bench(asked, facts_without_peaks, {}).records.at(0);
+  }
+};
+
+TEST_F(LetterData, LinesOfJsonAreTheSameSentencesAsATable) {
+  const std::string model = model_of("bert-classifier");
+  const Record table = first_record(model, "s.tsv", "sentence\tlabel\nabcd\t0\nad\t1\nbbb\t1\n");
+  const Record lines = first_record(model, "s.jsonl",
+                                    "{\"sentence\": \"abcd\", \"label\": 0}\n{\"label\": 1, \"text\": \"ad\"}\n"
+                                    "{\"text\": \"bbb\", \"label\": 1, \"idx\": 2}\n");
+  EXPECT_EQ(table.quality->scored, 3);
+  EXPECT_EQ(lines.quality->scored, 3);
+  EXPECT_EQ(lines.quality->logits_hash, table.quality->logits_hash);
+  EXPECT_EQ(lines.quality->accuracy, table.quality->accuracy);
+  EXPECT_NE(lines.setting.timed_data->find("s.jsonl, a sentence a row"), std::string::npos);
+}
+
+TEST_F(LetterData, LinesOfJsonWithoutLabelsAreTheText) {
+  const std::string model = model_of("gpt2");
+  const Record text = first_record(model, "t.txt", "abcdabc\nddcba\n\naabbccdd\nabab\n");
+  const Record lines = first_record(
+      model, "t.jsonl", "{\"text\": \"abcdabc\\nddcba\"}\n{\"text\": \"\\n\"}\n{\"text\": \"aabbccdd\\nabab\"}\n");
+  EXPECT_EQ(lines.quality->scored, text.quality->scored);
+  EXPECT_EQ(lines.quality->log_perplexity, text.quality->log_perplexity);
+  EXPECT_EQ(lines.quality->logits_hash, text.quality->logits_hash);
+}
+
+TEST_F(LetterData, LabelledLinesOfJsonAreNoTextOfALanguageModel) {
+  const std::string model = model_of("gpt2");
+  const std::string error =
+      user_error_of([&] { first_record(model, "s.jsonl", "{\"text\": \"abcd\", \"label\": 0}\n"); });
+  EXPECT_NE(error.find("s.jsonl: labelled sentences need a classifier"), std::string::npos) << error;
+}
+
 }  // namespace
 }  // namespace assay
