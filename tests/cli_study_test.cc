@@ -181,6 +181,12 @@ TEST_F(Study, PathsStartFromTheStudysFolder) {
   EXPECT_FALSE(fs::exists(folder_.path() / data_home / "assay" / "studies")) << "a dry run runs nothing";
 }
 
+TEST_F(Study, NamesOfTheHubAreNoPaths) {
+  const Outcome outcome = run({"study", file_with("data = \"hf:datasets/org/set:a.tsv\"\nseq = 8\n"), "--dry-run"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_failure({"study", "small.toml", "--data", "hf:datasets/org/set"}, 2, "datasets/org/set: is not in the hub");
+}
+
 TEST_F(Study, EveryExampleIsSoundAndIsCopied) {
   const Outcome list = run({"study", "--list"});
   EXPECT_EQ(list.exit_code, 0) << list.err;

@@ -22,6 +22,7 @@
 #include "hub/scratch.h"
 #include "report/text.h"
 #include "studies/study/examples.h"
+#include "text/data_set_name.h"
 
 namespace assay {
 namespace {
@@ -96,8 +97,9 @@ std::string absolute_where_there(const std::string& word) {
 StudyOverrides overrides_of(const StudyCommand& options) {
   StudyOverrides overrides{.store = options.store.file};
   for (const std::string& model : options.models) overrides.models.push_back(absolute_where_there(model));
-  if (!options.data.empty() && !is_there(options.data)) fail_user("{}: no such file or folder", options.data);
-  if (!options.data.empty()) overrides.data = fs::absolute(options.data).string();
+  if (!options.data.empty() && !is_there(find_data(options.data)))
+    fail_user("{}: no such file or folder", options.data);
+  overrides.data = absolute_where_there(options.data);
   if (!options.seconds.empty()) overrides.everywhere.push_back(override_of("seconds", options.seconds));
   if (options.machine.threads > 0)
     overrides.everywhere.push_back(override_of("threads", std::to_string(options.machine.threads)));

@@ -12,6 +12,7 @@
 #include "base/nearest.h"
 #include "base/paths.h"
 #include "cli/cli.h"
+#include "hub/hub_name.h"
 
 namespace assay {
 namespace {
@@ -117,12 +118,12 @@ void check_form(const StudyFile& study, const StudyCell& cell, const StudyOption
     fail_study(study, given.line, fmt::format("cell '{}': '{}' must be {}", cell.name, given.key, wanted));
 }
 
-/// A word that names a file, from the study's folder on.
+/// A word that names a file, from the study's folder on; names of the hub are what they are.
 std::string resolved(const StudyFile& study, const StudyOption& given, const CLI::Option& option,
                      const std::string& word) {
   const bool is_output = option.get_type_name() == "FILE" || given.key == "out";
   const bool is_read = is_among(read_options, given.key);
-  if (!is_output && !is_read && !is_among(possible_paths, given.key)) return word;
+  if (!is_output && (is_hub_name(word) || (!is_read && !is_among(possible_paths, given.key)))) return word;
   const fs::path path = study.folder / word;
   const bool is_path = word.find('/') != std::string::npos || word.ends_with(".gguf");
   if (is_output || is_there(path)) return path.string();

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/paths.h"
+#include "text/data_set_name.h"
 #include "text/json_lines.h"
 
 namespace assay {
@@ -27,7 +28,8 @@ void check_ending(const std::filesystem::path& path) {
 
 }  // namespace
 
-bool holds_labelled(const std::filesystem::path& path) {
+bool holds_labelled(const std::filesystem::path& named) {
+  const std::filesystem::path path = find_data(named);
   if (is_folder(path)) return false;
   check_ending(path);
   if (!is_json_lines(path)) return path.extension() == ".tsv";
@@ -36,13 +38,15 @@ bool holds_labelled(const std::filesystem::path& path) {
   return has_labels({text, file.bytes().size()}, path.string());
 }
 
-LabelledSet load_labelled(const std::filesystem::path& path) {
+LabelledSet load_labelled(const std::filesystem::path& named) {
+  const std::filesystem::path path = find_data(named);
   check_ending(path);
   if (!is_json_lines(path)) return load_labelled_tsv(path);
   return parse_labelled_json_lines(read_file(path), path.string());
 }
 
-std::string load_text(const std::filesystem::path& path) {
+std::string load_text(const std::filesystem::path& named) {
+  const std::filesystem::path path = find_data(named);
   check_ending(path);
   const std::string content = read_file(path);
   return is_json_lines(path) ? parse_json_lines_text(content, path.string()) : content;

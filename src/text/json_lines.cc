@@ -51,7 +51,7 @@ std::string take_text(JsonLine& line) {
   return std::move(text->get_ref<std::string&>());
 }
 
-std::int32_t label_of(const JsonLine& line) {
+std::int32_t label_in(const JsonLine& line) {
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
   const auto label = line.object.find(label_member);
   if (label == line.object.end()) fail_user("{}: has no '{}'", line.place, label_member);
@@ -72,7 +72,7 @@ LabelledSet parse_labelled_json_lines(std::string_view content, const std::strin
   set.file = name;
   set.first_line = 1;
   for_each_json_line(content, name, [&](JsonLine line) {
-    set.labels.push_back(label_of(line));
+    set.labels.push_back(label_in(line));
     set.sentences.push_back(take_text(line));
   });
   return set;

@@ -11,6 +11,7 @@
 #include "studies/shared/random_ids.h"
 #include "text/bundled.h"
 #include "text/data_file.h"
+#include "text/data_set_name.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
 
@@ -101,7 +102,7 @@ QualityData from_labelled(const Model& model, const QualityRequest& request) {
   check_classes(set, model.config.labels);
   QualityData data;
   data.set = sentences(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
-  data.set->data = request.data.filename().string();
+  data.set->data = shown_name(request.data);
   keep_asked_rows(model, request, data);
   data.status.state = QualityState::scored;
   return data;
@@ -119,14 +120,15 @@ QualityData from_folder(const Model& model, const QualityRequest& request) {
   if (!model.random_weights()) check_labels(model, tokens, folder);
   QualityData data;
   data.set = given_tokens(tokens, language_model ? Scored::next_tokens : Scored::labels, request.protocol.batch);
-  data.set->data = request.data.filename().string();
+  data.set->data = shown_name(request.data);
   keep_asked_rows(model, request, data);
   data.status.state = language_model || !tokens.labels.empty() ? QualityState::scored : QualityState::no_labels;
   return data;
 }
 
 QualityData load(const Model& model, const QualityRequest& request) {
-  if (!request.data.empty() && !is_there(request.data)) fail_user("{}: no such file or folder", request.data.string());
+  if (!request.data.empty() && !is_there(find_data(request.data)))
+    fail_user("{}: no such file or folder", request.data.string());
   if (!request.data.empty() && is_folder(request.data)) return from_folder(model, request);
   if (model.random_weights() && !request.data.empty()) {
     fail_user(
@@ -136,7 +138,7 @@ QualityData load(const Model& model, const QualityRequest& request) {
   if (model.random_weights()) return made_up_ids(model, request.seed);
   if (holds_labelled(request.data)) return from_labelled(model, request);
   if (request.data.empty()) return quality_text(model, std::string(bundled_text()), "bundled handbook", request);
-  return quality_text(model, load_text(request.data), request.data.filename().string(), request);
+  return quality_text(model, load_text(request.data), shown_name(request.data), request);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "quality/protocols.h"
 #include "studies/shared/training_step.h"
 #include "text/data_file.h"
+#include "text/data_set_name.h"
 #include "text/tokenizer.h"
 
 namespace assay {
@@ -100,7 +101,7 @@ TrainInput train_input(const TrainRequest& request, const Model& model, const Tr
     input.data = training_text(request, model, callbacks);
   }
   if (!request.eval.empty()) input.eval = evaluation_set(request, model);
-  input.identity = sha256_file(request.tokens.empty() ? request.data : request.tokens);
+  input.identity = sha256_file(request.tokens.empty() ? find_data(request.data) : request.tokens);
   return input;
 }
 
