@@ -18,8 +18,8 @@ const std::string data_commit(40, 'd');
 /// A cache of the hub's tools with one data set, org/set.
 class DataSets : public testing::Test {
  protected:
-  DataSets() { ::setenv("HF_HUB_CACHE", temporary_.path().c_str(), 1); }
-  ~DataSets() override { ::unsetenv("HF_HUB_CACHE"); }
+  void SetUp() override { ::setenv("HF_HUB_CACHE", temporary_.path().c_str(), 1); }
+  void TearDown() override { ::unsetenv("HF_HUB_CACHE"); }
 
   fs::path stored(const std::string& name, const std::string& content) const {
     (void)temporary_.file("datasets--org--set/refs/main", data_commit + "\n");
