@@ -46,7 +46,7 @@ TEST_F(CliNames, WordsBehindTwoDashesAreAnothersOwn) {
 }
 
 TEST_F(CliNames, ModelsThatAreNotHereSayHowToGetThem) {
-  expect_failure({"bench", "Qwen/Qwen3-0.6B"}, 2, "hf download Qwen/Qwen3-0.6B");
+  expect_failure({"bench", "Qwen/Qwen3-0.6B"}, 2, "as hf:Qwen/Qwen3-0.6B it is fetched from the hub");
   expect_failure({"pull", "gpt2"}, 2, "no package carries it; `assay pull` fetches smollm2-135m and minilm-l6");
   expect_failure({"pull", "distilbert-base-uncased-finetuned-sst-2-english"}, 2, "nearest preset is distilbert-base");
 }

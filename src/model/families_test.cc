@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "model/architecture.h"
@@ -72,13 +70,8 @@ std::vector<const Family*> every_family() {
   return rows;
 }
 
-std::string test_name(const testing::TestParamInfo<const Family*>& info) {
-  std::string name = info.param->name;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, testing::ValuesIn(every_family()), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, testing::ValuesIn(every_family()),
+                         [](const auto& info) { return test_name(info.param->name); });
 
 TEST(PublishedName, HeadsTakeNoPrefix) {
   EXPECT_EQ(published_name("h.0.attn.c_attn.weight", *find_family("gpt2")), "transformer.h.0.attn.c_attn.weight");

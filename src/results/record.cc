@@ -33,7 +33,9 @@ std::optional<double> work_ms(const Record& record) {
 }
 
 bool is_linear(const LedgerRow& row) {
-  return row.operation == "linear" || row.operation == "quantized_linear" || row.operation == "block_linear";
+  constexpr std::array linears = {"linear",        "quantized_linear",        "block_linear",
+                                  "expert_linear", "expert_quantized_linear", "expert_block_linear"};
+  return std::find(linears.begin(), linears.end(), row.operation) != linears.end();
 }
 
 bool multiplies(const LedgerRow& row) {

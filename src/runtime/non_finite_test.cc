@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "hardware/machine.h"
+#include "model/testing.h"
 #include "runtime/guarded_device_testing.h"
 #include "runtime/testing.h"
 
@@ -48,7 +49,7 @@ void change(Weight& weight, const std::function<void(float* values, std::int64_t
 
 /// A table gives only the rows that are looked up.
 bool is_table(const std::string& weight) {
-  for (const char* part : {"wte", "wpe", "embeddings.weight", "embed_tokens"}) {
+  for (const char* part : {"wte", "wpe", "embeddings.weight", "embed_"}) {
     if (weight.find(part) != std::string::npos) return true;
   }
   return weight.ends_with("_embeddings.weight");
@@ -121,7 +122,7 @@ TEST_P(Poisoned, OneNanInAnyWeightIsSeenInEveryPrecision) {
 }
 
 std::string family_name(const testing::TestParamInfo<ModelConfig>& info) {
-  return info.param.family->name;
+  return test_name(info.param.family->name);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Poisoned, testing::ValuesIn(of_every_family()), family_name);
