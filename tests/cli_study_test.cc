@@ -184,7 +184,7 @@ TEST_F(Study, PathsStartFromTheStudysFolder) {
 TEST_F(Study, NamesOfTheHubAreNoPaths) {
   const Outcome outcome = run({"study", file_with("data = \"hf:datasets/org/set:a.tsv\"\nseq = 8\n"), "--dry-run"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_failure({"study", "small.toml", "--data", "hf:datasets/org/set"}, 2, "datasets/org/set: is not in the hub");
+  expect_failure({"study", "small.toml", "--data", "hf:org/set"}, 2, "hf:org/set: is no data set of the hub");
 }
 
 TEST_F(Study, EveryExampleIsSoundAndIsCopied) {

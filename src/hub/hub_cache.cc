@@ -64,6 +64,14 @@ HubLook look_for_file(std::string_view name, const HubName& parts, const fs::pat
       fmt::format("revision {} has no file {} in {}", parts.revision, parts.file, printable(snapshot.string(), 400))};
 }
 
+HubLook look_for_data(const HubName& parts, const fs::path& snapshot) {
+  const std::string file = data_file(parts, files_in(snapshot));
+  if (!file.empty()) return found(snapshot / file);
+  const std::string which = parts.file.empty() ? "of .tsv, .jsonl and .txt" : parts.file;
+  return {{},
+          fmt::format("revision {} has no file {} in {}", parts.revision, which, printable(snapshot.string(), 400))};
+}
+
 /// A folder of config.json alone is what looking at a model's configuration leaves.
 bool has_weights(const fs::path& snapshot) {
   return is_there(snapshot / "model.safetensors") || is_there(snapshot / "model.safetensors.index.json");
@@ -81,7 +89,7 @@ fs::path hub_cache_folder() {
 }
 
 fs::path hub_repository_folder(const HubName& name) {
-  std::string folder = "models--" + name.repository;
+  std::string folder = fmt::format("{}--{}", plural(name.kind), name.repository);
   if (const std::size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
   return hub_cache_folder() / folder;
 }
@@ -94,6 +102,7 @@ HubLook look_in_hub_cache(std::string_view name) {
   const fs::path snapshot = snapshot_of(parts, repository);
   if (snapshot.empty() || !is_there(snapshot))
     return {{}, fmt::format("revision {} is not in {}", parts.revision, printable(repository.string(), 400))};
+  if (parts.kind == HubKind::data_set) return look_for_data(parts, snapshot);
   if (!parts.file.empty()) return look_for_file(name, parts, snapshot);
   if (is_there(snapshot / "config.json") && has_weights(snapshot)) return found(snapshot);
   const std::string gguf = only_model(name, models_in(snapshot));

@@ -8,7 +8,8 @@
 
 namespace assay {
 
-// Models in the cache that huggingface_hub's tools share: models--ORG--NAME/{blobs,refs,snapshots}.
+// Models and data sets in the cache that huggingface_hub's tools share: models--ORG--NAME/{blobs,refs,snapshots}, and
+// datasets--ORG--NAME.
 
 /// $HF_HUB_CACHE, else $HF_HOME/hub, else huggingface/hub below $XDG_CACHE_HOME or ~/.cache. Throws a user error where
 /// none of these variables is set.
@@ -16,7 +17,7 @@ std::filesystem::path hub_cache_folder();
 std::filesystem::path hub_repository_folder(const HubName& name);
 
 /// What the name means in the cache: the folder of the snapshot, or the file of it; a .gguf where the name says its
-/// quantisation, or where it is the snapshot's only model.
+/// quantisation, or where it is the snapshot's only model; of a data set the file that data_file picks.
 struct HubLook {
   std::filesystem::path path = {};
   std::string lacks = {};  ///< Where there is none: the part which is not there.

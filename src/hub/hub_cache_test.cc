@@ -82,13 +82,13 @@ TEST_F(HubCache, SaysWhichPartOfTheNameIsNotThere) {
 TEST_F(HubCache, NamesNothingOutsideOfTheRepositorysFolder) {
   for (const char* name : {"hf:", "hf:/", "hf:a/b/c", "hf:../x", "hf:a/b@../..", "hf:a/b@", "hf:a/b:", "hf:a/b:../c",
                            "hf:a/b:/etc/passwd", "hf:a/b@x//y", "hf:a b/c"}) {
-    EXPECT_TRUE(error(name).ends_with("is no name of the hub; they are hf:ORG/NAME[@REVISION][:FILE]")) << name;
+    EXPECT_TRUE(error(name).ends_with("is no name of the hub; they are hf:[datasets/]ORG/NAME[@REVISION][:FILE]"))
+        << name;
   }
   (void)stored("models--org--name", "config.json");
   (void)file("hub/models--org--name/refs/bad", "../../..");
   EXPECT_TRUE(error("hf:org/name@bad").ends_with("holds no commit"));
-  EXPECT_EQ(error("hf:datasets/a/b"),
-            "hf:datasets/a/b: data sets are not taken by a name of the hub; --data takes files");
+  EXPECT_EQ(error("hf:datasets/a/b"), "hf:datasets/a/b: is a data set, no model; --data takes it");
 }
 
 TEST_F(HubCache, StandsWhereTheVariablesSay) {

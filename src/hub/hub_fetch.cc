@@ -70,6 +70,13 @@ std::vector<std::string> named_file(const HubName& name, const std::vector<std::
   fail_user("{}: revision {} has no file {}, nor a .gguf that is called so", name.repository, name.revision, name.file);
 }
 
+std::vector<std::string> file_of_data(const HubName& name, const std::vector<std::string>& files) {
+  const std::string file = data_file(name, files);
+  if (!file.empty()) return {file};
+  fail_user("{}: revision {} has no file {}; .tsv, .jsonl and text are read, .parquet is not", name.repository,
+            name.revision, name.file.empty() ? "of these formats" : name.file);
+}
+
 void make_folders(const fs::path& folder) {
   std::error_code fault;
   fs::create_directories(folder, fault);
@@ -239,6 +246,7 @@ std::vector<std::string> needed_files(const HubName& name, std::vector<std::stri
   // What leads elsewhere, and what no model needs, is as if it were not there.
   files.erase(std::remove_if(files.begin(), files.end(), [](const std::string& file) { return !is_inner_path(file); }),
               files.end());
+  if (name.kind == HubKind::data_set) return file_of_data(name, files);
   if (!name.file.empty()) return named_file(name, files);
   const bool is_split = !has(files, whole_weights) && has(files, weights_index);
   if (has(files, "config.json") && (is_split || has(files, whole_weights)))

@@ -7,9 +7,10 @@
 
 namespace assay {
 
-/// What of a repository's files a model needs: the file that the name says, or the .gguf of that name with all of its
-/// parts; else the configuration, the tokenizer and the safetensors (of split ones the index, which names the rest);
-/// else its only .gguf. Throws a user error where there is none of these, or several models it may be.
+/// What of a repository's files is needed. Of a data set, the file that data_file picks; of a model, the file that the
+/// name says, or the .gguf of that name with all of its parts; else the configuration, the tokenizer and the
+/// safetensors (of split ones the index, which names the rest); else its only .gguf. Throws a user error where there is
+/// none of these, or several models it may be.
 std::vector<std::string> needed_files(const HubName& name, std::vector<std::string> files);
 /// The files that the index of split safetensors names, which all must be among `files`.
 std::vector<std::string> files_of_index(const std::string& index, const std::string& text,

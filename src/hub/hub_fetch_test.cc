@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "hub/hub_cache.h"
 #include "hub/hub_testing.h"
 #include "hub/models.h"
 #include "hub/testing.h"
@@ -124,6 +125,22 @@ TEST_F(HubFetch, PicksTheGgufOfThatNameWithItsParts) {
   EXPECT_EQ(read_file(snapshot_ / "sub/m-Q8_0-00002-of-00002.gguf"), std::string(250, 'b'));
   EXPECT_FALSE(fs::exists(snapshot_ / "m-Q4_K_M.gguf"));
   EXPECT_EQ(find_local("hf:org/name:Q4_K_M"), snapshot_ / "m-Q4_K_M.gguf");
+}
+
+TEST_F(HubFetch, OfADataSetTheOneFileThatIsMeant) {
+  hub_.kind = HubKind::data_set;
+  hub_.files = {{"README.md", "about"}, {"data/dev.jsonl", std::string(300, 'd')}, {"train.parquet", "PAR1"}};
+  const fs::path snapshot = cache_ / "datasets--org--name/snapshots" / TestHub::commit;
+  EXPECT_EQ(find_in_hub("hf:datasets/org/name"), snapshot / "data/dev.jsonl");
+  EXPECT_EQ(read_file(snapshot / "data/dev.jsonl"), std::string(300, 'd'));
+  EXPECT_FALSE(fs::exists(snapshot / "README.md"));
+  EXPECT_EQ(find_in_hub("hf:datasets/org/name:README.md"), snapshot / "README.md");
+  const auto refusal = [](const char* name) { return user_error_of([&] { (void)find_in_hub(name); }); };
+  EXPECT_EQ(refusal("hf:datasets/org/name:b.tsv"),
+            "org/name: revision main has no file b.tsv; .tsv, .jsonl and text are read, .parquet is not");
+  EXPECT_EQ(refusal("hf:datasets/org/name@v9"), "org/name: has no revision v9");
+  EXPECT_EQ(error("hf:datasets/org/name", ExitCode::user),
+            "hf:datasets/org/name: is a data set, no model; --data takes it");
 }
 
 TEST_F(HubFetch, SplitWeightsAreThoseOfTheIndex) {

@@ -17,6 +17,9 @@ namespace assay {
 namespace {
 
 constexpr std::string_view hub_prefix = "hf:";
+constexpr std::string_view data_sets = "datasets/";
+constexpr const char* endings_of_data[] = {".tsv", ".jsonl", ".txt"};
+constexpr std::size_t most_told = 10;
 
 /// A file's path without its ending and, of a split one, without "-00001-of-00003".
 std::string model_of_gguf(const std::filesystem::path& file) {
@@ -40,9 +43,11 @@ bool is_hub_name(std::string_view name) {
 
 HubName parse_hub_name(std::string_view name) {
   std::string_view rest = name.substr(std::min(hub_prefix.size(), name.size()));
-  if (rest.starts_with("datasets/"))
-    fail_user("{}: data sets are not taken by a name of the hub; --data takes files", printable(name));
   HubName parts;
+  if (rest.starts_with(data_sets)) {
+    parts.kind = HubKind::data_set;
+    rest.remove_prefix(data_sets.size());
+  }
   const std::size_t colon = rest.find(':');
   if (colon != std::string_view::npos) parts.file = rest.substr(colon + 1);
   const bool lacks_file = colon != std::string_view::npos && !is_inner_path(parts.file);
@@ -52,8 +57,12 @@ HubName parse_hub_name(std::string_view name) {
   parts.repository = rest.substr(0, at);
   const bool is_name = is_repository_word(parts.repository) || is_repository_name(parts.repository);
   if (!is_hub_name(name) || !is_name || lacks_file || !is_inner_path(parts.revision))
-    fail_user("{}: is no name of the hub; they are hf:ORG/NAME[@REVISION][:FILE]", printable(name));
+    fail_user("{}: is no name of the hub; they are hf:[datasets/]ORG/NAME[@REVISION][:FILE]", printable(name));
   return parts;
+}
+
+const char* plural(HubKind kind) {
+  return kind == HubKind::model ? "models" : "datasets";
 }
 
 bool is_inner_path(std::string_view text) {
@@ -80,6 +89,22 @@ std::string only_model(std::string_view name, const std::vector<std::string>& fi
   if (models.size() > 1)
     fail_user("{}: may be any of {}; ':FILE' behind it says which", printable(name), fmt::join(models, ", "));
   return files.empty() ? "" : *std::min_element(files.begin(), files.end());
+}
+
+std::string data_file(const HubName& name, const std::vector<std::string>& files) {
+  const auto is_meant = [&](const std::string& file) {
+    if (!name.file.empty()) return file == name.file;
+    return std::any_of(std::begin(endings_of_data), std::end(endings_of_data),
+                       [&](const char* ending) { return file.ends_with(ending); });
+  };
+  std::vector<std::string> meant;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(meant), is_meant);
+  if (meant.size() < 2) return meant.empty() ? "" : meant.front();
+  std::sort(meant.begin(), meant.end());
+  const std::string more = meant.size() > most_told ? fmt::format(" and {} more", meant.size() - most_told) : "";
+  meant.resize(std::min(meant.size(), most_told));
+  fail_user("{}: may be any of {}{}; ':FILE' behind it says which", name.repository,
+            printable(fmt::format("{}", fmt::join(meant, ", ")), 600), more);
 }
 
 std::vector<std::string> files_of_model(const std::vector<std::string>& files, const std::string& first) {

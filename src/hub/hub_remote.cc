@@ -178,10 +178,10 @@ bool is_hub_offline() {
 
 HubRepository::HubRepository(const HubName& name) : name_(name), endpoint_(endpoint()), token_(hub_token()) {
   const std::string what = name_.repository;
-  const HttpAnswer answer = ask_patiently(
-      {.url = fmt::format("{}/api/models/{}/revision/{}", endpoint_, escaped_path(name_.repository, Slashes::kept),
-                          escaped_path(name_.revision, Slashes::escaped))},
-      what);
+  const HttpAnswer answer = ask_patiently({.url = fmt::format("{}/api/{}/{}/revision/{}", endpoint_, plural(name_.kind),
+                                                              escaped_path(name_.repository, Slashes::kept),
+                                                              escaped_path(name_.revision, Slashes::escaped))},
+                                          what);
   if (answer.status != 200) fail(answer, fmt::format("{}: revision {}", what, name_.revision));
   try {
     const Json json = parse_json(answer.body, what);
@@ -194,7 +194,8 @@ HubRepository::HubRepository(const HubName& name) : name_(name), endpoint_(endpo
 }
 
 std::string HubRepository::resolve_url(const std::string& file) const {
-  return fmt::format("{}/{}/resolve/{}/{}", endpoint_, escaped_path(name_.repository, Slashes::kept),
+  const char* before = name_.kind == HubKind::data_set ? "datasets/" : "";
+  return fmt::format("{}/{}{}/resolve/{}/{}", endpoint_, before, escaped_path(name_.repository, Slashes::kept),
                      escaped_path(commit_, Slashes::escaped), escaped_path(file, Slashes::kept));
 }
 

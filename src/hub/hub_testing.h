@@ -18,6 +18,7 @@
 
 #include "base/descriptor.h"
 #include "base/hash.h"
+#include "hub/hub_name.h"
 
 namespace assay {
 
@@ -110,12 +111,13 @@ class TestServer {
   std::thread thread_;
 };
 
-/// A hub with one repository, "org/name", whose files of more than 100 bytes another server has.
+/// A hub with one repository, the model or data set "org/name", whose files of more than 100 bytes another server has.
 class TestHub {
  public:
   inline static const std::string commit = std::string(40, 'c');
 
   std::map<std::string, std::string> files = {};
+  HubKind kind = HubKind::model;
   bool is_gated = false;
   std::vector<int> statuses_first = {};        ///< Of the first answers, each with "Retry-After: 0".
   std::vector<std::size_t> breaks_first = {};  ///< Where the other server's first answers break.
@@ -140,11 +142,12 @@ class TestHub {
       statuses_first.erase(statuses_first.begin());
       return {status, {{"Retry-After", "0"}}, ""};
     }
-    const std::string api = "/api/models/org/name/revision/";
+    const std::string api = std::string("/api/") + plural(kind) + "/org/name/revision/";
     if (request.path.starts_with("/api/") && !request.path.starts_with(api)) return fault(404, "RepoNotFound");
     if (request.path == api + "main" || request.path == api + "refs%2Fpr%2F3") return description();
     if (request.path.starts_with(api)) return fault(404, "RevisionNotFound");
-    const std::string resolve = "/org/name/resolve/" + commit + "/";
+    const std::string resolve =
+        std::string(kind == HubKind::model ? "" : "/datasets") + "/org/name/resolve/" + commit + "/";
     const auto file = files.find(request.path.substr(std::min(resolve.size(), request.path.size())));
     if (is_gated) return fault(401, "GatedRepo");
     if (!request.path.starts_with(resolve) || file == files.end()) return fault(404, "EntryNotFound");

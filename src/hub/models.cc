@@ -82,6 +82,8 @@ fs::path models_folder() {
 
 std::optional<fs::path> find_local(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos) fail_user("'{}': is no model name", printable(name));
+  if (is_hub_name(name) && parse_hub_name(name).kind == HubKind::data_set)
+    fail_user("{}: is a data set, no model; --data takes it", printable(name));
   const fs::path path = is_hub_name(name) ? find_in_hub(name) : fs::path(name);
   if (is_gguf_file(path) || is_safetensors_file(path)) return path;
   if (leads_to_folder(path)) return model_in(path);

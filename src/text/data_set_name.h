@@ -5,12 +5,11 @@
 
 namespace assay {
 
-// "hf:datasets/ORG/NAME[@REVISION][:FILE]" names a file of a data set in the cache of the hub's tools
-// (hub/hub_cache.h), where theirs lie under datasets--ORG--NAME. Any other name of data is a path.
+// "hf:datasets/ORG/NAME[@REVISION][:FILE]" names a file of a data set of the hub (hub/hub_cache.h). Any other name of
+// data is a path.
 
-/// The file that the name means: FILE, or the only one of the snapshot whose format is read; a path is itself. Throws a
-/// user error that names the data set and the part which is not there, or the files it may be, and for models of the
-/// hub.
+/// The file that the name means: FILE, or the only one in a format that is read; fetched where the hub's cache lacks
+/// it. A path is itself. Throws what find_in_hub throws, and a user error for models of the hub.
 std::filesystem::path find_data(const std::filesystem::path& named);
 
 /// What results call it: "org/set:train.jsonl", of a path the last word.
