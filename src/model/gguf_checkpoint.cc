@@ -94,21 +94,22 @@ struct EntryName {
   const char* stored;
   const char* name;
   EntryKind kind;
+  const RealRange* range = nullptr;  ///< Of a real one.
 };
 constexpr EntryName entry_names[] = {
     {"attention.head_count_kv", "num_key_value_heads", EntryKind::whole},
     {"attention.key_length", "head_dim", EntryKind::whole},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", EntryKind::real},
-    {"attention.layer_norm_epsilon", "layer_norm_eps", EntryKind::real},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", EntryKind::real, &norm_epsilon_range},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", EntryKind::real, &norm_epsilon_range},
     {"attention.sliding_window", "sliding_window", EntryKind::whole},
-    {"attention.scale", "attention_multiplier", EntryKind::real},
-    {"attn_logit_softcapping", "attn_logit_softcapping", EntryKind::real},
-    {"final_logit_softcapping", "final_logit_softcapping", EntryKind::real},
-    {"embedding_scale", "embedding_multiplier", EntryKind::real},
-    {"residual_scale", "residual_multiplier", EntryKind::real},
-    {"logit_scale", "logits_scaling", EntryKind::real},
-    {"rope.freq_base", "rope_theta", EntryKind::real},
-    {"rope.freq_base_swa", "rope_local_base_freq", EntryKind::real},
+    {"attention.scale", "attention_multiplier", EntryKind::real, &scale_range},
+    {"attn_logit_softcapping", "attn_logit_softcapping", EntryKind::real, &cap_range},
+    {"final_logit_softcapping", "final_logit_softcapping", EntryKind::real, &cap_range},
+    {"embedding_scale", "embedding_multiplier", EntryKind::real, &scale_range},
+    {"residual_scale", "residual_multiplier", EntryKind::real, &scale_range},
+    {"logit_scale", "logits_scaling", EntryKind::real, &scale_range},
+    {"rope.freq_base", "rope_theta", EntryKind::real, &rope_theta_range},
+    {"rope.freq_base_swa", "rope_local_base_freq", EntryKind::real, &rope_theta_range},
     {"use_parallel_residual", "use_parallel_residual", EntryKind::flag},
     {"expert_count", "num_local_experts", EntryKind::whole},
     {"expert_used_count", "num_experts_per_tok", EntryKind::whole},
@@ -117,7 +118,7 @@ constexpr EntryName entry_names[] = {
 
 Json entry(const Gguf& file, const Entries& in, const EntryName& name) {
   if (name.kind == EntryKind::flag) return file.truth(in.key(name.stored));
-  return name.kind == EntryKind::whole ? Json(in.integer(name.stored)) : Json(in.number(name.stored));
+  return name.kind == EntryKind::whole ? Json(in.integer(name.stored)) : Json(in.real(name.stored, *name.range));
 }
 
 /// Divisors of each pair's frequency, short and long, as Phi-3's files hold them.

@@ -30,9 +30,13 @@ ModelConfig small(const Family& family) {
   return c;
 }
 
-std::vector<ModelConfig> of_every_family() {
+/// One family of each emitter: with these sizes the others are the same program.
+std::vector<ModelConfig> of_every_emitter() {
   std::vector<ModelConfig> configs;
-  for (const Family& family : families()) configs.push_back(small(family));
+  for (const Family& family : families()) {
+    const auto emits_alike = [&](const ModelConfig& other) { return other.family->emit == family.emit; };
+    if (std::none_of(configs.begin(), configs.end(), emits_alike)) configs.push_back(small(family));
+  }
   return configs;
 }
 
@@ -125,7 +129,7 @@ std::string family_name(const testing::TestParamInfo<ModelConfig>& info) {
   return test_name(info.param.family->name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Poisoned, testing::ValuesIn(of_every_family()), family_name);
+INSTANTIATE_TEST_SUITE_P(Families, Poisoned, testing::ValuesIn(of_every_emitter()), family_name);
 
 TEST(NonFinite, WhatADeviceMadeIsLookedAtInACopy) {
   Subjects poisoned(small(*find_family("gpt2")));
