@@ -26,18 +26,6 @@ std::optional<std::int64_t> padding_id(const ConfigReader& in, Padding padding, 
   return value.get<std::int64_t>();
 }
 
-/// Whatever its method: what the file then holds are codes, and where their scales stand is the method's own.
-void refuse_quantization(const ConfigReader& in) {
-  for (const char* key : {"quantization_config", "compression_config"}) {
-    if (!in.has(key)) continue;
-    const Json& value = in.json().at(key);
-    const bool named = value.is_object() && value.contains("quant_method") && value.at("quant_method").is_string();
-    const std::string method = named ? value.at("quant_method").get<std::string>().substr(0, 60) : "not named";
-    fail_user("{}: '{}' (quant_method {}) is not supported; the model's unquantised checkpoint is needed", in.file(),
-              key, method);
-  }
-}
-
 std::string known_families() {
   std::string names;
   for (const Family& family : families()) names += (names.empty() ? "" : ", ") + std::string(family.name);
@@ -91,7 +79,6 @@ const char* name(Task task) {
 
 ModelConfig parse_config(const Json& json, const std::string& file) {
   const ConfigReader in(json, file);
-  refuse_quantization(in);
   const Family& family = family_of(in);
   ModelConfig config = family.parse(in);
   config.family = &family;

@@ -147,8 +147,6 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
       {"scaling of a strange type", with(llama_json(), "rope_scaling", {{"rope_type", 5}}), "rope_type"},
       {"scaling that is a text", with(llama_json(), "rope_scaling", "linear"), "object"},
       {"absurd factor", with(llama_json(), "rope_parameters", {{"rope_type", "yarn"}, {"factor", 1e30}}), "'factor'"},
-      {"a quantisation", with(llama_json(), "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}), "gptq"},
-      {"a quantisation that is a text", with(gpt2_json(), "quantization_config", "int8"), "quantization_config"},
       {"negative theta", with(llama_json(), "rope_theta", -1.0), "rope_theta"},
       {"theta that vanishes", with(llama_json(), "rope_theta", 1e-300), "'rope_theta' is 1e-300"},
       {"theta below 1", with(llama_json(), "rope_theta", 0.5), "rope_theta"},

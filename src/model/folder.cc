@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/safetensors.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/quantised.h"
 #include "model/stored_order.h"
 
 namespace assay {
@@ -58,7 +60,9 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
 Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensors) {
   Checkpoint result;
   const std::filesystem::path config = folder / "config.json";
-  result.config = parse_config(parse_json(read_file(config, 16 << 20), config.string()), config.string());
+  const Json json = parse_json(read_file(config, 16 << 20), config.string());
+  result.config = parse_config(json, config.string());
+  const std::optional<StoredQuantisation> quantisation = read_quantisation(json, config.string());
   const auto file = std::make_shared<Safetensors>(std::move(tensors));
   result.name = file->files.size() == 1 ? file->files[0].path().string() : folder.string();
   for (const MappedFile& mapped : file->files) result.files.push_back(mapped.path());
@@ -69,6 +73,7 @@ Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensor
       fail_user("{}: tensor '{}' stands twice, with and without its prefix", result.name, tensor.name);
     }
   }
+  if (quantisation) join_quantised(result.tensors, *quantisation);
   const bool encoder = result.config.family->kind == FamilyKind::encoder;
   const bool has_classifier =
       result.tensors.count("classifier.weight") + result.tensors.count("classifier.out_proj.weight") != 0;

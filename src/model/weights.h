@@ -27,6 +27,7 @@ struct Weight {
   std::string stored;     ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
   std::string file;       ///< That holds it: begins error messages. Empty where none does.
   bool is_coded = false;  ///< `stored` are codes of a quantisation whose scales stand elsewhere: no values.
+  bool widened_from_codes = false;          ///< `stored` are codes that `load` makes values of.
   StoredOrder order = StoredOrder::same;    ///< How the checkpoint holds it.
   std::span<const std::byte> bytes;         ///< As `file` holds them.
   const BlockFormat* blocks = nullptr;      ///< Where `stored` is a matrix of these; null otherwise.

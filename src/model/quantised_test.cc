@@ -1,0 +1,139 @@
+#include "model/quantised.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/testing.h"
+#include "formats/safetensors.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path quantised_fixtures = fs::path(ASSAY_SOURCE_DIR) / "tests/fixtures/quantised";
+
+/// The tensors of one layer as a checkpoint's, and the values that they stand for.
+struct StoredLayer {
+  std::shared_ptr<Safetensors> file;
+  std::map<std::string, Weight> tensors = {};
+  StoredQuantisation quantisation = {};
+
+  explicit StoredLayer(const std::string& name)
+      : file(std::make_shared<Safetensors>(open_safetensors(quantised_fixtures / (name + ".safetensors")))) {
+    const std::string config = (quantised_fixtures / (name + ".json")).string();
+    quantisation = *read_quantisation({{"quantization_config", parse_json(read_file(config), config)}}, config);
+    for (const StoredTensor& tensor : file->tensors) {
+      if (tensor.name == "values") continue;
+      Weight& weight = tensors[tensor.name];
+      weight.name = weight.checkpoint_name = tensor.name;
+      weight.shape = tensor.shape;
+      weight.stored = tensor.stored;
+      weight.file = name;
+      weight.is_coded = true;
+      weight.bytes = tensor.bytes;
+      weight.load = [kept = file, &tensor] {
+        WeightData data{{}, converted(tensor.view(), DType::f32)};
+        data.view = data.owned.view();
+        return data;
+      };
+    }
+  }
+
+  WeightData joined() {
+    join_quantised(tensors, quantisation);
+    return tensors.at("x.weight").load();
+  }
+  std::string fault() {
+    return user_error_of([&] { (void)joined(); });
+  }
+};
+
+std::vector<std::string> stored_layers() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(quantised_fixtures)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Quantised : public testing::TestWithParam<std::string> {};
+
+TEST_P(Quantised, ValuesAreThoseOfItsDefinitionBitForBit) {
+  StoredLayer layer(GetParam());
+  const TensorView values = layer.file->find("values")->view();
+  const WeightData got = layer.joined();
+  EXPECT_EQ(layer.tensors.size(), 1U) << "the parts are gone";
+  EXPECT_FALSE(layer.tensors.at("x.weight").is_coded);
+  ASSERT_EQ(got.view.shape, values.shape);
+  EXPECT_EQ(std::memcmp(got.view.data, values.data, values.bytes()), 0);
+}
+
+/// Each part is missing, of another shape and of another dtype once: one line, never a crash.
+TEST_P(Quantised, PartsThatDoNotFitAreNamed) {
+  const StoredLayer sound(GetParam());
+  for (const auto& [name, weight] : sound.tensors) {
+    if (name.ends_with("input_scale")) continue;
+    for (const auto spoil : {+[](Weight& w) { w.shape.push_back(3); }, +[](Weight& w) { w.shape[0] += 32; },
+                             +[](Weight& w) { w.stored = "I16"; }}) {
+      StoredLayer layer(GetParam());
+      spoil(layer.tensors.at(name));
+      if (GetParam() == "fp8-one" && layer.tensors.at(name).shape[0] == 72) continue;  // One scale fits any matrix.
+      const bool is_scale = name.find("scale") != std::string::npos;
+      const bool is_dtype = layer.tensors.at(name).stored == "I16";
+      if (is_scale && is_dtype) continue;  // Any float will do, and others do not load.
+      EXPECT_TRUE(layer.fault().starts_with(GetParam() + ": tensor 'x.")) << name << ": " << layer.fault();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Quantised, testing::ValuesIn(stored_layers()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(QuantisedFiles, AGroupThatIsNotThereIsNamed) {
+  StoredLayer layer("gptq4-order");
+  std::vector<std::int32_t> groups(96, 3);
+  Weight& part = layer.tensors.at("x.g_idx");
+  part.bytes = std::as_bytes(std::span(groups));
+  EXPECT_EQ(layer.fault(), "gptq4-order: tensor 'x.g_idx' names a group that is none of 3");
+}
+
+TEST(QuantisedFiles, AMissingPartIsNamed) {
+  StoredLayer without_zeros("gptq4");
+  without_zeros.tensors.erase("x.qzeros");
+  EXPECT_EQ(without_zeros.fault(), "gptq4: tensor 'x.qweight' lacks 'x.qzeros' beside it");
+  StoredLayer without_codes("awq4");
+  without_codes.tensors.erase("x.qweight");
+  EXPECT_EQ(without_codes.fault(), "awq4: tensor 'x.scales' scales 'x.qweight', which is missing");
+}
+
+TEST(QuantisedFiles, WhatIsNotReadIsRefusedByItsName) {
+  const std::pair<Json, const char*> cases[] = {
+      {{{"quant_method", "bitsandbytes"}}, "bitsandbytes"},
+      {{{"bits", 4}}, "not named"},
+      {"int8", "no object"},
+      {{{"quant_method", "gptq"}, {"bits", 3}}, "3 bits"},
+      {{{"quant_method", "awq"}, {"version", "gemv"}}, "gemv"},
+      {{{"quant_method", "awq"}, {"zero_point", false}}, "zero_point"},
+      {{{"quant_method", "fp8"}, {"weight_block_size", {128}}}, "weight_block_size"},
+      {{{"quant_method", "compressed-tensors"}, {"format", "marlin-24"}}, "marlin-24"},
+      {{{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}, "config_groups"},
+  };
+  for (const auto& [config, named] : cases) {
+    const std::string fault =
+        user_error_of([&] { (void)read_quantisation({{"quantization_config", config}}, "config.json"); });
+    EXPECT_TRUE(fault.starts_with("config.json: ") && fault.find(named) != std::string::npos) << fault;
+  }
+  EXPECT_FALSE(read_quantisation({{"quantization_config", nullptr}}, "config.json"));
+}
+
+}  // namespace
+}  // namespace assay
