@@ -34,7 +34,7 @@ using Method = StoredQuantisation::Method;
 using Tensors = std::map<std::string, Weight>;
 
 /// The tensors of one weight; null where it has none of that kind.
-struct Parts {
+struct CodeParts {
   const Weight* codes = nullptr;
   const Weight* scales = nullptr;
   const Weight* zeros = nullptr;
@@ -151,14 +151,14 @@ Matrix with_scales(const Weight& scales, std::int64_t out, std::int64_t in, cons
   return m;
 }
 
-WeightData load_fp8(const Parts& p, const Matrix& m) {
+WeightData load_fp8(const CodeParts& p, const Matrix& m) {
   const auto* codes = reinterpret_cast<const e4m3*>(p.codes->bytes.data());
   return widened(
       m, [&](std::int64_t n, std::int64_t k) { return to_f32(codes[n * m.in + k]); },
       [](std::int64_t, std::int64_t) { return 0.0F; });
 }
 
-WeightData load_int8(const Parts& p, const Matrix& m) {
+WeightData load_int8(const CodeParts& p, const Matrix& m) {
   const auto* codes = reinterpret_cast<const std::int8_t*>(p.codes->bytes.data());
   const auto* zeros = p.zeros == nullptr ? nullptr : reinterpret_cast<const std::int8_t*>(p.zeros->bytes.data());
   return widened(
@@ -168,7 +168,7 @@ WeightData load_int8(const Parts& p, const Matrix& m) {
       });
 }
 
-WeightData load_packed(const Parts& p, const Matrix& m, std::int64_t bits) {
+WeightData load_packed(const CodeParts& p, const Matrix& m, std::int64_t bits) {
   const ByteRows codes(*p.codes);
   const std::int32_t middle = 1 << (bits - 1);
   // Both are stored 2^(bits - 1) higher, which their difference does not see.
@@ -188,7 +188,7 @@ WeightData load_packed(const Parts& p, const Matrix& m, std::int64_t bits) {
       });
 }
 
-WeightData load_gptq(const Parts& p, const Matrix& m, const StoredQuantisation& q) {
+WeightData load_gptq(const CodeParts& p, const Matrix& m, const StoredQuantisation& q) {
   const std::int64_t codes_a_word = 32 / q.bits;
   const std::int32_t mask = (1 << q.bits) - 1;
   const ByteRows codes(*p.codes);
@@ -204,7 +204,7 @@ WeightData load_gptq(const Parts& p, const Matrix& m, const StoredQuantisation& 
       });
 }
 
-WeightData load_awq(const Parts& p, const Matrix& m) {
+WeightData load_awq(const CodeParts& p, const Matrix& m) {
   constexpr std::int64_t bits = 4;
   constexpr std::int64_t place_of[] = {0, 4, 1, 5, 2, 6, 3, 7};
   const ByteRows codes(*p.codes);
@@ -218,7 +218,8 @@ WeightData load_awq(const Parts& p, const Matrix& m) {
 }
 
 /// Scales as GPTQ and AWQ have them: (G, out), turned to (out, G).
-Matrix with_turned_scales(const Parts& p, std::int64_t out, std::int64_t in, std::int64_t groups, std::int64_t group) {
+Matrix with_turned_scales(const CodeParts& p, std::int64_t out, std::int64_t in, std::int64_t groups,
+                          std::int64_t group) {
   Matrix m{.out = out, .in = in, .columns_a_scale = group > 0 ? group : in, .scale_columns = groups};
   const std::vector<float> stored = floats_of(*p.scales);
   m.scales.resize(stored.size());
@@ -236,7 +237,7 @@ struct Joined {
   std::function<WeightData()> load;
 };
 
-Joined join_whole(const Parts& p, const StoredQuantisation& q) {
+Joined join_whole(const CodeParts& p, const StoredQuantisation& q) {
   if (p.codes->shape.size() != 2) fail_part(*p.codes, "is no matrix");
   const bool is_int = p.codes->stored == "I8";
   if (!is_int && p.codes->stored != "F8_E4M3") fail_part(*p.codes, "is neither F8_E4M3 nor I8");
@@ -262,7 +263,7 @@ Shape said_shape(const Weight& weight) {
   return {two[0], two[1]};
 }
 
-Joined join_packed(const Parts& p, const Weight& shape, const StoredQuantisation& q) {
+Joined join_packed(const CodeParts& p, const Weight& shape, const StoredQuantisation& q) {
   const Shape whole = said_shape(shape);
   check_shape(*p.codes, {whole[0], words_of(whole[1], q.bits)}, "I32");
   if (p.scales->shape.size() != 2) fail_part(*p.scales, "has not two axes");
@@ -276,7 +277,7 @@ Joined join_packed(const Parts& p, const Weight& shape, const StoredQuantisation
 }
 
 /// GPTQ packs codes of inputs, AWQ those of outputs.
-Joined join_words(const Parts& p, const StoredQuantisation& q) {
+Joined join_words(const CodeParts& p, const StoredQuantisation& q) {
   const bool is_awq = q.method == Method::awq;
   if (p.codes->shape.size() != 2 || p.codes->stored != "I32") fail_part(*p.codes, "is no matrix of I32");
   const std::int64_t codes = 32 / q.bits;
@@ -331,7 +332,7 @@ std::string title_of(const PartNames& names, const StoredQuantisation& q) {
 }
 
 /// Owned copies: the parts go from the map.
-std::shared_ptr<std::vector<Weight>> kept_parts(const Parts& p) {
+std::shared_ptr<std::vector<Weight>> kept_parts(const CodeParts& p) {
   const auto kept = std::make_shared<std::vector<Weight>>();
   kept->reserve(4);
   for (const Weight* one : {p.codes, p.scales, p.zeros, p.groups}) kept->push_back(one == nullptr ? Weight{} : *one);
@@ -340,13 +341,13 @@ std::shared_ptr<std::vector<Weight>> kept_parts(const Parts& p) {
 
 Weight joined_weight(const Tensors& tensors, const std::string& base, const PartNames& names,
                      const StoredQuantisation& q) {
-  const Parts found = {part(tensors, base, names.codes), part(tensors, base, names.scales),
-                       part(tensors, base, names.zeros), part(tensors, base, names.groups)};
+  const CodeParts found = {part(tensors, base, names.codes), part(tensors, base, names.scales),
+                           part(tensors, base, names.zeros), part(tensors, base, names.groups)};
   if (names.needs_zeros && found.zeros == nullptr)
     fail_part(*found.codes, fmt::format("lacks '{}{}' beside it", base, names.zeros));
   const auto kept = kept_parts(found);
   const auto at = [&](const Weight* one, std::size_t i) { return one == nullptr ? nullptr : &(*kept)[i]; };
-  const Parts p = {at(found.codes, 0), at(found.scales, 1), at(found.zeros, 2), at(found.groups, 3)};
+  const CodeParts p = {at(found.codes, 0), at(found.scales, 1), at(found.zeros, 2), at(found.groups, 3)};
   Joined joined;
   if (std::string_view(names.codes) == ".weight_packed") {
     const Weight* shape = part(tensors, base, ".weight_shape");
