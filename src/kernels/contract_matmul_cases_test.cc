@@ -144,7 +144,7 @@ void add_attention(std::vector<Case>& cases, const Operation& operation, const A
     if (&operation == &op::attention) add(cases, operation, a, {q, k, k, mask}, {y});
     Attributes capped = a;
     capped.cap = 0.5;
-    if (&operation == &op::attention && has_windows && variant % 3 == 0)
+    if (&operation == &op::attention && has_windows && variant % 8 == 3)
       add(cases, operation, capped, {q, k, k, mask}, {y});
     if (&operation == &op::softmax) add(cases, operation, a, {{dense(in, scores)}, mask}, {dense(out, scores)});
     if (masked) continue;
