@@ -391,7 +391,7 @@ def write_gguf_families(root, small):
     part = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.4}}
     no_window = {"sliding_window": None}
     for seed, name, model_type, settings in (
-        (321, "smollm3-gguf", "smollm3", {"num_hidden_layers": 4, "tie_word_embeddings": True}),
+        (338, "smollm3-gguf", "smollm3", {"num_hidden_layers": 4, "tie_word_embeddings": True}),
         (312, "granite-gguf", "granite", {"embedding_multiplier": 3.0, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
                                      "logits_scaling": 1.7, **plain}),
         (310, "olmo2-gguf", "olmo2", {}),
@@ -406,7 +406,7 @@ def write_gguf_families(root, small):
         (311, "gemma3-gguf", "gemma3_text", {"head_dim": 14, "query_pre_attn_scalar": 14, "sliding_window": 4,
                                         "num_hidden_layers": 6}),
         (317, "mixtral-gguf", "mixtral", {"num_local_experts": 5, "num_experts_per_tok": 2, **no_window}),
-        (314, "qwen3-moe-gguf", "qwen3_moe", {"head_dim": 14, "num_experts": 7, "num_experts_per_tok": 3,
+        (319, "qwen3-moe-gguf", "qwen3_moe", {"head_dim": 14, "num_experts": 7, "num_experts_per_tok": 3,
                                          "moe_intermediate_size": 24, "norm_topk_prob": True}),
     ):  # fmt: skip
         sizes = {key: value for key, value in small.items() if model_type != "gpt_neox" or key != "num_key_value_heads"}
