@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -36,6 +36,7 @@ struct ServerReply {
 class TestServer {
  public:
   explicit TestServer(std::function<ServerReply(const SeenRequest&)> answer) : answer_(std::move(answer)) {
+    ::setenv("no_proxy", "127.0.0.1", 1);  // Whatever the machine's network is like.
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
