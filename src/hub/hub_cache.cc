@@ -72,9 +72,17 @@ HubLook look_for_data(const HubName& parts, const fs::path& snapshot) {
           fmt::format("revision {} has no file {} in {}", parts.revision, which, printable(snapshot.string(), 400))};
 }
 
-/// A folder of config.json alone is what looking at a model's configuration leaves.
+/// A folder of config.json alone is what looking at a model's configuration leaves, and one of some parts of split
+/// weights what an interrupted download of others does.
 bool has_weights(const fs::path& snapshot) {
-  return is_there(snapshot / "model.safetensors") || is_there(snapshot / "model.safetensors.index.json");
+  if (is_there(snapshot / "model.safetensors")) return true;
+  const fs::path index = snapshot / "model.safetensors.index.json";
+  if (!is_there(index)) return false;
+  try {
+    return !files_of_index(snapshot.string(), read_file(index), files_in(snapshot)).empty();
+  } catch (const Error&) {  // A part is not there.
+    return false;
+  }
 }
 
 }  // namespace

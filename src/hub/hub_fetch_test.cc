@@ -152,6 +152,9 @@ TEST_F(HubFetch, SplitWeightsAreThoseOfTheIndex) {
   EXPECT_EQ(find_local("hf:org/name"), snapshot_);
   EXPECT_TRUE(fs::exists(snapshot_ / "one.safetensors") && fs::exists(snapshot_ / "two.safetensors"));
   EXPECT_FALSE(fs::exists(snapshot_ / "old.safetensors"));
+  fs::remove(snapshot_ / "two.safetensors");
+  EXPECT_EQ(find_local("hf:org/name"), snapshot_);
+  EXPECT_TRUE(fs::exists(snapshot_ / "two.safetensors")) << "a part that was missing comes";
 }
 
 TEST_F(HubFetch, NothingThatTheHubSaysLeadsOutOfTheFolder) {
