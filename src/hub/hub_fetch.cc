@@ -141,7 +141,12 @@ class CacheFolder {
     std::error_code fault;
     fs::rename(part, blob(file), fault);
     if (fault) fail_call(blob(file).string(), fault.value());
-    fs::remove(part.parent_path(), fault);  // Where it was the last.
+  }
+
+  /// The folder of unfinished files, where nothing lies in it.
+  void tidy() const {
+    std::error_code in_use;
+    fs::remove(folder_ / ".unfinished", in_use);
   }
 
   /// The snapshot's name for the blob: a relative link, so that the cache may be moved.
@@ -214,6 +219,7 @@ class ModelFetch {
                           [](const RemoteFile& file) { return file.name != "config.json"; });
     for (const RemoteFile& file : remote_) cache_.link(hub_.commit(), file);
     cache_.set_revision(hub_.commit());
+    cache_.tidy();
   }
 
  private:
