@@ -406,7 +406,7 @@ def write_gguf_families(root, small):
         (311, "gemma3-gguf", "gemma3_text", {"head_dim": 14, "query_pre_attn_scalar": 14, "sliding_window": 4,
                                         "num_hidden_layers": 6}),
         (317, "mixtral-gguf", "mixtral", {"num_local_experts": 5, "num_experts_per_tok": 2, **no_window}),
-        (319, "qwen3-moe-gguf", "qwen3_moe", {"head_dim": 14, "num_experts": 7, "num_experts_per_tok": 3,
+        (326, "qwen3-moe-gguf", "qwen3_moe", {"head_dim": 14, "num_experts": 7, "num_experts_per_tok": 3,
                                          "moe_intermediate_size": 24, "norm_topk_prob": True}),
     ):  # fmt: skip
         sizes = {key: value for key, value in small.items() if model_type != "gpt_neox" or key != "num_key_value_heads"}

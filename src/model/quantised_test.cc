@@ -127,10 +127,10 @@ TEST(QuantisedFiles, WhatIsNotReadIsRefusedByItsName) {
       {{{"quant_method", "compressed-tensors"}, {"format", "marlin-24"}}, "marlin-24"},
       {{{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}}, "config_groups"},
   };
-  for (const auto& [config, named] : cases) {
+  for (const auto& one : cases) {
     const std::string fault =
-        user_error_of([&] { (void)read_quantisation({{"quantization_config", config}}, "config.json"); });
-    EXPECT_TRUE(fault.starts_with("config.json: ") && fault.find(named) != std::string::npos) << fault;
+        user_error_of([&] { (void)read_quantisation({{"quantization_config", one.first}}, "config.json"); });
+    EXPECT_TRUE(fault.starts_with("config.json: ") && fault.find(one.second) != std::string::npos) << fault;
   }
   EXPECT_FALSE(read_quantisation({{"quantization_config", nullptr}}, "config.json"));
 }
