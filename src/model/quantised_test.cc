@@ -92,8 +92,8 @@ TEST_P(Quantised, PartsThatDoNotFitAreNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, Quantised, testing::ValuesIn(stored_layers()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Fixtures, Quantised, testing::ValuesIn(stored_layers()), [](const auto& test) {
+  std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
