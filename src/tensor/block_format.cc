@@ -21,8 +21,13 @@ std::int64_t blocks_worth_a_thread(const BlockFormat& format) {
 
 std::span<const BlockFormat* const> block_formats() {
   using namespace blocks;
-  static constexpr const BlockFormat* formats[] = {&q8_0, &q4_0, &q4_1, &q5_0,   &q5_1,   &q2_k,  &q3_k,
-                                                   &q4_k, &q5_k, &q6_k, &iq4_nl, &iq4_xs, &mxfp4, &nvfp4};
+  static constexpr const BlockFormat* formats[] = {
+      &q8_0,           &q4_0,         &q4_1,          &q5_0,          &q5_1,          &q2_k,
+      &q3_k,           &q4_k,         &q5_k,          &q6_k,          &iq4_nl,        &iq4_xs,
+      &mxfp4,          &nvfp4,        &int4_g64,      &int4_g128,     &int4z_g32,     &int4z_g64,
+      &int4z_g128,     &int4_g32_f32, &int4_g64_f32,  &int4_g128_f32, &int4z_g32_f32, &int4z_g64_f32,
+      &int4z_g128_f32, &int8_g64,     &int8_g128,     &int8z_g32,     &int8z_g64,     &int8z_g128,
+      &int8_g32_f32,   &int8_g64_f32, &int8_g128_f32, &int8z_g32_f32, &int8z_g64_f32, &int8z_g128_f32};
   return formats;
 }
 

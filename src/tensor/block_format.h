@@ -8,6 +8,7 @@
 
 #include "tensor/dtype.h"
 #include "tensor/ggml_blocks.h"
+#include "tensor/group_blocks.h"
 
 namespace assay {
 
@@ -20,8 +21,8 @@ struct BlockFormat {
   std::int64_t group;  ///< Elements that share a scale.
   void (*decode)(const std::byte* block, GroupedCodes& out);
 
-  /// Bytes of so many values: whole blocks.
-  constexpr std::int64_t bytes_of(std::int64_t values) const { return values / elements * bytes; }
+  /// Bytes of a row of so many values: whole blocks, what fills up the last one being zero.
+  constexpr std::int64_t bytes_of(std::int64_t values) const { return (values + elements - 1) / elements * bytes; }
   /// Values in so many bytes.
   constexpr std::int64_t values_in(std::int64_t row_bytes) const { return row_bytes / bytes * elements; }
 };
@@ -43,6 +44,37 @@ inline constexpr BlockFormat iq4_nl = {"IQ4_NL",  32,      18,    32,   decode_i
 inline constexpr BlockFormat iq4_xs = {"IQ4_XS", 256,     136,    32,   decode_iq4_xs};
 inline constexpr BlockFormat mxfp4 =  {"MXFP4",   32,      17,    32,   decode_mxfp4};
 inline constexpr BlockFormat nvfp4 =  {"NVFP4",   64,      36,    16,   decode_nvfp4};
+// clang-format on
+
+/// One scale a group: "int4 g64", with a zero point "int4z g64", with an f32 scale "int4 g64 f32".
+template <int bits, int group, typename Scale, Zero zero>
+constexpr BlockFormat grouped(const char* name) {
+  using Block = GroupBlock<bits, group, Scale, zero>;
+  return {name, group, Block::bytes, group, Block::decode};
+}
+// clang-format off
+inline constexpr BlockFormat int4_g64 =       grouped<4, 64,  f16,   Zero::middle>("int4 g64");
+inline constexpr BlockFormat int4_g128 =      grouped<4, 128, f16,   Zero::middle>("int4 g128");
+inline constexpr BlockFormat int4z_g32 =      grouped<4, 32,  f16,   Zero::stored>("int4z g32");
+inline constexpr BlockFormat int4z_g64 =      grouped<4, 64,  f16,   Zero::stored>("int4z g64");
+inline constexpr BlockFormat int4z_g128 =     grouped<4, 128, f16,   Zero::stored>("int4z g128");
+inline constexpr BlockFormat int4_g32_f32 =   grouped<4, 32,  float, Zero::middle>("int4 g32 f32");
+inline constexpr BlockFormat int4_g64_f32 =   grouped<4, 64,  float, Zero::middle>("int4 g64 f32");
+inline constexpr BlockFormat int4_g128_f32 =  grouped<4, 128, float, Zero::middle>("int4 g128 f32");
+inline constexpr BlockFormat int4z_g32_f32 =  grouped<4, 32,  float, Zero::stored>("int4z g32 f32");
+inline constexpr BlockFormat int4z_g64_f32 =  grouped<4, 64,  float, Zero::stored>("int4z g64 f32");
+inline constexpr BlockFormat int4z_g128_f32 = grouped<4, 128, float, Zero::stored>("int4z g128 f32");
+inline constexpr BlockFormat int8_g64 =       grouped<8, 64,  f16,   Zero::middle>("int8 g64");
+inline constexpr BlockFormat int8_g128 =      grouped<8, 128, f16,   Zero::middle>("int8 g128");
+inline constexpr BlockFormat int8z_g32 =      grouped<8, 32,  f16,   Zero::stored>("int8z g32");
+inline constexpr BlockFormat int8z_g64 =      grouped<8, 64,  f16,   Zero::stored>("int8z g64");
+inline constexpr BlockFormat int8z_g128 =     grouped<8, 128, f16,   Zero::stored>("int8z g128");
+inline constexpr BlockFormat int8_g32_f32 =   grouped<8, 32,  float, Zero::middle>("int8 g32 f32");
+inline constexpr BlockFormat int8_g64_f32 =   grouped<8, 64,  float, Zero::middle>("int8 g64 f32");
+inline constexpr BlockFormat int8_g128_f32 =  grouped<8, 128, float, Zero::middle>("int8 g128 f32");
+inline constexpr BlockFormat int8z_g32_f32 =  grouped<8, 32,  float, Zero::stored>("int8z g32 f32");
+inline constexpr BlockFormat int8z_g64_f32 =  grouped<8, 64,  float, Zero::stored>("int8z g64 f32");
+inline constexpr BlockFormat int8z_g128_f32 = grouped<8, 128, float, Zero::stored>("int8z g128 f32");
 // clang-format on
 }  // namespace blocks
 
