@@ -193,6 +193,7 @@ void fuse_attention(Program& program) {
     fused.operation = &op::attention;
     const ValueId mask = has_input(edit.node(p), 1) ? edit.node(p).inputs[1] : no_value;
     fused.inputs = {edit.node(s).inputs[0], edit.node(s).inputs[1], context.inputs[1], mask};
+    if (has_input(edit.node(p), 2)) fused.inputs.push_back(edit.node(p).inputs[2]);
     fused.attributes = edit.node(s).attributes;
     if (cap != nowhere) fused.attributes.cap = edit.node(cap).attributes.cap;
     gone.insert(gone.end(), {p, s});
@@ -218,6 +219,7 @@ bool rounds_when_storing(const Operation* operation) {
                                    &op::activation,
                                    &op::gated_activation,
                                    &op::gate,
+                                   &op::clamped_gate,
                                    &op::affine,
                                    &op::soft_cap,
                                    &op::attention};
