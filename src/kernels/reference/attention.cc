@@ -29,9 +29,9 @@ void softmax(const Call& call, const Memory& memory) {
   parallel_for(shape[0] * shape[1] * seq, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       softmax_row(
-          math, seq, sinks(row / seq % shape[1]), [&](std::int64_t key) { return scores(row, key); },
+          math, seq, [&](std::int64_t key) { return scores(row, key); },
           [&](std::int64_t key) { return visible(row / (shape[1] * seq), row % seq, key); },
-          [&](std::int64_t key, double p) { probabilities.set(row, key, p); });
+          [&](std::int64_t key, double p) { probabilities.set(row, key, p); }, sinks(row / seq % shape[1]));
     }
   });
 }
@@ -71,9 +71,9 @@ void attention(const Call& call, const Memory& memory) {
     for (std::int64_t key = 0; key < seq; ++key)
       row[key] = soft_capped(scaled_dot(a, q, k, batch * seq + query, batch * seq + key, at), a.cap);
     softmax_row(
-        math, seq, sinks(head), [&](std::int64_t key) { return row[key]; },
-        [&](std::int64_t key) { return visible(batch, query, key); },
-        [&](std::int64_t key, double p) { row[key] = p; });
+        math, seq, [&](std::int64_t key) { return row[key]; },
+        [&](std::int64_t key) { return visible(batch, query, key); }, [&](std::int64_t key, double p) { row[key] = p; },
+        sinks(head));
     for (std::int64_t i = 0; i < a.head_dim; ++i) {
       double sum = 0;
       for (std::int64_t key = 0; key < seq; ++key) {
