@@ -52,8 +52,7 @@ class KeyHead {
       return soft_capped(scaled_dot(a_, q_, k_, row, batch * seq_ + key, at), a_.cap);
     };
     softmax_row(
-        math, seq_, -std::numeric_limits<double>::infinity(), score,
-        [&](std::int64_t key) { return visible_(batch, query, key); },
+        math, seq_, score, [&](std::int64_t key) { return visible_(batch, query, key); },
         [&](std::int64_t key, double p) { p_[key] = p; });
     double mean = 0;
     for (std::int64_t key = 0; key < seq_; ++key) {
