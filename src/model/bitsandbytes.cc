@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -143,9 +142,7 @@ Joined join_llm_int8(const KeptParts& parts, const StoredQuantisation&) {
   const auto matrix = [parts, m] {
     CodedMatrix read = m;
     read.scales = floats_of(parts->need(Part::scales));
-    read.read = [parts, in = m.in](std::int64_t first, std::int64_t rows, std::uint8_t* to) {
-      std::memcpy(to, parts->need(Part::codes).bytes.data() + first * in, static_cast<std::size_t>(rows * in));
-    };
+    read.read = codes_as_bytes(parts, m.in);
     return read;
   };
   return {codes.shape, "LLM.int8", matrix, nullptr};

@@ -119,10 +119,6 @@ void check_no_zeros(const Weight& zeros) {
     fail_part(zeros, "are zero points, which floats do not have");
 }
 
-void read_bytes(const Weight& codes, const CodedMatrix& m, std::int64_t first, std::int64_t rows, std::uint8_t* to) {
-  std::memcpy(to, codes.bytes.data() + first * m.in, static_cast<std::size_t>(rows * m.in));
-}
-
 Joined join_whole(const KeptParts& parts, const StoredQuantisation& q) {
   const Weight& codes = parts->need(Part::codes);
   const Weight& scales = parts->need(Part::scales);
@@ -141,9 +137,7 @@ Joined join_whole(const KeptParts& parts, const StoredQuantisation& q) {
     if (const Weight* stored = parts->find(Part::zeros); stored != nullptr && m.codes == Codes::int8) {
       for (const std::uint8_t zero : bytes_of(*stored)) read.zeros.push_back(static_cast<std::int8_t>(zero));
     }
-    read.read = [parts, m](std::int64_t first, std::int64_t rows, std::uint8_t* to) {
-      read_bytes(parts->need(Part::codes), m, first, rows, to);
-    };
+    read.read = codes_as_bytes(parts, m.in);
     return read;
   };
   return {codes.shape, title_of(kind, q.block_columns > 0 ? q.block_columns : q.group), matrix,

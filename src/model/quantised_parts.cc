@@ -32,6 +32,12 @@ const Weight& Parts::need(Part part) const {
   fail_part(**beside, fmt::format("lacks '{}{}' beside it", base_, endings_[static_cast<std::size_t>(part)]));
 }
 
+std::function<void(std::int64_t, std::int64_t, std::uint8_t*)> codes_as_bytes(const KeptParts& parts, std::int64_t in) {
+  return [parts, in](std::int64_t first, std::int64_t rows, std::uint8_t* to) {
+    std::memcpy(to, parts->need(Part::codes).bytes.data() + first * in, static_cast<std::size_t>(rows * in));
+  };
+}
+
 void fail_part(const Weight& weight, const std::string& what) {
   fail_user("{}: tensor '{}' {}", weight.file, weight.checkpoint_name, what);
 }

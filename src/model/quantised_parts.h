@@ -57,6 +57,9 @@ struct Joined {
   const CodedFormat* format = nullptr;  ///< That holds it as it is; null where none does.
 };
 
+/// CodedMatrix::read of codes that are a byte each, row behind row.
+std::function<void(std::int64_t, std::int64_t, std::uint8_t*)> codes_as_bytes(const KeptParts& parts, std::int64_t in);
+
 [[noreturn]] void fail_part(const Weight& weight, const std::string& what);
 /// `stored` may be null: any dtype.
 void check_shape(const Weight& weight, const Shape& wanted, const char* stored);
