@@ -58,6 +58,7 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
       fail_lacking("{}: exists on CUDA devices only ({})", layer.row.name, layer.row.note);
   }
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
+  if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
   passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision, model.weights.formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
   return passes;
