@@ -374,10 +374,18 @@ class Assigner {
     }
   }
 
+  /// Places among its inputs.
+  static constexpr std::size_t cached_scales = 5;
+  static constexpr std::size_t cached_sinks = 7;
+
   void assign_cached_attention(const Node& node) {
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), attention_operand())};
-    for (std::size_t i = 1; i < node.inputs.size(); ++i) inputs.push_back(value(node.inputs[i]));
+    for (std::size_t i = 1; i < cached_scales; ++i) inputs.push_back(value(node.inputs[i]));
     add_scales(node, inputs, 1);
+    if (has_input(node, cached_sinks)) {
+      inputs.resize(cached_sinks, no_value);
+      inputs.push_back(vector(node.inputs[cached_sinks]));
+    }
     Attributes attributes = node.attributes;
     attributes.math = override_for(Role::softmax).value_or(row_->math);
     map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, attention_operand()), attention_output());

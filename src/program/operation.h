@@ -93,7 +93,7 @@ struct Operation {
   OPERATION(attention)               /* q, k, v [, mask] [, sinks] -> (B,T,H*D); the three above in one */            \
   /* Keys and values that outlive runs: caches (B,S,K*D), in s8 with scales (B,S,K); lengths: tokens held before. */  \
   OPERATION(append_cache)     /* k, v [, mask], lengths, caches [, scales] -> caches [, scales], written in place */  \
-  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] -> (B,T,H*D) */         \
+  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] [, sinks] -> as q */    \
   OPERATION(add_layer_norm)   /* x, y, gain, bias -> x + y, layer_norm(x + y) */                                      \
   OPERATION(add_rms_norm)     /* x, y, gain -> x + y, rms_norm(x + y) */                                              \
   OPERATION(slice_columns)    /* x (..,w) -> x[.., offset : offset + width]; alias */                                 \

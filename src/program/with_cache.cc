@@ -65,7 +65,9 @@ void cache_attention(Edit& edit, std::size_t context, const CacheInputs& inputs,
   append.inputs = {attention.inputs[1], attention.inputs[2], inputs.mask, inputs.lengths, k, v};
   append.outputs = {k, v};
   attention.operation = &op::cached_attention;
+  const ValueId sinks = has_input(attention, 4) ? attention.inputs[4] : no_value;
   attention.inputs = {attention.inputs[0], k, v, inputs.mask, inputs.lengths};
+  if (sinks != no_value) attention.inputs.insert(attention.inputs.end(), {no_value, no_value, sinks});
   for (const std::size_t index : parts.before_context()) edit.remove(index);
   edit.replace(context, {append, attention});
 }
@@ -105,8 +107,6 @@ Program with_cache(const Program& program, const CacheSize& size) {
     const Attributes& a = node.attributes;
     if (node.operation == &op::attention_scores && !a.causal)
       fail_user("{}: its attention looks ahead: only a decoder's keys and values can be kept", node.path);
-    if (node.operation == &op::softmax && has_input(node, 2))
-      fail_user("{}: its attention has sinks, for which keys and values are not kept yet", node.path);
     if (node.operation == &op::attention_context) cache_attention(edit, i, inputs, size);
     if (node.operation == &op::add_rows && a.row == RowChoice::by_position) look_positions_up(edit, i, inputs);
     if (node.operation == &op::rope) replace_with(edit, i, inputs.positions, size.capacity);

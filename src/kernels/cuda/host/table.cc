@@ -64,7 +64,7 @@ constexpr OperationKernels kernels[] = {
      whole_attention<without_sinks<4, prepare_fused_attention>, without_sinks<4, or_in_f32<prepare_library_attention>>,
                      without_sinks<4, prepare_plain_attention>>},
     {&op::append_cache, ours<prepare_append_cache>},
-    {&op::cached_attention, ours<prepare_cached_attention>},
+    {&op::cached_attention, ours<without_sinks<7, prepare_cached_attention>>},
     {&op::add_layer_norm, ours<prepare_add_layer_norm>},
     {&op::add_rms_norm, ours<prepare_add_rms_norm>},
     {&op::select_row, ours<prepare_select_row>},
