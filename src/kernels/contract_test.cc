@@ -209,7 +209,13 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Contract, testing::ValuesIn(computed_operation
 
 /// What CUDA devices have no kernels for: weights in blocks, and experts.
 bool lacks_on_cuda(const Call& call) {
-  const Operation* of_experts[] = {&op::route, &op::group_rows, &op::merge_rows};
+  const Operation* of_experts[] = {&op::route,
+                                   &op::group_rows,
+                                   &op::merge_rows,
+                                   &op::route_gradient,
+                                   &op::group_rows_gradient,
+                                   &op::merge_rows_gradient,
+                                   &op::expert_linear_weight_gradient};
   return call.attributes.blocks != nullptr || expert_places(*call.operation) ||
          std::find(std::begin(of_experts), std::end(of_experts), call.operation) != std::end(of_experts);
 }

@@ -80,6 +80,7 @@ struct ModelConfig {
   std::int64_t active_experts = 0;
   std::int64_t expert_d_ff = 0;
   bool normalised_experts = false;               ///< As Attributes::normalised.
+  bool router_loss = false;                      ///< Training is to add the router's loss of balance.
   std::vector<std::uint8_t> expert_layers = {};  ///< 0 where a layer has one MLP after all; empty: all have experts.
   double norm_shift = 0;                         ///< What RMS norms add to their weight before they multiply by it.
   double embedding_scale = 1;                    ///< What token embeddings are multiplied by,

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <span>
+
 #include "base/error.h"
 #include "program/edit.h"
 #include "program/passes.h"
@@ -10,6 +13,17 @@ std::size_t place_of_onto(const Operation* operation) {
   if (operation == &op::linear_input_gradient || operation == &op::embedding_gradient) return 2;
   if (operation == &op::layer_norm_gradient || operation == &op::rms_norm_gradient) return 3;
   return nowhere;
+}
+
+/// The inputs [first, end) that are weights of a linear, or of one over experts.
+struct WeightInputs {
+  std::size_t first = 0;
+  std::size_t end = 0;
+};
+WeightInputs weight_inputs(const Node& node) {
+  if (node.operation == &op::linear) return {1, 2};
+  if (node.operation == &op::expert_linear) return {expert_places(*node.operation)->first, node.inputs.size()};
+  return {};
 }
 
 }  // namespace
@@ -39,12 +53,20 @@ void fold_parameter_casts(Program& program) {
     Node& node = program.nodes[i];
     if (node.operation == &op::cast && program.value(node.inputs[0]).source == Source::state)
       casts[static_cast<std::size_t>(node.outputs[0])] = i;
-    if (node.operation != &op::linear) continue;
-    const std::size_t cast = casts[static_cast<std::size_t>(node.inputs[1])];
-    if (cast == nowhere || program.value(node.inputs[1]).dtype != program.value(node.inputs[0]).dtype) continue;
-    if (--others[static_cast<std::size_t>(node.inputs[1])] == 0) edit.remove(cast);
-    node.attributes.operand = program.value(node.inputs[1]).dtype;
-    node.inputs[1] = edit.node(cast).inputs[0];
+    const auto [first, end] = weight_inputs(node);
+    const std::span<ValueId> weights = std::span(node.inputs).subspan(first, end - first);
+    if (weights.empty()) continue;
+    const DType operand = program.value(node.inputs[0]).dtype;
+    const bool all_cast = std::all_of(weights.begin(), weights.end(), [&](ValueId id) {
+      return casts[static_cast<std::size_t>(id)] != nowhere && program.value(id).dtype == operand;
+    });
+    if (!all_cast) continue;
+    node.attributes.operand = operand;
+    for (ValueId& weight : weights) {
+      const std::size_t cast = casts[static_cast<std::size_t>(weight)];
+      if (--others[static_cast<std::size_t>(weight)] == 0) edit.remove(cast);
+      weight = edit.node(cast).inputs[0];
+    }
   }
   edit.apply();
 }
