@@ -46,6 +46,8 @@ constexpr const char* beside_weights[] = {"generation_config.json",
                                           "vocab.txt",
                                           "vocab.json",
                                           "merges.txt",
+                                          "modules.json",
+                                          "1_Pooling/config.json",
                                           "config.json"};
 constexpr std::size_t most_at_a_time = 4;
 constexpr double between_reports_s = 5;

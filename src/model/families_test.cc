@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "model/architecture.h"
@@ -45,12 +47,18 @@ TEST_P(EveryFamily, WritesWhatItReads) {
   }
 }
 
+bool is_other_name(const std::string& stored, const std::string& canonical, const Family& family) {
+  const auto& names = family.tensors->other_names;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const auto& name) { return stored == name.stored && canonical == name.canonical; });
+}
+
 TEST_P(EveryFamily, NamesItsOwnTensors) {
   for (const Model& model : fixtures_of(*GetParam(), false)) {
     EXPECT_EQ(model.weights.by_name.count(GetParam()->tensors->embedding), 1U) << model.name;
     for (const auto& [canonical, weight] : model.weights.by_name)
       EXPECT_TRUE(weight.checkpoint_name == published_name(canonical, *GetParam()) ||
-                  weight.checkpoint_name == canonical)
+                  weight.checkpoint_name == canonical || is_other_name(weight.checkpoint_name, canonical, *GetParam()))
           << model.name << ": " << weight.checkpoint_name;
   }
 }

@@ -10,7 +10,8 @@ namespace assay {
 
 struct DumpRequest {
   std::string model;
-  std::filesystem::path tokens;  ///< {"input_ids": [[..]], "attention_mask": [[..]]?, "labels": ..?}
+  std::filesystem::path
+      tokens;  ///< {"input_ids": [[..]], "attention_mask": [[..]]?, "labels": ..?, "token_type_ids": [[..]]?}
   std::string precision = "fp32";
   std::vector<std::string> what = {"logits"};  ///< logits, loss, hidden, grads
   std::filesystem::path out;
