@@ -1,5 +1,7 @@
 #include "kernels/cpu/matmul.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
