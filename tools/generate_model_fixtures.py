@@ -372,7 +372,7 @@ def write_modernbert(root):
                                 "local_rope_theta": 100.0}, indent=2) + "\n")  # fmt: skip
     write_model(root, "modernbert-tokens", *modernbert(AutoModelForTokenClassification, norm_bias=True, attention_bias=True,
                 mlp_bias=True, classifier_bias=True, num_labels=9, hidden_size=36, num_attention_heads=6,
-                classifier_activation="relu"), seed=450, labels=9)  # fmt: skip
+                classifier_activation="silu"), seed=450, labels=9)  # fmt: skip
     write_model(root, "modernbert", *modernbert(AutoModel), seed=455, drop_prefix="model.")
 
 

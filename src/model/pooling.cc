@@ -1,7 +1,7 @@
 #include "model/pooling.h"
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -22,10 +22,11 @@ constexpr std::size_t most_bytes = 1 << 20;
 struct PoolingWord {
   const char* key;
   const char* word;
-  std::optional<Pooling> pooling = std::nullopt;  ///< Absent: not built.
+  bool is_built = false;
+  Pooling pooling = Pooling::mean;
 };
-constexpr PoolingWord pooling_words[] = {{"pooling_mode_mean_tokens", "mean", Pooling::mean},
-                                         {"pooling_mode_cls_token", "cls", Pooling::first},
+constexpr PoolingWord pooling_words[] = {{"pooling_mode_mean_tokens", "mean", true, Pooling::mean},
+                                         {"pooling_mode_cls_token", "cls", true, Pooling::first},
                                          {"pooling_mode_max_tokens", "max"},
                                          {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
                                          {"pooling_mode_weightedmean_tokens", "weightedmean"},
@@ -33,16 +34,15 @@ constexpr PoolingWord pooling_words[] = {{"pooling_mode_mean_tokens", "mean", Po
 
 Pooling pooling_of(const ConfigReader& in) {
   const std::string mode = in.text_or("pooling_mode", "");
-  std::string chosen;
-  std::optional<Pooling> pooling;
+  std::vector<const PoolingWord*> chosen;
   for (const PoolingWord& known : pooling_words) {
-    if (!in.flag_or(known.key, false) && mode != known.word) continue;
-    pooling = chosen.empty() ? known.pooling : std::nullopt;
-    chosen += (chosen.empty() ? "" : " and ") + std::string(known.word);
+    if (in.flag_or(known.key, false) || mode == known.word) chosen.push_back(&known);
   }
-  if (pooling) return *pooling;
+  if (chosen.size() == 1 && chosen[0]->is_built) return chosen[0]->pooling;
+  std::string words;
+  for (const PoolingWord* known : chosen) words += (words.empty() ? "" : " and ") + std::string(known->word);
   fail_user("{}: pools by {}; mean and cls, one of the two, are supported", in.file(),
-            chosen.empty() ? "no mode that is known" : chosen);
+            words.empty() ? "no mode that is known" : words);
 }
 
 /// The folder of the module that pools; refuses modules that change the embedding otherwise. Normalize changes its

@@ -163,7 +163,8 @@ TrainingData labelled_batches(TokenisedSet set, std::int64_t batch, std::int64_t
 }
 
 std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts) {
-  const auto [rows, seq] = batch.extent;
+  const std::int64_t rows = batch.extent.batch;
+  const std::int64_t seq = batch.extent.seq;
   parts = std::min(parts, rows);
   const std::int64_t labels_a_row = static_cast<std::int64_t>(batch.labels.size()) / rows;
   std::vector<TrainingBatch> result;

@@ -54,7 +54,8 @@ void set_label_correlation(const QualityRows& mine, const std::vector<double>& n
   if (numbers.empty() || mine.scores.empty() || mine.outputs != 1) return;
   const std::vector<double> scores(mine.scores.begin(), mine.scores.end());
   const auto labels = std::span(numbers).first(std::min(numbers.size(), scores.size()));
-  // PENDING label_pearson
+  quality.label_pearson = pearson(scores, labels);
+  quality.label_spearman = pearson(ranks(scores), ranks(labels));
 }
 
 /// Of scores there is their difference from the baseline's.
