@@ -341,7 +341,7 @@ def write_heads(root):
     write_model(root, "distilbert-masked", model, (base, embeddings, blocks), seed=425, labels=VOCABULARY,
                 dtype=torch.bfloat16)  # fmt: skip
     write_model(root, "bert-pairs", *encoder(AutoModelForSequenceClassification, "bert", hidden_size=36, num_labels=3),
-                seed=430, labels=3, types=2)  # fmt: skip
+                seed=540, labels=3, types=2)  # fmt: skip
     model, places = encoder(AutoModel, "bert", add_pooling_layer=False)
     write_model(root, "bert-cls", model, (*places, "cls"), seed=435, drop_prefix="bert.")
     (root / "bert-cls" / "1_Pooling").mkdir()
@@ -363,7 +363,7 @@ def write_modernbert(root):
     write_model(root, "modernbert-classifier", *modernbert(AutoModelForSequenceClassification, classifier_pooling="mean",
                 num_labels=3), seed=440, labels=3)  # fmt: skip
     write_model(root, "modernbert-masked", *modernbert(AutoModelForMaskedLM, global_attn_every_n_layers=2,
-                global_rope_theta=500.0, local_rope_theta=100.0), seed=445, labels=VOCABULARY, dtype=torch.bfloat16)  # fmt: skip
+                global_rope_theta=500.0, local_rope_theta=100.0), seed=500, labels=VOCABULARY, dtype=torch.bfloat16)  # fmt: skip
     file = root / "modernbert-masked" / "config.json"
     config = json.loads(file.read_text())
     for key in ("rope_parameters", "layer_types"):
@@ -372,7 +372,7 @@ def write_modernbert(root):
                                 "local_rope_theta": 100.0}, indent=2) + "\n")  # fmt: skip
     write_model(root, "modernbert-tokens", *modernbert(AutoModelForTokenClassification, norm_bias=True, attention_bias=True,
                 mlp_bias=True, classifier_bias=True, num_labels=9, hidden_size=36, num_attention_heads=6,
-                classifier_activation="silu"), seed=450, labels=9)  # fmt: skip
+                classifier_activation="silu"), seed=520, labels=9)  # fmt: skip
     write_model(root, "modernbert", *modernbert(AutoModel), seed=455, drop_prefix="model.")
 
 

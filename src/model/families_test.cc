@@ -79,7 +79,7 @@ std::vector<const Family*> every_family() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, testing::ValuesIn(every_family()),
-                         [](const auto& info) { return test_name(info.param->name); });
+                         [](const auto& tested) { return test_name(tested.param->name); });
 
 TEST(PublishedName, HeadsTakeNoPrefix) {
   EXPECT_EQ(published_name("h.0.attn.c_attn.weight", *find_family("gpt2")), "transformer.h.0.attn.c_attn.weight");
