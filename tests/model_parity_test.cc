@@ -190,11 +190,16 @@ TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
 /// Row `row` of a padded batch, cut to its real tokens.
 Json row_alone(const TokenBatch& batch, std::int64_t row) {
   Json ids = Json::array();
+  Json types = Json::array();
   for (std::int64_t i = row * batch.seq; i < (row + 1) * batch.seq; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (batch.attention_mask[at] != 0) ids.push_back(batch.input_ids[at]);
+    if (batch.attention_mask[at] == 0) continue;
+    ids.push_back(batch.input_ids[at]);
+    if (!batch.token_types.empty()) types.push_back(batch.token_types[at]);
   }
-  return {{"input_ids", Json::array({ids})}};
+  Json alone = {{"input_ids", Json::array({ids})}};
+  if (!types.empty()) alone["token_type_ids"] = Json::array({types});
+  return alone;
 }
 
 TEST_P(ModelParity, ARightPaddedRowGivesWhatItGivesAlone) {

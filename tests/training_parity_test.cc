@@ -57,7 +57,8 @@ TrainingOptions options_of(const TrainingSetting& setting, StepParts parts) {
 
 /// Gradients under the parameters' names in the checkpoint, in f32, shaped as there.
 std::map<std::string, Tensor> gradients_of(const Case& one, const TrainingSetting& setting) {
-  const TrainingOptions options = options_of(setting, StepParts::forward_backward);
+  TrainingOptions options = options_of(setting, StepParts::forward_backward);
+  if (!one.batch.token_types.empty()) options.token_types = TokenTypes::given;
   Trainer trainer(one.model.config, one.model.weights, options, find_backend(setting.device), facts());
   trainer.loss_scale().restore({.scale = 64});  // small enough for these large gradients in f16
   trainer.set_batch(one.batch);

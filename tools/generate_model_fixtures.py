@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
+from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoModelForTokenClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig, DistilBertForMaskedLM,
                           DistilBertForSequenceClassification, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
                           LlamaForCausalLM)  # fmt: skip
 
@@ -147,11 +147,21 @@ def language_loss(logits, tokens):
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
 
 
+def labelled_loss(logits, labels):
+    """Of classes a row, or a token, of which -100 does not count."""
+    return F.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=-100)
+
+
+def labels_tokens(model):
+    """Whether a token's label is its own, and not that of the token before."""
+    return type(model).__name__.endswith(("ForTokenClassification", "ForMaskedLM"))
+
+
 class Transformers:
     """A transformers model: how it is run, and which modules give the hidden states."""
 
-    def __init__(self, model, base, embeddings, blocks):
-        self.model, self.base, self.modules = model, base, [embeddings, *blocks]
+    def __init__(self, model, base, embeddings, blocks, pools="mean"):
+        self.model, self.base, self.modules, self.pools = model, base, [embeddings, *blocks], pools
 
     def outputs(self, tokens):
         ids, mask = tokens["input_ids"], tokens["attention_mask"]
@@ -159,13 +169,17 @@ class Transformers:
             unseen = (mask == 0) | (mask.roll(1, 1) == 0)  # Eager attention of a query without keys is arbitrary.
             tokens["labels"] = ids.masked_fill(unseen, -100)
         arguments = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in tokens:
+            arguments["token_type_ids"] = tokens["token_type_ids"]
         if self.base in ("transformer", "model", "gpt_neox"):
             arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)  # columns count, padding included
         out, hidden = recorded(self.model, self.modules, lambda: self.model(**arguments))
         if not hasattr(out, "logits"):
             weights = mask[..., None].float()
             pooled = (out.last_hidden_state * weights).sum(1) / weights.sum(1)
-            return {"logits": pooled, **hidden}
+            return {"logits": out.last_hidden_state[:, 0] if self.pools == "cls" else pooled, **hidden}
+        if labels_tokens(self.model):
+            return {"logits": out.logits, "loss": labelled_loss(out.logits, tokens["labels"]), **hidden}
         if out.logits.dim() == 3:
             return {"logits": out.logits, "loss": language_loss(out.logits, tokens), **hidden}
         return {"logits": out.logits, "loss": F.cross_entropy(out.logits, tokens["labels"]), **hidden}
@@ -182,8 +196,9 @@ class OwnCs336:
         return {"logits": logits, "loss": language_loss(logits, tokens), **hidden}
 
 
-def cases(seed, labels):
-    """plain: no mask; right: right padding and, for language models, labels of their own; left: left padding."""
+def cases(seed, labels, by_token=False, types=0):
+    """plain: no mask; right: right padding and, for language models, labels of their own; left: left padding. `labels`:
+    classes, one label a row or token; `types`: token types, of pairs."""
     generator = torch.Generator().manual_seed(seed)
     ids = lambda rows, seq: torch.randint(0, VOCABULARY, (rows, seq), generator=generator)
     right, left = torch.ones(3, 9, dtype=torch.long), torch.ones(2, 8, dtype=torch.long)
@@ -195,7 +210,13 @@ def cases(seed, labels):
         "left": {"input_ids": ids(2, 8), "attention_mask": left},
     }
     for tokens in result.values():
-        if labels:
+        if types:
+            tokens["token_type_ids"] = torch.randint(0, types, tokens["input_ids"].shape, generator=generator)
+        if by_token:
+            own = torch.randint(0, labels, tokens["input_ids"].shape, generator=generator)
+            own[torch.rand(own.shape, generator=generator) < 0.4] = -100
+            tokens["labels"] = own.masked_fill(tokens["attention_mask"] == 0, -100)
+        elif labels:
             tokens["labels"] = torch.randint(0, labels, tokens["input_ids"].shape[:1], generator=generator)
     if labels == 0:
         own = ids(3, 9)
@@ -205,9 +226,9 @@ def cases(seed, labels):
     return result
 
 
-def write_cases(folder, run, seed, labels):
+def write_cases(folder, run, seed, labels, **more):
     (folder / "cases").mkdir()
-    for name, tokens in cases(seed, labels).items():
+    for name, tokens in cases(seed, labels, **more).items():
         outputs = run.outputs(tokens)
         text = {key: value.tolist() for key, value in tokens.items() if not (name == "plain" and key == "attention_mask")}
         (folder / "cases" / f"{name}.json").write_text(json.dumps(text) + "\n")
@@ -250,7 +271,7 @@ def fresh(root, name):
 
 
 def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None,
-                published=False, quantise=None):  # fmt: skip
+                published=False, quantise=None, types=0):  # fmt: skip
     """`published`: under the names with which the library saves, where those within the library are others. `quantise`:
     changes parameters to values that codes hold, and gives what is stored: None for those, and their codes."""
     folder = fresh(root, name)
@@ -262,7 +283,7 @@ def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_pr
     state = published_state(model, dtype) if published else stored(model, dtype, drop_prefix, extra or {})
     state = {key: value for key, value in {**state, **coded}.items() if value is not None}
     write_weights(folder, state, shards)
-    write_cases(folder, Transformers(model, *places), seed + 1, labels)
+    write_cases(folder, Transformers(model, *places), seed + 1, labels, by_token=labels_tokens(model), types=types)
     return model
 
 
@@ -307,6 +328,73 @@ def write_encoders(root):
         num_attention_heads=4, word_embed_proj_dim=40, bos_token_id=0, eos_token_id=0))  # fmt: skip
     layers = opt.model.decoder.layers
     write_model(root, "opt", opt, ("opt", Into(layers[0]), layers), seed=245, dtype=torch.float16)
+
+
+def write_heads(root):
+    """Heads of tokens and masked tokens, pairs of sentences, the first token's state as an embedding."""
+    tokens, masked = AutoModelForTokenClassification, AutoModelForMaskedLM
+    write_model(root, "bert-tokens", *encoder(tokens, "bert", hidden_size=36, num_labels=9), seed=400, labels=9)
+    write_model(root, "xlm-roberta-tokens", *encoder(tokens, "xlm-roberta", max_position_embeddings=CONTEXT + 2,
+                type_vocab_size=1, num_labels=5), seed=405, labels=5, dtype=torch.float16)  # fmt: skip
+    write_model(root, "bert-masked", *encoder(masked, "bert", hidden_act="relu"), seed=410, labels=VOCABULARY, published=True)
+    write_model(root, "roberta-masked", *encoder(masked, "roberta", max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
+                tie_word_embeddings=False), seed=415, labels=VOCABULARY, published=True)  # fmt: skip
+    write_model(root, "electra-masked", *encoder(masked, "electra", embedding_size=28), seed=420, labels=VOCABULARY)
+    model, (base, embeddings, blocks) = distilbert(DistilBertForMaskedLM, dim=40, n_heads=4, hidden_dim=44)
+    write_model(root, "distilbert-masked", model, (base, embeddings, blocks), seed=425, labels=VOCABULARY,
+                dtype=torch.bfloat16)  # fmt: skip
+    write_model(root, "bert-pairs", *encoder(AutoModelForSequenceClassification, "bert", hidden_size=36, num_labels=3),
+                seed=540, labels=3, types=2)  # fmt: skip
+    model, places = encoder(AutoModel, "bert", add_pooling_layer=False)
+    write_model(root, "bert-cls", model, (*places, "cls"), seed=435, drop_prefix="bert.")
+    (root / "bert-cls" / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 40, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    (root / "bert-cls" / "1_Pooling" / "config.json").write_text(json.dumps(pooling, indent=2) + "\n")
+
+
+def modernbert(kind, **settings):
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 3, "hidden_size": 40,
+             "intermediate_size": 44, "num_attention_heads": 4, "local_attention": 6, "pad_token_id": 3, "bos_token_id": 1,
+             "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}  # fmt: skip
+    model = kind.from_config(AutoConfig.for_model("modernbert", **{**usual, **settings}))
+    base = model.base_model
+    return model, ("modernbert", base.embeddings, base.layers)
+
+
+def write_modernbert(root):
+    """The second in the words of transformers 4; the third with all biases."""
+    write_model(root, "modernbert-classifier", *modernbert(AutoModelForSequenceClassification, classifier_pooling="mean",
+                num_labels=3), seed=440, labels=3)  # fmt: skip
+    write_model(root, "modernbert-masked", *modernbert(AutoModelForMaskedLM, global_attn_every_n_layers=2,
+                global_rope_theta=500.0, local_rope_theta=100.0), seed=500, labels=VOCABULARY, dtype=torch.bfloat16)  # fmt: skip
+    file = root / "modernbert-masked" / "config.json"
+    config = json.loads(file.read_text())
+    for key in ("rope_parameters", "layer_types"):
+        del config[key]
+    file.write_text(json.dumps({**config, "global_attn_every_n_layers": 2, "global_rope_theta": 500.0,
+                                "local_rope_theta": 100.0}, indent=2) + "\n")  # fmt: skip
+    write_model(root, "modernbert-tokens", *modernbert(AutoModelForTokenClassification, norm_bias=True, attention_bias=True,
+                mlp_bias=True, classifier_bias=True, num_labels=9, hidden_size=36, num_attention_heads=6,
+                classifier_activation="silu"), seed=520, labels=9)  # fmt: skip
+    write_model(root, "modernbert", *modernbert(AutoModel), seed=455, drop_prefix="model.")
+
+
+def write_parallel_decoders(root):
+    gptj = AutoModelForCausalLM.from_config(AutoConfig.for_model(
+        "gptj", vocab_size=VOCABULARY, n_positions=CONTEXT, n_layer=2, n_embd=40, n_head=4, n_inner=44, rotary_dim=6,
+        bos_token_id=0, eos_token_id=0))  # fmt: skip
+    write_model(root, "gptj", gptj, ("transformer", gptj.transformer.drop, gptj.transformer.h), seed=460)
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "hidden_size": 40,
+             "num_attention_heads": 4, "ffn_hidden_size": 44, "bos_token_id": 0, "eos_token_id": 0}  # fmt: skip
+    for name, seed, dtype, settings in (
+        ("falcon", 465, torch.float32, {}),
+        ("falcon-grouped", 470, torch.bfloat16, {"new_decoder_architecture": True, "num_kv_heads": 2,
+                                                 "tie_word_embeddings": False}),
+        ("falcon-serial", 475, torch.float32, {"multi_query": False, "parallel_attn": False, "bias": True}),
+    ):  # fmt: skip
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model("falcon", **usual, **settings))
+        layers = model.transformer.h
+        write_model(root, name, model, ("transformer", Into(layers[0]), layers), seed=seed, dtype=dtype)
 
 
 def llama(**settings):
@@ -627,6 +715,9 @@ def main():
     write_decoders(root)
     write_encoders(root)
     write_quantised(root)
+    write_heads(root)
+    write_modernbert(root)
+    write_parallel_decoders(root)
 
 
 if __name__ == "__main__":

@@ -16,26 +16,22 @@ import json
 import pathlib
 
 import torch
-from generate_model_fixtures import Cs336, language_loss
+import transformers
+from generate_model_fixtures import Cs336, labelled_loss, labels_tokens, language_loss
 from safetensors.torch import load_file, save_file
-from torch.nn import functional as F
-from transformers import (BertForSequenceClassification, DistilBertForSequenceClassification, GPT2LMHeadModel, LlamaForCausalLM,
-                          MixtralForCausalLM, Qwen3MoeForCausalLM)
-
-KINDS = {
-    "GPT2LMHeadModel": GPT2LMHeadModel,
-    "LlamaForCausalLM": LlamaForCausalLM,
-    "BertForSequenceClassification": BertForSequenceClassification,
-    "DistilBertForSequenceClassification": DistilBertForSequenceClassification,
-    "MixtralForCausalLM": MixtralForCausalLM,
-    "Qwen3MoeForCausalLM": Qwen3MoeForCausalLM,
-}
 
 # What checkpoints call the experts of a layer: their list, and the parts of gate_up_proj and down_proj.
 EXPERTS = {
     "mixtral": ("block_sparse_moe.experts", "w1", "w3", "w2"),
     "qwen3_moe": ("mlp.experts", "gate_proj", "up_proj", "down_proj"),
 }
+
+# Architectures; of the others their emitter is among these.
+DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconForCausalLM", "MixtralForCausalLM",
+            "Qwen3MoeForCausalLM")  # fmt: skip
+ENCODERS = ("BertForSequenceClassification", "DistilBertForSequenceClassification", "BertForTokenClassification",
+            "BertForMaskedLM", "RobertaForMaskedLM", "ElectraForMaskedLM", "ModernBertForSequenceClassification",
+            "ModernBertForTokenClassification", "ModernBertForMaskedLM")  # fmt: skip
 
 
 def open_model(folder):
@@ -45,16 +41,19 @@ def open_model(folder):
         model = Cs336(config)
         model.load_state_dict(load_file(folder / "model.safetensors"))
         return model.eval(), lambda tokens: model(tokens["input_ids"], tokens["attention_mask"])
-    kind = KINDS.get(config.get("architectures", [""])[0])
-    if kind is None:
+    name = config.get("architectures", [""])[0]
+    if name not in DECODERS + ENCODERS:
         return None, None
     options = {"experts_implementation": "eager"} if config["model_type"] in EXPERTS else {}
+    kind = getattr(transformers, name)
     model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", **options).eval()
 
     def run(tokens):
         ids, mask = tokens["input_ids"], tokens["attention_mask"]
         arguments = {"input_ids": ids, "attention_mask": mask}
-        if kind in (GPT2LMHeadModel, LlamaForCausalLM, MixtralForCausalLM, Qwen3MoeForCausalLM):
+        if "token_type_ids" in tokens:
+            arguments["token_type_ids"] = tokens["token_type_ids"]
+        if name in DECODERS:
             arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)
         return model(**arguments).logits
 
@@ -67,17 +66,20 @@ def tokens_of(file):
     return tokens
 
 
-def loss_of(logits, tokens):
-    return language_loss(logits, tokens) if logits.dim() == 3 else F.cross_entropy(logits, tokens["labels"])
+def loss_of(model, logits, tokens):
+    is_next_token = logits.dim() == 3 and not labels_tokens(model)
+    return language_loss(logits, tokens) if is_next_token else labelled_loss(logits, tokens["labels"])
 
 
 def write_gradients(folder, model, run, stored):
     for case in ("plain", "right"):
         tokens = tokens_of(folder / "cases" / f"{case}.json")
         model.zero_grad()
-        loss_of(run(tokens), tokens).backward()
+        loss_of(model, run(tokens), tokens).backward()
         tensors = {}
         for name, parameter in model.named_parameters():
+            if parameter.grad is None:
+                continue
             for one, gradient in experts_apart(model, name, parameter.grad):
                 tensors[f"grad.{as_stored(one, stored)}"] = gradient.contiguous()
         save_file(tensors, folder / "cases" / f"{case}.grads.safetensors")
@@ -117,7 +119,7 @@ def take_steps(folder, model, run, count):
     losses = []
     for _ in range(count):
         optimizer.zero_grad()
-        loss = loss_of(run(tokens), tokens)
+        loss = loss_of(model, run(tokens), tokens)
         losses.append(loss.item())
         loss.backward()
         optimizer.step()

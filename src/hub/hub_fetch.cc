@@ -43,7 +43,8 @@ constexpr const char* tokenizer_files[] = {
     "added_tokens.json", "chat_template.jinja",   "vocab.txt",       "vocab.json",
     "merges.txt"};
 /// A model has these beside its weights and tokenizer; with the configuration the snapshot is a model.
-constexpr const char* configurations[] = {"generation_config.json", "config.json"};
+constexpr const char* configurations[] = {"generation_config.json", "modules.json", "1_Pooling/config.json",
+                                          "config.json"};
 constexpr std::size_t most_at_a_time = 4;
 constexpr double between_reports_s = 5;
 constexpr std::size_t longest_index = 64 << 20;

@@ -41,10 +41,13 @@ class Blocks {
   /// Rows of the token embedding, whose name is the family's.
   ValueId token_embedding();
   ValueId add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row);
+  /// x plus the table's row of each token's type: as they are given, else of type 0.
+  ValueId add_token_types(ValueId x, const std::string& table);
   /// x plus the table's row of each token's number among the real ones.
   ValueId add_counted_positions(ValueId x, const std::string& table, std::int64_t table_rows, Counted what);
   /// `name`.weight (out, in) and, where present, `name`.bias (out).
   ValueId linear(ValueId x, const std::string& name, std::int64_t out, Bias bias);
+  /// Kernels add a bias always: where the family has none, it is of zeros.
   ValueId layer_norm(ValueId x, const std::string& name);
   /// `width`: of the gain; where it is narrower than x, each stretch of x is normalised by itself.
   ValueId rms_norm(ValueId x, const std::string& name, std::int64_t width);
@@ -71,12 +74,15 @@ class Blocks {
   /// head_dim. `window`: as Attributes has it. `sinks`: the name of the parameter, empty where there is none.
   ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0,
                     const std::string& sinks = "");
-  ValueId first_row(ValueId x);
-  ValueId mean_pool(ValueId x) { return builder_.add(op::mean_pool, {x, mask_}); }
+  /// (B, T, width) -> (B, width)
+  ValueId pooled(ValueId x, Pooling pooling);
   /// Notes hidden.N where hidden states are kept.
   void hidden(std::int64_t index, ValueId x);
-  /// The language model's head over all positions or the last one: the token embedding's table where they are tied.
-  void language_head(ValueId x);
+  /// Logits of the vocabulary: x by the head's table, which is the token embedding's where they are tied. `bias`: its
+  /// whole name; null where there is none.
+  ValueId vocabulary_logits(ValueId x, const char* bias);
+  /// The language model's head over all positions or the last one.
+  void language_head(ValueId x, const char* bias = nullptr);
   /// The program's logits, and their loss where it is asked for.
   void output(ValueId logits);
   /// x with some elements dropped, where that is asked for.

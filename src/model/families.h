@@ -40,6 +40,11 @@ struct TensorNames {
   Words transposed = {};        ///< End the names of weights that are stored as [in, out],
   Words by_key_head = {};       ///< and of what stands as StoredOrder::by_key_head.
   bool joined_experts = false;  ///< Experts stand as model/joined_experts.h draws.
+  struct OtherName {
+    const char* stored;
+    const char* canonical;
+  };
+  std::span<const OtherName> other_names = {};  ///< Where a file has both, the stored one is what counts.
   /// A language model's head. It stands beside the bare model and takes no prefix.
   const char* head = language_head_name;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "model/architecture.h"
@@ -53,13 +55,20 @@ TEST_P(EveryFamily, WritesWhatItReads) {
   }
 }
 
+bool is_other_name(const std::string& stored, const std::string& canonical, const Family& family) {
+  const auto& names = family.tensors->other_names;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const auto& name) { return stored == name.stored && canonical == name.canonical; });
+}
+
 TEST_P(EveryFamily, NamesItsOwnTensors) {
   for (const Model& model : fixtures_of(*GetParam(), false)) {
     EXPECT_EQ(model.weights.by_name.count(GetParam()->tensors->embedding), 1U) << model.name;
     for (const auto& [canonical, weight] : model.weights.by_name) {
       const std::string published = published_name(canonical, *GetParam());
       const std::string& name = weight.checkpoint_name;
-      EXPECT_TRUE(name == published || name == canonical || is_part_of(name, published, weight))
+      EXPECT_TRUE(name == published || name == canonical || is_part_of(name, published, weight) ||
+                  is_other_name(name, canonical, *GetParam()))
           << model.name << ": " << name;
     }
   }

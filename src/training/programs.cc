@@ -40,6 +40,7 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   ProgramOptions model;
   model.objective = Objective::cross_entropy;
   model.dropout = options.dropout;
+  model.token_types = options.token_types;
   Program program = assign_training_dtypes(build_program(config, model), options.precision);
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
   if (options.parts == StepParts::forward) return program;

@@ -96,7 +96,7 @@ class LayerInputs {
                         .mask = batch_.mask.empty() ? AttentionMask::absent : AttentionMask::given};
     options.outputs.insert(options.outputs.end(), kept.begin(), kept.end());
     plan_ = std::make_unique<Plan>(*instance_, options);
-    plan_->set_inputs(batch_.ids, batch_.mask);
+    plan_->set_inputs(batch_.ids, batch_.mask, batch_.token_types);
     plan_->run();
   }
 
@@ -212,7 +212,7 @@ class LayerEnergy {
     const auto instance = subject_.instance(choice, Fusion::off);
     Plan plan(*instance,
               {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
-    plan.set_inputs(batch.ids, batch.mask);
+    plan.set_inputs(batch.ids, batch.mask, batch.token_types);
     if (const auto joules = metered([&] { plan.run(); })) study_.whole_energy[choice.name()] = *joules;
   }
 

@@ -18,15 +18,11 @@ TrainingBatch row_of_batch(const StudiedModel& subject, const QualityBatch& batc
     using Values = std::decay_t<decltype(values)>;
     return values.empty() ? Values{} : Values(values.begin() + row * width, values.begin() + (row + 1) * width);
   };
-  TrainingBatch part{{1, batch.extent.seq}, cut(batch.ids, seq), cut(batch.mask, seq), {}};
+  TrainingBatch part{{1, batch.extent.seq}, cut(batch.ids, seq), cut(batch.mask, seq), {}, cut(batch.token_types, seq)};
   const auto labels_a_row = static_cast<std::ptrdiff_t>(batch.targets.size()) / batch.extent.batch;
   part.labels = cut(batch.targets, labels_a_row);
   if (!part.labels.empty()) return part;
-  if (subject.model.config.task == Task::language_model) {
-    part.labels = shifted_labels(part.input_ids, part.extent);
-  } else {
-    part.labels = {static_cast<std::int32_t>(row % subject.model.config.labels)};
-  }
+  part.labels = made_up_labels(subject.model.config, part.input_ids, part.extent);
   return part;
 }
 
@@ -135,6 +131,7 @@ void estimate_by_gradients(const StudiedModel& subject, ModelSensitivity& study)
   TrainingOptions options;
   options.precision = subject.fp32;
   options.parts = StepParts::forward_backward;
+  options.token_types = subject.request.engine.program.token_types;
   Trainer trainer(subject.model.config, subject.model.weights, options, find_backend(subject.request.engine.device),
                   subject.facts);
   std::vector<std::vector<float>> errors;
