@@ -112,6 +112,8 @@ TEST_F(Sensitivity, ALayerOverExpertsIsOneUnit) {
       EXPECT_GT(*row->error->weight_snr_db, 30) << name;
       EXPECT_GT(*row->error->snr_db, 30) << name;
       EXPECT_LT(row->cost->low_bytes, row->cost->fp32_bytes) << name;
+      // An error of the router may choose other experts, which no gradient foretells.
+      if (row->unit.weights.size() == 1) continue;
       EXPECT_GT(row->estimate->fisher, row->only->kl.value / 10) << name;
       EXPECT_LT(row->estimate->fisher, row->only->kl.value * 10) << name;
     }
