@@ -39,13 +39,13 @@ std::vector<SymbolicShape> expert_shape(const Program& program, const Node& node
   return {{input(program, node, 0).shape[0], weight[0]}};
 }
 
-std::vector<SymbolicShape> input_gradient_shape(const Program& program, const Node& node) {
+std::vector<SymbolicShape> expert_input_gradient_shape(const Program& program, const Node& node) {
   const SymbolicShape& weight = input(program, node, expert_places(*node.operation)->first).shape;
   ASSAY_ASSERT(input(program, node, 0).shape.back() == weight[0]);
   return {{input(program, node, 0).shape[0], weight[1]}};
 }
 
-std::vector<SymbolicShape> weight_gradient_shapes(const Program& program, const Node& node) {
+std::vector<SymbolicShape> expert_weight_gradient_shapes(const Program& program, const Node& node) {
   const SymbolicShape weight = {input(program, node, 0).shape.back(), input(program, node, 1).shape.back()};
   return std::vector<SymbolicShape>(static_cast<std::size_t>(node.attributes.experts), weight);
 }
@@ -120,13 +120,13 @@ double expert_flops(const Program& program, const Node& node, Extent extent) {
   return 2.0 * input_count(program, node, 0, extent) * out;
 }
 
-double input_gradient_flops(const Program& program, const Node& node, Extent extent) {
+double expert_input_gradient_flops(const Program& program, const Node& node, Extent extent) {
   const ExpertPlaces places = *expert_places(*node.operation);
   const auto in = static_cast<double>(input(program, node, places.first).shape[1].factor);
   return 2.0 * input_count(program, node, 0, extent) * in;
 }
 
-double weight_gradient_flops(const Program& program, const Node& node, Extent extent) {
+double expert_weight_gradient_flops(const Program& program, const Node& node, Extent extent) {
   return 2.0 * input_count(program, node, 0, extent) * static_cast<double>(input(program, node, 1).shape.back().factor);
 }
 
@@ -266,8 +266,8 @@ const Operation op::expert_linear_input_gradient = {
     .name = "expert_linear_input_gradient",
     .kind = OperationKind::matmul,
     .autocast = Autocast::low_precision,
-    .shapes = input_gradient_shape,
-    .flops = input_gradient_flops,
+    .shapes = expert_input_gradient_shape,
+    .flops = expert_input_gradient_flops,
     .bytes = expert_bytes,
     .products = ProductShare::all,
 };
@@ -277,8 +277,8 @@ const Operation op::expert_linear_weight_gradient = {
     .name = "expert_linear_weight_gradient",
     .kind = OperationKind::matmul,
     .autocast = Autocast::low_precision,
-    .shapes = weight_gradient_shapes,
-    .flops = weight_gradient_flops,
+    .shapes = expert_weight_gradient_shapes,
+    .flops = expert_weight_gradient_flops,
     .bytes = read_once_write_once,
     .products = ProductShare::all,
 };

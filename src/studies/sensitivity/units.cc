@@ -31,7 +31,7 @@ double depth_of(const Program& program, std::size_t node) {
   return program.nodes.size() < 2 ? 0 : static_cast<double>(node) / static_cast<double>(program.nodes.size() - 1);
 }
 
-std::vector<std::string> weights_of(const Program& program, const Node& node) {
+std::vector<std::string> layer_weights(const Program& program, const Node& node) {
   std::vector<std::string> names;
   for (const std::size_t place : weight_places(node)) names.push_back(program.value(node.inputs[place]).name);
   return names;
@@ -41,7 +41,7 @@ void add_layers(const Program& program, std::vector<ModelUnit>& units) {
   std::set<std::string> known;
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     const Node& node = program.nodes[i];
-    std::vector<std::string> weights = weights_of(program, node);
+    std::vector<std::string> weights = layer_weights(program, node);
     if ((weights.empty() && node.operation != &op::embedding) || !known.insert(node.path).second) continue;
     units.push_back({UnitKind::layer,
                      node.path,
