@@ -69,7 +69,6 @@ std::vector<Case> merge_rows_cases(const Operation& operation);
 std::vector<Case> expert_linear_cases(const Operation& operation);
 std::vector<Case> expert_quantized_linear_cases(const Operation& operation);
 std::vector<Case> route_gradient_cases(const Operation& operation);
-std::vector<Case> group_rows_gradient_cases(const Operation& operation);
 std::vector<Case> merge_rows_gradient_cases(const Operation& operation);
 /// Of both gradients of expert_linear.
 std::vector<Case> expert_gradient_cases(const Operation& operation);

@@ -297,7 +297,7 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::linear_input_gradient, linear_gradient_cases},
       {&op::linear_weight_gradient, linear_gradient_cases},
       {&op::route_gradient, route_gradient_cases},
-      {&op::group_rows_gradient, group_rows_gradient_cases},
+      {&op::group_rows_gradient, merge_rows_cases},
       {&op::expert_linear_input_gradient, expert_gradient_cases},
       {&op::expert_linear_weight_gradient, expert_gradient_cases},
       {&op::merge_rows_gradient, merge_rows_gradient_cases},

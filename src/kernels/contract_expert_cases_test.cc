@@ -67,16 +67,18 @@ std::vector<Case> group_rows_cases(const Operation& operation) {
   return cases;
 }
 
+/// Of merge_rows and of the gradient of group_rows, which counts each row once.
 std::vector<Case> merge_rows_cases(const Operation& operation) {
   std::vector<Case> cases;
   for (const DType dtype : floats) {
     for (const std::int64_t active : {1, 3}) {
       for (const std::int64_t width : {1, 37, 128}) {
         const std::int64_t rows = 2 * 11 * active;
+        const Filled of_tokens = &operation == &op::merge_rows
+                                     ? Filled{dense(DType::f32, {2, 11, active})}
+                                     : Filled{dense(DType::s32, {2, 11, active}), Fill::few_ids};
         add(cases, operation, {},
-            {{window(dtype, {rows, width}, 5)},
-             {dense(DType::s32, {rows}), Fill::reversed},
-             {dense(DType::f32, {2, 11, active})}},
+            {{window(dtype, {rows, width}, 5)}, {dense(DType::s32, {rows}), Fill::reversed}, of_tokens},
             {window(dtype, {2, 11, width}, 1)});
       }
     }
@@ -102,7 +104,8 @@ std::vector<Case> expert_linear_cases(const Operation& operation) {
   for (const TrainedExpert& d : trained_experts) {
     for (const ExpertShape& s : expert_shapes) {
       add(cases, operation, {.operand = d.operand},
-          with_weights(operation, {{window(d.x, {s.rows, s.in}, 8)}, expert_offsets}, d, s), {window(d.x, {s.rows, s.out}, 2)});
+          with_weights(operation, {{window(d.x, {s.rows, s.in}, 8)}, expert_offsets}, d, s),
+          {window(d.x, {s.rows, s.out}, 2)});
     }
   }
   return cases;
@@ -137,23 +140,6 @@ std::vector<Case> route_gradient_cases(const Operation& operation) {
              {dense(DType::f32, chosen), Fill::small},
              {dense(DType::s32, chosen), Fill::few_ids}},
             {dense(logits, {3, 5, experts})});
-      }
-    }
-  }
-  return cases;
-}
-
-std::vector<Case> group_rows_gradient_cases(const Operation& operation) {
-  std::vector<Case> cases;
-  for (const DType dtype : floats) {
-    for (const std::int64_t active : {1, 3}) {
-      for (const std::int64_t width : {1, 37, 128}) {
-        const std::int64_t rows = 2 * 11 * active;
-        add(cases, operation, {},
-            {{window(dtype, {rows, width}, 5)},
-             {dense(DType::s32, {rows}), Fill::reversed},
-             {dense(DType::s32, {2, 11, active}), Fill::few_ids}},
-            {window(dtype, {2, 11, width}, 1)});
       }
     }
   }

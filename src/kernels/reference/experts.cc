@@ -32,6 +32,24 @@ std::vector<std::int32_t> grouped_rows(const Call& call, const Memory& memory, s
   return places;
 }
 
+/// Of each token the sum of its `active` grouped rows, each times weight(token, place).
+template <typename Weight>
+void merge_tokens(const Call& call, const Memory& memory, std::int64_t active, Weight weight) {
+  const Reader y = reader(call, memory, 0);
+  const Writer merged = writer(call, memory, 0);
+  const std::vector<std::int32_t> places = grouped_rows(call, memory, 1);
+  parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      for (std::int64_t column = 0; column < call.out(0).width(); ++column) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < active; ++i)
+          sum += weight(token, i) * y(places[static_cast<std::size_t>(token * active + i)], column);
+        merged.set(token, column, sum);
+      }
+    }
+  });
+}
+
 /// Softmax over a token's logits.
 void softmax_row(const Reader& logits, std::int64_t token, std::vector<double>& shares) {
   for (std::size_t e = 0; e < shares.size(); ++e) shares[e] = logits(token, static_cast<std::int64_t>(e));
@@ -159,20 +177,7 @@ void route_gradient(const Call& call, const Memory& memory) {
 }
 
 void group_rows_gradient(const Call& call, const Memory& memory) {
-  const std::int64_t active = call.in(2).width();
-  const Reader slopes = reader(call, memory, 0);
-  const Writer dx = writer(call, memory, 0);
-  const std::vector<std::int32_t> places = grouped_rows(call, memory, 1);
-  parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t token = begin; token < end; ++token) {
-      for (std::int64_t column = 0; column < call.out(0).width(); ++column) {
-        double sum = 0;
-        for (std::int64_t i = 0; i < active; ++i)
-          sum += slopes(places[static_cast<std::size_t>(token * active + i)], column);
-        dx.set(token, column, sum);
-      }
-    }
-  });
+  merge_tokens(call, memory, call.in(2).width(), [](std::int64_t, std::int64_t) { return 1.0; });
 }
 
 void merge_rows_gradient(const Call& call, const Memory& memory) {
@@ -199,21 +204,8 @@ void merge_rows_gradient(const Call& call, const Memory& memory) {
 }
 
 void merge_rows(const Call& call, const Memory& memory) {
-  const std::int64_t active = call.in(2).width();
-  const Reader y = reader(call, memory, 0);
   const Reader weights = reader(call, memory, 2);
-  const Writer merged = writer(call, memory, 0);
-  const std::vector<std::int32_t> places = grouped_rows(call, memory, 1);
-  parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t token = begin; token < end; ++token) {
-      for (std::int64_t column = 0; column < call.out(0).width(); ++column) {
-        double sum = 0;
-        for (std::int64_t i = 0; i < active; ++i)
-          sum += weights(token, i) * y(places[static_cast<std::size_t>(token * active + i)], column);
-        merged.set(token, column, sum);
-      }
-    }
-  });
+  merge_tokens(call, memory, call.in(2).width(), [&](std::int64_t token, std::int64_t i) { return weights(token, i); });
 }
 
 }  // namespace assay::reference
