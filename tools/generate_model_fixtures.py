@@ -477,7 +477,7 @@ def write_experts(root):
     model, places = decoder("gpt_oss", **{**small, "hidden_size": 64, "intermediate_size": 32}, **sinks)
     model.config.quantization_config = {"quant_method": "mxfp4"}
     write_model(root, "gpt-oss-mxfp4", model, places, seed=235, dtype=torch.bfloat16, quantise=in_mxfp4)
-    write_gguf(root, "gpt-oss-gguf", write_model(root, "gpt-oss-gguf", *decoder("gpt_oss", **small, **sinks), seed=240))
+    write_gguf(root, "gpt-oss-gguf", write_model(root, "gpt-oss-gguf", *decoder("gpt_oss", **small, **sinks), seed=248))
 
 
 def in_mxfp4(model):

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -79,15 +80,46 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
   }
 }
 
-/// Any bytes are a block, but of most the scales are beyond what a weight has, or no numbers.
+/// Whether a block begins with an f32 that all of its values are multiples of, or quotients.
+bool begins_with_f32(const BlockFormat& format) {
+  return !format.table.empty() || std::string_view(format.name).ends_with("f32");
+}
+
+float largest_magnitude(const BlockFormat& format, const std::byte* block) {
+  float values[most_block_elements];
+  expand_block(format, block, values);
+  float most = 0;
+  for (std::int64_t i = 0; i < format.elements; ++i) most = std::max(most, std::abs(values[i]));
+  return most;
+}
+
+/// Of f32 scales at random most are nothing beside a few, on whose rounding to 16 bits all would hang.
+void fill_scale(const BlockFormat& format, Random& random, std::byte* block) {
+  if (!begins_with_f32(format)) return;
+  float scale = 1;
+  std::memcpy(block, &scale, sizeof(scale));
+  const float wanted = 1 + 2 * static_cast<float>(random.next_uniform());
+  const float share = wanted / largest_magnitude(format, block);
+  const bool divides = format.group < format.elements;
+  scale = divides ? 1 / share : share;
+  std::memcpy(block, &scale, sizeof(scale));
+}
+
+/// Any bytes are a block, but of most the scales are beyond what a weight has, or no numbers, or all values have one
+/// sign.
 void fill_block(const BlockFormat& format, Random& random, std::byte* block) {
   constexpr float largest = 4;
   float values[most_block_elements];
-  const auto is_usual = [=](float value) { return std::abs(value) <= largest; };
+  const auto is_usual = [&] {
+    const auto [least, most] = std::minmax_element(values, values + format.elements);
+    return *least < 0 && *most > 0 &&
+           std::all_of(values, values + format.elements, [](float value) { return std::abs(value) <= largest; });
+  };
   do {
     for (std::int64_t i = 0; i < format.bytes; ++i) block[i] = static_cast<std::byte>(random.below(256));
+    fill_scale(format, random, block);
     expand_block(format, block, values);
-  } while (!std::all_of(values, values + format.elements, is_usual));
+  } while (!is_usual());
 }
 
 }  // namespace

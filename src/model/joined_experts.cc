@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-using Tensors = std::map<std::string, Weight>;
+using NamedWeights = std::map<std::string, Weight>;
 
 /// One kind of tensor, and what it becomes.
 struct JoinedKind {
@@ -101,7 +101,7 @@ Weight split_weight(const Weight& all, std::string name, Shape shape) {
 
 /// make(which, the name without its ending) of every expert and part, into `tensors`.
 template <typename Make>
-void for_each_part(Tensors& tensors, const std::string& base, const JoinedKind& kind, std::int64_t experts,
+void for_each_part(NamedWeights& tensors, const std::string& base, const JoinedKind& kind, std::int64_t experts,
                    Make&& make) {
   for (std::int64_t expert = 0; expert < experts; ++expert) {
     for (std::size_t part = 0; part < kind.parts.size(); ++part) {
@@ -112,7 +112,7 @@ void for_each_part(Tensors& tensors, const std::string& base, const JoinedKind& 
   }
 }
 
-void split_floats(Tensors& tensors, const Weight& all, const std::string& base, const JoinedKind& kind) {
+void split_floats(NamedWeights& tensors, const Weight& all, const std::string& base, const JoinedKind& kind) {
   for_each_part(tensors, base, kind, all.shape[0], [&](const ExpertPart& which, const std::string& name) {
     const bool is_bias = all.shape.size() == 2;
     const Shape shape = is_bias ? Shape{kind.out} : Shape{kind.out, kind.in};
@@ -122,7 +122,7 @@ void split_floats(Tensors& tensors, const Weight& all, const std::string& base, 
   });
 }
 
-void split_codes(Tensors& tensors, const Weight& blocks, const Weight& scales, const std::string& base,
+void split_codes(NamedWeights& tensors, const Weight& blocks, const Weight& scales, const std::string& base,
                  const JoinedKind& kind) {
   for_each_part(tensors, base, kind, blocks.shape[0], [&](const ExpertPart& which, const std::string& name) {
     Weight weight = split_weight(blocks, name + ".weight", {kind.out, kind.in});
@@ -141,7 +141,7 @@ void split_codes(Tensors& tensors, const Weight& blocks, const Weight& scales, c
 }
 
 /// The names of one kind's tensors in all layers, without `ending`.
-std::vector<std::string> bases_with(const Tensors& tensors, const std::string& ending) {
+std::vector<std::string> bases_with(const NamedWeights& tensors, const std::string& ending) {
   std::vector<std::string> bases;
   for (const auto& [name, weight] : tensors) {
     if (name.ends_with(".experts." + ending)) bases.push_back(name.substr(0, name.size() - ending.size()));
@@ -149,7 +149,7 @@ std::vector<std::string> bases_with(const Tensors& tensors, const std::string& e
   return bases;
 }
 
-void split_kind(Tensors& tensors, const JoinedKind& kind, std::int64_t experts) {
+void split_kind(NamedWeights& tensors, const JoinedKind& kind, std::int64_t experts) {
   for (const auto& [ending, shape] : {std::pair(kind.ending, Shape{experts, kind.in, kind.columns()}),
                                       std::pair(kind.ending + "_bias", Shape{experts, kind.columns()})}) {
     for (const std::string& base : bases_with(tensors, ending)) {
@@ -174,7 +174,7 @@ void split_kind(Tensors& tensors, const JoinedKind& kind, std::int64_t experts) 
 
 }  // namespace
 
-void split_experts(Tensors& tensors, const ModelConfig& config) {
+void split_experts(NamedWeights& tensors, const ModelConfig& config) {
   for (const JoinedKind& kind : kinds_of(config)) split_kind(tensors, kind, config.experts);
 }
 

@@ -30,7 +30,7 @@
 namespace assay {
 namespace {
 
-using Method = StoredQuantisation::Method;
+using LayoutMethod = StoredQuantisation::Method;
 
 /// `bits` of a row of 32-bit words from bit `first` on; they may lie across two words.
 std::int32_t field(const std::byte* words, std::int64_t first, std::int64_t bits) {
@@ -308,7 +308,7 @@ void read_words(const Weight& weight, const CodedMatrix& m, const WordOrder& ord
 }
 
 Joined join_words(const KeptParts& parts, const StoredQuantisation& q) {
-  const bool of_awq = q.method == Method::awq;
+  const bool of_awq = q.method == LayoutMethod::awq;
   const Weight& codes = parts->need(Part::codes);
   if (codes.shape.size() != 2 || codes.stored != "I32") fail_part(codes, "is no matrix of I32");
   const std::int64_t each = 32 / q.bits;
@@ -375,20 +375,22 @@ constexpr Endings bitsandbytes_codes(const char* state) {
 }
 
 constexpr StoredLayout layouts[] = {
-    {Method::fp8, "", Endings{.codes = ".weight", .scales = ".weight_scale_inv"}, Part::scales, join_whole},
-    {Method::fp8, "", Endings{.codes = ".weight", .scales = ".weight_scale"}, Part::scales, join_whole},
-    {Method::compressed_tensors, "float-quantized", whole, Part::scales, join_whole},
-    {Method::compressed_tensors, "int-quantized", whole, Part::scales, join_whole},
-    {Method::compressed_tensors, "naive-quantized", whole, Part::scales, join_whole},
-    {Method::compressed_tensors, "pack-quantized", packed, Part::scales, join_packed},
-    {Method::compressed_tensors, "nvfp4-pack-quantized", four_bits, Part::scales, join_nvfp4},
-    {Method::compressed_tensors, "mxfp4-pack-quantized", four_bits, Part::scales, join_mxfp4},
-    {Method::gptq, "", words, Part::scales, join_words},
-    {Method::awq, "", words, Part::scales, join_words},
-    {Method::bitsandbytes, "", bitsandbytes_codes(".weight.quant_state.bitsandbytes__nf4"), Part::state, join_nf4},
-    {Method::bitsandbytes, "", bitsandbytes_codes(".weight.quant_state.bitsandbytes__fp4"), Part::state, join_fp4},
-    {Method::bitsandbytes, "", Endings{.codes = ".weight", .scales = ".SCB", .order = ".weight_format"}, Part::scales,
-     join_llm_int8},
+    {LayoutMethod::fp8, "", Endings{.codes = ".weight", .scales = ".weight_scale_inv"}, Part::scales, join_whole},
+    {LayoutMethod::fp8, "", Endings{.codes = ".weight", .scales = ".weight_scale"}, Part::scales, join_whole},
+    {LayoutMethod::compressed_tensors, "float-quantized", whole, Part::scales, join_whole},
+    {LayoutMethod::compressed_tensors, "int-quantized", whole, Part::scales, join_whole},
+    {LayoutMethod::compressed_tensors, "naive-quantized", whole, Part::scales, join_whole},
+    {LayoutMethod::compressed_tensors, "pack-quantized", packed, Part::scales, join_packed},
+    {LayoutMethod::compressed_tensors, "nvfp4-pack-quantized", four_bits, Part::scales, join_nvfp4},
+    {LayoutMethod::compressed_tensors, "mxfp4-pack-quantized", four_bits, Part::scales, join_mxfp4},
+    {LayoutMethod::gptq, "", words, Part::scales, join_words},
+    {LayoutMethod::awq, "", words, Part::scales, join_words},
+    {LayoutMethod::bitsandbytes, "", bitsandbytes_codes(".weight.quant_state.bitsandbytes__nf4"), Part::state,
+     join_nf4},
+    {LayoutMethod::bitsandbytes, "", bitsandbytes_codes(".weight.quant_state.bitsandbytes__fp4"), Part::state,
+     join_fp4},
+    {LayoutMethod::bitsandbytes, "", Endings{.codes = ".weight", .scales = ".SCB", .order = ".weight_format"},
+     Part::scales, join_llm_int8},
 };
 
 }  // namespace
