@@ -271,14 +271,17 @@ def fresh(root, name):
 
 
 def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None,
-                published=False, types=0):  # fmt: skip
-    """`published`: under the names with which the library saves, where those within the library are others."""
+                published=False, quantise=None, types=0):  # fmt: skip
+    """`published`: under the names with which the library saves, where those within the library are others. `quantise`:
+    changes parameters to values that codes hold, and gives what is stored: None for those, and their codes."""
     folder = fresh(root, name)
     randomise(model, seed, dtype)
+    coded = quantise(model) if quantise else {}
     model.config.architectures = [type(model).__name__]
     model.config.dtype = str(dtype).removeprefix("torch.")
     model.config.save_pretrained(folder)
     state = published_state(model, dtype) if published else stored(model, dtype, drop_prefix, extra or {})
+    state = {key: value for key, value in {**state, **coded}.items() if value is not None}
     write_weights(folder, state, shards)
     write_cases(folder, Transformers(model, *places), seed + 1, labels, by_token=labels_tokens(model), types=types)
     return model
@@ -405,8 +408,8 @@ def decoder(model_type, **settings):
     usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "bos_token_id": 0,
              "eos_token_id": 0, "pad_token_id": None}  # fmt: skip
     config = AutoConfig.for_model(model_type, **{**usual, **settings})
-    capped = getattr(config, "attn_logit_softcapping", None) is not None
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if capped else "sdpa")  # That caps none.
+    eager = getattr(config, "attn_logit_softcapping", None) is not None or model_type == "gpt_oss"
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if eager else "sdpa")  # That caps none.
     if hasattr(model, "set_experts_implementation"):
         model.set_experts_implementation("eager")  # The other one wants widths that are multiples of 16 bytes.
     base = model.base_model
@@ -464,6 +467,67 @@ def write_experts(root):
     write_model(root, "qwen3-moe", *decoder("qwen3_moe", **small, num_hidden_layers=2, head_dim=14, num_experts=7,
                 num_experts_per_tok=3, moe_intermediate_size=22, norm_topk_prob=False, mlp_only_layers=[1]), seed=225,
                 published=True, dtype=torch.bfloat16)  # fmt: skip
+
+
+    sinks = {"head_dim": 14, "sliding_window": 4, "num_local_experts": 5, "num_experts_per_tok": 2, "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+        "original_max_position_embeddings": 6}}  # fmt: skip
+    write_model(root, "gpt-oss", *decoder("gpt_oss", **small, **sinks, num_hidden_layers=3, swiglu_limit=1.25,
+                swiglu_alpha=1.5), seed=230, dtype=torch.bfloat16)  # fmt: skip
+    model, places = decoder("gpt_oss", **{**small, "hidden_size": 64, "intermediate_size": 32}, **sinks)
+    model.config.quantization_config = {"quant_method": "mxfp4"}
+    write_model(root, "gpt-oss-mxfp4", model, places, seed=235, dtype=torch.bfloat16, quantise=in_mxfp4)
+    write_gguf(root, "gpt-oss-gguf", write_model(root, "gpt-oss-gguf", *decoder("gpt_oss", **small, **sinks), seed=240))
+
+
+def in_mxfp4(model):
+    """Random codes of visible size as the experts' matrices, whose values the library's own reading gives."""
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    generator = torch.Generator().manual_seed(236)
+    stored = {}
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                continue
+            experts, rows, columns = parameter.shape
+            blocks = torch.randint(0, 256, (experts, columns, rows // 32, 16), generator=generator).to(torch.uint8)
+            largest = 123 if name.endswith("gate_up_proj") else 121
+            scales = torch.randint(largest - 3, largest, (experts, columns, rows // 32), generator=generator).to(torch.uint8)
+            parameter.copy_(convert_moe_packed_tensors(blocks, scales, dtype=torch.float32))
+            stored |= {name: None, f"{name}_blocks": blocks, f"{name}_scales": scales}
+    return stored
+
+
+def in_gptq(model):
+    """Random codes of four bits in groups of 32; what reads MLP's inputs has them in an order of its own."""
+    from generate_quantised_checkpoints import words
+
+    generator = torch.Generator().manual_seed(246)
+    stored = {}
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not name.endswith("proj.weight"):
+                continue
+            rows, columns = parameter.shape
+            codes = torch.randint(0, 16, (rows, columns), generator=generator, dtype=torch.int32)
+            zeros = torch.randint(1, 17, (columns // 32, rows), generator=generator, dtype=torch.int32) % 16
+            scales = (torch.rand((columns // 32, rows), generator=generator) * 0.03 + 0.01).half()
+            group = torch.arange(columns, dtype=torch.int32) // 32
+            if "up_proj" in name:
+                group = group[torch.randperm(columns, generator=generator)]
+            place = group.long()
+            parameter.copy_((codes - zeros[place].t()).float() * scales[place].t().float())
+            base = name.removesuffix(".weight")
+            stored |= {name: None, f"{base}.qweight": words(codes, 4).t().contiguous(), f"{base}.scales": scales,
+                       f"{base}.qzeros": words((zeros - 1) % 16, 4), f"{base}.g_idx": group}  # fmt: skip
+    return stored
+
+
+def write_quantised(root):
+    model, places = decoder("llama", hidden_size=64, intermediate_size=96, num_attention_heads=4, num_key_value_heads=2)
+    model.config.quantization_config = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True}
+    write_model(root, "llama-gptq", model, places, seed=245, dtype=torch.float16, quantise=in_gptq)
 
 
 def published_state(model, dtype):
@@ -526,7 +590,8 @@ def write_cs336(root):
     write_cases(folder, OwnCs336(model), 91, 0)
 
 
-GGUF_ARCHITECTURES = {"gpt_neox": "gptneox", "qwen3_moe": "qwen3moe", "gemma3_text": "gemma3", "mixtral": "llama"}
+GGUF_ARCHITECTURES = {"gpt_neox": "gptneox", "qwen3_moe": "qwen3moe", "gemma3_text": "gemma3", "mixtral": "llama",
+                      "gpt_oss": "gpt-oss"}  # fmt: skip
 # llama.cpp's converter changes these on the way.
 GGUF_PAIRED_ROWS = ("llama", "mixtral", "smollm3", "granite")
 
@@ -542,6 +607,19 @@ def gguf_values(config, head_dim, state):
             value = value + 1
         if "query_key_value" in name:  # By key head there, one behind the other here.
             value = value.unflatten(0, (config.num_attention_heads, 3, head_dim)).transpose(0, 1).flatten(0, 2)
+        if name.endswith("self_attn.sinks"):
+            name += ".weight"
+        if config.model_type == "gpt_oss" and ".experts." in name:
+            kind = name.rsplit(".", 1)[1]
+            end = "bias" if kind.endswith("_bias") else "weight"
+            turned = value if end == "bias" else value.transpose(1, 2)
+            base = name.rsplit(".", 1)[0]
+            if kind.startswith("gate_up"):
+                yield f"{base}.gate_proj.{end}", turned[:, ::2]
+                yield f"{base}.up_proj.{end}", turned[:, 1::2]
+            else:
+                yield f"{base}.down_proj.{end}", turned
+            continue
         if ".experts." in name:
             before, after = name.split(".experts.")
             index, part = after.split(".", 1)
@@ -639,6 +717,7 @@ def main():
     write_heads(root)
     write_modernbert(root)
     write_parallel_decoders(root)
+    write_quantised(root)
 
 
 if __name__ == "__main__":

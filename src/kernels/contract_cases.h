@@ -85,6 +85,7 @@ std::vector<Case> add_rows_gradient_cases(const Operation& operation);
 std::vector<Case> spreading_cases(const Operation& operation);
 std::vector<Case> concat_columns_cases(const Operation& operation);
 std::vector<Case> gate_cases(const Operation& operation);
+std::vector<Case> clamped_gate_cases(const Operation& operation);
 std::vector<Case> dropout_cases(const Operation& operation);
 /// Of cross_entropy and its gradient.
 std::vector<Case> cross_entropy_cases(const Operation& operation);

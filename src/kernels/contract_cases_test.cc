@@ -291,6 +291,7 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::quantize_weight, quantize_cases},
       {&op::concat_rows, concat_cases},
       {&op::gate, gate_cases},
+      {&op::clamped_gate, clamped_gate_cases},
       {&op::dropout, dropout_cases},
       {&op::cross_entropy, cross_entropy_cases},
       {&op::linear_input_gradient, linear_gradient_cases},

@@ -14,6 +14,11 @@ constexpr ExpertShape expert_shapes[] = {{1, 8, 5}, {7, 64, 33}, {96, 32, 64}, {
 
 const Filled expert_offsets = {dense(DType::s32, {experts + 1}), Fill::offsets};
 
+/// Of every other shape.
+Filled bias_of(const ExpertShape& s) {
+  return {s.out % 2 == 1 ? constant(DType::f32, {s.out}) : Argument{}};
+}
+
 }  // namespace
 
 std::vector<Case> route_cases(const Operation& operation) {
@@ -68,7 +73,10 @@ std::vector<Case> expert_linear_cases(const Operation& operation) {
     for (const ExpertShape& s : expert_shapes) {
       std::vector<Filled> inputs = {{window(x, {s.rows, s.in}, 8)}};
       inputs.push_back(expert_offsets);
-      for (std::int64_t e = 0; e < experts; ++e) inputs.push_back({constant(weight, {s.out, s.in}), Fill::weights});
+      for (std::int64_t e = 0; e < experts; ++e) {
+        inputs.push_back({constant(weight, {s.out, s.in}), Fill::weights});
+        inputs.push_back(bias_of(s));
+      }
       add(cases, operation, {}, inputs, {window(x, {s.rows, s.out}, 2)});
     }
   }
@@ -86,6 +94,7 @@ std::vector<Case> expert_quantized_linear_cases(const Operation& operation) {
       for (std::int64_t e = 0; e < experts; ++e) {
         inputs.push_back({constant(DType::s8, {s.out, s.in}), Fill::whole});
         inputs.push_back({constant(DType::f32, {s.out}), Fill::small});
+        inputs.push_back(bias_of(s));
       }
       add(cases, operation, {}, inputs, {dense(whole ? DType::f32 : x, {s.rows, s.out})});
     }
@@ -99,8 +108,10 @@ std::vector<Case> expert_block_linear_cases(const Operation& operation) {
     const ExpertShape s = {37, format->elements, 33};
     std::vector<Filled> inputs = {{dense(DType::f32, {s.rows, s.in})}};
     inputs.push_back(expert_offsets);
-    for (std::int64_t e = 0; e < experts; ++e)
+    for (std::int64_t e = 0; e < experts; ++e) {
       inputs.push_back({constant(DType::u8, {s.out, format->bytes_of(s.in)}), Fill::blocks});
+      inputs.push_back(bias_of(s));
+    }
     add(cases, operation, {.blocks = format}, inputs, {dense(DType::f32, {s.rows, s.out})});
   }
   return cases;

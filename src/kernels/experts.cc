@@ -10,7 +10,7 @@ const Operation& inner_operation(const Operation& operation) {
   return &operation == &op::expert_block_linear ? op::block_linear : op::linear;
 }
 
-/// The place in the outer call of input `inner` of an expert's; a linear's bias is absent.
+/// The place in the outer call of input `inner` of an expert's.
 std::size_t outer_place(const ExpertPlaces& places, std::size_t expert, std::size_t inner) {
   return inner < places.offsets ? inner : places.first + expert * places.each + (inner - places.offsets);
 }

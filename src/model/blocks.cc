@@ -123,12 +123,14 @@ GroupedRows Blocks::route(ValueId x, ValueId logits) {
   return {.rows = grouped[0], .order = grouped[1], .offsets = grouped[2], .weights = chosen[0]};
 }
 
-ValueId Blocks::expert_linear(ValueId rows, const GroupedRows& grouped, const std::string& list,
-                              const std::string& name, std::int64_t out) {
+ValueId Blocks::expert_linear(ValueId rows, const GroupedRows& grouped, const ExpertList& list, std::int64_t out) {
   const Dim in = builder_.program().value(rows).shape.back();
   std::vector<ValueId> inputs = {rows, grouped.offsets};
-  for (std::int64_t expert = 0; expert < config_.experts; ++expert)
-    inputs.push_back(builder_.weight(fmt::format("{}.{}.{}.weight", list, expert, name), {dim(out), in}));
+  for (std::int64_t expert = 0; expert < config_.experts; ++expert) {
+    const std::string name = fmt::format("{}.{}.{}", list.list, expert, list.name);
+    inputs.push_back(builder_.weight(name + ".weight", {dim(out), in}));
+    inputs.push_back(list.bias == Bias::present ? builder_.weight(name + ".bias", {dim(out)}) : no_value);
+  }
   return builder_.add(op::expert_linear, std::move(inputs));
 }
 
@@ -154,7 +156,8 @@ ValueId Blocks::rope(ValueId x, std::int64_t heads, const Rotary& rotary) {
   return builder_.add(op::rope, {x}, attributes);
 }
 
-ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window) {
+ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window,
+                          const std::string& sinks) {
   Attributes attributes;
   attributes.heads = config_.heads;
   attributes.kv_heads = config_.kv_heads;
@@ -166,7 +169,9 @@ ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId
   at(path + ".scores", Role::attention);
   const ValueId scores = soft_cap(builder_.add(op::attention_scores, {q, k}, attributes), config_.score_cap);
   at(path + ".softmax", Role::softmax);
-  const ValueId probabilities = dropout(builder_.add(op::softmax, {scores, mask_}, attributes));
+  std::vector<ValueId> inputs = {scores, mask_};
+  if (!sinks.empty()) inputs.push_back(builder_.weight(sinks, {dim(config_.heads)}));
+  const ValueId probabilities = dropout(builder_.add(op::softmax, std::move(inputs), attributes));
   at(path + ".context", Role::attention);
   attributes.scale = 1;
   return builder_.add(op::attention_context, {probabilities, v}, attributes);

@@ -16,6 +16,13 @@ struct GroupedRows {
   ValueId weights = no_value;
 };
 
+/// What the parameters of one linear layer of all experts are called.
+struct ExpertList {
+  std::string list;
+  const char* name;
+  Bias bias;
+};
+
 /// What learned positions count: ids that are not position_base (then an id too, that of padding), or the mask's ones.
 enum class Counted : std::uint8_t { ids, mask };
 
@@ -51,19 +58,22 @@ class Blocks {
   ValueId soft_cap(ValueId x, double cap);
   ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
   ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }
+  ValueId clamped_gate(ValueId gate, ValueId up, double scale, double cap) {
+    return builder_.add(op::clamped_gate, {gate, up}, {.scale = scale, .cap = cap});
+  }
   /// The rows of x, sent to the experts that the logits (B, T, experts) choose.
   GroupedRows route(ValueId x, ValueId logits);
-  /// `list`.E.`name`.weight (out, in) of every expert E.
-  ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const std::string& list, const std::string& name,
-                        std::int64_t out);
+  /// `list`.E.`name`.weight (out, in) of every expert E and, where present, `list`.E.`name`.bias (out).
+  ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const ExpertList& list, std::int64_t out);
   /// The weighted sum of each token's rows, (B, T, width).
   ValueId merge(ValueId rows, const GroupedRows& grouped);
   ValueId columns(ValueId x, std::int64_t offset, std::int64_t width);
   /// Rotary pairs are the family's.
   ValueId rope(ValueId x, std::int64_t heads, const Rotary& rotary);
   /// Scores, softmax and context at `path`.{scores, softmax, context}. q: heads * head_dim wide, k and v: kv_heads *
-  /// head_dim. `window`: as Attributes has it.
-  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0);
+  /// head_dim. `window`: as Attributes has it. `sinks`: the name of the parameter, empty where there is none.
+  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0,
+                    const std::string& sinks = "");
   /// (B, T, width) -> (B, width)
   ValueId pooled(ValueId x, Pooling pooling);
   /// Notes hidden.N where hidden states are kept.

@@ -40,7 +40,6 @@ struct Unbuilt {
 constexpr Unbuilt unbuilt[] = {
     {"deberta-v2", "attention to relative positions, apart from that to content"},
     {"gemma3", "an encoder of images beside what is gemma3_text"},
-    {"gpt_oss", "experts, attention sinks"},
 };
 
 [[noreturn]] void fail_unknown(const ConfigReader& in, const std::string& type) {
@@ -106,7 +105,8 @@ ModelConfig parse_config(const Json& json, const std::string& file) {
 std::int64_t inactive_parameters(const ModelConfig& c) {
   const auto listed = std::count_if(c.expert_layers.begin(), c.expert_layers.end(), [](auto has) { return has != 0; });
   const std::int64_t layers = c.expert_layers.empty() ? c.layers : listed;
-  return layers * (c.experts - c.active_experts) * 3 * c.d_model * c.expert_d_ff;
+  const std::int64_t biases = c.expert_bias == Bias::present ? 2 * c.expert_d_ff + c.d_model : 0;
+  return layers * (c.experts - c.active_experts) * (3 * c.d_model * c.expert_d_ff + biases);
 }
 
 std::int64_t head_dim_or(const ConfigReader& in, std::int64_t head_dim, const ModelConfig& config) {

@@ -91,6 +91,7 @@ struct ModelConfig {
   NormKind norm = NormKind::rms;
   NormPlace norms = NormPlace::before;
   HeadNorm head_norm = HeadNorm::absent;
+  bool sinks = false;  ///< Each head has a learned score of no key.
   Bias qkv_bias = Bias::absent;
   Bias out_bias = Bias::absent;
   Bias mlp_bias = Bias::absent;
@@ -98,7 +99,11 @@ struct ModelConfig {
   std::int64_t experts = 0;        ///< 0: every MLP is one.
   std::int64_t active_experts = 0;
   std::int64_t expert_d_ff = 0;
-  bool normalised_experts = false;               ///< As Attributes::normalised.
+  bool normalised_experts = false;  ///< As Attributes::normalised.
+  Bias router_bias = Bias::absent;
+  Bias expert_bias = Bias::absent;
+  double expert_cap = 0;    ///< Of experts whose gate is op::clamped_gate; 0: it is that of other MLPs.
+  double expert_scale = 1;  ///< The same gate's.
   std::vector<std::uint8_t> expert_layers = {};  ///< 0 where a layer has one MLP after all; empty: all have experts.
   double norm_shift = 0;                         ///< What RMS norms add to their weight before they multiply by it.
   double embedding_scale = 1;                    ///< What token embeddings are multiplied by,

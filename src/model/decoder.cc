@@ -81,7 +81,7 @@ struct DecoderBlock {
     auto [q, k, v] = projections(x);
     q = rope(head_norm(q, ".attn.q_norm", names.q_norm, c.heads), c.heads);
     k = rope(head_norm(k, ".attn.k_norm", names.k_norm, c.kv_heads), c.kv_heads);
-    const ValueId h = b.attention(path + ".attn", q, k, v, window());
+    const ValueId h = b.attention(path + ".attn", q, k, v, window(), c.sinks ? weight(names.sinks) : "");
     return linear(h, ".attn.out_proj", Role::attention, names.out, c.d_model, c.out_bias);
   }
 
@@ -100,20 +100,21 @@ struct DecoderBlock {
   ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const char* place, const char* name,
                         std::int64_t out) const {
     b.at(path + place, Role::mlp);
-    return b.expert_linear(rows, grouped, weight(names.experts.list), name, out);
+    return b.expert_linear(rows, grouped, {weight(names.experts.list), name, config().expert_bias}, out);
   }
 
   /// The sum of a token's experts, each an MLP as below, by the router's weights.
   ValueId expert_mlp(ValueId x) const {
     const ModelConfig& c = config();
     const ExpertNames& own = names.experts;
-    const ValueId logits = linear(x, ".mlp.router", Role::mlp, own.router, c.experts, Bias::absent);
+    const ValueId logits = linear(x, ".mlp.router", Role::mlp, own.router, c.experts, c.router_bias);
     b.at(path + ".mlp.route", Role::mlp);
     const GroupedRows grouped = b.route(x, logits);
     const ValueId gate = expert_linear(grouped.rows, grouped, ".mlp.experts.gate_proj", own.gate, c.expert_d_ff);
     const ValueId up = expert_linear(grouped.rows, grouped, ".mlp.experts.up_proj", own.up, c.expert_d_ff);
     b.at(path + ".mlp.experts.gate", Role::mlp);
-    const ValueId h = b.multiply(b.activation(gate, c.activation), up);
+    const ValueId h = c.expert_cap > 0 ? b.clamped_gate(gate, up, c.expert_scale, c.expert_cap)
+                                       : b.multiply(b.activation(gate, c.activation), up);
     const ValueId y = expert_linear(h, grouped, ".mlp.experts.down_proj", own.down, c.d_model);
     b.at(path + ".mlp.merge", Role::mlp);
     return b.merge(y, grouped);

@@ -35,6 +35,7 @@ struct DecoderNames {
   const char* k_norm = nullptr;
   const char* attention_norm_behind = nullptr;  ///< Of a family with norms around attention and MLP.
   const char* mlp_norm_behind = nullptr;
+  const char* sinks = nullptr;
   ExpertNames experts = {};
   const char* positions = nullptr;  ///< A whole name: learned ones, of the mask, two rows longer than the context.
   const char* last_norm = "norm";   ///< Behind the last block; a whole name.

@@ -65,6 +65,7 @@ std::span<const Family> families() {
       {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},
       {"qwen3_moe",  decoder, halves,      Padding::none,      absent,  parse_qwen3_moe,  write_qwen3_moe,  emit_qwen3_moe,  initial_normal, &llama_tensors,      &qwen3_moe_gguf},
       {"mixtral",    decoder, halves,      Padding::none,      absent,  parse_mixtral,    write_mixtral,    emit_mixtral,    initial_normal, &llama_tensors,      &mixtral_gguf},
+      {"gpt_oss",    decoder, halves,      Padding::none,      absent,  parse_gpt_oss,    write_gpt_oss,    emit_gpt_oss,    initial_normal, &gpt_oss_tensors,    &gpt_oss_gguf},
       {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      &olmo2_gguf},
       {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      &phi3_gguf},
       {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      &stablelm_gguf},

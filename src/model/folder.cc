@@ -7,6 +7,7 @@
 #include "formats/safetensors.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/joined_experts.h"
 #include "model/pooling.h"
 #include "model/quantised.h"
 #include "model/stored_order.h"
@@ -85,6 +86,21 @@ void settle_task(Checkpoint& checkpoint) {
   config.task = is_whole ? Task::classification : Task::token_classification;
 }
 
+/// Rows of a joined weight stand as the family's checkpoints have them; it is not transposed where others are, for
+/// every method quantises it as (out, in).
+void restore_row_order(Weight& weight, const ModelConfig& config) {
+  if (stored_order(weight.name, *config.family) != StoredOrder::by_key_head) return;
+  weight.order = StoredOrder::by_key_head;
+  const auto in_order = [config](const std::function<WeightData()>& load) {
+    WeightData data = load();
+    data.owned = from_stored(data.view, StoredOrder::by_key_head, config);
+    data.view = data.owned.view();
+    return data;
+  };
+  weight.load = [load = weight.load, in_order] { return in_order(load); };
+  if (weight.blocks != nullptr) weight.load_blocks = [load = weight.load_blocks, in_order] { return in_order(load); };
+}
+
 Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensors) {
   Checkpoint result;
   const std::filesystem::path config = folder / "config.json";
@@ -101,7 +117,11 @@ Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensor
       fail_user("{}: tensor '{}' stands twice, with and without its prefix", result.name, tensor.name);
     }
   }
-  if (quantisation) join_quantised(result.tensors, *quantisation);
+  if (quantisation) {
+    for (const std::string& name : join_quantised(result.tensors, *quantisation))
+      restore_row_order(result.tensors.at(name), result.config);
+  }
+  if (result.config.family->tensors->joined_experts) split_experts(result.tensors, result.config);
   take_other_names(result);
   read_pooling(folder, result.config);
   settle_task(result);

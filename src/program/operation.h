@@ -76,9 +76,9 @@ struct Operation {
   /* Experts: each of E takes the rows that tokens send it; k: experts a token, N = B T k. Gradients: none yet. */    \
   OPERATION(route)                   /* logits (B,T,E) -> weights (B,T,k), experts s32 (B,T,k) */                     \
   OPERATION(group_rows)              /* x (B,T,d), experts (B,T,k) -> (N,d), order s32 (N), offsets s32 (E+1) */      \
-  OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in), .., WE -> (N,out) */                          \
-  OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1, .. -> (N,out) */                       \
-  OPERATION(expert_block_linear)     /* x, offsets, blocks1, .. -> (N,out) */                                         \
+  OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in) [, bias1], .. -> (N,out) */                    \
+  OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1 [, bias1], .. -> (N,out) */             \
+  OPERATION(expert_block_linear)     /* x, offsets, blocks1 [, bias1], .. -> (N,out) */                               \
   OPERATION(merge_rows)              /* y (N,d), order, weights (B,T,k) -> (B,T,d) */                                 \
   OPERATION(activation)              /* x -> f(x) */                                                                  \
   OPERATION(gated_activation)        /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                        \
@@ -88,12 +88,12 @@ struct Operation {
   OPERATION(soft_cap)                /* x -> cap * tanh(x / cap) */                                                   \
   OPERATION(rope)                    /* x (B,T,heads*head_dim) [, positions s32 (B,T)] -> rotated by position */      \
   OPERATION(attention_scores)        /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                        \
-  OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                 \
+  OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] [, sinks (H)] -> probabilities (B,H,T,T) */   \
   OPERATION(attention_context)       /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                      \
-  OPERATION(attention)               /* q, k, v [, mask] -> (B,T,H*D); the three above in one */                      \
+  OPERATION(attention)               /* q, k, v [, mask] [, sinks] -> (B,T,H*D); the three above in one */            \
   /* Keys and values that outlive runs: caches (B,S,K*D), in s8 with scales (B,S,K); lengths: tokens held before. */  \
   OPERATION(append_cache)     /* k, v [, mask], lengths, caches [, scales] -> caches [, scales], written in place */  \
-  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] -> (B,T,H*D) */         \
+  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] [, sinks] -> as q */    \
   OPERATION(add_layer_norm)   /* x, y, gain, bias -> x + y, layer_norm(x + y) */                                      \
   OPERATION(add_rms_norm)     /* x, y, gain -> x + y, rms_norm(x + y) */                                              \
   OPERATION(slice_columns)    /* x (..,w) -> x[.., offset : offset + width]; alias */                                 \
@@ -104,6 +104,7 @@ struct Operation {
   OPERATION(quantize_weight)  /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                   \
   OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
   OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
+  OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \
   OPERATION(dropout)          /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */              \
   OPERATION(cross_entropy)    /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \

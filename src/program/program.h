@@ -105,9 +105,9 @@ struct Attributes {
   std::int64_t heads = 0;                    ///< attention, rope: query heads (rope: heads of its input)
   std::int64_t kv_heads = 0;                 ///< attention: key and value heads; divides heads
   std::int64_t head_dim = 0;
-  double scale = 1;         ///< attention: scores are multiplied by it; affine: its factor
+  double scale = 1;         ///< attention: scores are multiplied by it; affine: its factor; clamped_gate: its sigmoid's
   double shift = 0;         ///< affine: what is added
-  double cap = 0;           ///< soft_cap; attention: scores go through a soft cap; 0: they do not
+  double cap = 0;           ///< soft_cap, clamped_gate; attention: scores go through a soft cap; 0: they do not
   bool causal = false;      ///< attention: position t sees positions 0..t
   std::int64_t window = 0;  ///< attention: and none that is so many positions away or more; 0: at any distance
   double rope_theta = 10000;

@@ -24,6 +24,7 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
         "classification head with --labels N, N at least 2",
         config.labels == 1 ? "one output" : fmt::format("{} outputs", config.labels));
   }
+  if (config.sinks) fail_user("models with attention sinks are not trained yet: nothing gives sinks their gradients");
   if (config.experts > 0) fail_user("models with experts are not trained yet: nothing gives experts their gradients");
   if (options.dropout > 0 && config.family->dropout == Dropout::absent)
     fail_user("--dropout: {} models have none", config.family->name);

@@ -118,6 +118,7 @@ constexpr Implementation quantize_weight[] = {{"vectors", quantize_weight_vector
 constexpr Implementation concat_rows[] = {{"vectors", concat_rows_vectors}, reference_loops<reference::concat_rows>};
 
 constexpr Implementation gate[] = {{"vectors", gate_vectors}, reference_loops<reference::gate>};
+constexpr Implementation clamped_gate[] = {{"vectors", clamped_gate_vectors}, reference_loops<reference::clamped_gate>};
 constexpr Implementation dropout[] = {{"vectors", dropout_vectors}, reference_loops<reference::dropout>};
 constexpr Implementation cross_entropy[] = {{"vectors", cross_entropy_vectors},
                                             reference_loops<reference::cross_entropy>};
@@ -210,6 +211,7 @@ constexpr OperationKernels table[] = {
     {&op::quantize_weight, quantize_weight},
     {&op::concat_rows, concat_rows},
     {&op::gate, gate},
+    {&op::clamped_gate, clamped_gate},
     {&op::dropout, dropout},
     {&op::cross_entropy, cross_entropy},
     {&op::linear_input_gradient, linear_input_gradient},

@@ -107,6 +107,7 @@ Offer quantize_weight_vectors(const Call& call, const MachineFacts& facts);
 // activation_gradient.cc
 Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer gate_vectors(const Call& call, const MachineFacts& facts);
+Offer clamped_gate_vectors(const Call& call, const MachineFacts& facts);
 Offer gate_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // cross_entropy.cc

@@ -121,6 +121,7 @@ constexpr OperationKernels table[] = {
     {&op::quantize_weight, only<quantize_weight>},
     {&op::concat_rows, only<concat_rows>},
     {&op::gate, only<gate>},
+    {&op::clamped_gate, only<clamped_gate>},
     {&op::dropout, only<dropout>},
     {&op::cross_entropy, only<cross_entropy>},
     {&op::linear_input_gradient, only<linear_input_gradient>},

@@ -43,6 +43,7 @@ void cast(const Call& call, const Memory& memory);
 void quantize_rows(const Call& call, const Memory& memory);
 void quantize_weight(const Call& call, const Memory& memory);
 void gate(const Call& call, const Memory& memory);
+void clamped_gate(const Call& call, const Memory& memory);
 void dropout(const Call& call, const Memory& memory);
 void cross_entropy(const Call& call, const Memory& memory);
 void linear_input_gradient(const Call& call, const Memory& memory);

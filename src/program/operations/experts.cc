@@ -60,8 +60,9 @@ double expert_bytes(const Program& program, const Node& node, Extent extent) {
   const auto rows = static_cast<double>(input(program, node, 0).shape[0].at(extent));
   const auto experts = static_cast<double>((node.inputs.size() - places.first) / places.each);
   double weights = 0;
-  for (std::size_t i = places.first; i < node.inputs.size(); ++i)
-    weights += static_cast<double>(storage_bytes(program, node.inputs[i], extent));
+  for (std::size_t i = places.first; i < node.inputs.size(); ++i) {
+    if (has_input(node, i)) weights += static_cast<double>(storage_bytes(program, node.inputs[i], extent));
+  }
   Node without = node;
   without.inputs.resize(places.first);
   return read_once_write_once(program, without, extent) + weights * std::min(1.0, rows / experts);
@@ -70,8 +71,8 @@ double expert_bytes(const Program& program, const Node& node, Extent extent) {
 }  // namespace
 
 std::optional<ExpertPlaces> expert_places(const Operation& operation) {
-  if (&operation == &op::expert_linear || &operation == &op::expert_block_linear) return ExpertPlaces{1, 2, 1};
-  if (&operation == &op::expert_quantized_linear) return ExpertPlaces{2, 3, 2};
+  if (&operation == &op::expert_linear || &operation == &op::expert_block_linear) return ExpertPlaces{1, 2, 2};
+  if (&operation == &op::expert_quantized_linear) return ExpertPlaces{2, 3, 3};
   return std::nullopt;
 }
 
@@ -98,7 +99,7 @@ const Operation op::group_rows = {
     .bytes = read_once_write_once,
 };
 
-// Rows offsets[e] .. offsets[e + 1] of x by expert e's weight: linear, quantized_linear and block_linear without bias.
+// Rows offsets[e] .. offsets[e + 1] of x by expert e's weight and bias: linear, quantized_linear and block_linear.
 const Operation op::expert_linear = {
     .name = "expert_linear",
     .kind = OperationKind::matmul,

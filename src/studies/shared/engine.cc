@@ -49,17 +49,6 @@ PrecisionChoice precision_choice(const std::string& precision, const EngineOptio
 
 namespace {
 
-/// Codes that are widened when they are loaded are not computed with as they are stored.
-void refuse_widened(const Model& model) {
-  for (const auto& [name, weight] : model.weights.by_name) {
-    if (weight.widened_from_codes)
-      fail_user(
-          "{}: tensor '{}' is stored as {}, which is widened when it is loaded: 'stored' takes blocks of GGUF and "
-          "floats, other precisions take it",
-          weight.file, weight.checkpoint_name, weight.stored);
-  }
-}
-
 std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
   if (!runs_on(precision.row, options.device)) {
     fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
@@ -68,8 +57,8 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
     if (!runs_on(layer.row, options.device))
       fail_lacking("{}: exists on CUDA devices only ({})", layer.row.name, layer.row.note);
   }
-  if (precision.row.scheme == Scheme::as_stored) refuse_widened(model);
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
+  if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
   passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision, model.weights.formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
   return passes;

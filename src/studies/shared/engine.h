@@ -21,8 +21,9 @@ struct EngineOptions {
   std::string device = "cpu";
   std::string overrides;  ///< `--with norm=f16,head=f32,layers.0.*=int8`
   Fusion fusion = Fusion::on;
-  Casts casts = Casts::once;   ///< mixed-*
-  Graphs graphs = Graphs::on;  ///< cuda
+  Casts casts = Casts::once;                      ///< mixed-*
+  Graphs graphs = Graphs::on;                     ///< cuda
+  std::optional<CacheSize> cache = std::nullopt;  ///< Keys and values are kept between runs (with_cache).
   ProgramOptions program;
 };
 
