@@ -714,10 +714,10 @@ def main():
     write_gguf(root, "llama-tied", tied)
     write_decoders(root)
     write_encoders(root)
+    write_quantised(root)
     write_heads(root)
     write_modernbert(root)
     write_parallel_decoders(root)
-    write_quantised(root)
 
 
 if __name__ == "__main__":

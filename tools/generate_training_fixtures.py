@@ -3,12 +3,13 @@
 
 Run it in the environment of generate_model_fixtures.py, after that:
 
-    python3 tools/generate_training_fixtures.py tests/fixtures/models
+    python3 tools/generate_training_fixtures.py tests/fixtures/models [NAME ...]
 
 cases/NAME.grads.safetensors: grad.<parameter> of the case's mean loss, f32, named and shaped as in the checkpoint. Only
 for cases without left padding, where the loss of a language model does not read a padded position. cs336 has also
 cases/plain.adamw.safetensors: the parameters after five steps of torch.optim.AdamW (lr 1e-3, the rest as it comes) on
-that one batch, and `losses` (5), each taken before its update.
+that one batch, and `losses` (5), each taken before its update. Models with experts have cases/plain.steps.json: the
+losses of three such steps. transformers adds the router's loss of balance only where output_router_logits asks for it.
 """
 import argparse
 import json
@@ -19,8 +20,15 @@ import transformers
 from generate_model_fixtures import Cs336, labelled_loss, labels_tokens, language_loss
 from safetensors.torch import load_file, save_file
 
+# What checkpoints call the experts of a layer: their list, and the parts of gate_up_proj and down_proj.
+EXPERTS = {
+    "mixtral": ("block_sparse_moe.experts", "w1", "w3", "w2"),
+    "qwen3_moe": ("mlp.experts", "gate_proj", "up_proj", "down_proj"),
+}
+
 # Architectures; of the others their emitter is among these.
-DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconForCausalLM")
+DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconForCausalLM", "MixtralForCausalLM",
+            "Qwen3MoeForCausalLM")  # fmt: skip
 ENCODERS = ("BertForSequenceClassification", "DistilBertForSequenceClassification", "BertForTokenClassification",
             "BertForMaskedLM", "RobertaForMaskedLM", "ElectraForMaskedLM", "ModernBertForSequenceClassification",
             "ModernBertForTokenClassification", "ModernBertForMaskedLM")  # fmt: skip
@@ -36,8 +44,9 @@ def open_model(folder):
     name = config.get("architectures", [""])[0]
     if name not in DECODERS + ENCODERS:
         return None, None
+    options = {"experts_implementation": "eager"} if config["model_type"] in EXPERTS else {}
     kind = getattr(transformers, name)
-    model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", **options).eval()
 
     def run(tokens):
         ids, mask = tokens["input_ids"], tokens["attention_mask"]
@@ -67,9 +76,32 @@ def write_gradients(folder, model, run, stored):
         tokens = tokens_of(folder / "cases" / f"{case}.json")
         model.zero_grad()
         loss_of(model, run(tokens), tokens).backward()
-        named = {name: parameter for name, parameter in model.named_parameters() if parameter.grad is not None}
-        tensors = {f"grad.{as_stored(name, stored)}": parameter.grad.contiguous() for name, parameter in named.items()}
+        tensors = {}
+        for name, parameter in model.named_parameters():
+            if parameter.grad is None:
+                continue
+            for one, gradient in experts_apart(model, name, parameter.grad):
+                tensors[f"grad.{as_stored(one, stored)}"] = gradient.contiguous()
         save_file(tensors, folder / "cases" / f"{case}.grads.safetensors")
+
+
+def experts_apart(model, name, tensor):
+    """The parts of a tensor under their names in the checkpoint: that of all experts of a layer is one in the model."""
+    if tensor is None:
+        return
+    family = getattr(model, "config", None) and EXPERTS.get(model.config.model_type)
+    if not family:
+        yield name, tensor
+        return
+    experts, gate, up, down = family
+    prefix, _, kind = name.partition("mlp.experts.")
+    if not kind:
+        yield name.replace("mlp.gate.", experts.rpartition(".")[0] + ".gate."), tensor
+        return
+    for expert, part in enumerate(tensor):
+        rows = {"down_proj": [(down, part)], "gate_up_proj": list(zip((gate, up), part.chunk(2)))}[kind]
+        for short, one in rows:
+            yield f"{prefix}{experts}.{expert}.{short}.weight", one
 
 
 def as_stored(name, stored):
@@ -81,16 +113,21 @@ def as_stored(name, stored):
     return short
 
 
-def write_steps(folder, model, run):
+def take_steps(folder, model, run, count):
     tokens = tokens_of(folder / "cases" / "plain.json")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     losses = []
-    for _ in range(5):
+    for _ in range(count):
         optimizer.zero_grad()
         loss = loss_of(model, run(tokens), tokens)
         losses.append(loss.item())
         loss.backward()
         optimizer.step()
+    return losses
+
+
+def write_steps(folder, model, run):
+    losses = take_steps(folder, model, run, 5)
     tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     save_file({"losses": torch.tensor(losses), **tensors}, folder / "cases" / "plain.adamw.safetensors")
 
@@ -98,8 +135,12 @@ def write_steps(folder, model, run):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", help="of the models; all without one")
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    for folder in sorted(path for path in parser.parse_args().folder.iterdir() if path.is_dir()):
+    for folder in sorted(path for path in options.folder.iterdir() if path.is_dir()):
+        if options.names and folder.name not in options.names:
+            continue
         model, run = open_model(folder)
         if model is None:
             continue
@@ -107,6 +148,9 @@ def main():
         write_gradients(folder, model, run, stored)
         if folder.name == "cs336":
             write_steps(folder, model, run)
+        elif model.config.model_type in EXPERTS:
+            losses = take_steps(folder, model, run, 3)
+            (folder / "cases" / "plain.steps.json").write_text(json.dumps({"losses": losses}) + "\n")
         print(folder.name)
 
 

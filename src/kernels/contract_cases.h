@@ -68,6 +68,11 @@ std::vector<Case> group_rows_cases(const Operation& operation);
 std::vector<Case> merge_rows_cases(const Operation& operation);
 std::vector<Case> expert_linear_cases(const Operation& operation);
 std::vector<Case> expert_quantized_linear_cases(const Operation& operation);
+std::vector<Case> route_gradient_cases(const Operation& operation);
+std::vector<Case> group_rows_gradient_cases(const Operation& operation);
+std::vector<Case> merge_rows_gradient_cases(const Operation& operation);
+/// Of both gradients of expert_linear.
+std::vector<Case> expert_gradient_cases(const Operation& operation);
 std::vector<Case> expert_block_linear_cases(const Operation& operation);
 std::vector<Case> block_linear_cases(const Operation& operation);
 std::vector<Case> block_embedding_cases(const Operation& operation);

@@ -99,7 +99,8 @@ struct ModelConfig {
   std::int64_t experts = 0;        ///< 0: every MLP is one.
   std::int64_t active_experts = 0;
   std::int64_t expert_d_ff = 0;
-  bool normalised_experts = false;  ///< As Attributes::normalised.
+  bool normalised_experts = false;               ///< As Attributes::normalised.
+  bool router_loss = false;                      ///< Training is to add the router's loss of balance.
   Bias router_bias = Bias::absent;
   Bias expert_bias = Bias::absent;
   double expert_cap = 0;    ///< Of experts whose gate is op::clamped_gate; 0: it is that of other MLPs.

@@ -184,7 +184,7 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
   const Absurd cases[] = {
       {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
       {"unknown type", with(gpt2_json(), "model_type", "mamba"), "mamba"},
-      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gptj"), "pairs of neighbours"},
+      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gemma3"), "an encoder of images"},
       {"no object", Json::array({1}), "object"},
       {"heads that do not divide", with(gpt2_json(), "n_head", 5), "5 heads"},
       {"negative width", with(gpt2_json(), "n_embd", -32), "n_embd"},

@@ -67,6 +67,7 @@ ModelConfig parse_mixtral(const ConfigReader& in) {
   c.active_experts = in.count_or("num_experts_per_tok", 2);
   c.expert_d_ff = c.d_ff;
   c.normalised_experts = true;
+  c.router_loss = in.flag_or("output_router_logits", false);
   check_experts(in, c);
   return c;
 }
@@ -91,6 +92,7 @@ ModelConfig parse_qwen3_moe(const ConfigReader& in) {
   c.expert_d_ff = in.count_or("moe_intermediate_size", 768);
   c.normalised_experts = in.flag_or("norm_topk_prob", false);
   c.expert_layers = qwen_expert_layers(in, c.layers);
+  c.router_loss = in.flag_or("output_router_logits", false);
   check_experts(in, c);
   return c;
 }

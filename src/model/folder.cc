@@ -59,6 +59,21 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   return weight;
 }
 
+/// Rows of a joined weight stand as the family's checkpoints have them; it is not transposed where others are, for
+/// every method quantises it as (out, in).
+void restore_row_order(Weight& weight, const ModelConfig& config) {
+  if (stored_order(weight.name, *config.family) != StoredOrder::by_key_head) return;
+  weight.order = StoredOrder::by_key_head;
+  const auto in_order = [config](const std::function<WeightData()>& load) {
+    WeightData data = load();
+    data.owned = from_stored(data.view, StoredOrder::by_key_head, config);
+    data.view = data.owned.view();
+    return data;
+  };
+  weight.load = [load = weight.load, in_order] { return in_order(load); };
+  if (weight.blocks != nullptr) weight.load_blocks = [load = weight.load_blocks, in_order] { return in_order(load); };
+}
+
 void take_other_names(Checkpoint& checkpoint) {
   for (const auto& [stored, canonical] : checkpoint.config.family->tensors->other_names) {
     const auto found = checkpoint.tensors.find(stored);
@@ -84,21 +99,6 @@ void settle_task(Checkpoint& checkpoint) {
   const bool is_whole = std::all_of(whole.begin(), whole.end(),
                                     [&](const char* beginning) { return has_names_with(checkpoint, beginning); });
   config.task = is_whole ? Task::classification : Task::token_classification;
-}
-
-/// Rows of a joined weight stand as the family's checkpoints have them; it is not transposed where others are, for
-/// every method quantises it as (out, in).
-void restore_row_order(Weight& weight, const ModelConfig& config) {
-  if (stored_order(weight.name, *config.family) != StoredOrder::by_key_head) return;
-  weight.order = StoredOrder::by_key_head;
-  const auto in_order = [config](const std::function<WeightData()>& load) {
-    WeightData data = load();
-    data.owned = from_stored(data.view, StoredOrder::by_key_head, config);
-    data.view = data.owned.view();
-    return data;
-  };
-  weight.load = [load = weight.load, in_order] { return in_order(load); };
-  if (weight.blocks != nullptr) weight.load_blocks = [load = weight.load_blocks, in_order] { return in_order(load); };
 }
 
 Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensors) {

@@ -126,7 +126,7 @@ struct Attributes {
   std::int64_t rows = 0;            ///< embedding_gradient, add_rows_gradient: rows of the table
   std::int64_t padding_id = -1;     ///< embedding and its gradient: the id that gives its row none; -1: every id does.
                                     ///< count_positions: what stands where nothing is
-  std::int64_t experts = 0;         ///< route, group_rows: how many there are
+  std::int64_t experts = 0;         ///< route, group_rows, expert_linear_weight_gradient: how many there are
   std::int64_t active_experts = 0;  ///< route: how many each token is given to
   bool normalised = false;          ///< route: the weights of a token's experts add up to 1
   double rate = 0;                  ///< dropout: the share that becomes zero
