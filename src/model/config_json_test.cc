@@ -58,6 +58,8 @@ TEST(ConfigJson, AnEncodersHeadComesBack) {
       c.labels = 5;
       c.token_types = &family == find_family("distilbert") ? 0 : 2;
       c.position_base = family.tensors == &roberta_tensors ? 1 : 0;
+      c.norm = NormKind::layer;
+      if (family.rotary) c.window_rotary = Rotary{};
       c.norm_epsilon = 1e-12;
       expect_round_trip(c);
     }

@@ -218,7 +218,8 @@ bool is_window_layer(const ConfigReader& in, std::int64_t layer) {
 
 Json layer_types(const ModelConfig& c) {
   Json types = Json::array();
-  for (const std::int64_t window : c.windows) types.push_back(window > 0 ? window_type : whole_type);
+  for (std::size_t layer = 0; layer < static_cast<std::size_t>(c.layers); ++layer)
+    types.push_back(c.windows.empty() || c.windows[layer] == 0 ? whole_type : window_type);
   return types;
 }
 

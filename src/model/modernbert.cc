@@ -130,8 +130,8 @@ Json write_modernbert(const ModelConfig& c) {
                {"classifier_activation", config_word(c.head_activation)},
                {"classifier_pooling", pooling_word(c.classifier_pooling)},
                {"layer_types", layer_types(c)}});
-  const std::int64_t window = *std::max_element(c.windows.begin(), c.windows.end());
-  if (window > 0) json["local_attention"] = std::max<std::int64_t>(1, 2 * (window - 1));
+  const auto widest = std::max_element(c.windows.begin(), c.windows.end());
+  if (widest != c.windows.end() && *widest > 0) json["local_attention"] = std::max<std::int64_t>(1, 2 * (*widest - 1));
   write_rotary(c, modernbert_rotary, json);
   return json;
 }

@@ -100,7 +100,9 @@ TEST(TokenJson, OneLineSaysWhatIsWrong) {
             "F.json: attention_mask: has shape (1, 2), input_ids have (1, 1)");
   EXPECT_EQ(json_error(R"({"input_ids": [[1]], "labels": [-5]})"),
             "F.json: labels: row 0 is -5; of the labels below 0 only -100 is one");
-  EXPECT_NE(json_error(R"({"input_ids": [[1]], "token_type_ids": [[0]]})").find("'token_type_ids'"), std::string::npos);
+  EXPECT_EQ(json_error(R"({"input_ids": [[1]], "token_type_ids": [[0, 1]]})"),
+            "F.json: token_type_ids: has shape (1, 2), input_ids have (1, 1)");
+  EXPECT_NE(json_error(R"({"input_ids": [[1]], "positions": [[0]]})").find("'positions'"), std::string::npos);
 }
 
 TEST(NpyFolder, ShapesMustAgree) {
