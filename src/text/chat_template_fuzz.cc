@@ -1,5 +1,4 @@
 #include "formats/fuzzing.h"
-#include "text/chat_template.h"
 #include "text/jinja/render.h"
 
 /// Any bytes as a template are refused by one line or give a text, in bounded steps.
@@ -16,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.variables = {{"messages", assay::jinja::of_items(site, {message, message})},
                          {"bos_token", text("<s>")},
                          {"add_generation_prompt", {true}}};
-    assay::touch(std::as_bytes(std::span(assay::jinja::render(source, name, options))));
+    const std::string made = assay::jinja::render(source, name, options);
+    assay::touch(std::as_bytes(std::span(made.data(), made.size())));
   });
 }
