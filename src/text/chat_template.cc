@@ -16,7 +16,7 @@ constexpr std::array reserved_variables = {"messages", "tools", "documents", "ad
 /// Names of what a model thought before it answered; transformers fills the newer ones from the older.
 constexpr std::array reasoning_keys = {"reasoning_content", "thinking", "reasoning"};
 
-jinja::Value value_of(const jinja::Site& site, const OrderedJson& json) {
+jinja::Value to_value(const jinja::Site& site, const OrderedJson& json) {
   if (json.is_null()) return {jinja::None{}};
   if (json.is_boolean()) return {json.get<bool>()};
   if (json.is_number_float()) return {json.get<double>()};
@@ -26,11 +26,11 @@ jinja::Value value_of(const jinja::Site& site, const OrderedJson& json) {
   if (json.is_number()) return {json.get<std::int64_t>()};
   if (json.is_array()) {
     jinja::Items items;
-    for (const OrderedJson& item : json) items.push_back(value_of(site, item));
+    for (const OrderedJson& item : json) items.push_back(to_value(site, item));
     return jinja::of_items(site, std::move(items));
   }
   std::vector<std::pair<std::string, jinja::Value>> members;
-  for (const auto& [key, member] : json.items()) members.emplace_back(key, value_of(site, member));
+  for (const auto& [key, member] : json.items()) members.emplace_back(key, to_value(site, member));
   return jinja::of_members(site, std::move(members));
 }
 
@@ -70,7 +70,7 @@ std::string render_chat(const ChatTemplate& chat_template, const ChatMessages& m
   const auto add = [&](const std::string& key, jinja::Value value) {
     given.variables.emplace_back(key, std::move(value));
   };
-  add("messages", value_of(site, plain_messages(messages, name)));
+  add("messages", to_value(site, plain_messages(messages, name)));
   add("tools", {jinja::None{}});
   add("documents", {jinja::None{}});
   add("add_generation_prompt", {options.generation_prompt == GenerationPrompt::add});
@@ -78,7 +78,7 @@ std::string render_chat(const ChatTemplate& chat_template, const ChatMessages& m
     if (std::find(reserved_variables.begin(), reserved_variables.end(), key) != reserved_variables.end()) {
       fail_user("{}: the variable '{}' of the chat template is not free to set", name, key);
     }
-    add(key, value_of(site, value));
+    add(key, to_value(site, value));
   }
   for (const auto& [key, text] : chat_template.special_tokens) {
     unicode::check_utf8(text, name + ": " + key);

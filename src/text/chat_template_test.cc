@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/testing.h"
+#include "formats/gguf.h"
 #include "text/jinja/render.h"
 
 namespace assay {
@@ -182,6 +183,49 @@ TEST(ChatTemplate, OfSeveralIsTakenByName) {
   folder.put("tokenizer_config.json", R"({"chat_template": 3})");
   EXPECT_NE(user_error_of([&] { load_chat_template(folder.path); }).find("neither a text nor a list"),
             std::string::npos);
+}
+
+template <typename T>
+std::string gguf_bytes(T value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+/// A text as GGUF has it: its length, its bytes.
+std::string sized(const std::string& text) {
+  return gguf_bytes(std::uint64_t{text.size()}) + text;
+}
+
+std::string gguf_entry(const std::string& key, GgufType type, const std::string& value) {
+  return sized(key) + gguf_bytes(static_cast<std::uint32_t>(type)) + value;
+}
+
+/// A file without tensors.
+std::string gguf_of(const std::vector<std::string>& entries) {
+  std::string made =
+      "GGUF" + gguf_bytes(std::uint32_t{3}) + gguf_bytes(std::uint64_t{0}) + gguf_bytes(std::uint64_t{entries.size()});
+  for (const std::string& entry : entries) made += entry;
+  return made;
+}
+
+TEST(ChatTemplate, IsFoundInTheMetadataOfGguf) {
+  const ModelFolder folder;
+  const std::string tokens = gguf_entry("tokenizer.ggml.tokens", GgufType::array,
+                                        gguf_bytes(static_cast<std::uint32_t>(GgufType::text)) +
+                                            gguf_bytes(std::uint64_t{2}) + sized("<b>") + sized("<e>"));
+  const std::string one = gguf_entry("tokenizer.chat_template", GgufType::text, sized("{{ bos_token ~ eos_token }}"));
+  const std::string named = gguf_entry("tokenizer.chat_template.rag", GgufType::text, sized("R"));
+  const std::string begin = gguf_entry("tokenizer.ggml.bos_token_id", GgufType::u32, gguf_bytes(std::uint32_t{0}));
+  const auto end = [](std::uint32_t id) {
+    return gguf_entry("tokenizer.ggml.eos_token_id", GgufType::u32, gguf_bytes(id));
+  };
+  const fs::path file = folder.path / "m.gguf";
+  folder.put("m.gguf", gguf_of({tokens, one, named, begin, end(1)}));
+  EXPECT_EQ(chat_prompt(file, greeting, {}), "<b><e>");
+  EXPECT_EQ(chat_prompt(file, greeting, {.template_name = "rag"}), "R");
+  folder.put("m.gguf", gguf_of({tokens, one, end(2)}));
+  EXPECT_NE(user_error_of([&] { load_chat_template(file); }).find("eos_token_id is 2 of 2 tokens"), std::string::npos);
+  folder.put("m.gguf", gguf_of({tokens}));
+  EXPECT_NE(user_error_of([&] { load_chat_template(file); }).find("has no chat template"), std::string::npos);
 }
 
 TEST(ChatTemplate, GetsWhatIsAskedForAndRefusesWhatIsNoChat) {

@@ -18,7 +18,7 @@ char lower_letter(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
-std::string mapped(std::string_view text, char (*letter)(char)) {
+std::string with_letters(std::string_view text, char (*letter)(char)) {
   std::string made(text);
   std::transform(made.begin(), made.end(), made.begin(), letter);
   return made;
@@ -125,11 +125,11 @@ bool is_ascii(std::string_view text) {
 }
 
 std::string upper(std::string_view text) {
-  return mapped(text, upper_letter);
+  return with_letters(text, upper_letter);
 }
 
 std::string lower(std::string_view text) {
-  return mapped(text, lower_letter);
+  return with_letters(text, lower_letter);
 }
 
 std::string capitalized(std::string_view text) {
