@@ -105,25 +105,25 @@ Value at_path(const Site& site, Value value, const Value& path) {
 using Filter = Value (*)(const Site&, const Value&, const Arguments&);
 
 Value capital_case(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "capitalize", arguments, {}, 0);
+  bind_arguments(site, "capitalize", arguments, {}, 0);
   return of_text(site, capitalized(ascii_text(site, "capitalize", to_text(site, input))));
 }
 
 Value fallback(const Site& site, const Value& input, const Arguments& arguments) {
-  const Items given = bind(site, "default", arguments, {"default_value", "boolean"}, 0);
+  const Items given = bind_arguments(site, "default", arguments, {"default_value", "boolean"}, 0);
   const bool replaces = input.undefined() || (truth(site, given[1]) && !truth(site, input));
   if (!replaces) return input;
   return absent(given[0]) ? of_text(site, "") : given[0];
 }
 
 Value first_item(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "first", arguments, {}, 0);
+  bind_arguments(site, "first", arguments, {}, 0);
   const Items items = items_of(site, input);
   return items.empty() ? Value{Undefined{"the first of no items"}} : items.front();
 }
 
 Value last_item(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "last", arguments, {}, 0);
+  bind_arguments(site, "last", arguments, {}, 0);
   const Sequence* sequence = input.sequence();
   if (sequence != nullptr && sequence->kind == SequenceKind::generator) site.refuse("a generator has no last item");
   const Items items = items_of(site, input);
@@ -147,7 +147,7 @@ Value parsed_integer(const Site& site, std::string_view text, Value otherwise) {
 }
 
 Value to_integer(const Site& site, const Value& input, const Arguments& arguments) {
-  const Items given = bind(site, "int", arguments, {"default"}, 0);
+  const Items given = bind_arguments(site, "int", arguments, {"default"}, 0);
   const Value otherwise = absent(given[0]) ? Value{std::int64_t{0}} : given[0];
   if (const auto* undefined = input.as<Undefined>()) site.refuse("'{}' is undefined", printable(undefined->name, 60));
   if (const std::int64_t* whole = integer(input)) return {*whole};
@@ -159,14 +159,14 @@ Value to_integer(const Site& site, const Value& input, const Arguments& argument
 }
 
 Value pairs(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "items", arguments, {}, 0);
+  bind_arguments(site, "items", arguments, {}, 0);
   if (input.undefined()) return of_items(site, {}, SequenceKind::generator);
   if (input.dict() == nullptr) site.refuse("'items' takes a dict, this is {}", type_name(input));
   return pairs_of(site, *input.dict(), SequenceKind::generator);
 }
 
 Value joined(const Site& site, const Value& input, const Arguments& arguments) {
-  const Items given = bind(site, "join", arguments, {"d", "attribute"}, 0);
+  const Items given = bind_arguments(site, "join", arguments, {"d", "attribute"}, 0);
   const std::string between = to_text(site, given[0]);
   std::string made;
   bool first = true;
@@ -179,22 +179,22 @@ Value joined(const Site& site, const Value& input, const Arguments& arguments) {
 }
 
 Value length(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "length", arguments, {}, 0);
+  bind_arguments(site, "length", arguments, {}, 0);
   return {static_cast<std::int64_t>(size_of(site, input))};
 }
 
 Value listed(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "list", arguments, {}, 0);
+  bind_arguments(site, "list", arguments, {}, 0);
   return of_items(site, items_of(site, input));
 }
 
 Value lower_case(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "lower", arguments, {}, 0);
+  bind_arguments(site, "lower", arguments, {}, 0);
   return of_text(site, lower(ascii_text(site, "lower", to_text(site, input))));
 }
 
 Value upper_case(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "upper", arguments, {}, 0);
+  bind_arguments(site, "upper", arguments, {}, 0);
   return of_text(site, upper(ascii_text(site, "upper", to_text(site, input))));
 }
 
@@ -202,7 +202,7 @@ Value upper_case(const Site& site, const Value& input, const Arguments& argument
 Value mapped(const Site& site, const Value& input, const Arguments& arguments) {
   Items made;
   if (arguments.positional.empty()) {
-    const Items given = bind(site, "map", {{}, arguments.named}, {"attribute", "default"}, 1);
+    const Items given = bind_arguments(site, "map", {{}, arguments.named}, {"attribute", "default"}, 1);
     const bool replaces = !absent(given[1]) && !given[1].none();
     for (const Value& item : items_of(site, input)) {
       const Value found = at_path(site, item, given[0]);
@@ -244,13 +244,13 @@ Value kept_by(const Site& site, const Value& input, const Arguments& arguments) 
 }
 
 Value replaced_text(const Site& site, const Value& input, const Arguments& arguments) {
-  const Items given = bind(site, "replace", arguments, {"old", "new", "count"}, 2);
+  const Items given = bind_arguments(site, "replace", arguments, {"old", "new", "count"}, 2);
   const std::int64_t most = given[2].none() ? -1 : integer_or(site, "replace", given[2], -1);
   return replace_text(site, to_text(site, input), to_text(site, given[0]), to_text(site, given[1]), most);
 }
 
 Value reversed(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "reverse", arguments, {}, 0);
+  bind_arguments(site, "reverse", arguments, {}, 0);
   Items items = items_of(site, input);
   std::reverse(items.begin(), items.end());
   if (input.text() == nullptr) return of_items(site, std::move(items), SequenceKind::generator);
@@ -260,7 +260,7 @@ Value reversed(const Site& site, const Value& input, const Arguments& arguments)
 }
 
 Value as_text(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "string", arguments, {}, 0);
+  bind_arguments(site, "string", arguments, {}, 0);
   return of_text(site, to_text(site, input));
 }
 
@@ -269,13 +269,14 @@ bool separates_words(char c) {
 }
 
 Value title_case(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "title", arguments, {}, 0);
+  bind_arguments(site, "title", arguments, {}, 0);
   return of_text(site, titled(ascii_text(site, "title", to_text(site, input)), separates_words));
 }
 
 /// transformers' own: json.dumps without ASCII escapes, where jinja2's escapes HTML.
 Value json(const Site& site, const Value& input, const Arguments& arguments) {
-  const Items given = bind(site, "tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}, 0);
+  const Items given =
+      bind_arguments(site, "tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}, 0);
   if (truth(site, given[0])) site.refuse("'tojson' with ensure_ascii is not supported");
   if (truth(site, given[3])) site.refuse("'tojson' with sort_keys is not supported");
   JsonStyle style;
@@ -297,12 +298,12 @@ Value json(const Site& site, const Value& input, const Arguments& arguments) {
 }
 
 Value trimmed(const Site& site, const Value& input, const Arguments& arguments) {
-  const Items given = bind(site, "trim", arguments, {"chars"}, 0);
+  const Items given = bind_arguments(site, "trim", arguments, {"chars"}, 0);
   return stripped_text(site, to_text(site, input), Sides::both, given[0]);
 }
 
 Value without_repeats(const Site& site, const Value& input, const Arguments& arguments) {
-  bind(site, "unique", arguments, {}, 0);
+  bind_arguments(site, "unique", arguments, {}, 0);
   Items seen;
   Items made;
   for (const Value& item : items_of(site, input)) {
@@ -414,7 +415,7 @@ bool is_no_letter(char c) {
 
 template <Sides sides>
 Value stripped(const Site& site, const std::string& text, const Arguments& arguments) {
-  const Items given = bind(site, "strip", {arguments.positional, {}}, {"chars"}, 0);
+  const Items given = bind_arguments(site, "strip", {arguments.positional, {}}, {"chars"}, 0);
   return stripped_text(site, text, sides, given[0]);
 }
 
@@ -423,7 +424,7 @@ enum class Edge { start, end };
 template <Edge edge>
 Value has_edge(const Site& site, const std::string& text, const Arguments& arguments) {
   const char* name = edge == Edge::start ? "startswith" : "endswith";
-  const Items given = bind(site, name, arguments, {"part"}, 1);
+  const Items given = bind_arguments(site, name, arguments, {"part"}, 1);
   const Sequence* several = given[0].sequence();
   const Items parts = several != nullptr && several->kind == SequenceKind::tuple ? several->items : given;
   return {std::any_of(parts.begin(), parts.end(), [&](const Value& part) {
@@ -433,7 +434,7 @@ Value has_edge(const Site& site, const std::string& text, const Arguments& argum
 }
 
 Value split_text(const Site& site, const std::string& text, const Arguments& arguments) {
-  const Items given = bind(site, "split", arguments, {"sep", "maxsplit"}, 0);
+  const Items given = bind_arguments(site, "split", arguments, {"sep", "maxsplit"}, 0);
   const std::optional<std::string_view> separator = text_or_none(site, "split", given[0]);
   if (separator && separator->empty()) site.refuse("'split' at the empty str");
   site.charge_text(text.size());
@@ -441,19 +442,19 @@ Value split_text(const Site& site, const std::string& text, const Arguments& arg
 }
 
 Value replace_method(const Site& site, const std::string& text, const Arguments& arguments) {
-  const Items given = bind(site, "replace", {arguments.positional, {}}, {"old", "new", "count"}, 2);
+  const Items given = bind_arguments(site, "replace", {arguments.positional, {}}, {"old", "new", "count"}, 2);
   return replace_text(site, text, text_of(site, "replace", given[0]), text_of(site, "replace", given[1]),
                       integer_or(site, "replace", given[2], -1));
 }
 
 template <std::string (*change)(std::string_view)>
 Value changed(const Site& site, const std::string& text, const Arguments& arguments) {
-  bind(site, "upper, lower, capitalize", arguments, {}, 0);
+  bind_arguments(site, "upper, lower, capitalize", arguments, {}, 0);
   return of_text(site, change(ascii_text(site, "upper, lower, capitalize", text)));
 }
 
 Value title_method(const Site& site, const std::string& text, const Arguments& arguments) {
-  bind(site, "title", arguments, {}, 0);
+  bind_arguments(site, "title", arguments, {}, 0);
   return of_text(site, titled(ascii_text(site, "title", text), is_no_letter));
 }
 
@@ -476,7 +477,7 @@ constexpr std::array text_methods = {
 };
 
 Value get_member(const Site& site, const Dict& dict, const Arguments& arguments) {
-  const Items given = bind(site, "get", {arguments.positional, {}}, {"key", "default"}, 1);
+  const Items given = bind_arguments(site, "get", {arguments.positional, {}}, {"key", "default"}, 1);
   const Value otherwise = absent(given[1]) ? Value{None{}} : given[1];
   if (given[0].sequence() != nullptr || given[0].dict() != nullptr)
     site.refuse("{} is no key of a dict", type_name(given[0]));
@@ -485,19 +486,19 @@ Value get_member(const Site& site, const Dict& dict, const Arguments& arguments)
 }
 
 Value member_items(const Site& site, const Dict& dict, const Arguments& arguments) {
-  bind(site, "items", arguments, {}, 0);
+  bind_arguments(site, "items", arguments, {}, 0);
   return pairs_of(site, dict, SequenceKind::view);
 }
 
 Value member_keys(const Site& site, const Dict& dict, const Arguments& arguments) {
-  bind(site, "keys", arguments, {}, 0);
+  bind_arguments(site, "keys", arguments, {}, 0);
   Items items;
   for (const auto& member : dict.members) items.push_back(of_text(site, member.first));
   return of_items(site, std::move(items), SequenceKind::view);
 }
 
 Value member_values(const Site& site, const Dict& dict, const Arguments& arguments) {
-  bind(site, "values", arguments, {}, 0);
+  bind_arguments(site, "values", arguments, {}, 0);
   Items items;
   for (const auto& member : dict.members) items.push_back(member.second);
   return of_items(site, std::move(items), SequenceKind::view);
@@ -519,8 +520,8 @@ auto find_row(const Rows& rows, const std::string& name) {
 
 }  // namespace
 
-Items bind(const Site& site, const std::string& what, const Arguments& arguments,
-           const std::vector<std::string>& parameters, std::size_t required) {
+Items bind_arguments(const Site& site, const std::string& what, const Arguments& arguments,
+                     const std::vector<std::string>& parameters, std::size_t required) {
   Items made = arguments.positional;
   const std::size_t given = made.size();
   if (given > parameters.size()) site.refuse("'{}' with {} arguments is not supported", what, given);
@@ -548,12 +549,12 @@ Value apply_filter(const Site& site, const std::string& name, const Value& input
 bool apply_test(const Site& site, const std::string& name, const Value& input, const Arguments& arguments) {
   site.charge(1);
   if (const PlainTest* test = find_row(plain_tests, name)) {
-    bind(site, name, arguments, {}, 0);
+    bind_arguments(site, name, arguments, {}, 0);
     return test->passes(input);
   }
   for (const PairTest& test : pair_tests) {
     if (std::find(test.names.begin(), test.names.end(), name) == test.names.end()) continue;
-    return test.passes(site, input, bind(site, name, arguments, {"other"}, 1)[0]);
+    return test.passes(site, input, bind_arguments(site, name, arguments, {"other"}, 1)[0]);
   }
   site.refuse("the test '{}' is not supported", printable(name, 40));
 }

@@ -16,8 +16,8 @@ struct Arguments {
 
 /// The arguments in the order of `parameters`; what was not given and is not required is Undefined without a name.
 /// Throws a user error that names `what` for one too many, too few or of another name.
-Items bind(const Site& site, const std::string& what, const Arguments& arguments,
-           const std::vector<std::string>& parameters, std::size_t required);
+Items bind_arguments(const Site& site, const std::string& what, const Arguments& arguments,
+                     const std::vector<std::string>& parameters, std::size_t required);
 
 /// The three throw a user error for a name that is not known.
 Value apply_filter(const Site& site, const std::string& name, const Value& input, const Arguments& arguments);

@@ -20,11 +20,6 @@ struct Builtin {
   Value (Evaluator::*call)(const Site&, const Arguments&);
 };
 
-namespace {
-
-constexpr int deepest_macro = 50;
-constexpr std::int64_t longest_range = 1'000'000;
-
 struct LoopState {
   const Items& items;
   std::size_t index = 0;
@@ -44,6 +39,11 @@ struct Scope {
     variables.emplace_back(name, std::move(value));
   }
 };
+
+namespace {
+
+constexpr int deepest_macro = 50;
+constexpr std::int64_t longest_range = 1'000'000;
 
 /// The loop that `loop` means there; null outside of loops.
 const LoopState* loop_of(const Scope* scope) {
@@ -120,12 +120,12 @@ class Evaluator {
   }
 
   Value raise_exception(const Site& site, const Arguments& arguments) {
-    const Items given = bind(site, "raise_exception", arguments, {"message"}, 1);
+    const Items given = bind_arguments(site, "raise_exception", arguments, {"message"}, 1);
     fail_user("{}: the chat template refuses this: {}", name_, printable_error(to_text(site, given[0]), 400));
   }
 
   Value strftime_now(const Site& site, const Arguments& arguments) {
-    const Items given = bind(site, "strftime_now", arguments, {"format"}, 1);
+    const Items given = bind_arguments(site, "strftime_now", arguments, {"format"}, 1);
     if (given[0].text() == nullptr) site.refuse("'strftime_now' takes a str, this is {}", type_name(given[0]));
     const std::string& format = *given[0].text();
     if (format.find('\0') != std::string::npos || format.size() > 200) site.refuse("the format of a time is odd");
@@ -137,7 +137,7 @@ class Evaluator {
   }
 
   Value range(const Site& site, const Arguments& arguments) {
-    const Items given = bind(site, "range", arguments, {"start", "stop", "step"}, 1);
+    const Items given = bind_arguments(site, "range", arguments, {"start", "stop", "step"}, 1);
     std::array<std::int64_t, 3> bounds = {0, 0, 1};
     const std::size_t count = arguments.positional.size();
     if (!arguments.named.empty()) site.refuse("'range' takes no arguments with names");
@@ -436,7 +436,7 @@ class Evaluator {
 
   Value call_macro(const Site& at, const Node& macro, const Arguments& given) {
     if (++macros_ > deepest_macro) at.refuse("macros are called in one another more than {} deep", deepest_macro);
-    const Items bound = bind(at, macro.text, given, macro.names, 0);
+    const Items bound = bind_arguments(at, macro.text, given, macro.names, 0);
     Scope inner{.outer = &root_};
     const std::size_t without_default = macro.names.size() - macro.expressions.size();
     for (std::size_t i = 0; i < bound.size(); ++i) {
