@@ -52,8 +52,9 @@ double loss_of(const Model& model, const Tensor& logits, const TokenBatch& batch
     return mean_loss(loss, batch, file);
   }
   if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
-  if (batch.labels.size() != static_cast<std::size_t>(batch.batch))
-    fail_user("{}: 'labels' need one label a row", file);
+  const bool by_token = labels_tokens(model.config.task);
+  if (batch.labels.size() != (by_token ? batch.input_ids.size() : static_cast<std::size_t>(batch.batch)))
+    fail_user("{}: 'labels' need one label a {}", file, by_token ? "token" : "row");
   return mean_loss(cross_entropy(logits.view(), batch.labels), batch, file);
 }
 
@@ -111,7 +112,7 @@ void dump_whole(const DumpRequest& request, const Model& model, Instance& instan
   Plan plan(instance, {.extent = {batch.batch, batch.seq},
                        .mask = batch.attention_mask.empty() ? AttentionMask::absent : AttentionMask::given,
                        .outputs = output_names(instance.program())});
-  plan.set_inputs(batch.input_ids, batch.attention_mask);
+  plan.set_inputs(batch.input_ids, batch.attention_mask, batch.token_types);
   plan.run();
   add_outputs(request, model, plan, batch, dumped);
   if (wants(request, "loss")) add_loss(request, model, plan, batch, dumped);
@@ -157,6 +158,7 @@ std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& fa
   if (wants(request, "loss")) check_labels(model, batch, request.tokens.string());
   EngineOptions engine = request.engine;
   if (wants(request, "hidden")) engine.program.hidden = HiddenStates::kept;
+  if (!batch.token_types.empty()) engine.program.token_types = TokenTypes::given;
   if (wants(request, "loss")) engine.program.logits = LogitRows::all;
   if (!request.chunks.empty()) engine.cache = cache_for(request.chunks, batch);
   const auto instance = make_instance(model, request.precision, engine, facts);

@@ -10,7 +10,8 @@ namespace assay {
 
 struct DumpRequest {
   std::string model;
-  std::filesystem::path tokens;  ///< {"input_ids": [[..]], "attention_mask": [[..]]?, "labels": ..?}
+  std::filesystem::path
+      tokens;  ///< {"input_ids": [[..]], "attention_mask": [[..]]?, "labels": ..?, "token_type_ids": [[..]]?}
   std::string precision = "fp32";
   std::vector<std::string> what = {"logits"};  ///< logits, loss, hidden, grads
   /// Columns of the tokens that are run one after the other, through a cache; empty: all at once, without one.
