@@ -49,6 +49,7 @@ bool multiplies(const LedgerRow& row) {
                                    "attention_context",
                                    "attention_context_transposed",
                                    "attention_gradient",
+                                   "cached_attention",
                                    "linear_input_gradient",
                                    "linear_weight_gradient",
                                    "expert_linear_input_gradient",
