@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/paths.h"
 #include "model/fresh_head.h"
+#include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
 #include "studies/train/options.h"
 #include "training/manifest.h"
