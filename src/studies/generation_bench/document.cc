@@ -93,6 +93,73 @@ std::vector<Column> naming_columns() {
            [](const PhaseRow& row) -> Table::Cell { return row.record->setting.precision; }}};
 }
 
+Table::Cell estimate(const std::optional<double>& value, const std::optional<double>& low,
+                     const std::optional<double>& high) {
+  if (!value || !low || !high) return or_absent(value);
+  return Estimate{*value, *low, *high};
+}
+
+Column token_column(const char* key, const char* title, std::optional<double> Generation::*figure) {
+  return {{.key = key, .title = title, .unit = "ms"},
+          [figure](const PhaseRow& row) { return or_absent((*row.record->generation).*figure); }};
+}
+
+std::vector<Column> time_columns() {
+  return {{{.key = "ms", .title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"ms_low", "ms_high"}},
+           [](const PhaseRow& row) {
+             const Latency& latency = *row.record->latency;
+             return estimate(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms);
+           }},
+          token_column("token_p10_ms", "p10", &Generation::token_p10_ms),
+          token_column("token_p90_ms", "p90", &Generation::token_p90_ms),
+          token_column("token_p99_ms", "p99", &Generation::token_p99_ms),
+          token_column("first_token_ms", "first", &Generation::first_token_ms),
+          {{.key = "tokens_per_s", .title = "tokens", .unit = "1/s", .notation = Notation::significant},
+           [](const PhaseRow& row) { return or_absent(row.record->rates.tokens_per_s); }},
+          {{.key = "speedup",
+            .title = "speed-up [95 %]",
+            .notation = Notation::fixed,
+            .digits = 2,
+            .more_keys = {"speedup_low", "speedup_high"}},
+           [](const PhaseRow& row) {
+             const Speedup& speedup = *row.record->speedup;
+             return estimate(speedup.speedup, speedup.speedup_low, speedup.speedup_high);
+           }},
+          {{.key = "energy_per_token_j", .title = "energy a token", .unit = "J"},
+           [](const PhaseRow& row) { return or_absent(row.record->rates.energy_per_token_j); }}};
+}
+
+Table times_table(const std::vector<PhaseRow>& rows) {
+  std::vector<Column> columns = naming_columns();
+  for (Column& column : time_columns()) columns.push_back(std::move(column));
+  columns.push_back({{.key = "kv_bytes", .title = "cache", .notation = Notation::bytes},
+                     [](const PhaseRow& row) { return or_absent(row.record->generation->kv_bytes); }});
+  columns.push_back({{.key = "peak_bytes", .title = "peak", .notation = Notation::bytes},
+                     [](const PhaseRow& row) { return or_absent(row.record->memory->peak_bytes); }});
+  columns.push_back({{.key = "trust", .role = Table::Role::grade},
+                     [](const PhaseRow& row) { return named_or_absent(row.record->grade.trust); }});
+  return filled<PhaseRow>(
+      {.key = "generation",
+       .caption = "Generation: prefill is the time to the first token, decode the time a token",
+       .legend =
+           "time: median over the rounds with its 95 % interval; of decoding a sample is a round's mean time of a "
+           "token of every row, the greedy choice of the next id included. p10 to p99: of single tokens; first: "
+           "median of each round's first ones, which are in no other figure. peak: weights, buffers and cache."},
+      columns, rows);
+}
+
+Table left_out_table(const std::vector<Record>& records) {
+  std::vector<PhaseRow> rows;
+  for (const Record& record : records) {
+    if (record.outcome.status != Status::ok) rows.push_back({&record, nullptr});
+  }
+  std::vector<Column> columns = naming_columns();
+  columns.push_back({{.key = "status", .more_keys = {"reason"}}, [](const PhaseRow& row) -> Table::Cell {
+                       return RowStatus{row.record->outcome.status, row.record->outcome.reason.value_or("")};
+                     }});
+  return filled<PhaseRow>({.key = "left_out", .caption = "Without figures"}, columns, rows);
+}
+
 Table binding_table(const std::vector<PhaseRow>& rows) {
   std::vector<Column> columns = naming_columns();
   columns.push_back({{.key = "bytes", .title = "bytes a run", .notation = Notation::bytes},
@@ -208,7 +275,9 @@ double batch_of(const Setting& setting) {
 
 void tell_generation(Document& document) {
   const std::vector<PhaseRow> rows = phase_rows(document.records);
+  if (rows.size() < document.records.size()) document.tables.push_back(left_out_table(document.records));
   if (rows.empty()) return;
+  document.tables.insert(document.tables.begin(), times_table(rows));
   document.tables.push_back(binding_table(rows));
   if (std::vector<std::string> texts = batch_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "batches", .texts = std::move(texts)});
