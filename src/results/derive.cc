@@ -153,7 +153,7 @@ void derive_training(const Latency& whole, Training& training) {
 }
 
 /// Tokens of the rounds that stand apart, or the others.
-std::vector<double> tokens_of(const Generation& generation, std::int64_t a_round, bool is_first) {
+std::vector<double> tokens_of(const GenerationCosts& generation, std::int64_t a_round, bool is_first) {
   std::vector<double> tokens;
   for (std::size_t i = 0; i < generation.raw_token_ms.size(); ++i) {
     const std::int64_t place = static_cast<std::int64_t>(i) % a_round;
@@ -162,7 +162,7 @@ std::vector<double> tokens_of(const Generation& generation, std::int64_t a_round
   return tokens;
 }
 
-void derive_tokens(std::int64_t a_round, Generation& generation) {
+void derive_tokens(std::int64_t a_round, GenerationCosts& generation) {
   if (generation.raw_token_ms.empty() || a_round < 1) return;
   if (const auto first = summarise(tokens_of(generation, a_round, true))) generation.first_token_ms = first->median;
   const auto others = summarise(tokens_of(generation, a_round, false));
@@ -173,7 +173,7 @@ void derive_tokens(std::int64_t a_round, Generation& generation) {
   generation.token_p99_ms = others->p99;
 }
 
-void derive_read_share(const Record& record, Generation& generation) {
+void derive_read_share(const Record& record, GenerationCosts& generation) {
   const double pass_s = work_ms(record).value_or(0) * 1e-3;
   const double bandwidth = record.evidence.bandwidth_bytes_per_s.value_or(0);
   if (record.setting.mode != Mode::decode || pass_s <= 0 || bandwidth <= 0) return;
@@ -181,7 +181,7 @@ void derive_read_share(const Record& record, Generation& generation) {
 }
 
 void derive_generation(Record& record) {
-  Generation& generation = record.generation.made();
+  GenerationCosts& generation = record.generation.made();
   derive_tokens(record.setting.new_tokens.value_or(0), generation);
   derive_read_share(record, generation);
 }

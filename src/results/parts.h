@@ -122,7 +122,7 @@ struct Training {
 };
 
 /// Of a model with a cache: what it keeps and reads of its tokens, and of decoding each token's time.
-struct Generation {
+struct GenerationCosts {
   std::optional<std::int64_t> kv_bytes = {};
   std::optional<double> kv_bytes_read = {};
   std::optional<double> read_share = {};

@@ -33,7 +33,7 @@ struct Record {
   OptionalPart<Circumstances> circumstances = {};
   OptionalPart<Speedup> speedup = {};
   OptionalPart<Training> training = {};
-  OptionalPart<Generation> generation = {};
+  OptionalPart<GenerationCosts> generation = {};
   OptionalPart<ProgramRun> program_run = {};
   OptionalPart<MemoryUse> memory = {};
   OptionalPart<Energy> energy = {};

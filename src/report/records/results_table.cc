@@ -138,7 +138,7 @@ Cell ms_a_row(const Record& record) {
 }
 
 /// Of decoding: of single tokens.
-Shown of_tokens(const char* title, std::optional<double> Generation::*figure) {
+Shown of_tokens(const char* title, std::optional<double> GenerationCosts::*figure) {
   return {{.title = title, .unit = "ms"},
           [figure](const ShownRecord& row) { return or_absent((*row.record->generation).*figure); }};
 }
@@ -150,9 +150,9 @@ std::vector<Shown> inference_columns(const Records& rows) {
                     [](const Record& r) -> Cell {
                       return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
                     }),
-          of_tokens("p90", &Generation::token_p90_ms),
-          of_tokens("p99", &Generation::token_p99_ms),
-          of_tokens("first", &Generation::first_token_ms),
+          of_tokens("p90", &GenerationCosts::token_p90_ms),
+          of_tokens("p99", &GenerationCosts::token_p99_ms),
+          of_tokens("first", &GenerationCosts::first_token_ms),
           speedup_column(),
           of_record({.title = with_rates("{}", rows), .unit = "1/s", .notation = Notation::count},
                     [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),

@@ -64,14 +64,14 @@ std::vector<PhaseRow> phase_rows(const std::vector<Record>& records) {
   return rows;
 }
 
-using Column = ColumnOf<PhaseRow>;
+using PhaseColumn = ColumnOf<PhaseRow>;
 
-Column setting_column(const char* key, std::optional<std::int64_t> Setting::*member) {
+PhaseColumn setting_column(const char* key, std::optional<std::int64_t> Setting::*member) {
   return {{.key = key, .notation = Notation::exact, .role = Table::Role::label},
           [member](const PhaseRow& row) { return or_absent(row.record->setting.*member); }};
 }
 
-Column share_column(const char* key, const char* title, double Shares::*share) {
+PhaseColumn resource_column(const char* key, const char* title, double Shares::*share) {
   return {{.key = key, .title = title, .notation = Notation::percent, .digits = 0},
           [share](const PhaseRow& row) -> Table::Cell {
             const double value = shares_of(*row.record).*share;
@@ -79,7 +79,7 @@ Column share_column(const char* key, const char* title, double Shares::*share) {
           }};
 }
 
-std::vector<Column> naming_columns() {
+std::vector<PhaseColumn> naming_columns() {
   constexpr auto label = Table::Role::label;
   return {{{.key = "model", .role = label},
            [](const PhaseRow& row) -> Table::Cell { return shown_model_name(row.record->setting.model); }},
@@ -99,21 +99,21 @@ Table::Cell estimate(const std::optional<double>& value, const std::optional<dou
   return Estimate{*value, *low, *high};
 }
 
-Column token_column(const char* key, const char* title, std::optional<double> Generation::*figure) {
+PhaseColumn token_column(const char* key, const char* title, std::optional<double> GenerationCosts::*figure) {
   return {{.key = key, .title = title, .unit = "ms"},
           [figure](const PhaseRow& row) { return or_absent((*row.record->generation).*figure); }};
 }
 
-std::vector<Column> time_columns() {
+std::vector<PhaseColumn> time_columns() {
   return {{{.key = "ms", .title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"ms_low", "ms_high"}},
            [](const PhaseRow& row) {
              const Latency& latency = *row.record->latency;
              return estimate(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms);
            }},
-          token_column("token_p10_ms", "p10", &Generation::token_p10_ms),
-          token_column("token_p90_ms", "p90", &Generation::token_p90_ms),
-          token_column("token_p99_ms", "p99", &Generation::token_p99_ms),
-          token_column("first_token_ms", "first", &Generation::first_token_ms),
+          token_column("token_p10_ms", "p10", &GenerationCosts::token_p10_ms),
+          token_column("token_p90_ms", "p90", &GenerationCosts::token_p90_ms),
+          token_column("token_p99_ms", "p99", &GenerationCosts::token_p99_ms),
+          token_column("first_token_ms", "first", &GenerationCosts::first_token_ms),
           {{.key = "tokens_per_s", .title = "tokens", .unit = "1/s", .notation = Notation::significant},
            [](const PhaseRow& row) { return or_absent(row.record->rates.tokens_per_s); }},
           {{.key = "speedup",
@@ -130,8 +130,8 @@ std::vector<Column> time_columns() {
 }
 
 Table times_table(const std::vector<PhaseRow>& rows) {
-  std::vector<Column> columns = naming_columns();
-  for (Column& column : time_columns()) columns.push_back(std::move(column));
+  std::vector<PhaseColumn> columns = naming_columns();
+  for (PhaseColumn& column : time_columns()) columns.push_back(std::move(column));
   columns.push_back({{.key = "kv_bytes", .title = "cache", .notation = Notation::bytes},
                      [](const PhaseRow& row) { return or_absent(row.record->generation->kv_bytes); }});
   columns.push_back({{.key = "peak_bytes", .title = "peak", .notation = Notation::bytes},
@@ -153,7 +153,7 @@ Table left_out_table(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (record.outcome.status != Status::ok) rows.push_back({&record, nullptr});
   }
-  std::vector<Column> columns = naming_columns();
+  std::vector<PhaseColumn> columns = naming_columns();
   columns.push_back({{.key = "status", .more_keys = {"reason"}}, [](const PhaseRow& row) -> Table::Cell {
                        return RowStatus{row.record->outcome.status, row.record->outcome.reason.value_or("")};
                      }});
@@ -161,11 +161,11 @@ Table left_out_table(const std::vector<Record>& records) {
 }
 
 Table binding_table(const std::vector<PhaseRow>& rows) {
-  std::vector<Column> columns = naming_columns();
+  std::vector<PhaseColumn> columns = naming_columns();
   columns.push_back({{.key = "bytes", .title = "bytes a run", .notation = Notation::bytes},
                      [](const PhaseRow& row) { return or_absent(bytes_a_run(*row.record)); }});
-  columns.push_back(share_column("memory_share", "memory", &Shares::memory));
-  columns.push_back(share_column("products_share", "products", &Shares::products));
+  columns.push_back(resource_column("memory_share", "memory", &Shares::memory));
+  columns.push_back(resource_column("products_share", "products", &Shares::products));
   columns.push_back({{.key = "bound_by", .title = "bound by"},
                      [](const PhaseRow& row) -> Table::Cell { return binding_words(shares_of(*row.record)); }});
   columns.push_back(
@@ -243,7 +243,7 @@ Figure token_figure(const std::vector<PhaseRow>& rows) {
                 .legend = "median, quartiles and extremes of all tokens behind the first ones of a round",
                 .y = {.title = "time", .unit = "ms", .scale = Figure::Scale::logarithmic}};
   for (const PhaseRow& row : rows) {
-    const Generation& generation = *row.record->generation;
+    const GenerationCosts& generation = *row.record->generation;
     const std::int64_t a_round = row.record->setting.new_tokens.value_or(0);
     if (generation.raw_token_ms.empty() || a_round < 1) continue;
     const auto category = static_cast<double>(figure.x.categories.size());
@@ -264,10 +264,10 @@ bool varies(const std::vector<PhaseRow>& rows, double (*value)(const Setting& se
   });
 }
 
-double depth_of(const Setting& setting) {
+double depth_on_axis(const Setting& setting) {
   return static_cast<double>(setting.depth.value_or(0));
 }
-double batch_of(const Setting& setting) {
+double batch_on_axis(const Setting& setting) {
   return static_cast<double>(setting.batch);
 }
 
@@ -281,12 +281,12 @@ void tell_generation(Document& document) {
   document.tables.push_back(binding_table(rows));
   if (std::vector<std::string> texts = batch_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "batches", .texts = std::move(texts)});
-  if (varies(rows, depth_of))
-    document.figures.push_back(rate_figure(rows, "rate_over_depth", "depth", depth_of, [](const Setting& setting) {
+  if (varies(rows, depth_on_axis))
+    document.figures.push_back(rate_figure(rows, "rate_over_depth", "depth", depth_on_axis, [](const Setting& setting) {
       return fmt::format("batch {}", setting.batch);
     }));
-  if (varies(rows, batch_of))
-    document.figures.push_back(rate_figure(rows, "rate_over_batch", "batch", batch_of, [](const Setting& setting) {
+  if (varies(rows, batch_on_axis))
+    document.figures.push_back(rate_figure(rows, "rate_over_batch", "batch", batch_on_axis, [](const Setting& setting) {
       return fmt::format("depth {}", setting.depth.value_or(0));
     }));
   document.figures.push_back(token_figure(rows));

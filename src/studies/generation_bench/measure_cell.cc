@@ -37,7 +37,7 @@ std::int64_t cache_bytes(const Instance& instance, const GenerationCell& cell) {
 }
 
 /// The cache is what its user chooses the size of: it is named apart from weights and buffers.
-void refuse_large_cache(const Instance& instance, const GenerationCell& cell, std::optional<std::int64_t> free_bytes) {
+void refuse_cell_cache(const Instance& instance, const GenerationCell& cell, std::optional<std::int64_t> free_bytes) {
   const std::int64_t bytes = cache_bytes(instance, cell);
   if (!free_bytes || bytes <= *free_bytes) return;
   throw OutOfMemory(
@@ -100,7 +100,7 @@ class GenerationCellRun {
     const auto hindrance = hindrance_of([&] {
       const double begin_s = now_s();
       const std::optional<std::int64_t> free_bytes = group_.free_bytes(taken);
-      refuse_large_cache(*member.instance, cell_, free_bytes);
+      refuse_cell_cache(*member.instance, cell_, free_bytes);
       const SessionOptions options = {.batch = cell_.batch,
                                       .capacity = group_.request().engine.cache->capacity,
                                       .graphs = group_.request().engine.graphs,

@@ -65,7 +65,7 @@ Series of_a_token(Series series, const GenerationCell& cell) {
   return series;
 }
 
-void record_tokens(const GeneratedSeries& generated, Generation& generation) {
+void record_tokens(const GeneratedSeries& generated, GenerationCosts& generation) {
   for (const std::vector<double>& round : generated.token_ms)
     generation.raw_token_ms.insert(generation.raw_token_ms.end(), round.begin(), round.end());
   generation.first_tokens = generated.cell.first_tokens();
@@ -96,7 +96,7 @@ Record blank_of(const Record& blank, const GenerationCell& cell, Mode mode) {
 void record_plans(const BenchGroup& group, const Instance& instance, const GenerationCell& cell, TimedGeneration& rows,
                   Record& record) {
   const std::vector<TimedGeneration::Piece> pieces = rows.prefill_pieces();
-  Generation& generation = record.generation.made();
+  GenerationCosts& generation = record.generation.made();
   generation.kv_bytes = kv_bytes_of(group, instance, cell);
   record.memory = memory_of(*pieces.front().plan, instance);
   record.memory.made().peak_bytes = *record.memory->peak_bytes + *generation.kv_bytes;
