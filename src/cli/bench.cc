@@ -14,16 +14,18 @@
 #include "report/terminal.h"
 #include "studies/bench/resume.h"
 #include "studies/explain_perplexity/run.h"
+#include "studies/generation_bench/request.h"
 #include "studies/shared/default_model.h"
 
 namespace assay {
 namespace {
 
 /// What is asked about the models.
-enum class Question : std::uint8_t { which_precision, why_this_perplexity };
+enum class Question : std::uint8_t { which_precision, why_this_perplexity, how_it_generates };
 
 struct BenchCommand {
   BenchRequest request;
+  GenerationBenchRequest generation;  ///< Its grid.
   Question question = Question::which_precision;
   MachineOptions machine;
   OutputOptions outputs;
@@ -111,6 +113,25 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
       "measure no speed: say what padding, mask, averaging and context add to one model's perplexity");
 }
 
+void add_generation_options(CLI::App& command, BenchCommand& options) {
+  GenerationBenchRequest& generation = options.generation;
+  command.add_flag_callback(
+      "--generate", [&options] { options.question = Question::how_it_generates; },
+      "time reading a prompt and adding tokens one by one through a cache, in cells of the next three and --batch");
+  command
+      .add_option("--prompt-tokens", generation.prompt_tokens, "tokens of the prompt, comma-separated (default 512)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--new", generation.new_tokens, "new tokens behind it, comma-separated (default 128)")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1 << 20));
+  command
+      .add_option("--depth", generation.depths,
+                  "tokens that the cache holds before the prompt, comma-separated (default 0)")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 20));
+}
+
 PerplexityRequest perplexity_request(const BenchRequest& request) {
   if (request.models.size() != 1) fail_user("--explain-perplexity studies one model, not {}", request.models.size());
   return {.model = request.models.front(),
@@ -120,6 +141,8 @@ PerplexityRequest perplexity_request(const BenchRequest& request) {
 }
 
 int run_bench(BenchCommand& options) {
+  const bool generates = options.question == Question::how_it_generates;
+  if (options.store.resumes && generates) fail_user("--generate: --resume is not built for it; drop it");
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
@@ -131,7 +154,9 @@ int run_bench(BenchCommand& options) {
     measuring.finish();
     deliver(to_document(study), options.outputs);
   } else {
-    const Document document = bench(options.request, facts, callbacks);
+    options.generation.bench = options.request;
+    const Document document =
+        generates ? generation_bench(options.generation, facts, callbacks) : bench(options.request, facts, callbacks);
     measuring.finish();
     deliver(document, options.outputs);
     return measuring.exit_code(document.records);
@@ -149,6 +174,7 @@ void add_bench(CLI::App& program, Action& action) {
   command.footer("example: assay bench gpt2 --precision fp32,bf16,int8 --batch 1,8 --seq 128 --json out.json");
   add_grid_options(command, *options);
   add_quality_options(command, *options);
+  add_generation_options(command, *options);
   add_meter_options(command, options->request.energy);
   add_energy_window_options(command, options->request.energy);
   add_output_options(command, options->outputs);

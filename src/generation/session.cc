@@ -20,11 +20,11 @@ Session::Session(Instance& instance, SessionOptions options)
       arena_(options_.arena_of),
       lengths_(static_cast<std::size_t>(options_.batch), 0) {}
 
-Plan& Session::plan_for(std::int64_t seq) {
+Plan& Session::plan_for(std::int64_t seq, std::int64_t past) {
   std::unique_ptr<Plan>& plan = plans_[seq];
   if (plan) return *plan;
   try {
-    plan = std::make_unique<Plan>(instance_, PlanOptions{.extent = {.batch = options_.batch, .seq = seq},
+    plan = std::make_unique<Plan>(instance_, PlanOptions{.extent = {.batch = options_.batch, .seq = seq, .past = past},
                                                          .mask = AttentionMask::given,
                                                          .outputs = options_.outputs,
                                                          .arena_of = arena_,

@@ -35,9 +35,9 @@ class Session {
   /// `instance`: of a program that with_cache made. It outlives the session.
   Session(Instance& instance, SessionOptions options);
 
-  /// Makes the plan for so many new tokens ready; the largest first, whose arena the others use. Throws what Plan's
-  /// constructor throws.
-  Plan& plan_for(std::int64_t seq);
+  /// Makes the plan for so many new tokens ready; the largest first, whose arena the others use. `past`: tokens that a
+  /// row holds then, at which a plan that is made counts its work and bytes. Throws what Plan's constructor throws.
+  Plan& plan_for(std::int64_t seq, std::int64_t past = 0);
   /// Hands the tokens to their plan: what `run` does before it runs. A user error where a row would hold more than the
   /// capacity.
   Plan& prepare(const NewTokens& tokens);

@@ -14,6 +14,8 @@ constexpr ModeWords modes[] = {
     {Mode::step, "a whole training step", "sequence", "tokens"},
     {Mode::program, "one run of the program, from before its start until it had ended", "run", "runs"},
     {Mode::phase, "one time through the phase", "time", "times"},
+    {Mode::prefill, "a prompt, up to the choice of its next token", "sequence", "tokens"},
+    {Mode::decode, "one token of every row with its choice, a mean over a round's", "token", "tokens"},
 };
 constexpr ModeWords phase_of_items = {Mode::phase, "one time through the phase", "item", "items"};
 }  // namespace

@@ -17,6 +17,15 @@ std::string phase_title(const Record& record) {
   return fmt::format("{}, {} item{} a time", title, format_count(items), items == 1 ? "" : "s");
 }
 
+/// "batch 4, 128 tokens behind 512 at depth 2048"
+std::string generation_title(const Setting& setting) {
+  const std::string tokens =
+      setting.mode == Mode::decode
+          ? fmt::format("{} tokens behind {}", setting.new_tokens.value_or(0), setting.prompt_tokens.value_or(0))
+          : fmt::format("{} tokens", setting.prompt_tokens.value_or(0));
+  return fmt::format("batch {}, {} at depth {}", setting.batch, tokens, setting.depth.value_or(0));
+}
+
 }  // namespace
 
 std::string shown_precision(const Record& record) {
@@ -27,6 +36,7 @@ std::string shown_precision(const Record& record) {
 std::string cell_title(const Record& record) {
   if (record.setting.phase) return phase_title(record);
   if (record.setting.mode == Mode::program) return "a run of the program";
+  if (is_of_generation(record.setting.mode)) return generation_title(record.setting);
   return fmt::format("batch {} x {} tokens", record.setting.batch, record.setting.seq);
 }
 

@@ -152,6 +152,40 @@ void derive_training(const Latency& whole, Training& training) {
   take(whole.std_ms, training.std_step_ms);
 }
 
+/// Tokens of the rounds that stand apart, or the others.
+std::vector<double> tokens_of(const GenerationCosts& generation, std::int64_t a_round, bool is_first) {
+  std::vector<double> tokens;
+  for (std::size_t i = 0; i < generation.raw_token_ms.size(); ++i) {
+    const std::int64_t place = static_cast<std::int64_t>(i) % a_round;
+    if ((place < generation.first_tokens.value_or(0)) == is_first) tokens.push_back(generation.raw_token_ms[i]);
+  }
+  return tokens;
+}
+
+void derive_tokens(std::int64_t a_round, GenerationCosts& generation) {
+  if (generation.raw_token_ms.empty() || a_round < 1) return;
+  if (const auto first = summarise(tokens_of(generation, a_round, true))) generation.first_token_ms = first->median;
+  const auto others = summarise(tokens_of(generation, a_round, false));
+  if (!others) return;
+  generation.token_ms = others->median;
+  generation.token_p10_ms = others->p10;
+  generation.token_p90_ms = others->p90;
+  generation.token_p99_ms = others->p99;
+}
+
+void derive_read_share(const Record& record, GenerationCosts& generation) {
+  const double pass_s = work_ms(record).value_or(0) * 1e-3;
+  const double bandwidth = record.evidence.bandwidth_bytes_per_s.value_or(0);
+  if (record.setting.mode != Mode::decode || pass_s <= 0 || bandwidth <= 0) return;
+  if (const auto bytes = bytes_a_run(record)) generation.read_share = *bytes / pass_s / bandwidth;
+}
+
+void derive_generation(Record& record) {
+  GenerationCosts& generation = record.generation.made();
+  derive_tokens(record.setting.new_tokens.value_or(0), generation);
+  derive_read_share(record, generation);
+}
+
 void derive_rates(Record& record) {
   const Rates fresh = rates_of(record);
   Rates& rates = record.rates;
@@ -253,6 +287,7 @@ std::vector<Record> with_derived(std::vector<Record> records) {
   for (Record& record : records) {
     if (record.latency) derive_latency(record.latency.made());
     if (record.training && record.latency) derive_training(*record.latency, record.training.made());
+    if (record.generation) derive_generation(record);
     if (record.quality) derive_quality(record.quality.made());
     derive_speedup(stored, record);
     derive_rates(record);

@@ -42,6 +42,9 @@ struct Setting {
   Mode mode = Mode::inference;
   Recomputed recompute = Recomputed::none;
   std::optional<std::int64_t> warmup_steps = {};
+  std::optional<std::int64_t> depth = {};
+  std::optional<std::int64_t> prompt_tokens = {};
+  std::optional<std::int64_t> new_tokens = {};
 };
 
 struct CellOutcome {
@@ -116,6 +119,21 @@ struct Training {
   std::optional<double> forward_energy_j = {};
   std::optional<double> backward_energy_j = {};
   std::optional<double> optimizer_energy_j = {};
+};
+
+/// Of a model with a cache: what it keeps and reads of its tokens, and of decoding each token's time.
+struct GenerationCosts {
+  std::optional<std::int64_t> kv_bytes = {};
+  std::optional<double> kv_bytes_read = {};
+  std::optional<double> read_share = {};
+  std::vector<double> raw_token_ms = {};
+  std::optional<std::int64_t> first_tokens = {};
+  std::optional<double> first_token_ms = {};
+  std::optional<double> token_ms = {};
+  std::optional<double> token_p10_ms = {};
+  std::optional<double> token_p90_ms = {};
+  std::optional<double> token_p99_ms = {};
+  std::optional<double> choice_ms = {};
 };
 
 /// What follows from the other parts: see rates_of().

@@ -32,6 +32,11 @@ std::optional<double> work_ms(const Record& record) {
   return record.setting.timed_inputs == InputsOf::data ? record.latency->mean_ms : record.latency->median_ms;
 }
 
+std::optional<double> bytes_a_run(const Record& record) {
+  if (!record.evidence.weight_bytes_read) return std::nullopt;
+  return *record.evidence.weight_bytes_read + record.generation->kv_bytes_read.value_or(0);
+}
+
 bool is_linear(const LedgerRow& row) {
   constexpr std::array linears = {"linear",        "quantized_linear",        "block_linear",
                                   "expert_linear", "expert_quantized_linear", "expert_block_linear"};
@@ -44,6 +49,7 @@ bool multiplies(const LedgerRow& row) {
                                    "attention_context",
                                    "attention_context_transposed",
                                    "attention_gradient",
+                                   "cached_attention",
                                    "linear_input_gradient",
                                    "linear_weight_gradient",
                                    "expert_linear_input_gradient",

@@ -33,6 +33,7 @@ struct Record {
   OptionalPart<Circumstances> circumstances = {};
   OptionalPart<Speedup> speedup = {};
   OptionalPart<Training> training = {};
+  OptionalPart<GenerationCosts> generation = {};
   OptionalPart<ProgramRun> program_run = {};
   OptionalPart<MemoryUse> memory = {};
   OptionalPart<Energy> energy = {};
@@ -54,6 +55,9 @@ const char* quality_kind(const Record& record);
 
 /// What work and bytes of a pass are divided by: the median; of timed data the mean, since they are means over batches.
 std::optional<double> work_ms(const Record& record);
+
+/// Weights that a run reads, and of a model with a cache its keys and values.
+std::optional<double> bytes_a_run(const Record& record);
 
 /// A product with a weight.
 bool is_linear(const LedgerRow& row);

@@ -79,7 +79,8 @@ std::span<const char* const> names_of(Status /*tag*/) {
 }
 
 std::span<const char* const> names_of(Mode /*tag*/) {
-  static constexpr const char* names[] = {"inference", "forward", "forward-backward", "step", "program", "phase"};
+  static constexpr const char* names[] = {"inference", "forward", "forward-backward", "step",
+                                          "program",   "phase",   "prefill",          "decode"};
   return names;
 }
 

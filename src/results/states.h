@@ -41,12 +41,18 @@ enum class Mode : std::uint8_t {
   forward_backward,
   step,
   program,  ///< One run of a program that `assay measure` started.
-  phase     ///< One time through a phase that such a program marked.
+  phase,    ///< One time through a phase that such a program marked.
+  prefill,  ///< A prompt read into the cache of a decoder, up to the choice of its next token.
+  decode    ///< One token more of every row, its choice included.
 };
 std::span<const char* const> names_of(Mode tag);
 /// Whether it is a training step or a part of one.
 constexpr bool is_of_training(Mode mode) {
   return mode == Mode::forward || mode == Mode::forward_backward || mode == Mode::step;
+}
+/// Whether it is of a model with a cache.
+constexpr bool is_of_generation(Mode mode) {
+  return mode == Mode::prefill || mode == Mode::decode;
 }
 /// Whether it is of a program that `assay measure` started.
 constexpr bool is_of_program(Mode mode) {

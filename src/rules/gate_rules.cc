@@ -41,11 +41,13 @@ std::string most_bandwidth_words(const Record& row) {
 
 Judgement says_bandwidth(const Cell&, const Record& row) {
   const std::optional<double> pass_ms = work_ms(row);
-  if (!row.evidence.weight_bytes_read || !row.evidence.cache_bytes || !pass_ms) return {};
+  const std::optional<double> bytes = bytes_a_run(row);
+  if (!bytes || !row.evidence.cache_bytes || !pass_ms) return {};
   if (are_peaks_busy(row) || !most_bandwidth(row)) return {};
-  const Range rate = rate_from_memory(*row.evidence.weight_bytes_read, *row.evidence.cache_bytes, exactly(*pass_ms));
+  const Range rate = rate_from_memory(*bytes, *row.evidence.cache_bytes, exactly(*pass_ms));
   if (!is_impossible(rate, *most_bandwidth(row))) return {};
-  return {fmt::format("its weights beyond the caches would have come from memory at {}/s; {}", format_bytes(rate.low),
+  return {fmt::format("its weights{} beyond the caches would have come from memory at {}/s; {}",
+                      row.generation->kv_bytes_read ? ", keys and values" : "", format_bytes(rate.low),
                       most_bandwidth_words(row)),
           {}};
 }
@@ -151,9 +153,10 @@ constexpr Rule gates[] = {
     {.id = "bandwidth",
      .kind = RuleKind::gate,
      .grade = Trust::d,
-     .evidence = "weight_bytes_read, cache_bytes, bandwidth_high_bytes_per_s, median_ms",
+     .evidence = "weight_bytes_read, kv_bytes_read, cache_bytes, bandwidth_high_bytes_per_s, median_ms",
      .states =
-         "Weights beyond the last-level cache read at above 1.05x the most that the readings of the bandwidth allow.",
+         "Weights (in decoding with keys and values) beyond the last-level cache read at above 1.05x the most that the "
+         "readings of the bandwidth allow.",
      .judge = says_bandwidth,
      .severity = Severity::high,
      .remedy =

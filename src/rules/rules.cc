@@ -398,6 +398,9 @@ std::string ratio_words(const Record& a, const Record& b) {
 
 std::string at_shape(const Record& row) {
   if (is_of_program(row.setting.mode)) return row.setting.phase ? " in phase " + *row.setting.phase : "";
+  if (is_of_generation(row.setting.mode))
+    return fmt::format(" in {} at batch {}, depth {}", name(row.setting.mode), row.setting.batch,
+                       row.setting.depth.value_or(0));
   return fmt::format(" at {} x {}", row.setting.batch, row.setting.seq);
 }
 

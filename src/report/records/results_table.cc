@@ -137,6 +137,12 @@ Cell ms_a_row(const Record& record) {
   return 1e3 / *record.rates.samples_per_s;
 }
 
+/// Of decoding: of single tokens.
+Shown of_tokens(const char* title, std::optional<double> GenerationCosts::*figure) {
+  return {{.title = title, .unit = "ms"},
+          [figure](const ShownRecord& row) { return or_absent((*row.record->generation).*figure); }};
+}
+
 std::vector<Shown> inference_columns(const Records& rows) {
   return {name_column(),
           of_column(),
@@ -144,15 +150,22 @@ std::vector<Shown> inference_columns(const Records& rows) {
                     [](const Record& r) -> Cell {
                       return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
                     }),
+          of_tokens("p90", &GenerationCosts::token_p90_ms),
+          of_tokens("p99", &GenerationCosts::token_p99_ms),
+          of_tokens("first", &GenerationCosts::first_token_ms),
           speedup_column(),
           of_record({.title = with_rates("{}", rows), .unit = "1/s", .notation = Notation::count},
                     [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
+          of_record({.title = "of read bandwidth", .unit = "%", .notation = Notation::fixed, .digits = 0},
+                    [](const Record& r) { return percent(r.generation->read_share); }),
           of_record({.title = "padding", .unit = "%", .notation = Notation::fixed, .digits = 1},
                     [](const Record& r) { return percent(r.rates.padding_share); }),
           of_record({.title = "ms a row"}, ms_a_row),
           of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
           peak_share_column(),
           peak_bytes_column(),
+          of_record({.title = "cache", .unit = "MB", .meaning = "keys and values, in the peak"},
+                    [](const Record& r) -> Cell { return megabytes(r.generation->kv_bytes); }),
           of_record({.title = "size", .unit = "MB"},
                     [](const Record& r) -> Cell { return megabytes(r.memory->model_bytes); }),
           of_record({.title = "PPL", .meaning = "perplexity", .digits = 4}, perplexity),

@@ -1,9 +1,29 @@
 #include "studies/bench/contenders.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "studies/shared/engine.h"
 
 namespace assay {
+
+std::vector<Contender> asked_contenders(const BenchRequest& request) {
+  std::vector<Contender> list;
+  const auto add = [&](const Contender& contender) {
+    if (std::find(list.begin(), list.end(), contender) == list.end()) list.push_back(contender);
+  };
+  if (request.baseline == Baseline::added) add({"fp32", ""});
+  const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
+  if (all) {
+    for (const Precision& row : precision_table()) {
+      if (is_listed_on(row, request.engine.device)) add({row.name, request.engine.overrides});
+    }
+  } else {
+    for (const std::string& precision : request.precisions)
+      add({find_precision(precision).name, request.engine.overrides});
+  }
+  return list;
+}
 
 std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
                                                      const std::vector<Contender>& contenders,

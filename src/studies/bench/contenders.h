@@ -16,6 +16,9 @@ struct Contender {
   friend bool operator==(const Contender&, const Contender&) = default;
 };
 
+/// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides.
+std::vector<Contender> asked_contenders(const BenchRequest& request);
+
 /// Precisions in groups whose weights fit into memory at the same time, each beginning with the baseline where that
 /// fits beside the next precision; else that one runs alone, without a speed-up.
 std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,

@@ -23,7 +23,8 @@ const LedgerRow* emulated_row(const std::vector<LedgerRow>& ledger) {
   return most;
 }
 
-/// Emulated operations become the outcome of a row that was not asked to run them.
+}  // namespace
+
 bool is_left_out(Record& record) {
   const LedgerRow* emulated = emulated_row(record.evidence.ledger);
   if (emulated == nullptr) return false;
@@ -33,8 +34,6 @@ bool is_left_out(Record& record) {
                   emulated->operation, name(emulated->operand), emulated->evidence);
   return true;
 }
-
-}  // namespace
 
 BenchGroup::BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context)
     : model_(model), shown_name_(shown_model_name(model.name)), context_(context), facts_(std::move(facts)) {}

@@ -12,6 +12,7 @@
 #include "results/model_name.h"
 #include "rules/rules.h"
 #include "studies/bench/compared_models.h"
+#include "studies/bench/group_rows.h"
 #include "studies/bench/measure_cell.h"
 #include "studies/bench/record.h"
 #include "studies/bench/resume.h"
@@ -22,52 +23,8 @@
 namespace assay {
 namespace {
 
-/// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides.
-std::vector<Contender> contenders(const BenchRequest& request) {
-  std::vector<Contender> list;
-  const auto add = [&](const Contender& contender) {
-    if (std::find(list.begin(), list.end(), contender) == list.end()) list.push_back(contender);
-  };
-  if (request.baseline == Baseline::added) add({"fp32", ""});
-  const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
-  if (all) {
-    for (const Precision& row : precision_table()) {
-      if (is_listed_on(row, request.engine.device)) add({row.name, request.engine.overrides});
-    }
-  } else {
-    for (const std::string& precision : request.precisions)
-      add({find_precision(precision).name, request.engine.overrides});
-  }
-  return list;
-}
-
 bool stopped(const StudyCallbacks& callbacks) {
   return is_set(callbacks.interrupted);
-}
-
-/// A later group repeats the baseline for its own ratios; the first group's rows stand for it.
-std::vector<Record> without_known(const std::vector<Record>& all, std::span<const Record> more) {
-  std::vector<Record> fresh;
-  for (const Record& record : more) {
-    const bool known = std::any_of(all.begin(), all.end(), [&](const Record& other) {
-      return stand_together(other.setting, record.setting, Level::row);
-    });
-    if (!known) fresh.push_back(record);
-  }
-  return fresh;
-}
-
-/// A speed-up is over the samples of its own group: rows take those of a baseline row that will not be kept.
-std::vector<Record> with_baseline_samples(const std::vector<Record>& known, std::vector<Record> measured) {
-  for (const Record& baseline : std::vector<Record>(measured)) {
-    if (baseline.setting.precision != baseline.setting.baseline || without_known(known, {&baseline, 1}).size() == 1)
-      continue;
-    for (Record& record : measured) {
-      if (record.speedup && stand_together(record.setting, baseline.setting, Level::cell))
-        record.speedup.made().baseline_raw_ms = baseline.latency->raw_ms;
-    }
-  }
-  return measured;
 }
 
 /// A model that was asked for, and what it is scored on.
@@ -90,7 +47,7 @@ void check_engine(const BenchRequest& request) {
   const std::string& meter = request.energy.meters.name;
   if (request.caches == Caches::cold && meter != "auto" && meter != "none")
     fail_user("--caches cold: what empties them would be metered, too; drop --meter {}", meter);
-  for (const Contender& contender : contenders(request)) {
+  for (const Contender& contender : asked_contenders(request)) {
     choose_precision(contender.precision, contender.overrides, std::nullopt);
   }
   try {
@@ -144,7 +101,7 @@ Entry open_entry(const std::string& name, const BenchRequest& request, const Stu
 class Remaining {
  public:
   Remaining(const BenchRequest& request, std::size_t cells)
-      : cell_s_(request.seconds), cells_(static_cast<double>(cells * contenders(request).size())) {}
+      : cell_s_(request.seconds), cells_(static_cast<double>(cells * asked_contenders(request).size())) {}
   /// Seconds after a cell of so many precisions has begun.
   double after_cell(std::size_t precisions) {
     cells_ -= static_cast<double>(precisions);
@@ -238,7 +195,7 @@ void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
   std::int64_t number = 0;
   BenchRequest request = run.request;
   if (entry.data.set) request.engine = engine_for(*entry.data.set, request.engine);
-  for (const auto& together : group_precisions(entry.model, run.request, contenders(run.request), run.facts)) {
+  for (const auto& together : group_precisions(entry.model, run.request, asked_contenders(run.request), run.facts)) {
     if (++number > 1) say_without_speedup(run, together);
     const GroupContext context{request, run.callbacks, run.power, number};
     std::vector<Record> measured = bench_group(entry, context, run, together, mine);

@@ -52,6 +52,10 @@ double product_flops(const Step& step, const Program& program, Extent extent) {
   // Fused attention counts its softmax too: of its products there are two, of its gradient's five.
   if (node.operation == &op::attention) return 2 * op::attention_scores.flops(program, node, extent);
   if (node.operation == &op::attention_gradient) return 5 * op::attention_scores.flops(program, node, extent);
+  if (node.operation == &op::cached_attention) {
+    const auto head_dim = static_cast<double>(node.attributes.head_dim);
+    return step.flops * 4 * head_dim / attention_flops_a_pair(node.attributes.head_dim);
+  }
   return step.flops;
 }
 
@@ -105,6 +109,12 @@ void set_peaks(const MachineFacts& facts, Evidence& evidence) {
 
 LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optional<Phase> phase) {
   return {least_ms(plan, facts, phase, Bound::instruction), least_ms(plan, facts, phase, Bound::product)};
+}
+
+double product_flops(const Plan& plan) {
+  double total = 0;
+  for (const Step& step : plan.steps()) total += product_flops(step, plan.program(), plan.options().extent);
+  return total;
 }
 
 double model_flops(const Model& model, const ProgramOptions& options, Extent extent) {

@@ -24,6 +24,8 @@ LeastTimes least_times(const Plan& plan, const MachineFacts& facts, std::optiona
 /// Multiplications and additions of the model's matrix products in one pass, attention's included, masked parts not:
 /// of the primitive operations, whatever a precision or fusion makes of them.
 double model_flops(const Model& model, const ProgramOptions& options, Extent extent);
+/// The same of a plan's own operations, at the depth that its extent has.
+double product_flops(const Plan& plan);
 /// What each operation reads and writes, in their order.
 std::vector<double> operation_bytes(const Plan& plan);
 

@@ -6,6 +6,7 @@ namespace assay {
 namespace {
 
 constexpr ExampleStudy carried_studies[] = {{"distilbert-sst2", study_distilbert_sst2},
+                                            {"generation", study_generation},
                                             {"gpt2-wikitext2", study_gpt2_wikitext2},
                                             {"inference", study_inference},
                                             {"int8-fp16", study_int8_fp16},

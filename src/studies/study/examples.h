@@ -7,6 +7,7 @@ namespace assay {
 
 // The files of examples/studies/ as they are in the source, carried in the program.
 std::string_view study_distilbert_sst2();
+std::string_view study_generation();
 std::string_view study_gpt2_wikitext2();
 std::string_view study_inference();
 std::string_view study_int8_fp16();

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "studies/bench/request.h"
+
+namespace assay {
+
+/// What `assay bench --generate` asks: models, precisions, batches and budget as bench has them, in cells of prompt,
+/// new tokens and depth. Quality and the shape of a pass are not bench's here.
+struct GenerationBenchRequest {
+  BenchRequest bench;
+  std::vector<std::int64_t> prompt_tokens = {512};
+  std::vector<std::int64_t> new_tokens = {128};
+  std::vector<std::int64_t> depths = {0};  ///< Tokens that each row's cache holds before the prompt.
+};
+
+/// Times reading a prompt and adding tokens one by one, every precision of a cell interleaved: a record of each phase.
+/// Throws a user error, before anything is measured, for a model that does not generate, a cell that is longer than the
+/// model's context, and options of bench that say nothing here. A cell that cannot run is a row with its reason.
+Document generation_bench(const GenerationBenchRequest& request, const FactsSource& facts,
+                          const StudyCallbacks& callbacks);
+
+}  // namespace assay

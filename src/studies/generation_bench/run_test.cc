@@ -1,0 +1,110 @@
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "hardware/machine.h"
+#include "results/fields.h"
+#include "studies/generation_bench/request.h"
+#include "studies/generation_bench/timed_generation.h"
+
+namespace assay {
+namespace {
+
+GenerationBenchRequest tiny_generation(const char* model) {
+  GenerationBenchRequest request;
+  request.bench.models = {std::string(ASSAY_SOURCE_DIR "/tests/fixtures/models/") + model};
+  request.bench.precisions = {"fp32", "bf16"};
+  request.bench.batches = {1, 2};
+  request.bench.rounds = 6;
+  request.bench.seconds = 0.05;
+  request.bench.energy.meters.name = "none";
+  request.prompt_tokens = {8};
+  request.new_tokens = {6};
+  request.depths = {0, 5};
+  return request;
+}
+
+Document run_tiny(const GenerationBenchRequest& request) {
+  return generation_bench(request, [] { return read_machine_facts(); }, {});
+}
+
+TEST(GenerationBench, EachCellHasBothPhasesOfEveryPrecision) {
+  const Document document = run_tiny(tiny_generation("llama-tied"));
+  ASSERT_EQ(document.records.size(), 2U * 2 * 2 * 2) << "precisions, phases, batches, depths";
+  for (const Record& record : document.records) {
+    ASSERT_EQ(record.outcome.status, Status::ok) << record.outcome.reason.value_or("");
+    EXPECT_EQ(record.latency->samples, 6);
+    EXPECT_GT(*record.rates.tokens_per_s, 0);
+    EXPECT_EQ(record.generation->raw_token_ms.size(), record.setting.mode == Mode::decode ? 6U * 6 : 0U);
+  }
+}
+
+TEST(GenerationBench, ATokenReadsTheWeightsAndWhatTheCacheHoldsOfItsRow) {
+  GenerationBenchRequest request = tiny_generation("llama-tied");
+  request.bench.precisions = {"fp32"};
+  request.bench.batches = {2};
+  request.depths = {5};
+  const Document document = run_tiny(request);
+  const Record& decode = document.records.at(1);
+  ASSERT_EQ(decode.setting.mode, Mode::decode);
+  const Model model = open_model(request.bench.models.front(), {});
+  const ModelConfig& c = model.config;
+  const double token_bytes = 2.0 * static_cast<double>(c.layers * c.kv_heads * c.head_dim) * sizeof(float);
+  // The middle of six tokens behind 13 sees 13 + 2 and itself.
+  EXPECT_EQ(*decode.generation->kv_bytes_read, 2 * 16 * token_bytes);
+  EXPECT_EQ(static_cast<double>(*decode.generation->kv_bytes), 2 * 19 * token_bytes) << "5 + 8 + 6 tokens of two rows";
+}
+
+TEST(GenerationBench, ARecordIsTheSameAfterJson) {
+  GenerationBenchRequest request = tiny_generation("gpt2");
+  request.depths = {0};
+  for (const Record& record : run_tiny(request).records) {
+    const OrderedJson json = to_json(record);
+    EXPECT_EQ(to_json(record_from_json(Json::parse(json.dump()), "test")), json);
+  }
+}
+
+TEST(GenerationBench, RoundsOfAWindowedModelAreTakenBackToTheSameIds) {
+  const Model model = open_model(ASSAY_SOURCE_DIR "/tests/fixtures/models/mistral", {});
+  const MachineFacts facts = read_machine_facts();
+  const GenerationCell cell = {.batch = 1, .depth = 5, .prompt_tokens = 6, .new_tokens = 5};
+  EngineOptions engine;
+  engine.cache = cache_of_all({cell});
+  engine.program.logits = LogitRows::last;
+  const auto instance = make_instance(model, "fp32", engine, facts);
+  const std::vector<std::int32_t> ids = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  TimedGeneration rows(*instance, cell, ids, {.batch = 1, .capacity = engine.cache->capacity});
+  rows.read_depth();
+  rows.prefill();
+  rows.decode();
+  const std::int32_t last = rows.read_id();
+  rows.decode();
+  EXPECT_EQ(rows.read_id(), last);
+  rows.prefill();
+  rows.decode();
+  EXPECT_EQ(rows.read_id(), last);
+}
+
+TEST(GenerationBench, WhatTheContextHasNoRoomForIsRefusedWithBothFigures) {
+  GenerationBenchRequest request = tiny_generation("llama-tied");
+  request.prompt_tokens = {512};
+  try {
+    run_tiny(request);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("518 together, more than the model's context of 24"), std::string::npos)
+        << e.what();
+  }
+}
+
+TEST(MostProbable, IsTheFirstLargest) {
+  std::vector<float> logits(37, -1.0F);
+  logits[20] = logits[36] = 2;
+  EXPECT_EQ(most_probable(logits), 20);
+  EXPECT_EQ(most_probable(std::array{-3.0F}), 0);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,140 @@
+#include "studies/generation_bench/timed_generation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "base/clock.h"
+
+namespace assay {
+namespace {
+
+/// Lengths of pieces in which so many tokens are read, the last one shorter.
+std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
+  std::vector<std::int64_t> pieces(static_cast<std::size_t>(tokens / prefill_chunk), prefill_chunk);
+  if (tokens % prefill_chunk > 0) pieces.push_back(tokens % prefill_chunk);
+  return pieces;
+}
+
+}  // namespace
+
+std::int32_t most_probable(std::span<const float> logits) {
+  // Lanes of their own, since compilers keep the order of a single maximum.
+  std::array<float, 16> most;
+  most.fill(logits.front());
+  std::size_t i = 0;
+  for (; i + most.size() <= logits.size(); i += most.size()) {
+    for (std::size_t lane = 0; lane < most.size(); ++lane)
+      most[lane] = logits[i + lane] > most[lane] ? logits[i + lane] : most[lane];
+  }
+  float largest = *std::max_element(most.begin(), most.end());
+  for (; i < logits.size(); ++i) largest = std::max(largest, logits[i]);
+  const auto found = std::find(logits.begin(), logits.end(), largest);
+  return found == logits.end() ? 0 : static_cast<std::int32_t>(found - logits.begin());
+}
+
+TimedGeneration::TimedGeneration(Instance& instance, const GenerationCell& cell, const std::vector<std::int32_t>& ids,
+                                 const SessionOptions& options)
+    : cell_(cell), ids_(ids), session_(instance, options), next_ids_(static_cast<std::size_t>(cell.batch), 0) {
+  const Program& program = instance.program();
+  logits_.resize(static_cast<std::size_t>(program.value(program.output("logits")).shape.back().factor));
+  make_plans();
+}
+
+/// The longest first, whose arena the others use; each counts its work in the middle of where it stands.
+void TimedGeneration::make_plans() {
+  const std::int64_t mean_past = cell_.depth + (cell_.prompt_tokens - std::min(cell_.prompt_tokens, prefill_chunk)) / 2;
+  std::vector<std::int64_t> lengths = pieces_of(cell_.prompt_tokens);
+  for (const std::int64_t length : pieces_of(cell_.depth)) lengths.push_back(length);
+  std::sort(lengths.rbegin(), lengths.rend());
+  for (const std::int64_t length : lengths) session_.plan_for(length, length == 1 ? cell_.behind_prompt() : mean_past);
+  decode_plan();
+}
+
+Plan& TimedGeneration::decode_plan() {
+  return session_.plan_for(1, cell_.behind_prompt() + (cell_.new_tokens - 1) / 2);
+}
+
+std::vector<TimedGeneration::Piece> TimedGeneration::prefill_pieces() {
+  std::vector<Piece> pieces;
+  const std::int64_t whole = cell_.prompt_tokens / prefill_chunk;
+  const std::int64_t rest = cell_.prompt_tokens % prefill_chunk;
+  if (whole > 0) pieces.push_back({&session_.plan_for(prefill_chunk), whole});
+  if (rest > 0) pieces.push_back({&session_.plan_for(rest), 1});
+  return pieces;
+}
+
+/// Columns [first, first + count) of every row.
+const Plan& TimedGeneration::read(std::int64_t first, std::int64_t count) {
+  NewTokens tokens = {.seq = count, .ids = {}, .mask = {}, .positions = {}};
+  for (std::int64_t row = 0; row < cell_.batch; ++row) {
+    const auto begin = ids_.begin() + row * cell_.behind_prompt() + first;
+    tokens.ids.insert(tokens.ids.end(), begin, begin + count);
+    for (std::int64_t t = 0; t < count; ++t) tokens.positions.push_back(static_cast<std::int32_t>(first + t));
+  }
+  return session_.run(tokens);
+}
+
+void TimedGeneration::keep_first(std::int64_t tokens) {
+  session_.keep_first(
+      std::vector<std::int32_t>(static_cast<std::size_t>(cell_.batch), static_cast<std::int32_t>(tokens)));
+}
+
+void TimedGeneration::choose(const Plan& plan) {
+  const ValueId logits = plan.program().output("logits");
+  for (std::size_t row = 0; row < next_ids_.size(); ++row) {
+    plan.read_rows(logits, {.first = static_cast<std::int64_t>(row), .count = 1}, logits_.data());
+    next_ids_[row] = most_probable(logits_);
+  }
+}
+
+void TimedGeneration::read_depth() {
+  std::int64_t first = 0;
+  for (const std::int64_t count : pieces_of(cell_.depth)) {
+    read(first, count);
+    first += count;
+  }
+}
+
+void TimedGeneration::prefill() {
+  keep_first(cell_.depth);
+  std::int64_t first = cell_.depth;
+  const Plan* last = nullptr;
+  for (const std::int64_t count : pieces_of(cell_.prompt_tokens)) {
+    last = &read(first, count);
+    first += count;
+  }
+  choose(*last);
+  first_ids_ = next_ids_;
+}
+
+void TimedGeneration::decode() {
+  keep_first(cell_.behind_prompt());
+  next_ids_ = first_ids_;
+  token_ms_.clear();
+  choice_ms_.clear();
+  for (std::int64_t i = 0; i < cell_.new_tokens; ++i) {
+    const double begin_s = now_s();
+    const auto position = static_cast<std::int32_t>(cell_.behind_prompt() + i);
+    const Plan& plan = session_.run(
+        {.seq = 1, .ids = next_ids_, .mask = {}, .positions = std::vector<std::int32_t>(next_ids_.size(), position)});
+    const double ran_s = now_s();
+    choose(plan);
+    const double end_s = now_s();
+    choice_ms_.push_back((end_s - ran_s) * 1e3);
+    token_ms_.push_back((end_s - begin_s) * 1e3);
+  }
+}
+
+std::int32_t TimedGeneration::read_id() {
+  const auto is_number = [](float logit) { return std::isfinite(logit); };
+  is_finite_ = is_finite_ && std::all_of(logits_.begin(), logits_.end(), is_number);
+  return next_ids_.front();
+}
+
+double TimedGeneration::steady_s() const {
+  return std::accumulate(token_ms_.begin() + cell_.first_tokens(), token_ms_.end(), 0.0) * 1e-3;
+}
+
+}  // namespace assay
