@@ -103,7 +103,7 @@ TEST_P(LinearTest, EveryKernelAgreesWithTheLoopsAtOddShapes) {
   LinearCase c = base();
   for (const std::int64_t in : {1, 3, 32, 77, 256}) {
     for (const std::int64_t out : {1, 31, 32, 65, 96}) {
-      for (const std::int64_t rows : {1, 2, 5, 13, 40}) {
+      for (const std::int64_t rows : {1, 2, 3, 4, 5, 13, 40}) {
         c.rows = rows;
         c.in = in;
         c.out = out;
