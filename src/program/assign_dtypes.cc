@@ -53,7 +53,17 @@ class Assigner {
     ASSAY_ASSERT(row_->rule != Activations::native_16bit);
   }
 
+  /// Only a program that keeps keys and values has a place for `kv`.
+  void refuse_unmatched_cache() const {
+    const std::optional<DType> kept = precision_.override_for(Role::kv);
+    const bool is_kept =
+        std::any_of(from_.nodes.begin(), from_.nodes.end(), [](const Node& node) { return node.role == Role::kv; });
+    if (kept && !is_kept)
+      fail_user("--with 'kv={}': keys and values are kept where text is generated, not here", name(*kept));
+  }
+
   void refuse_unmatched() const {
+    refuse_unmatched_cache();
     const auto missed = std::find(matched_.begin(), matched_.end(), false);
     if (missed == matched_.end()) return;
     const LayerOverride& layer = precision_.layers[static_cast<std::size_t>(missed - matched_.begin())];
@@ -161,7 +171,7 @@ class Assigner {
     const Operation* operation = node.operation;
     const std::optional<DType> embedding = override_for(Role::embedding);
     if (node.role == Role::embedding && embedding) return assign_overridden_embedding(node, *embedding);
-    if (operation == &op::count_positions) return assign_several(node, {value(node.inputs[0])}, DType::s32);
+    if (operation == &op::count_positions) return assign_count(node);
     if (operation == &op::embedding) return assign_embedding(node);
     if (operation == &op::affine && from_.value(node.inputs[0]).source == Source::weight)
       return map_to(node, add(op::affine, {vector(node.inputs[0])}, node.attributes, DType::f32));
@@ -170,9 +180,11 @@ class Assigner {
     if (operation == &op::route) return assign_route(node);
     if (operation == &op::group_rows) return assign_several(node, {value(node.inputs[0]), value(node.inputs[1])});
     if (operation == &op::merge_rows) return assign_merge(node);
+    if (operation == &op::append_cache) return assign_append(node);
+    if (operation == &op::cached_attention) return assign_cached_attention(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
     if (operation == &op::cross_entropy) return assign_loss(node);
-    if (operation == &op::softmax) return assign_math(node, Role::softmax, {});
+    if (operation == &op::softmax) return assign_softmax(node);
     if (operation->autocast == Autocast::full_precision) return assign_norm(node);
     assign_widest(node);
   }
@@ -190,8 +202,8 @@ class Assigner {
     overridden_embedding_.insert(node.outputs[0]);
   }
 
-  /// Not of positions, which are computed and whose tables stay as vectors do.
-  bool is_of_tokens(const Node& node) const { return from_.value(node.inputs[0]).source == Source::input; }
+  /// Not of positions, whose tables stay as vectors do.
+  bool is_of_tokens(const Node& node) const { return from_.value(node.inputs[0]).name == "input_ids"; }
 
   void assign_embedding(const Node& node) {
     const ValueId ids = value(node.inputs[0]);
@@ -267,12 +279,16 @@ class Assigner {
     assign_several(node, {value(node.inputs[0]), value(node.inputs[1]), as(value(node.inputs[2]), DType::f32)});
   }
 
+  /// Of op::expert_linear's inputs, a weight and its bias an expert.
+  static constexpr std::size_t first_expert = 2;
+
   /// The blocks that the row takes all of the experts' weights in, if they are of one kind.
   const BlockFormat* blocks_of_experts(const Node& node) const {
-    const BlockFormat* blocks = blocks_of(node.inputs[2]);
-    const bool alike = std::all_of(node.inputs.begin() + 2, node.inputs.end(),
-                                   [&](ValueId weight) { return blocks_of(weight) == blocks; });
-    return alike ? blocks : nullptr;
+    const BlockFormat* blocks = blocks_of(node.inputs[first_expert]);
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
+      if (blocks_of(node.inputs[i]) != blocks) return nullptr;
+    }
+    return blocks;
   }
 
   void assign_expert_linear(const Node& node) {
@@ -287,8 +303,10 @@ class Assigner {
     const DType operand = override.value_or(takes_formats() ? DType::f32 : row_->operand);
     const DType read = takes_formats() && !override ? row_->activations : operand;
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), read), value(node.inputs[1])};
-    for (std::size_t i = 2; i < node.inputs.size(); ++i)
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
       inputs.push_back(in_blocks_too ? in_blocks(node.inputs[i]) : as(table(node.inputs[i]), operand));
+      inputs.push_back(vector(node.inputs[i + 1]));
+    }
     const Operation& operation = in_blocks_too ? op::expert_block_linear : op::expert_linear;
     const ValueId y = add(operation, std::move(inputs), attributes, override ? operand : row_->output);
     map(node.outputs[0]) = as(y, row_->output);
@@ -299,9 +317,9 @@ class Assigner {
     const bool only_weights = row_->scheme == Scheme::weight_only_int8;
     const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
     std::vector<ValueId> inputs = {in.values, in.scales, value(node.inputs[1])};
-    for (std::size_t i = 2; i < node.inputs.size(); ++i) {
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[i]));
-      inputs.insert(inputs.end(), {weight.values, weight.scales});
+      inputs.insert(inputs.end(), {weight.values, weight.scales, vector(node.inputs[i + 1])});
     }
     Attributes attributes = node.attributes;
     attributes.accumulator = row_->accumulator;
@@ -312,13 +330,65 @@ class Assigner {
     return has_input(node, index) ? node.inputs[index] : no_value;
   }
 
-  /// Attention's products: operands in the 16-bit dtype; under 8 bits in the activations' dtype.
-  void assign_matmul(const Node& node) {
-    const DType operand = override_for(Role::attention).value_or(quantised() ? row_->activations : row_->operand);
-    const DType out = quantised() ? row_->activations : row_->output;
+  void assign_count(const Node& node) {
     std::vector<ValueId> inputs;
-    for (const ValueId in : node.inputs) inputs.push_back(as(value(in), operand));
-    map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, operand), out);
+    for (const ValueId in : node.inputs) inputs.push_back(value(in));
+    assign_several(node, std::move(inputs), DType::s32);
+  }
+
+  /// Attention's products: operands in the 16-bit dtype; under 8 bits in the activations' dtype.
+  DType attention_operand() const {
+    return override_for(Role::attention).value_or(quantised() ? row_->activations : row_->operand);
+  }
+  DType attention_output() const { return quantised() ? row_->activations : row_->output; }
+
+  void assign_matmul(const Node& node) {
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) inputs.push_back(as(value(in), attention_operand()));
+    map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, attention_operand()), attention_output());
+  }
+
+  /// Keys and values are kept in what multiplies them, unless `--with kv=` says otherwise.
+  void assign_append(const Node& node) {
+    const DType kept = precision_.override_for(Role::kv).value_or(attention_operand());
+    Node append = node;
+    append.precision = layer_ == nullptr ? "" : layer_->row.name;
+    for (ValueId& in : append.inputs) in = from_.value(in).source == Source::state ? cache(in, kept) : value(in);
+    add_scales(node, append.inputs, op::append_cache.updates);
+    append.outputs.assign(append.inputs.begin() + op::append_cache.updates, append.inputs.end());
+    to_.add_update(std::move(append));
+  }
+
+  ValueId cache(ValueId old, DType kept) {
+    const Value& was = from_.value(old);
+    return map(old) = to_.state(was.name, kept, was.shape);
+  }
+
+  /// Behind inputs of which caches in s8 stand from `first` on: the scales of each.
+  void add_scales(const Node& node, std::vector<ValueId>& inputs, std::size_t first) {
+    for (const std::size_t place : {first, first + 1}) {
+      const Value kept = to_.program().value(inputs[place]);
+      if (kept.dtype != DType::s8) return;
+      inputs.push_back(
+          to_.state(kept.name + ".scales", DType::f32, {kept.shape[0], kept.shape[1], dim(node.attributes.kv_heads)}));
+    }
+  }
+
+  /// Places among its inputs.
+  static constexpr std::size_t cached_scales = 5;
+  static constexpr std::size_t cached_sinks = 7;
+
+  void assign_cached_attention(const Node& node) {
+    std::vector<ValueId> inputs = {as(value(node.inputs[0]), attention_operand())};
+    for (std::size_t i = 1; i < cached_scales; ++i) inputs.push_back(value(node.inputs[i]));
+    add_scales(node, inputs, 1);
+    if (has_input(node, cached_sinks)) {
+      inputs.resize(cached_sinks, no_value);
+      inputs.push_back(vector(node.inputs[cached_sinks]));
+    }
+    Attributes attributes = node.attributes;
+    attributes.math = override_for(Role::softmax).value_or(row_->math);
+    map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, attention_operand()), attention_output());
   }
 
   /// The loss reads logits as they are, computes in f32 and is f32.
@@ -333,6 +403,14 @@ class Assigner {
     assign_math(node, Role::norm, std::move(parameters));
   }
 
+  /// The mask as it is, sinks as parameters.
+  void assign_softmax(const Node& node) {
+    std::vector<ValueId> beside;
+    if (node.inputs.size() > 1) beside.push_back(value(node.inputs[1]));
+    if (has_input(node, 2)) beside.push_back(vector(node.inputs[2]));
+    assign_math(node, Role::softmax, std::move(beside));
+  }
+
   /// Norms and softmax: input and output in the activations' dtype (f32 under autocast), arithmetic in `math`.
   void assign_math(const Node& node, Role role, std::vector<ValueId> parameters) {
     const std::optional<DType> override = override_for(role);
@@ -341,7 +419,6 @@ class Assigner {
     Attributes attributes = node.attributes;
     attributes.math = override.value_or(row_->math);
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), inside)};
-    if (role == Role::softmax && has_input(node, 1)) inputs.push_back(value(node.inputs[1]));
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
     map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, inside), usual);
   }

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "tensor/dtype.h"
+#include "tensor/f16_scale.h"
 
 namespace assay {
 namespace {
@@ -18,17 +18,6 @@ constexpr std::size_t super_elements = 256;
 
 Bytes bytes_at(const std::byte* block, std::size_t offset) {
   return reinterpret_cast<Bytes>(block) + offset;
-}
-
-/// Blocks lie at any byte. What a scale usually is, a normal number, is made here: of small blocks it is much of the
-/// work.
-float f16_at(const std::byte* block, std::size_t offset) {
-  f16 value;
-  std::memcpy(&value, block + offset, sizeof(value));
-  const std::uint32_t exponent = (value.bits >> 10) & 31U;
-  if (exponent == 0 || exponent == 31) return to_f32(value);
-  const std::uint32_t sign = (value.bits & 0x8000U) << 16;
-  return std::bit_cast<float>(sign | (((value.bits & 0x7FFFU) << 13) + (112U << 23)));
 }
 
 /// Low halves of `count` bytes to codes[0..count), high halves to those behind.

@@ -57,8 +57,12 @@ Offer add_layer_norm_vectors(const Call& call, const MachineFacts& facts);
 Offer rms_norm_vectors(const Call& call, const MachineFacts& facts);
 Offer add_rms_norm_vectors(const Call& call, const MachineFacts& facts);
 
-// activation.cc
+// merge_rows.cc
 Offer merge_rows_vectors(const Call& call, const MachineFacts& facts);
+Offer group_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer merge_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
+
+// activation.cc
 Offer activation_vectors(const Call& call, const MachineFacts& facts);
 Offer gated_activation_vectors(const Call& call, const MachineFacts& facts);
 
@@ -71,6 +75,12 @@ Offer soft_cap_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // rope.cc
 Offer rope_vectors(const Call& call, const MachineFacts& facts);
+
+// append_cache.cc
+Offer append_cache_vectors(const Call& call, const MachineFacts& facts);
+
+// cached_attention.cc
+Offer cached_attention_stream(const Call& call, const MachineFacts& facts);
 
 // attention.cc
 Offer attention_bf16_tiles(const Call& call, const MachineFacts& facts);
@@ -107,6 +117,7 @@ Offer quantize_weight_vectors(const Call& call, const MachineFacts& facts);
 // activation_gradient.cc
 Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer gate_vectors(const Call& call, const MachineFacts& facts);
+Offer clamped_gate_vectors(const Call& call, const MachineFacts& facts);
 Offer gate_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // cross_entropy.cc
