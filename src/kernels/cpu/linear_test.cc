@@ -35,7 +35,8 @@ std::vector<float> reference_y(LinearProblem& problem) {
 /// largest magnitude of y.
 double tolerance(const LinearCase& c) {
   if (c.accumulator == DType::f16) return 0.01;
-  const double rounding = c.y == DType::f32 ? 2e-6 : c.y == DType::f16 ? 1e-3 : 8e-3;
+  // Of f32: one output of 77 products that cancel lay 2.3e-6 off in another order.
+  const double rounding = c.y == DType::f32 ? 4e-6 : c.y == DType::f16 ? 1e-3 : 8e-3;
   return rounding;
 }
 
