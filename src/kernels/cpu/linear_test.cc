@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/threads.h"
+#include "hardware/isa_cap.h"
 #include "hardware/machine.h"
 #include "kernels/cpu/linear_testing.h"
 #include "kernels/kernel.h"
@@ -119,6 +120,23 @@ TEST_P(LinearTest, EveryNumberOfRows) {
   c.in = 64;
   c.out = 48;
   for (c.rows = 0; c.rows <= 50; ++c.rows) check_all(c, facts());
+}
+
+TEST_P(LinearTest, FewRowsUnderLesserInstructionSets) {
+  LinearCase c = base();
+  c.activation = Activation::silu;
+  c.threads = 3;
+  for (const char* cap : {"avx512", "avx2"}) {
+    MachineFacts capped = facts();
+    capped.isa = capped.isa & find_isa_cap(cap).allowed;
+    for (const std::int64_t in : {1, 77, 600}) {
+      for (c.rows = 1; c.rows <= few_rows; ++c.rows) {
+        c.in = in;
+        c.out = 2100;  // enough bytes for several threads
+        check_all(c, capped);
+      }
+    }
+  }
 }
 
 TEST_P(LinearTest, DeepAndWide) {
