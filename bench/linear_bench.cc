@@ -2,8 +2,9 @@
 //
 //   linear_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5 [--threads=N]
 //
-// The counter is in 10^9 operations a second, a multiply-add counted as two. With one thread it counts processor time,
-// which stays meaningful on a machine that others use too.
+// One counter is in 10^9 operations a second, a multiply-add counted as two, the other in 10^9 bytes of weights a
+// second: what binds few rows. The widest shapes are heads whose weights no cache holds. With one thread both count
+// processor time, which stays meaningful on a machine that others use too.
 
 #include <benchmark/benchmark.h>
 
@@ -28,7 +29,8 @@ struct MatmulShape {
   std::int64_t out;
 };
 constexpr MatmulShape shapes[] = {{128, 768, 768},  {128, 768, 3072},  {128, 3072, 768}, {1024, 768, 3072},
-                                  {128, 576, 1536}, {128, 768, 50257}, {1, 768, 3072}};
+                                  {128, 576, 1536}, {128, 768, 50257}, {1, 768, 3072},   {1, 2048, 16384},
+                                  {2, 2048, 16384}, {4, 2048, 16384}};
 
 struct Dtypes {
   DType x;
@@ -48,13 +50,16 @@ void run(benchmark::State& state, const LinearCase& c, const Implementation& imp
   for (auto _ : state) problem.run(prepared);
   const double operations = 2.0 * static_cast<double>(c.rows * c.in * c.out);
   state.counters["Gop/s"] = benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+  const double bytes = static_cast<double>(c.in * c.out) * static_cast<double>(size_of(c.weight));
+  state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
   state.SetLabel(prepared.description);
 }
 
 void add_benchmarks(const LinearCase& c, const MachineFacts& facts) {
-  // Whether an implementation takes the call does not depend on the number of rows: a small one asks.
+  // Whether an implementation takes the call depends on whether rows are few, and not on how wide it is: a small one
+  // asks.
   LinearCase small = c;
-  small.rows = 1;
+  small.in = small.out = 64;
   const LinearProblem probe(small);
   for (const OperationKernels& kernels : cpu_backend().table) {
     if (kernels.operation != probe.call().operation) continue;

@@ -17,8 +17,8 @@ struct Bandwidth {
 /// at most a quarter of the memory that is available.
 std::int64_t bandwidth_buffer_bytes(const MachineFacts& facts);
 
-/// Reads a buffer of that size again and again, 100 ms with one thread and 100 ms with facts.threads, as
-/// concurrent_rate measures. Throws Error(lacking) where the buffer cannot be had.
+/// Reads a buffer of that size, in huge pages where the system gives them, again and again, 100 ms with one thread and
+/// 100 ms with facts.threads, as concurrent_rate measures. Throws Error(lacking) where the buffer cannot be had.
 Bandwidth measure_read_bandwidth(const MachineFacts& facts);
 
 }  // namespace assay

@@ -72,6 +72,10 @@ struct MatmulPeak {
   std::string instruction;        ///< The one of the instruction peak: "vdpbf16ps zmm"; empty: none.
   std::vector<MatmulRate> rates;  ///< Of every implementation that took such operands, in the order of choice.
 
+  /// The same of one row by streaming weights, as decoding has it: what orders kernels for few rows. A loop that takes
+  /// few rows only is in no other list.
+  std::vector<MatmulRate> row_rates = {};
+
   /// Of the instruction peak, over probes; empty: it was not read more than once.
   std::vector<double> instruction_readings_gflops = {};
 

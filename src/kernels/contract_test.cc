@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "hardware/isa_cap.h"
 #include "hardware/machine.h"
 #include "kernels/contract_cases.h"
 #include "kernels/cuda/on_host/on_host.h"
@@ -18,15 +19,12 @@ namespace assay::contract {
 namespace {
 
 /// The instruction sets under which the suite runs: all that this machine has, and fewer.
-constexpr const char* caps[] = {"", "avx2", "none"};
+constexpr const char* caps[] = {"", "avx512", "avx2", "baseline"};
 
 MachineFacts facts_under(const char* cap) {
   static const MachineFacts machine = read_machine_facts();
   MachineFacts facts = machine;
-  if (*cap == '\0') return facts;
-  const bool avx2 = facts.isa.avx2 && std::string(cap) == "avx2";
-  facts.isa = {};
-  facts.isa.avx2 = avx2;
+  if (*cap != '\0') facts.isa = facts.isa & find_isa_cap(cap).allowed;
   return facts;
 }
 

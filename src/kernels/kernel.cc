@@ -39,8 +39,13 @@ KernelKey key_of(const Operation& operation, const Implementation& implementatio
   return {operation.name, implementation.name};
 }
 
-double measured_gflops(const KernelKey& kernel, const MatmulPeak& peak) {
-  for (const MatmulRate& rate : peak.rates) {
+/// Those that were measured with about as many rows.
+const std::vector<MatmulRate>& rates_for(const Call& call, const MatmulPeak& peak) {
+  return call.in(0).rows() <= few_rows && !peak.row_rates.empty() ? peak.row_rates : peak.rates;
+}
+
+double measured_gflops(const KernelKey& kernel, const std::vector<MatmulRate>& rates) {
+  for (const MatmulRate& rate : rates) {
     if (rate.key == kernel) return choice_gflops(rate);
   }
   return 0;
@@ -77,8 +82,9 @@ std::vector<const Implementation*> candidates(const Backend& backend, const Call
   }
   const MatmulPeak* peak = is_measured(call) ? facts.peak(asked_operand(call)) : nullptr;
   if (peak == nullptr || facts.was_busy()) return all;
+  const std::vector<MatmulRate>& rates = rates_for(call, *peak);
   return by_rate(std::move(all),
-                 [&](const Implementation* one) { return measured_gflops(key_of(*call.operation, *one), *peak); });
+                 [&](const Implementation* one) { return measured_gflops(key_of(*call.operation, *one), rates); });
 }
 
 Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {

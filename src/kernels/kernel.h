@@ -116,6 +116,7 @@ struct Prepared {
   std::string evidence;  ///< Why that verdict: "avx512_bf16; matmul measured at 380 GFLOP/s, 1.90x fp32".
   ErrorsOf errors_of = ErrorsOf::row;
   bool takes_rows = false;          ///< It heeds Memory::rows.
+  bool brings_threads = false;      ///< It opens parallel regions of its own, as a library does.
   std::size_t workspace_bytes = 0;  ///< 64-byte aligned scratch handed to every run; its content does not last.
   std::vector<Packing> packing;     ///< The layout it wants for each input; may be shorter than inputs (rest: plain).
 };
@@ -142,6 +143,10 @@ struct OperationKernels {
   std::span<const Implementation> implementations;
 };
 
+/// Up to so many rows of x, as decoding has them, reading the weights takes longer than multiplying by them: such
+/// products have loops of their own, and are ordered by rates with one row.
+constexpr std::int64_t few_rows = 4;
+
 /// Rates that differ by less say nothing about which kernel is faster at another shape.
 constexpr double measured_alike = 0.95;
 
@@ -167,8 +172,9 @@ std::vector<MatmulRate> in_order_of_choice(const Backend& backend, const Machine
                                            const std::vector<MatmulRate>& rates);
 
 /// The first implementation that accepts, or every refusal in one sentence. Where implementations of the call were
-/// measured with its operand dtype (MatmulPeak::rates), the faster one is asked first; the table's order stands within
-/// measured_alike, where nothing was measured, and where a busy machine was. Judges what a matrix product runs in.
+/// measured with its operand dtype (MatmulPeak::rates, or row_rates up to few_rows), the faster one is asked first; the
+/// table's order stands within measured_alike, where nothing was measured, and where a busy machine was. Judges what a
+/// matrix product runs in.
 Offer prepare(const Backend& backend, const Call& call, const MachineFacts& facts);
 
 }  // namespace assay

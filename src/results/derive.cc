@@ -78,6 +78,8 @@ void rate_work(const Record& record, Rates& rates) {
   if (evidence.flops) rates.gflops = *evidence.flops / pass_s * 1e-9;
   if (rates.gflops && evidence.peak_gflops.value_or(0) > 0) rates.peak_share = *rates.gflops / *evidence.peak_gflops;
   if (evidence.moved_bytes) rates.bytes_per_s = *evidence.moved_bytes / pass_s;
+  if (evidence.weight_bytes_read && evidence.bandwidth_bytes_per_s.value_or(0) > 0)
+    rates.bandwidth_share = *evidence.weight_bytes_read / pass_s / *evidence.bandwidth_bytes_per_s;
 }
 
 /// Where another compiler rounds otherwise, figures differ by some units in the last place.
@@ -191,8 +193,8 @@ void derive_rates(Record& record) {
   Rates& rates = record.rates;
   for (const auto figure :
        {&Rates::samples_per_s, &Rates::tokens_per_s, &Rates::padding_share, &Rates::gflops, &Rates::peak_share,
-        &Rates::bytes_per_s, &Rates::energy_per_token_j, &Rates::energy_delay_js, &Rates::cost_per_million_tokens,
-        &Rates::carbon_g_per_million_tokens})
+        &Rates::bytes_per_s, &Rates::bandwidth_share, &Rates::energy_per_token_j, &Rates::energy_delay_js,
+        &Rates::cost_per_million_tokens, &Rates::carbon_g_per_million_tokens})
     take(fresh.*figure, rates.*figure);
 }
 

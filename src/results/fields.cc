@@ -187,6 +187,10 @@ constexpr Field fields[] = {
     ASSAY_FIELD(rates, bytes_per_s, "B/s",
                 "`moved_bytes` over the median (of timed data over the mean); caches may serve part of it."),
     ASSAY_FIELD(
+        rates, bandwidth_share, "share",
+        "`weight_bytes_read` over the same time, of `bandwidth_bytes_per_s`: near 1, memory binds; above 1, caches "
+        "hold weights."),
+    ASSAY_FIELD(
         evidence, flops, "",
         "Of the model: its matrix products in one forward pass, attention's included, masked parts not; multiply and "
         "add count two. Neither precision nor fusion changes it. Of timed data the mean over the drawn batches, as all "

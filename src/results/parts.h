@@ -144,6 +144,7 @@ struct Rates {
   std::optional<double> gflops = {};
   std::optional<double> peak_share = {};
   std::optional<double> bytes_per_s = {};
+  std::optional<double> bandwidth_share = {};
   std::optional<double> energy_per_token_j = {};
   std::optional<double> energy_delay_js = {};
   std::optional<double> cost_per_million_tokens = {};

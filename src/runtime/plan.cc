@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "base/units.h"
 #include "model/architecture.h"
 #include "runtime/call.h"
@@ -76,6 +77,7 @@ void Plan::prepare_step(std::size_t index) {
       {instance_.precision().rest_name(), instance_.backend().device, instance_.program(), instance_.weights()});
   step.ledger.flops = step.flops;
   step.kernel = std::move(prepared.kernel);
+  brings_threads_ = brings_threads_ || prepared.brings_threads;
   workspace_bytes_ = std::max(workspace_bytes_, static_cast<std::int64_t>(prepared.workspace_bytes));
 }
 
@@ -168,7 +170,8 @@ bool Plan::run(Phase phase, InterruptFlag interrupted) {
 }
 
 void Plan::run() {
-  enqueue();
+  const bool shares_team = device().is_host() && !brings_threads_;
+  Team::gather(shares_team ? instance_.facts().threads : 1, [this] { enqueue(); });
   device().wait();
 }
 

@@ -116,6 +116,7 @@ class Plan {
   mutable std::map<ValueId, Tensor> fetched_;  ///< Outputs of a device, on the host.
   std::int64_t arena_bytes_ = 0;
   std::int64_t workspace_bytes_ = 0;
+  bool brings_threads_ = false;      ///< Some kernel does: the steps cannot share a team.
   std::array<Segment, 4> segments_;  ///< All; forward, backward, optimizer. Recordings end before the arena does.
 };
 

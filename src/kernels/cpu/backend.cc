@@ -22,6 +22,8 @@ constexpr Implementation layer_norm[] = {{"vectors", layer_norm_vectors}, refere
 constexpr Implementation rms_norm[] = {{"vectors", rms_norm_vectors}, reference_loops<reference::rms_norm>};
 // The order where nothing was measured; rates of probe overrule it (prepare).
 constexpr Implementation linear[] = {
+    {"avx512 bf16 dot products, few rows", linear_few_bf16},
+    {"f32, few rows", linear_few_f32},
     {"amx bf16 tiles", linear_bf16_tiles},
     {"onednn tiles", linear_onednn_tiles},
     {"avx512 bf16 dot products", linear_bf16},
@@ -35,6 +37,10 @@ constexpr Implementation linear[] = {
     reference_loops<reference::linear>,
 };
 constexpr Implementation quantized_linear[] = {
+    {"avx512 vnni, few rows", quantized_linear_few_vnni},
+    {"avx2 s8, few rows", quantized_linear_few_s8},
+    {"avx512 bf16 dot products from 8 bits, few rows", quantized_linear_few_bf16},
+    {"f32 from 8 bits, few rows", quantized_linear_few_f32},
     {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
     {"amx bf16 tiles from 8 bits", quantized_linear_bf16_tiles},

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <omp.h>
-
 #include <cstdint>
 
+#include "base/threads.h"
 #include "tensor/dtype.h"
 
 /// What the blocked matrix products share.
@@ -19,14 +18,6 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
 }
 inline std::int64_t bytes_of(DType dtype) {
   return static_cast<std::int64_t>(size_of(dtype));
-}
-
-/// body(thread, threads) on each of them; on the calling thread alone where one suffices.
-template <typename Body>
-void on_threads(int threads, const Body& body) {
-  if (threads <= 1) return body(0, 1);
-#pragma omp parallel num_threads(threads)
-  body(omp_get_thread_num(), omp_get_num_threads());
 }
 
 /// Threads worth starting for that many multiply-adds in that many tasks.

@@ -7,6 +7,8 @@ namespace assay::cpu {
 
 // linear.cc
 Offer linear_onednn_tiles(const Call& call, const MachineFacts& facts);
+Offer linear_few_bf16(const Call& call, const MachineFacts& facts);
+Offer linear_few_f32(const Call& call, const MachineFacts& facts);
 Offer linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer linear_bf16(const Call& call, const MachineFacts& facts);
 Offer linear_f16_chunks(const Call& call, const MachineFacts& facts);
@@ -23,6 +25,10 @@ Offer trained_linear_f32(const Call& call, const MachineFacts& facts);
 Offer sum_rows_vectors(const Call& call, const MachineFacts& facts);
 
 // quantized_linear.cc
+Offer quantized_linear_few_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_few_s8(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_few_bf16(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_few_f32(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts);

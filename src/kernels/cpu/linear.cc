@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/few_rows.h"
 #include "kernels/cpu/matmul_codes.h"
 #include "kernels/cpu/onednn.h"
 
@@ -29,6 +30,22 @@ Offer onednn_best(const LinearCall& linear, const MachineFacts& facts) {
 }
 
 }  // namespace
+
+Offer linear_few_bf16(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = linear_call(call);
+  if (!facts.isa.avx512_bf16 || !facts.isa.avx512) return Declined{"no AVX512-BF16 here"};
+  if (linear.x != DType::bf16 || linear.weight != DType::bf16) return Declined{"x and weight are not bf16"};
+  return prepare_few_rows(linear, facts, codes::few_bf16_dot_products());
+}
+
+Offer linear_few_f32(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (!is_vector_float(linear.x) || !is_vector_float(linear.weight))
+    return Declined{"x or weight is not f32, f16 or bf16"};
+  const MatmulCode code = facts.isa.avx512 ? codes::few_f32(linear.weight) : codes::few_f32_avx2(linear.weight);
+  return prepare_few_rows(linear, facts, code);
+}
 
 Offer linear_bf16_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);

@@ -13,11 +13,6 @@
 namespace assay::cpu {
 namespace {
 
-void wait_for_all(int threads) {
-  if (threads <= 1) return;
-#pragma omp barrier
-}
-
 /// How x is read: in place, or from rows in the workspace in the operand's dtype, K padded with zeros.
 struct RowLayout {
   bool copied = false;
@@ -35,17 +30,6 @@ RowLayout row_layout(const LinearCall& call, const MatmulCode& code) {
   if (call.x == code.operand && whole_groups && !collide_in_cache(in_place, call.rows)) return {false, in_place};
   const std::int64_t dense = round_up(call.in * bytes_of(code.operand), line_bytes);
   return {true, collide_in_cache(dense, call.rows) ? dense + line_bytes : dense};
-}
-
-void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x, std::byte* row) {
-  const std::int64_t padding = round_up(call.in, code.group) - call.in;
-  std::memset(row + call.in * bytes_of(code.operand), 0, static_cast<std::size_t>(padding * bytes_of(code.operand)));
-  if (code.operand != DType::u8) {
-    convert(call.x, x, code.operand, row, static_cast<std::size_t>(call.in));
-    return;
-  }
-#pragma omp simd
-  for (std::int64_t k = 0; k < call.in; ++k) row[k] = x[k] ^ std::byte{0x80};
 }
 
 class Matmul final : public Kernel {
@@ -67,10 +51,11 @@ class Matmul final : public Kernel {
     const LinearMemory tensors = linear_memory(call_, memory);
     if (tensors.rows == 0 || call_.out == 0) return;
     std::atomic<std::int64_t> next = 0;
+    Barrier copied;
     on_threads(threads_, [&](int thread, int threads) {
       if (rows_.copied) {
         copy_rows(tensors, thread, threads);
-        wait_for_all(threads);
+        copied.wait(threads);
       }
       const std::int64_t count = tasks_of(tensors);
       for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
@@ -150,7 +135,7 @@ class Matmul final : public Kernel {
   void multiply_chunk(const Task& task, std::int64_t panel, std::int64_t k) const {
     const std::int64_t count = std::min(chunk_, call_.in - k);
     const bool last = k + chunk_ >= call_.in;
-    const Epilogue epilogue = epilogue_at(task.tensors, task.first_row, panel * micro::panel_width);
+    const Epilogue epilogue = epilogue_at(call_, code_, task.tensors, task.first_row, panel * micro::panel_width);
     const std::int64_t columns = std::min<std::int64_t>(micro::panel_width, call_.out - panel * micro::panel_width);
     micro::Block block;
     block.a_stride = rows_.stride;
@@ -211,22 +196,6 @@ class Matmul final : public Kernel {
     return {stored_at(task, next_panel, next_k), stored_bytes(std::min(chunk_, call_.in - next_k))};
   }
 
-  Epilogue epilogue_at(const LinearMemory& tensors, std::int64_t row, std::int64_t n) const {
-    Epilogue epilogue;
-    epilogue.sums = code_.sums;
-    if (code_.operand == DType::u8) {  // what s8 + 128 adds to each sum
-      const std::size_t sums = column_sums_offset(code_.packing, call_.out, call_.in);
-      epilogue.column_sums = reinterpret_cast<const std::int32_t*>(tensors.weight + sums) + n;
-    }
-    if (call_.has_x_scale) epilogue.x_scale = tensors.x_scale + row;
-    if (call_.has_w_scale) epilogue.w_scale = tensors.w_scale + n;
-    if (call_.has_bias) epilogue.bias = shifted({tensors.bias, call_.bias}, n);
-    epilogue.activation = call_.activation;
-    const std::int64_t size = bytes_of(call_.y);
-    epilogue.y = {tensors.y + (row * call_.y_stride + n) * size, call_.y, call_.y_stride * size};
-    return epilogue;
-  }
-
   LinearCall call_;
   MatmulCode code_;
   RowLayout rows_;
@@ -235,6 +204,19 @@ class Matmul final : public Kernel {
   int threads_;
   Finish finish_;
 };
+
+}  // namespace
+
+void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x, std::byte* row) {
+  const std::int64_t padding = round_up(call.in, code.group) - call.in;
+  std::memset(row + call.in * bytes_of(code.operand), 0, static_cast<std::size_t>(padding * bytes_of(code.operand)));
+  if (code.operand != DType::u8) {
+    convert(call.x, x, code.operand, row, static_cast<std::size_t>(call.in));
+    return;
+  }
+#pragma omp simd
+  for (std::int64_t k = 0; k < call.in; ++k) row[k] = x[k] ^ std::byte{0x80};
+}
 
 const char* unfit(const LinearCall& call, const MatmulCode& code) {
   if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
@@ -247,7 +229,22 @@ const char* unfit(const LinearCall& call, const MatmulCode& code) {
   return nullptr;
 }
 
-}  // namespace
+Epilogue epilogue_at(const LinearCall& call, const MatmulCode& code, const LinearMemory& tensors, std::int64_t row,
+                     std::int64_t n) {
+  Epilogue epilogue;
+  epilogue.sums = code.sums;
+  if (code.operand == DType::u8) {  // what s8 + 128 adds to each sum
+    const std::size_t sums = column_sums_offset(code.packing, call.out, call.in);
+    epilogue.column_sums = reinterpret_cast<const std::int32_t*>(tensors.weight + sums) + n;
+  }
+  if (call.has_x_scale) epilogue.x_scale = tensors.x_scale + row;
+  if (call.has_w_scale) epilogue.w_scale = tensors.w_scale + n;
+  if (call.has_bias) epilogue.bias = shifted({tensors.bias, call.bias}, n);
+  epilogue.activation = call.activation;
+  const std::int64_t size = bytes_of(call.y);
+  epilogue.y = {tensors.y + (row * call.y_stride + n) * size, call.y, call.y_stride * size};
+  return epilogue;
+}
 
 Packing panels_of(DType dtype) {
   const int group = dtype == DType::f16 ? 1 : static_cast<int>(4 / size_of(dtype));
@@ -261,13 +258,8 @@ Packing panels_of(const BlockFormat& format) {
           .group = static_cast<std::int32_t>(format.bytes)};
 }
 
-Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code) {
-  if (const char* why = unfit(call, code)) return Declined{why};
-  choose_vector_target(facts);
-  auto kernel = std::make_unique<Matmul>(call, code);
+Prepared prepared_matmul(const LinearCall& call, const MatmulCode& code) {
   Prepared prepared;
-  prepared.workspace_bytes = kernel->workspace_bytes();
-  prepared.kernel = std::move(kernel);
   prepared.description = code.blocks != nullptr ? fmt::format("{}, widened to {}: {}, panels of {}", code.blocks->name,
                                                               name(code.operand), code.description, code.packing.width)
                                                 : std::string(code.description) + ", " + to_string(code.packing);
@@ -276,6 +268,16 @@ Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const Ma
   prepared.accumulator = code.accumulator;
   prepared.packing.resize(static_cast<std::size_t>(call.places.weight) + 1);
   prepared.packing.back() = code.packing;
+  return prepared;
+}
+
+Offer prepare_matmul(const LinearCall& call, const MachineFacts& facts, const MatmulCode& code) {
+  if (const char* why = unfit(call, code)) return Declined{why};
+  choose_vector_target(facts);
+  auto kernel = std::make_unique<Matmul>(call, code);
+  Prepared prepared = prepared_matmul(call, code);
+  prepared.workspace_bytes = kernel->workspace_bytes();
+  prepared.kernel = std::move(kernel);
   return prepared;
 }
 

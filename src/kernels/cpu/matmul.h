@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cpu/epilogue.h"
 #include "kernels/cpu/micro/block.h"
 #include "kernels/linear.h"
 
@@ -31,6 +32,19 @@ Packing panels_of(DType dtype);
 
 /// That of rows of blocks.
 Packing panels_of(const BlockFormat& format);
+
+/// What code the call cannot be packed for, or added in, in words; null where it can.
+const char* unfit(const LinearCall& call, const MatmulCode& code);
+
+/// From the sums of the call's row `row` and output `n` on.
+Epilogue epilogue_at(const LinearCall& call, const MatmulCode& code, const LinearMemory& tensors, std::int64_t row,
+                     std::int64_t n);
+
+/// Writes `x` (call.in values) as the code reads it: in its operand's dtype, filled up with zeros to whole groups.
+void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x, std::byte* row);
+
+/// What a kernel of that code says of itself.
+Prepared prepared_matmul(const LinearCall& call, const MatmulCode& code);
 
 /// A kernel that runs that code for the call, blocked for the caches and divided among the threads by tasks of one
 /// panel and some rows, taken in turn: a thread whose core others use takes fewer. Declines a weight that is not packed

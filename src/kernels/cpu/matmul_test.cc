@@ -328,6 +328,42 @@ TEST(Choice, IsWhatProbeJudgesWhereRatesAreAlike) {
       << "busy: the list's order is that of its own operation";
 }
 
+TEST(Choice, FewRowsHaveLoopsOfTheirOwnOrderedByRatesWithOneRow) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  facts.measured_share = 1;
+  MatmulPeak bf16 = measured(DType::bf16, {rate(DType::bf16, DType::bf16, "avx512 bf16 dot products", 400)});
+  MatmulRate dot_products = rate(DType::bf16, DType::bf16, "avx512 bf16 dot products, few rows", 50);
+  const MatmulRate widened = rate(DType::bf16, DType::f32, "f32, few rows", 48);
+  bf16.row_rates = {dot_products, widened, rate(DType::bf16, DType::bf16, "avx512 bf16 dot products", 45)};
+  facts.peaks = {bf16};
+  const LinearCase one = case_of({1, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
+  EXPECT_EQ(first_choice(one, facts), "avx512 bf16 dot products, few rows, panels of 32, groups of 2");
+  EXPECT_EQ(first_verdict(one, facts), Verdict::native);
+  facts.peaks[0].row_rates[0].gflops = 30;
+  EXPECT_PRED2(starts_with, first_choice(one, facts), "avx512 f32 from bf16, few rows");
+  for (const std::int64_t rows : {few_rows + 1, std::int64_t{128}}) {
+    const LinearCase many = case_of({rows, 768, 768}, DType::bf16, DType::bf16, DType::bf16);
+    EXPECT_PRED2(starts_with, first_choice(many, facts), "avx512 bf16 dot products, panels");
+  }
+}
+
+TEST(Choice, WeightsAloneInEightBitsAreWidenedInRegistersForFewRows) {
+  MachineFacts facts;
+  facts.isa = zen4;
+  for (const DType x : {DType::f32, DType::f16}) {
+    const LinearCase c = case_of({few_rows, 768, 768}, x, DType::s8, x);
+    EXPECT_PRED2(starts_with, first_choice(c, facts), "avx512 f32 from s8, few rows");
+  }
+  EXPECT_PRED2(starts_with, first_choice(case_of({1, 768, 768}, DType::bf16, DType::s8, DType::bf16), facts),
+               "avx512 bf16 dot products from s8, few rows");
+  facts.isa = {.avx2 = true};
+  EXPECT_PRED2(starts_with, first_choice(case_of({1, 768, 768}, DType::f32, DType::s8, DType::f32), facts),
+               "avx2 f32 from s8, few rows");
+  EXPECT_PRED2(starts_with, first_choice(case_of({1, 768, 768}, DType::s8, DType::s8, DType::f32), facts),
+               "avx2 s8 as pairs of 16 bits, few rows");
+}
+
 TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
   MachineFacts facts;
   facts.isa = zen4;

@@ -207,6 +207,7 @@ Offer prepare_onednn(const LinearCall& call, const MachineFacts& facts, const Pa
     const std::string code = description.impl_info_str();
     if (code.starts_with("ref")) return Declined{"oneDNN has only its plain loops (" + code + ")"};
     Prepared prepared;
+    prepared.brings_threads = true;
     prepared.workspace_bytes = description.scratchpad_desc().get_size();
     prepared.kernel = std::make_unique<OneDnnMatmul>(call, description);
     prepared.description = "oneDNN " + code + ", " + to_string(packing) + " weights";

@@ -1,6 +1,7 @@
 #include "kernels/quantized_linear.h"
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/few_rows.h"
 #include "kernels/cpu/matmul_codes.h"
 #include "kernels/verdict.h"
 
@@ -30,6 +31,36 @@ const char* unfit_for_bf16(const LinearCall& linear) {
 }
 
 }  // namespace
+
+Offer quantized_linear_few_vnni(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx512_vnni || !facts.isa.avx512) return Declined{"no AVX512-VNNI here"};
+  if (const char* why = unfit_for_s32(linear)) return Declined{why};
+  return prepare_few_rows(linear, facts, codes::few_vnni());
+}
+
+Offer quantized_linear_few_s8(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (const char* why = unfit_for_s32(linear)) return Declined{why};
+  return prepare_few_rows(linear, facts, codes::few_s8_avx2());
+}
+
+Offer quantized_linear_few_bf16(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx512_bf16 || !facts.isa.avx512) return Declined{"no AVX512-BF16 here"};
+  if (linear.weight != DType::s8 || linear.x != DType::bf16) return Declined{"it widens s8 beside x of bf16"};
+  if (!instruction_pays(DType::bf16, facts)) return Declined{"its dot products were measured slower than f32"};
+  return prepare_few_rows(linear, facts, codes::few_bf16_dot_products_from_s8());
+}
+
+Offer quantized_linear_few_f32(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (linear.weight != DType::s8 || !is_vector_float(linear.x)) return Declined{"it widens s8 beside x of floats"};
+  const MatmulCode code = facts.isa.avx512 ? codes::few_f32(linear.weight) : codes::few_f32_avx2(linear.weight);
+  return prepare_few_rows(linear, facts, code);
+}
 
 Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);

@@ -95,6 +95,15 @@ Shown peak_share_column() {
                    [](const Record& r) { return percent(r.rates.peak_share); });
 }
 
+Shown bandwidth_share_column() {
+  return of_record({.title = "of memory",
+                    .unit = "%",
+                    .meaning = "weights over the latency, of the bandwidth of reading that was measured here",
+                    .notation = Notation::fixed,
+                    .digits = 0},
+                   [](const Record& r) { return percent(r.rates.bandwidth_share); });
+}
+
 Shown peak_bytes_column() {
   return of_record({.title = "peak", .unit = "MB"},
                    [](const Record& r) -> Cell { return megabytes(r.memory->peak_bytes); });
@@ -163,6 +172,7 @@ std::vector<Shown> inference_columns(const Records& rows) {
           of_record({.title = "ms a row"}, ms_a_row),
           of_record({.title = "GFLOP /s"}, [](const Record& r) -> Cell { return or_absent(r.rates.gflops); }),
           peak_share_column(),
+          bandwidth_share_column(),
           peak_bytes_column(),
           of_record({.title = "cache", .unit = "MB", .meaning = "keys and values, in the peak"},
                     [](const Record& r) -> Cell { return megabytes(r.generation->kv_bytes); }),

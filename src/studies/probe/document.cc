@@ -130,7 +130,8 @@ Table peaks_table(const MachineFacts& facts) {
   return filled({.key = "peaks", .caption = "Matrix products in each operand dtype"}, columns, facts.peaks);
 }
 
-Table rates_table(const MatmulPeak& peak, std::size_t number) {
+/// `key` of the peaks' member, `what` was measured.
+Table rates_table(std::string key, std::string what, const std::vector<MatmulRate>& rates) {
   using Cell = Table::Cell;
   const std::vector<ColumnOf<MatmulRate>> columns = {
       {{.key = "implementation", .role = Table::Role::label},
@@ -143,10 +144,7 @@ Table rates_table(const MatmulPeak& peak, std::size_t number) {
       {rate_column("gflops", "rate"), [](const MatmulRate& r) -> Cell { return r.gflops; }},
       {rate_column("streaming_gflops", "weights from memory"),
        [](const MatmulRate& r) -> Cell { return r.streaming_gflops; }}};
-  return filled({.key = fmt::format("peaks.{}.rates", number),
-                 .caption = fmt::format("Every kernel that takes {}", name(peak.operand)),
-                 .detail = Detail::details},
-                columns, peak.rates);
+  return filled({.key = std::move(key), .caption = std::move(what), .detail = Detail::details}, columns, rates);
 }
 
 std::vector<Table> machine_tables(const MachineFacts& facts) {
@@ -155,7 +153,12 @@ std::vector<Table> machine_tables(const MachineFacts& facts) {
   tables.push_back(caches_table(facts));
   tables.push_back(power_table(facts));
   tables.push_back(peaks_table(facts));
-  for (std::size_t i = 0; i < facts.peaks.size(); ++i) tables.push_back(rates_table(facts.peaks[i], i));
+  for (std::size_t i = 0; i < facts.peaks.size(); ++i) {
+    const MatmulPeak& peak = facts.peaks[i];
+    const std::string kernels = fmt::format("Every kernel that takes {}", name(peak.operand));
+    tables.push_back(rates_table(fmt::format("peaks.{}.rates", i), kernels, peak.rates));
+    tables.push_back(rates_table(fmt::format("peaks.{}.row_rates", i), kernels + ", by one row", peak.row_rates));
+  }
   return tables;
 }
 

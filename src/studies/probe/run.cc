@@ -22,12 +22,12 @@ std::vector<MatmulRate> rates_of_operand(DType operand, const MachineFacts& fact
   return in_order_of_choice(cpu_backend(), facts, rates);
 }
 
-MatmulPeak peak_from(const InstructionPeak& instruction, const MachineFacts& facts,
-                     const std::vector<MatmulRate>& all) {
+MatmulPeak peak_from(const InstructionPeak& instruction, const MachineFacts& facts, const MatmulRates& all) {
   MatmulPeak peak;
   peak.operand = instruction.operand;
   peak.instruction = instruction.instruction;
-  peak.rates = rates_of_operand(instruction.operand, facts, all);
+  peak.rates = rates_of_operand(instruction.operand, facts, all.rates);
+  peak.row_rates = rates_of_operand(instruction.operand, facts, all.row_rates);
   if (!instruction.set.empty()) peak.instruction_gflops = instruction.gflops;
   for (const MatmulRate& rate : peak.rates) {
     // No matmul outruns its instruction: where it seems to, the loop was disturbed and the matmul is the better
@@ -94,7 +94,7 @@ void measure_peaks(MachineFacts& facts, const MatmulShape& shape, double seconds
   facts.peaks.clear();
   for (std::size_t i = 0; i < before.size(); ++i) {
     const InstructionPeak& faster = before[i].gflops >= after[i].gflops ? before[i] : after[i];
-    MatmulPeak& peak = facts.peaks.emplace_back(peak_from(faster, facts, matmuls.rates));
+    MatmulPeak& peak = facts.peaks.emplace_back(peak_from(faster, facts, matmuls));
     if (!faster.set.empty()) peak.instruction_readings_gflops = {before[i].gflops, after[i].gflops};
   }
   set_verdicts(facts);

@@ -48,7 +48,8 @@ MachineFacts filled_facts() {
        evidence,
        "tdpbf16ps",
        {{DType::bf16, DType::bf16, {"linear", "amx bf16 tiles"}, "bf16 kernel", Arithmetic::instructions, 2450},
-        {DType::bf16, DType::f64, {"linear", "reference loops"}, "loops", Arithmetic::scalar_loops, 1}}},
+        {DType::bf16, DType::f64, {"linear", "reference loops"}, "loops", Arithmetic::scalar_loops, 1}},
+       {{DType::bf16, DType::bf16, {"linear", "few rows"}, "row kernel", Arithmetic::instructions, 40, 20}}},
       {DType::f16, 0, 340, "f16 kernel", Verdict::emulated, "no f16 product instruction", "", {}},
   };
   return facts;
@@ -171,6 +172,16 @@ TEST(ProbeReport, WhatIsNotKnownIsNull) {
   EXPECT_TRUE(json.at("hypervisor").is_null());
   EXPECT_TRUE(json.at("cap").is_null());
   EXPECT_TRUE(machine_json(filled_facts()).at("peaks")[2].at("instruction").is_null());
+}
+
+TEST(Matmuls, LoopsForFewRowsAreTimedWithOneRowOnly) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
+  const MatmulRates rates = measure_matmuls(facts, small, 0.001);
+  const auto is_few = [](const MatmulRate& rate) { return rate.key.implementation == "f32, few rows"; };
+  EXPECT_EQ(std::count_if(rates.rates.begin(), rates.rates.end(), is_few), 0);
+  EXPECT_GE(std::count_if(rates.row_rates.begin(), rates.row_rates.end(), is_few), 3) << "f32, f16, bf16";
+  EXPECT_GT(rates.row_rates.size(), rates.rates.size()) << "the others take one row too";
 }
 
 TEST(Matmuls, EveryOperandDtypeIsTimedAndEveryKernelSaysWhatItIs) {

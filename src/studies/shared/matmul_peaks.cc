@@ -18,7 +18,11 @@
 namespace assay {
 namespace {
 
-constexpr MatmulShape small_shape{.rows = 64, .in = 256, .out = 256};
+/// Tells in a moment which kernels are too slow for the shape.
+MatmulShape small_shape(const MatmulShape& shape) {
+  return {.rows = std::min<std::int64_t>(shape.rows, 64), .in = 256, .out = 256};
+}
+
 constexpr double longest_run_s = 0.05;
 constexpr double longest_trial_s = 0.2;
 constexpr int least_trials = 3;
@@ -192,6 +196,7 @@ struct Contestant {
 /// What is timed for one operand dtype.
 struct Contest {
   DType operand;
+  MatmulShape shape;
   std::vector<MachineFacts> variants;
   Problem problem;
   std::vector<std::unique_ptr<Contestant>> entries;
@@ -218,34 +223,44 @@ double trial_s(const Worker& worker, const PackedInputs& inputs) {
 }
 
 /// Lets the candidate in as an entry, or notes its rate at the small shape where it is too slow for the large one.
-void admit(Contest& contest, const KernelCandidate& candidate, const Problem& small, const MatmulShape& shape,
-           int threads) {
+void admit(Contest& contest, const KernelCandidate& candidate, const Problem& small, int threads) {
   const Worker trial(small.call.out(0), std::move(*prepared_for(candidate, small)));
   const double seconds = trial_s(trial, PackedInputs(small, trial.prepared()));
   std::optional<Prepared> prepared;
-  if (seconds * shape.flops() / small_shape.flops() <= longest_run_s)
+  const double small_flops = small_shape(contest.shape).flops();
+  if (seconds * contest.shape.flops() / small_flops <= longest_run_s)
     prepared = prepared_for(candidate, contest.problem);
   if (prepared) {
     contest.entries.push_back(std::make_unique<Contestant>(candidate, contest.problem, std::move(*prepared), threads));
   } else {
     contest.slow.push_back(
-        rate_of(contest.operand, candidate, trial.prepared(), small_shape.flops() * threads / seconds * 1e-9));
+        rate_of(contest.operand, candidate, trial.prepared(), small_flops * threads / seconds * 1e-9));
   }
 }
 
 std::unique_ptr<Contest> make_contest(const MachineFacts& facts, DType operand, const MatmulShape& shape) {
   auto contest = std::make_unique<Contest>();
   contest->operand = operand;
+  contest->shape = shape;
   contest->variants = variants_of(facts, operand);
   contest->problem = make_problem(operand, shape);
-  const Problem small = make_problem(operand, small_shape);
+  const Problem small = make_problem(operand, small_shape(shape));
   std::set<std::string> seen;
   for (const KernelCandidate& candidate : candidates_for(contest->problem.call.operation, contest->variants)) {
     const std::optional<Prepared> offer = prepared_for(candidate, small);
     if (!offer || !seen.insert(offer->description).second) continue;
-    admit(*contest, candidate, small, shape, facts.threads);
+    admit(*contest, candidate, small, facts.threads);
   }
   return contest;
+}
+
+using Contests = std::vector<std::unique_ptr<Contest>>;
+
+Contests make_contests(const MachineFacts& facts, const MatmulShape& shape) {
+  Contests contests;
+  for (const DType operand : {DType::f32, DType::f16, DType::bf16, DType::s8})
+    contests.push_back(make_contest(facts, operand, shape));
+  return contests;
 }
 
 enum class WeightCaching : std::uint8_t { warm, streaming };
@@ -260,13 +275,14 @@ double turn_gflops(const Contestant& entry, double flops, double turn_s, WeightC
   return concurrent_rate(static_cast<int>(entry.workers.size()), turn_s, window) * 1e-9;
 }
 
-void take_turns(std::span<const std::unique_ptr<Contest>> contests, double flops, double seconds_each) {
+void take_turns(const Contests& contests, double seconds_each) {
   std::size_t entries = 0;
   for (const auto& contest : contests) entries += contest->entries.size();
   const double stop_s = now_s() + 2 * seconds_each * static_cast<double>(entries);
   const double turn_s = std::min(longest_turn_s, seconds_each / least_rounds);
   for (int round = 0; round < least_rounds || now_s() < stop_s; ++round) {
     for (const auto& contest : contests) {
+      const double flops = contest->shape.flops();
       for (const auto& entry : contest->entries) {
         entry->gflops.push_back(turn_gflops(*entry, flops, turn_s, WeightCaching::warm));
         entry->streaming_gflops.push_back(turn_gflops(*entry, flops, turn_s, WeightCaching::streaming));
@@ -281,27 +297,39 @@ double upper_quartile(std::vector<double> gflops) {
   return *quartile;
 }
 
+std::vector<MatmulRate> rates_from(const Contests& contests) {
+  std::vector<MatmulRate> rates;
+  for (const auto& contest : contests) {
+    for (const auto& entry : contest->entries) {
+      rates.push_back(rate_of(contest->operand, entry->candidate, entry->workers.front().prepared(),
+                              upper_quartile(entry->gflops), upper_quartile(entry->streaming_gflops)));
+    }
+    rates.insert(rates.end(), contest->slow.begin(), contest->slow.end());
+  }
+  return rates;
+}
+
+struct TimedShape {
+  std::vector<MatmulRate> rates;
+  double processor_share = 0;
+};
+
+TimedShape time_shape(const MachineFacts& facts, const MatmulShape& shape, double seconds_each) {
+  const Contests contests = make_contests(facts, shape);
+  const double begin_s = now_s();
+  const double processor_begin_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+  take_turns(contests, seconds_each);
+  const double processor_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - processor_begin_s;
+  return {rates_from(contests), processor_s / ((now_s() - begin_s) * facts.threads)};
+}
+
 }  // namespace
 
 MatmulRates measure_matmuls(const MachineFacts& facts, const MatmulShape& shape, double seconds_each) {
-  std::vector<std::unique_ptr<Contest>> contests;
-  for (const DType operand : {DType::f32, DType::f16, DType::bf16, DType::s8}) {
-    contests.push_back(make_contest(facts, operand, shape));
-  }
-  MatmulRates result;
-  const double begin_s = now_s();
-  const double processor_begin_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
-  take_turns(contests, shape.flops(), seconds_each);
-  result.processor_share =
-      (clock_s(CLOCK_PROCESS_CPUTIME_ID) - processor_begin_s) / ((now_s() - begin_s) * facts.threads);
-  for (const auto& contest : contests) {
-    for (const auto& entry : contest->entries) {
-      result.rates.push_back(rate_of(contest->operand, entry->candidate, entry->workers.front().prepared(),
-                                     upper_quartile(entry->gflops), upper_quartile(entry->streaming_gflops)));
-    }
-    result.rates.insert(result.rates.end(), contest->slow.begin(), contest->slow.end());
-  }
-  return result;
+  MatmulShape one_row = shape;
+  one_row.rows = 1;
+  TimedShape all = time_shape(facts, shape, seconds_each);
+  return {std::move(all.rates), time_shape(facts, one_row, seconds_each / 4).rates, all.processor_share};
 }
 
 }  // namespace assay

@@ -19,7 +19,8 @@ struct MatmulShape {
 
 struct MatmulRates {
   std::vector<MatmulRate> rates;
-  double processor_share = 0;  ///< Processor time that was had over what was asked for: 1 on an idle machine.
+  std::vector<MatmulRate> row_rates;  ///< Of one row.
+  double processor_share = 0;         ///< Processor time that was had over what was asked for: 1 on an idle machine.
 };
 
 /// Times every implementation of `linear` (f32, f16, bf16) and of `quantized_linear` (s8 by s8) that the cpu backend
@@ -33,6 +34,8 @@ struct MatmulRates {
 ///
 /// Each takes a second turn with copies of the weights, one after the other, that the second cache cannot hold, as the
 /// weights of a model's layers are not in it when their turn comes.
+///
+/// Then all of it once more with one row, a quarter as long.
 MatmulRates measure_matmuls(const MachineFacts& facts, const MatmulShape& shape, double seconds_each);
 
 }  // namespace assay

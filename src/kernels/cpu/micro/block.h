@@ -62,6 +62,22 @@ void multiply_s8_tiles(const Block& block, int rows);    ///< AMX-INT8: tdpbssd,
 constexpr int avx2_rows = 6;
 void multiply_f32_avx2(const Block& block, int rows);
 
+/// Loops for one to four rows (decoding), made for memory's speed: c = a times a whole panel as it is stored, `groups`
+/// of its groups; sums start at zero and `ahead` is not heeded. a is f32 where nothing else is said, whatever the panel
+/// holds. AVX-512, or AVX2 with FMA and F16C, up to two rows, where the name says so.
+constexpr int few_rows = 4;
+constexpr int few_rows_avx2 = 2;
+void multiply_few_f32(const Block& block, int rows);
+void multiply_few_bf16(const Block& block, int rows);
+void multiply_few_f16(const Block& block, int rows);
+void multiply_few_s8(const Block& block, int rows);
+void multiply_few_s8_bf16(const Block& block, int rows);  ///< AVX512-BF16. a is bf16
+void multiply_few_f32_avx2(const Block& block, int rows);
+void multiply_few_bf16_avx2(const Block& block, int rows);
+void multiply_few_f16_avx2(const Block& block, int rows);
+void multiply_few_s8_avx2(const Block& block, int rows);
+void multiply_few_s8s8_avx2(const Block& block, int rows);  ///< a is s8 too, the sums are s32
+
 /// Rewrites a stretch of a panel in the operand's dtype: `groups` groups as stored, front to back. AVX-512, or AVX2
 /// with F16C where the name says so.
 using Widen = void (*)(const std::byte* panel, std::int64_t groups, std::byte* wide);
