@@ -207,11 +207,11 @@ std::string test_name(const testing::TestParamInfo<const Operation*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Contract, testing::ValuesIn(computed_operations()), test_name);
 
-/// What CUDA devices have no kernels for: weights in blocks, and experts.
+/// What CUDA devices have no kernels for: weights in blocks, activations by groups, and experts.
 bool lacks_on_cuda(const Call& call) {
-  const Operation* of_experts[] = {&op::route, &op::group_rows, &op::merge_rows};
+  const Operation* lacking[] = {&op::route, &op::group_rows, &op::merge_rows, &op::quantize_groups};
   return call.attributes.blocks != nullptr || expert_places(*call.operation) ||
-         std::find(std::begin(of_experts), std::end(of_experts), call.operation) != std::end(of_experts);
+         std::find(std::begin(lacking), std::end(lacking), call.operation) != std::end(lacking);
 }
 
 TEST(Backends, TakeEveryCaseOfEveryOperation) {

@@ -70,6 +70,7 @@ struct Operation {
   OPERATION(linear)           /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                  \
   OPERATION(quantized_linear) /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */          \
   OPERATION(block_linear)     /* x (..,in), blocks u8 (out,row bytes) [, bias (out)] -> as linear */                  \
+  OPERATION(quantized_block_linear) /* x s8 (..,in), x_scale (..,groups), blocks u8 (out,row bytes) [, bias] */        \
   OPERATION(block_embedding)  /* ids (B,T), blocks u8 (V,row bytes) -> (B,T,d) */                                     \
   /* Experts: each of E takes the rows that tokens send it; k: experts a token, N = B T k. Gradients: none yet. */    \
   OPERATION(route)                   /* logits (B,T,E) -> weights (B,T,k), experts s32 (B,T,k) */                     \
@@ -77,6 +78,7 @@ struct Operation {
   OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in), .., WE -> (N,out) */                          \
   OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1, .. -> (N,out) */                       \
   OPERATION(expert_block_linear)     /* x, offsets, blocks1, .. -> (N,out) */                                         \
+  OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   OPERATION(merge_rows)              /* y (N,d), order, weights (B,T,k) -> (B,T,d) */                                 \
   OPERATION(activation)              /* x -> f(x) */                                                                  \
   OPERATION(gated_activation)        /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                        \
@@ -97,6 +99,8 @@ struct Operation {
   OPERATION(cast)                    /* x -> the same values in the output's dtype */                                 \
   OPERATION(quantize_rows)           /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */        \
   OPERATION(quantize_weight)         /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */            \
+  OPERATION(quantize_groups)         /* x (..,d) -> s8 (..,d), f32 scale (..,groups of 32): dynamic */                \
+  OPERATION(quantize_blocks)         /* W (out,in) -> blocks u8 (out,row bytes), scales searched for */                \
   OPERATION(concat_rows)             /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                              \
   OPERATION(gate)                    /* x, y -> f(x) * y */                                                           \
   OPERATION(dropout)                 /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */       \
@@ -154,8 +158,15 @@ struct ExpertPlaces {
   std::size_t first = 0;
   std::size_t each = 1;
 };
-/// Of expert_linear, expert_quantized_linear and expert_block_linear; absent for all others.
+/// Of expert_linear and what is like it; absent for all others.
 std::optional<ExpertPlaces> expert_places(const Operation& operation);
+
+/// Neighbours that share a scale where activations are quantised by groups: as many as ggml's Q8_0 and the blocks of
+/// most formats have, so that integer sums end where scales do.
+constexpr std::int64_t activation_group = 32;
+constexpr std::int64_t activation_groups(std::int64_t width) {
+  return (width + activation_group - 1) / activation_group;
+}
 
 /// Random bits of element `index`: Philox keyed by the seed, so that every backend draws the same ones.
 /// `seed`: s32 (2), low word first; `stream`: attributes.stream.

@@ -102,6 +102,10 @@ void expert_block_linear(const Call& call, const Memory& memory) {
   of_each_expert<block_linear>(call, memory);
 }
 
+void expert_quantized_block_linear(const Call& call, const Memory& memory) {
+  of_each_expert<quantized_block_linear>(call, memory);
+}
+
 void merge_rows(const Call& call, const Memory& memory) {
   const std::int64_t active = call.in(2).width();
   const Reader y = reader(call, memory, 0);

@@ -72,6 +72,7 @@ double expert_bytes(const Program& program, const Node& node, Extent extent) {
 std::optional<ExpertPlaces> expert_places(const Operation& operation) {
   if (&operation == &op::expert_linear || &operation == &op::expert_block_linear) return ExpertPlaces{1, 2, 1};
   if (&operation == &op::expert_quantized_linear) return ExpertPlaces{2, 3, 2};
+  if (&operation == &op::expert_quantized_block_linear) return ExpertPlaces{2, 3, 1};
   return std::nullopt;
 }
 
@@ -98,7 +99,7 @@ const Operation op::group_rows = {
     .bytes = read_once_write_once,
 };
 
-// Rows offsets[e] .. offsets[e + 1] of x by expert e's weight: linear, quantized_linear and block_linear without bias.
+// Rows offsets[e] .. offsets[e + 1] of x by expert e's weight: linear and its kin without bias.
 const Operation op::expert_linear = {
     .name = "expert_linear",
     .kind = OperationKind::matmul,
@@ -119,6 +120,15 @@ const Operation op::expert_quantized_linear = {
 };
 const Operation op::expert_block_linear = {
     .name = "expert_block_linear",
+    .kind = OperationKind::matmul,
+    .autocast = Autocast::low_precision,
+    .shapes = expert_shape,
+    .flops = expert_flops,
+    .bytes = expert_bytes,
+    .products = ProductShare::all,
+};
+const Operation op::expert_quantized_block_linear = {
+    .name = "expert_quantized_block_linear",
     .kind = OperationKind::matmul,
     .autocast = Autocast::low_precision,
     .shapes = expert_shape,

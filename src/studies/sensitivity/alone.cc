@@ -196,6 +196,20 @@ class LayerEnergy {
   bool answers_;
 };
 
+/// Of rows of `width` values in blocks, without what fills up the last ones.
+std::vector<float> values_of_rows(const BlockFormat& format, const HeldConstant& held, std::int64_t width) {
+  std::vector<float> values(static_cast<std::size_t>(format.values_in(static_cast<std::int64_t>(held.bytes))));
+  expand_blocks(format, {held.data, held.bytes}, values);
+  const auto padded = static_cast<std::size_t>(format.values_in(format.bytes_of(width)));
+  const auto wanted = static_cast<std::size_t>(width);
+  const std::size_t rows = values.size() / padded;
+  for (std::size_t row = 1; row < rows && wanted < padded; ++row)
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * padded), wanted,
+                values.begin() + static_cast<std::ptrdiff_t>(row * wanted));
+  values.resize(rows * wanted);
+  return values;
+}
+
 }  // namespace
 
 const Node& linear_at(const Program& built, const std::string& path) {
@@ -220,12 +234,16 @@ void LayerAlone::set_input(std::span<const float> x) {
 
 std::vector<float> LayerAlone::stored_weight() {
   const Program& program = instance_->program();
-  const auto product = std::find_if(program.nodes.begin(), program.nodes.end(), [](const Node& node) {
-    return node.operation == &op::linear || node.operation == &op::quantized_linear;
-  });
+  const auto product = std::find_if(program.nodes.begin(), program.nodes.end(),
+                                    [](const Node& node) { return node.operation->products == ProductShare::all; });
   ASSAY_ASSERT(product != program.nodes.end());
   const bool quantised = product->operation == &op::quantized_linear;
-  const ValueId id = product->inputs[quantised ? 2 : 1];
+  const bool has_x_scale = quantised || product->operation == &op::quantized_block_linear;
+  const ValueId id = product->inputs[has_x_scale ? 2 : 1];
+  if (const BlockFormat* blocks = product->attributes.blocks) {
+    const std::int64_t width = program.value(product->inputs[0]).shape.back().factor;
+    return values_of_rows(*blocks, instance_->hold(id, {.dtype = DType::u8}), width);
+  }
   const DType dtype = program.value(id).dtype;
   Packing plain;
   plain.dtype = dtype;

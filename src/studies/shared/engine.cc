@@ -68,7 +68,7 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
     if (!runs_on(layer.row, options.device))
       fail_lacking("{}: exists on CUDA devices only ({})", layer.row.name, layer.row.note);
   }
-  if (precision.row.scheme == Scheme::as_stored) refuse_widened(model);
+  if (takes_formats(precision.row.scheme)) refuse_widened(model);
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
   passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision, model.weights.formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
