@@ -16,29 +16,31 @@ struct LaidFormat {
   StripeLayout layout;
 };
 
-using enum StripeScales;
+constexpr auto scales16 = StripeScales::f16;
+constexpr auto scales32 = StripeScales::f32;
+constexpr auto six_bits = StripeScales::six_bits;
 // clang-format off
 constexpr LaidFormat laid_formats[] = {
     // format                 bits scales    zeros  zero
-    {&blocks::q4_0,           {4,  f16,      false, 8}},
+    {&blocks::q4_0,           {4,  scales16, false, 8}},
     {&blocks::q4_k,           {4,  six_bits, false, 0}},
-    {&blocks::q8_0,           {8,  f16,      false, 128}},
-    {&blocks::int4_g64,       {4,  f16,      false, 8}},
-    {&blocks::int4_g128,      {4,  f16,      false, 8}},
-    {&blocks::int4_g32_f32,   {4,  f32,      false, 8}},
-    {&blocks::int4_g64_f32,   {4,  f32,      false, 8}},
-    {&blocks::int4_g128_f32,  {4,  f32,      false, 8}},
-    {&blocks::int4z_g32,      {4,  f16,      true,  0}},
-    {&blocks::int4z_g64,      {4,  f16,      true,  0}},
-    {&blocks::int4z_g128,     {4,  f16,      true,  0}},
-    {&blocks::int4z_g32_f32,  {4,  f32,      true,  0}},
-    {&blocks::int4z_g64_f32,  {4,  f32,      true,  0}},
-    {&blocks::int4z_g128_f32, {4,  f32,      true,  0}},
-    {&blocks::int8_g64,       {8,  f16,      false, 128}},
-    {&blocks::int8_g128,      {8,  f16,      false, 128}},
-    {&blocks::int8_g32_f32,   {8,  f32,      false, 128}},
-    {&blocks::int8_g64_f32,   {8,  f32,      false, 128}},
-    {&blocks::int8_g128_f32,  {8,  f32,      false, 128}},
+    {&blocks::q8_0,           {8,  scales16, false, 128}},
+    {&blocks::int4_g64,       {4,  scales16, false, 8}},
+    {&blocks::int4_g128,      {4,  scales16, false, 8}},
+    {&blocks::int4_g32_f32,   {4,  scales32, false, 8}},
+    {&blocks::int4_g64_f32,   {4,  scales32, false, 8}},
+    {&blocks::int4_g128_f32,  {4,  scales32, false, 8}},
+    {&blocks::int4z_g32,      {4,  scales16, true,  0}},
+    {&blocks::int4z_g64,      {4,  scales16, true,  0}},
+    {&blocks::int4z_g128,     {4,  scales16, true,  0}},
+    {&blocks::int4z_g32_f32,  {4,  scales32, true,  0}},
+    {&blocks::int4z_g64_f32,  {4,  scales32, true,  0}},
+    {&blocks::int4z_g128_f32, {4,  scales32, true,  0}},
+    {&blocks::int8_g64,       {8,  scales16, false, 128}},
+    {&blocks::int8_g128,      {8,  scales16, false, 128}},
+    {&blocks::int8_g32_f32,   {8,  scales32, false, 128}},
+    {&blocks::int8_g64_f32,   {8,  scales32, false, 128}},
+    {&blocks::int8_g128_f32,  {8,  scales32, false, 128}},
 };
 // clang-format on
 
@@ -57,7 +59,7 @@ bool is_high_half(const StripeLayout& layout, std::int64_t k) {
 void put_scales(const BlockFormat& format, const StripeLayout& layout, const std::byte* block, std::int64_t row,
                 std::byte* stripe) {
   if (layout.scales != six_bits) {
-    const std::int64_t size = layout.scales == f16 ? 2 : 4;
+    const std::int64_t size = layout.scales == StripeScales::f16 ? 2 : 4;
     std::memcpy(stripe + row * size, block, static_cast<std::size_t>(size));
     if (layout.has_zero) stripe[layout.scale_bytes(format) + row] = block[size] & std::byte{0x1F};
     return;
@@ -94,9 +96,9 @@ void get_scales(const BlockFormat& format, const StripeLayout& layout, const std
                 GroupedCodes& out) {
   const auto at = static_cast<std::size_t>(row);
   out.minima[0] = 0;
-  if (layout.scales == f16) {
+  if (layout.scales == StripeScales::f16) {
     out.scales[0] = f16_at(stripe, 2 * at);
-  } else if (layout.scales == f32) {
+  } else if (layout.scales == StripeScales::f32) {
     std::memcpy(&out.scales[0], stripe + 4 * at, 4);
   } else {
     const float d = f16_at(stripe, 2 * at);
@@ -113,7 +115,7 @@ void get_scales(const BlockFormat& format, const StripeLayout& layout, const std
 }  // namespace
 
 std::int64_t StripeLayout::scale_bytes(const BlockFormat& format) const {
-  if (scales != six_bits) return stripe_rows * (scales == StripeScales::f16 ? 2 : 4);
+  if (scales != StripeScales::six_bits) return stripe_rows * (scales == StripeScales::f16 ? 2 : 4);
   return stripe_rows * (4 + 2 * format.elements / format.group);
 }
 
