@@ -32,6 +32,13 @@ double mask_value(Fill fill, const Argument& argument, std::int64_t row, std::in
   return row + 1 == argument.rows() ? 0 : coin;
 }
 
+/// Of row `row`: none, as many as leave room for all new ones, ...; a ring may have been filled several times.
+double held_tokens(const Call& call, std::int64_t row) {
+  const std::int64_t slots = (call.operation == &op::append_cache ? call.out(0) : call.in(1)).shape[1];
+  const std::int64_t room = slots - call.in(0).shape[1];
+  return static_cast<double>(call.attributes.window > 0 ? row * (2 * slots + 1) : room * (row % 3) / 2);
+}
+
 double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64_t column, Random& random) {
   const Argument& argument = one.call.in(index);
   switch (one.fills[index]) {
@@ -57,6 +64,8 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
       return (row * argument.width() + column) % 3 == 2
                  ? -100
                  : static_cast<double>(random.below(static_cast<std::uint64_t>(one.call.in(0).width())));
+    case Fill::lengths:
+      return held_tokens(one.call, row * argument.width() + column);
     case Fill::offsets: {
       const double share = static_cast<double>(column) / static_cast<double>(argument.width() - 1);
       return std::floor(static_cast<double>(one.call.in(0).rows()) * share * share);

@@ -149,6 +149,9 @@ std::vector<Case> count_positions_cases(const Operation& operation) {
     add(cases, operation, {.offset = 1, .padding_id = 0}, {Filled{Argument{}}}, {dense(DType::s32, {3, seq})});
     add(cases, operation, {.offset = 3, .padding_id = 3}, {{dense(DType::s32, {3, seq}), Fill::few_ids}},
         {dense(DType::s32, {3, seq})});
+    add(cases, operation, {.offset = 1, .padding_id = 0},
+        {{dense(DType::u8, {3, seq}), Fill::holes}, {dense(DType::s32, {3}), Fill::few_ids}},
+        {dense(DType::s32, {3, seq})});
   }
   return cases;
 }
@@ -178,6 +181,8 @@ std::vector<Case> sequence_cases(const Operation& operation) {
       } else {
         add(cases, operation, {.row = RowChoice::first}, {x}, {y});
         add(cases, operation, {.row = RowChoice::last}, {x}, {y});
+        for (const Fill fill : {Fill::right_padded, Fill::left_padded, Fill::holes})
+          add(cases, operation, {.row = RowChoice::last}, {x, {dense(DType::u8, {shape[0], shape[1]}), fill}}, {y});
       }
     }
   });
@@ -213,6 +218,10 @@ std::vector<Case> rope_cases(const Operation& operation) {
             .heads = 2, .head_dim = 20, .rope_theta = 500, .rotary_dim = 12, .rope_scaling = scaling, .pairs = pairs};
         for (const std::int64_t seq : {40, 130})
           add(cases, operation, a, {{window(in, {2, seq, 40}, 6)}}, {dense(out, {2, seq, 40})});
+        Attributes placed = a;
+        placed.positions = 90;
+        add(cases, operation, placed, {{window(in, {2, 5, 40}, 6)}, {dense(DType::s32, {2, 5}), Fill::few_ids}},
+            {dense(out, {2, 5, 40})});
       }
     }
   });
@@ -275,6 +284,8 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::softmax, attention_cases},
       {&op::attention_context, attention_cases},
       {&op::attention, attention_cases},
+      {&op::append_cache, append_cache_cases},
+      {&op::cached_attention, cached_attention_cases},
       {&op::select_row, sequence_cases},
       {&op::mean_pool, sequence_cases},
       {&op::cast, unary_cases},

@@ -59,6 +59,9 @@ bool alike(const Argument& a, const Argument& b) {
 /// What plans let overlap: where the operation names an input, and what an optimizer updates.
 std::vector<Overlap> overlaps_of(const Call& call) {
   std::vector<Overlap> overlaps;
+  if (const int first = call.operation->updates; first >= 0) {
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) overlaps.push_back({static_cast<std::size_t>(first) + i, i});
+  }
   if (call.operation->in_place >= 0) overlaps.push_back({static_cast<std::size_t>(call.operation->in_place), 0});
   if (call.operation == &op::adamw || call.operation == &op::sgd) {
     const UpdateList list = update_list(*call.operation, call.inputs.size());
@@ -71,8 +74,13 @@ std::vector<Overlap> overlaps_of(const Call& call) {
   return overlaps;
 }
 
+/// What always overlaps.
+std::vector<Overlap> updates_of(const Call& call) {
+  return call.operation->updates >= 0 ? overlaps_of(call) : std::vector<Overlap>{};
+}
+
 void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run, const Device& device,
-             const std::vector<Overlap>& overlaps = {}) {
+             const std::vector<Overlap>& overlaps) {
   OnDevice on(device);
   const Call& call = one.call;
   std::vector<AlignedBytes> packed(inputs.size());
@@ -191,7 +199,7 @@ std::string compare_outputs(const Case& one, KernelRun& expected, KernelRun& fou
 std::string run_again(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& found, const Device& device) {
   if (device.is_host()) return "";
   const std::vector<GuardedBuffer> first = std::exchange(found.outputs, {});
-  execute(one, inputs, found, device);
+  execute(one, inputs, found, device, updates_of(one.call));
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (std::memcmp(first[i].memory.data(), found.outputs[i].memory.data(), first[i].memory.bytes()) != 0)
       return fmt::format("output {}: other bits in a second run", i);
@@ -203,7 +211,7 @@ std::string run_again(const Case& one, std::vector<GuardedBuffer>& inputs, Kerne
 std::string run_in_place(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& expected, KernelRun& found,
                          const Device& device) {
   const std::vector<Overlap> overlaps = overlaps_of(one.call);
-  if (overlaps.empty()) return "";
+  if (overlaps.empty() || one.call.operation->updates >= 0) return "";
   found.outputs.clear();
   execute(one, inputs, found, device, overlaps);
   const std::string wrong = compare_outputs(one, expected, found);
@@ -230,7 +238,7 @@ std::vector<std::vector<std::byte>> CaseRun::outputs(Prepared prepared, const De
   make_inputs();
   KernelRun run = {.outputs = {}, .prepared = std::move(prepared)};
   std::vector<std::vector<std::byte>> bytes;
-  for (const std::vector<Overlap>& overlaps : {std::vector<Overlap>{}, overlaps_of(state_->one.call)}) {
+  for (const std::vector<Overlap>& overlaps : {updates_of(state_->one.call), overlaps_of(state_->one.call)}) {
     run.outputs.clear();
     execute(state_->one, state_->inputs, run, device, overlaps);
     for (const GuardedBuffer& output : run.outputs)
@@ -248,10 +256,10 @@ Outcome CaseRun::compare(const Implementation& implementation, const MachineFact
     make_inputs();
     Offer right = reference_of(*one.call.operation).prepare(one.call, facts);
     state_->expected = KernelRun{.outputs = {}, .prepared = std::move(std::get<Prepared>(right))};
-    execute(one, state_->inputs, *state_->expected, host_device());
+    execute(one, state_->inputs, *state_->expected, host_device(), updates_of(one.call));
   }
   KernelRun found = {.outputs = {}, .prepared = std::move(std::get<Prepared>(offer))};
-  execute(one, state_->inputs, found, device);
+  execute(one, state_->inputs, found, device, updates_of(one.call));
   std::string wrong = compare_outputs(one, *state_->expected, found);
   if (wrong.empty()) wrong = run_again(one, state_->inputs, found, device);
   if (wrong.empty()) wrong = run_in_place(one, state_->inputs, *state_->expected, found, device);

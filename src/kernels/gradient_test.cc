@@ -408,7 +408,7 @@ std::vector<const Operation*> differentiable_operations() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, Gradient, testing::ValuesIn(differentiable_operations()),
-                         [](const auto& info) { return info.param->name; });
+                         [](const auto& test) { return test.param->name; });
 
 }  // namespace
 }  // namespace assay

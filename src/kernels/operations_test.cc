@@ -35,7 +35,7 @@ TEST_P(EveryOperation, IsTheOnlyOneOfItsName) {
 
 INSTANTIATE_TEST_SUITE_P(Operations, EveryOperation,
                          testing::ValuesIn(all_operations().begin(), all_operations().end()),
-                         [](const auto& info) { return info.param->name; });
+                         [](const auto& test) { return test.param->name; });
 
 }  // namespace
 }  // namespace assay

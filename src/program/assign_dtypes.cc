@@ -54,7 +54,17 @@ class Assigner {
     ASSAY_ASSERT(row_->rule != Activations::native_16bit);
   }
 
+  /// Only a program that keeps keys and values has a place for `kv`.
+  void refuse_unmatched_cache() const {
+    const std::optional<DType> kept = precision_.override_for(Role::kv);
+    const bool is_kept =
+        std::any_of(from_.nodes.begin(), from_.nodes.end(), [](const Node& node) { return node.role == Role::kv; });
+    if (kept && !is_kept)
+      fail_user("--with 'kv={}': keys and values are kept where text is generated, not here", name(*kept));
+  }
+
   void refuse_unmatched() const {
+    refuse_unmatched_cache();
     const auto missed = std::find(matched_.begin(), matched_.end(), false);
     if (missed == matched_.end()) return;
     const LayerOverride& layer = precision_.layers[static_cast<std::size_t>(missed - matched_.begin())];
@@ -172,7 +182,7 @@ class Assigner {
     const Operation* operation = node.operation;
     const std::optional<DType> embedding = override_for(Role::embedding);
     if (node.role == Role::embedding && embedding) return assign_overridden_embedding(node, *embedding);
-    if (operation == &op::count_positions) return assign_several(node, {value(node.inputs[0])}, DType::s32);
+    if (operation == &op::count_positions) return assign_count(node);
     if (operation == &op::embedding) return assign_embedding(node);
     if (operation == &op::affine && from_.value(node.inputs[0]).source == Source::weight)
       return map_to(node, add(op::affine, {vector(node.inputs[0])}, node.attributes, DType::f32));
@@ -181,6 +191,8 @@ class Assigner {
     if (operation == &op::route) return assign_route(node);
     if (operation == &op::group_rows) return assign_several(node, {value(node.inputs[0]), value(node.inputs[1])});
     if (operation == &op::merge_rows) return assign_merge(node);
+    if (operation == &op::append_cache) return assign_append(node);
+    if (operation == &op::cached_attention) return assign_cached_attention(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
     if (operation == &op::cross_entropy) return assign_loss(node);
     if (operation == &op::softmax) return assign_math(node, Role::softmax, {});
@@ -201,8 +213,8 @@ class Assigner {
     overridden_embedding_.insert(node.outputs[0]);
   }
 
-  /// Not of positions, which are computed and whose tables stay as vectors do.
-  bool is_of_tokens(const Node& node) const { return from_.value(node.inputs[0]).source == Source::input; }
+  /// Not of positions, whose tables stay as vectors do.
+  bool is_of_tokens(const Node& node) const { return from_.value(node.inputs[0]).name == "input_ids"; }
 
   void assign_embedding(const Node& node) {
     const ValueId ids = value(node.inputs[0]);
@@ -347,13 +359,57 @@ class Assigner {
     return has_input(node, index) ? node.inputs[index] : no_value;
   }
 
-  /// Attention's products: operands in the 16-bit dtype; under 8 bits in the activations' dtype.
-  void assign_matmul(const Node& node) {
-    const DType operand = override_for(Role::attention).value_or(quantised() ? row_->activations : row_->operand);
-    const DType out = quantised() ? row_->activations : row_->output;
+  void assign_count(const Node& node) {
     std::vector<ValueId> inputs;
-    for (const ValueId in : node.inputs) inputs.push_back(as(value(in), operand));
-    map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, operand), out);
+    for (const ValueId in : node.inputs) inputs.push_back(value(in));
+    assign_several(node, std::move(inputs), DType::s32);
+  }
+
+  /// Attention's products: operands in the 16-bit dtype; under 8 bits in the activations' dtype.
+  DType attention_operand() const {
+    return override_for(Role::attention).value_or(quantised() ? row_->activations : row_->operand);
+  }
+  DType attention_output() const { return quantised() ? row_->activations : row_->output; }
+
+  void assign_matmul(const Node& node) {
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) inputs.push_back(as(value(in), attention_operand()));
+    map(node.outputs[0]) = as(add(*node.operation, inputs, node.attributes, attention_operand()), attention_output());
+  }
+
+  /// Keys and values are kept in what multiplies them, unless `--with kv=` says otherwise.
+  void assign_append(const Node& node) {
+    const DType kept = precision_.override_for(Role::kv).value_or(attention_operand());
+    Node append = node;
+    append.precision = layer_ == nullptr ? "" : layer_->row.name;
+    for (ValueId& in : append.inputs) in = from_.value(in).source == Source::state ? cache(in, kept) : value(in);
+    add_scales(node, append.inputs, op::append_cache.updates);
+    append.outputs.assign(append.inputs.begin() + op::append_cache.updates, append.inputs.end());
+    to_.add_update(std::move(append));
+  }
+
+  ValueId cache(ValueId old, DType kept) {
+    const Value& was = from_.value(old);
+    return map(old) = to_.state(was.name, kept, was.shape);
+  }
+
+  /// Behind inputs of which caches in s8 stand from `first` on: the scales of each.
+  void add_scales(const Node& node, std::vector<ValueId>& inputs, std::size_t first) {
+    for (const std::size_t place : {first, first + 1}) {
+      const Value kept = to_.program().value(inputs[place]);
+      if (kept.dtype != DType::s8) return;
+      inputs.push_back(
+          to_.state(kept.name + ".scales", DType::f32, {kept.shape[0], kept.shape[1], dim(node.attributes.kv_heads)}));
+    }
+  }
+
+  void assign_cached_attention(const Node& node) {
+    std::vector<ValueId> inputs = {as(value(node.inputs[0]), attention_operand())};
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) inputs.push_back(value(node.inputs[i]));
+    add_scales(node, inputs, 1);
+    Attributes attributes = node.attributes;
+    attributes.math = override_for(Role::softmax).value_or(row_->math);
+    map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, attention_operand()), attention_output());
   }
 
   /// The loss reads logits as they are, computes in f32 and is f32.

@@ -93,6 +93,22 @@ class Edit {
   std::vector<std::size_t> producer_;
 };
 
+/// The nodes that are one attention: those of scores, a soft cap if there is one, softmax and context, and the casts
+/// between them.
+struct AttentionParts {
+  std::size_t scores = nowhere;
+  std::size_t cap = nowhere;
+  std::size_t softmax = nowhere;
+  std::vector<std::size_t> casts;
+
+  std::vector<std::size_t> before_context() const;
+};
+/// Of the attention that ends in node `context`; absent where that is no such node, or others read what is between. In
+/// fuse.cc.
+std::optional<AttentionParts> attention_parts(const Edit& edit, std::size_t context);
+/// q, k, v and the mask, if there is one, of an attention in one operation, and what it needs to know.
+Node whole_attention(const Edit& edit, const AttentionParts& parts, std::size_t context);
+
 /// f(x) * y of two values; x and y stay for the gradient, f(x) need not. In fuse_training.cc, as the next.
 void gate_two(Program& program);
 /// A parameter that is cast for a linear is cast by the kernel that packs it: no 16-bit copy is kept.

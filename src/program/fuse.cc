@@ -172,32 +172,14 @@ ValueId behind_cast(const Edit& edit, ValueId id, std::vector<std::size_t>& cast
   return edit.node(index).inputs[0];
 }
 
-/// Scores, a soft cap if there is one, softmax, context. Left apart where softmax's arithmetic was overridden: then its
-/// rounding is the question.
+/// Left apart where softmax's arithmetic was overridden: then its rounding is the question.
 void fuse_attention(Program& program) {
   Edit edit(program);
   for (std::size_t i = 0; i < edit.size(); ++i) {
-    const Node& context = edit.node(i);
-    if (context.operation != &op::attention_context) continue;
-    std::vector<std::size_t> gone;
-    const std::size_t p = edit.sole_producer(behind_cast(edit, context.inputs[0], gone), op::softmax);
-    if (p == nowhere || edit.node(p).attributes.math != DType::f32) continue;
-    ValueId scores = behind_cast(edit, edit.node(p).inputs[0], gone);
-    const std::size_t cap = edit.sole_producer(scores, op::soft_cap);
-    if (cap != nowhere) {
-      gone.push_back(cap);
-      scores = behind_cast(edit, edit.node(cap).inputs[0], gone);
-    }
-    const std::size_t s = edit.sole_producer(scores, op::attention_scores);
-    if (s == nowhere) continue;
-    Node fused = context;
-    fused.operation = &op::attention;
-    const ValueId mask = has_input(edit.node(p), 1) ? edit.node(p).inputs[1] : no_value;
-    fused.inputs = {edit.node(s).inputs[0], edit.node(s).inputs[1], context.inputs[1], mask};
-    fused.attributes = edit.node(s).attributes;
-    if (cap != nowhere) fused.attributes.cap = edit.node(cap).attributes.cap;
-    gone.insert(gone.end(), {p, s});
-    for (const std::size_t index : gone) edit.remove(index);
+    const std::optional<AttentionParts> parts = attention_parts(edit, i);
+    if (!parts || edit.node(parts->softmax).attributes.math != DType::f32) continue;
+    const Node fused = whole_attention(edit, *parts, i);
+    for (const std::size_t index : parts->before_context()) edit.remove(index);
     edit.replace(i, {fused});
   }
   edit.apply();
@@ -223,7 +205,8 @@ bool rounds_when_storing(const Operation* operation) {
                                    &op::gate,
                                    &op::affine,
                                    &op::soft_cap,
-                                   &op::attention};
+                                   &op::attention,
+                                   &op::cached_attention};
   return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
 }
 
@@ -247,6 +230,38 @@ void fold_casts(Program& program) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> AttentionParts::before_context() const {
+  std::vector<std::size_t> nodes = casts;
+  nodes.insert(nodes.end(), {scores, softmax});
+  if (cap != nowhere) nodes.push_back(cap);
+  return nodes;
+}
+
+std::optional<AttentionParts> attention_parts(const Edit& edit, std::size_t context) {
+  if (edit.node(context).operation != &op::attention_context || edit.taken(context)) return std::nullopt;
+  AttentionParts parts;
+  parts.softmax = edit.sole_producer(behind_cast(edit, edit.node(context).inputs[0], parts.casts), op::softmax);
+  if (parts.softmax == nowhere) return std::nullopt;
+  ValueId scores = behind_cast(edit, edit.node(parts.softmax).inputs[0], parts.casts);
+  parts.cap = edit.sole_producer(scores, op::soft_cap);
+  if (parts.cap != nowhere) scores = behind_cast(edit, edit.node(parts.cap).inputs[0], parts.casts);
+  parts.scores = edit.sole_producer(scores, op::attention_scores);
+  if (parts.scores == nowhere) return std::nullopt;
+  return parts;
+}
+
+Node whole_attention(const Edit& edit, const AttentionParts& parts, std::size_t context) {
+  const Node& scores = edit.node(parts.scores);
+  const Node& softmax = edit.node(parts.softmax);
+  Node whole = edit.node(context);
+  whole.operation = &op::attention;
+  const ValueId mask = has_input(softmax, 1) ? softmax.inputs[1] : no_value;
+  whole.inputs = {scores.inputs[0], scores.inputs[1], whole.inputs[1], mask};
+  whole.attributes = scores.attributes;
+  if (parts.cap != nowhere) whole.attributes.cap = edit.node(parts.cap).attributes.cap;
+  return whole;
+}
 
 Program fuse(const Program& program, Purpose purpose) {
   Program result = program;

@@ -56,6 +56,8 @@ struct Operation {
   /// The input whose memory the first output may take over where nobody needs that input any more; -1: none.
   int in_place = -1;
   ProductShare products = ProductShare::none;
+  /// The outputs are the inputs from here on, written over in place; what it does not write stays. -1: they are not.
+  int updates = -1;
 };
 
 /// Every operation; the only list of them. A name is a constant of namespace op, defined in a file of operations/, and
@@ -63,14 +65,13 @@ struct Operation {
 /// gradient).
 #define ASSAY_OPERATIONS(OPERATION)                                                                                   \
   OPERATION(embedding)        /* ids (B,T), table (V,d) [, scales (V)] -> (B,T,d) */                                  \
-  OPERATION(count_positions)  /* ids s32 or mask u8 (B,T) -> s32 (B,T): its number among real tokens */               \
+  OPERATION(count_positions)  /* ids s32 or mask u8 (B,T) [, lengths (B)] -> s32 (B,T): its number among real ones */ \
   OPERATION(add_rows)         /* x (B,T,d), table (P,d) -> x + table[t] or x + table[0] */                            \
   OPERATION(layer_norm)       /* x (..,d), gain (d), bias (d) -> (..,d) */                                            \
   OPERATION(rms_norm)         /* x (..,n d), gain (d) -> (..,n d): n rows of d */                                     \
   OPERATION(linear)           /* x (..,in), W (out,in) [, bias (out)] -> activation(x W^T + bias) */                  \
   OPERATION(quantized_linear) /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */          \
   OPERATION(block_linear)     /* x (..,in), blocks u8 (out,row bytes) [, bias (out)] -> as linear */                  \
-  OPERATION(quantized_block_linear) /* x s8 (..,in), x_scale (..,groups), blocks u8 (out,row bytes) [, bias] */        \
   OPERATION(block_embedding)  /* ids (B,T), blocks u8 (V,row bytes) -> (B,T,d) */                                     \
   /* Experts: each of E takes the rows that tokens send it; k: experts a token, N = B T k. Gradients: none yet. */    \
   OPERATION(route)                   /* logits (B,T,E) -> weights (B,T,k), experts s32 (B,T,k) */                     \
@@ -78,7 +79,6 @@ struct Operation {
   OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in), .., WE -> (N,out) */                          \
   OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1, .. -> (N,out) */                       \
   OPERATION(expert_block_linear)     /* x, offsets, blocks1, .. -> (N,out) */                                         \
-  OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   OPERATION(merge_rows)              /* y (N,d), order, weights (B,T,k) -> (B,T,d) */                                 \
   OPERATION(activation)              /* x -> f(x) */                                                                  \
   OPERATION(gated_activation)        /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                        \
@@ -86,25 +86,31 @@ struct Operation {
   OPERATION(multiply)                /* x, y -> x * y */                                                              \
   OPERATION(affine)                  /* x -> scale * x + shift */                                                     \
   OPERATION(soft_cap)                /* x -> cap * tanh(x / cap) */                                                   \
-  OPERATION(rope)                    /* x (B,T,heads*head_dim) -> rotated by position */                              \
+  OPERATION(rope)                    /* x (B,T,heads*head_dim) [, positions s32 (B,T)] -> rotated by position */      \
   OPERATION(attention_scores)        /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                        \
   OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                 \
   OPERATION(attention_context)       /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                      \
   OPERATION(attention)               /* q, k, v [, mask] -> (B,T,H*D); the three above in one */                      \
-  OPERATION(add_layer_norm)          /* x, y, gain, bias -> x + y, layer_norm(x + y) */                               \
-  OPERATION(add_rms_norm)            /* x, y, gain -> x + y, rms_norm(x + y) */                                       \
-  OPERATION(slice_columns)           /* x (..,w) -> x[.., offset : offset + width]; alias */                          \
-  OPERATION(select_row)              /* x (B,T,d) -> (B,d): the first or last position */                             \
-  OPERATION(mean_pool)               /* x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions */                \
-  OPERATION(cast)                    /* x -> the same values in the output's dtype */                                 \
-  OPERATION(quantize_rows)           /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */        \
-  OPERATION(quantize_weight)         /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */            \
-  OPERATION(quantize_groups)         /* x (..,d) -> s8 (..,d), f32 scale (..,groups of 32): dynamic */                \
-  OPERATION(quantize_blocks)         /* W (out,in) -> blocks u8 (out,row bytes), scales searched for */                \
-  OPERATION(concat_rows)             /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                              \
-  OPERATION(gate)                    /* x, y -> f(x) * y */                                                           \
-  OPERATION(dropout)                 /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */       \
-  OPERATION(cross_entropy)           /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */         \
+  /* Keys and values that outlive runs: caches (B,S,K*D), in s8 with scales (B,S,K); lengths: tokens held before. */  \
+  OPERATION(append_cache)     /* k, v [, mask], lengths, caches [, scales] -> caches [, scales], written in place */  \
+  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] -> (B,T,H*D) */         \
+  OPERATION(add_layer_norm)   /* x, y, gain, bias -> x + y, layer_norm(x + y) */                                      \
+  OPERATION(add_rms_norm)     /* x, y, gain -> x + y, rms_norm(x + y) */                                              \
+  OPERATION(slice_columns)    /* x (..,w) -> x[.., offset : offset + width]; alias */                                 \
+  OPERATION(select_row)       /* x (B,T,d) [, mask (B,T)] -> (B,d): the first or last (real) position */              \
+  OPERATION(mean_pool)        /* x (B,T,d) [, mask (B,T)] -> (B,d): mean over real positions */                       \
+  OPERATION(cast)             /* x -> the same values in the output's dtype */                                        \
+  OPERATION(quantize_rows)    /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */               \
+  OPERATION(quantize_weight)  /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                   \
+  OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
+  OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
+  OPERATION(dropout)          /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */              \
+  OPERATION(cross_entropy)    /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                \
+  /* Weights in blocks that are made here, and multiplied by s8 with a scale for 32 inputs. */                        \
+  OPERATION(quantize_blocks)               /* W (out,in) -> blocks u8 (out,row bytes): scales searched for */         \
+  OPERATION(quantize_groups)               /* x (..,d) -> s8 (..,d), f32 scale (..,groups): dynamic */                \
+  OPERATION(quantized_block_linear)        /* x s8 (..,in), x_scale (..,groups), blocks [, bias] -> as linear */      \
+  OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
   OPERATION(linear_input_gradient)        /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                        \
   OPERATION(linear_weight_gradient)       /* dy (..,out), x (..,in) -> dW (out,in) */                                 \
@@ -151,6 +157,15 @@ struct SeenKeys {
   std::int64_t end = 0;
 };
 SeenKeys seen_keys(const Attributes& attributes, std::int64_t query, std::int64_t seq);
+
+/// The tokens [begin, end) of a row that cached_attention lets a query see that is the last of `tokens`.
+struct CachedKeys {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+CachedKeys cached_keys(const Attributes& attributes, std::int64_t tokens);
+/// Operations that attention counts for a query and a key that it sees, both products and softmax.
+double attention_flops_a_pair(std::int64_t head_dim);
 
 /// Where an operation over experts has its inputs: those of expert e begin at first + e * each.
 struct ExpertPlaces {

@@ -32,6 +32,20 @@ const LayerOverride* layer_override(const PrecisionChoice& precision, const Node
 /// Whether the override is about this operation.
 bool matches(const LayerOverride& layer, const Node& node);
 
+/// How much of the past a program with a cache can hold.
+struct CacheSize {
+  std::int64_t capacity = 0;  ///< Tokens of a row, old and new.
+  std::int64_t chunk = 1;     ///< The most new tokens of one run: what a windowed layer keeps beside its window.
+};
+
+/// The same model for tokens that come in pieces: attention writes the new keys and values into caches, which are state
+/// (B, slots, kv_heads * head_dim), and reads all of them. `program` is as build_program makes it, in f32. It gets two
+/// more inputs: "positions" s32 (B, T), that of each token in its row, below the capacity (of a model that learned
+/// positions for counted tokens they are not read), and "cache_lengths" s32 (B), the tokens that each row's cache holds
+/// already. The mask says which of the new tokens are real: those alone are kept. Rotary bases that depend on the
+/// length of a sequence take it to be the capacity. A user error where attention is not causal.
+Program with_cache(const Program& program, const CacheSize& size);
+
 /// What the program is for.
 enum class Purpose : std::uint8_t {
   inference,  ///< Weights are constants: joined, packed and cast beforehand.

@@ -16,6 +16,7 @@ namespace assay {
 struct Extent {
   std::int64_t batch = 1;
   std::int64_t seq = 1;
+  std::int64_t past = 0;  ///< Tokens that each row's cache holds before, for what is counted of the work on them.
 };
 
 /// One axis: factor * B^batch_power * T^seq_power. Products of such axes are such axes, which is all that models need.
@@ -110,6 +111,7 @@ struct Attributes {
   bool causal = false;      ///< attention: position t sees positions 0..t
   std::int64_t window = 0;  ///< attention: and none that is so many positions away or more; 0: at any distance
   double rope_theta = 10000;
+  std::int64_t positions = 0;   ///< rope with given positions: one more than the largest; how long the sequence is
   std::int64_t rotary_dim = 0;  ///< rope: so many first columns of a head turn, the rest is copied; 0: all of them
   RopeScaling rope_scaling = {};
   RotaryPairs pairs = RotaryPairs::halves;

@@ -12,11 +12,17 @@
 namespace assay {
 namespace {
 
-constexpr const char* role_names[] = {"embedding", "attention", "mlp",       "norm", "softmax",
-                                      "head",      "loss",      "optimizer", "other"};
+constexpr const char* role_names[] = {"embedding", "attention", "mlp",  "norm",      "softmax",
+                                      "head",      "kv",        "loss", "optimizer", "other"};
 
 /// Roles whose operations have a dtype that can be replaced; the optimizer's and the loss's are the row's own.
-constexpr Role overridable[] = {Role::embedding, Role::attention, Role::mlp, Role::norm, Role::softmax, Role::head};
+constexpr Role overridable[] = {Role::embedding, Role::attention, Role::mlp, Role::norm,
+                                Role::softmax,   Role::head,      Role::kv};
+
+/// Keys and values can be kept in 8 bits too, with a scale a token and head.
+bool can_be(Role role, DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || (role == Role::kv && dtype == DType::s8);
+}
 
 using enum DType;
 using enum Runs;
@@ -190,8 +196,9 @@ RoleOverride parse_override(std::string_view part) {
               fmt::join(overridable_names(), ", "));
   }
   const auto dtype = parse_dtype(part.substr(equals + 1));
-  if (!dtype || (*dtype != f32 && *dtype != f16 && *dtype != bf16)) {
-    fail_user("--with '{}': a role can be f32, f16 or bf16, not '{}'", part, part.substr(equals + 1));
+  if (!dtype || !can_be(*role, *dtype)) {
+    fail_user("--with '{}': {} can be f32, f16 or bf16{}, not '{}'", part, name(*role),
+              can_be(*role, s8) ? " or s8" : "", part.substr(equals + 1));
   }
   return {*role, *dtype};
 }

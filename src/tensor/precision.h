@@ -14,8 +14,8 @@ namespace assay {
 struct BlockFormat;
 
 /// What an operation is for; the unit in which `--with` overrides a precision. `softmax` is the normalisation inside
-/// attention, wherever it is computed.
-enum class Role : std::uint8_t { embedding, attention, mlp, norm, softmax, head, loss, optimizer, other };
+/// attention, wherever it is computed; `kv` are keys and values that are kept for later tokens.
+enum class Role : std::uint8_t { embedding, attention, mlp, norm, softmax, head, kv, loss, optimizer, other };
 const char* name(Role role);
 std::optional<Role> parse_role(std::string_view text);
 

@@ -116,6 +116,9 @@ constexpr Implementation attention[] = {
     {"f32", attention_f32},
     reference_loops<reference::attention>,
 };
+constexpr Implementation append_cache[] = {{"vectors", append_cache_vectors}, reference_loops<reference::append_cache>};
+constexpr Implementation cached_attention[] = {{"stream", cached_attention_stream},
+                                               reference_loops<reference::cached_attention>};
 constexpr Implementation add_layer_norm[] = {{"vectors", add_layer_norm_vectors},
                                              reference_loops<reference::add_layer_norm>};
 constexpr Implementation add_rms_norm[] = {{"vectors", add_rms_norm_vectors}, reference_loops<reference::add_rms_norm>};
@@ -215,6 +218,8 @@ constexpr OperationKernels table[] = {
     {&op::softmax, softmax},
     {&op::attention_context, attention_context},
     {&op::attention, attention},
+    {&op::append_cache, append_cache},
+    {&op::cached_attention, cached_attention},
     {&op::add_layer_norm, add_layer_norm},
     {&op::add_rms_norm, add_rms_norm},
     {&op::select_row, select_row},

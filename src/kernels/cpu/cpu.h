@@ -70,6 +70,12 @@ Offer soft_cap_gradient_vectors(const Call& call, const MachineFacts& facts);
 // rope.cc
 Offer rope_vectors(const Call& call, const MachineFacts& facts);
 
+// append_cache.cc
+Offer append_cache_vectors(const Call& call, const MachineFacts& facts);
+
+// cached_attention.cc
+Offer cached_attention_stream(const Call& call, const MachineFacts& facts);
+
 // attention.cc
 Offer attention_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer attention_bf16_dot(const Call& call, const MachineFacts& facts);

@@ -56,12 +56,14 @@ void rope_rows(const Call& call, const RopeTable& table, const Memory& memory, s
   const SourceRows x = source_rows(call, memory, 0);
   const SinkRows y = sink_rows(call, memory, 0);
   const std::int64_t turned = rotary_columns(a);
+  const auto* positions = memory.in<std::int32_t>(1);
   const auto rotate = a.pairs == RotaryPairs::halves ? rotate_halves : rotate_interleaved;
   for (std::int64_t token = begin; token < end; ++token) {
+    const std::int64_t position = positions != nullptr ? positions[token] : token % table.positions;
     for (std::int64_t head = 0; head < a.heads; ++head) {
       const Source from = shifted(x[token], head * a.head_dim);
       const Sink to = shifted(y[token], head * a.head_dim);
-      rotate(table, token % table.positions, from, to);
+      rotate(table, position, from, to);
       if (turned < a.head_dim) copy_columns(shifted(from, turned), shifted(to, turned), a.head_dim - turned);
     }
   }
@@ -79,7 +81,8 @@ Offer rope_vectors(const Call& call, const MachineFacts& facts) {
   if (const char* why = unfit_for_vectors(call)) return Declined{why};
   const char* target = choose_vector_target(facts);
   const auto rows = &HWY_DYNAMIC_DISPATCH(rope_rows);
-  const auto run = [call, rows, table = rope_table(call.attributes, call.in(0).shape[1])](const Memory& memory) {
+  const std::int64_t positions = call.in(1).present ? call.attributes.positions : call.in(0).shape[1];
+  const auto run = [call, rows, table = rope_table(call.attributes, positions)](const Memory& memory) {
     for_parts(call.in(0).rows(), call.in(0).width(), call.threads,
               [&](std::int64_t, std::int64_t begin, std::int64_t end) { rows(call, *table, memory, begin, end); });
   };

@@ -14,9 +14,12 @@ void select_rows(const Call& call, const Memory& memory, std::int64_t begin, std
   const SourceRows x = source_rows(call, memory, 0);
   const SinkRows y = sink_rows(call, memory, 0);
   const std::int64_t seq = call.in(0).shape[1];
-  const std::int64_t position = call.attributes.row == RowChoice::last ? seq - 1 : 0;
-  for (std::int64_t batch = begin; batch < end; ++batch)
+  const auto* mask = memory.in<std::uint8_t>(1);
+  for (std::int64_t batch = begin; batch < end; ++batch) {
+    std::int64_t position = call.attributes.row == RowChoice::last ? seq - 1 : 0;
+    while (mask != nullptr && position > 0 && mask[batch * seq + position] == 0) --position;
     copy_row(x[batch * seq + position], y[batch], call.in(0).width());
+  }
 }
 
 void mean_pool_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float* scratch) {

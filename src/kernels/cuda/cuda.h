@@ -28,6 +28,8 @@ Offer prepare_plain_attention_scores(const Call& call, const MachineFacts& facts
 Offer prepare_softmax(const Call& call, const MachineFacts& facts);
 Offer prepare_plain_attention_context(const Call& call, const MachineFacts& facts);
 Offer prepare_plain_attention(const Call& call, const MachineFacts& facts);
+Offer prepare_append_cache(const Call& call, const MachineFacts& facts);
+Offer prepare_cached_attention(const Call& call, const MachineFacts& facts);
 Offer prepare_select_row(const Call& call, const MachineFacts& facts);
 Offer prepare_mean_pool(const Call& call, const MachineFacts& facts);
 Offer prepare_concat_rows(const Call& call, const MachineFacts& facts);

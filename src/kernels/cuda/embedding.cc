@@ -40,14 +40,14 @@ struct AddRows {
 
 /// A thread a row: rows are few and short beside everything else.
 struct CountPositions {
-  In tokens;
+  In tokens, held;
   std::int32_t* positions;
   std::int64_t seq;
   std::int32_t offset;
   float padding;
 
   ON_DEVICE void operator()(std::int64_t row, std::int64_t) const {
-    std::int32_t last = offset;
+    std::int32_t last = offset + (held.present() ? static_cast<std::int32_t>(held(row)) : 0);
     for (std::int64_t i = 0; i < seq; ++i) {
       const bool is_real = !tokens.present() || tokens(row, i) != padding;
       positions[row * seq + i] = is_real ? ++last : offset;
@@ -60,8 +60,8 @@ struct CountPositions {
 Offer prepare_count_positions(const Call& call, const MachineFacts&) {
   return offer("a thread a row", [call](const Memory& memory) {
     for_matrix(call.out(0).rows(), 1,
-               CountPositions{input(call, memory, 0), memory.out<std::int32_t>(0), call.out(0).width(),
-                              static_cast<std::int32_t>(call.attributes.offset),
+               CountPositions{input(call, memory, 0), input(call, memory, 1), memory.out<std::int32_t>(0),
+                              call.out(0).width(), static_cast<std::int32_t>(call.attributes.offset),
                               static_cast<float>(call.attributes.padding_id)});
   });
 }

@@ -17,7 +17,7 @@ struct Frequencies {
 };
 
 struct Rotate {
-  In x;
+  In x, positions;
   Out y;
   std::int64_t seq, heads, head_dim, turned;
   float magnitude;
@@ -30,7 +30,7 @@ struct Rotate {
   ON_DEVICE void operator()(std::int64_t token, std::int64_t pair) const {
     if (2 * pair >= turned) return copy(token, 2 * pair);
     const std::int64_t half = turned / 2;
-    const float position = static_cast<float>(token % seq);
+    const float position = positions.present() ? positions(token) : static_cast<float>(token % seq);
     const double angle = static_cast<double>(position * frequencies.of_pair[pair]) * (inverse ? -1 : 1);
     const auto cosine = magnitude * static_cast<float>(cos(angle));
     const auto sine = magnitude * static_cast<float>(sin(angle));
@@ -54,7 +54,8 @@ struct Rotate {
 
 Frequencies frequencies_of(const Call& call) {
   Frequencies frequencies{};
-  const std::vector<float> all = rotary_frequencies(call.attributes, call.in(0).shape[1]);
+  const std::int64_t positions = call.in(1).present ? call.attributes.positions : call.in(0).shape[1];
+  const std::vector<float> all = rotary_frequencies(call.attributes, positions);
   std::copy(all.begin(), all.end(), frequencies.of_pair);
   return frequencies;
 }
@@ -66,9 +67,9 @@ Offer prepare_rope(const Call& call, const MachineFacts&) {
   return offer("angles computed once for all heads", [call, frequencies = frequencies_of(call)](const Memory& memory) {
     const Attributes& a = call.attributes;
     for_matrix(call.in(0).rows(), a.head_dim / 2,
-               Rotate{input(call, memory, 0), output(call, memory, 0), call.in(0).shape[1], a.heads, a.head_dim,
-                      rotary_columns(a), static_cast<float>(a.rope_scaling.magnitude), a.pairs == RotaryPairs::halves,
-                      a.inverse, frequencies});
+               Rotate{input(call, memory, 0), input(call, memory, 1), output(call, memory, 0), call.in(0).shape[1],
+                      a.heads, a.head_dim, rotary_columns(a), static_cast<float>(a.rope_scaling.magnitude),
+                      a.pairs == RotaryPairs::halves, a.inverse, frequencies});
   });
 }
 

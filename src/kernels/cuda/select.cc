@@ -1,18 +1,20 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/formulas.h"
 
-// select_row: y[b] = x[b, first or last]      x: (B, T, d), y: (B, d)
+// select_row: y[b] = x[b, first or last (real)]      x: (B, T, d), y: (B, d)
 // mean_pool:  y[b] = mean of x[b, t] over the positions that the mask has
 // concat_rows, concat_columns: parts behind one another
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
 struct SelectRow {
-  In x;
+  In x, mask;
   Out y;
-  std::int64_t seq, width, position;
+  std::int64_t seq, width, last;
 
   ON_DEVICE void operator()(std::int64_t batch, std::int64_t first) const {
+    std::int64_t position = last;
+    while (mask.present() && position > 0 && mask(batch * seq + position) == 0) --position;
     y.set_pack(batch, first, width, x.pack(batch * seq + position, first, width));
   }
 };
@@ -64,9 +66,10 @@ Offer prepare_concatenation(const Call& call, Direction direction) {
 Offer prepare_select_row(const Call& call, const MachineFacts&) {
   return offer("a copy", [call](const Memory& memory) {
     const Shape& shape = call.in(0).shape;
-    const std::int64_t position = call.attributes.row == RowChoice::last ? shape[1] - 1 : 0;
-    for_packs(shape[0], shape[2],
-              SelectRow{input(call, memory, 0), output(call, memory, 0), shape[1], shape[2], position});
+    const std::int64_t last = call.attributes.row == RowChoice::last ? shape[1] - 1 : 0;
+    for_packs(
+        shape[0], shape[2],
+        SelectRow{input(call, memory, 0), input(call, memory, 1), output(call, memory, 0), shape[1], shape[2], last});
   });
 }
 

@@ -13,7 +13,7 @@ namespace {
 bool is_movement(const Operation* operation) {
   return operation == &op::select_row || operation == &op::concat_rows || operation == &op::cast ||
          operation == &op::select_row_gradient || operation == &op::concat_columns || operation == &op::group_rows ||
-         operation == &op::count_positions;
+         operation == &op::count_positions || operation == &op::append_cache;
 }
 
 /// What a scalar loop in f64 is. Matrix products are judged by kernels/verdict.h.
@@ -61,8 +61,10 @@ bool can_read(const Call& call) {
 std::size_t workspace_bytes(const Call& call) {
   if (call.operation == &op::attention_gradient)
     return static_cast<std::size_t>(attention_gradient_doubles(call)) * sizeof(double);
-  if (call.operation != &op::attention) return 0;
-  return static_cast<std::size_t>(call.in(0).shape[1] * std::max(call.threads, 1)) * sizeof(double);
+  std::int64_t keys = 0;
+  if (call.operation == &op::attention) keys = call.in(0).shape[1];
+  if (call.operation == &op::cached_attention) keys = call.in(1).shape[1];
+  return static_cast<std::size_t>(keys * std::max(call.threads, 1)) * sizeof(double);
 }
 
 }  // namespace
@@ -114,6 +116,8 @@ constexpr OperationKernels table[] = {
     {&op::softmax, only<softmax>},
     {&op::attention_context, only<attention_context>},
     {&op::attention, only<attention>},
+    {&op::append_cache, only<append_cache>},
+    {&op::cached_attention, only<cached_attention>},
     {&op::add_layer_norm, only<add_layer_norm>},
     {&op::add_rms_norm, only<add_rms_norm>},
     {&op::select_row, only<select_row>},

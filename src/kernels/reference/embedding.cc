@@ -27,10 +27,11 @@ void embedding(const Call& call, const Memory& memory) {
 void count_positions(const Call& call, const Memory& memory) {
   const std::int64_t seq = call.out(0).width();
   const Reader tokens = reader(call, memory, 0);
+  const Reader held = reader(call, memory, 1);
   auto* const positions = memory.out<std::int32_t>(0);
   parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      std::int64_t last = call.attributes.offset;
+      std::int64_t last = call.attributes.offset + (held.present() ? static_cast<std::int64_t>(held(row)) : 0);
       for (std::int64_t i = 0; i < seq; ++i) {
         const bool is_real =
             !tokens.present() || static_cast<std::int64_t>(tokens(row, i)) != call.attributes.padding_id;

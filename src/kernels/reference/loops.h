@@ -11,6 +11,8 @@ void count_positions(const Call& call, const Memory& memory);
 void add_rows(const Call& call, const Memory& memory);
 void layer_norm(const Call& call, const Memory& memory);
 void rms_norm(const Call& call, const Memory& memory);
+void append_cache(const Call& call, const Memory& memory);
+void cached_attention(const Call& call, const Memory& memory);
 void add_layer_norm(const Call& call, const Memory& memory);
 void add_rms_norm(const Call& call, const Memory& memory);
 void linear(const Call& call, const Memory& memory);

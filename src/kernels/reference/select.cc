@@ -7,9 +7,11 @@ namespace assay::reference {
 void select_row(const Call& call, const Memory& memory) {
   const Shape& shape = call.in(0).shape;  // (B, T, d)
   const Reader x = reader(call, memory, 0);
+  const Reader mask = reader(call, memory, 1);
   const Writer y = writer(call, memory, 0);
-  const std::int64_t position = call.attributes.row == RowChoice::last ? shape[1] - 1 : 0;
   for (std::int64_t batch = 0; batch < shape[0]; ++batch) {
+    std::int64_t position = call.attributes.row == RowChoice::last ? shape[1] - 1 : 0;
+    while (mask.present() && position > 0 && mask(batch * shape[1] + position) == 0) --position;
     for (std::int64_t i = 0; i < shape[2]; ++i) y.set(batch, i, x(batch * shape[1] + position, i));
   }
 }

@@ -93,6 +93,10 @@ double attention_gradient_flops(const Program& program, const Node& node, Extent
 
 }  // namespace
 
+double attention_flops_a_pair(std::int64_t head_dim) {
+  return 2 * 2 * static_cast<double>(head_dim) + softmax_flops_a_pair;
+}
+
 SeenKeys seen_keys(const Attributes& attributes, std::int64_t query, std::int64_t seq) {
   const std::int64_t reach = attributes.window > 0 ? attributes.window : seq;
   return {std::max<std::int64_t>(0, query - reach + 1), attributes.causal ? query + 1 : std::min(seq, query + reach)};

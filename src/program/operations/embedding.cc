@@ -46,7 +46,7 @@ const Operation op::embedding = {
 };
 
 // Counts what is not attributes.padding_id along each row, from attributes.offset + 1 on; offset where that stands.
-// Without a mask all are real.
+// Without a mask all are real. Behind the lengths[b] tokens of a cache it counts on.
 const Operation op::count_positions = {
     .name = "count_positions",
     .kind = OperationKind::embedding,

@@ -104,6 +104,7 @@ std::vector<float> rotary_frequencies(const Attributes& attributes, std::int64_t
 // Rotary position embedding (Su et al. 2021): the pair (a, b) of head h at position t turns by t * theta^(-2i/D),
 // or by as much the other way round where attributes.inverse is set; D of its head_dim columns turn, the rest is
 // copied. With a magnitude m the pair is also m times as long.
+// t counts from column 0, or is positions[b, t], below attributes.positions, and the sequence is as long as that says.
 // x, y: (B, T, heads * head_dim); attributes: heads, head_dim, rotary_dim, rope_theta, rope_scaling, pairs
 const Operation op::rope = {
     .name = "rope",

@@ -75,7 +75,8 @@ const Operation op::slice_columns = {
     .alias = true,
 };
 
-// y[b] = x[b, 0] or x[b, T - 1]    x: (B, T, d), y: (B, d); attributes.row
+// y[b] = x[b, 0] or x[b, T - 1]; with a mask the last real position, the first where none is.
+// x: (B, T, d), mask: u8 (B, T), y: (B, d); attributes.row
 const Operation op::select_row = {
     .name = "select_row",
     .kind = OperationKind::other,

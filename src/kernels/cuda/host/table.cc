@@ -61,6 +61,8 @@ constexpr OperationKernels kernels[] = {
     {&op::attention_context, product<or_in_f32<prepare_library_attention_context>, prepare_plain_attention_context>},
     {&op::attention,
      whole_attention<prepare_fused_attention, or_in_f32<prepare_library_attention>, prepare_plain_attention>},
+    {&op::append_cache, ours<prepare_append_cache>},
+    {&op::cached_attention, ours<prepare_cached_attention>},
     {&op::add_layer_norm, ours<prepare_add_layer_norm>},
     {&op::add_rms_norm, ours<prepare_add_rms_norm>},
     {&op::select_row, ours<prepare_select_row>},
