@@ -18,11 +18,13 @@ struct LaidFormat {
 
 constexpr auto scales16 = StripeScales::f16;
 constexpr auto scales32 = StripeScales::f32;
+constexpr auto in_pairs = StripeScales::f16_pair;
 constexpr auto six_bits = StripeScales::six_bits;
 // clang-format off
 constexpr LaidFormat laid_formats[] = {
     // format                 bits scales    zeros  zero
     {&blocks::q4_0,           {4,  scales16, false, 8}},
+    {&blocks::q4_1,           {4,  in_pairs, false, 0}},
     {&blocks::q4_k,           {4,  six_bits, false, 0}},
     {&blocks::q8_0,           {8,  scales16, false, 128}},
     {&blocks::int4_g64,       {4,  scales16, false, 8}},
@@ -58,6 +60,11 @@ bool is_high_half(const StripeLayout& layout, std::int64_t k) {
 /// What one block of a row has in the header; of Q4_K's twelve bytes the scales and minima are taken apart.
 void put_scales(const BlockFormat& format, const StripeLayout& layout, const std::byte* block, std::int64_t row,
                 std::byte* stripe) {
+  if (layout.scales == in_pairs) {
+    std::memcpy(stripe + row * 2, block, 2);
+    std::memcpy(stripe + (stripe_rows + row) * 2, block + 2, 2);
+    return;
+  }
   if (layout.scales != six_bits) {
     const std::int64_t size = layout.scales == StripeScales::f16 ? 2 : 4;
     std::memcpy(stripe + row * size, block, static_cast<std::size_t>(size));
@@ -100,6 +107,9 @@ void get_scales(const BlockFormat& format, const StripeLayout& layout, const std
     out.scales[0] = f16_at(stripe, 2 * at);
   } else if (layout.scales == StripeScales::f32) {
     std::memcpy(&out.scales[0], stripe + 4 * at, 4);
+  } else if (layout.scales == in_pairs) {
+    out.scales[0] = f16_at(stripe, 2 * at);
+    out.minima[0] = -f16_at(stripe, 2 * (stripe_rows + at));
   } else {
     const float d = f16_at(stripe, 2 * at);
     const float minimum = f16_at(stripe, 2 * (stripe_rows + at));
@@ -115,6 +125,7 @@ void get_scales(const BlockFormat& format, const StripeLayout& layout, const std
 }  // namespace
 
 std::int64_t StripeLayout::scale_bytes(const BlockFormat& format) const {
+  if (scales == StripeScales::f16_pair) return stripe_rows * 4;
   if (scales != StripeScales::six_bits) return stripe_rows * (scales == StripeScales::f16 ? 2 : 4);
   return stripe_rows * (4 + 2 * format.elements / format.group);
 }

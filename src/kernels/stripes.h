@@ -18,9 +18,10 @@ constexpr std::int64_t stretch_values = 32;
 /// How scales lie at the head of a stripe, for 32 rows each:
 ///
 ///   f16, f32     | scale[32] |, one a block
+///   f16_pair     | scale[32] | -minimum[32] |, one a block (Q4_1)
 ///   f32_minimum  | scale[32] | minimum[32] |, one of 32 inputs: what any format comes to (stretch_of_codes)
 ///   six_bits     | d f16[32] | m f16[32] | scale u8[groups][32] | minimum u8[groups][32] |: scale d, minimum m (Q4_K)
-enum class StripeScales : std::uint8_t { f16, f32, f32_minimum, six_bits };
+enum class StripeScales : std::uint8_t { f16, f32, f16_pair, f32_minimum, six_bits };
 
 /// Of formats whose codes have 4 or 8 bits and a scale for 32 values or more, a stripe is re-laid in the order in which
 /// loops read it:
@@ -37,6 +38,9 @@ struct StripeLayout {
   StripeScales scales = StripeScales::f16;
   bool has_zero = false;  ///< Of each block; else all have this one:
   int zero = 0;
+
+  /// Whether values are a scale times a code less a minimum.
+  bool has_minimum() const { return scales != StripeScales::f16 && scales != StripeScales::f32; }
 
   std::int64_t scale_bytes(const BlockFormat& format) const;
   std::int64_t header_bytes(const BlockFormat& format) const;

@@ -40,12 +40,16 @@ inline void read_six_bits(const StripeShape& shape, const std::byte* stripe, Str
 inline void read_header(const StripeShape& shape, const std::byte* stripe, StripeHeader& header) {
   header.step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
   if (header.step == 1) return read_six_bits(shape, stripe, header);
-  const bool has_minimum = shape.layout.scales == StripeScales::f32_minimum;
+  const StripeScales scales = shape.layout.scales;
+  const bool is_f16 = scales == StripeScales::f16 || scales == StripeScales::f16_pair;
   for (int half = 0; half < 2; ++half) {
-    if (has_minimum) header.offset[0][half] = _mm512_loadu_ps(stripe + code_vector_bytes * (2 + half));
-    header.scale[0][half] = shape.layout.scales == StripeScales::f16
-                                ? f16_lanes(stripe + 32 * half)
-                                : _mm512_loadu_ps(stripe + code_vector_bytes * half);
+    header.scale[0][half] =
+        is_f16 ? f16_lanes(stripe + 32 * half) : _mm512_loadu_ps(stripe + code_vector_bytes * half);
+    if (scales == StripeScales::f32_minimum)
+      header.offset[0][half] = _mm512_loadu_ps(stripe + code_vector_bytes * (2 + half));
+    if (scales == StripeScales::f16_pair)
+      header.offset[0][half] =
+          _mm512_sub_ps(_mm512_setzero_ps(), f16_lanes(stripe + 2 * stripe_rows + 32 * half));
     if (!shape.layout.has_zero) continue;
     header.zero[half] = byte_lanes(stripe + shape.zero_at + 16 * half);
     header.offset[0][half] = _mm512_mul_ps(header.scale[0][half], header.zero[half]);

@@ -20,9 +20,7 @@ struct StripeShape {
   std::int64_t bytes = 0;         ///< Of a stripe.
 
   /// Whether a stretch's sum meets more than its scale.
-  bool has_offset() const {
-    return layout.has_zero || layout.scales == StripeScales::six_bits || layout.scales == StripeScales::f32_minimum;
-  }
+  bool has_offset() const { return layout.has_zero || layout.has_minimum(); }
 };
 StripeShape stripe_shape(const BlockFormat& format, const StripeLayout& layout);
 

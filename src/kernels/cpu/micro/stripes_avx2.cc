@@ -40,11 +40,13 @@ inline __m256 eight_bytes(const std::byte* data) {
 inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
   const int row = quarter * rows_of_quarter;
   header.step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
-  const bool has_minimum = shape.layout.scales == StripeScales::f32_minimum;
-  header.scale[0] = shape.layout.scales == StripeScales::f32 || has_minimum
+  const StripeScales scales = shape.layout.scales;
+  header.scale[0] = scales == StripeScales::f32 || scales == StripeScales::f32_minimum
                         ? eight_f32(stripe + std::ptrdiff_t{4} * row)
                         : eight_f16(stripe + std::ptrdiff_t{2} * row);
-  if (has_minimum) header.offset[0] = eight_f32(stripe + 4 * (stripe_rows + row));
+  if (scales == StripeScales::f32_minimum) header.offset[0] = eight_f32(stripe + 4 * (stripe_rows + row));
+  if (scales == StripeScales::f16_pair)
+    header.offset[0] = _mm256_sub_ps(_mm256_setzero_ps(), eight_f16(stripe + 2 * (stripe_rows + row)));
   if (shape.layout.has_zero) {
     header.zero = eight_bytes(stripe + shape.zero_at + row);
     header.offset[0] = _mm256_mul_ps(header.scale[0], header.zero);
@@ -217,7 +219,7 @@ void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* 
       for_code_values<bits>(load_lanes(codes, i), layout.zero, [&]<int k>(__m256 code) __attribute__((always_inline)) {
         const int input = i * 32 / bits + (bits == 4 ? input_of_place[k] : k);
         const __m256 above = layout.has_zero ? _mm256_sub_ps(code, header.zero) : code;
-        const __m256 value = header.step == 1 ? _mm256_fmsub_ps(code, header.scale[place], header.offset[place])
+        const __m256 value = layout.has_minimum() ? _mm256_fmsub_ps(code, header.scale[place], header.offset[place])
                                               : _mm256_mul_ps(above, header.scale[place]);
         _mm256_storeu_ps(rows + input * panel_width + quarter * rows_of_quarter, value);
       });

@@ -112,7 +112,7 @@ void widen_stripes_to_f32(const StripeShape& shape, const std::byte* panel, std:
     std::byte* const rows = wide + stretch * stretch_values * widened_row_bytes;
     for (int half = 0; half < 2; ++half) {
       const Widening to = {header.scale[place][half], header.offset[place][half], header.zero[half],
-                           shape.layout.has_zero, header.step == 1};
+                           shape.layout.has_zero, shape.layout.has_minimum()};
       for (int i = 0; i < bits; ++i) {
         for_values<bits>(load_codes(codes, 2 * i + half), table, [&]<int k>(__m512 code) __attribute__((always_inline)) {
           const int input = i * 32 / bits + (bits == 4 ? input_of_half[k] : k);
