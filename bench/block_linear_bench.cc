@@ -90,7 +90,8 @@ class Product {
   void add(DType dtype, const Shape& shape) {
     Tensor& tensor = tensors_.emplace_back(dtype, shape);
     for (std::size_t i = 0; i < tensor.bytes(); ++i) tensor.data()[i] = static_cast<std::byte>((i * 7 + i / 64) % 48);
-    call_.inputs.push_back({.present = true, .dtype = dtype, .shape = shape, .row_stride = shape.back(), .packing = {}});
+    call_.inputs.push_back(
+        {.present = true, .dtype = dtype, .shape = shape, .row_stride = shape.back(), .packing = {}});
     data_.push_back(tensor.data());
   }
   void add_absent() {

@@ -17,8 +17,8 @@ struct BlockShape {
 
   std::int64_t in(const BlockFormat& format) const { return blocks * format.elements - lacking; }
 };
-const BlockShape block_shapes[] = {{{40}, 1, 1},  {{3}, 2, 33}, {{2, 5}, 3, 96},    {{0}, 1, 16},
-                                   {{27}, 1, 65}, {{1}, 3, 40}, {{13}, 2, 34, 19}, {{2}, 1, 32, 31}};
+const BlockShape block_shapes[] = {{{40}, 1, 1},  {{3}, 2, 33}, {{2, 5}, 3, 96},   {{0}, 1, 16},
+                                   {{27}, 1, 65}, {{1}, 3, 40}, {{13}, 2, 34, 19}, {{4}, 1, 72, 31}};
 
 void add_block_linear(std::vector<Case>& cases, const Operation& operation, const BlockFormat& format,
                       const BlockShape& s, DType x, DType out) {
@@ -60,7 +60,9 @@ std::vector<Case> quantized_block_linear_cases(const Operation& operation) {
         const Filled x_scale = {dense(DType::f32, scale_shape), Fill::small};
         const bool is_f32 = out == DType::f32;
         add(cases, operation, {.activation = is_f32 ? Activation::none : Activation::silu, .blocks = format},
-            {x, x_scale, weight_in(*format, s.out, s.in(*format)),
+            {x,
+             x_scale,
+             weight_in(*format, s.out, s.in(*format)),
              {is_f32 ? Argument{} : constant(DType::f32, {s.out})}},
             {window(out, y_shape, 8)});
       }

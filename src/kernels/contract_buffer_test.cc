@@ -79,6 +79,13 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
   }
 }
 
+/// Of f32 scales at random most are nothing beside a few, on whose rounding to 16 bits all would hang.
+void fill_scale(const BlockFormat& format, Random& random, std::byte* block) {
+  if (format.maker == nullptr || format.maker->scale != DType::f32) return;
+  const auto scale = static_cast<float>(0.01 + 0.02 * random.next_uniform());
+  std::memcpy(block, &scale, sizeof(scale));
+}
+
 /// Any bytes are a block, but of most the scales are beyond what a weight has, or no numbers.
 void fill_block(const BlockFormat& format, Random& random, std::byte* block) {
   constexpr float largest = 4;
@@ -86,6 +93,7 @@ void fill_block(const BlockFormat& format, Random& random, std::byte* block) {
   const auto is_usual = [=](float value) { return std::abs(value) <= largest; };
   do {
     for (std::int64_t i = 0; i < format.bytes; ++i) block[i] = static_cast<std::byte>(random.below(256));
+    fill_scale(format, random, block);
     expand_block(format, block, values);
   } while (!std::all_of(values, values + format.elements, is_usual));
 }

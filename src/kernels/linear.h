@@ -19,7 +19,8 @@ struct LinearPlaces {
 ///
 ///   y = f((x W^T) [* x_scale * w_scale] + bias)    x: (rows, in), W: (out, in), bias: (out), y: (rows, out)
 ///
-/// x_scale: f32 (rows), beside blocks (rows, groups) and in each group's sum; w_scale: f32 (out). Strides count elements between rows.
+/// x_scale: f32 (rows), beside blocks (rows, groups) and in each group's sum; w_scale: f32 (out). Strides count
+/// elements between rows.
 struct LinearCall {
   LinearPlaces places;
   std::int64_t rows = 0;

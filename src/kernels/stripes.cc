@@ -93,8 +93,8 @@ void put_codes(const BlockFormat& format, const StripeLayout& layout, const Grou
   for (std::int64_t i = 0; i < format.elements; ++i) {
     const auto code = static_cast<unsigned>(codes.codes[static_cast<std::size_t>(i)] + zero);
     const std::int64_t k = i % stretch_values;
-    std::byte& place = stripe[layout.header_bytes(format) + i / stretch_values * layout.code_bytes() +
-                              code_offset(layout, row, k)];
+    std::byte& place =
+        stripe[layout.header_bytes(format) + i / stretch_values * layout.code_bytes() + code_offset(layout, row, k)];
     place |= static_cast<std::byte>(is_high_half(layout, k) ? code << 4 : code);
   }
 }
@@ -172,7 +172,8 @@ void decode_from_stripe(const BlockFormat& format, const std::byte* stripe, std:
   const std::byte* codes = stripe + layout->header_bytes(format);
   for (std::int64_t i = 0; i < format.elements; ++i) {
     const std::int64_t k = i % stretch_values;
-    const auto byte = static_cast<unsigned>(codes[i / stretch_values * layout->code_bytes() + code_offset(*layout, row, k)]);
+    const auto byte =
+        static_cast<unsigned>(codes[i / stretch_values * layout->code_bytes() + code_offset(*layout, row, k)]);
     const unsigned code = layout->bits == 8 ? byte : is_high_half(*layout, k) ? byte >> 4 : byte & 0x0F;
     out.codes[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(static_cast<int>(code) - zero);
   }

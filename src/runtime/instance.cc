@@ -53,10 +53,9 @@ void Instance::write_recipes(const Node& node) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId id = node.outputs[i];
     if (id == no_value || !program_.value(id).constant) continue;
-    recipes_[static_cast<std::size_t>(id)] =
-        fmt::format("{}.{} {}({})", node.operation->name, i,
-                    node.attributes.blocks != nullptr ? node.attributes.blocks->name : name(program_.value(id).dtype),
-                    inputs);
+    recipes_[static_cast<std::size_t>(id)] = fmt::format(
+        "{}.{} {}({})", node.operation->name, i,
+        node.attributes.blocks != nullptr ? node.attributes.blocks->name : name(program_.value(id).dtype), inputs);
   }
 }
 

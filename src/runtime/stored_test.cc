@@ -164,8 +164,8 @@ TEST(Blocks, AreForecastAsTheyThenAre) {
   for (const char* precision : {"int4-weights-zp", "int4", "int8-group"}) {
     Instance instance = model.instance(precision, "", cpu_backend());
     const PlanOptions options{.extent = {2, 9}};
-    const Forecast seen = forecast(
-        instance.program(), {instance.precision(), model.weights, instance.backend(), model.facts}, options);
+    const Forecast seen =
+        forecast(instance.program(), {instance.precision(), model.weights, instance.backend(), model.facts}, options);
     const Plan plan(instance, options);
     EXPECT_EQ(seen.constant_bytes(), instance.resident_bytes()) << precision;
     EXPECT_EQ(seen.arena_bytes(), plan.arena_bytes()) << precision;

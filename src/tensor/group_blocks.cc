@@ -33,8 +33,7 @@ void split_stretches(const std::byte* halves, int count, int zero, std::int8_t* 
 /// The other way round: codes plus `zero` to halves.
 void join_stretches(const std::int8_t* codes, int count, int zero, std::byte* halves) {
   for (int at = 0; at < count; at += 32, halves += 16, codes += 32) {
-    for (int i = 0; i < 16; ++i)
-      halves[i] = static_cast<std::byte>((codes[i] + zero) | ((codes[i + 16] + zero) << 4));
+    for (int i = 0; i < 16; ++i) halves[i] = static_cast<std::byte>((codes[i] + zero) | ((codes[i + 16] + zero) << 4));
   }
 }
 

@@ -16,8 +16,8 @@ constexpr float largest_f16 = 65504;
 
 /// Tried ranges, as shares of the one that reaches the largest magnitude: what is cut off by a smaller one costs less
 /// than finer steps gain, most often between 0.8 and 1. Of eight bits steps are so fine that cutting never pays.
-constexpr float shares_of_four_bits[] = {1.0F,   1.15F,  1.1F,  1.05F, 0.975F, 0.95F, 0.925F,
-                                         0.9F,   0.875F, 0.85F, 0.825F, 0.8F,  0.75F, 0.7F};
+constexpr float shares_of_four_bits[] = {1.0F, 1.15F,  1.1F,  1.05F,  0.975F, 0.95F, 0.925F,
+                                         0.9F, 0.875F, 0.85F, 0.825F, 0.8F,   0.75F, 0.7F};
 constexpr float shares_of_eight_bits[] = {1.0F, 1.002F, 0.998F, 0.996F};
 
 /// The group as it is made.

@@ -8,8 +8,8 @@
 namespace assay {
 
 /// How the scale of a group is chosen. `maximum` is what formats are usually made with: the largest magnitude has the
-/// outermost code. `least_error` tries scales around that one, each fitted to the codes that it gives (d = sum x q / sum
-/// q q), and keeps the one that leaves the least sum of squared errors; that of `maximum` is among them.
+/// outermost code. `least_error` tries scales around that one, each fitted to the codes that it gives (d = sum x q /
+/// sum q q), and keeps the one that leaves the least sum of squared errors; that of `maximum` is among them.
 enum class ScaleChoice : std::uint8_t { least_error, maximum };
 
 /// Writes blocks of a format that has a maker for a row of `count` values; zeros fill up the last block. Scales are

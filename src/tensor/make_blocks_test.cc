@@ -121,9 +121,9 @@ TEST(MakeBlocks, AGroupThatIsNotFiniteIsNone) {
       const std::vector<float> values = made_and_read(*format, x);
       EXPECT_TRUE(std::all_of(values.begin(), values.begin() + format->elements, [](float v) { return std::isnan(v); }))
           << format->name;
-      EXPECT_TRUE(std::all_of(values.begin() + format->elements, values.end(),
-                              [](float v) { return std::abs(v - 1) < 0.01F; }))
-          << format->name;
+      EXPECT_TRUE(std::all_of(values.begin() + format->elements, values.end(), [](float v) {
+        return std::abs(v - 1) < 0.01F;
+      })) << format->name;
     }
   }
 }

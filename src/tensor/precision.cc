@@ -134,9 +134,10 @@ constexpr OtherPrecisionName other_precision_names[] = {
 constexpr std::string_view which_mixed = "mixed-bf16 or mixed-fp16 says which";
 constexpr std::string_view which_four_bits =
     "int4 (w4a8) or int4-weights (w4a16) says which, and 'stored' runs files of 4 bits";
-constexpr std::string_view four_bits_of_files = "comes from files alone, which 'stored' runs; int4-weights makes 4 bits";
+constexpr std::string_view four_bits_of_files =
+    "comes from files alone, which 'stored' runs; int4-weights makes 4 bits";
 constexpr OtherPrecisionName absent_precisions[] = {
-    {"mixed", which_mixed},  {"amp", which_mixed},         {"autocast", which_mixed},     {"4bit", which_four_bits},
+    {"mixed", which_mixed},  {"amp", which_mixed},        {"autocast", which_mixed},   {"4bit", which_four_bits},
     {"q4", which_four_bits}, {"nf4", four_bits_of_files}, {"fp4", four_bits_of_files},
 };
 

@@ -22,13 +22,13 @@ std::optional<Role> parse_role(std::string_view text);
 /// How weights of fewer bits are made.
 enum class Scheme : std::uint8_t {
   none,
-  dynamic_int8,      ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
-  weight_only_int8,  ///< The same weights, dequantised on the fly; no integer arithmetic.
-  float8,            ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
+  dynamic_int8,        ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
+  weight_only_int8,    ///< The same weights, dequantised on the fly; no integer arithmetic.
+  float8,              ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
   weight_only_blocks,  ///< Blocks of Precision::blocks are made, widened on the fly; no integer arithmetic.
   dynamic_blocks,      ///< Such blocks; activations quantised by token and group at run time, integer sums a group.
-  as_stored,         ///< Nothing is made: each weight is what its file holds, blocks of a quantisation included.
-  stored_dynamic,  ///< As as_stored, and what is in blocks is multiplied as dynamic_blocks does.
+  as_stored,           ///< Nothing is made: each weight is what its file holds, blocks of a quantisation included.
+  stored_dynamic,      ///< As as_stored, and what is in blocks is multiplied as dynamic_blocks does.
 };
 /// Whether weights of fewer bits are widened to the activations' dtype, which is multiplied then.
 constexpr bool widens_weights(Scheme scheme) {

@@ -27,9 +27,8 @@ TEST(PrecisionTable, HasItsRowsInOrder) {
   std::vector<std::string> names;
   for (const Precision& row : precision_table()) names.emplace_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"fp32", "tf32", "fp16", "bf16", "mixed-fp16", "mixed-bf16", "fp16-acc16",
-                                             "int8", "int8-weights", "int8-group", "int4-weights",
-                                             "int4-weights-g128", "int4-weights-zp", "int4", "fp8", "stored",
-                                             "stored-int8"}));
+                                             "int8", "int8-weights", "int8-group", "int4-weights", "int4-weights-g128",
+                                             "int4-weights-zp", "int4", "fp8", "stored", "stored-int8"}));
 }
 
 TEST(PrecisionTable, RowsAreConsistent) {

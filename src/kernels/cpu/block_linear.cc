@@ -7,7 +7,8 @@
 namespace assay::cpu {
 namespace {
 
-/// As many rows as loops over stripes take at once: with more, a stretch that is widened once for all of them is faster.
+/// As many rows as loops over stripes take at once: with more, a stretch that is widened once for all of them is
+/// faster.
 constexpr std::int64_t few_rows = micro::float_stripe_rows;
 
 /// Why codes are not multiplied straight from their stripes; null where they can be.

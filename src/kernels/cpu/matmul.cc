@@ -240,17 +240,20 @@ class Matmul final : public Kernel {
 };
 
 const char* unfit(const LinearCall& call, const MatmulCode& code) {
-  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
-    return "an output or bias of 16 or 32 bits is needed";
-  if (!call.constant_weight) return "the weight changes between calls and is not packed";
   if ((call.accumulator == DType::f16) != (code.accumulator == DType::f16)) return "it adds in another dtype";
-  if (call.weight != code.packing.dtype) return "the weight has another dtype";
-  if (call.packing.kind != Packing::Kind::plain && call.packing != code.packing)
-    return "the weight is packed otherwise";
-  return nullptr;
+  return unfit_for_panels(call, code.packing);
 }
 
 }  // namespace
+
+const char* unfit_for_panels(const LinearCall& call, const Packing& packing) {
+  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
+    return "an output or bias of 16 or 32 bits is needed";
+  if (!call.constant_weight) return "the weight changes between calls and is not packed";
+  if (call.weight != packing.dtype) return "the weight has another dtype";
+  if (call.packing.kind != Packing::Kind::plain && call.packing != packing) return "the weight is packed otherwise";
+  return nullptr;
+}
 
 Packing panels_of(DType dtype) {
   const int group = dtype == DType::f16 ? 1 : static_cast<int>(4 / size_of(dtype));

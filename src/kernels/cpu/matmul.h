@@ -32,6 +32,10 @@ Packing panels_of(DType dtype);
 /// That of rows of blocks.
 Packing panels_of(const BlockFormat& format);
 
+/// Why panels in that packing cannot be what the call's weight is, or its output and bias are not what all such kernels
+/// take; null where all fits.
+const char* unfit_for_panels(const LinearCall& call, const Packing& packing);
+
 /// A kernel that runs that code for the call, blocked for the caches and divided among the threads by tasks of one
 /// panel and some rows, taken in turn: a thread whose core others use takes fewer. Declines a weight that is not packed
 /// so.

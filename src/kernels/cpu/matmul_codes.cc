@@ -149,18 +149,19 @@ MatmulCode from_blocks(MatmulCode code, const BlockFormat& format) {
 }
 
 StripeCode stripes_vnni() {
-  return {"avx512 vnni u8 x s8", DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_vnni,
+  return {"avx512 vnni u8 x s8",     DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_vnni,
           micro::integer_stripe_rows};
 }
 
 StripeCode stripes_maddubs() {
-  return {"avx2 u8 x s8 in pairs",     DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_maddubs,
+  return {"avx2 u8 x s8 in pairs",        DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_maddubs,
           micro::integer_stripe_rows_avx2};
 }
 
 StripeCode stripes_f32(const StripeLayout& layout) {
   const auto order = layout.bits == 4 ? micro::StripeRows::f32_halves : micro::StripeRows::f32;
-  return {"avx512 f32 of few rows", DType::f32, DType::f32, order, micro::multiply_stripes_f32, micro::float_stripe_rows};
+  return {"avx512 f32 of few rows", DType::f32, DType::f32, order, micro::multiply_stripes_f32,
+          micro::float_stripe_rows};
 }
 
 StripeCode stripes_f32_avx2(const StripeLayout& layout) {
@@ -172,8 +173,12 @@ StripeCode stripes_f32_avx2(const StripeLayout& layout) {
 }
 
 StripeCode stripes_bf16() {
-  return {"avx512 bf16 dot products of few rows", DType::bf16, DType::f32, micro::StripeRows::bf16_pairs,
-          micro::multiply_stripes_bf16, micro::float_stripe_rows};
+  return {"avx512 bf16 dot products of few rows",
+          DType::bf16,
+          DType::f32,
+          micro::StripeRows::bf16_pairs,
+          micro::multiply_stripes_bf16,
+          micro::float_stripe_rows};
 }
 
 }  // namespace assay::cpu::codes

@@ -205,11 +205,7 @@ class StripeMatmul final : public Kernel {
 };
 
 const char* unfit_for_stripes(const LinearCall& call, const StripeCode& code) {
-  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
-    return "an output or bias of 16 or 32 bits is needed";
-  if (!call.constant_weight) return "the weight changes between calls and is not packed";
-  if (call.packing.kind != Packing::Kind::plain && call.packing != panels_of(*call.blocks))
-    return "the weight is packed otherwise";
+  if (const char* why = unfit_for_panels(call, panels_of(*call.blocks))) return why;
   if (is_decoded(*call.blocks) && code.operand != DType::s8) return "its blocks are not laid out for it";
   return nullptr;
 }

@@ -9,7 +9,7 @@ namespace assay::cpu {
 struct PreparedRows {
   const std::byte* x = nullptr;
   std::int64_t x_stride = 0;
-  std::byte* copy = nullptr;  ///< Null: x is read where it is.
+  std::byte* copy = nullptr;      ///< Null: x is read where it is.
   const float* scales = nullptr;  ///< Of integers.
   float* sums = nullptr;
   std::int32_t* starts = nullptr;

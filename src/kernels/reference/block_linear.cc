@@ -86,8 +86,8 @@ void quantized_block_linear(const Call& call, const Memory& memory) {
         double sum = bias.present() ? bias(n) : 0;
         for (std::int64_t k = 0; k < call.in(0).width(); ++k) {
           const auto i = static_cast<std::size_t>(k);
-          sum += x_scale(row, k / activation_group) * x(row, k) *
-                 (weight.scales[i] * weight.codes[i] - weight.minima[i]);
+          sum +=
+              x_scale(row, k / activation_group) * x(row, k) * (weight.scales[i] * weight.codes[i] - weight.minima[i]);
         }
         y.set(row, n, activate(call.attributes.activation, sum));
       }

@@ -11,8 +11,7 @@ namespace assay::reference {
 namespace {
 
 /// The values [begin, end) of a row; returns their scale.
-float quantize_stretch(const Call& call, const Memory& memory, std::int64_t row, std::int64_t begin,
-                       std::int64_t end) {
+float quantize_stretch(const Call& call, const Memory& memory, std::int64_t row, std::int64_t begin, std::int64_t end) {
   const Reader x = reader(call, memory, 0);
   const Writer q = writer(call, memory, 0);
   const float limit = quantized_limit(call.out(0).dtype);

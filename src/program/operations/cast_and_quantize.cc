@@ -61,8 +61,8 @@ const Operation op::quantize_weight = {
     .bytes = read_once_write_once,
 };
 
-// quantize_rows, but with a scale for every 32 neighbours of a row    x: (.., d), q: s8 (.., d), scale: f32 (.., groups);
-// the last group may be shorter
+// quantize_rows, but with a scale for every 32 neighbours of a row    x: (.., d), q: s8 (.., d), scale: f32 (..,
+// groups); the last group may be shorter
 const Operation op::quantize_groups = {
     .name = "quantize_groups",
     .kind = OperationKind::casts,

@@ -43,13 +43,11 @@ inline void read_header(const StripeShape& shape, const std::byte* stripe, Strip
   const StripeScales scales = shape.layout.scales;
   const bool is_f16 = scales == StripeScales::f16 || scales == StripeScales::f16_pair;
   for (int half = 0; half < 2; ++half) {
-    header.scale[0][half] =
-        is_f16 ? f16_lanes(stripe + 32 * half) : _mm512_loadu_ps(stripe + code_vector_bytes * half);
+    header.scale[0][half] = is_f16 ? f16_lanes(stripe + 32 * half) : _mm512_loadu_ps(stripe + code_vector_bytes * half);
     if (scales == StripeScales::f32_minimum)
       header.offset[0][half] = _mm512_loadu_ps(stripe + code_vector_bytes * (2 + half));
     if (scales == StripeScales::f16_pair)
-      header.offset[0][half] =
-          _mm512_sub_ps(_mm512_setzero_ps(), f16_lanes(stripe + 2 * stripe_rows + 32 * half));
+      header.offset[0][half] = _mm512_sub_ps(_mm512_setzero_ps(), f16_lanes(stripe + 2 * stripe_rows + 32 * half));
     if (!shape.layout.has_zero) continue;
     header.zero[half] = byte_lanes(stripe + shape.zero_at + 16 * half);
     header.offset[0][half] = _mm512_mul_ps(header.scale[0][half], header.zero[half]);
@@ -81,6 +79,24 @@ inline void fetch_codes(const std::byte* codes, std::int64_t bytes) {
 
 inline __m512i load_codes(const std::byte* codes, int vector) {
   return _mm512_loadu_si512(codes + vector * code_vector_bytes);
+}
+
+/// The numbers of four bits, less a zero that all blocks share: a lane's low four bits look one up.
+inline __m512 code_table(const StripeLayout& layout) {
+  const __m512i codes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  return _mm512_cvtepi32_ps(_mm512_sub_epi32(codes, _mm512_set1_epi32(layout.zero)));
+}
+
+template <int place>
+inline __m512 four_bits(__m512i lanes, __m512 table) {
+  return _mm512_permutexvar_ps(_mm512_srli_epi32(lanes, 4 * place), table);
+}
+
+/// Byte `place`, less 128.
+template <int place>
+inline __m512 eight_bits(__m512i lanes) {
+  const __m512i with_sign = _mm512_xor_si512(lanes, _mm512_set1_epi32(static_cast<int>(0x80808080U)));
+  return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(with_sign, 24 - 8 * place), 24));
 }
 
 /// sums += group * scale - offset * sum of x, of both halves of a row.

@@ -6,8 +6,8 @@
 #include "kernels/cpu/micro/block.h"
 #include "kernels/stripes.h"
 
-/// Inner loops over re-laid stripes (kernels/stripes.h): codes are taken apart in registers, straight from the panel, and
-/// every 32 inputs have a sum of their own, which meets its scale once.
+/// Inner loops over re-laid stripes (kernels/stripes.h): codes are taken apart in registers, straight from the panel,
+/// and every 32 inputs have a sum of their own, which meets its scale once.
 namespace assay::cpu::micro {
 
 /// A format's layout, as loops ask for it.
@@ -28,8 +28,8 @@ StripeShape stripe_shape(const BlockFormat& format, const StripeLayout& layout);
 struct StripeBlock {
   const StripeShape& shape;
   const std::byte* panel = nullptr;
-  std::int64_t stretches = 0;     ///< Of K; what fills up the last one is zero in x.
-  const std::byte* x = nullptr;   ///< As the loop wants it, x_stride bytes between rows.
+  std::int64_t stretches = 0;    ///< Of K; what fills up the last one is zero in x.
+  const std::byte* x = nullptr;  ///< As the loop wants it, x_stride bytes between rows.
   std::int64_t x_stride = 0;
   /// Stretches of the panel that meet one of x. 2: the first has zeros for its second 16 inputs, the second for its
   /// first, since formats may have scales for 16.
@@ -61,7 +61,7 @@ constexpr int float_stripe_rows_avx2 = 2;
 void multiply_stripes_vnni(const StripeBlock& block, int rows);  ///< AVX512-VNNI: vpdpbusd. s8
 void multiply_stripes_f32(const StripeBlock& block, int rows);   ///< AVX-512. 4 bits: f32_halves, 8: f32
 void multiply_stripes_bf16(const StripeBlock& block, int rows);  ///< AVX512-BF16: vdpbf16ps. 4 bits alone, bf16_pairs
-void multiply_stripes_maddubs(const StripeBlock& block, int rows);  ///< AVX2. s8
+void multiply_stripes_maddubs(const StripeBlock& block, int rows);   ///< AVX2. s8
 void multiply_stripes_f32_avx2(const StripeBlock& block, int rows);  ///< AVX2 with FMA. 4 bits: f32_halves, 8: f32
 
 /// WidenBlocks of re-laid stripes.

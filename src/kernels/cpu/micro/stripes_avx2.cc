@@ -97,8 +97,8 @@ inline void store_quarter(const StripeBlock& block, int quarter, const __m256 (&
     _mm256_storeu_ps(block.c + row * panel_width + quarter * rows_of_quarter, totals[row]);
 }
 
-/// Of 4 bits, 8 pairs of products a lane stay below 2^15: 8 * 2 * 15 * 127. Of 8 bits one pair does, of magnitudes up to
-/// 128, and x takes the codes' sign.
+/// Of 4 bits, 8 pairs of products a lane stay below 2^15: 8 * 2 * 15 * 127. Of 8 bits one pair does, of magnitudes up
+/// to 128, and x takes the codes' sign.
 template <int bits>
 inline __m256i products_of_stretch(const std::byte* codes, const std::byte* x) {
   const __m256i ones = _mm256_set1_epi16(1);
@@ -118,8 +118,7 @@ inline __m256i products_of_stretch(const std::byte* codes, const std::byte* x) {
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
       const __m256i code = _mm256_xor_si256(load_lanes(codes, i), _mm256_set1_epi8(static_cast<char>(0x80)));
-      const __m256i pairs =
-          _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(four_of_x(x + i * 4), code));
+      const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(four_of_x(x + i * 4), code));
       sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
     }
     return sum;
@@ -177,13 +176,13 @@ void multiply_float_quarter(const StripeBlock& block, int quarter) {
     for (auto& row : sums) row[0] = row[1] = _mm256_setzero_ps();
 #pragma GCC unroll 8
     for (int i = 0; i < bits; ++i) {
-      for_code_values<bits>(load_lanes(codes, i), block.shape.layout.zero,
-                            [&]<int k>(__m256 weights) __attribute__((always_inline)) {
+      for_code_values<bits>(
+          load_lanes(codes, i), block.shape.layout.zero, [&]<int k>(__m256 weights) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-                              for (int row = 0; row < rows; ++row)
-                                sums[row][k % 2] = _mm256_fmadd_ps(
-                                    weights, _mm256_set1_ps(x[row * x_stride + i * inputs + k]), sums[row][k % 2]);
-                            });
+            for (int row = 0; row < rows; ++row)
+              sums[row][k % 2] =
+                  _mm256_fmadd_ps(weights, _mm256_set1_ps(x[row * x_stride + i * inputs + k]), sums[row][k % 2]);
+          });
     }
 #pragma GCC unroll 2
     for (int row = 0; row < rows; ++row)
@@ -216,13 +215,14 @@ void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* 
   for_quarter(block, quarter, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
     float* const rows = reinterpret_cast<float*>(wide) + stretch * stretch_values * panel_width;
     for (int i = 0; i < bits; ++i) {
-      for_code_values<bits>(load_lanes(codes, i), layout.zero, [&]<int k>(__m256 code) __attribute__((always_inline)) {
-        const int input = i * 32 / bits + (bits == 4 ? input_of_place[k] : k);
-        const __m256 above = layout.has_zero ? _mm256_sub_ps(code, header.zero) : code;
-        const __m256 value = layout.has_minimum() ? _mm256_fmsub_ps(code, header.scale[place], header.offset[place])
-                                              : _mm256_mul_ps(above, header.scale[place]);
-        _mm256_storeu_ps(rows + input * panel_width + quarter * rows_of_quarter, value);
-      });
+      for_code_values<bits>(
+          load_lanes(codes, i), layout.zero, [&]<int k>(__m256 code) __attribute__((always_inline)) {
+            const int input = i * 32 / bits + (bits == 4 ? input_of_place[k] : k);
+            const __m256 above = layout.has_zero ? _mm256_sub_ps(code, header.zero) : code;
+            const __m256 value = layout.has_minimum() ? _mm256_fmsub_ps(code, header.scale[place], header.offset[place])
+                                                      : _mm256_mul_ps(above, header.scale[place]);
+            _mm256_storeu_ps(rows + input * panel_width + quarter * rows_of_quarter, value);
+          });
     }
   });
 }

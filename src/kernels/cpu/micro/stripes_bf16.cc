@@ -110,31 +110,17 @@ struct WeightsOfHalf {
   }
 };
 
-template <int place>
-inline __m512 f32_code_of_four(__m512i lanes, __m512 table) {
-  return _mm512_permutexvar_ps(_mm512_srli_epi32(lanes, 4 * place), table);
-}
-
-template <int place>
-inline __m512 f32_code_of_eight(__m512i lanes) {
-  const __m512i with_sign = _mm512_xor_si512(lanes, _mm512_set1_epi32(static_cast<int>(0x80808080U)));
-  return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(with_sign, 24 - 8 * place), 24));
-}
-
 /// Eight inputs of a vector, whose low four bits of byte b are input b and high ones 4 + b.
 inline void put_four_bits(__m512i lanes, __m512 table, const WeightsOfHalf& to, std::byte* wide) {
-  put_pairs(to.value(f32_code_of_four<0>(lanes, table)), to.value(f32_code_of_four<2>(lanes, table)), wide);
-  put_pairs(to.value(f32_code_of_four<4>(lanes, table)), to.value(f32_code_of_four<6>(lanes, table)),
-            wide + bf16_group_bytes);
-  put_pairs(to.value(f32_code_of_four<1>(lanes, table)), to.value(f32_code_of_four<3>(lanes, table)),
-            wide + 2 * bf16_group_bytes);
-  put_pairs(to.value(f32_code_of_four<5>(lanes, table)), to.value(f32_code_of_four<7>(lanes, table)),
-            wide + 3 * bf16_group_bytes);
+  put_pairs(to.value(four_bits<0>(lanes, table)), to.value(four_bits<2>(lanes, table)), wide);
+  put_pairs(to.value(four_bits<4>(lanes, table)), to.value(four_bits<6>(lanes, table)), wide + bf16_group_bytes);
+  put_pairs(to.value(four_bits<1>(lanes, table)), to.value(four_bits<3>(lanes, table)), wide + 2 * bf16_group_bytes);
+  put_pairs(to.value(four_bits<5>(lanes, table)), to.value(four_bits<7>(lanes, table)), wide + 3 * bf16_group_bytes);
 }
 
 inline void put_eight_bits(__m512i lanes, const WeightsOfHalf& to, std::byte* wide) {
-  put_pairs(to.value(f32_code_of_eight<0>(lanes)), to.value(f32_code_of_eight<1>(lanes)), wide);
-  put_pairs(to.value(f32_code_of_eight<2>(lanes)), to.value(f32_code_of_eight<3>(lanes)), wide + bf16_group_bytes);
+  put_pairs(to.value(eight_bits<0>(lanes)), to.value(eight_bits<1>(lanes)), wide);
+  put_pairs(to.value(eight_bits<2>(lanes)), to.value(eight_bits<3>(lanes)), wide + bf16_group_bytes);
 }
 
 }  // namespace
@@ -146,8 +132,7 @@ void multiply_stripes_bf16(const StripeBlock& block, int rows) {
 
 void stripes_to_bf16(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
   const StripeShape shape = stripe_shape(format, *stripe_layout(format));
-  const __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  const __m512 table = _mm512_cvtepi32_ps(_mm512_sub_epi32(numbers, _mm512_set1_epi32(shape.layout.zero)));
+  const __m512 table = code_table(shape.layout);
   const StripeBlock block = {.shape = shape, .panel = panel, .stretches = blocks * shape.stretches};
   StripeHeader header;
   for_stretches(block, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {

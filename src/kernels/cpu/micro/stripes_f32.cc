@@ -15,24 +15,6 @@ constexpr std::int64_t widened_row_bytes = 2 * code_vector_bytes;
 /// The input, of eight, that stands in each four bits of a lane, from the low ones on.
 constexpr int input_of_half[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-/// The numbers of four bits, less a zero that all blocks share: a lane's low four bits look one up.
-inline __m512 table_of(const StripeLayout& layout) {
-  const __m512i codes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  return _mm512_cvtepi32_ps(_mm512_sub_epi32(codes, _mm512_set1_epi32(layout.zero)));
-}
-
-template <int place>
-inline __m512 four_bits(__m512i lanes, __m512 table) {
-  return _mm512_permutexvar_ps(_mm512_srli_epi32(lanes, 4 * place), table);
-}
-
-/// Byte `place`, less 128.
-template <int place>
-inline __m512 eight_bits(__m512i lanes) {
-  const __m512i with_sign = _mm512_xor_si512(lanes, _mm512_set1_epi32(static_cast<int>(0x80808080U)));
-  return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(with_sign, 24 - 8 * place), 24));
-}
-
 /// body<place>(values) for each value of the lanes, as StripeRows orders inputs.
 template <int bits, typename Body>
 inline __attribute__((always_inline)) void for_values(__m512i lanes, __m512 table, Body body) {
@@ -52,7 +34,7 @@ struct FloatStripes {
   static void run(const StripeBlock& block) {
     __m512 total[rows][2];
     for (auto& row : total) row[0] = row[1] = _mm512_setzero_ps();
-    const __m512 table = table_of(block.shape.layout);
+    const __m512 table = code_table(block.shape.layout);
     StripeHeader header;
     for_stretches(block, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
       fetch_codes<rows>(codes, block.shape.layout.code_bytes());
@@ -66,13 +48,14 @@ struct FloatStripes {
       const std::int64_t x_stride = block.x_stride / 4;
 #pragma GCC unroll 16
       for (int vector = 0; vector < 2 * bits; ++vector) {
-        for_values<bits>(load_codes(codes, vector), table, [&]<int k>(__m512 weights) __attribute__((always_inline)) {
+        for_values<bits>(
+            load_codes(codes, vector), table, [&]<int k>(__m512 weights) __attribute__((always_inline)) {
 #pragma GCC unroll 4
-          for (int row = 0; row < rows; ++row) {
-            __m512& sum = sums[row][vector % 2][k % chains];
-            sum = _mm512_fmadd_ps(weights, _mm512_set1_ps(x[row * x_stride + vector / 2 * inputs + k]), sum);
-          }
-        });
+              for (int row = 0; row < rows; ++row) {
+                __m512& sum = sums[row][vector % 2][k % chains];
+                sum = _mm512_fmadd_ps(weights, _mm512_set1_ps(x[row * x_stride + vector / 2 * inputs + k]), sum);
+              }
+            });
       }
 #pragma GCC unroll 4
       for (int row = 0; row < rows; ++row) {
@@ -105,7 +88,7 @@ struct Widening {
 
 template <int bits>
 void widen_stripes_to_f32(const StripeShape& shape, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
-  const __m512 table = table_of(shape.layout);
+  const __m512 table = code_table(shape.layout);
   StripeHeader header;
   const StripeBlock block = {.shape = shape, .panel = panel, .stretches = blocks * shape.stretches};
   for_stretches(block, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
@@ -114,10 +97,11 @@ void widen_stripes_to_f32(const StripeShape& shape, const std::byte* panel, std:
       const Widening to = {header.scale[place][half], header.offset[place][half], header.zero[half],
                            shape.layout.has_zero, shape.layout.has_minimum()};
       for (int i = 0; i < bits; ++i) {
-        for_values<bits>(load_codes(codes, 2 * i + half), table, [&]<int k>(__m512 code) __attribute__((always_inline)) {
-          const int input = i * 32 / bits + (bits == 4 ? input_of_half[k] : k);
-          _mm512_store_ps(rows + input * widened_row_bytes + half * code_vector_bytes, to.value(code));
-        });
+        for_values<bits>(
+            load_codes(codes, 2 * i + half), table, [&]<int k>(__m512 code) __attribute__((always_inline)) {
+              const int input = i * 32 / bits + (bits == 4 ? input_of_half[k] : k);
+              _mm512_store_ps(rows + input * widened_row_bytes + half * code_vector_bytes, to.value(code));
+            });
       }
     }
   });

@@ -57,7 +57,8 @@ struct IntegerStripes {
         const __m512 x_scale = _mm512_set1_ps(block.x_scale[side]);
         const __m512 group[2] = {_mm512_mul_ps(_mm512_cvtepi32_ps(sums[row][0]), x_scale),
                                  _mm512_mul_ps(_mm512_cvtepi32_ps(sums[row][1]), x_scale)};
-        add_stretch<has_offset>(total[row], group, header, place, has_offset ? block.x_sums[row * block.side_stride * block.parts + part] : 0);
+        add_stretch<has_offset>(total[row], group, header, place,
+                                has_offset ? block.x_sums[row * block.side_stride * block.parts + part] : 0);
       }
     });
     store_stripe_sums<rows>(block, total);
