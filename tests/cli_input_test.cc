@@ -121,6 +121,10 @@ TEST_F(CliInput, HostileTokenizersAreRefused) {
   }
   fs::remove(model_ / "tokenizer.json");
   expect_failure({"tokenize", "model", "--text-file", "text.txt"}, 2, "model");
+  write_text(folder_.path() / "ids.json", "[1, -1]");
+  expect_failure({"tokenize", "model", "--decode=ids.json"}, 2, "ids.json: id 1 is -1");
+  expect_failure({"tokenize", "model", "--decode", "--text-file", "text.txt"}, 2, "--decode");
+  expect_failure({"tokenize", "model"}, 2, "--text-file or --decode");
   expect_failure({"tokenize", "gpt2", "--text-file", "text.txt"}, 2, "gpt2");
 }
 

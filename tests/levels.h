@@ -23,16 +23,17 @@ inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
     {"measure", {"statistics", "hardware"}},
     {"results", {"statistics", "tensor"}},
     {"rules", {"results", "statistics", "tensor"}},
-    {"quality", {"statistics", "runtime", "text", "model", "program", "tensor"}},
+    {"generation", {"runtime", "text", "model", "program", "tensor"}},
+    {"quality", {"generation", "statistics", "runtime", "text", "model", "program", "tensor"}},
     {"training", {"runtime", "text", "model", "program", "formats", "tensor"}},
     {"report", {"results", "rules", "statistics", "tensor"}},
     {"published", {"results", "rules", "statistics", "formats", "tensor"}},
     {"studies",
-     {"quality", "training", "results", "rules", "measure", "statistics", "runtime", "kernels", "model", "text",
-      "program", "formats", "hardware", "hub", "tensor"}},
+     {"quality", "generation", "training", "results", "rules", "measure", "statistics", "runtime", "kernels", "model",
+      "text", "program", "formats", "hardware", "hub", "tensor"}},
     {"cli",
-     {"studies", "report", "published", "quality", "training", "results", "rules", "measure", "statistics", "runtime",
-      "kernels", "model", "text", "program", "formats", "hardware", "hub", "tensor"}},
+     {"studies", "report", "published", "quality", "generation", "training", "results", "rules", "measure",
+      "statistics", "runtime", "kernels", "model", "text", "program", "formats", "hardware", "hub", "tensor"}},
 };
 
 }  // namespace assay

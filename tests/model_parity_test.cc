@@ -1,12 +1,15 @@
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
@@ -26,6 +29,7 @@ struct Setting {
   std::string device = "cpu";
   Fusion fusion = Fusion::on;
   std::string precision = "fp32";
+  std::vector<std::int64_t> chunks = {};
 };
 
 /// A model folder has its cases with it; a GGUF file borrows those of the folder that it was made from.
@@ -54,6 +58,7 @@ class ModelParity : public testing::TestWithParam<std::string> {
     request.out = folder_ / "out.safetensors";
     request.engine.device = setting.device;
     request.engine.fusion = setting.fusion;
+    request.chunks = setting.chunks;
     dump(request, facts_);
     return open_safetensors(request.out);
   }
@@ -128,6 +133,38 @@ TEST_P(ModelParity, Fp32AgreesWithTransformersAtEveryRealPosition) {
   }
 }
 
+/// Pieces of 1 to 9 tokens, `columns` in all.
+std::vector<std::int64_t> random_pieces(std::int64_t columns, Random& random) {
+  std::vector<std::int64_t> pieces;
+  for (std::int64_t left = columns; left > 0; left -= pieces.back())
+    pieces.push_back(std::min(left, static_cast<std::int64_t>(1 + random.below(9))));
+  return pieces;
+}
+
+bool is_decoder(const std::string& model) {
+  return open_model((model_fixtures / model).string(), {}).config.task == Task::language_model &&
+         model.find("masked") == std::string::npos;
+}
+
+/// However a text is cut: through a cache it gives what it gives at once.
+TEST_P(ModelParity, PiecesThroughACacheAgreeWithTransformers) {
+  if (!is_decoder(GetParam())) GTEST_SKIP() << "no decoder: it sees later tokens";
+  Random random(11, std::hash<std::string>()(GetParam()));
+  for (const char* part : {"plain", "right", "left"}) {
+    const fs::path tokens = cases_of(GetParam()) / (std::string(part) + ".json");
+    const Safetensors expected = open_safetensors(cases_of(GetParam()) / (std::string(part) + ".safetensors"));
+    const TokenBatch batch = load_token_json(tokens);
+    for (Setting setting : {fp32_settings[0], fp32_settings[3]}) {
+      setting.model = GetParam();
+      setting.chunks = random_pieces(batch.seq, random);
+      SCOPED_TRACE(described(setting, part) + fmt::format(", pieces of {}", fmt::join(setting.chunks, ", ")));
+      const Safetensors actual = dumped(setting, tokens, {"logits", "hidden"});
+      for (const StoredTensor& tensor : actual.tensors)
+        EXPECT_LE(relative_difference(expected.find(tensor.name)->view(), tensor.view(), batch), 2e-5) << tensor.name;
+    }
+  }
+}
+
 TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
   const fs::path tokens = cases_of(GetParam()) / "right.json";
   const Safetensors expected = open_safetensors(cases_of(GetParam()) / "right.safetensors");
@@ -153,11 +190,16 @@ TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
 /// Row `row` of a padded batch, cut to its real tokens.
 Json row_alone(const TokenBatch& batch, std::int64_t row) {
   Json ids = Json::array();
+  Json types = Json::array();
   for (std::int64_t i = row * batch.seq; i < (row + 1) * batch.seq; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (batch.attention_mask[at] != 0) ids.push_back(batch.input_ids[at]);
+    if (batch.attention_mask[at] == 0) continue;
+    ids.push_back(batch.input_ids[at]);
+    if (!batch.token_types.empty()) types.push_back(batch.token_types[at]);
   }
-  return {{"input_ids", Json::array({ids})}};
+  Json alone = {{"input_ids", Json::array({ids})}};
+  if (!types.empty()) alone["token_type_ids"] = Json::array({types});
+  return alone;
 }
 
 TEST_P(ModelParity, ARightPaddedRowGivesWhatItGivesAlone) {

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
@@ -55,7 +57,8 @@ TrainingOptions options_of(const TrainingSetting& setting, StepParts parts) {
 
 /// Gradients under the parameters' names in the checkpoint, in f32, shaped as there.
 std::map<std::string, Tensor> gradients_of(const Case& one, const TrainingSetting& setting) {
-  const TrainingOptions options = options_of(setting, StepParts::forward_backward);
+  TrainingOptions options = options_of(setting, StepParts::forward_backward);
+  if (!one.batch.token_types.empty()) options.token_types = TokenTypes::given;
   Trainer trainer(one.model.config, one.model.weights, options, find_backend(setting.device), facts());
   trainer.loss_scale().restore({.scale = 64});  // small enough for these large gradients in f16
   trainer.set_batch(one.batch);
@@ -175,6 +178,28 @@ TEST(AdamWSteps, AgreeWithPyTorchAfterFive) {
     EXPECT_LE(further, right.count() / 10000) << name;
   }
 }
+
+class TrainingSteps : public testing::TestWithParam<std::string> {};
+
+TEST_P(TrainingSteps, LossesAgreeWithPyTorch) {
+  const fs::path file = model_fixtures / GetParam() / "cases/plain.steps.json";
+  const Json losses = parse_json(read_file(file), file.string()).at("losses");
+  const Case one = open_case(GetParam(), "plain");
+  for (const TrainingSetting& setting : settings) {
+    Trainer trainer(one.model.config, one.model.weights, options_of(setting, StepParts::whole),
+                    find_backend(setting.device), facts());
+    trainer.set_batch(one.batch);
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+      const double expected = losses[step].get<double>();
+      EXPECT_NEAR(trainer.forward(), expected, 1e-6 * expected) << setting.device << " step " << step;
+      trainer.backward();
+      trainer.update(static_cast<std::int64_t>(step));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, TrainingSteps, testing::ValuesIn(fixtures_with("cases/plain.steps.json")),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 /// Rows [begin, end) of the batch.
 TrainingBatch rows_of(const TrainingBatch& batch, std::int64_t begin, std::int64_t end) {

@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig,
+from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoModelForTokenClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig, DistilBertForMaskedLM,
                           DistilBertForSequenceClassification, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
                           LlamaForCausalLM)  # fmt: skip
 
@@ -147,11 +147,21 @@ def language_loss(logits, tokens):
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
 
 
+def labelled_loss(logits, labels):
+    """Of classes a row, or a token, of which -100 does not count."""
+    return F.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=-100)
+
+
+def labels_tokens(model):
+    """Whether a token's label is its own, and not that of the token before."""
+    return type(model).__name__.endswith(("ForTokenClassification", "ForMaskedLM"))
+
+
 class Transformers:
     """A transformers model: how it is run, and which modules give the hidden states."""
 
-    def __init__(self, model, base, embeddings, blocks):
-        self.model, self.base, self.modules = model, base, [embeddings, *blocks]
+    def __init__(self, model, base, embeddings, blocks, pools="mean"):
+        self.model, self.base, self.modules, self.pools = model, base, [embeddings, *blocks], pools
 
     def outputs(self, tokens):
         ids, mask = tokens["input_ids"], tokens["attention_mask"]
@@ -159,13 +169,17 @@ class Transformers:
             unseen = (mask == 0) | (mask.roll(1, 1) == 0)  # Eager attention of a query without keys is arbitrary.
             tokens["labels"] = ids.masked_fill(unseen, -100)
         arguments = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in tokens:
+            arguments["token_type_ids"] = tokens["token_type_ids"]
         if self.base in ("transformer", "model", "gpt_neox"):
             arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)  # columns count, padding included
         out, hidden = recorded(self.model, self.modules, lambda: self.model(**arguments))
         if not hasattr(out, "logits"):
             weights = mask[..., None].float()
             pooled = (out.last_hidden_state * weights).sum(1) / weights.sum(1)
-            return {"logits": pooled, **hidden}
+            return {"logits": out.last_hidden_state[:, 0] if self.pools == "cls" else pooled, **hidden}
+        if labels_tokens(self.model):
+            return {"logits": out.logits, "loss": labelled_loss(out.logits, tokens["labels"]), **hidden}
         if out.logits.dim() == 3:
             return {"logits": out.logits, "loss": language_loss(out.logits, tokens), **hidden}
         return {"logits": out.logits, "loss": F.cross_entropy(out.logits, tokens["labels"]), **hidden}
@@ -182,8 +196,9 @@ class OwnCs336:
         return {"logits": logits, "loss": language_loss(logits, tokens), **hidden}
 
 
-def cases(seed, labels):
-    """plain: no mask; right: right padding and, for language models, labels of their own; left: left padding."""
+def cases(seed, labels, by_token=False, types=0):
+    """plain: no mask; right: right padding and, for language models, labels of their own; left: left padding. `labels`:
+    classes, one label a row or token; `types`: token types, of pairs."""
     generator = torch.Generator().manual_seed(seed)
     ids = lambda rows, seq: torch.randint(0, VOCABULARY, (rows, seq), generator=generator)
     right, left = torch.ones(3, 9, dtype=torch.long), torch.ones(2, 8, dtype=torch.long)
@@ -195,7 +210,13 @@ def cases(seed, labels):
         "left": {"input_ids": ids(2, 8), "attention_mask": left},
     }
     for tokens in result.values():
-        if labels:
+        if types:
+            tokens["token_type_ids"] = torch.randint(0, types, tokens["input_ids"].shape, generator=generator)
+        if by_token:
+            own = torch.randint(0, labels, tokens["input_ids"].shape, generator=generator)
+            own[torch.rand(own.shape, generator=generator) < 0.4] = -100
+            tokens["labels"] = own.masked_fill(tokens["attention_mask"] == 0, -100)
+        elif labels:
             tokens["labels"] = torch.randint(0, labels, tokens["input_ids"].shape[:1], generator=generator)
     if labels == 0:
         own = ids(3, 9)
@@ -205,9 +226,9 @@ def cases(seed, labels):
     return result
 
 
-def write_cases(folder, run, seed, labels):
+def write_cases(folder, run, seed, labels, **more):
     (folder / "cases").mkdir()
-    for name, tokens in cases(seed, labels).items():
+    for name, tokens in cases(seed, labels, **more).items():
         outputs = run.outputs(tokens)
         text = {key: value.tolist() for key, value in tokens.items() if not (name == "plain" and key == "attention_mask")}
         (folder / "cases" / f"{name}.json").write_text(json.dumps(text) + "\n")
@@ -250,16 +271,19 @@ def fresh(root, name):
 
 
 def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None,
-                published=False):  # fmt: skip
-    """`published`: under the names with which the library saves, where those within the library are others."""
+                published=False, quantise=None, types=0):  # fmt: skip
+    """`published`: under the names with which the library saves, where those within the library are others. `quantise`:
+    changes parameters to values that codes hold, and gives what is stored: None for those, and their codes."""
     folder = fresh(root, name)
     randomise(model, seed, dtype)
+    coded = quantise(model) if quantise else {}
     model.config.architectures = [type(model).__name__]
     model.config.dtype = str(dtype).removeprefix("torch.")
     model.config.save_pretrained(folder)
     state = published_state(model, dtype) if published else stored(model, dtype, drop_prefix, extra or {})
+    state = {key: value for key, value in {**state, **coded}.items() if value is not None}
     write_weights(folder, state, shards)
-    write_cases(folder, Transformers(model, *places), seed + 1, labels)
+    write_cases(folder, Transformers(model, *places), seed + 1, labels, by_token=labels_tokens(model), types=types)
     return model
 
 
@@ -306,6 +330,73 @@ def write_encoders(root):
     write_model(root, "opt", opt, ("opt", Into(layers[0]), layers), seed=245, dtype=torch.float16)
 
 
+def write_heads(root):
+    """Heads of tokens and masked tokens, pairs of sentences, the first token's state as an embedding."""
+    tokens, masked = AutoModelForTokenClassification, AutoModelForMaskedLM
+    write_model(root, "bert-tokens", *encoder(tokens, "bert", hidden_size=36, num_labels=9), seed=400, labels=9)
+    write_model(root, "xlm-roberta-tokens", *encoder(tokens, "xlm-roberta", max_position_embeddings=CONTEXT + 2,
+                type_vocab_size=1, num_labels=5), seed=405, labels=5, dtype=torch.float16)  # fmt: skip
+    write_model(root, "bert-masked", *encoder(masked, "bert", hidden_act="relu"), seed=410, labels=VOCABULARY, published=True)
+    write_model(root, "roberta-masked", *encoder(masked, "roberta", max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
+                tie_word_embeddings=False), seed=415, labels=VOCABULARY, published=True)  # fmt: skip
+    write_model(root, "electra-masked", *encoder(masked, "electra", embedding_size=28), seed=420, labels=VOCABULARY)
+    model, (base, embeddings, blocks) = distilbert(DistilBertForMaskedLM, dim=40, n_heads=4, hidden_dim=44)
+    write_model(root, "distilbert-masked", model, (base, embeddings, blocks), seed=425, labels=VOCABULARY,
+                dtype=torch.bfloat16)  # fmt: skip
+    write_model(root, "bert-pairs", *encoder(AutoModelForSequenceClassification, "bert", hidden_size=36, num_labels=3),
+                seed=540, labels=3, types=2)  # fmt: skip
+    model, places = encoder(AutoModel, "bert", add_pooling_layer=False)
+    write_model(root, "bert-cls", model, (*places, "cls"), seed=435, drop_prefix="bert.")
+    (root / "bert-cls" / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 40, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    (root / "bert-cls" / "1_Pooling" / "config.json").write_text(json.dumps(pooling, indent=2) + "\n")
+
+
+def modernbert(kind, **settings):
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 3, "hidden_size": 40,
+             "intermediate_size": 44, "num_attention_heads": 4, "local_attention": 6, "pad_token_id": 3, "bos_token_id": 1,
+             "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}  # fmt: skip
+    model = kind.from_config(AutoConfig.for_model("modernbert", **{**usual, **settings}))
+    base = model.base_model
+    return model, ("modernbert", base.embeddings, base.layers)
+
+
+def write_modernbert(root):
+    """The second in the words of transformers 4; the third with all biases."""
+    write_model(root, "modernbert-classifier", *modernbert(AutoModelForSequenceClassification, classifier_pooling="mean",
+                num_labels=3), seed=440, labels=3)  # fmt: skip
+    write_model(root, "modernbert-masked", *modernbert(AutoModelForMaskedLM, global_attn_every_n_layers=2,
+                global_rope_theta=500.0, local_rope_theta=100.0), seed=500, labels=VOCABULARY, dtype=torch.bfloat16)  # fmt: skip
+    file = root / "modernbert-masked" / "config.json"
+    config = json.loads(file.read_text())
+    for key in ("rope_parameters", "layer_types"):
+        del config[key]
+    file.write_text(json.dumps({**config, "global_attn_every_n_layers": 2, "global_rope_theta": 500.0,
+                                "local_rope_theta": 100.0}, indent=2) + "\n")  # fmt: skip
+    write_model(root, "modernbert-tokens", *modernbert(AutoModelForTokenClassification, norm_bias=True, attention_bias=True,
+                mlp_bias=True, classifier_bias=True, num_labels=9, hidden_size=36, num_attention_heads=6,
+                classifier_activation="silu"), seed=520, labels=9)  # fmt: skip
+    write_model(root, "modernbert", *modernbert(AutoModel), seed=455, drop_prefix="model.")
+
+
+def write_parallel_decoders(root):
+    gptj = AutoModelForCausalLM.from_config(AutoConfig.for_model(
+        "gptj", vocab_size=VOCABULARY, n_positions=CONTEXT, n_layer=2, n_embd=40, n_head=4, n_inner=44, rotary_dim=6,
+        bos_token_id=0, eos_token_id=0))  # fmt: skip
+    write_model(root, "gptj", gptj, ("transformer", gptj.transformer.drop, gptj.transformer.h), seed=460)
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "hidden_size": 40,
+             "num_attention_heads": 4, "ffn_hidden_size": 44, "bos_token_id": 0, "eos_token_id": 0}  # fmt: skip
+    for name, seed, dtype, settings in (
+        ("falcon", 465, torch.float32, {}),
+        ("falcon-grouped", 470, torch.bfloat16, {"new_decoder_architecture": True, "num_kv_heads": 2,
+                                                 "tie_word_embeddings": False}),
+        ("falcon-serial", 475, torch.float32, {"multi_query": False, "parallel_attn": False, "bias": True}),
+    ):  # fmt: skip
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model("falcon", **usual, **settings))
+        layers = model.transformer.h
+        write_model(root, name, model, ("transformer", Into(layers[0]), layers), seed=seed, dtype=dtype)
+
+
 def llama(**settings):
     model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, num_hidden_layers=2,
                                          **settings))  # fmt: skip
@@ -317,8 +408,8 @@ def decoder(model_type, **settings):
     usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "bos_token_id": 0,
              "eos_token_id": 0, "pad_token_id": None}  # fmt: skip
     config = AutoConfig.for_model(model_type, **{**usual, **settings})
-    capped = getattr(config, "attn_logit_softcapping", None) is not None
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if capped else "sdpa")  # That caps none.
+    eager = getattr(config, "attn_logit_softcapping", None) is not None or model_type == "gpt_oss"
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if eager else "sdpa")  # That caps none.
     if hasattr(model, "set_experts_implementation"):
         model.set_experts_implementation("eager")  # The other one wants widths that are multiples of 16 bytes.
     base = model.base_model
@@ -376,6 +467,67 @@ def write_experts(root):
     write_model(root, "qwen3-moe", *decoder("qwen3_moe", **small, num_hidden_layers=2, head_dim=14, num_experts=7,
                 num_experts_per_tok=3, moe_intermediate_size=22, norm_topk_prob=False, mlp_only_layers=[1]), seed=225,
                 published=True, dtype=torch.bfloat16)  # fmt: skip
+
+
+    sinks = {"head_dim": 14, "sliding_window": 4, "num_local_experts": 5, "num_experts_per_tok": 2, "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+        "original_max_position_embeddings": 6}}  # fmt: skip
+    write_model(root, "gpt-oss", *decoder("gpt_oss", **small, **sinks, num_hidden_layers=3, swiglu_limit=1.25,
+                swiglu_alpha=1.5), seed=230, dtype=torch.bfloat16)  # fmt: skip
+    model, places = decoder("gpt_oss", **{**small, "hidden_size": 64, "intermediate_size": 32}, **sinks)
+    model.config.quantization_config = {"quant_method": "mxfp4"}
+    write_model(root, "gpt-oss-mxfp4", model, places, seed=235, dtype=torch.bfloat16, quantise=in_mxfp4)
+    write_gguf(root, "gpt-oss-gguf", write_model(root, "gpt-oss-gguf", *decoder("gpt_oss", **small, **sinks), seed=240))
+
+
+def in_mxfp4(model):
+    """Random codes of visible size as the experts' matrices, whose values the library's own reading gives."""
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    generator = torch.Generator().manual_seed(236)
+    stored = {}
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                continue
+            experts, rows, columns = parameter.shape
+            blocks = torch.randint(0, 256, (experts, columns, rows // 32, 16), generator=generator).to(torch.uint8)
+            largest = 123 if name.endswith("gate_up_proj") else 121
+            scales = torch.randint(largest - 3, largest, (experts, columns, rows // 32), generator=generator).to(torch.uint8)
+            parameter.copy_(convert_moe_packed_tensors(blocks, scales, dtype=torch.float32))
+            stored |= {name: None, f"{name}_blocks": blocks, f"{name}_scales": scales}
+    return stored
+
+
+def in_gptq(model):
+    """Random codes of four bits in groups of 32; what reads MLP's inputs has them in an order of its own."""
+    from generate_quantised_checkpoints import words
+
+    generator = torch.Generator().manual_seed(246)
+    stored = {}
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not name.endswith("proj.weight"):
+                continue
+            rows, columns = parameter.shape
+            codes = torch.randint(0, 16, (rows, columns), generator=generator, dtype=torch.int32)
+            zeros = torch.randint(1, 17, (columns // 32, rows), generator=generator, dtype=torch.int32) % 16
+            scales = (torch.rand((columns // 32, rows), generator=generator) * 0.03 + 0.01).half()
+            group = torch.arange(columns, dtype=torch.int32) // 32
+            if "up_proj" in name:
+                group = group[torch.randperm(columns, generator=generator)]
+            place = group.long()
+            parameter.copy_((codes - zeros[place].t()).float() * scales[place].t().float())
+            base = name.removesuffix(".weight")
+            stored |= {name: None, f"{base}.qweight": words(codes, 4).t().contiguous(), f"{base}.scales": scales,
+                       f"{base}.qzeros": words((zeros - 1) % 16, 4), f"{base}.g_idx": group}  # fmt: skip
+    return stored
+
+
+def write_quantised(root):
+    model, places = decoder("llama", hidden_size=64, intermediate_size=96, num_attention_heads=4, num_key_value_heads=2)
+    model.config.quantization_config = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True}
+    write_model(root, "llama-gptq", model, places, seed=245, dtype=torch.float16, quantise=in_gptq)
 
 
 def published_state(model, dtype):
@@ -438,7 +590,8 @@ def write_cs336(root):
     write_cases(folder, OwnCs336(model), 91, 0)
 
 
-GGUF_ARCHITECTURES = {"gpt_neox": "gptneox", "qwen3_moe": "qwen3moe", "gemma3_text": "gemma3", "mixtral": "llama"}
+GGUF_ARCHITECTURES = {"gpt_neox": "gptneox", "qwen3_moe": "qwen3moe", "gemma3_text": "gemma3", "mixtral": "llama",
+                      "gpt_oss": "gpt-oss"}  # fmt: skip
 # llama.cpp's converter changes these on the way.
 GGUF_PAIRED_ROWS = ("llama", "mixtral", "smollm3", "granite")
 
@@ -454,6 +607,19 @@ def gguf_values(config, head_dim, state):
             value = value + 1
         if "query_key_value" in name:  # By key head there, one behind the other here.
             value = value.unflatten(0, (config.num_attention_heads, 3, head_dim)).transpose(0, 1).flatten(0, 2)
+        if name.endswith("self_attn.sinks"):
+            name += ".weight"
+        if config.model_type == "gpt_oss" and ".experts." in name:
+            kind = name.rsplit(".", 1)[1]
+            end = "bias" if kind.endswith("_bias") else "weight"
+            turned = value if end == "bias" else value.transpose(1, 2)
+            base = name.rsplit(".", 1)[0]
+            if kind.startswith("gate_up"):
+                yield f"{base}.gate_proj.{end}", turned[:, ::2]
+                yield f"{base}.up_proj.{end}", turned[:, 1::2]
+            else:
+                yield f"{base}.down_proj.{end}", turned
+            continue
         if ".experts." in name:
             before, after = name.split(".experts.")
             index, part = after.split(".", 1)
@@ -548,6 +714,10 @@ def main():
     write_gguf(root, "llama-tied", tied)
     write_decoders(root)
     write_encoders(root)
+    write_quantised(root)
+    write_heads(root)
+    write_modernbert(root)
+    write_parallel_decoders(root)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
 """Writes tests/fixtures/quantised: one linear layer of each way in which safetensors hold quantised weights, and its values.
 
-Run it in an environment of its own with torch, safetensors and compressed-tensors:
+Run it in an environment of its own with torch, safetensors, compressed-tensors and bitsandbytes:
 
     python3 tools/generate_quantised_checkpoints.py tests/fixtures/quantised
 
 NAME.json is the model's "quantization_config", NAME.safetensors the tensors of the weight "x.weight", and in it "values" what
-they mean, in f32. Values of compressed-tensors are the package's own; those of the others follow their definitions: fp8
+they mean, in f32. Values of compressed-tensors and bitsandbytes are the packages' own; those of the others follow their definitions: fp8
 (transformers 5), GPTQ (AutoGPTQ's pack, with zero points less 1, and gptq_v2 without) and AWQ (AutoAWQ's gemm order).
 """
 import argparse
 import json
 import pathlib
 
+import bitsandbytes.functional as bnb
 import torch
+from bitsandbytes.backends.default.ops import _dequantize_4bit_compute
+from bitsandbytes.backends.utils import _get_4bit_code
 from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32, unpack_from_int32
+from compressed_tensors.compressors.mx_utils import decompress_mx_scale
+from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+from compressed_tensors.quantization import QuantizationArgs
+from compressed_tensors.quantization.lifecycle.forward import dequantize
 from safetensors.torch import save_file
 
 OUT, IN = 40, 96
@@ -84,6 +91,55 @@ def compressed(root):
              (values.float() - spread(zeros)) * spread(scale))  # fmt: skip
 
 
+def random_bytes(*shape):
+    return torch.randint(0, 256, shape, generator=GENERATOR, dtype=torch.int32).to(torch.uint8)
+
+
+def floats_of_four_bits(root):
+    """NVFP4 and MXFP4 of compressed-tensors; every code and scales over their range."""
+    for name, form, group in (("ct-nvfp4", "nvfp4-pack-quantized", 16), ("ct-mxfp4", "mxfp4-pack-quantized", 32)):
+        config = {"quant_method": "compressed-tensors", "format": form,
+                  "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "float", "group_size": group}}}}  # fmt: skip
+        packed = random_bytes(OUT, IN // 2)
+        unpacked = unpack_fp4_from_uint8(packed, OUT, IN, torch.float32)
+        tensors = {"weight_packed": packed}
+        if group == 16:
+            tensors["weight_scale"] = (torch.rand((OUT, IN // group), generator=GENERATOR) * 400 + 1).to(torch.float8_e4m3fn)
+            tensors["weight_global_scale"] = torch.tensor([1234.567])
+            scale, strategy = tensors["weight_scale"].float(), "tensor_group"
+        else:
+            tensors["weight_scale"] = random_bytes(OUT, IN // group) // 4 + 90
+            scale, strategy = decompress_mx_scale(tensors["weight_scale"]).float(), "group"
+        args = QuantizationArgs(num_bits=4, type="float", strategy=strategy, group_size=group, symmetric=True)
+        values = dequantize(unpacked, scale, args=args, global_scale=tensors.get("weight_global_scale"), dtype=torch.float32)
+        save(root, name, config, tensors, values)
+
+
+def bitsandbytes(root):
+    """The packed weight's flow of blocks crosses rows where a row is no whole number of them (`odd`); the package's kernel for the
+    CPU does not know that, its default operation does."""
+    config = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    for name, kind, shape, nested, storage in (("bnb-nf4", "nf4", (OUT, 128), False, torch.uint8),
+                                               ("bnb-nf4-nested", "nf4", (OUT, IN), True, torch.bfloat16),
+                                               ("bnb-fp4-odd", "fp4", (OUT + 1, IN - 3), False, torch.uint8)):  # fmt: skip
+        weight = torch.randn(shape, generator=GENERATOR)
+        packed, state = bnb.quantize_4bit(weight, blocksize=64, compress_statistics=nested, quant_type=kind, quant_storage=storage)
+        absmax = state.absmax
+        if nested:
+            absmax = bnb.dequantize_blockwise(state.absmax, state.state2) + state.offset
+        code = _get_4bit_code(kind, "cpu")
+        values = _dequantize_4bit_compute(packed.view(torch.uint8).reshape(-1), absmax, code, 64, shape, torch.float32)
+        if shape[1] % 64 == 0:
+            assert torch.equal(values, bnb.dequantize_4bit(packed, state))
+        tensors = {f"weight.{key}": value for key, value in state.as_dict(packed=True).items()}
+        save(root, name, config, {"weight": packed, **tensors}, values)
+    whole = codes(-127, 128, OUT, IN).to(torch.int8)
+    columns = torch.rand((OUT,), generator=GENERATOR) * 4 + 0.1
+    save(root, "bnb-int8", {"quant_method": "bitsandbytes", "load_in_8bit": True},
+         {"weight": whole, "SCB": columns, "weight_format": torch.tensor(0, dtype=torch.uint8)},
+         bnb.int8_vectorwise_dequant(whole, columns))  # fmt: skip
+
+
 def gptq(root):
     for name, bits, group, version, shuffled in (("gptq4", 4, 32, "gptq", False), ("gptq4-order", 4, 32, "gptq_v2", True),
                                                  ("gptq8", 8, 96, "gptq", False)):  # fmt: skip
@@ -115,7 +171,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     root = parser.parse_args().folder
     root.mkdir(parents=True, exist_ok=True)
-    for write in (fp8, compressed, gptq, awq):
+    for write in (fp8, compressed, gptq, awq, floats_of_four_bits, bitsandbytes):
         write(root)
 
 

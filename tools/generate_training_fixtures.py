@@ -3,29 +3,35 @@
 
 Run it in the environment of generate_model_fixtures.py, after that:
 
-    python3 tools/generate_training_fixtures.py tests/fixtures/models
+    python3 tools/generate_training_fixtures.py tests/fixtures/models [NAME ...]
 
 cases/NAME.grads.safetensors: grad.<parameter> of the case's mean loss, f32, named and shaped as in the checkpoint. Only
 for cases without left padding, where the loss of a language model does not read a padded position. cs336 has also
 cases/plain.adamw.safetensors: the parameters after five steps of torch.optim.AdamW (lr 1e-3, the rest as it comes) on
-that one batch, and `losses` (5), each taken before its update.
+that one batch, and `losses` (5), each taken before its update. Models with experts have cases/plain.steps.json: the
+losses of three such steps. transformers adds the router's loss of balance only where output_router_logits asks for it.
 """
 import argparse
 import json
 import pathlib
 
 import torch
-from generate_model_fixtures import Cs336, language_loss
+import transformers
+from generate_model_fixtures import Cs336, labelled_loss, labels_tokens, language_loss
 from safetensors.torch import load_file, save_file
-from torch.nn import functional as F
-from transformers import BertForSequenceClassification, DistilBertForSequenceClassification, GPT2LMHeadModel, LlamaForCausalLM
 
-KINDS = {
-    "GPT2LMHeadModel": GPT2LMHeadModel,
-    "LlamaForCausalLM": LlamaForCausalLM,
-    "BertForSequenceClassification": BertForSequenceClassification,
-    "DistilBertForSequenceClassification": DistilBertForSequenceClassification,
+# What checkpoints call the experts of a layer: their list, and the parts of gate_up_proj and down_proj.
+EXPERTS = {
+    "mixtral": ("block_sparse_moe.experts", "w1", "w3", "w2"),
+    "qwen3_moe": ("mlp.experts", "gate_proj", "up_proj", "down_proj"),
 }
+
+# Architectures; of the others their emitter is among these.
+DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconForCausalLM", "MixtralForCausalLM",
+            "Qwen3MoeForCausalLM")  # fmt: skip
+ENCODERS = ("BertForSequenceClassification", "DistilBertForSequenceClassification", "BertForTokenClassification",
+            "BertForMaskedLM", "RobertaForMaskedLM", "ElectraForMaskedLM", "ModernBertForSequenceClassification",
+            "ModernBertForTokenClassification", "ModernBertForMaskedLM")  # fmt: skip
 
 
 def open_model(folder):
@@ -35,15 +41,19 @@ def open_model(folder):
         model = Cs336(config)
         model.load_state_dict(load_file(folder / "model.safetensors"))
         return model.eval(), lambda tokens: model(tokens["input_ids"], tokens["attention_mask"])
-    kind = KINDS.get(config.get("architectures", [""])[0])
-    if kind is None:
+    name = config.get("architectures", [""])[0]
+    if name not in DECODERS + ENCODERS:
         return None, None
-    model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    options = {"experts_implementation": "eager"} if config["model_type"] in EXPERTS else {}
+    kind = getattr(transformers, name)
+    model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", **options).eval()
 
     def run(tokens):
         ids, mask = tokens["input_ids"], tokens["attention_mask"]
         arguments = {"input_ids": ids, "attention_mask": mask}
-        if kind in (GPT2LMHeadModel, LlamaForCausalLM):
+        if "token_type_ids" in tokens:
+            arguments["token_type_ids"] = tokens["token_type_ids"]
+        if name in DECODERS:
             arguments["position_ids"] = torch.arange(ids.shape[1]).expand_as(ids)
         return model(**arguments).logits
 
@@ -56,18 +66,42 @@ def tokens_of(file):
     return tokens
 
 
-def loss_of(logits, tokens):
-    return language_loss(logits, tokens) if logits.dim() == 3 else F.cross_entropy(logits, tokens["labels"])
+def loss_of(model, logits, tokens):
+    is_next_token = logits.dim() == 3 and not labels_tokens(model)
+    return language_loss(logits, tokens) if is_next_token else labelled_loss(logits, tokens["labels"])
 
 
 def write_gradients(folder, model, run, stored):
     for case in ("plain", "right"):
         tokens = tokens_of(folder / "cases" / f"{case}.json")
         model.zero_grad()
-        loss_of(run(tokens), tokens).backward()
-        named = {name: parameter for name, parameter in model.named_parameters() if parameter.grad is not None}
-        tensors = {f"grad.{as_stored(name, stored)}": parameter.grad.contiguous() for name, parameter in named.items()}
+        loss_of(model, run(tokens), tokens).backward()
+        tensors = {}
+        for name, parameter in model.named_parameters():
+            if parameter.grad is None:
+                continue
+            for one, gradient in experts_apart(model, name, parameter.grad):
+                tensors[f"grad.{as_stored(one, stored)}"] = gradient.contiguous()
         save_file(tensors, folder / "cases" / f"{case}.grads.safetensors")
+
+
+def experts_apart(model, name, tensor):
+    """The parts of a tensor under their names in the checkpoint: that of all experts of a layer is one in the model."""
+    if tensor is None:
+        return
+    family = getattr(model, "config", None) and EXPERTS.get(model.config.model_type)
+    if not family:
+        yield name, tensor
+        return
+    experts, gate, up, down = family
+    prefix, _, kind = name.partition("mlp.experts.")
+    if not kind:
+        yield name.replace("mlp.gate.", experts.rpartition(".")[0] + ".gate."), tensor
+        return
+    for expert, part in enumerate(tensor):
+        rows = {"down_proj": [(down, part)], "gate_up_proj": list(zip((gate, up), part.chunk(2)))}[kind]
+        for short, one in rows:
+            yield f"{prefix}{experts}.{expert}.{short}.weight", one
 
 
 def as_stored(name, stored):
@@ -79,16 +113,21 @@ def as_stored(name, stored):
     return short
 
 
-def write_steps(folder, model, run):
+def take_steps(folder, model, run, count):
     tokens = tokens_of(folder / "cases" / "plain.json")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     losses = []
-    for _ in range(5):
+    for _ in range(count):
         optimizer.zero_grad()
-        loss = loss_of(run(tokens), tokens)
+        loss = loss_of(model, run(tokens), tokens)
         losses.append(loss.item())
         loss.backward()
         optimizer.step()
+    return losses
+
+
+def write_steps(folder, model, run):
+    losses = take_steps(folder, model, run, 5)
     tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     save_file({"losses": torch.tensor(losses), **tensors}, folder / "cases" / "plain.adamw.safetensors")
 
@@ -96,8 +135,12 @@ def write_steps(folder, model, run):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", help="of the models; all without one")
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    for folder in sorted(path for path in parser.parse_args().folder.iterdir() if path.is_dir()):
+    for folder in sorted(path for path in options.folder.iterdir() if path.is_dir()):
+        if options.names and folder.name not in options.names:
+            continue
         model, run = open_model(folder)
         if model is None:
             continue
@@ -105,6 +148,9 @@ def main():
         write_gradients(folder, model, run, stored)
         if folder.name == "cs336":
             write_steps(folder, model, run)
+        elif model.config.model_type in EXPERTS:
+            losses = take_steps(folder, model, run, 3)
+            (folder / "cases" / "plain.steps.json").write_text(json.dumps({"losses": losses}) + "\n")
         print(folder.name)
 
 

@@ -93,6 +93,17 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   return content;
 }
 
+std::string read_standard_input(std::size_t max_bytes) {
+  const std::filesystem::path name = "standard input";
+  std::string content;
+  std::string piece(std::size_t{1} << 16, '\0');
+  while (const std::size_t got = read_some(STDIN_FILENO, piece.data(), piece.size(), name)) {
+    content.append(piece, 0, got);
+    if (content.size() > max_bytes) fail_user("{}: at most {} bytes are read", name.string(), max_bytes);
+  }
+  return content;
+}
+
 void read_pieces(const std::filesystem::path& path, const ByteSink& sink) {
   std::size_t size = 0;
   const Descriptor file = open_regular(path, size);

@@ -40,6 +40,8 @@ class MappedFile {
 /// The exact bytes of a regular file. Throws a user error that names the file where it cannot be read or holds more
 /// than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
+/// The same of standard input, whatever it is, to its end.
+std::string read_standard_input(std::size_t max_bytes = std::size_t{1} << 30);
 
 /// Hands a regular file's bytes to `sink` in pieces of at most 1 MiB. Throws a user error that names the file.
 void read_pieces(const std::filesystem::path& path, const ByteSink& sink);

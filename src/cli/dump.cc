@@ -22,6 +22,8 @@ void add_dump(CLI::App& program, Action& action) {
       ->required();
   command.add_option("--precision", options->request.precision, "one precision (default fp32)");
   command.add_option("--what", options->request.what, "logits, loss, hidden, grads")->delimiter(',');
+  command.add_option("--chunks", options->request.chunks, "run the tokens in such pieces through a cache: 5,1,1,9")
+      ->delimiter(',');
   add_output_file(command, "--out", options->request.out, "safetensors file to write, f32")->required();
   add_engine_options(command, options->request.engine);
   add_model_options(command, options->request.model_options);

@@ -89,6 +89,7 @@ int parse_and_run(int argc, char** argv) {
   add_dump(program, action);
   add_models(program, action);
   add_pull(program, action);
+  add_generate(program, action);
   add_tokenize(program, action);
   add_accumulate(program, action);
   add_attention(program, action);

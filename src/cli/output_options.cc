@@ -23,7 +23,8 @@ constexpr const char* output_type = "FILE";
 
 /// Options that name what is read; so do all words without an option. A word of another option (`--device reference`)
 /// may be some file's name by chance.
-constexpr const char* reading_options[] = {"--data", "--tokens", "--eval", "--store", "--text-file", "--models"};
+constexpr const char* reading_options[] = {"--data",      "--tokens", "--eval",  "--store",
+                                           "--text-file", "--models", "--decode"};
 
 /// What SQLite keeps beside a database.
 constexpr const char* companions[] = {"", "-wal", "-journal", "-shm"};
@@ -68,7 +69,7 @@ std::vector<Named> inputs_of(const CLI::App& command) {
   std::vector<Named> inputs = output_words(command, is_input);
   const std::size_t given = inputs.size();
   for (std::size_t i = 0; i < given; ++i) {
-    const auto cached = if_known([&] { return find_local(inputs[i].path.string()); });
+    const auto cached = if_known([&] { return find_local(inputs[i].path.string(), HubNeed::cached); });
     if (cached && *cached != inputs[i].path) inputs.push_back({inputs[i].option, *cached});
   }
   const CLI::Option* store = command.get_option_no_throw("--store");

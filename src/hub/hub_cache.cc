@@ -102,7 +102,7 @@ fs::path hub_repository_folder(const HubName& name) {
   return hub_cache_folder() / folder;
 }
 
-HubLook look_in_hub_cache(std::string_view name) {
+HubLook look_in_hub_cache(std::string_view name, HubNeed need) {
   const HubName parts = parse_hub_name(name);
   const fs::path repository = hub_repository_folder(parts);
   if (!is_there(repository))
@@ -112,6 +112,7 @@ HubLook look_in_hub_cache(std::string_view name) {
     return {{}, fmt::format("revision {} is not in {}", parts.revision, printable(repository.string(), 400))};
   if (parts.kind == HubKind::data_set) return look_for_data(parts, snapshot);
   if (!parts.file.empty()) return look_for_file(name, parts, snapshot);
+  if (need == HubNeed::tokenizer && has_tokenizer(files_in(snapshot))) return found(snapshot);
   if (is_there(snapshot / "config.json") && has_weights(snapshot)) return found(snapshot);
   const std::string gguf = only_model(name, models_in(snapshot));
   if (!gguf.empty()) return found(snapshot / gguf);
@@ -120,15 +121,16 @@ HubLook look_in_hub_cache(std::string_view name) {
                       printable(snapshot.string(), 400))};
 }
 
-fs::path find_in_hub(std::string_view name) {
-  const HubLook cached = look_in_hub_cache(name);
+fs::path find_in_hub(std::string_view name, HubNeed need) {
+  const HubLook cached = look_in_hub_cache(name, need);
   if (!cached.path.empty()) return cached.path;
   const HubName parts = parse_hub_name(name);
+  if (need == HubNeed::cached) fail_user("{}: {}", parts.repository, cached.lacks);
   if (is_hub_offline()) {
     fail_user("{}: {}; nothing is fetched while HF_HUB_OFFLINE is set", parts.repository, cached.lacks);
   }
-  fetch_from_hub(parts);
-  const HubLook fetched = look_in_hub_cache(name);
+  fetch_from_hub(parts, need);
+  const HubLook fetched = look_in_hub_cache(name, need);
   if (fetched.path.empty()) fail_user("{}: {}", parts.repository, fetched.lacks);
   return fetched.path;
 }

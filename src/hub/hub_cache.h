@@ -22,11 +22,12 @@ struct HubLook {
   std::filesystem::path path = {};
   std::string lacks = {};  ///< Where there is none: the part which is not there.
 };
-/// Throws a user error where the name is of no form, or may be any of several models.
-HubLook look_in_hub_cache(std::string_view name);
+/// Throws a user error where the name is of no form, or may be any of several models. Of a tokenizer alone, the folder
+/// or the .gguf that holds it.
+HubLook look_in_hub_cache(std::string_view name, HubNeed need = HubNeed::model);
 
 /// The same, fetched from the hub where the cache lacks it and HF_HUB_OFFLINE does not forbid it. Throws what
 /// fetch_from_hub throws, and a user error that names the part which is not there.
-std::filesystem::path find_in_hub(std::string_view name);
+std::filesystem::path find_in_hub(std::string_view name, HubNeed need = HubNeed::model);
 
 }  // namespace assay

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <set>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -35,17 +37,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* whole_weights = "model.safetensors";
 constexpr const char* weights_index = "model.safetensors.index.json";
-/// Beside the weights, where the repository has them. The configuration comes last: with it the snapshot is a model.
-constexpr const char* beside_weights[] = {"generation_config.json",
-                                          "tokenizer.json",
-                                          "tokenizer_config.json",
-                                          "tokenizer.model",
-                                          "special_tokens_map.json",
-                                          "added_tokens.json",
-                                          "chat_template.jinja",
-                                          "vocab.txt",
-                                          "vocab.json",
-                                          "merges.txt",
+/// A tokenizer is made of these, where the repository has them.
+constexpr const char* tokenizer_files[] = {
+    "tokenizer.json",    "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "added_tokens.json", "chat_template.jinja",   "vocab.txt",       "vocab.json",
+    "merges.txt"};
+/// A model has these beside its weights and tokenizer; with the configuration the snapshot is a model.
+constexpr const char* configurations[] = {"generation_config.json", "modules.json", "1_Pooling/config.json",
                                           "config.json"};
 constexpr std::size_t most_at_a_time = 4;
 constexpr double between_reports_s = 5;
@@ -55,10 +53,15 @@ bool has(const std::vector<std::string>& files, const std::string& file) {
   return std::find(files.begin(), files.end(), file) != files.end();
 }
 
+void append_known(std::vector<std::string>& made, const std::vector<std::string>& files,
+                  std::span<const char* const> known) {
+  std::copy_if(known.begin(), known.end(), std::back_inserter(made),
+               [&](const char* file) { return has(files, file); });
+}
+
 std::vector<std::string> with_configuration(const std::vector<std::string>& files, std::vector<std::string> weights) {
-  for (const char* file : beside_weights) {
-    if (has(files, file)) weights.emplace_back(file);
-  }
+  append_known(weights, files, tokenizer_files);
+  append_known(weights, files, configurations);
   return weights;
 }
 
@@ -77,23 +80,74 @@ std::vector<std::string> file_of_data(const HubName& name, const std::vector<std
             name.revision, name.file.empty() ? "of these formats" : name.file);
 }
 
+/// Those that stand in files of their own, or the .gguf that begins with them.
+std::vector<std::string> files_of_tokenizer(const HubName& name, const std::vector<std::string>& files) {
+  const std::vector<std::string> models = called_by(files, name.file);
+  const bool is_gguf = !models.empty() && (!name.file.empty() || !has_tokenizer(files));
+  if (is_gguf) return {only_model("hf:" + name.repository, models)};
+  std::vector<std::string> needed;
+  if (has_tokenizer(files)) append_known(needed, files, tokenizer_files);
+  if (!needed.empty()) return needed;
+  fail_user("{}: revision {} has no tokenizer.json, no vocab.json with merges.txt, no vocab.txt and no .gguf file",
+            name.repository, name.revision);
+}
+
 void make_folders(const fs::path& folder) {
   std::error_code fault;
   fs::create_directories(folder, fault);
   if (fault) fail_call(folder.string(), fault.value());
 }
 
-/// huggingface_hub's lock of a blob: whoever holds it fetches.
-Descriptor locked(const fs::path& path, const std::string& what) {
+/// huggingface_hub's lock of a blob: whoever holds it fetches. Nothing while another one does.
+Descriptor try_lock(const fs::path& path) {
   make_folders(path.parent_path());
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file) fail_call(path.string(), errno);
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) fail_call(path.string(), errno);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK && errno != EINTR) fail_call(path.string(), errno);
+  return {};
+}
+
+Descriptor locked(const fs::path& path, const std::string& what) {
+  for (;;) {
+    if (Descriptor file = try_lock(path)) return file;
     throw_if_interrupted(what);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  return file;
+}
+
+/// What an unfinished file is the beginning of, written beside it.
+struct PartOf {
+  std::string revision = {};
+  std::string file = {};
+};
+
+constexpr const char* note_ending = ".of";
+constexpr std::size_t longest_note = 8192;
+
+fs::path note_of(const fs::path& part) {
+  return part.string() + note_ending;
+}
+
+void write_note(const fs::path& part, const PartOf& whole) {
+  const Descriptor note = open_unfinished(note_of(part));
+  const std::string text = whole.revision + "\n" + whole.file;
+  if (::ftruncate(note.get(), 0) != 0) fail_call(note_of(part).string(), errno);
+  write_all(note.get(), std::as_bytes(std::span(text)), note_of(part).string());
+}
+
+/// Nothing where there is no note.
+PartOf read_note(const fs::path& part) {
+  if (!is_there(note_of(part))) return {};
+  const std::string text = read_file(note_of(part), longest_note);
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  return {text.substr(0, line), text.substr(std::min(line + 1, text.size()))};
+}
+
+void remove_part(const fs::path& part) {
+  std::error_code gone;
+  fs::remove(part, gone);
+  fs::remove(note_of(part), gone);
 }
 
 /// What is told of transfers that run side by side.
@@ -131,22 +185,32 @@ class CacheFolder {
 
   void fetch(const HubRepository& hub, const RemoteFile& file, const TransferHooks& hooks) const {
     const std::string what = fmt::format("{}: {}", name_.repository, file.name);
-    const fs::path lock = hub_cache_folder() / ".locks" / folder_.filename() / (file.etag + ".lock");
-    const Descriptor held = locked(lock, what);
+    const Descriptor held = locked(lock_of(file.etag), what);
     if (is_there(blob(file))) return hooks.arrived(file.bytes);
-    const fs::path part = folder_ / ".unfinished" / file.etag;
-    make_folders(part.parent_path());
+    const fs::path part = unfinished() / file.etag;
     make_folders(blob(file).parent_path());
+    write_note(part, {name_.revision, file.name});
     hub.download(file, part, hooks);
     std::error_code fault;
     fs::rename(part, blob(file), fault);
     if (fault) fail_call(blob(file).string(), fault.value());
+    remove_part(part);
   }
 
-  /// The folder of unfinished files, where nothing lies in it.
-  void tidy() const {
-    std::error_code in_use;
-    fs::remove(folder_ / ".unfinished", in_use);
+  /// Removes unfinished files that the revision does not have any more, and their folder where nothing is left. What is
+  /// another revision's, or on its way just now, stays.
+  void tidy(const HubRepository& hub) const {
+    std::error_code unreadable;
+    std::set<fs::path> parts;
+    for (fs::directory_iterator at(unfinished(), unreadable), end; !unreadable && at != end; at.increment(unreadable)) {
+      const fs::path& path = at->path();
+      parts.insert(path.extension() == note_ending ? path.parent_path() / path.stem() : path);
+    }
+    for (const fs::path& part : parts) {
+      const Descriptor held = try_lock(lock_of(part.filename().string()));
+      if (held && !is_wanted(hub, part)) remove_part(part);
+    }
+    fs::remove(unfinished(), unreadable);
   }
 
   /// The snapshot's name for the blob: a relative link, so that the cache may be moved.
@@ -170,6 +234,18 @@ class CacheFolder {
   }
 
  private:
+  fs::path unfinished() const { return folder_ / ".unfinished"; }
+  fs::path lock_of(const std::string& etag) const {
+    return hub_cache_folder() / ".locks" / folder_.filename() / (etag + ".lock");
+  }
+
+  bool is_wanted(const HubRepository& hub, const fs::path& part) const {
+    const PartOf whole = read_note(part);
+    if (!is_there(part) || whole.revision.empty()) return false;
+    if (whole.revision != name_.revision) return true;
+    return has(hub.files(), whole.file) && hub.look_up(whole.file).etag == part.filename();
+  }
+
   const HubName& name_;
   fs::path folder_;
 };
@@ -205,8 +281,8 @@ class ModelFetch {
  public:
   explicit ModelFetch(const HubName& name) : name_(name), hub_(name), cache_(name) {}
 
-  void run() {
-    const std::vector<std::string> needed = needed_files(name_, hub_.files());
+  void run(HubNeed need) {
+    const std::vector<std::string> needed = needed_files(name_, hub_.files(), need);
     fetch(needed);
     std::vector<std::string> rest;
     if (has(needed, weights_index)) {
@@ -219,7 +295,7 @@ class ModelFetch {
                           [](const RemoteFile& file) { return file.name != "config.json"; });
     for (const RemoteFile& file : remote_) cache_.link(hub_.commit(), file);
     cache_.set_revision(hub_.commit());
-    cache_.tidy();
+    cache_.tidy(hub_);
   }
 
  private:
@@ -248,11 +324,12 @@ class ModelFetch {
 
 }  // namespace
 
-std::vector<std::string> needed_files(const HubName& name, std::vector<std::string> files) {
+std::vector<std::string> needed_files(const HubName& name, std::vector<std::string> files, HubNeed need) {
   // What leads elsewhere, and what no model needs, is as if it were not there.
   files.erase(std::remove_if(files.begin(), files.end(), [](const std::string& file) { return !is_inner_path(file); }),
               files.end());
   if (name.kind == HubKind::data_set) return file_of_data(name, files);
+  if (need == HubNeed::tokenizer) return files_of_tokenizer(name, files);
   if (!name.file.empty()) return named_file(name, files);
   const bool is_split = !has(files, whole_weights) && has(files, weights_index);
   if (has(files, "config.json") && (is_split || has(files, whole_weights)))
@@ -279,9 +356,9 @@ std::vector<std::string> files_of_index(const std::string& repository, const std
   return {named.begin(), named.end()};
 }
 
-void fetch_from_hub(const HubName& name) {
+void fetch_from_hub(const HubName& name, HubNeed need) {
   const InterruptScope interrupts = catch_interrupts();
-  ModelFetch(name).run();
+  ModelFetch(name).run(need);
 }
 
 }  // namespace assay

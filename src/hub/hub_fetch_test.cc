@@ -1,8 +1,10 @@
 #include "hub/hub_fetch.h"
 
+#include <fstream>
 #include <set>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "hub/hub_cache.h"
 #include "hub/hub_testing.h"
 #include "hub/models.h"
@@ -64,6 +66,53 @@ TEST_F(HubFetch, FetchesWhatAModelNeedsAsHuggingfaceHubLaysItOut) {
   EXPECT_EQ(read_file(repository_ / "refs/main"), TestHub::commit);
   EXPECT_EQ(names_in("blobs").size(), 3U);
   EXPECT_FALSE(fs::exists(repository_ / ".unfinished"));
+}
+
+TEST_F(HubFetch, OfATokenizerOnlyItsFilesCome) {
+  EXPECT_EQ(find_local("hf:org/name", HubNeed::tokenizer), snapshot_);
+  EXPECT_EQ(names_in("snapshots/" + TestHub::commit), (std::set<std::string>{"tokenizer.json"}));
+  const std::size_t asked = hub_.asked().size();
+  EXPECT_EQ(find_local("hf:org/name", HubNeed::tokenizer), snapshot_);
+  EXPECT_EQ(hub_.asked().size(), asked);
+  EXPECT_EQ(find_local("hf:org/name"), snapshot_);
+  EXPECT_TRUE(fs::exists(snapshot_ / "model.safetensors")) << "the rest comes where a model is needed";
+}
+
+TEST_F(HubFetch, AGgufHoldsItsTokenizerInItsFirstPart) {
+  hub_.files = {{"m-Q8_0-00001-of-00002.gguf", std::string(200, 'a')},
+                {"m-Q8_0-00002-of-00002.gguf", std::string(250, 'b')}};
+  EXPECT_EQ(find_local("hf:org/name", HubNeed::tokenizer), snapshot_ / "m-Q8_0-00001-of-00002.gguf");
+  EXPECT_FALSE(fs::exists(snapshot_ / "m-Q8_0-00002-of-00002.gguf"));
+  hub_.files = {{"notes.txt", "x"}};
+  EXPECT_TRUE(user_error_of([&] {
+                (void)needed_files({"o/n"}, {"notes.txt"}, HubNeed::tokenizer);
+              }).find("has no tokenizer.json") != std::string::npos);
+}
+
+TEST_F(HubFetch, WhatMayOnlyBeLookedUpAsksForNothing) {
+  EXPECT_TRUE(user_error_of([] {
+                (void)find_local("hf:org/name", HubNeed::cached);
+              }).starts_with("org/name: is not in the hub's cache "));
+  EXPECT_TRUE(hub_.asked().empty());
+  (void)find_local("hf:org/name");
+  EXPECT_EQ(find_local("hf:org/name", HubNeed::cached), snapshot_);
+}
+
+TEST_F(HubFetch, UnfinishedFilesOfAMovedRevisionGo) {
+  hub_.files["extra.gguf"] = std::string(300, 'e');
+  const auto unfinished = [&](const std::string& name, const std::string& revision, const std::string& file) {
+    fs::create_directories(repository_ / ".unfinished");
+    std::ofstream(repository_ / ".unfinished" / name) << "begun";
+    if (!file.empty()) std::ofstream(repository_ / ".unfinished" / (name + ".of")) << revision << '\n' << file;
+  };
+  const std::string wanted = sha256_hex(std::as_bytes(std::span(hub_.files.at("extra.gguf"))));
+  unfinished("old-weights", "main", "model.safetensors");
+  unfinished("gone", "main", "no-more.safetensors");
+  unfinished("unnoted", "", "");
+  unfinished("elsewhere", "refs/pr/3", "model.safetensors");
+  unfinished(wanted, "main", "extra.gguf");
+  EXPECT_EQ(find_local("hf:org/name"), snapshot_);
+  EXPECT_EQ(names_in(".unfinished"), (std::set<std::string>{"elsewhere", "elsewhere.of", wanted, wanted + ".of"}));
 }
 
 TEST_F(HubFetch, AsksForNothingThatTheCacheHas) {

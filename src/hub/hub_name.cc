@@ -107,6 +107,11 @@ std::string data_file(const HubName& name, const std::vector<std::string>& files
             printable(fmt::format("{}", fmt::join(meant, ", ")), 600), more);
 }
 
+bool has_tokenizer(const std::vector<std::string>& files) {
+  const auto has = [&](const char* file) { return std::find(files.begin(), files.end(), file) != files.end(); };
+  return has("tokenizer.json") || has("vocab.txt") || (has("vocab.json") && has("merges.txt"));
+}
+
 std::vector<std::string> files_of_model(const std::vector<std::string>& files, const std::string& first) {
   std::vector<std::string> parts;
   std::copy_if(files.begin(), files.end(), std::back_inserter(parts), [&](const std::string& file) {

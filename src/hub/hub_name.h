@@ -9,6 +9,9 @@ namespace assay {
 
 enum class HubKind : std::uint8_t { model, data_set };
 
+/// What of a model is needed: all of it, what makes ids of texts, or what the cache has, for which no hub is asked.
+enum class HubNeed : std::uint8_t { model, tokenizer, cached };
+
 /// What "hf:[datasets/]ORG/NAME[@REVISION][:FILE]" says. Old repositories of the hub have a NAME alone.
 struct HubName {
   std::string repository = {};    ///< "ORG/NAME".
@@ -36,6 +39,8 @@ std::string only_model(std::string_view name, const std::vector<std::string>& fi
 /// The file of a data set that the name means: the named one, or the only one in a format that is read (.tsv, .jsonl,
 /// .txt); empty for none. Throws a user error where it may be several.
 std::string data_file(const HubName& name, const std::vector<std::string>& files);
+/// Whether the files are enough to make ids of texts, without a .gguf.
+bool has_tokenizer(const std::vector<std::string>& files);
 /// The files that are one model with that one.
 std::vector<std::string> files_of_model(const std::vector<std::string>& files, const std::string& first);
 

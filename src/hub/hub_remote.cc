@@ -227,10 +227,7 @@ void HubRepository::download(const RemoteFile& file, const fs::path& part, const
   verify(file, part, what);
 }
 
-namespace {
-
-/// Another process may have tidied the folder away a moment ago.
-Descriptor open_part(const fs::path& part) {
+Descriptor open_unfinished(const fs::path& part) {
   const auto open = [&] { return ::open(part.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); };
   int file = open();
   if (file < 0 && errno == ENOENT) {
@@ -242,12 +239,10 @@ Descriptor open_part(const fs::path& part) {
   return Descriptor(file);
 }
 
-}  // namespace
-
 /// One transfer, from where the part ends.
 void HubRepository::receive(const RemoteFile& file, const fs::path& part, const TransferHooks& hooks) const {
   const std::string what = fmt::format("{}: {}", name_.repository, file.name);
-  const Descriptor out = open_part(part);
+  const Descriptor out = open_unfinished(part);
   std::uint64_t written = bytes_at(part);
   HttpRequest request{.url = resolve_url(file.name), .from = written, .may_go_on = hooks.may_go_on};
   request.sink = [&](long status, std::span<const std::byte> piece) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "hub/http.h"
 #include "hub/hub_name.h"
 
@@ -27,6 +28,9 @@ struct TransferHooks {
   std::function<void(std::uint64_t bytes)> arrived = [](std::uint64_t) {};
   std::function<bool()> may_go_on = [] { return true; };
 };
+
+/// To append to; its folder is made where another process has tidied it away a moment ago.
+Descriptor open_unfinished(const std::filesystem::path& part);
 
 /// A repository of the hub at HF_ENDPOINT, else at the public one, with the token of HF_TOKEN, else of $HF_HOME/token.
 /// 429 and 5xx are waited for, as long as the answer asks, up to 60 s; broken transfers go on where they broke.

@@ -80,11 +80,11 @@ fs::path models_folder() {
   return cache_folder() / "models";
 }
 
-std::optional<fs::path> find_local(std::string_view name) {
+std::optional<fs::path> find_local(std::string_view name, HubNeed need) {
   if (name.empty() || name.find('\0') != std::string_view::npos) fail_user("'{}': is no model name", printable(name));
   if (is_hub_name(name) && parse_hub_name(name).kind == HubKind::data_set)
     fail_user("{}: is a data set, no model; --data takes it", printable(name));
-  const fs::path path = is_hub_name(name) ? find_in_hub(name) : fs::path(name);
+  const fs::path path = is_hub_name(name) ? find_in_hub(name, need) : fs::path(name);
   if (is_gguf_file(path) || is_safetensors_file(path)) return path;
   if (leads_to_folder(path)) return model_in(path);
   if (is_hub_name(name) || name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);

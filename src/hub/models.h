@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hub/hub_name.h"
+
 namespace assay {
 
 // A name that begins with "hf:" means a model in the cache of the hub's tools (hub_cache.h). Every other model's name
@@ -18,8 +20,9 @@ std::filesystem::path models_folder();
 
 /// The folder or file that the name means, as a path or in the cache (a folder that holds a .gguf file and no
 /// config.json stands for that file); nothing where the name may still be a preset. Throws a user error for what can
-/// only be a path (it has a '/' or ends in .gguf) and is not there, or is there and is neither of the two.
-std::optional<std::filesystem::path> find_local(std::string_view name);
+/// only be a path (it has a '/' or ends in .gguf) and is not there, or is there and is neither of the two. Of a name of
+/// the hub what is needed is fetched where the cache lacks it.
+std::optional<std::filesystem::path> find_local(std::string_view name, HubNeed need = HubNeed::model);
 
 struct CachedModel {
   std::string name;

@@ -48,6 +48,7 @@ std::vector<Case> block_linear_cases(const Operation& operation) {
 std::vector<Case> quantized_block_linear_cases(const Operation& operation) {
   std::vector<Case> cases;
   for (const BlockFormat* format : block_formats()) {
+    if (!format->table.empty()) continue;
     for (const BlockShape& s : block_shapes) {
       for (const DType out : {DType::f32, DType::bf16}) {
         Shape x_shape = s.rows;

@@ -76,6 +76,10 @@ std::vector<Case> cached_attention_cases(const Operation& operation) {
               {kept(s, dtype), kept(s, dtype), new_tokens(s, fill), {dense(DType::s32, {s.batch}), Fill::lengths}});
           add_scales(s, dtype, inputs);
           add(cases, operation, a, inputs, {dense(q, {s.batch, s.seq, s.heads * s.head_dim})});
+          if (s.heads != 4) continue;
+          inputs.resize(7, Filled{Argument{}});
+          inputs.push_back({constant(DType::f32, {s.heads})});
+          add(cases, operation, a, inputs, {dense(q, {s.batch, s.seq, s.heads * s.head_dim})});
         }
       }
     }

@@ -68,6 +68,11 @@ std::vector<Case> group_rows_cases(const Operation& operation);
 std::vector<Case> merge_rows_cases(const Operation& operation);
 std::vector<Case> expert_linear_cases(const Operation& operation);
 std::vector<Case> expert_quantized_linear_cases(const Operation& operation);
+std::vector<Case> route_gradient_cases(const Operation& operation);
+std::vector<Case> group_rows_gradient_cases(const Operation& operation);
+std::vector<Case> merge_rows_gradient_cases(const Operation& operation);
+/// Of both gradients of expert_linear.
+std::vector<Case> expert_gradient_cases(const Operation& operation);
 std::vector<Case> expert_block_linear_cases(const Operation& operation);
 std::vector<Case> block_linear_cases(const Operation& operation);
 std::vector<Case> expert_quantized_block_linear_cases(const Operation& operation);
@@ -89,6 +94,7 @@ std::vector<Case> add_rows_gradient_cases(const Operation& operation);
 std::vector<Case> spreading_cases(const Operation& operation);
 std::vector<Case> concat_columns_cases(const Operation& operation);
 std::vector<Case> gate_cases(const Operation& operation);
+std::vector<Case> clamped_gate_cases(const Operation& operation);
 std::vector<Case> dropout_cases(const Operation& operation);
 /// Of cross_entropy and its gradient.
 std::vector<Case> cross_entropy_cases(const Operation& operation);

@@ -14,6 +14,30 @@ constexpr ExpertShape expert_shapes[] = {{1, 8, 5}, {7, 64, 33}, {96, 32, 64}, {
 
 const Filled expert_offsets = {dense(DType::s32, {experts + 1}), Fill::offsets};
 
+/// Of every other shape.
+Filled bias_of(const ExpertShape& s) {
+  return {s.out % 2 == 1 ? constant(DType::f32, {s.out}) : Argument{}};
+}
+
+/// Dtypes of rows, of weights that change, and what those are rounded to.
+struct TrainedExpert {
+  DType x, weight, operand;
+};
+constexpr TrainedExpert trained_experts[] = {{DType::f32, DType::f32, DType::f32},
+                                             {DType::bf16, DType::bf16, DType::f32},
+                                             {DType::f16, DType::f16, DType::f32},
+                                             {DType::bf16, DType::f32, DType::bf16}};
+
+/// Behind each weight of expert_linear is the place of a bias.
+std::vector<Filled> with_weights(const Operation& operation, std::vector<Filled> inputs, const TrainedExpert& d,
+                                 const ExpertShape& s) {
+  for (std::int64_t e = 0; e < experts; ++e) {
+    inputs.push_back({dense(d.weight, {s.out, s.in}), Fill::weights});
+    if (&operation == &op::expert_linear) inputs.push_back({Argument{}});
+  }
+  return inputs;
+}
+
 }  // namespace
 
 std::vector<Case> route_cases(const Operation& operation) {
@@ -68,8 +92,88 @@ std::vector<Case> expert_linear_cases(const Operation& operation) {
     for (const ExpertShape& s : expert_shapes) {
       std::vector<Filled> inputs = {{window(x, {s.rows, s.in}, 8)}};
       inputs.push_back(expert_offsets);
-      for (std::int64_t e = 0; e < experts; ++e) inputs.push_back({constant(weight, {s.out, s.in}), Fill::weights});
+      for (std::int64_t e = 0; e < experts; ++e) {
+        inputs.push_back({constant(weight, {s.out, s.in}), Fill::weights});
+        inputs.push_back(bias_of(s));
+      }
       add(cases, operation, {}, inputs, {window(x, {s.rows, s.out}, 2)});
+    }
+  }
+  for (const TrainedExpert& d : trained_experts) {
+    for (const ExpertShape& s : expert_shapes) {
+      add(cases, operation, {.operand = d.operand},
+          with_weights(operation, {{window(d.x, {s.rows, s.in}, 8)}, expert_offsets}, d, s),
+          {window(d.x, {s.rows, s.out}, 2)});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> expert_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const TrainedExpert& d : trained_experts) {
+    for (const ExpertShape& s : expert_shapes) {
+      const Filled dy = {window(d.x, {s.rows, s.out}, 5)};
+      if (&operation == &op::expert_linear_weight_gradient) {
+        add(cases, operation, {.experts = experts}, {dy, {window(d.x, {s.rows, s.in}, 3)}, expert_offsets},
+            std::vector<Argument>(experts, dense(d.weight, {s.out, s.in})));
+      } else {
+        add(cases, operation, {.operand = d.operand}, with_weights(operation, {dy, expert_offsets}, d, s),
+            {dense(d.x, {s.rows, s.in})});
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> route_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType logits : floats) {
+    for (const std::int64_t active : {1, 2, 7}) {
+      for (const bool normalised : {false, true}) {
+        const Shape chosen = {3, 5, active};
+        add(cases, operation, {.experts = experts, .active_experts = active, .normalised = normalised},
+            {{dense(DType::f32, chosen)},
+             {window(logits, {3, 5, experts}, 2)},
+             {dense(DType::f32, chosen), Fill::small},
+             {dense(DType::s32, chosen), Fill::few_ids}},
+            {dense(logits, {3, 5, experts})});
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> group_rows_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const std::int64_t active : {1, 3}) {
+      for (const std::int64_t width : {1, 37, 128}) {
+        const std::int64_t rows = 2 * 11 * active;
+        add(cases, operation, {},
+            {{window(dtype, {rows, width}, 5)},
+             {dense(DType::s32, {rows}), Fill::reversed},
+             {dense(DType::s32, {2, 11, active}), Fill::few_ids}},
+            {window(dtype, {2, 11, width}, 1)});
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> merge_rows_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const std::int64_t active : {1, 3}) {
+      for (const std::int64_t width : {1, 37, 128}) {
+        const std::int64_t rows = 2 * 11 * active;
+        add(cases, operation, {},
+            {{window(dtype, {2, 11, width}, 3)},
+             {window(dtype, {rows, width}, 5)},
+             {dense(DType::s32, {rows}), Fill::reversed},
+             {dense(DType::f32, {2, 11, active})}},
+            {window(dtype, {rows, width}, 1), dense(DType::f32, {2, 11, active})});
+      }
     }
   }
   return cases;
@@ -86,6 +190,7 @@ std::vector<Case> expert_quantized_linear_cases(const Operation& operation) {
       for (std::int64_t e = 0; e < experts; ++e) {
         inputs.push_back({constant(DType::s8, {s.out, s.in}), Fill::whole});
         inputs.push_back({constant(DType::f32, {s.out}), Fill::small});
+        inputs.push_back(bias_of(s));
       }
       add(cases, operation, {}, inputs, {dense(whole ? DType::f32 : x, {s.rows, s.out})});
     }
@@ -99,8 +204,10 @@ std::vector<Case> expert_block_linear_cases(const Operation& operation) {
     const ExpertShape s = {37, format->elements, 33};
     std::vector<Filled> inputs = {{dense(DType::f32, {s.rows, s.in})}};
     inputs.push_back(expert_offsets);
-    for (std::int64_t e = 0; e < experts; ++e)
+    for (std::int64_t e = 0; e < experts; ++e) {
       inputs.push_back({constant(DType::u8, {s.out, format->bytes_of(s.in)}), Fill::blocks});
+      inputs.push_back(bias_of(s));
+    }
     add(cases, operation, {.blocks = format}, inputs, {dense(DType::f32, {s.rows, s.out})});
   }
   return cases;
@@ -113,8 +220,10 @@ std::vector<Case> expert_quantized_block_linear_cases(const Operation& operation
     std::vector<Filled> inputs = {{dense(DType::s8, {s.rows, s.in}), Fill::whole},
                                   {dense(DType::f32, {s.rows, activation_groups(s.in)}), Fill::small},
                                   expert_offsets};
-    for (std::int64_t e = 0; e < experts; ++e)
+    for (std::int64_t e = 0; e < experts; ++e) {
       inputs.push_back({constant(DType::u8, {s.out, format->bytes_of(s.in)}), Fill::blocks});
+      inputs.push_back(bias_of(s));
+    }
     add(cases, operation, {.blocks = format}, inputs, {dense(DType::f32, {s.rows, s.out})});
   }
   return cases;

@@ -251,6 +251,19 @@ std::vector<Case> concat_columns_cases(const Operation& operation) {
   return cases;
 }
 
+/// Values on either side of what clamps them.
+std::vector<Case> clamped_gate_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType in : floats) {
+    for_widths([&](const Shape& shape, std::int64_t more) {
+      for (const double cap : {0.75, 7.0})
+        add(cases, operation, {.scale = 1.702, .cap = cap}, {{window(in, shape, more)}, {dense(in, shape)}},
+            {dense(in, shape)});
+    });
+  }
+  return cases;
+}
+
 std::vector<Case> gate_cases(const Operation& operation) {
   std::vector<Case> cases;
   for (const DType in : floats) {

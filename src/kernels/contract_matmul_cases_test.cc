@@ -141,12 +141,16 @@ void add_attention(std::vector<Case>& cases, const Operation& operation, const A
     const bool masked = variant / 2 % 4 > 0;
     const Filled mask = masked ? Filled{dense(DType::u8, {s.batch, s.seq}), masks[variant / 2 % 4 - 1]}
                                : Filled{Argument{}, Fill::normal};
+    const Filled sinks = {constant(DType::f32, {s.heads})};
     if (&operation == &op::attention) add(cases, operation, a, {q, k, k, mask}, {y});
+    if (&operation == &op::attention && variant % 4 == 3) add(cases, operation, a, {q, k, k, mask, sinks}, {y});
     Attributes capped = a;
     capped.cap = 0.5;
     if (&operation == &op::attention && has_windows && variant % 8 == 3)
       add(cases, operation, capped, {q, k, k, mask}, {y});
     if (&operation == &op::softmax) add(cases, operation, a, {{dense(in, scores)}, mask}, {dense(out, scores)});
+    if (&operation == &op::softmax && variant % 4 == 3)
+      add(cases, operation, a, {{dense(in, scores)}, mask, sinks}, {dense(out, scores)});
     if (masked) continue;
     if (&operation == &op::attention_scores) add(cases, operation, a, {q, k}, {dense(out, scores)});
     if (&operation == &op::attention_context) add(cases, operation, a, {{dense(in, scores), Fill::small}, k}, {y});

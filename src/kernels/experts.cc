@@ -8,10 +8,11 @@ namespace {
 const Operation& inner_operation(const Operation& operation) {
   if (&operation == &op::expert_quantized_linear) return op::quantized_linear;
   if (&operation == &op::expert_quantized_block_linear) return op::quantized_block_linear;
+  if (&operation == &op::expert_linear_input_gradient) return op::linear_input_gradient;
   return &operation == &op::expert_block_linear ? op::block_linear : op::linear;
 }
 
-/// The place in the outer call of input `inner` of an expert's; a linear's bias is absent.
+/// The place in the outer call of input `inner` of an expert's.
 std::size_t outer_place(const ExpertPlaces& places, std::size_t expert, std::size_t inner) {
   return inner < places.offsets ? inner : places.first + expert * places.each + (inner - places.offsets);
 }
@@ -19,12 +20,6 @@ std::size_t outer_place(const ExpertPlaces& places, std::size_t expert, std::siz
 Argument first_rows(Argument argument, std::int64_t rows) {
   if (argument.present) argument.shape[0] = rows;
   return argument;
-}
-
-std::size_t row_bytes(const Argument& argument) {
-  const bool is_vector = argument.shape.size() == 1;
-  const std::int64_t stride = argument.row_stride > 0 ? argument.row_stride : argument.width();
-  return static_cast<std::size_t>(is_vector ? 1 : stride) * size_of(argument.dtype);
 }
 
 /// Of the place `weight` and what stands beside it in the inner call.
@@ -85,10 +80,43 @@ Call product_of(const Call& call) {
   return expert_places(*call.operation) ? expert_call(call, 0, call.in(0).rows()) : call;
 }
 
-void find_grouped_rows(const Call& call, const Memory& memory, std::int32_t* places) {
-  const auto* const order = memory.in<std::int32_t>(1);
-  const std::int64_t count = element_count(call.in(1).shape);
-  for (std::int64_t i = 0; i < count; ++i) places[order[i]] = static_cast<std::int32_t>(i);
+void find_grouped_rows(const Call& call, const Memory& memory, std::size_t order, std::int32_t* places) {
+  const auto* const from = memory.in<std::int32_t>(order);
+  const std::int64_t count = element_count(call.in(order).shape);
+  for (std::int64_t i = 0; i < count; ++i) places[from[i]] = static_cast<std::int32_t>(i);
+}
+
+std::size_t row_bytes(const Argument& argument) {
+  const bool is_vector = argument.shape.size() == 1;
+  const std::int64_t stride = argument.row_stride > 0 ? argument.row_stride : argument.width();
+  return static_cast<std::size_t>(is_vector ? 1 : stride) * size_of(argument.dtype);
+}
+
+Call weight_gradient_call(const Call& call, std::size_t expert, std::int64_t rows) {
+  return {&op::linear_weight_gradient,
+          call.attributes,
+          {first_rows(call.in(0), rows), first_rows(call.in(1), rows)},
+          {call.out(expert)},
+          call.threads};
+}
+
+Offer weight_gradients(const Call& call, const MachineFacts& facts,
+                       Offer (*prepare_one)(const Call&, const MachineFacts&)) {
+  const auto is_alike = [&](const Argument& out) { return out.present && out.dtype == call.out(0).dtype; };
+  if (!std::all_of(call.outputs.begin(), call.outputs.end(), is_alike))
+    return Declined{"the experts' gradients are not alike"};
+  Offer offer = prepare_one(weight_gradient_call(call, 0, call.in(0).rows()), facts);
+  if (std::holds_alternative<Declined>(offer)) return offer;
+  Prepared prepared = std::get<Prepared>(std::move(offer));
+  if (!prepared.takes_rows) return Declined{"it multiplies one number of rows"};
+  prepared.takes_rows = false;
+  std::shared_ptr<const Kernel> kernel = std::move(prepared.kernel);
+  prepared.kernel = make_kernel([call, kernel](const Memory& memory) {
+    for_each_weight_gradient(call, memory, [&](std::size_t expert, const auto& inputs, std::int64_t rows) {
+      kernel->run({inputs, memory.outputs.subspan(expert, 1), memory.workspace, rows});
+    });
+  });
+  return prepared;
 }
 
 Offer expert_by_expert(const Call& call, const MachineFacts& facts,

@@ -88,14 +88,17 @@ class Around {
     return id;
   }
 
-  /// Gradients of a random weighting of the operation's first output, against central differences.
+  /// Gradients of a random weighting of so many of the operation's outputs, against central differences; those behind
+  /// them are whole numbers.
   void check(const Operation& operation, const std::vector<ValueId>& inputs, const Attributes& attributes,
              std::size_t outputs = 1) {
     builder.at("layers.0.here", Role::other);
     const std::size_t made = builder.add_node({&operation, inputs, {}, attributes, "layers.0.here", Role::other});
+    const std::vector<ValueId> results = builder.program().nodes[made].outputs;
+    for (std::size_t i = outputs; i < results.size(); ++i) builder.set_dtype(results[i], DType::s32);
     Program program = builder.take();
     for (Value& value : program.values) {
-      if (value.source == Source::computed) value.dtype = DType::f64;
+      if (value.source == Source::computed && is_float(value.dtype)) value.dtype = DType::f64;
     }
     // Every output counts; a result that is (1) needs no weighting.
     for (std::size_t i = 0; i < outputs; ++i) check_output(program, program.nodes[made].outputs[i]);
@@ -362,6 +365,40 @@ void check_cross_entropy(const Operation& cross_entropy) {
           {a.parameter(rows_of_6), a.integers(DType::s32, {dim_batch, dim_seq}, {1, 5, -100, 0, -100, 3})}, {});
 }
 
+/// Of 2 x 3 tokens with two of four experts each; the third has none.
+const SymbolicShape expert_rows = {Dim{2, 1, 1}, dim(5)};
+const std::vector<std::int32_t> some_experts = {1, 3, 0, 1, 3, 0, 3, 1, 1, 0, 0, 3};
+const std::vector<std::int32_t> some_order = {2, 5, 9, 10, 0, 3, 7, 8, 1, 4, 6, 11};
+const std::vector<std::int32_t> some_offsets = {0, 4, 8, 8, 12};
+const SymbolicShape of_two_experts = {dim_batch, dim_seq, dim(2)};
+
+void check_route(const Operation& route) {
+  for (const bool normalised : {false, true}) {
+    Around a;
+    a.check(route, {a.parameter({dim_batch, dim_seq, dim(4)})},
+            {.experts = 4, .active_experts = 2, .normalised = normalised});
+  }
+}
+
+void check_group_rows(const Operation& group_rows) {
+  Around a;
+  a.check(group_rows, {a.parameter(rows_of_6), a.integers(DType::s32, of_two_experts, some_experts)}, {.experts = 4});
+}
+
+void check_expert_linear(const Operation& expert_linear) {
+  Around a;
+  std::vector<ValueId> inputs = {a.parameter(expert_rows), a.integers(DType::s32, {dim(5)}, some_offsets)};
+  for (int expert = 0; expert < 4; ++expert) inputs.insert(inputs.end(), {a.parameter({dim(3), dim(5)}), no_value});
+  a.check(expert_linear, inputs, {});
+}
+
+void check_merge_rows(const Operation& merge_rows) {
+  Around a;
+  a.check(merge_rows,
+          {a.parameter(expert_rows), a.integers(DType::s32, {expert_rows[0]}, some_order), a.parameter(of_two_experts)},
+          {});
+}
+
 using GradientCheck = void (*)(const Operation&);
 
 const std::map<const Operation*, GradientCheck> gradient_checks = {
@@ -372,6 +409,10 @@ const std::map<const Operation*, GradientCheck> gradient_checks = {
     {&op::add_layer_norm, [](const Operation& o) { check_norm(o, true, 2); }},
     {&op::add_rms_norm, [](const Operation& o) { check_norm(o, true, 1); }},
     {&op::linear, check_linear},
+    {&op::route, check_route},
+    {&op::group_rows, check_group_rows},
+    {&op::expert_linear, check_expert_linear},
+    {&op::merge_rows, check_merge_rows},
     {&op::activation, check_activation},
     {&op::gate, check_gate},
     {&op::add, check_binary},

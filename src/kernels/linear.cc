@@ -82,6 +82,7 @@ LinearCall block_linear_call(const Call& call) {
 LinearCall quantized_block_linear_call(const Call& call) {
   const LinearCall linear = view(call, {.x = 0, .x_scale = 1, .weight = 2, .bias = 3});
   ASSAY_ASSERT(linear.blocks != nullptr && linear.weight == DType::u8 && linear.x == DType::s8 && linear.has_x_scale);
+  ASSAY_ASSERT(linear.blocks->table.empty());
   return linear;
 }
 

@@ -4,15 +4,13 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/printable.h"
-#include "model/blocks.h"
-#include "model/config_reader.h"
+#include "model/encoder.h"
 
 namespace assay {
 namespace {
 
 constexpr const char* bert_task_head[] = {"pooler.", "classifier."};
-constexpr const char* roberta_task_head[] = {"classifier."};
+constexpr const char* roberta_task_head[] = {"classifier.dense.", "classifier.out_proj."};
 constexpr const char* distilbert_task_head[] = {"pre_classifier.", "classifier."};
 /// Of masked language models, next sentences and questions; the pooler goes where there is no classifier.
 constexpr const char* bert_unused[] = {"cls.", "pooler.", "qa_outputs."};
@@ -21,61 +19,6 @@ constexpr const char* electra_unused[] = {"discriminator_predictions.", "generat
                                           "qa_outputs."};
 constexpr const char* distilbert_unused[] = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
                                              "qa_outputs."};
-
-Task encoder_task(const ConfigReader& in) {
-  if (!in.has("architectures")) return Task::embedding;
-  const Json& list = in.json().at("architectures");
-  const bool named = list.is_array() && !list.empty() && list[0].is_string();
-  const std::string first = named ? list[0].get<std::string>() : "";
-  return first.find("ForSequenceClassification") != std::string::npos ? Task::classification : Task::embedding;
-}
-
-std::int64_t label_count(const ConfigReader& in) {
-  if (in.has("id2label") && in.json().at("id2label").is_object() && !in.json().at("id2label").empty()) {
-    return static_cast<std::int64_t>(in.json().at("id2label").size());
-  }
-  return in.count_or("num_labels", 2);
-}
-
-/// One output has no softmax to speak of; several may be regressed, or be labels that do not exclude one another.
-Outputs head_outputs(const ConfigReader& in, std::int64_t labels) {
-  const std::string problem = in.text_or("problem_type", "");
-  if (problem == "regression" || problem == "multi_label_classification") return Outputs::scores;
-  if (!problem.empty() && problem != "single_label_classification") {
-    fail_user(
-        "{}: 'problem_type' is '{}'; regression, single_label_classification and multi_label_classification are known",
-        in.file(), printable(problem, 60));
-  }
-  return labels == 1 ? Outputs::scores : Outputs::classes;
-}
-
-/// What every encoder's configuration says in the same words.
-ModelConfig parse_encoder(const ConfigReader& in) {
-  ModelConfig c;
-  c.task = encoder_task(in);
-  c.context = in.count("max_position_embeddings");
-  c.labels = label_count(in);
-  c.outputs = head_outputs(in, c.labels);
-  return c;
-}
-
-/// Likewise. How many classes there are is read from their names.
-Json write_encoder(const ModelConfig& c, const std::string& family) {
-  const bool classifies = c.task == Task::classification;
-  Json json = {{"max_position_embeddings", c.context}};
-  json["architectures"] = Json::array({family + (classifies ? "ForSequenceClassification" : "Model")});
-  Json id2label = Json::object();
-  Json label2id = Json::object();
-  for (std::int64_t label = 0; label < c.labels; ++label) {
-    const std::string word = fmt::format("LABEL_{}", label);
-    id2label[std::to_string(label)] = word;
-    label2id[word] = label;
-  }
-  json["id2label"] = id2label;
-  json["label2id"] = label2id;
-  if (c.outputs == Outputs::scores && c.labels > 1) json["problem_type"] = "regression";
-  return json;
-}
 
 /// Names of one encoder layer's parameters; BERT and DistilBERT differ in nothing else.
 struct EncoderLayerNames {
@@ -132,8 +75,7 @@ ValueId encoder_embeddings(Blocks& b) {
   const char* const positions = "embeddings.position_embeddings.weight";
   x = c.position_base > 0 ? b.add_counted_positions(x, positions, c.context + c.position_base + 1, Counted::ids)
                           : b.add_rows(x, positions, c.context, RowChoice::by_position);
-  // Every token is of type 0: single sentences only.
-  if (c.token_types > 0) x = b.add_rows(x, "embeddings.token_type_embeddings.weight", c.token_types, RowChoice::first);
+  if (c.token_types > 0) x = b.add_token_types(x, "embeddings.token_type_embeddings.weight");
   b.at("embeddings.norm", Role::norm);
   x = b.dropout(b.layer_norm(x, "embeddings.LayerNorm"));
   if (c.embedding_width > 0) {
@@ -144,54 +86,75 @@ ValueId encoder_embeddings(Blocks& b) {
   return x;
 }
 
-/// First token, one dense layer, the classifier.
-struct ClassifierHead {
-  const char* dense;
-  Activation function;
-  const char* out = "classifier";
-};
-
-void classifier(Blocks& b, ValueId x, const ClassifierHead& head) {
-  const ModelConfig& c = b.config();
-  b.at("head.dense", Role::head);
-  x = b.first_row(x);
-  x = b.activation(b.linear(x, head.dense, c.d_model, Bias::present), head.function);
-  b.at("head.classifier", Role::head);
-  b.output(b.linear(b.dropout(x), head.out, c.labels, Bias::present));
-}
-
-void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const ClassifierHead& head) {
+void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const EncoderHeads& heads) {
   ValueId x = encoder_embeddings(b);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
     x = encoder_block(b, x, names(layer), layer);
     b.hidden(layer + 1, x);
   }
-  if (b.config().task == Task::classification) return classifier(b, x, head);
-  b.at("head.mean_pool", Role::head);
-  b.output(b.mean_pool(x));
+  emit_heads(b, x, heads);
 }
+
+constexpr EncoderHeads bert_heads = {.dense = "pooler.dense",
+                                     .function = Activation::tanh,
+                                     .classifier = "classifier",
+                                     .transform = "cls.predictions.transform.dense",
+                                     .transform_function = std::nullopt,
+                                     .transform_norm = "cls.predictions.transform.LayerNorm",
+                                     .vocabulary_bias = "cls.predictions.bias"};
+constexpr EncoderHeads roberta_heads = {.dense = "classifier.dense",
+                                        .function = Activation::tanh,
+                                        .classifier = "classifier.out_proj",
+                                        .transform = "lm_head.dense",
+                                        .transform_function = Activation::gelu_erf,
+                                        .transform_norm = "lm_head.layer_norm",
+                                        .vocabulary_bias = "lm_head.bias"};
+constexpr EncoderHeads electra_heads = {.dense = "classifier.dense",
+                                        .function = Activation::gelu_erf,
+                                        .classifier = "classifier.out_proj",
+                                        .transform = "generator_predictions.dense",
+                                        .transform_function = Activation::gelu_erf,
+                                        .transform_norm = "generator_predictions.LayerNorm",
+                                        .vocabulary_bias = "generator_lm_head.bias"};
+constexpr EncoderHeads distilbert_heads = {.dense = "pre_classifier",
+                                           .function = Activation::relu,
+                                           .classifier = "classifier",
+                                           .transform = "vocab_transform",
+                                           .transform_function = std::nullopt,
+                                           .transform_norm = "vocab_layer_norm",
+                                           .vocabulary_bias = "vocab_projector.bias"};
+
+/// The head's bias is that of its last linear layer, too: files hold one of the two, or both.
+constexpr TensorNames::OtherName bert_other_names[] = {{"cls.predictions.decoder.bias", "cls.predictions.bias"}};
+constexpr TensorNames::OtherName roberta_other_names[] = {{"lm_head.decoder.bias", "lm_head.bias"}};
 
 }  // namespace
 
 const TensorNames bert_tensors = {.prefix = "bert.",
                                   .embedding = "embeddings.word_embeddings.weight",
                                   .task_head = bert_task_head,
-                                  .unused = bert_unused};
+                                  .unused = bert_unused,
+                                  .other_names = bert_other_names,
+                                  .head = "cls.predictions.decoder.weight"};
 
 const TensorNames distilbert_tensors = {.prefix = "distilbert.",
                                         .embedding = "embeddings.word_embeddings.weight",
                                         .task_head = distilbert_task_head,
-                                        .unused = distilbert_unused};
+                                        .unused = distilbert_unused,
+                                        .head = "vocab_projector.weight"};
 
 const TensorNames roberta_tensors = {.prefix = "roberta.",
                                      .embedding = "embeddings.word_embeddings.weight",
                                      .task_head = roberta_task_head,
-                                     .unused = roberta_unused};
+                                     .unused = roberta_unused,
+                                     .other_names = roberta_other_names,
+                                     .head = "lm_head.decoder.weight"};
 
 const TensorNames electra_tensors = {.prefix = "electra.",
                                      .embedding = "embeddings.word_embeddings.weight",
                                      .task_head = roberta_task_head,
-                                     .unused = electra_unused};
+                                     .unused = electra_unused,
+                                     .head = "generator_lm_head.weight"};
 
 ModelConfig parse_bert(const ConfigReader& in) {
   if (const std::string kind = in.text_or("position_embedding_type", "absolute"); kind != "absolute") {
@@ -289,19 +252,19 @@ Json write_distilbert(const ModelConfig& c) {
 }
 
 void emit_bert(Blocks& b) {
-  encoder(b, bert_names, {"pooler.dense", Activation::tanh});
+  encoder(b, bert_names, bert_heads);
 }
 
 void emit_roberta(Blocks& b) {
-  encoder(b, bert_names, {"classifier.dense", Activation::tanh, "classifier.out_proj"});
+  encoder(b, bert_names, roberta_heads);
 }
 
 void emit_electra(Blocks& b) {
-  encoder(b, bert_names, {"classifier.dense", Activation::gelu_erf, "classifier.out_proj"});
+  encoder(b, bert_names, electra_heads);
 }
 
 void emit_distilbert(Blocks& b) {
-  encoder(b, distilbert_names, {"pre_classifier", Activation::relu});
+  encoder(b, distilbert_names, distilbert_heads);
 }
 
 }  // namespace assay

@@ -25,9 +25,9 @@ ValueId Blocks::dropout(ValueId x) {
 void Blocks::output(ValueId logits) {
   builder_.output("logits", logits);
   if (options_.objective == Objective::none) return;
-  const bool every_position = config_.task == Task::language_model;
-  const ValueId labels = builder_.input("labels", DType::s32,
-                                        every_position ? SymbolicShape{dim_batch, dim_seq} : SymbolicShape{dim_batch});
+  const SymbolicShape one_each =
+      labels_tokens(config_.task) ? SymbolicShape{dim_batch, dim_seq} : SymbolicShape{dim_batch};
+  const ValueId labels = builder_.input("labels", DType::s32, one_each);
   at("loss", Role::loss);
   builder_.output("loss", builder_.add(op::cross_entropy, {logits, labels}));
 }
@@ -49,6 +49,13 @@ ValueId Blocks::add_rows(ValueId x, const std::string& table, std::int64_t table
   attributes.row = row;
   const ValueId rows = builder_.weight(table, {dim(table_rows), builder_.program().value(x).shape.back()});
   return builder_.add(op::add_rows, {x, rows}, attributes);
+}
+
+ValueId Blocks::add_token_types(ValueId x, const std::string& table) {
+  if (options_.token_types == TokenTypes::zero) return add_rows(x, table, config_.token_types, RowChoice::first);
+  const ValueId types = builder_.input(token_type_ids_name, DType::s32, {dim_batch, dim_seq});
+  const ValueId rows = builder_.weight(table, {dim(config_.token_types), builder_.program().value(x).shape.back()});
+  return add(x, builder_.add(op::embedding, {types, rows}));
 }
 
 ValueId Blocks::add_counted_positions(ValueId x, const std::string& table, std::int64_t table_rows, Counted what) {
@@ -75,7 +82,8 @@ ValueId Blocks::layer_norm(ValueId x, const std::string& name) {
   attributes.epsilon = config_.norm_epsilon;
   const SymbolicShape width = {builder_.program().value(x).shape.back()};
   const ValueId gain = builder_.weight(name + ".weight", width);
-  const ValueId bias = builder_.weight(name + ".bias", width);
+  const ValueId bias = config_.norm_bias == Bias::present ? builder_.weight(name + ".bias", width)
+                                                          : builder_.add(op::affine, {gain}, {.scale = 0});
   return builder_.add(op::layer_norm, {x, gain, bias}, attributes);
 }
 
@@ -115,12 +123,14 @@ GroupedRows Blocks::route(ValueId x, ValueId logits) {
   return {.rows = grouped[0], .order = grouped[1], .offsets = grouped[2], .weights = chosen[0]};
 }
 
-ValueId Blocks::expert_linear(ValueId rows, const GroupedRows& grouped, const std::string& list,
-                              const std::string& name, std::int64_t out) {
+ValueId Blocks::expert_linear(ValueId rows, const GroupedRows& grouped, const ExpertList& list, std::int64_t out) {
   const Dim in = builder_.program().value(rows).shape.back();
   std::vector<ValueId> inputs = {rows, grouped.offsets};
-  for (std::int64_t expert = 0; expert < config_.experts; ++expert)
-    inputs.push_back(builder_.weight(fmt::format("{}.{}.{}.weight", list, expert, name), {dim(out), in}));
+  for (std::int64_t expert = 0; expert < config_.experts; ++expert) {
+    const std::string name = fmt::format("{}.{}.{}", list.list, expert, list.name);
+    inputs.push_back(builder_.weight(name + ".weight", {dim(out), in}));
+    inputs.push_back(list.bias == Bias::present ? builder_.weight(name + ".bias", {dim(out)}) : no_value);
+  }
   return builder_.add(op::expert_linear, std::move(inputs));
 }
 
@@ -146,7 +156,8 @@ ValueId Blocks::rope(ValueId x, std::int64_t heads, const Rotary& rotary) {
   return builder_.add(op::rope, {x}, attributes);
 }
 
-ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window) {
+ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window,
+                          const std::string& sinks) {
   Attributes attributes;
   attributes.heads = config_.heads;
   attributes.kv_heads = config_.kv_heads;
@@ -158,13 +169,16 @@ ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId
   at(path + ".scores", Role::attention);
   const ValueId scores = soft_cap(builder_.add(op::attention_scores, {q, k}, attributes), config_.score_cap);
   at(path + ".softmax", Role::softmax);
-  const ValueId probabilities = dropout(builder_.add(op::softmax, {scores, mask_}, attributes));
+  std::vector<ValueId> inputs = {scores, mask_};
+  if (!sinks.empty()) inputs.push_back(builder_.weight(sinks, {dim(config_.heads)}));
+  const ValueId probabilities = dropout(builder_.add(op::softmax, std::move(inputs), attributes));
   at(path + ".context", Role::attention);
   attributes.scale = 1;
   return builder_.add(op::attention_context, {probabilities, v}, attributes);
 }
 
-ValueId Blocks::first_row(ValueId x) {
+ValueId Blocks::pooled(ValueId x, Pooling pooling) {
+  if (pooling == Pooling::mean) return builder_.add(op::mean_pool, {x, mask_});
   Attributes attributes;
   attributes.row = RowChoice::first;
   return builder_.add(op::select_row, {x}, attributes);
@@ -174,17 +188,21 @@ void Blocks::hidden(std::int64_t index, ValueId x) {
   if (options_.hidden == HiddenStates::kept) builder_.output(fmt::format("hidden.{}", index), x);
 }
 
-void Blocks::language_head(ValueId x) {
+ValueId Blocks::vocabulary_logits(ValueId x, const char* bias) {
+  const ValueId table =
+      token_table(config_.tied_head ? config_.family->tensors->embedding : config_.family->tensors->head);
+  const ValueId offset = bias == nullptr ? no_value : builder_.weight(bias, {dim(config_.vocab_size)});
+  return builder_.add(op::linear, {x, table, offset});
+}
+
+void Blocks::language_head(ValueId x, const char* bias) {
   at("head", Role::head);
   if (options_.logits == LogitRows::last) {
     Attributes attributes;
     attributes.row = RowChoice::last;
     x = builder_.add(op::select_row, {x}, attributes);
   }
-  const ValueId table =
-      token_table(config_.tied_head ? config_.family->tensors->embedding : config_.family->tensors->head);
-  const ValueId logits = scaled(builder_.add(op::linear, {x, table, no_value}), config_.logit_scale);
-  output(soft_cap(logits, config_.logit_cap));
+  output(soft_cap(scaled(vocabulary_logits(x, bias), config_.logit_scale), config_.logit_cap));
 }
 
 }  // namespace assay

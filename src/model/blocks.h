@@ -16,6 +16,13 @@ struct GroupedRows {
   ValueId weights = no_value;
 };
 
+/// What the parameters of one linear layer of all experts are called.
+struct ExpertList {
+  std::string list;
+  const char* name;
+  Bias bias;
+};
+
 /// What learned positions count: ids that are not position_base (then an id too, that of padding), or the mask's ones.
 enum class Counted : std::uint8_t { ids, mask };
 
@@ -34,10 +41,13 @@ class Blocks {
   /// Rows of the token embedding, whose name is the family's.
   ValueId token_embedding();
   ValueId add_rows(ValueId x, const std::string& table, std::int64_t table_rows, RowChoice row);
+  /// x plus the table's row of each token's type: as they are given, else of type 0.
+  ValueId add_token_types(ValueId x, const std::string& table);
   /// x plus the table's row of each token's number among the real ones.
   ValueId add_counted_positions(ValueId x, const std::string& table, std::int64_t table_rows, Counted what);
   /// `name`.weight (out, in) and, where present, `name`.bias (out).
   ValueId linear(ValueId x, const std::string& name, std::int64_t out, Bias bias);
+  /// Kernels add a bias always: where the family has none, it is of zeros.
   ValueId layer_norm(ValueId x, const std::string& name);
   /// `width`: of the gain; where it is narrower than x, each stretch of x is normalised by itself.
   ValueId rms_norm(ValueId x, const std::string& name, std::int64_t width);
@@ -48,25 +58,31 @@ class Blocks {
   ValueId soft_cap(ValueId x, double cap);
   ValueId add(ValueId x, ValueId y) { return builder_.add(op::add, {x, y}); }
   ValueId multiply(ValueId x, ValueId y) { return builder_.add(op::multiply, {x, y}); }
+  ValueId clamped_gate(ValueId gate, ValueId up, double scale, double cap) {
+    return builder_.add(op::clamped_gate, {gate, up}, {.scale = scale, .cap = cap});
+  }
   /// The rows of x, sent to the experts that the logits (B, T, experts) choose.
   GroupedRows route(ValueId x, ValueId logits);
-  /// `list`.E.`name`.weight (out, in) of every expert E.
-  ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const std::string& list, const std::string& name,
-                        std::int64_t out);
+  /// `list`.E.`name`.weight (out, in) of every expert E and, where present, `list`.E.`name`.bias (out).
+  ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const ExpertList& list, std::int64_t out);
   /// The weighted sum of each token's rows, (B, T, width).
   ValueId merge(ValueId rows, const GroupedRows& grouped);
   ValueId columns(ValueId x, std::int64_t offset, std::int64_t width);
   /// Rotary pairs are the family's.
   ValueId rope(ValueId x, std::int64_t heads, const Rotary& rotary);
   /// Scores, softmax and context at `path`.{scores, softmax, context}. q: heads * head_dim wide, k and v: kv_heads *
-  /// head_dim. `window`: as Attributes has it.
-  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0);
-  ValueId first_row(ValueId x);
-  ValueId mean_pool(ValueId x) { return builder_.add(op::mean_pool, {x, mask_}); }
+  /// head_dim. `window`: as Attributes has it. `sinks`: the name of the parameter, empty where there is none.
+  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0,
+                    const std::string& sinks = "");
+  /// (B, T, width) -> (B, width)
+  ValueId pooled(ValueId x, Pooling pooling);
   /// Notes hidden.N where hidden states are kept.
   void hidden(std::int64_t index, ValueId x);
-  /// The language model's head over all positions or the last one: the token embedding's table where they are tied.
-  void language_head(ValueId x);
+  /// Logits of the vocabulary: x by the head's table, which is the token embedding's where they are tied. `bias`: its
+  /// whole name; null where there is none.
+  ValueId vocabulary_logits(ValueId x, const char* bias);
+  /// The language model's head over all positions or the last one.
+  void language_head(ValueId x, const char* bias = nullptr);
   /// The program's logits, and their loss where it is asked for.
   void output(ValueId logits);
   /// x with some elements dropped, where that is asked for.

@@ -39,11 +39,7 @@ struct Unbuilt {
 };
 constexpr Unbuilt unbuilt[] = {
     {"deberta-v2", "attention to relative positions, apart from that to content"},
-    {"falcon", "queries, keys and values in one matrix, group by group"},
     {"gemma3", "an encoder of images beside what is gemma3_text"},
-    {"gpt_oss", "experts, attention sinks"},
-    {"gptj", "rotary pairs of neighbours in a part of each head, MLPs without a gate"},
-    {"modernbert", "an encoder with rotary positions and windows"},
 };
 
 [[noreturn]] void fail_unknown(const ConfigReader& in, const std::string& type) {
@@ -73,8 +69,24 @@ const char* name(Task task) {
       return "classification";
     case Task::embedding:
       return "embedding";
+    case Task::token_classification:
+      return "token classifier";
+    case Task::masked_language_model:
+      return "masked language model";
   }
   return "?";
+}
+
+bool labels_tokens(Task task) {
+  return predicts_tokens(task) || task == Task::token_classification;
+}
+
+bool predicts_tokens(Task task) {
+  return task == Task::language_model || task == Task::masked_language_model;
+}
+
+std::int64_t class_count(const ModelConfig& config) {
+  return predicts_tokens(config.task) ? config.vocab_size : config.labels;
 }
 
 ModelConfig parse_config(const Json& json, const std::string& file) {
@@ -93,7 +105,8 @@ ModelConfig parse_config(const Json& json, const std::string& file) {
 std::int64_t inactive_parameters(const ModelConfig& c) {
   const auto listed = std::count_if(c.expert_layers.begin(), c.expert_layers.end(), [](auto has) { return has != 0; });
   const std::int64_t layers = c.expert_layers.empty() ? c.layers : listed;
-  return layers * (c.experts - c.active_experts) * 3 * c.d_model * c.expert_d_ff;
+  const std::int64_t biases = c.expert_bias == Bias::present ? 2 * c.expert_d_ff + c.d_model : 0;
+  return layers * (c.experts - c.active_experts) * (3 * c.d_model * c.expert_d_ff + biases);
 }
 
 std::int64_t head_dim_or(const ConfigReader& in, std::int64_t head_dim, const ModelConfig& config) {

@@ -13,8 +13,18 @@ namespace assay {
 
 struct Family;
 
-enum class Task : std::uint8_t { language_model, classification, embedding };
+enum class Task : std::uint8_t {
+  language_model,
+  classification,
+  embedding,
+  token_classification,
+  masked_language_model
+};
 const char* name(Task task);
+/// Whether every token has logits of its own, and may have a label.
+bool labels_tokens(Task task);
+/// Whether the classes are the vocabulary.
+bool predicts_tokens(Task task);
 
 /// What the outputs of a classification head are.
 enum class Outputs : std::uint8_t {
@@ -23,6 +33,8 @@ enum class Outputs : std::uint8_t {
 };
 
 enum class Bias : std::uint8_t { absent, present };
+/// What of a sequence stands for all of it: the mean over its real positions, or its first one.
+enum class Pooling : std::uint8_t { mean, first };
 enum class NormKind : std::uint8_t { rms, layer };
 /// Where the norms of a block stand.
 enum class NormPlace : std::uint8_t {
@@ -57,7 +69,7 @@ struct ModelConfig {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t d_ff = 0;
-  std::int64_t labels = 2;             ///< Classification only.
+  std::int64_t labels = 2;             ///< Classification of sequences or tokens only.
   Outputs outputs = Outputs::classes;  ///< Classification only.
   std::int64_t embedding_width = 0;    ///< Of the token table, where it is projected to d_model; 0: d_model.
   std::int64_t position_base = 0;      ///< Of learned positions that count real tokens: the number before the first.
@@ -69,17 +81,30 @@ struct ModelConfig {
   std::vector<std::uint8_t> rotary_layers = {};        ///< 0 where a layer has no positions; empty: all have.
   /// Of each layer, as Attributes::window has it; empty: none has one.
   std::vector<std::int64_t> windows = {};
-  // Of decoders; encoders and GPT-2 have their own way.
+  Pooling pooling = Pooling::mean;  ///< Of sentence embeddings.
+  // Of ModernBERT's heads; others have theirs in one way.
+  Pooling classifier_pooling = Pooling::first;
+  Activation head_activation = Activation::gelu_erf;
+  Bias head_bias = Bias::absent;
+  Bias vocabulary_bias = Bias::present;
+  // Of decoders and ModernBERT; other encoders and GPT-2 have their own way.
   NormKind norm = NormKind::rms;
   NormPlace norms = NormPlace::before;
   HeadNorm head_norm = HeadNorm::absent;
+  bool sinks = false;  ///< Each head has a learned score of no key.
   Bias qkv_bias = Bias::absent;
   Bias out_bias = Bias::absent;
   Bias mlp_bias = Bias::absent;
-  std::int64_t experts = 0;  ///< 0: every MLP is one.
+  Bias norm_bias = Bias::present;  ///< Of layer norms.
+  std::int64_t experts = 0;        ///< 0: every MLP is one.
   std::int64_t active_experts = 0;
   std::int64_t expert_d_ff = 0;
   bool normalised_experts = false;               ///< As Attributes::normalised.
+  bool router_loss = false;                      ///< Training is to add the router's loss of balance.
+  Bias router_bias = Bias::absent;
+  Bias expert_bias = Bias::absent;
+  double expert_cap = 0;    ///< Of experts whose gate is op::clamped_gate; 0: it is that of other MLPs.
+  double expert_scale = 1;  ///< The same gate's.
   std::vector<std::uint8_t> expert_layers = {};  ///< 0 where a layer has one MLP after all; empty: all have experts.
   double norm_shift = 0;                         ///< What RMS norms add to their weight before they multiply by it.
   double embedding_scale = 1;                    ///< What token embeddings are multiplied by,
@@ -98,6 +123,9 @@ struct ModelConfig {
 /// error for a missing or absurd entry, an unknown model_type, and every feature that would change the result and is
 /// not built (scaled rotary embeddings, attention biases, ...): nothing is ignored that matters.
 ModelConfig parse_config(const Json& json, const std::string& file);
+
+/// How many classes a label may name: those of a classifier, else the vocabulary.
+std::int64_t class_count(const ModelConfig& config);
 
 /// Parameters of experts that a token does not meet.
 std::int64_t inactive_parameters(const ModelConfig& config);

@@ -97,6 +97,65 @@ TEST(Config, LabelsComeFromId2Label) {
   EXPECT_EQ(parsed(json).labels, 3);
 }
 
+Json modernbert_json() {
+  return {{"model_type", "modernbert"}, {"architectures", Json::array({"ModernBertForTokenClassification"})},
+          {"vocab_size", 97},           {"max_position_embeddings", 24},
+          {"hidden_size", 32},          {"num_hidden_layers", 4},
+          {"num_attention_heads", 4},   {"intermediate_size", 44}};
+}
+
+TEST(Config, AnEncodersTaskIsNamedByItsArchitecture) {
+  struct Named {
+    const char* architecture;
+    Task task;
+  };
+  for (const Named& named :
+       {Named{"BertForSequenceClassification", Task::classification},
+        Named{"BertForTokenClassification", Task::token_classification},
+        Named{"BertForMaskedLM", Task::masked_language_model}, Named{"BertForPreTraining", Task::masked_language_model},
+        Named{"BertForQuestionAnswering", Task::embedding}, Named{"BertModel", Task::embedding}}) {
+    Json json = modernbert_json();
+    json["model_type"] = "bert";
+    json["architectures"] = {named.architecture};
+    EXPECT_EQ(parsed(json).task, named.task) << named.architecture;
+  }
+}
+
+TEST(Config, ModernBertWithoutItsEntriesIsWhatTransformersTakesItFor) {
+  const ModelConfig c = parsed(modernbert_json());
+  EXPECT_EQ(c.task, Task::token_classification);
+  EXPECT_EQ(c.windows, (std::vector<std::int64_t>{0, 65, 65, 0})) << "64 positions on each side in all but every third";
+  EXPECT_EQ(c.rotary.theta, 160000);
+  EXPECT_EQ(c.window_rotary, Rotary{.theta = 10000});
+  EXPECT_EQ(c.classifier_pooling, Pooling::first);
+  EXPECT_EQ(c.norm_bias, Bias::absent);
+  EXPECT_EQ(c.vocabulary_bias, Bias::present);
+  const Json nine = {{"0", "O"},     {"1", "B-PER"}, {"2", "I-PER"},  {"3", "B-ORG"}, {"4", "I-ORG"},
+                     {"5", "B-LOC"}, {"6", "I-LOC"}, {"7", "B-MISC"}, {"8", "I-MISC"}};
+  EXPECT_EQ(parsed(with(modernbert_json(), "id2label", nine)).labels, 9);
+}
+
+Json falcon_json() {
+  return {{"model_type", "falcon"},
+          {"vocab_size", 97},
+          {"hidden_size", 32},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}};
+}
+
+TEST(Config, FalconsHeadsAndNormsFollowItsArchitecture) {
+  const ModelConfig first = parsed(falcon_json());
+  EXPECT_EQ(first.kv_heads, 1);
+  EXPECT_EQ(first.norms, NormPlace::shared);
+  EXPECT_EQ(first.d_ff, 128);
+  const ModelConfig newer = parsed(with(with(falcon_json(), "new_decoder_architecture", true), "num_kv_heads", 2));
+  EXPECT_EQ(newer.kv_heads, 2);
+  EXPECT_EQ(newer.norms, NormPlace::parallel);
+  const ModelConfig serial = parsed(with(with(falcon_json(), "parallel_attn", false), "multi_query", false));
+  EXPECT_EQ(serial.kv_heads, 4);
+  EXPECT_EQ(serial.norms, NormPlace::before);
+}
+
 struct Absurd {
   const char* what;
   Json json;
@@ -125,7 +184,7 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
   const Absurd cases[] = {
       {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
       {"unknown type", with(gpt2_json(), "model_type", "mamba"), "mamba"},
-      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gpt_oss"), "attention sinks"},
+      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gptj"), "pairs of neighbours"},
       {"no object", Json::array({1}), "object"},
       {"heads that do not divide", with(gpt2_json(), "n_head", 5), "5 heads"},
       {"negative width", with(gpt2_json(), "n_embd", -32), "n_embd"},
@@ -157,6 +216,11 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
       {"epsilon below f32", with(llama_json(), "rms_norm_eps", 1e-40), "rms_norm_eps"},
       {"huge epsilon", with(llama_json(), "rms_norm_eps", 1e30), "rms_norm_eps"},
       {"infinite epsilon", with(gpt2_json(), "layer_norm_epsilon", INFINITY), "layer_norm_epsilon"},
+      {"positions by a slope", with(falcon_json(), "alibi", true), "alibi"},
+      {"two norms of one", with(falcon_json(), "num_ln_in_parallel_attn", 2), "num_ln_in_parallel_attn"},
+      {"an unknown pooling", with(modernbert_json(), "classifier_pooling", "max"), "classifier_pooling"},
+      {"a type of layers", with(modernbert_json(), "layer_types", {"full_attention", "chunked"}), "chunked"},
+      {"relative positions", with(bert_json(), "model_type", "deberta-v2"), "attention to relative positions"},
       {"huge deviation", with(gpt2_json(), "initializer_range", 1e38), "initializer_range"},
   };
   for (const Absurd& one : cases) {

@@ -22,7 +22,7 @@ struct DecoderBlock {
   std::string path = fmt::format("layers.{}", layer);
 
   const ModelConfig& config() const { return b.config(); }
-  std::string weight(const char* name) const { return fmt::format("layers.{}.{}", layer, name); }
+  std::string weight(const char* name) const { return fmt::format("{}.{}.{}", names.layers, layer, name); }
 
   ValueId linear(ValueId x, const char* place, Role role, const char* name, std::int64_t out, Bias bias) const {
     b.at(path + place, role);
@@ -33,6 +33,11 @@ struct DecoderBlock {
     b.at(path + place, Role::norm);
     if (config().norm == NormKind::rms) return b.rms_norm(x, weight(name), config().d_model);
     return b.layer_norm(x, weight(name));
+  }
+
+  /// The first one stands behind the embeddings where a family has it there.
+  ValueId attention_norm(ValueId x) const {
+    return layer == 0 && names.embedding_norm != nullptr ? x : norm(x, ".ln1", names.attention_norm);
   }
 
   /// Of each head's columns, or of all of them together.
@@ -76,7 +81,7 @@ struct DecoderBlock {
     auto [q, k, v] = projections(x);
     q = rope(head_norm(q, ".attn.q_norm", names.q_norm, c.heads), c.heads);
     k = rope(head_norm(k, ".attn.k_norm", names.k_norm, c.kv_heads), c.kv_heads);
-    const ValueId h = b.attention(path + ".attn", q, k, v, window());
+    const ValueId h = b.attention(path + ".attn", q, k, v, window(), c.sinks ? weight(names.sinks) : "");
     return linear(h, ".attn.out_proj", Role::attention, names.out, c.d_model, c.out_bias);
   }
 
@@ -95,20 +100,21 @@ struct DecoderBlock {
   ValueId expert_linear(ValueId rows, const GroupedRows& grouped, const char* place, const char* name,
                         std::int64_t out) const {
     b.at(path + place, Role::mlp);
-    return b.expert_linear(rows, grouped, fmt::format("layers.{}.{}", layer, names.experts.list), name, out);
+    return b.expert_linear(rows, grouped, {weight(names.experts.list), name, config().expert_bias}, out);
   }
 
   /// The sum of a token's experts, each an MLP as below, by the router's weights.
   ValueId expert_mlp(ValueId x) const {
     const ModelConfig& c = config();
     const ExpertNames& own = names.experts;
-    const ValueId logits = linear(x, ".mlp.router", Role::mlp, own.router, c.experts, Bias::absent);
+    const ValueId logits = linear(x, ".mlp.router", Role::mlp, own.router, c.experts, c.router_bias);
     b.at(path + ".mlp.route", Role::mlp);
     const GroupedRows grouped = b.route(x, logits);
     const ValueId gate = expert_linear(grouped.rows, grouped, ".mlp.experts.gate_proj", own.gate, c.expert_d_ff);
     const ValueId up = expert_linear(grouped.rows, grouped, ".mlp.experts.up_proj", own.up, c.expert_d_ff);
     b.at(path + ".mlp.experts.gate", Role::mlp);
-    const ValueId h = b.multiply(b.activation(gate, c.activation), up);
+    const ValueId h = c.expert_cap > 0 ? b.clamped_gate(gate, up, c.expert_scale, c.expert_cap)
+                                       : b.multiply(b.activation(gate, c.activation), up);
     const ValueId y = expert_linear(h, grouped, ".mlp.experts.down_proj", own.down, c.d_model);
     b.at(path + ".mlp.merge", Role::mlp);
     return b.merge(y, grouped);
@@ -140,7 +146,7 @@ struct DecoderBlock {
   ValueId emit(ValueId x) const {
     switch (config().norms) {
       case NormPlace::before:
-        x = add(x, attention(norm(x, ".ln1", names.attention_norm)));
+        x = add(x, attention(attention_norm(x)));
         return add(x, mlp(norm(x, ".ln2", names.mlp_norm)));
       case NormPlace::behind:
         x = add(x, norm(attention(x), ".ln1", names.attention_norm));
@@ -160,6 +166,9 @@ struct DecoderBlock {
   }
 };
 
+constexpr const char* whole_type = "full_attention";
+constexpr const char* window_type = "sliding_attention";
+
 /// Which layers have the window: as `layer_types` says (transformers 5), else all but every so many-th, from
 /// `max_window_layers` on.
 bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t layer) {
@@ -168,15 +177,7 @@ bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t 
     const bool is_whole = every > 0 && (layer + 1) % every == 0;
     return !is_whole && layer >= in.whole_or("max_window_layers", words.first_window_layer);
   }
-  const Json& types = in.json().at("layer_types");
-  const auto place = static_cast<std::size_t>(layer);
-  if (!types.is_array() || place >= types.size())
-    fail_user("{}: 'layer_types' is no list of one entry a layer", in.file());
-  if (types[place] == "sliding_attention") return true;
-  if (types[place] != "full_attention")
-    fail_user("{}: 'layer_types' names {}; full_attention and sliding_attention are known", in.file(),
-              printable(types[place].dump(), 40));
-  return false;
+  return is_window_layer(in, layer);
 }
 
 std::vector<std::int64_t> read_windows(const ConfigReader& in, const DecoderWords& words, std::int64_t layers) {
@@ -198,26 +199,50 @@ void write_windows(const ModelConfig& c, Json& json) {
   json["sliding_window"] = nullptr;
   if (c.windows.empty()) return;
   json["sliding_window"] = *std::max_element(c.windows.begin(), c.windows.end());
-  Json types = Json::array();
-  for (const std::int64_t window : c.windows) types.push_back(window > 0 ? "sliding_attention" : "full_attention");
-  json["layer_types"] = std::move(types);
+  json["layer_types"] = layer_types(c);
 }
 
 }  // namespace
 
-void emit_decoder(Blocks& b, const DecoderNames& names) {
+bool is_window_layer(const ConfigReader& in, std::int64_t layer) {
+  const Json& types = in.json().at("layer_types");
+  const auto place = static_cast<std::size_t>(layer);
+  if (!types.is_array() || place >= types.size())
+    fail_user("{}: 'layer_types' is no list of one entry a layer", in.file());
+  if (types[place] == window_type) return true;
+  if (types[place] != whole_type)
+    fail_user("{}: 'layer_types' names {}; {} and {} are known", in.file(), printable(types[place].dump(), 40),
+              whole_type, window_type);
+  return false;
+}
+
+Json layer_types(const ModelConfig& c) {
+  Json types = Json::array();
+  for (const std::int64_t window : c.windows) types.push_back(window > 0 ? window_type : whole_type);
+  return types;
+}
+
+ValueId emit_blocks(Blocks& b, const DecoderNames& names) {
+  const bool rms = b.config().norm == NormKind::rms;
+  const auto whole_norm = [&](ValueId x, const char* place, const char* name) {
+    b.at(place, Role::norm);
+    return rms ? b.rms_norm(x, name, b.config().d_model) : b.layer_norm(x, name);
+  };
   b.at("embeddings", Role::embedding);
   ValueId x = b.scaled(b.token_embedding(), b.config().embedding_scale);
   if (names.positions != nullptr)
     x = b.add_counted_positions(x, names.positions, b.config().context + 2, Counted::mask);
+  if (names.embedding_norm != nullptr) x = whole_norm(x, "embeddings.norm", names.embedding_norm);
   b.hidden(0, x);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
     x = DecoderBlock{b, names, layer}.emit(x);
     b.hidden(layer + 1, x);
   }
-  b.at("ln_f", Role::norm);
-  const bool rms = b.config().norm == NormKind::rms;
-  b.language_head(rms ? b.rms_norm(x, names.last_norm, b.config().d_model) : b.layer_norm(x, names.last_norm));
+  return whole_norm(x, "ln_f", names.last_norm);
+}
+
+void emit_decoder(Blocks& b, const DecoderNames& names) {
+  b.language_head(emit_blocks(b, names), names.head_bias);
 }
 
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {

@@ -19,7 +19,7 @@ struct ExpertNames {
   const char* down = nullptr;
 };
 
-/// What a family calls the parameters of one block, behind "layers.N."; null where it has none of that kind. Queries,
+/// What a family calls the parameters of one block, behind `layers`.N.; null where it has none of that kind. Queries,
 /// keys and values are three matrices or one, gate and up two or one.
 struct DecoderNames {
   const char* attention_norm;  ///< Before attention; of a family with norms behind only, of its output.
@@ -35,10 +35,18 @@ struct DecoderNames {
   const char* k_norm = nullptr;
   const char* attention_norm_behind = nullptr;  ///< Of a family with norms around attention and MLP.
   const char* mlp_norm_behind = nullptr;
+  const char* sinks = nullptr;
   ExpertNames experts = {};
   const char* positions = nullptr;  ///< A whole name: learned ones, of the mask, two rows longer than the context.
   const char* last_norm = "norm";   ///< Behind the last block; a whole name.
+  const char* layers = "layers";    ///< The list of blocks.
+  /// A whole name: of a family that normalises embeddings, and them alone before the first attention.
+  const char* embedding_norm = nullptr;
+  const char* head_bias = nullptr;  ///< A whole name.
 };
+
+/// Embeddings, blocks and the last norm, (B, T, d_model): all of a decoder but its head, and an encoder of such blocks.
+ValueId emit_blocks(Blocks& b, const DecoderNames& names);
 
 /// Decoder with rotary positions and a gated MLP (Touvron et al. 2023; Shazeer 2020); everything in which families
 /// differ stands in ModelConfig.
@@ -57,6 +65,10 @@ struct DecoderWords {
   std::int64_t window = 0;              ///< What `sliding_window` is where it is not said; 0: none.
   std::int64_t whole_layer_every = 0;   ///< `sliding_window_pattern`: so many-th layers have no window; 0: all have.
 };
+/// Whether `layer_types`, which is there, gives the layer a window.
+bool is_window_layer(const ConfigReader& in, std::int64_t layer);
+/// The same list again.
+Json layer_types(const ModelConfig& config);
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words);
 /// Those entries again; the family adds its own.
 Json write_decoder(const ModelConfig& config, const char* architecture, const DecoderWords& words);

@@ -25,4 +25,18 @@ Json write_stablelm(const ModelConfig& config);
 ModelConfig parse_granite(const ConfigReader& in);
 Json write_granite(const ModelConfig& config);
 
+/// GPT-J (Wang & Komatsuzaki 2021): attention and MLP side by side behind one norm; pairs of neighbours turn in the
+/// first columns of each head; the head has a bias.
+extern const TensorNames gptj_tensors;
+ModelConfig parse_gptj(const ConfigReader& in);
+Json write_gptj(const ModelConfig& config);
+void emit_gptj(Blocks& b);
+
+/// Falcon (Almazrouei et al. 2023): few key heads or one; attention and MLP side by side, each with a norm of its own
+/// in the newer models, or one after the other. Without ALiBi.
+extern const TensorNames falcon_tensors;
+ModelConfig parse_falcon(const ConfigReader& in);
+Json write_falcon(const ModelConfig& config);
+void emit_falcon(Blocks& b);
+
 }  // namespace assay

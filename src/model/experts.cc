@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "model/decoder.h"
+#include "model/families.h"
 #include "model/llama.h"
 #include "model/qwen.h"
 
@@ -17,6 +18,23 @@ constexpr ExpertNames mixtral_experts = {
     .router = "block_sparse_moe.gate", .list = "block_sparse_moe.experts", .gate = "w1", .up = "w3", .down = "w2"};
 constexpr ExpertNames qwen_experts = {
     .router = "mlp.gate", .list = "mlp.experts", .gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
+
+constexpr ExpertNames gpt_oss_experts = {
+    .router = "mlp.router", .list = "mlp.experts", .gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
+constexpr DecoderWords gpt_oss_words = {
+    .epsilon = 1e-5, .rotary = {.theta = 150000}, .window = 128, .whole_layer_every = 2};
+constexpr RealRange clamp_range = {"what clamps a gate", 1e-3, 1e6};
+
+/// What its configuration class fills in where nothing is said.
+Json with_usual_values(const Json& said) {
+  Json json = said;
+  json.emplace("head_dim", 64);
+  json.emplace("num_key_value_heads", 8);
+  if (!json.contains("rope_parameters") && !json.contains("rope_scaling"))
+    json["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0},    {"beta_fast", 32.0},
+                            {"beta_slow", 1.0},    {"truncate", false}, {"original_max_position_embeddings", 4096}};
+  return json;
+}
 
 void check_experts(const ConfigReader& in, const ModelConfig& c) {
   constexpr std::int64_t most = 4096;  // Published models have up to 512.
@@ -49,6 +67,7 @@ ModelConfig parse_mixtral(const ConfigReader& in) {
   c.active_experts = in.count_or("num_experts_per_tok", 2);
   c.expert_d_ff = c.d_ff;
   c.normalised_experts = true;
+  c.router_loss = in.flag_or("output_router_logits", false);
   check_experts(in, c);
   return c;
 }
@@ -73,6 +92,7 @@ ModelConfig parse_qwen3_moe(const ConfigReader& in) {
   c.expert_d_ff = in.count_or("moe_intermediate_size", 768);
   c.normalised_experts = in.flag_or("norm_topk_prob", false);
   c.expert_layers = qwen_expert_layers(in, c.layers);
+  c.router_loss = in.flag_or("output_router_logits", false);
   check_experts(in, c);
   return c;
 }
@@ -95,6 +115,42 @@ Json write_qwen3_moe(const ModelConfig& c) {
 void emit_qwen3_moe(Blocks& b) {
   DecoderNames names = with_head_norms(llama_names);
   names.experts = qwen_experts;
+  emit_decoder(b, names);
+}
+
+const TensorNames gpt_oss_tensors = {.prefix = "model.", .embedding = "embed_tokens.weight", .joined_experts = true};
+
+ModelConfig parse_gpt_oss(const ConfigReader& said) {
+  const Json json = with_usual_values(said.json());
+  const ConfigReader in(json, said.file());
+  ModelConfig c = parse_decoder(in, gpt_oss_words);
+  c.qkv_bias = c.out_bias = in.flag_or("attention_bias", true) ? Bias::present : Bias::absent;
+  c.experts = in.count_or("num_local_experts", in.count_or("num_experts", 128));
+  c.active_experts = in.count_or("num_experts_per_tok", in.count_or("experts_per_token", 4));
+  c.expert_d_ff = c.d_ff;
+  c.normalised_experts = true;  // Softmax over those that were taken.
+  c.router_bias = c.expert_bias = Bias::present;
+  c.expert_cap = in.real_or("swiglu_limit", 7, clamp_range);
+  c.expert_scale = in.real_or("swiglu_alpha", 1.702, clamp_range);
+  c.sinks = true;
+  check_experts(in, c);
+  return c;
+}
+
+Json write_gpt_oss(const ModelConfig& c) {
+  Json json = write_decoder(c, "GptOssForCausalLM", gpt_oss_words);
+  json["attention_bias"] = c.qkv_bias == Bias::present;
+  json["num_local_experts"] = c.experts;
+  json["num_experts_per_tok"] = c.active_experts;
+  json["swiglu_limit"] = c.expert_cap;
+  json["swiglu_alpha"] = c.expert_scale;
+  return json;
+}
+
+void emit_gpt_oss(Blocks& b) {
+  DecoderNames names = llama_names;
+  names.sinks = "self_attn.sinks";
+  names.experts = gpt_oss_experts;
   emit_decoder(b, names);
 }
 

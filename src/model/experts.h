@@ -6,6 +6,7 @@
 namespace assay {
 
 class Blocks;
+struct TensorNames;
 class ConfigReader;
 
 /// Mixtral (Jiang et al. 2024): Mistral whose MLPs are eight experts, two of them active.
@@ -17,5 +18,11 @@ void emit_mixtral(Blocks& b);
 ModelConfig parse_qwen3_moe(const ConfigReader& in);
 Json write_qwen3_moe(const ModelConfig& config);
 void emit_qwen3_moe(Blocks& b);
+
+/// gpt-oss (OpenAI 2025): windows in every other layer, a sink a head, YaRN, clamped gates, biases everywhere.
+ModelConfig parse_gpt_oss(const ConfigReader& in);
+Json write_gpt_oss(const ModelConfig& config);
+void emit_gpt_oss(Blocks& b);
+extern const TensorNames gpt_oss_tensors;
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include "model/gpt2.h"
 #include "model/gpt_neox.h"
 #include "model/llama.h"
+#include "model/modernbert.h"
 #include "model/opt.h"
 #include "model/qwen.h"
 #include "model/random_weights.h"
@@ -18,7 +19,18 @@ namespace assay {
 namespace {
 
 /// Begin the names of what stands beside the bare model.
-constexpr const char* names_beside[] = {"lm_head.", "embed_out.", "classifier.", "pre_classifier."};
+constexpr const char* names_beside[] = {"lm_head.",
+                                        "embed_out.",
+                                        "classifier.",
+                                        "pre_classifier.",
+                                        "cls.",
+                                        "vocab_transform.",
+                                        "vocab_layer_norm.",
+                                        "vocab_projector.",
+                                        "generator_predictions.",
+                                        "generator_lm_head.",
+                                        "head.",
+                                        "decoder."};
 
 }  // namespace
 
@@ -43,6 +55,7 @@ std::span<const Family> families() {
       {"roberta",    encoder, learned,     Padding::none,      present, parse_roberta,    write_roberta,    emit_roberta,    initial_normal, &roberta_tensors,    nullptr},
       {"xlm-roberta",encoder, learned,     Padding::none,      present, parse_roberta,    write_xlm_roberta,emit_roberta,    initial_normal, &roberta_tensors,    nullptr},
       {"electra",    encoder, learned,     Padding::first_id,  present, parse_electra,    write_electra,    emit_electra,    initial_normal, &electra_tensors,    nullptr},
+      {"modernbert", encoder, halves,      Padding::none,      absent,  parse_modernbert, write_modernbert, emit_modernbert, initial_normal, &modernbert_tensors, nullptr},
       {"opt",        decoder, learned,     Padding::none,      absent,  parse_opt,        write_opt,        emit_opt,        initial_normal, &opt_tensors,        nullptr},
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
       {"mistral",    decoder, halves,      Padding::none,      absent,  parse_mistral,    write_mistral,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
@@ -52,12 +65,15 @@ std::span<const Family> families() {
       {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},
       {"qwen3_moe",  decoder, halves,      Padding::none,      absent,  parse_qwen3_moe,  write_qwen3_moe,  emit_qwen3_moe,  initial_normal, &llama_tensors,      &qwen3_moe_gguf},
       {"mixtral",    decoder, halves,      Padding::none,      absent,  parse_mixtral,    write_mixtral,    emit_mixtral,    initial_normal, &llama_tensors,      &mixtral_gguf},
+      {"gpt_oss",    decoder, halves,      Padding::none,      absent,  parse_gpt_oss,    write_gpt_oss,    emit_gpt_oss,    initial_normal, &gpt_oss_tensors,    &gpt_oss_gguf},
       {"olmo2",      decoder, halves,      Padding::none,      absent,  parse_olmo2,      write_olmo2,      emit_olmo2,      initial_normal, &llama_tensors,      &olmo2_gguf},
       {"phi3",       decoder, halves,      Padding::none,      absent,  parse_phi3,       write_phi3,       emit_phi3,       initial_normal, &llama_tensors,      &phi3_gguf},
       {"stablelm",   decoder, halves,      Padding::none,      absent,  parse_stablelm,   write_stablelm,   emit_llama,      initial_normal, &llama_tensors,      &stablelm_gguf},
       {"olmo3",      decoder, halves,      Padding::none,      absent,  parse_olmo3,      write_olmo3,      emit_olmo2,      initial_normal, &llama_tensors,      nullptr},
       {"granite",    decoder, halves,      Padding::none,      absent,  parse_granite,    write_granite,    emit_llama,      initial_normal, &llama_tensors,      &granite_gguf},
       {"gpt_neox",   decoder, halves,      Padding::no_effect, absent,  parse_gpt_neox,   write_gpt_neox,   emit_gpt_neox,   initial_normal, &gpt_neox_tensors,   &gpt_neox_gguf},
+      {"gptj",       decoder, interleaved, Padding::no_effect, absent,  parse_gptj,       write_gptj,       emit_gptj,       initial_normal, &gptj_tensors,       nullptr},
+      {"falcon",     decoder, halves,      Padding::no_effect, absent,  parse_falcon,     write_falcon,     emit_falcon,     initial_normal, &falcon_tensors,     nullptr},
       {"gemma",      decoder, halves,      Padding::first_id,  absent,  parse_gemma,      write_gemma,      emit_llama,      initial_normal, &llama_tensors,      &gemma_gguf},
       {"gemma2",     decoder, halves,      Padding::first_id,  absent,  parse_gemma2,     write_gemma2,     emit_gemma2,     initial_normal, &llama_tensors,      &gemma2_gguf},
       {"gemma3_text",decoder, halves,      Padding::first_id,  absent,  parse_gemma3,     write_gemma3,     emit_gemma3,     initial_normal, &llama_tensors,      &gemma3_gguf},

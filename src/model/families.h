@@ -33,12 +33,18 @@ inline constexpr const char* language_head_name = "lm_head.weight";
 struct TensorNames {
   using Words = std::span<const char* const>;
 
-  const char* prefix;      ///< Stands before the names of the bare model: "transformer.", "" for none.
-  const char* embedding;   ///< The token embedding's table.
-  Words task_head = {};    ///< Begin the names of a classification head.
-  Words unused = {};       ///< Begin the names of heads of other tasks, which published files carry.
-  Words transposed = {};   ///< End the names of weights that are stored as [in, out],
-  Words by_key_head = {};  ///< and of what stands as StoredOrder::by_key_head.
+  const char* prefix;           ///< Stands before the names of the bare model: "transformer.", "" for none.
+  const char* embedding;        ///< The token embedding's table.
+  Words task_head = {};         ///< Begin the names of a classification head.
+  Words unused = {};            ///< Begin the names of heads of other tasks, which published files carry.
+  Words transposed = {};        ///< End the names of weights that are stored as [in, out],
+  Words by_key_head = {};       ///< and of what stands as StoredOrder::by_key_head.
+  bool joined_experts = false;  ///< Experts stand as model/joined_experts.h draws.
+  struct OtherName {
+    const char* stored;
+    const char* canonical;
+  };
+  std::span<const OtherName> other_names = {};  ///< Where a file has both, the stored one is what counts.
   /// A language model's head. It stands beside the bare model and takes no prefix.
   const char* head = language_head_name;
 };

@@ -7,6 +7,8 @@
 #include "formats/safetensors.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/joined_experts.h"
+#include "model/pooling.h"
 #include "model/quantised.h"
 #include "model/stored_order.h"
 
@@ -57,6 +59,48 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   return weight;
 }
 
+/// Rows of a joined weight stand as the family's checkpoints have them; it is not transposed where others are, for
+/// every method quantises it as (out, in).
+void restore_row_order(Weight& weight, const ModelConfig& config) {
+  if (stored_order(weight.name, *config.family) != StoredOrder::by_key_head) return;
+  weight.order = StoredOrder::by_key_head;
+  const auto in_order = [config](const std::function<WeightData()>& load) {
+    WeightData data = load();
+    data.owned = from_stored(data.view, StoredOrder::by_key_head, config);
+    data.view = data.owned.view();
+    return data;
+  };
+  weight.load = [load = weight.load, in_order] { return in_order(load); };
+  if (weight.blocks != nullptr) weight.load_blocks = [load = weight.load_blocks, in_order] { return in_order(load); };
+}
+
+void take_other_names(Checkpoint& checkpoint) {
+  for (const auto& [stored, canonical] : checkpoint.config.family->tensors->other_names) {
+    const auto found = checkpoint.tensors.find(stored);
+    if (found == checkpoint.tensors.end()) continue;
+    checkpoint.tensors.erase(canonical);
+    auto renamed = checkpoint.tensors.extract(found);
+    renamed.key() = renamed.mapped().name = canonical;
+    checkpoint.tensors.insert(std::move(renamed));
+  }
+}
+
+bool has_names_with(const Checkpoint& checkpoint, std::string_view beginning) {
+  const auto found = checkpoint.tensors.lower_bound(std::string(beginning));
+  return found != checkpoint.tensors.end() && found->first.starts_with(beginning);
+}
+
+/// An encoder whose configuration names no head has the classifier that its file holds: of sequences where all of it is
+/// there, else of tokens.
+void settle_task(Checkpoint& checkpoint) {
+  ModelConfig& config = checkpoint.config;
+  if (config.task != Task::embedding || !has_names_with(checkpoint, "classifier.")) return;
+  const TensorNames::Words whole = config.family->tensors->task_head;
+  const bool is_whole = std::all_of(whole.begin(), whole.end(),
+                                    [&](const char* beginning) { return has_names_with(checkpoint, beginning); });
+  config.task = is_whole ? Task::classification : Task::token_classification;
+}
+
 Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensors) {
   Checkpoint result;
   const std::filesystem::path config = folder / "config.json";
@@ -73,11 +117,14 @@ Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensor
       fail_user("{}: tensor '{}' stands twice, with and without its prefix", result.name, tensor.name);
     }
   }
-  if (quantisation) join_quantised(result.tensors, *quantisation);
-  const bool encoder = result.config.family->kind == FamilyKind::encoder;
-  const bool has_classifier =
-      result.tensors.count("classifier.weight") + result.tensors.count("classifier.out_proj.weight") != 0;
-  if (encoder && has_classifier) result.config.task = Task::classification;
+  if (quantisation) {
+    for (const std::string& name : join_quantised(result.tensors, *quantisation))
+      restore_row_order(result.tensors.at(name), result.config);
+  }
+  if (result.config.family->tensors->joined_experts) split_experts(result.tensors, result.config);
+  take_other_names(result);
+  read_pooling(folder, result.config);
+  settle_task(result);
   return result;
 }
 

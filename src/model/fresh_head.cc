@@ -14,7 +14,9 @@ Model with_fresh_head(Model model, const FreshHead& head) {
   Weights weights = random_weights(build_program(model.config, {}), model.config, head.seed);
   weights.identity = fmt::format("{}, fresh head of {} seed {}", model.weights.identity, head.labels, head.seed);
   for (const auto& [name, weight] : model.weights.by_name) {
-    if (!begins_with_any(name, model.config.family->tensors->task_head)) weights.by_name.at(name) = weight;
+    const auto kept = weights.by_name.find(name);
+    const bool is_of_head = begins_with_any(name, model.config.family->tensors->task_head);
+    if (kept != weights.by_name.end() && !is_of_head) kept->second = weight;
   }
   model.weights = std::move(weights);
   return model;

@@ -245,10 +245,10 @@ Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, 
   return weight;
 }
 
-/// Experts stand one behind the other in a tensor of three axes.
+/// Experts stand one behind the other in one tensor.
 GgufTensor expert_of(const GgufTensor& all, std::int64_t expert) {
   GgufTensor one = all;
-  one.shape = {all.shape[1], all.shape[2]};
+  one.shape = {all.shape.begin() + 1, all.shape.end()};
   const std::size_t bytes = all.bytes.size() / static_cast<std::size_t>(all.shape[0]);
   one.bytes = all.bytes.subspan(static_cast<std::size_t>(expert) * bytes, bytes);
   return one;
@@ -259,7 +259,7 @@ std::vector<Weight> gguf_weights(const std::shared_ptr<Gguf>& file, const GgufTe
   const std::string canonical = canonical_gguf_name(tensor.name, *config.family->gguf);
   const std::size_t star = canonical.find('*');
   std::vector<Weight> weights;
-  if (star == std::string::npos || tensor.shape.size() != 3) {
+  if (star == std::string::npos || tensor.shape.size() < 2) {
     weights.push_back(gguf_weight(file, tensor, canonical, config));
     return weights;
   }

@@ -45,6 +45,13 @@ constexpr Renamed mixtral_layer[] = {{"ffn_gate_inp.weight", "block_sparse_moe.g
                                      {"ffn_gate_exps.weight", "block_sparse_moe.experts.*.w1.weight"},
                                      {"ffn_up_exps.weight", "block_sparse_moe.experts.*.w3.weight"},
                                      {"ffn_down_exps.weight", "block_sparse_moe.experts.*.w2.weight"}};
+constexpr Renamed gpt_oss_layer[] = {{"attn_sinks.weight", "self_attn.sinks"},
+                                     {"post_attention_norm.weight", "post_attention_layernorm.weight"},
+                                     {"ffn_gate_inp.weight", "mlp.router.weight"},
+                                     {"ffn_gate_inp.bias", "mlp.router.bias"},
+                                     {"ffn_gate_exps.bias", "mlp.experts.*.gate_proj.bias"},
+                                     {"ffn_up_exps.bias", "mlp.experts.*.up_proj.bias"},
+                                     {"ffn_down_exps.bias", "mlp.experts.*.down_proj.bias"}};
 constexpr Renamed norms_behind_layer[] = {{"post_attention_norm.weight", "post_attention_layernorm.weight"},
                                           {"post_ffw_norm.weight", "post_feedforward_layernorm.weight"},
                                           {"ffn_norm.weight", "pre_feedforward_layernorm.weight"}};
@@ -105,6 +112,13 @@ void imply_neox(Json& config, const std::string&) {
   config["hidden_act"] = "gelu";
 }
 
+/// YaRN's borders are not rounded here, whatever the file's own program does.
+void imply_gpt_oss(Json& config, const std::string& file) {
+  if (!config.at("rope_scaling").is_object() || config.at("rope_scaling").value("rope_type", "") != "yarn")
+    fail_user("{}: gpt-oss without YaRN is not read", file);
+  config["rope_scaling"]["truncate"] = false;
+}
+
 void imply_stablelm(Json& config, const std::string&) {
   config["use_qkv_bias"] = config.value("has_qkv_bias", false);
 }
@@ -121,6 +135,8 @@ const GgufNames granite_gguf = {.architecture = "granite", .paired_rows = gguf_p
 const GgufNames qwen2_gguf = {.architecture = "qwen2"};
 const GgufNames qwen3_gguf = {.architecture = "qwen3"};
 const GgufNames qwen3_moe_gguf = {.architecture = "qwen3moe", .has_experts = true, .imply = imply_qwen3_moe};
+const GgufNames gpt_oss_gguf = {
+    .architecture = "gpt-oss", .layer = gpt_oss_layer, .has_experts = true, .imply = imply_gpt_oss};
 const GgufNames olmo2_gguf = {.architecture = "olmo2", .layer = norms_behind_layer, .imply = imply_olmo2};
 const GgufNames phi3_gguf = {.architecture = "phi3", .layer = phi3_layer};
 const GgufNames stablelm_gguf = {.architecture = "stablelm", .imply = imply_stablelm};

@@ -15,6 +15,6 @@ std::string canonical_gguf_name(std::string_view name, const GgufNames& names);
 extern const char* const gguf_paired_rows[4];
 
 extern const GgufNames llama_gguf, mixtral_gguf, smollm3_gguf, granite_gguf, qwen2_gguf, qwen3_gguf, qwen3_moe_gguf,
-    olmo2_gguf, phi3_gguf, stablelm_gguf, gpt_neox_gguf, gemma_gguf, gemma2_gguf, gemma3_gguf;
+    olmo2_gguf, gpt_oss_gguf, phi3_gguf, stablelm_gguf, gpt_neox_gguf, gemma_gguf, gemma2_gguf, gemma3_gguf;
 
 }  // namespace assay

@@ -141,6 +141,7 @@ void read_rotary(const ConfigReader& in, const RotaryWords& words, ModelConfig& 
   if (is_by_layer) {
     c.rotary = read_one(ConfigReader(parameters.json().at(of_whole_layers), in.file()), in, words, c);
     if (!parameters.has(of_window_layers)) return;
+    near.theta_key = words.window_theta_key;
     near.theta = words.window_theta.value_or(0) > 0 ? *words.window_theta : words.theta;
     c.window_rotary = read_one(ConfigReader(parameters.json().at(of_window_layers), in.file()), in, near, c);
     return;
@@ -148,7 +149,7 @@ void read_rotary(const ConfigReader& in, const RotaryWords& words, ModelConfig& 
   c.rotary = read_one(parameters, in, words, c);
   if (!words.window_theta) return;
   const double usual = *words.window_theta > 0 ? *words.window_theta : c.rotary.theta;
-  c.window_rotary = Rotary{in.real_or("rope_local_base_freq", usual, rope_theta_range), c.rotary.columns, {}};
+  c.window_rotary = Rotary{in.real_or(words.window_theta_key, usual, rope_theta_range), c.rotary.columns, {}};
 }
 
 void write_rotary(const ModelConfig& c, const RotaryWords& words, Json& json) {
@@ -157,7 +158,7 @@ void write_rotary(const ModelConfig& c, const RotaryWords& words, Json& json) {
   if (parameters.contains("partial_rotary_factor")) json[words.share_key] = parameters["partial_rotary_factor"];
   if (c.rotary.scaling.type != RopeType::plain) json["rope_scaling"] = parameters;
   if (c.window_rotary) {
-    json["rope_local_base_freq"] = c.window_rotary->theta;
+    json[words.window_theta_key] = c.window_rotary->theta;
     parameters = {{of_whole_layers, parameters}, {of_window_layers, written(*c.window_rotary, c.head_dim)}};
   }
   json["rope_parameters"] = std::move(parameters);

@@ -13,9 +13,10 @@ struct RotaryWords {
   double theta = 10000;
   const char* share_key = "partial_rotary_factor";
   double share = 1;
-  /// Layers with a window turn by a base of their own, this one where `rope_local_base_freq` does not say another; 0:
+  /// Layers with a window turn by a base of their own, this one where `window_theta_key` does not say another; 0:
   /// by that of the others, which may be stretched while theirs is not.
   std::optional<double> window_theta = std::nullopt;
+  const char* window_theta_key = "rope_local_base_freq";
 };
 
 /// What config.json says of rotary positions, in the words of transformers 5 (`rope_parameters`, which may differ by

@@ -31,7 +31,7 @@ bool have_equal_values(const Weight& a, const Weight& b) {
 std::string settle_tied_head(Checkpoint& checkpoint) {
   ModelConfig& config = checkpoint.config;
   const auto head = checkpoint.tensors.find(config.family->tensors->head);
-  if (!config.tied_head || config.task != Task::language_model || head == checkpoint.tensors.end()) return "";
+  if (!config.tied_head || !predicts_tokens(config.task) || head == checkpoint.tensors.end()) return "";
   const char* const embedding = config.family->tensors->embedding;
   const auto table = checkpoint.tensors.find(embedding);
   if (table == checkpoint.tensors.end()) {

@@ -27,12 +27,11 @@ struct Weight {
   std::string stored;     ///< Dtype in the checkpoint: "F32", "Q4_1", "random". Never the precision under test.
   std::string file;       ///< That holds it: begins error messages. Empty where none does.
   bool is_coded = false;  ///< `stored` are codes of a quantisation whose scales stand elsewhere: no values.
-  bool widened_from_codes = false;          ///< `stored` are codes that `load` makes values of.
   StoredOrder order = StoredOrder::same;    ///< How the checkpoint holds it.
   std::span<const std::byte> bytes;         ///< As `file` holds them.
-  const BlockFormat* blocks = nullptr;      ///< Where `stored` is a matrix of these; null otherwise.
-  bool rows_moved = false;                  ///< They lie in another order there than load_blocks gives them in.
-  std::function<WeightData()> load_blocks;  ///< Reads blocks as they are: u8 (rows, bytes of a row).
+  const BlockFormat* blocks = nullptr;      ///< Where these hold its codes and scales; null otherwise.
+  bool rows_moved = false;                  ///< They lie otherwise in the file than load_blocks gives them.
+  std::function<WeightData()> load_blocks;  ///< Reads blocks without a change of value: u8 (rows, bytes of a row).
   std::function<WeightData()> load;         ///< Reads, transposes, de-quantises; f32.
   std::function<void()> release;            ///< The mapped pages will not be read again soon; may be empty.
 };

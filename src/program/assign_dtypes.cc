@@ -138,6 +138,11 @@ class Assigner {
   /// The blocks in which the row has a weight: those of the file, or those that it makes; null: none.
   const BlockFormat* blocks_of(ValueId old) const { return takes_formats() ? format_of(old).blocks : row_->blocks; }
 
+  /// Codes that a table gives their values are no integers to multiply.
+  bool sums_in_groups(const BlockFormat* blocks) const {
+    return sums_groups(row_->scheme) && blocks != nullptr && blocks->table.empty();
+  }
+
   ValueId in_blocks(ValueId old) {
     const SymbolicShape& shape = from_.value(old).shape;
     if (takes_formats())
@@ -195,7 +200,7 @@ class Assigner {
     if (operation == &op::cached_attention) return assign_cached_attention(node);
     if (operation->autocast == Autocast::low_precision) return assign_matmul(node);
     if (operation == &op::cross_entropy) return assign_loss(node);
-    if (operation == &op::softmax) return assign_math(node, Role::softmax, {});
+    if (operation == &op::softmax) return assign_softmax(node);
     if (operation->autocast == Autocast::full_precision) return assign_norm(node);
     assign_widest(node);
   }
@@ -252,11 +257,11 @@ class Assigner {
   void assign_block_linear(const Node& node) {
     Attributes attributes = node.attributes;
     attributes.blocks = blocks_of(node.inputs[1]);
-    attributes.accumulator = attributes.blocks != nullptr ? row_->accumulator : DType::f32;
     const ValueId x = as(value(node.inputs[0]), row_->activations);
     const ValueId bias = vector(bias_of(node, 2));
     std::vector<ValueId> inputs = {x, attributes.blocks != nullptr ? in_blocks(node.inputs[1]) : table(node.inputs[1])};
-    const bool in_integers = attributes.blocks != nullptr && sums_groups(row_->scheme);
+    const bool in_integers = sums_in_groups(attributes.blocks);
+    attributes.accumulator = in_integers ? DType::s32 : DType::f32;
     if (in_integers) {
       const Quantised groups = quantise(op::quantize_groups, x);
       inputs = {groups.values, groups.scales, inputs[1]};
@@ -301,12 +306,16 @@ class Assigner {
     assign_several(node, {value(node.inputs[0]), value(node.inputs[1]), as(value(node.inputs[2]), DType::f32)});
   }
 
+  /// Of op::expert_linear's inputs, a weight and its bias an expert.
+  static constexpr std::size_t first_expert = 2;
+
   /// The blocks that the row takes all of the experts' weights in, if they are of one kind.
   const BlockFormat* blocks_of_experts(const Node& node) const {
-    const BlockFormat* blocks = blocks_of(node.inputs[2]);
-    const bool alike = std::all_of(node.inputs.begin() + 2, node.inputs.end(),
-                                   [&](ValueId weight) { return blocks_of(weight) == blocks; });
-    return alike ? blocks : nullptr;
+    const BlockFormat* blocks = blocks_of(node.inputs[first_expert]);
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
+      if (blocks_of(node.inputs[i]) != blocks) return nullptr;
+    }
+    return blocks;
   }
 
   void assign_expert_linear(const Node& node) {
@@ -320,24 +329,30 @@ class Assigner {
     const DType operand = override.value_or(takes_formats() ? DType::f32 : row_->operand);
     const DType read = takes_formats() && !override ? row_->activations : operand;
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), read), value(node.inputs[1])};
-    for (std::size_t i = 2; i < node.inputs.size(); ++i) inputs.push_back(as(table(node.inputs[i]), operand));
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
+      inputs.push_back(as(table(node.inputs[i]), operand));
+      inputs.push_back(vector(node.inputs[i + 1]));
+    }
     const ValueId y = add(op::expert_linear, std::move(inputs), attributes, override ? operand : row_->output);
     map(node.outputs[0]) = as(y, row_->output);
   }
 
   void assign_experts_in_blocks(const Node& node) {
     Attributes attributes = node.attributes;
-    attributes.accumulator = row_->accumulator;
     attributes.blocks = blocks_of_experts(node);
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), row_->activations)};
-    if (sums_groups(row_->scheme)) {
+    const bool in_integers = sums_in_groups(attributes.blocks);
+    if (in_integers) {
       const Quantised groups = quantise(op::quantize_groups, inputs[0]);
       inputs = {groups.values, groups.scales};
     }
+    attributes.accumulator = in_integers ? DType::s32 : DType::f32;
     inputs.push_back(value(node.inputs[1]));
-    for (std::size_t i = 2; i < node.inputs.size(); ++i) inputs.push_back(in_blocks(node.inputs[i]));
-    const Operation& operation =
-        sums_groups(row_->scheme) ? op::expert_quantized_block_linear : op::expert_block_linear;
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
+      inputs.push_back(in_blocks(node.inputs[i]));
+      inputs.push_back(vector(node.inputs[i + 1]));
+    }
+    const Operation& operation = in_integers ? op::expert_quantized_block_linear : op::expert_block_linear;
     map(node.outputs[0]) = add(operation, std::move(inputs), attributes, row_->output);
   }
 
@@ -346,9 +361,9 @@ class Assigner {
     const bool only_weights = row_->scheme == Scheme::weight_only_int8;
     const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
     std::vector<ValueId> inputs = {in.values, in.scales, value(node.inputs[1])};
-    for (std::size_t i = 2; i < node.inputs.size(); ++i) {
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[i]));
-      inputs.insert(inputs.end(), {weight.values, weight.scales});
+      inputs.insert(inputs.end(), {weight.values, weight.scales, vector(node.inputs[i + 1])});
     }
     Attributes attributes = node.attributes;
     attributes.accumulator = row_->accumulator;
@@ -403,10 +418,18 @@ class Assigner {
     }
   }
 
+  /// Places among its inputs.
+  static constexpr std::size_t cached_scales = 5;
+  static constexpr std::size_t cached_sinks = 7;
+
   void assign_cached_attention(const Node& node) {
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), attention_operand())};
-    for (std::size_t i = 1; i < node.inputs.size(); ++i) inputs.push_back(value(node.inputs[i]));
+    for (std::size_t i = 1; i < cached_scales; ++i) inputs.push_back(value(node.inputs[i]));
     add_scales(node, inputs, 1);
+    if (has_input(node, cached_sinks)) {
+      inputs.resize(cached_sinks, no_value);
+      inputs.push_back(vector(node.inputs[cached_sinks]));
+    }
     Attributes attributes = node.attributes;
     attributes.math = override_for(Role::softmax).value_or(row_->math);
     map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, attention_operand()), attention_output());
@@ -424,6 +447,14 @@ class Assigner {
     assign_math(node, Role::norm, std::move(parameters));
   }
 
+  /// The mask as it is, sinks as parameters.
+  void assign_softmax(const Node& node) {
+    std::vector<ValueId> beside;
+    if (node.inputs.size() > 1) beside.push_back(value(node.inputs[1]));
+    if (has_input(node, 2)) beside.push_back(vector(node.inputs[2]));
+    assign_math(node, Role::softmax, std::move(beside));
+  }
+
   /// Norms and softmax: input and output in the activations' dtype (f32 under autocast), arithmetic in `math`.
   void assign_math(const Node& node, Role role, std::vector<ValueId> parameters) {
     const std::optional<DType> override = override_for(role);
@@ -432,7 +463,6 @@ class Assigner {
     Attributes attributes = node.attributes;
     attributes.math = override.value_or(row_->math);
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), inside)};
-    if (role == Role::softmax && has_input(node, 1)) inputs.push_back(value(node.inputs[1]));
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
     map(node.outputs[0]) = as(add(*node.operation, inputs, attributes, inside), usual);
   }

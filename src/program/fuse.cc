@@ -203,6 +203,7 @@ bool rounds_when_storing(const Operation* operation) {
                                    &op::activation,
                                    &op::gated_activation,
                                    &op::gate,
+                                   &op::clamped_gate,
                                    &op::affine,
                                    &op::soft_cap,
                                    &op::attention,
@@ -258,6 +259,7 @@ Node whole_attention(const Edit& edit, const AttentionParts& parts, std::size_t 
   whole.operation = &op::attention;
   const ValueId mask = has_input(softmax, 1) ? softmax.inputs[1] : no_value;
   whole.inputs = {scores.inputs[0], scores.inputs[1], whole.inputs[1], mask};
+  if (has_input(softmax, 2)) whole.inputs.push_back(softmax.inputs[2]);
   whole.attributes = scores.attributes;
   if (parts.cap != nowhere) whole.attributes.cap = edit.node(parts.cap).attributes.cap;
   return whole;

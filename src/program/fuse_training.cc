@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "program/edit.h"
 #include "program/passes.h"
@@ -39,12 +41,21 @@ void fold_parameter_casts(Program& program) {
     Node& node = program.nodes[i];
     if (node.operation == &op::cast && program.value(node.inputs[0]).source == Source::state)
       casts[static_cast<std::size_t>(node.outputs[0])] = i;
-    if (node.operation != &op::linear) continue;
-    const std::size_t cast = casts[static_cast<std::size_t>(node.inputs[1])];
-    if (cast == nowhere || program.value(node.inputs[1]).dtype != program.value(node.inputs[0]).dtype) continue;
-    if (--others[static_cast<std::size_t>(node.inputs[1])] == 0) edit.remove(cast);
-    node.attributes.operand = program.value(node.inputs[1]).dtype;
-    node.inputs[1] = edit.node(cast).inputs[0];
+    const std::vector<std::size_t> weights = weight_places(node);
+    if (weights.empty()) continue;
+    const DType operand = program.value(node.inputs[0]).dtype;
+    const bool all_cast = std::all_of(weights.begin(), weights.end(), [&](std::size_t place) {
+      const ValueId id = node.inputs[place];
+      return casts[static_cast<std::size_t>(id)] != nowhere && program.value(id).dtype == operand;
+    });
+    if (!all_cast) continue;
+    node.attributes.operand = operand;
+    for (const std::size_t place : weights) {
+      ValueId& weight = node.inputs[place];
+      const std::size_t cast = casts[static_cast<std::size_t>(weight)];
+      if (--others[static_cast<std::size_t>(weight)] == 0) edit.remove(cast);
+      weight = edit.node(cast).inputs[0];
+    }
   }
   edit.apply();
 }

@@ -73,12 +73,12 @@ struct Operation {
   OPERATION(quantized_linear) /* x (..,in) [, x_scale (rows)], Wq 8 bits (out,in), w_scale (out) [, bias] */          \
   OPERATION(block_linear)     /* x (..,in), blocks u8 (out,row bytes) [, bias (out)] -> as linear */                  \
   OPERATION(block_embedding)  /* ids (B,T), blocks u8 (V,row bytes) -> (B,T,d) */                                     \
-  /* Experts: each of E takes the rows that tokens send it; k: experts a token, N = B T k. Gradients: none yet. */    \
+  /* Experts: each of E takes the rows that tokens send it; k: experts a token, N = B T k. */                         \
   OPERATION(route)                   /* logits (B,T,E) -> weights (B,T,k), experts s32 (B,T,k) */                     \
   OPERATION(group_rows)              /* x (B,T,d), experts (B,T,k) -> (N,d), order s32 (N), offsets s32 (E+1) */      \
-  OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in), .., WE -> (N,out) */                          \
-  OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1, .. -> (N,out) */                       \
-  OPERATION(expert_block_linear)     /* x, offsets, blocks1, .. -> (N,out) */                                         \
+  OPERATION(expert_linear)           /* x (N,in), offsets, W1 (out,in) [, bias1], .. -> (N,out) */                    \
+  OPERATION(expert_quantized_linear) /* x [, x_scale], offsets, Wq1, w_scale1 [, bias1], .. -> (N,out) */             \
+  OPERATION(expert_block_linear)     /* x, offsets, blocks1 [, bias1], .. -> (N,out) */                               \
   OPERATION(merge_rows)              /* y (N,d), order, weights (B,T,k) -> (B,T,d) */                                 \
   OPERATION(activation)              /* x -> f(x) */                                                                  \
   OPERATION(gated_activation)        /* x (..,2f) -> f(x[..,:f]) * x[..,f:] */                                        \
@@ -88,12 +88,12 @@ struct Operation {
   OPERATION(soft_cap)                /* x -> cap * tanh(x / cap) */                                                   \
   OPERATION(rope)                    /* x (B,T,heads*head_dim) [, positions s32 (B,T)] -> rotated by position */      \
   OPERATION(attention_scores)        /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                        \
-  OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] -> probabilities (B,H,T,T) */                 \
+  OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] [, sinks (H)] -> probabilities (B,H,T,T) */   \
   OPERATION(attention_context)       /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                      \
-  OPERATION(attention)               /* q, k, v [, mask] -> (B,T,H*D); the three above in one */                      \
+  OPERATION(attention)               /* q, k, v [, mask] [, sinks] -> (B,T,H*D); the three above in one */            \
   /* Keys and values that outlive runs: caches (B,S,K*D), in s8 with scales (B,S,K); lengths: tokens held before. */  \
   OPERATION(append_cache)     /* k, v [, mask], lengths, caches [, scales] -> caches [, scales], written in place */  \
-  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] -> (B,T,H*D) */         \
+  OPERATION(cached_attention) /* q, k_cache, v_cache [, mask], lengths [, k_scales, v_scales] [, sinks] -> as q */    \
   OPERATION(add_layer_norm)   /* x, y, gain, bias -> x + y, layer_norm(x + y) */                                      \
   OPERATION(add_rms_norm)     /* x, y, gain -> x + y, rms_norm(x + y) */                                              \
   OPERATION(slice_columns)    /* x (..,w) -> x[.., offset : offset + width]; alias */                                 \
@@ -104,6 +104,7 @@ struct Operation {
   OPERATION(quantize_weight)  /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                   \
   OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
   OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
+  OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \
   OPERATION(dropout)          /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */              \
   OPERATION(cross_entropy)    /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                \
   /* Weights in blocks that are made here, and multiplied by s8 with a scale for 32 inputs. */                        \
@@ -112,23 +113,28 @@ struct Operation {
   OPERATION(quantized_block_linear)        /* x s8 (..,in), x_scale (..,groups), blocks [, bias] -> as linear */      \
   OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
-  OPERATION(linear_input_gradient)        /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                        \
-  OPERATION(linear_weight_gradient)       /* dy (..,out), x (..,in) -> dW (out,in) */                                 \
-  OPERATION(sum_rows)                     /* dy (..,d) -> (d) */                                                      \
-  OPERATION(layer_norm_gradient)          /* dy, x, gain [, onto] -> dx, dgain, dbias */                              \
-  OPERATION(rms_norm_gradient)            /* dy, x, gain [, onto] -> dx, dgain */                                     \
-  OPERATION(activation_gradient)          /* dy, x -> dx */                                                           \
-  OPERATION(gate_gradient)                /* dz, x, y -> dx, dy */                                                    \
-  OPERATION(soft_cap_gradient)            /* dy, y -> dx */                                                           \
-  OPERATION(softmax_gradient)             /* dp, p (B,H,T,T) -> ds */                                                 \
-  OPERATION(attention_context_transposed) /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                   \
-  OPERATION(attention_gradient)           /* dy, q, k, v [, mask] -> dq, dk, dv */                                    \
-  OPERATION(embedding_gradient)           /* ids, dy [, onto] -> (rows,d) */                                          \
-  OPERATION(add_rows_gradient)            /* dy (B,T,d) -> (rows,d) */                                                \
-  OPERATION(select_row_gradient)          /* dy (B,d) -> (B,T,d): zeros but for the row that was chosen */            \
-  OPERATION(mean_pool_gradient)           /* dy (B,d) [, mask (B,T)] -> (B,T,d) */                                    \
-  OPERATION(concat_columns)               /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                         \
-  OPERATION(cross_entropy_gradient)       /* logits, labels, dloss (1) -> dlogits */                                  \
+  OPERATION(linear_input_gradient)         /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                       \
+  OPERATION(linear_weight_gradient)        /* dy (..,out), x (..,in) -> dW (out,in) */                                \
+  OPERATION(route_gradient)                /* dweights (B,T,k), logits, weights, experts -> dlogits (B,T,E) */        \
+  OPERATION(group_rows_gradient)           /* drows (N,d), order, experts (B,T,k) -> dx (B,T,d) */                    \
+  OPERATION(expert_linear_input_gradient)  /* dy (N,out), offsets, W1 (out,in), .., WE -> dx (N,in) */                \
+  OPERATION(expert_linear_weight_gradient) /* dy (N,out), x (N,in), offsets -> dW1 (out,in), .., dWE */               \
+  OPERATION(merge_rows_gradient)           /* dmerged (B,T,d), y (N,d), order, weights (B,T,k) -> dy, dweights */     \
+  OPERATION(sum_rows)                      /* dy (..,d) -> (d) */                                                     \
+  OPERATION(layer_norm_gradient)           /* dy, x, gain [, onto] -> dx, dgain, dbias */                             \
+  OPERATION(rms_norm_gradient)             /* dy, x, gain [, onto] -> dx, dgain */                                    \
+  OPERATION(activation_gradient)           /* dy, x -> dx */                                                          \
+  OPERATION(gate_gradient)                 /* dz, x, y -> dx, dy */                                                   \
+  OPERATION(soft_cap_gradient)             /* dy, y -> dx */                                                          \
+  OPERATION(softmax_gradient)              /* dp, p (B,H,T,T) -> ds */                                                \
+  OPERATION(attention_context_transposed)  /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                  \
+  OPERATION(attention_gradient)            /* dy, q, k, v [, mask] -> dq, dk, dv */                                   \
+  OPERATION(embedding_gradient)            /* ids, dy [, onto] -> (rows,d) */                                         \
+  OPERATION(add_rows_gradient)             /* dy (B,T,d) -> (rows,d) */                                               \
+  OPERATION(select_row_gradient)           /* dy (B,d) -> (B,T,d): zeros but for the row that was chosen */           \
+  OPERATION(mean_pool_gradient)            /* dy (B,d) [, mask (B,T)] -> (B,T,d) */                                   \
+  OPERATION(concat_columns)                /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                        \
+  OPERATION(cross_entropy_gradient)        /* logits, labels, dloss (1) -> dlogits */                                 \
   /* Optimizer: over all parameters at once (program/update_list.h); these write over their inputs. */                \
   OPERATION(l2_norm) /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                          \
   OPERATION(adamw)   /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */                \
@@ -175,6 +181,9 @@ struct ExpertPlaces {
 };
 /// Of expert_linear and what is like it; absent for all others.
 std::optional<ExpertPlaces> expert_places(const Operation& operation);
+
+/// Where a linear layer, or one over experts, has its weights; none of other operations.
+std::vector<std::size_t> weight_places(const Node& node);
 
 /// Neighbours that share a scale where activations are quantised by groups: as many as ggml's Q8_0 and the blocks of
 /// most formats have, so that integer sums end where scales do.

@@ -105,9 +105,9 @@ struct Attributes {
   std::int64_t heads = 0;                    ///< attention, rope: query heads (rope: heads of its input)
   std::int64_t kv_heads = 0;                 ///< attention: key and value heads; divides heads
   std::int64_t head_dim = 0;
-  double scale = 1;         ///< attention: scores are multiplied by it; affine: its factor
+  double scale = 1;         ///< attention: scores are multiplied by it; affine: its factor; clamped_gate: its sigmoid's
   double shift = 0;         ///< affine: what is added
-  double cap = 0;           ///< soft_cap; attention: scores go through a soft cap; 0: they do not
+  double cap = 0;           ///< soft_cap, clamped_gate; attention: scores go through a soft cap; 0: they do not
   bool causal = false;      ///< attention: position t sees positions 0..t
   std::int64_t window = 0;  ///< attention: and none that is so many positions away or more; 0: at any distance
   double rope_theta = 10000;
@@ -126,7 +126,7 @@ struct Attributes {
   std::int64_t rows = 0;            ///< embedding_gradient, add_rows_gradient: rows of the table
   std::int64_t padding_id = -1;     ///< embedding and its gradient: the id that gives its row none; -1: every id does.
                                     ///< count_positions: what stands where nothing is
-  std::int64_t experts = 0;         ///< route, group_rows: how many there are
+  std::int64_t experts = 0;         ///< route, group_rows, expert_linear_weight_gradient: how many there are
   std::int64_t active_experts = 0;  ///< route: how many each token is given to
   bool normalised = false;          ///< route: the weights of a token's experts add up to 1
   double rate = 0;                  ///< dropout: the share that becomes zero

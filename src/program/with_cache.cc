@@ -65,7 +65,9 @@ void cache_attention(Edit& edit, std::size_t context, const CacheInputs& inputs,
   append.inputs = {attention.inputs[1], attention.inputs[2], inputs.mask, inputs.lengths, k, v};
   append.outputs = {k, v};
   attention.operation = &op::cached_attention;
+  const ValueId sinks = has_input(attention, 4) ? attention.inputs[4] : no_value;
   attention.inputs = {attention.inputs[0], k, v, inputs.mask, inputs.lengths};
+  if (sinks != no_value) attention.inputs.insert(attention.inputs.end(), {no_value, no_value, sinks});
   for (const std::size_t index : parts.before_context()) edit.remove(index);
   edit.replace(context, {append, attention});
 }

@@ -1,6 +1,7 @@
 #include "quality/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -28,7 +29,7 @@ class CurrentPlan {
         plan_->options().extent.seq != batch.extent.seq) {
       replace({.extent = batch.extent, .mask = mask});
     }
-    plan_->set_inputs(batch.ids, batch.mask);
+    plan_->set_inputs(batch.ids, batch.mask, batch.token_types);
     plan_->run();
     return plan_->output("logits");
   }
@@ -78,14 +79,23 @@ struct ScoredBatch {
   }
 };
 
+bool has_target(const QualityBatch& batch, std::size_t row) {
+  return row < batch.targets.size() && batch.targets[row] != ignored_label;
+}
+
 /// A row is real where its token is; a classifier's rows all are.
 bool is_real(const QualityBatch& batch, std::size_t row, std::size_t rows) {
   return batch.mask.empty() || rows != batch.mask.size() || batch.mask[row] != 0;
 }
 
-/// What a figure may come from: real rows, and whatever is scored.
-bool counts(const QualityBatch& batch, std::size_t row, std::size_t rows) {
-  return is_real(batch, row, rows) || (row < batch.targets.size() && batch.targets[row] != ignored_label);
+/// A row whose distribution is compared with the baseline's.
+bool is_judged(const QualitySet& set, const QualityBatch& batch, std::size_t row, std::size_t rows) {
+  return set.judged == Judged::masked_classes ? has_target(batch, row) : is_real(batch, row, rows);
+}
+
+/// What a figure may come from: judged rows, and whatever is scored.
+bool counts(const QualitySet& set, const QualityBatch& batch, std::size_t row, std::size_t rows) {
+  return is_judged(set, batch, row, rows) || has_target(batch, row);
 }
 
 struct Scratch {
@@ -100,7 +110,7 @@ void score_row_of(ScoredBatch& mine, std::size_t row, const QualityBatch& batch,
   const ScoredRow scored = {logits, score_row(logits)};
   mine.scores[row] = scored.score;
   mine.hashes[row] = hash_row(scored.logits);
-  if (row < batch.targets.size() && batch.targets[row] != ignored_label) {
+  if (has_target(batch, row)) {
     const auto target = static_cast<std::size_t>(batch.targets[row]);
     ASSAY_ASSERT(target < scored.logits.size());
     mine.target_logits[row] = scored.logits[target];
@@ -109,13 +119,16 @@ void score_row_of(ScoredBatch& mine, std::size_t row, const QualityBatch& batch,
   mine.divergences[row] = diverge_row({baseline->row(row, scratch.baseline), baseline->scores[row]}, scored);
 }
 
-/// One pass over all rows: each is in the cache while it is scored, hashed and compared.
-ScoredBatch score(OutputView logits, const QualityBatch& batch, const ScoredBatch* baseline) {
+/// One pass over all rows: each is in the cache while it is scored, hashed and compared. Where few rows count, the
+/// others are not looked at.
+ScoredBatch score(OutputView logits, const QualitySet& set, const QualityBatch& batch, const ScoredBatch* baseline) {
   ScoredBatch mine(std::move(logits));
   parallel_for(static_cast<std::int64_t>(mine.rows()), 1, [&](std::int64_t begin, std::int64_t end) {
     Scratch scratch;
-    for (std::int64_t row = begin; row < end; ++row)
-      score_row_of(mine, static_cast<std::size_t>(row), batch, baseline, scratch);
+    for (auto row = static_cast<std::size_t>(begin); row < static_cast<std::size_t>(end); ++row) {
+      if (set.judged == Judged::masked_classes && !has_target(batch, row)) continue;
+      score_row_of(mine, row, batch, baseline, scratch);
+    }
   });
   return mine;
 }
@@ -145,10 +158,17 @@ void add_targets(const ScoredBatch& scored, const QualityBatch& batch, QualityRo
   }
 }
 
-void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const QualityBatch& batch,
-                    QualityRows& quality) {
+/// A set and the batch of it that was run.
+struct BatchOf {
+  const QualitySet& set;
+  const QualityBatch& batch;
+
+  bool is_judged(std::size_t row, std::size_t rows) const { return assay::is_judged(set, batch, row, rows); }
+};
+
+void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const BatchOf& of, QualityRows& quality) {
   for (std::size_t row = 0; row < mine.rows(); ++row) {
-    if (!is_real(batch, row, mine.rows())) continue;
+    if (!of.is_judged(row, mine.rows())) continue;
     const Divergence& divergence = mine.divergences[row];
     quality.kl.push_back(divergence.kl);
     quality.agreeing += baseline.scores[row].best == mine.scores[row].best ? 1 : 0;
@@ -157,9 +177,9 @@ void add_divergence(const ScoredBatch& mine, const ScoredBatch& baseline, const 
   }
 }
 
-void add_hashes(const ScoredBatch& mine, const QualityBatch& batch, QualityRows& quality) {
+void add_hashes(const ScoredBatch& mine, const BatchOf& of, QualityRows& quality) {
   for (std::size_t row = 0; row < mine.rows(); ++row) {
-    if (is_real(batch, row, mine.rows())) quality.logits_hash = hash_step(quality.logits_hash, mine.hashes[row]);
+    if (of.is_judged(row, mine.rows())) quality.logits_hash = hash_step(quality.logits_hash, mine.hashes[row]);
   }
 }
 
@@ -172,20 +192,61 @@ void add_scores(const ScoredBatch& mine, QualityRows& quality) {
   }
 }
 
-bool is_finite(const ScoredBatch& scored, const QualityBatch& batch) {
+/// Of rows 2 i and 2 i + 1; 0 where one of them is zeros.
+double cosine(std::span<const float> x, std::span<const float> y) {
+  double xx = 0;
+  double yy = 0;
+  double xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += static_cast<double>(x[i]) * x[i];
+    yy += static_cast<double>(y[i]) * y[i];
+    xy += static_cast<double>(x[i]) * y[i];
+  }
+  return xx == 0 || yy == 0 ? 0 : xy / std::sqrt(xx * yy);
+}
+
+void add_similarities(const ScoredBatch& mine, QualityRows& quality) {
+  Scratch scratch;
+  ASSAY_ASSERT(mine.rows() % 2 == 0);
+  for (std::size_t row = 0; row < mine.rows(); row += 2)
+    quality.scores.push_back(
+        static_cast<float>(cosine(mine.row(row, scratch.mine), mine.row(row + 1, scratch.baseline))));
+}
+
+/// Whether the set is judged by numbers, which are added here.
+bool add_numbers(const ScoredBatch& mine, Judged judged, QualityRows& quality) {
+  if (judged == Judged::scores) add_scores(mine, quality);
+  if (judged == Judged::similarities) add_similarities(mine, quality);
+  return judged == Judged::scores || judged == Judged::similarities;
+}
+
+bool is_finite(const ScoredBatch& scored, const BatchOf& of) {
   for (std::size_t row = 0; row < scored.rows(); ++row) {
-    if (!scored.scores[row].finite && counts(batch, row, scored.rows())) return false;
+    if (!scored.scores[row].finite && counts(of.set, of.batch, row, scored.rows())) return false;
   }
   return true;
 }
 
 /// Where it began. The logits still lie in the plan.
-NonFiniteRun find_origin(const Plan& plan, const QualityBatch& batch) {
-  std::vector<std::uint8_t> counted = batch.mask;
-  for (std::size_t row = 0; row < counted.size(); ++row) counted[row] = counts(batch, row, counted.size()) ? 1 : 0;
+NonFiniteRun find_origin(const Plan& plan, const BatchOf& of) {
+  std::vector<std::uint8_t> counted = of.batch.mask;
+  for (std::size_t row = 0; row < counted.size(); ++row)
+    counted[row] = counts(of.set, of.batch, row, counted.size()) ? 1 : 0;
   std::optional<NonFiniteRun> run = find_non_finite(plan, "logits", counted);
   ASSAY_ASSERT(run.has_value());
   return std::move(*run);
+}
+
+/// The set's windows in the place of rows, as many as were scored.
+void count_windows(const QualitySet& set, QualityRows& quality) {
+  if (set.windows.empty()) return;
+  quality.windows.clear();
+  auto left = static_cast<std::int32_t>(quality.nll.size());
+  for (const std::int32_t targets : set.windows) {
+    if (left <= 0) return;
+    quality.windows.push_back(std::min(targets, left));
+    left -= targets;
+  }
 }
 
 }  // namespace
@@ -202,31 +263,30 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
     if (is_set(options.interrupted)) break;
     if (options.progress) options.progress(static_cast<double>(b) / static_cast<double>(set.batches.size()));
     const QualityBatch& batch = set.batches[b];
+    const BatchOf of{set, batch};
     std::optional<ScoredBatch> baseline;
     for (std::size_t i = 0; i < instances.size(); ++i) {
       QualityRows& quality = qualities[i];
       if (quality.non_finite) continue;
-      ScoredBatch mine = score(plans[i].logits(batch), batch, baseline ? &*baseline : nullptr);
-      if (!is_finite(mine, batch)) {
+      ScoredBatch mine = score(plans[i].logits(batch), set, batch, baseline ? &*baseline : nullptr);
+      if (!is_finite(mine, of)) {
         quality = QualityRows{};
-        quality.non_finite = find_origin(plans[i].plan(), batch);
+        quality.non_finite = find_origin(plans[i].plan(), of);
         continue;
       }
-      add_hashes(mine, batch, quality);
-      if (set.outputs == Outputs::scores) {
-        add_scores(mine, quality);
-        continue;
-      }
+      add_hashes(mine, of, quality);
+      if (add_numbers(mine, set.judged, quality)) continue;
       add_targets(mine, batch, quality);
       if (i == 0) {
         baseline = std::move(mine);
-        add_divergence(*baseline, *baseline, batch, quality);
+        add_divergence(*baseline, *baseline, of, quality);
       } else if (baseline) {
-        add_divergence(mine, *baseline, batch, quality);
+        add_divergence(mine, *baseline, of, quality);
       }
     }
     evaluation.tokens += real_tokens(batch);
   }
+  for (QualityRows& quality : qualities) count_windows(set, quality);
   return evaluation;
 }
 

@@ -19,13 +19,23 @@
 
 namespace assay {
 
-/// A batch to be scored. `targets` has one class a row of logits, ignored_label where the row does not count: for a
-/// language model B*T next tokens, for a classifier B labels, empty where only divergence is asked.
+/// A batch to be scored. `targets` has one class a row of logits, ignored_label where the row does not count: where
+/// every token has logits B*T of them (a language model's next ones), for a classifier B labels, empty where only
+/// divergence is asked.
 struct QualityBatch {
   Extent extent;
   std::vector<std::int32_t> ids;
   std::vector<std::uint8_t> mask;  ///< Empty: all real.
   std::vector<std::int32_t> targets;
+  std::vector<std::int32_t> token_types = {};  ///< Empty: all 0, and the program need not have them.
+};
+
+/// What of a model's outputs is judged.
+enum class Judged : std::uint8_t {
+  classes,         ///< The distribution over classes of every real row, and the target's place in it where it has one.
+  masked_classes,  ///< The same of rows with a target alone: of the others the token stands in the input.
+  scores,          ///< Numbers; no target counts.
+  similarities     ///< The cosine of each two rows: embeddings of the sentences of a pair, one behind the other.
 };
 
 /// How much of a text a set holds.
@@ -38,7 +48,11 @@ struct QualitySet {
   std::vector<QualityBatch> batches;
   std::int64_t tokens = 0;  ///< Of a text: ids that were taken, overlaps counted once.
   Taken taken = Taken::all;
-  Outputs outputs = Outputs::classes;  ///< Of the models that are run on it. Of scores no target counts.
+  Judged judged = Judged::classes;
+  /// Numbers that scores or similarities are compared with, in the set's order; empty: none.
+  std::vector<double> numbers = {};
+  /// How many targets each window of a text has, where its windows are no rows of the batches; else empty.
+  std::vector<std::int32_t> windows = {};
 };
 
 /// What one instance did on every row of a set; rows in the set's order, so that two instances compare row by row.
@@ -52,7 +66,8 @@ struct QualityRows {
   double largest_logit = 0;           ///< Largest magnitude of the baseline's logits; 0 for the baseline itself.
   std::uint64_t logits_hash =
       hash_start;  ///< Over the real rows' logits as f32: equal where two runs are bit-identical.
-  /// Where outputs are scores: all of them, (rows, outputs); of what stands above, only the hash is filled then.
+  /// Where scores or similarities are judged: all of them, (rows, outputs); of what stands above, only the hash is
+  /// filled then.
   std::vector<float> scores;
   std::int64_t outputs = 1;
   /// A real or scored row that is not finite. Nothing else is filled then: no figure follows from such an output.

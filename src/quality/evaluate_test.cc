@@ -213,7 +213,7 @@ TEST_F(Evaluate, ScoresAreKeptAsNumbersAndMakeNoProbabilities) {
   config_.activation = Activation::gelu_erf;
   weights_ = random_weights(build_program(config_, {}), config_, 1);
   QualitySet set = set_of(10, 2);
-  set.outputs = Outputs::scores;
+  set.judged = Judged::scores;
   for (QualityBatch& batch : set.batches) batch.targets.clear();
   const auto fp32 = instance("fp32");
   const auto bf16 = instance("bf16");
@@ -223,6 +223,62 @@ TEST_F(Evaluate, ScoresAreKeptAsNumbersAndMakeNoProbabilities) {
   const ScoreChange change = compare_scores(qualities[0], qualities[1]);
   EXPECT_GT(change.largest_difference, 0);
   EXPECT_GT(*change.pearson, 0.9);
+}
+
+ModelConfig tiny_encoder(Task task) {
+  ModelConfig config = tiny_language_model();
+  config.family = find_family("bert");
+  config.task = task;
+  config.token_types = 2;
+  config.activation = Activation::gelu_erf;
+  return config;
+}
+
+TEST_F(Evaluate, OfMaskedTokensComparesThoseAlone) {
+  config_ = tiny_encoder(Task::masked_language_model);
+  weights_ = random_weights(build_program(config_, {}), config_, 1);
+  ProtocolOptions options;
+  options.window = 7;
+  options.batch = 3;
+  const MaskedAs masked = {.mask = 60, .before = {58}, .after = {59}};
+  const QualitySet set = masked_windows(ids(12), masked, options);
+  const auto fp32 = instance("fp32");
+  const auto bf16 = instance("bf16");
+  const std::vector<QualityRows> qualities = run({fp32.get(), bf16.get()}, set);
+  EXPECT_EQ(qualities[0].nll.size(), 12U);
+  EXPECT_EQ(qualities[1].kl.size(), 12U) << "tokens that stand in the input are not compared";
+  EXPECT_EQ(qualities[0].windows, (std::vector<std::int32_t>{5, 5, 2})) << "of the text, not of its masked copies";
+  EXPECT_GT(compare(qualities[0], qualities[1]).kl_mean, 0);
+}
+
+TEST_F(Evaluate, EmbeddingsOfAPairAreComparedByTheirCosine) {
+  config_ = tiny_encoder(Task::embedding);
+  weights_ = random_weights(build_program(config_, {}), config_, 1);
+  QualitySet set;
+  set.judged = Judged::similarities;
+  set.batches.push_back({.extent = {4, 3}, .ids = {1, 2, 3, 1, 2, 3, 1, 2, 3, 9, 8, 7}, .mask = {}, .targets = {}});
+  const auto fp32 = instance("fp32");
+  const std::vector<float> cosines = run({fp32.get()}, set)[0].scores;
+  ASSERT_EQ(cosines.size(), 2U);
+  EXPECT_FLOAT_EQ(cosines[0], 1) << "of equal sentences";
+  EXPECT_LT(cosines[1], 1);
+}
+
+TEST_F(Evaluate, TokenTypesAreWhatTheProgramAdds) {
+  config_ = tiny_encoder(Task::classification);
+  weights_ = random_weights(build_program(config_, {}), config_, 1);
+  const PrecisionChoice choice = choose_precision("fp32", "", DType::bf16);
+  Instance told(assign_dtypes(build_program(config_, {.token_types = TokenTypes::given}), choice), choice, weights_,
+                reference_backend(), facts_);
+  const auto untold = instance("fp32");
+  const auto hash = [&](Instance& instance, std::vector<std::int32_t> types) {
+    QualitySet set;
+    set.batches.push_back({{1, 3}, {1, 2, 3}, {}, {}, std::move(types)});
+    return run({&instance}, set)[0].logits_hash;
+  };
+  EXPECT_EQ(hash(told, {}), hash(told, {0, 0, 0})) << "without types all are 0";
+  EXPECT_NE(hash(told, {0, 1, 1}), hash(told, {}));
+  EXPECT_EQ(hash(told, {}), hash(*untold, {}));
 }
 
 }  // namespace

@@ -46,6 +46,41 @@ void append_padded(QualityBatch& batch, std::span<const std::int32_t> ids, std::
   }
 }
 
+/// Its token types; padding is of type 0.
+void append_types(QualityBatch& batch, std::vector<std::int32_t> types) {
+  types.resize(static_cast<std::size_t>(batch.extent.seq), 0);
+  batch.token_types.insert(batch.token_types.end(), types.begin(), types.end());
+}
+
+/// One row for each id of `inner`, which stands in `masked`.
+void append_masked(std::span<const std::int32_t> inner, const MaskedAs& masked, std::vector<Row>& rows) {
+  std::vector<std::int32_t> whole = masked.before;
+  whole.insert(whole.end(), inner.begin(), inner.end());
+  whole.insert(whole.end(), masked.after.begin(), masked.after.end());
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    const std::size_t place = masked.before.size() + i;
+    Row row{whole, std::vector<std::int32_t>(whole.size(), ignored_label)};
+    row.targets[place] = row.ids[place];
+    row.ids[place] = masked.mask;
+    rows.push_back(std::move(row));
+  }
+}
+
+/// Ids of a window that the text may fill.
+std::size_t inner_window(const MaskedAs& masked, std::int64_t window) {
+  const auto special = static_cast<std::int64_t>(masked.before.size() + masked.after.size());
+  if (window <= special) fail_user("window {}: {} ids stand around every row", window, special);
+  return static_cast<std::size_t>(window - special);
+}
+
+void add_masked_window(std::span<const std::int32_t> inner, const MaskedAs& masked, std::vector<Row>& rows,
+                       QualitySet& set) {
+  if (inner.empty()) return;
+  append_masked(inner, masked, rows);
+  set.windows.push_back(static_cast<std::int32_t>(inner.size()));
+  set.tokens += std::ssize(inner);
+}
+
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -90,7 +125,53 @@ void keep_rows(QualityBatch& batch, std::int64_t rows) {
   cut_rows(batch.ids, batch.extent.batch, rows);
   cut_rows(batch.mask, batch.extent.batch, rows);
   cut_rows(batch.targets, batch.extent.batch, rows);
+  cut_rows(batch.token_types, batch.extent.batch, rows);
   batch.extent.batch = rows;
+}
+
+void check_length(std::size_t ids, std::int64_t context, const std::string& place) {
+  if (static_cast<std::int64_t>(ids) > context)
+    fail_user("{}: {} tokens are more than the model's context of {}", place, ids, context);
+}
+
+/// The text's ids without what stands around every row.
+std::vector<std::int32_t> inner_ids(const Tokenizer& tokenizer, std::string_view text, const std::string& place) {
+  const std::vector<std::int32_t> ids = tokenizer.encode(text, place);
+  return {ids.begin() + std::ssize(tokenizer.prefix), ids.end() - std::ssize(tokenizer.suffix)};
+}
+
+/// Byte-level tokens hold the space before a word; others know where a word begins.
+Row tagged_row(const TaggedSet::Row& tagged, const Tokenizer& tokenizer) {
+  const char* const space = tokenizer.kind() == TokenizerKind::byte_level_bpe ? " " : "";
+  Row row{tokenizer.prefix, {}};
+  row.targets.resize(row.ids.size(), ignored_label);
+  for (std::size_t i = 0; i < tagged.words.size(); ++i) {
+    const std::vector<std::int32_t> ids = inner_ids(tokenizer, (i == 0 ? "" : space) + tagged.words[i], tagged.place);
+    row.ids.insert(row.ids.end(), ids.begin(), ids.end());
+    if (!ids.empty()) row.targets.push_back(tagged.tags[i]);
+    row.targets.resize(row.ids.size(), ignored_label);
+  }
+  row.ids.insert(row.ids.end(), tokenizer.suffix.begin(), tokenizer.suffix.end());
+  row.targets.resize(row.ids.size(), ignored_label);
+  return row;
+}
+
+/// Rows padded to the longest of them.
+QualityBatch padded_batch(const std::vector<PairIds>& rows) {
+  QualityBatch batch;
+  batch.extent = {std::ssize(rows), 0};
+  for (const PairIds& row : rows) batch.extent.seq = std::max<std::int64_t>(batch.extent.seq, std::ssize(row.ids));
+  for (const PairIds& row : rows) {
+    append_padded(batch, row.ids, 0);
+    if (!row.type_ids.empty()) append_types(batch, row.type_ids);
+  }
+  if (std::find(batch.mask.begin(), batch.mask.end(), 0) == batch.mask.end()) batch.mask.clear();
+  return batch;
+}
+
+std::string padded_words(const char* what, std::int64_t batch) {
+  return batch == 1 ? fmt::format("one {} at a time", what)
+                    : fmt::format("batches of {}, padded to the longest", batch);
 }
 
 }  // namespace
@@ -158,10 +239,48 @@ QualitySet padded_lines(std::string_view text, const Tokenizer& tokenizer, std::
   return set;
 }
 
+QualitySet masked_windows(std::span<const std::int32_t> ids, const MaskedAs& masked, const ProtocolOptions& options) {
+  const std::size_t width = inner_window(masked, options.window);
+  QualitySet set;
+  set.judged = Judged::masked_classes;
+  set.protocol = fmt::format("pseudo-perplexity, each id masked by itself, window {}", options.window);
+  const auto most = static_cast<std::size_t>(options.most_tokens.value_or(0));
+  if (most > 0 && ids.size() > most) {
+    ids = ids.first(most);
+    set.taken = Taken::beginning;
+  }
+  std::vector<Row> rows;
+  for (std::size_t begin = 0; begin < ids.size(); begin += width)
+    add_masked_window(ids.subspan(begin, std::min(width, ids.size() - begin)), masked, rows, set);
+  set.batches = batch_equal(rows, options.batch);
+  return set;
+}
+
+QualitySet masked_lines(std::string_view text, const Tokenizer& tokenizer, const MaskedAs& masked,
+                        const ProtocolOptions& options) {
+  const std::size_t width = inner_window(masked, options.window);
+  QualitySet set;
+  set.judged = Judged::masked_classes;
+  set.protocol = fmt::format("pseudo-perplexity, each id masked by itself, lines of at most {}", options.window);
+  std::vector<Row> rows;
+  for (const std::string_view line : lines_of(text)) {
+    const std::vector<std::int32_t> inner = inner_ids(tokenizer, line, "text");
+    const auto kept = std::span(inner).first(std::min(width, inner.size()));
+    if (options.most_tokens.value_or(0) > 0 && set.tokens + std::ssize(kept) > *options.most_tokens) {
+      set.taken = Taken::beginning;
+      break;
+    }
+    add_masked_window(kept, masked, rows, set);
+  }
+  set.batches = batch_equal(rows, options.batch);
+  return set;
+}
+
 QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t batch) {
-  const bool labelled = scored == Scored::labels && !tokens.labels.empty();
-  if (labelled && static_cast<std::int64_t>(tokens.labels.size()) != tokens.batch)
-    fail_user("{} labels for {} rows: a classifier needs one a row", tokens.labels.size(), tokens.batch);
+  const bool labelled = scored != Scored::next_tokens && !tokens.labels.empty();
+  const std::int64_t labels_a_row = scored == Scored::token_labels ? tokens.seq : 1;
+  if (labelled && static_cast<std::int64_t>(tokens.labels.size()) != tokens.batch * labels_a_row)
+    fail_user("{} labels for {} rows: {} a row are needed", tokens.labels.size(), tokens.batch, labels_a_row);
   const bool has_token_labels =
       scored == Scored::next_tokens && !tokens.labels.empty() && tokens.labels.size() == tokens.input_ids.size();
   QualitySet set;
@@ -177,7 +296,11 @@ QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t ba
       part.mask.assign(tokens.attention_mask.begin() + first, tokens.attention_mask.begin() + last);
     if (scored == Scored::next_tokens) score_next_tokens(part);
     if (has_token_labels) score_token_labels(std::span(tokens.labels).subspan(static_cast<std::size_t>(first)), part);
-    if (labelled) part.targets.assign(tokens.labels.begin() + begin, tokens.labels.begin() + begin + rows);
+    if (!tokens.token_types.empty())
+      part.token_types.assign(tokens.token_types.begin() + first, tokens.token_types.begin() + last);
+    if (labelled)
+      part.targets.assign(tokens.labels.begin() + begin * labels_a_row,
+                          tokens.labels.begin() + (begin + rows) * labels_a_row);
     set.batches.push_back(std::move(part));
   }
   return set;
@@ -185,41 +308,85 @@ QualitySet given_tokens(const TokenBatch& tokens, Scored scored, std::int64_t ba
 
 QualitySet sentences(const LabelledSet& set, const Tokenizer& tokenizer, std::int64_t context, std::int64_t batch) {
   QualitySet result;
-  result.protocol = batch == 1 ? "one sentence at a time" : fmt::format("batches of {}, padded to the longest", batch);
+  result.protocol = padded_words(set.has_pairs() ? "pair" : "sentence", batch);
+  result.numbers = set.numbers;
   for (std::size_t begin = 0; begin < set.sentences.size(); begin += static_cast<std::size_t>(batch)) {
     const std::size_t end = std::min(set.sentences.size(), begin + static_cast<std::size_t>(batch));
-    std::vector<std::vector<std::int32_t>> rows;
-    QualityBatch part;
+    std::vector<PairIds> rows;
     for (std::size_t i = begin; i < end; ++i) {
-      rows.push_back(tokenizer.encode(set.sentences[i], set.place_of(i)));
-      if (static_cast<std::int64_t>(rows.back().size()) > context)
-        fail_user("{}: {} tokens are more than the model's context of {}", set.place_of(i), rows.back().size(),
-                  context);
-      part.extent.seq = std::max(part.extent.seq, static_cast<std::int64_t>(rows.back().size()));
-      part.targets.push_back(set.labels[i]);
+      const std::string place = set.place_of(i);
+      rows.push_back(set.has_pairs() ? tokenizer.encode_pair(set.sentences[i], set.seconds[i], place)
+                                     : PairIds{tokenizer.encode(set.sentences[i], place), {}});
+      check_length(rows.back().ids.size(), context, place);
     }
-    part.extent.batch = static_cast<std::int64_t>(rows.size());
-    for (const std::vector<std::int32_t>& row : rows) append_padded(part, row, 0);
-    if (std::find(part.mask.begin(), part.mask.end(), 0) == part.mask.end()) part.mask.clear();
+    result.batches.push_back(padded_batch(rows));
+    for (std::size_t i = begin; i < end && !set.labels.empty(); ++i)
+      result.batches.back().targets.push_back(set.labels[i]);
+  }
+  return result;
+}
+
+QualitySet tagged_words(const TaggedSet& set, const Tokenizer& tokenizer, std::int64_t context, std::int64_t batch) {
+  QualitySet result;
+  result.protocol = fmt::format("the first token of each word, {}", padded_words("sentence", batch));
+  for (std::size_t begin = 0; begin < set.rows.size(); begin += static_cast<std::size_t>(batch)) {
+    const std::size_t end = std::min(set.rows.size(), begin + static_cast<std::size_t>(batch));
+    std::vector<PairIds> rows;
+    std::vector<std::vector<std::int32_t>> targets;
+    for (std::size_t i = begin; i < end; ++i) {
+      Row row = tagged_row(set.rows[i], tokenizer);
+      check_length(row.ids.size(), context, set.rows[i].place);
+      rows.push_back({std::move(row.ids), {}});
+      targets.push_back(std::move(row.targets));
+    }
+    QualityBatch part = padded_batch(rows);
+    for (std::vector<std::int32_t>& row : targets) {
+      row.resize(static_cast<std::size_t>(part.extent.seq), ignored_label);
+      part.targets.insert(part.targets.end(), row.begin(), row.end());
+    }
     result.batches.push_back(std::move(part));
   }
   return result;
 }
 
+QualitySet sentences_apart(const LabelledSet& set, const Tokenizer& tokenizer, std::int64_t context,
+                           std::int64_t batch) {
+  QualitySet result;
+  result.judged = Judged::similarities;
+  result.protocol = fmt::format("cosines of pairs, {}", padded_words("pair", batch));
+  result.numbers = set.numbers;
+  for (std::size_t begin = 0; begin < set.sentences.size(); begin += static_cast<std::size_t>(batch)) {
+    std::vector<PairIds> rows;
+    for (std::size_t i = begin; i < std::min(set.sentences.size(), begin + static_cast<std::size_t>(batch)); ++i) {
+      const std::string place = set.place_of(i);
+      for (const std::string* sentence : {&set.sentences[i], &set.seconds[i]}) {
+        rows.push_back({tokenizer.encode(*sentence, place), {}});
+        check_length(rows.back().ids.size(), context, place);
+      }
+    }
+    result.batches.push_back(padded_batch(rows));
+  }
+  return result;
+}
+
 void keep_first_rows(QualitySet& set, std::int64_t most_tokens) {
+  const std::int64_t together = set.judged == Judged::similarities ? 2 : 1;
+  std::size_t kept = 0;  // Rows, or pairs of them.
   set.tokens = 0;
   for (std::size_t b = 0; b < set.batches.size(); ++b) {
     QualityBatch& batch = set.batches[b];
-    for (std::int64_t row = 0; row < batch.extent.batch; ++row) {
-      const std::int64_t length = real_ids(batch, row);
-      const bool is_first = b == 0 && row == 0;
-      if (is_first || set.tokens + length <= most_tokens) {
+    for (std::int64_t row = 0; row < batch.extent.batch; row += together) {
+      std::int64_t length = 0;
+      for (std::int64_t i = 0; i < together; ++i) length += real_ids(batch, row + i);
+      if (kept == 0 || set.tokens + length <= most_tokens) {
         set.tokens += length;
+        ++kept;
         continue;
       }
       set.taken = Taken::beginning;
       set.batches.resize(row == 0 ? b : b + 1);
       if (row > 0) keep_rows(set.batches.back(), row);
+      if (!set.numbers.empty()) set.numbers.resize(kept);
       return;
     }
   }

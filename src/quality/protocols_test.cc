@@ -198,6 +198,94 @@ TEST(Sentences, AreNeverCut) {
   EXPECT_THROW(sentences({{"abcde"}, {0}}, letters(), 4, 1), Error);
 }
 
+/// letters() with ids around every row, and pairs whose second text is of type 1.
+Tokenizer letters_between_specials() {
+  Tokenizer tokenizer = letters();
+  tokenizer.prefix = {10};
+  tokenizer.suffix = {11};
+  using enum PairPiece::Kind;
+  tokenizer.pair = {{special, 0, {10}}, {first, 0}, {special, 0, {11}}, {second, 1}, {special, 1, {11}}};
+  return tokenizer;
+}
+
+const LabelledSet two_pairs = {
+    .sentences = {"ab", "c"}, .labels = {1, 0}, .seconds = {"c", "de"}, .numbers = {2.5, 0.5}};
+
+TEST(Sentences, OfPairsStandInOneRowWithTheirTypes) {
+  const QualitySet set = sentences(two_pairs, letters_between_specials(), 8, 2);
+  ASSERT_EQ(set.batches.size(), 1U);
+  EXPECT_EQ(set.batches[0].ids, (Ids{10, 0, 1, 11, 2, 11, 10, 2, 11, 3, 4, 11}));
+  EXPECT_EQ(set.batches[0].token_types, (Ids{0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(set.batches[0].targets, (Ids{1, 0}));
+}
+
+TEST(Sentences, OfPairsStandApartWhereEmbeddingsAreCompared) {
+  QualitySet set = sentences_apart(two_pairs, letters_between_specials(), 8, 1);
+  EXPECT_EQ(set.judged, Judged::similarities);
+  ASSERT_EQ(set.batches.size(), 2U);
+  EXPECT_EQ(set.batches[0].ids, (Ids{10, 0, 1, 11, 10, 2, 11, 0}));
+  EXPECT_EQ(set.batches[0].mask, (std::vector<std::uint8_t>{1, 1, 1, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(set.numbers, (std::vector<double>{2.5, 0.5}));
+  keep_first_rows(set, 8);
+  EXPECT_EQ(set.batches.size(), 1U) << "a pair is kept whole or not at all";
+  EXPECT_EQ(set.numbers, (std::vector<double>{2.5}));
+}
+
+TEST(PseudoPerplexity, MasksEachIdByItselfAndScoresItWhereItStood) {
+  const MaskedAs masked = {.mask = 50, .before = {10}, .after = {11}};
+  ProtocolOptions options = window_of(5);
+  options.batch = 4;
+  const QualitySet set = masked_windows(counting(7), masked, options);
+  EXPECT_EQ(set.judged, Judged::masked_classes);
+  EXPECT_EQ(set.windows, (std::vector<std::int32_t>{3, 3, 1}));
+  std::map<std::int32_t, int> times;
+  for (const QualityBatch& batch : set.batches) {
+    for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+      EXPECT_EQ(batch.ids[i] == masked.mask, batch.targets[i] != none) << "the target's place is masked, no other";
+      if (batch.targets[i] != none) ++times[batch.targets[i]];
+    }
+    EXPECT_EQ(batch.ids.front(), 10);
+    EXPECT_EQ(batch.ids.back(), 11);
+  }
+  EXPECT_EQ(times.size(), 7U);
+  for (const auto& [id, count] : times) EXPECT_EQ(count, 1) << id;
+  EXPECT_THROW(masked_windows(counting(7), masked, window_of(2)), Error) << "no room between the specials";
+}
+
+TEST(PseudoPerplexity, OfLinesCutsWhatDoesNotFitAndCountsTheirIds) {
+  const Tokenizer tokenizer = letters_between_specials();
+  const MaskedAs masked = {.mask = 50, .before = tokenizer.prefix, .after = tokenizer.suffix};
+  ProtocolOptions options = window_of(4);
+  options.most_tokens = 3;
+  const QualitySet set = masked_lines("abc\n\nd\ne\n", tokenizer, masked, options);
+  EXPECT_EQ(set.windows, (std::vector<std::int32_t>{2, 1}));
+  EXPECT_EQ(set.tokens, 3);
+  EXPECT_EQ(set.taken, Taken::beginning);
+  EXPECT_EQ(set.batches[0].ids, (Ids{10, 50, 1, 11, 10, 0, 50, 11}));
+}
+
+TEST(TaggedWords, AreScoredAtTheirFirstToken) {
+  const TaggedSet tagged = {{{{"ab", "", "c"}, {1, 2, 0}, "F:1"}, {{"d"}, {3}, "F:2"}}};
+  const QualitySet set = tagged_words(tagged, letters_between_specials(), 8, 2);
+  EXPECT_EQ(set.batches[0].ids.size(), 2U * 5U);
+  EXPECT_EQ(set.batches[0].targets, (Ids{none, 1, none, 0, none, none, 3, none, none, none}));
+  EXPECT_EQ(set.batches[0].mask, (std::vector<std::uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 0, 0}));
+  EXPECT_THROW(tagged_words(tagged, letters_between_specials(), 4, 2), Error) << "nothing is cut";
+}
+
+TEST(GivenTokens, OfAModelThatLabelsTokensAreScoredWhereTheyStand) {
+  TokenBatch tokens;
+  tokens.batch = 2;
+  tokens.seq = 2;
+  tokens.input_ids = {5, 6, 7, 8};
+  tokens.labels = {1, none, 0, 2};
+  tokens.token_types = {0, 1, 0, 1};
+  const QualitySet set = given_tokens(tokens, Scored::token_labels, 1);
+  EXPECT_EQ(set.batches[0].targets, (Ids{1, none}));
+  EXPECT_EQ(set.batches[1].targets, (Ids{0, 2}));
+  EXPECT_EQ(set.batches[1].token_types, (Ids{0, 1}));
+}
+
 TEST(Protocols, HaveNames) {
   EXPECT_STREQ(name(Protocol::window), "window");
   EXPECT_STREQ(name(Protocol::stride), "stride");

@@ -40,9 +40,15 @@ bool is_linear(const LedgerRow& row) {
 }
 
 bool multiplies(const LedgerRow& row) {
-  constexpr std::array products = {
-      "attention",          "attention_scores",      "attention_context",     "attention_context_transposed",
-      "attention_gradient", "linear_input_gradient", "linear_weight_gradient"};
+  constexpr std::array products = {"attention",
+                                   "attention_scores",
+                                   "attention_context",
+                                   "attention_context_transposed",
+                                   "attention_gradient",
+                                   "linear_input_gradient",
+                                   "linear_weight_gradient",
+                                   "expert_linear_input_gradient",
+                                   "expert_linear_weight_gradient"};
   return is_linear(row) || std::find(products.begin(), products.end(), row.operation) != products.end();
 }
 

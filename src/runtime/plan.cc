@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "model/architecture.h"
 #include "runtime/call.h"
 #include "runtime/ledger_rows.h"
 
@@ -132,7 +133,8 @@ std::byte* Plan::address(ValueId id) const {
   return options_.state->memory(value.name, value.dtype, concrete(value.shape, options_.extent)) + where.offset;
 }
 
-void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask) {
+void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask,
+                      std::span<const std::int32_t> token_types) {
   const Program& program = instance_.program();
   const auto count = static_cast<std::size_t>(options_.extent.batch * options_.extent.seq);
   ASSAY_ASSERT(ids.size() == count && mask.size() == (options_.mask == AttentionMask::given ? count : 0));
@@ -141,6 +143,12 @@ void Plan::set_inputs(std::span<const std::int32_t> ids, std::span<const std::ui
     if (in.name == "input_ids") device().upload(to, std::as_bytes(ids).data(), ids.size_bytes());
     if (in.name == "attention_mask" && options_.mask == AttentionMask::given)
       device().upload(to, std::as_bytes(mask).data(), mask.size_bytes());
+    if (in.name == token_type_ids_name) {
+      const std::vector<std::int32_t> zeros(token_types.empty() ? count : 0);
+      const std::span<const std::int32_t> types = token_types.empty() ? zeros : token_types;
+      ASSAY_ASSERT(types.size() == count);
+      device().upload(to, std::as_bytes(types).data(), types.size_bytes());
+    }
   }
 }
 

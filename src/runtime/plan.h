@@ -42,7 +42,9 @@ class Plan {
 
   /// Copies ids (B*T, each inside the vocabulary, which the caller has checked) and the mask (B*T where the plan is
   /// made for one, else empty).
-  void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask);
+  /// Token types (B*T, each of the model's), where the program has them: empty, all are 0.
+  void set_inputs(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask,
+                  std::span<const std::int32_t> token_types = {});
   /// Copies the values of another input; bytes as its dtype and shape say. Nothing where this plan never reads it.
   void set_input(const std::string& name, std::span<const std::byte> bytes);
   /// Runs all steps and waits for the device. From the second run on, a device's steps are a recording (Graphs).

@@ -22,21 +22,26 @@ std::int64_t blocks_worth_a_thread(const BlockFormat& format) {
 std::span<const BlockFormat* const> block_formats() {
   using namespace blocks;
   static constexpr const BlockFormat* formats[] = {
-      &q8_0,           &q4_0,         &q4_1,          &q5_0,          &q5_1,          &q2_k,
-      &q3_k,           &q4_k,         &q5_k,          &q6_k,          &iq4_nl,        &iq4_xs,
-      &mxfp4,          &nvfp4,        &int4_g64,      &int4_g128,     &int4z_g32,     &int4z_g64,
-      &int4z_g128,     &int4_g32_f32, &int4_g64_f32,  &int4_g128_f32, &int4z_g32_f32, &int4z_g64_f32,
-      &int4z_g128_f32, &int8_g64,     &int8_g128,     &int8z_g32,     &int8z_g64,     &int8z_g128,
-      &int8_g32_f32,   &int8_g64_f32, &int8_g128_f32, &int8z_g32_f32, &int8z_g64_f32, &int8z_g128_f32};
+      &q8_0,           &q4_0,          &q4_1,          &q5_0,           &q5_1,          &q2_k,          &q3_k,
+      &q4_k,           &q5_k,          &q6_k,          &iq4_nl,         &iq4_xs,        &mxfp4,         &nvfp4,
+      &int4_g64,       &int4_g128,     &int4z_g32,     &int4z_g64,      &int4z_g128,    &int4_g32_f32,  &int4_g64_f32,
+      &int4_g128_f32,  &int4z_g32_f32, &int4z_g64_f32, &int4z_g128_f32, &int8_g64,      &int8_g128,     &int8z_g32,
+      &int8z_g64,      &int8z_g128,    &int8_g32_f32,  &int8_g64_f32,   &int8_g128_f32, &int8z_g32_f32, &int8z_g64_f32,
+      &int8z_g128_f32, &e4m3_g32,      &e4m3_g64,      &e4m3_g128,      &nf4_g32,       &nf4_g64,       &nf4_g128,
+      &fp4_g32,        &fp4_g64,       &fp4_g128,      &nvfp4_x32,      &nvfp4_x64};
   return formats;
 }
 
 void expand_codes(const BlockFormat& format, const GroupedCodes& codes, float* out) {
   const std::int8_t* code = codes.codes.data();
+  const float* values = format.table.empty() ? nullptr : format.table.data();
   for (std::size_t group = 0; group < static_cast<std::size_t>(format.elements / format.group); ++group) {
     const float scale = codes.scales[group];
     const float minimum = codes.minima[group];
-    for (std::int64_t i = 0; i < format.group; ++i) out[i] = scale * static_cast<float>(code[i]) - minimum;
+    for (std::int64_t i = 0; i < format.group; ++i) {
+      const float value = values == nullptr ? static_cast<float>(code[i]) : values[static_cast<std::uint8_t>(code[i])];
+      out[i] = scale * value - minimum;
+    }
     code += format.group;
     out += format.group;
   }

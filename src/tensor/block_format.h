@@ -9,6 +9,7 @@
 #include "tensor/dtype.h"
 #include "tensor/ggml_blocks.h"
 #include "tensor/group_blocks.h"
+#include "tensor/table_blocks.h"
 
 namespace assay {
 
@@ -22,13 +23,18 @@ struct BlockMaker {
 };
 
 /// How a weight lies in memory that has fewer bits a value than any dtype: rows of blocks, each of which decodes to
-/// codes with a scale and a minimum a group. In a Program such a weight is u8, (rows, bytes of a row).
+/// codes with a scale and a minimum a group:
+///
+///   x[i] = scales[g] value(codes[i]) - minima[g],   g = i / group
+///
+/// In a Program such a weight is u8, (rows, bytes of a row).
 struct BlockFormat {
   const char* name;  ///< "Q4_1".
   std::int64_t elements;
   std::int64_t bytes;  ///< Of a block.
   std::int64_t group;  ///< Elements that share a scale.
   void (*decode)(const std::byte* block, GroupedCodes& out);
+  std::span<const float> table = {};  ///< What a code of 4 or 8 bits without a sign stands for; empty: itself.
   const BlockMaker* maker = nullptr;  ///< Null: such blocks come from files alone.
 
   /// Bytes of a row of so many values: whole blocks, what fills up the last one being zero.
@@ -46,8 +52,8 @@ constexpr BlockMaker made_by = {.lowest = GroupBlock<bits, group, Scale, zero>::
                                 .write = GroupBlock<bits, group, Scale, zero>::write};
 // clang-format off
 //                                    name      elements  bytes  group  decode
-inline constexpr BlockFormat q8_0 =   {"Q8_0",    32,      34,    32,   decode_q8_0, &made_by<8, 32>};
-inline constexpr BlockFormat q4_0 =   {"Q4_0",    32,      18,    32,   decode_q4_0, &made_by<4, 32>};
+inline constexpr BlockFormat q8_0 =   {"Q8_0",    32,      34,    32,   decode_q8_0, {}, &made_by<8, 32>};
+inline constexpr BlockFormat q4_0 =   {"Q4_0",    32,      18,    32,   decode_q4_0, {}, &made_by<4, 32>};
 inline constexpr BlockFormat q4_1 =   {"Q4_1",    32,      20,    32,   decode_q4_1};
 inline constexpr BlockFormat q5_0 =   {"Q5_0",    32,      22,    32,   decode_q5_0};
 inline constexpr BlockFormat q5_1 =   {"Q5_1",    32,      24,    32,   decode_q5_1};
@@ -66,7 +72,7 @@ inline constexpr BlockFormat nvfp4 =  {"NVFP4",   64,      36,    16,   decode_n
 template <int bits, int group, typename Scale, Zero zero>
 constexpr BlockFormat grouped(const char* name) {
   using Block = GroupBlock<bits, group, Scale, zero>;
-  return {name, group, Block::bytes, group, Block::decode, &made_by<bits, group, Scale, zero>};
+  return {name, group, Block::bytes, group, Block::decode, {}, &made_by<bits, group, Scale, zero>};
 }
 // clang-format off
 inline constexpr BlockFormat int4_g64 =       grouped<4, 64,  f16,   Zero::middle>("int4 g64");
@@ -92,6 +98,30 @@ inline constexpr BlockFormat int8z_g32_f32 =  grouped<8, 32,  float, Zero::store
 inline constexpr BlockFormat int8z_g64_f32 =  grouped<8, 64,  float, Zero::stored>("int8z g64 f32");
 inline constexpr BlockFormat int8z_g128_f32 = grouped<8, 128, float, Zero::stored>("int8z g128 f32");
 // clang-format on
+
+template <int bits, int group>
+constexpr BlockFormat tabled(const char* name, std::span<const float> values) {
+  using Block = TableBlock<bits, group>;
+  return {name, group, Block::bytes, group, Block::decode, values};
+}
+template <int elements>
+constexpr BlockFormat with_global_scale(const char* name) {
+  using Block = GlobalScaleBlock<elements>;
+  return {name, elements, Block::bytes, Block::group, Block::decode, e2m1_values};
+}
+// clang-format off
+inline constexpr BlockFormat e4m3_g32 =     tabled<8, 32>("e4m3 g32", e4m3_values);
+inline constexpr BlockFormat e4m3_g64 =     tabled<8, 64>("e4m3 g64", e4m3_values);
+inline constexpr BlockFormat e4m3_g128 =    tabled<8, 128>("e4m3 g128", e4m3_values);
+inline constexpr BlockFormat nf4_g32 =      tabled<4, 32>("nf4 g32", nf4_values);
+inline constexpr BlockFormat nf4_g64 =      tabled<4, 64>("nf4 g64", nf4_values);
+inline constexpr BlockFormat nf4_g128 =     tabled<4, 128>("nf4 g128", nf4_values);
+inline constexpr BlockFormat fp4_g32 =      tabled<4, 32>("fp4 g32", fp4_values);
+inline constexpr BlockFormat fp4_g64 =      tabled<4, 64>("fp4 g64", fp4_values);
+inline constexpr BlockFormat fp4_g128 =     tabled<4, 128>("fp4 g128", fp4_values);
+inline constexpr BlockFormat nvfp4_x32 =    with_global_scale<32>("NVFP4 with global scale, 32");
+inline constexpr BlockFormat nvfp4_x64 =    with_global_scale<64>("NVFP4 with global scale");
+// clang-format on
 }  // namespace blocks
 
 /// All of them.
@@ -110,8 +140,8 @@ constexpr std::int64_t most_block_elements = 256;
 
 /// The f32 values of a block's codes, format.elements of them.
 void expand_codes(const BlockFormat& format, const GroupedCodes& codes, float* out);
-/// The f32 values of one block, format.elements of them. Bit-equal to the format's own definition: every product is
-/// exact, and what has a minimum is rounded once.
+/// The f32 values of one block, format.elements of them. Bit-equal to the format's own definition: each is rounded
+/// once, for where there is a minimum the product is exact.
 void expand_block(const BlockFormat& format, const std::byte* block, float* out);
 /// Of all blocks, on all threads; `out` holds exactly their values (a defect where it does not).
 void expand_blocks(const BlockFormat& format, std::span<const std::byte> blocks, std::span<float> out);

@@ -6,11 +6,11 @@
 
 namespace assay {
 
-/// What any block of GGUF's comes to, in the order of its elements:
+/// What any block comes to, in the order of its elements; of GGUF's:
 ///
 ///   x[i] = scales[g] codes[i] - minima[g],   g = i / group_elements
 ///
-/// `scales` times a code is exact in f32.
+/// where `scales` times a code is exact in f32.
 struct GroupedCodes {
   std::array<std::int8_t, 256> codes;
   std::array<float, 16> scales;

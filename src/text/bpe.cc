@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "text/splitter.h"
 #include "text/unicode.h"
 
 namespace assay {
@@ -182,6 +183,13 @@ void append_units(const CharacterUnits& units, std::string_view word, std::vecto
   if (waiting) ids.push_back(units.unknown);
 }
 
+/// Whether a space mark stands behind another character.
+bool has_inner_mark(std::string_view token) {
+  std::size_t at = 0;
+  while (token.substr(at).starts_with(space_mark)) at += space_mark.size();
+  return token.find(space_mark, at) != std::string_view::npos;
+}
+
 /// A character that is no token could only be part of one by going round the table of merges.
 void check_characters(const Vocabulary& vocabulary, std::string_view token, const std::string& name) {
   for (std::size_t at = 0, end = 0; at < token.size(); at = end) {
@@ -252,8 +260,9 @@ Bpe make_bpe(const Vocabulary& vocabulary, const std::vector<std::pair<std::stri
     const auto& [left, right] = merges[rank];
     const std::int32_t left_id = merge_token(vocabulary, left, name, rank);
     const std::int32_t right_id = merge_token(vocabulary, right, name, rank);
-    const std::int32_t id =
-        merge_token(vocabulary, left + (right.starts_with(prefix) ? right.substr(prefix.size()) : right), name, rank);
+    const std::string joined = left + (right.starts_with(prefix) ? right.substr(prefix.size()) : right);
+    const std::int32_t id = merge_token(vocabulary, joined, name, rank);
+    model.joins_words = model.joins_words || has_inner_mark(joined);
     model.merges.insert(left_id, right_id, {static_cast<std::int32_t>(rank), id});
   }
   return model;
@@ -274,6 +283,7 @@ Bpe make_scored_bpe(const Vocabulary& vocabulary, const std::vector<double>& sco
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0 && tokens[i].first != tokens[i - 1].first) ++rank;  // Equal scores are one rank: the leftmost is first.
     const std::string_view token = *tokens[i].second;
+    model.joins_words = model.joins_words || has_inner_mark(token);
     for (std::size_t at = 0; at < token.size();) {
       unicode::next_code_point(token, at);
       const std::int32_t left = find_id(vocabulary, token.substr(0, at));
@@ -285,6 +295,12 @@ Bpe make_scored_bpe(const Vocabulary& vocabulary, const std::vector<double>& sco
   }
   for (const auto& [score, token] : tokens) check_characters(vocabulary, *token, name);
   return model;
+}
+
+bool may_cut_at_marks(const Bpe& model) {
+  if (!model.characters || model.joins_words || !model.whole_words.empty()) return false;
+  const CharacterUnits& units = *model.characters;
+  return units.prefix.empty() && units.suffix.empty() && find_id(units.vocabulary, space_mark) >= 0;
 }
 
 void append_word(const Bpe& model, std::string_view word, std::vector<std::int32_t>& ids) {

@@ -65,7 +65,12 @@ struct Bpe {
   MergeTable merges;
   StringMap<std::int32_t> whole_words;       ///< Bytes -> id; a word found here is not put together. Often empty.
   std::optional<CharacterUnits> characters;  ///< In the place of `byte_ids`.
+  bool joins_words = false;                  ///< A merge gives a token with a space mark behind another character.
 };
+
+/// Whether words are put together the same way when the text is cut before each run of space marks: no token reaches
+/// over such a place, and the mark itself is a token, so that no unknown character waits for what follows.
+bool may_cut_at_marks(const Bpe& model);
 
 /// The letters in which byte-level vocabularies write the 256 bytes, in UTF-8.
 const std::array<std::string, 256>& byte_letters();

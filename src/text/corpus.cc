@@ -1,7 +1,9 @@
 #include "text/corpus.h"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -19,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t ignored_label = -100;
+constexpr const char* token_types_member = "token_type_ids";
 
 /// Values of one member of a batch, with the shape in which they came.
 struct Values {
@@ -82,6 +85,14 @@ void set_labels(TokenBatch& batch, const Values& read) {
   batch.labels.assign(read.values.begin(), read.values.end());
 }
 
+void set_token_types(TokenBatch& batch, const Values& read) {
+  const std::vector<std::int64_t> needed = {batch.batch, batch.seq};
+  if (read.shape != needed)
+    fail_user("{}: has shape {}, input_ids have {}", read.name, shape_text(read.shape), shape_text(needed));
+  check_range(read, 0, most);
+  batch.token_types.assign(read.values.begin(), read.values.end());
+}
+
 Values read_npy(const fs::path& path) {
   const NpyArray array = open_npy(path);
   Values read;
@@ -130,27 +141,76 @@ std::int32_t read_label(std::string_view field, const std::string& place) {
   fail_user("{}: the label '{}' is not a whole number from 0 to 2^31 - 1", place, printable(field, 40));
 }
 
-void append_line(LabelledSet& set, std::string_view line, const std::string& place) {
+double read_number(std::string_view field, const std::string& place) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (error == std::errc() && end == field.data() + field.size() && std::isfinite(number)) return number;
+  fail_user("{}: the label '{}' is no number", place, printable(field, 40));
+}
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t tab = line.find('\t'); tab != std::string_view::npos; tab = line.find('\t')) {
+    fields.push_back(line.substr(0, tab));
+    line.remove_prefix(tab + 1);
+  }
+  fields.push_back(line);
+  return fields;
+}
+
+/// Columns of the file whose first line this is: 2, or 3 of pairs; absent for another header.
+std::optional<std::size_t> columns_of(std::string_view header) {
+  if (header == "sentence\tlabel") return 2;
+  for (const PairNames& names : pair_names) {
+    const std::string both = fmt::format("{}\t{}\t", names.first, names.second);
+    if (header == both + "label" || header == both + "score") return 3;
+  }
+  return std::nullopt;
+}
+
+void append_label(LabelledSet& set, LabelKind kind, std::string_view field, const std::string& place) {
+  if (kind == LabelKind::classes) {
+    set.labels.push_back(read_label(field, place));
+  } else {
+    set.numbers.push_back(read_number(field, place));
+  }
+}
+
+void append_fields(LabelledSet& set, const std::vector<std::string_view>& fields, const std::string& place) {
+  unicode::check_utf8(fields[0], place);
+  set.sentences.emplace_back(fields[0]);
+  if (fields.size() < 3) return;
+  unicode::check_utf8(fields[1], place);
+  set.seconds.emplace_back(fields[1]);
+}
+
+/// `columns`: of the header.
+std::vector<std::string_view> checked_fields(std::string_view line, std::size_t columns, const std::string& place) {
   if (line.empty()) fail_user("{}: is blank", place);
-  const std::size_t tab = line.find('\t');
-  if (tab == std::string_view::npos) fail_user("{}: has no tab between sentence and label", place);
-  if (line.find('\t', tab + 1) != std::string_view::npos) fail_user("{}: has more than one tab", place);
-  unicode::check_utf8(line, place);
-  set.sentences.emplace_back(line.substr(0, tab));
-  set.labels.push_back(read_label(line.substr(tab + 1), place));
+  std::vector<std::string_view> fields = fields_of(line);
+  if (fields.size() == columns) return fields;
+  if (columns > 2) fail_user("{}: has {} tabs, {} are needed", place, fields.size() - 1, columns - 1);
+  if (fields.size() < 2) fail_user("{}: has no tab between sentence and label", place);
+  fail_user("{}: has more than one tab", place);
 }
 
 }  // namespace
 
-LabelledSet load_labelled_tsv(const fs::path& path) {
+LabelledSet load_labelled_tsv(const fs::path& path, LabelKind kind) {
   const std::string content = read_file(path);
   const std::string name = path.string();
   std::size_t at = 0;
-  if (next_line(content, at) != "sentence\tlabel") fail_user("{}:1: the header is not sentence<TAB>label", name);
+  const std::optional<std::size_t> columns = columns_of(next_line(content, at));
+  if (!columns)
+    fail_user("{}:1: the header is neither sentence<TAB>label nor sentence1<TAB>sentence2<TAB>label or such a pair",
+              name);
   LabelledSet set;
   set.file = name;
   for (std::size_t number = 2; at < content.size(); ++number) {
-    append_line(set, next_line(content, at), fmt::format("{}:{}", name, number));
+    const std::string place = fmt::format("{}:{}", name, number);
+    const std::vector<std::string_view> fields = checked_fields(next_line(content, at), *columns, place);
+    append_fields(set, fields, place);
+    append_label(set, kind, fields.back(), place);
   }
   if (set.sentences.empty()) fail_user("{}: holds no sentences", name);
   return set;
@@ -165,6 +225,7 @@ TokenBatch load_npy_folder(const fs::path& path) {
   set_input_ids(batch, read_npy(path / "input_ids.npy"));
   if (is_there(path / "attention_mask.npy")) set_attention_mask(batch, read_npy(path / "attention_mask.npy"));
   if (is_there(path / "labels.npy")) set_labels(batch, read_npy(path / "labels.npy"));
+  if (is_there(path / "token_type_ids.npy")) set_token_types(batch, read_npy(path / "token_type_ids.npy"));
   return batch;
 }
 
@@ -172,8 +233,9 @@ TokenBatch parse_token_json(std::string_view text, const std::string& name) {
   const Json file = parse_json(text, name);
   if (!file.is_object() || !file.contains("input_ids")) fail_user("{}: is not an object with 'input_ids'", name);
   for (const auto& [key, value] : file.items()) {
-    if (key == "input_ids" || key == "attention_mask" || key == "labels") continue;
-    fail_user("{}: has the member '{}'; input_ids, attention_mask and labels are read", name, printable(key, 40));
+    if (key == "input_ids" || key == "attention_mask" || key == "labels" || key == token_types_member) continue;
+    fail_user("{}: has the member '{}'; input_ids, attention_mask, labels and token_type_ids are read", name,
+              printable(key, 40));
   }
   const auto given = [&](const char* key) { return file.contains(key) && !file[key].is_null(); };
   const auto values = [&](const char* key) { return read_json_array(file[key], name + ": " + key); };
@@ -181,6 +243,7 @@ TokenBatch parse_token_json(std::string_view text, const std::string& name) {
   set_input_ids(batch, values("input_ids"));
   if (given("attention_mask")) set_attention_mask(batch, values("attention_mask"));
   if (given("labels")) set_labels(batch, values("labels"));
+  if (given(token_types_member)) set_token_types(batch, values(token_types_member));
   return batch;
 }
 

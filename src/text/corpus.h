@@ -12,35 +12,66 @@ namespace assay {
 struct TokenBatch {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
-  std::vector<std::int32_t> input_ids;       ///< (batch, seq), >= 0; whether a model has the ids, the caller checks.
-  std::vector<std::uint8_t> attention_mask;  ///< (batch, seq), 1 real, 0 padding; empty: all real.
-  std::vector<std::int32_t> labels;          ///< (batch) or (batch, seq), -100 is not counted; empty: none.
-  std::string ids_name = {};                 ///< Where the ids were read (file, member): begins errors about them.
+  std::vector<std::int32_t> input_ids;         ///< (batch, seq), >= 0; whether a model has the ids, the caller checks.
+  std::vector<std::uint8_t> attention_mask;    ///< (batch, seq), 1 real, 0 padding; empty: all real.
+  std::vector<std::int32_t> labels;            ///< (batch) or (batch, seq), -100 is not counted; empty: none.
+  std::vector<std::int32_t> token_types = {};  ///< (batch, seq), >= 0; empty: all 0.
+  std::string ids_name = {};                   ///< Where the ids were read (file, member): begins errors about them.
   std::string labels_name = {};
 };
 
-/// Sentences with their classes; the two have the same length.
+/// Sentences as words, each with its class.
+struct TaggedSet {
+  struct Row {
+    std::vector<std::string> words;
+    std::vector<std::int32_t> tags;  ///< >= 0, or -100 where a word does not count.
+    std::string place;               ///< "file:line", for errors.
+  };
+  std::vector<Row> rows;
+};
+
+/// What the labels of a file are: classes, or numbers that a model's scores are compared with.
+enum class LabelKind : std::uint8_t { classes, numbers };
+
+/// Sentences, or pairs of them, with their labels; all have the same length.
 struct LabelledSet {
   std::vector<std::string> sentences;
-  std::vector<std::int32_t> labels;  ///< >= 0
-  std::string file = {};             ///< That they were read from.
-  std::size_t first_line = 2;        ///< Of the file, that holds a sentence.
+  std::vector<std::int32_t> labels;       ///< Classes, >= 0; empty where labels are numbers.
+  std::string file = {};                  ///< That they were read from.
+  std::size_t first_line = 2;             ///< Of the file, that holds a sentence.
+  std::vector<std::string> seconds = {};  ///< Of pairs; empty: single sentences.
+  std::vector<double> numbers = {};       ///< Labels as numbers; empty where they are classes.
+
+  bool has_pairs() const { return !seconds.empty(); }
 
   /// "file:line" of a sentence, for errors.
   std::string place_of(std::size_t sentence) const;
 };
 
-/// A file of UTF-8 lines "sentence<TAB>label" below the header "sentence<TAB>label". Lines end in "\n" or "\r\n"; the
-/// last one may lack its end. Throws a user error "file:line: ..." for a blank line, another number of tabs, or a label
-/// that is not a whole number from 0 to 2^31 - 1.
-LabelledSet load_labelled_tsv(const std::filesystem::path& path);
+/// Names under which data sets keep two sentences, the first and the second.
+struct PairNames {
+  const char* first;
+  const char* second;
+};
+inline constexpr PairNames pair_names[] = {{"sentence1", "sentence2"},
+                                           {"premise", "hypothesis"},
+                                           {"question1", "question2"},
+                                           {"question", "sentence"},
+                                           {"text1", "text2"}};
+
+/// A file of UTF-8 lines "sentence<TAB>label" below the header "sentence<TAB>label", or of pairs with the columns of
+/// pair_names and "label" or "score". Lines end in "\n" or "\r\n"; the last one may lack its end. Throws a user error
+/// "file:line: ..." for a blank line, another number of tabs, or a label that is not a whole number from 0 to 2^31 - 1,
+/// or no number.
+LabelledSet load_labelled_tsv(const std::filesystem::path& path, LabelKind kind = LabelKind::classes);
 
 /// A folder of NumPy arrays: input_ids.npy (rows, seq), and where they exist attention_mask.npy (rows, seq) of 0 and 1
-/// and labels.npy (rows) or (rows, seq). Throws a user error that names the file.
+/// and labels.npy (rows) or (rows, seq), token_type_ids.npy (rows, seq). Throws a user error that names the file.
 TokenBatch load_npy_folder(const std::filesystem::path& path);
 
-/// A file {"input_ids": [[...]], "attention_mask": [[...]]?, "labels": [...] or [[...]]?}. Throws a user error that
-/// names the file for ragged or empty batches, for what is not a whole number, and for members of other names.
+/// A file {"input_ids": [[...]], "attention_mask": [[...]]?, "labels": [...] or [[...]]?, "token_type_ids":
+/// [[...]]?}. Throws a user error that names the file for ragged or empty batches, for what is not a whole number, and
+/// for members of other names.
 TokenBatch load_token_json(const std::filesystem::path& path);
 
 /// The same of a text; `name` is the file in errors.

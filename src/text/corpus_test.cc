@@ -37,8 +37,23 @@ TEST(LabelledTsv, AnEmptySentenceIsOne) {
   EXPECT_EQ(load_labelled_tsv(folder.file("set.tsv", "sentence\tlabel\n\t3\n")).sentences.size(), 1u);
 }
 
+TEST(LabelledTsv, PairsHaveTwoSentencesAndALabelThatMayBeANumber) {
+  const TemporaryFolder folder;
+  const LabelledSet classes = load_labelled_tsv(folder.file("mnli.tsv", "premise\thypothesis\tlabel\na b\tc\t2\n"));
+  EXPECT_EQ(classes.sentences, std::vector<std::string>{"a b"});
+  EXPECT_EQ(classes.seconds, std::vector<std::string>{"c"});
+  EXPECT_EQ(classes.labels, std::vector<std::int32_t>{2});
+  const auto path = folder.file("sts.tsv", "sentence1\tsentence2\tscore\na\tb\t3.25\nc\td\t0\n");
+  const LabelledSet numbers = load_labelled_tsv(path, LabelKind::numbers);
+  EXPECT_EQ(numbers.numbers, (std::vector<double>{3.25, 0}));
+  EXPECT_TRUE(numbers.labels.empty());
+  EXPECT_NE(user_error_of([&] { load_labelled_tsv(path); }).find(":2: the label '3.25'"), std::string::npos);
+  EXPECT_EQ(tsv_error("sentence1\tsentence2\tlabel\na\t1\n"), ":2: has 1 tabs, 2 are needed");
+}
+
 TEST(LabelledTsv, ErrorsNameFileAndLine) {
-  EXPECT_EQ(tsv_error(""), ":1: the header is not sentence<TAB>label");
+  EXPECT_EQ(tsv_error(""),
+            ":1: the header is neither sentence<TAB>label nor sentence1<TAB>sentence2<TAB>label or such a pair");
   EXPECT_EQ(tsv_error("sentence\tlabel\n"), ": holds no sentences");
   EXPECT_EQ(tsv_error("sentence\tlabel\na\t1\n\nb\t1\n"), ":3: is blank");
   EXPECT_EQ(tsv_error("sentence\tlabel\na 1\n"), ":2: has no tab between sentence and label");

@@ -28,6 +28,18 @@ void check_ending(const std::filesystem::path& path) {
 
 }  // namespace
 
+bool holds_tagged(const std::filesystem::path& named) {
+  const std::filesystem::path path = find_data(named);
+  if (is_folder(path) || !is_json_lines(path)) return false;
+  const MappedFile file(path);
+  return has_tags({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path.string());
+}
+
+TaggedSet load_tagged(const std::filesystem::path& named) {
+  const std::filesystem::path path = find_data(named);
+  return parse_tagged_json_lines(read_file(path), path.string());
+}
+
 bool holds_labelled(const std::filesystem::path& named) {
   const std::filesystem::path path = find_data(named);
   if (is_folder(path)) return false;
@@ -38,11 +50,11 @@ bool holds_labelled(const std::filesystem::path& named) {
   return has_labels({text, file.bytes().size()}, path.string());
 }
 
-LabelledSet load_labelled(const std::filesystem::path& named) {
+LabelledSet load_labelled(const std::filesystem::path& named, LabelKind kind) {
   const std::filesystem::path path = find_data(named);
   check_ending(path);
-  if (!is_json_lines(path)) return load_labelled_tsv(path);
-  return parse_labelled_json_lines(read_file(path), path.string());
+  if (!is_json_lines(path)) return load_labelled_tsv(path, kind);
+  return parse_labelled_json_lines(read_file(path), path.string(), kind);
 }
 
 std::string load_text(const std::filesystem::path& named) {

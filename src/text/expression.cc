@@ -9,12 +9,20 @@
 
 namespace assay {
 
+using AsciiSet = std::array<bool, 128>;
+
+/// What is matched one after the other.
+struct Expression::Sequence {
+  std::vector<Node> nodes = {};
+  AsciiSet starts = {};  ///< Characters with which a match may begin, of those that come most often.
+};
+
 struct Expression::Node {
   enum class Kind { set, group, look_ahead, look_ahead_not, text_end, line_end };
   enum class Greed { greedy, lazy, possessive };
   Kind kind = Kind::set;
   CharacterSet set = {};
-  std::array<bool, 128> ascii = {};  ///< set.contains, for the characters that come most often.
+  AsciiSet ascii = {};  ///< set.contains, for the characters that come most often.
   std::vector<Sequence> alternatives = {};
   std::size_t least = 1;
   std::size_t most = 1;
@@ -52,6 +60,42 @@ constexpr NamedSet named_sets[] = {
     {"Cc", bits(25, 1), 0}, {"Cf", bits(26, 1), 0}, {"Han", 0, unicode::han},
 };
 
+bool may_be_empty(const std::vector<Sequence>& alternatives) {
+  const auto empty_node = [](const Node& node) {
+    if (node.kind == Node::Kind::set) return node.least == 0;
+    return node.kind != Node::Kind::group || node.least == 0 || may_be_empty(node.alternatives);
+  };
+  return std::any_of(alternatives.begin(), alternatives.end(), [&](const Sequence& sequence) {
+    return std::all_of(sequence.nodes.begin(), sequence.nodes.end(), empty_node);
+  });
+}
+
+void join(AsciiSet& all, const AsciiSet& more) {
+  for (std::size_t c = 0; c < all.size(); ++c) all[c] = all[c] || more[c];
+}
+
+/// What a match of the nodes may begin with; look-aheads and ends take no character.
+AsciiSet starts_of(const std::vector<Node>& nodes) {
+  AsciiSet starts = {};
+  for (const Node& node : nodes) {
+    if (node.kind == Node::Kind::set) join(starts, node.ascii);
+    if (node.kind == Node::Kind::group) {
+      for (const Sequence& sequence : node.alternatives) join(starts, sequence.starts);
+    }
+    const bool is_set = node.kind == Node::Kind::set;
+    const bool takes_some =
+        node.least > 0 && (is_set || (node.kind == Node::Kind::group && !may_be_empty(node.alternatives)));
+    if (takes_some) return starts;
+  }
+  starts.fill(true);
+  return starts;
+}
+
+Sequence sequence_of(std::vector<Node> nodes) {
+  const AsciiSet starts = starts_of(nodes);
+  return {std::move(nodes), starts};
+}
+
 /// Reads an expression from left to right.
 class ExpressionParser {
  public:
@@ -88,9 +132,10 @@ class ExpressionParser {
       if (take("|")) {
         made.emplace_back();
       } else {
-        made.back().push_back(repeated(item(depth)));
+        made.back().nodes.push_back(repeated(item(depth)));
       }
     }
+    for (Sequence& sequence : made) sequence.starts = starts_of(sequence.nodes);
     return made;
   }
 
@@ -130,10 +175,11 @@ class ExpressionParser {
   /// Where case is folded the engine also takes one character for two ("\u00df" for "ss", "\ufb01" for "fi").
   void check_fold(const Node& folded) const {
     for (const Sequence& sequence : folded.alternatives) {
-      for (std::size_t i = 0; i + 1 < sequence.size(); ++i) {
+      const std::vector<Node>& nodes = sequence.nodes;
+      for (std::size_t i = 0; i + 1 < nodes.size(); ++i) {
         for (const char* pair : {"ss", "st", "ff", "fi", "fl"}) {
-          if (sequence[i].set.contains(static_cast<char32_t>(pair[0])) &&
-              sequence[i + 1].set.contains(static_cast<char32_t>(pair[1]))) {
+          if (nodes[i].set.contains(static_cast<char32_t>(pair[0])) &&
+              nodes[i + 1].set.contains(static_cast<char32_t>(pair[1]))) {
             refuse(fmt::format("'{}' without case", pair));
           }
         }
@@ -293,24 +339,15 @@ class ExpressionParser {
   bool fold_ = false;
 };
 
-bool may_be_empty(const std::vector<Sequence>& alternatives) {
-  const auto empty_node = [](const Node& node) {
-    if (node.kind == Node::Kind::set) return node.least == 0;
-    return node.kind != Node::Kind::group || node.least == 0 || may_be_empty(node.alternatives);
-  };
-  return std::any_of(alternatives.begin(), alternatives.end(), [&](const Sequence& sequence) {
-    return std::all_of(sequence.begin(), sequence.end(), empty_node);
-  });
-}
-
 /// A repeated group that can match nothing would repeat for ever.
 bool has_empty_repetition(const std::vector<Sequence>& alternatives) {
   const auto node_has = [](const Node& node) {
     if (node.kind == Node::Kind::set) return false;
     return (node.most > 1 && may_be_empty(node.alternatives)) || has_empty_repetition(node.alternatives);
   };
-  return std::any_of(alternatives.begin(), alternatives.end(),
-                     [&](const Sequence& sequence) { return std::any_of(sequence.begin(), sequence.end(), node_has); });
+  return std::any_of(alternatives.begin(), alternatives.end(), [&](const Sequence& sequence) {
+    return std::any_of(sequence.nodes.begin(), sequence.nodes.end(), node_has);
+  });
 }
 
 /// One attempt to match at one place.
@@ -333,15 +370,20 @@ class Matcher {
 
   bool match_any(const std::vector<Sequence>& alternatives, std::size_t at, const Rest* rest) {
     for (const Sequence& sequence : alternatives) {
-      if (match_from(sequence, 0, at, rest)) return true;
+      if (may_start(sequence, at) && match_from(sequence, 0, at, rest)) return true;
     }
     return false;
   }
 
+  bool may_start(const Sequence& sequence, std::size_t at) const {
+    const unsigned char first = at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0x80;
+    return first >= 0x80 || sequence.starts[first];
+  }
+
   bool match_from(const Sequence& sequence, std::size_t index, std::size_t at, const Rest* rest) {
     if (++steps_ > 200'000'000) fail_user("text: a regular expression of the tokenizer takes too many steps");
-    if (index == sequence.size()) return match_rest(at, rest);
-    const Node& node = sequence[index];
+    if (index == sequence.nodes.size()) return match_rest(at, rest);
+    const Node& node = sequence.nodes[index];
     const Rest next{.sequence = &sequence, .index = index + 1, .after = rest};
     switch (node.kind) {
       case Node::Kind::set:
@@ -446,24 +488,21 @@ Expression::Expression(unicode::Property property) {
   Node node;
   node.set.properties = property;
   for (char32_t c = 0; c < node.ascii.size(); ++c) node.ascii[c] = node.set.contains(c);
-  alternatives_ = std::make_shared<const std::vector<Sequence>>(std::vector<Sequence>{{node}});
+  alternatives_ = std::make_shared<const std::vector<Sequence>>(std::vector<Sequence>{sequence_of({node})});
 }
 
 Expression Expression::of_text(std::string_view text) {
-  Sequence sequence;
-  for (std::size_t at = 0; at < text.size();) {
-    const char32_t c = unicode::next_code_point(text, at);
-    Node node;
-    node.set.ranges = {{c, c}};
-    if (c < 0x80) node.ascii[c] = true;
-    sequence.push_back(node);
-  }
   Expression made;
-  made.alternatives_ = std::make_shared<const std::vector<Sequence>>(std::vector<Sequence>{std::move(sequence)});
+  made.literal_ = text;
   return made;
 }
 
 Expression::Match Expression::find(std::string_view text, std::size_t at) const {
+  if (!literal_.empty()) {
+    const std::size_t begin = text.find(literal_, at);
+    const std::size_t end = begin == std::string_view::npos ? begin : begin + literal_.size();
+    return {begin, end};
+  }
   std::size_t steps = 0;
   for (; at < text.size(); unicode::next_code_point(text, at)) {
     Matcher matcher(text, steps);

@@ -52,11 +52,12 @@ class Expression {
   Match find(std::string_view text, std::size_t at) const;
 
   struct Node;
-  using Sequence = std::vector<Node>;
+  struct Sequence;
 
  private:
   Expression() = default;
   std::shared_ptr<const std::vector<Sequence>> alternatives_;
+  std::string literal_ = {};  ///< All that it matches, where that is one text.
 };
 
 }  // namespace assay

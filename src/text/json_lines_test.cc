@@ -32,6 +32,37 @@ TEST(JsonLines, TheFirstLineSaysWhetherThereAreLabels) {
   EXPECT_FALSE(has_labels("{\"text\": \"\", \"labels\": 0}\n{\"label\": 1}", "F"));
 }
 
+TEST(JsonLines, PairsStandUnderTheNamesOfDataSets) {
+  const std::string mnli = "{\"premise\": \"a b\", \"hypothesis\": \"c\", \"label\": 2}\n";
+  const LabelledSet classes = parse_labelled_json_lines(mnli, "F");
+  EXPECT_EQ(classes.sentences, std::vector<std::string>{"a b"});
+  EXPECT_EQ(classes.seconds, std::vector<std::string>{"c"});
+  const std::string sts = "{\"sentence1\": \"a\", \"sentence2\": \"b\", \"score\": 3.25}\n";
+  EXPECT_TRUE(has_labels(sts, "F"));
+  EXPECT_FALSE(has_labels("{\"text\": \"\", \"score\": 1}", "F")) << "of what is no pair it is no label";
+  EXPECT_EQ(parse_labelled_json_lines(sts, "F", LabelKind::numbers).numbers, std::vector<double>{3.25});
+  EXPECT_EQ(labelled_error(mnli + "{\"text\": \"a\", \"label\": 1}"),
+            "F:2: is one sentence, the lines before are pairs");
+  EXPECT_EQ(
+      user_error_of([&] { parse_labelled_json_lines("{\"text\": \"a\", \"label\": \"x\"}", "F", LabelKind::numbers); }),
+      "F:1: the label \"x\" is no number");
+}
+
+TEST(JsonLines, WordsHaveATagEach) {
+  const std::string line = "{\"tokens\": [\"EU\", \"rejects\"], \"ner_tags\": [3, -100]}\n";
+  EXPECT_TRUE(has_tags(line, "F"));
+  EXPECT_FALSE(has_tags("{\"tokens\": [], \"label\": 1}", "F"));
+  const TaggedSet set = parse_tagged_json_lines(line + line, "F");
+  ASSERT_EQ(set.rows.size(), 2U);
+  EXPECT_EQ(set.rows[1].words, (std::vector<std::string>{"EU", "rejects"}));
+  EXPECT_EQ(set.rows[1].tags, (std::vector<std::int32_t>{3, -100}));
+  EXPECT_EQ(set.rows[1].place, "F:2");
+  const auto fault = [](std::string_view bad) { return user_error_of([&] { parse_tagged_json_lines(bad, "F"); }); };
+  EXPECT_EQ(fault("{\"tokens\": [\"a\"], \"tags\": [1, 2]}"), "F:1: 'tokens' and 'tags' are no lists of one length");
+  EXPECT_EQ(fault("{\"tokens\": [\"a\"], \"tags\": [-1]}").find("F:1: the tag -1 "), 0U);
+  EXPECT_EQ(fault("{\"tokens\": [1], \"tags\": [1]}"), "F:1: the word 1 is no string");
+}
+
 TEST(JsonLines, EveryTextEndsALine) {
   EXPECT_EQ(parse_json_lines_text("{\"text\": \"one\"}\n{\"text\": \"\"}\n{\"text\": \"two\\nthree\\n\"}\n", "F"),
             "one\n\ntwo\nthree\n");

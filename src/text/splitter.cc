@@ -23,9 +23,10 @@ std::uint16_t class_at(std::string_view text, std::size_t at) {
 
 /// End of the run of code points from text[at] on whose flags under `mask` are exactly `wanted`.
 std::size_t run_end(std::string_view text, std::size_t at, std::uint16_t mask, std::uint16_t wanted) {
+  const std::uint16_t* const properties = unicode::property_table();
   while (at < text.size()) {
     std::size_t next = at;
-    if ((unicode::properties(next_code_point(text, next)) & mask) != wanted) break;
+    if ((properties[next_code_point(text, next)] & mask) != wanted) break;
     at = next;
   }
   return at;
@@ -125,6 +126,12 @@ std::size_t words_end(std::string_view text, std::size_t at) {
   return word ? run_end(text, at, unicode::word, unicode::word) : run_end(text, at, mask, 0);
 }
 
+/// The end of the word at text[at] with the marks before it.
+std::size_t marked_words_end(std::string_view text, std::size_t at) {
+  while (text.substr(at).starts_with(space_mark)) at += space_mark.size();
+  return at < text.size() ? std::min(text.find(space_mark, at), text.size()) : at;
+}
+
 /// White space that no piece holds.
 std::uint16_t dropped_by(Splitter splitter) {
   if (splitter == Splitter::bert) return unicode::white;
@@ -149,6 +156,8 @@ std::size_t piece_end(Splitter splitter, std::string_view text, std::size_t at) 
       return llama3_end(text, at, 3);
     case Splitter::qwen2:
       return llama3_end(text, at, 1);
+    case Splitter::marked_words:
+      return marked_words_end(text, at);
   }
   return text.size();
 }

@@ -10,18 +10,22 @@
 
 namespace assay {
 
+/// What sentencepiece writes for a space, U+2581.
+inline constexpr std::string_view space_mark = "\u2581";
+
 /// Ways to cut a text into pieces. The expressions are matched by hand, with the regular expression engine's own
 /// character classes.
 enum class Splitter {
-  whole,       ///< One piece.
-  bert,        ///< At white space, which is dropped; every punctuation character is a piece.
-  words,       ///< \w+|[^\w\s]+ with the library's own \w; white space is dropped.
-  digits,      ///< Every number character is a piece.
-  digit_runs,  ///< Every run of number characters is a piece.
-  gpt2,        ///< 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-  llama3,      ///< (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
-               ///< \s*[\r\n]+|\s+(?!\S)|\s+
-  qwen2,       ///< As llama3, with \p{N} alone.
+  whole,         ///< One piece.
+  bert,          ///< At white space, which is dropped; every punctuation character is a piece.
+  words,         ///< \w+|[^\w\s]+ with the library's own \w; white space is dropped.
+  digits,        ///< Every number character is a piece.
+  digit_runs,    ///< Every run of number characters is a piece.
+  gpt2,          ///< 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+  llama3,        ///< (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
+                 ///< \s*[\r\n]+|\s+(?!\S)|\s+
+  qwen2,         ///< As llama3, with \p{N} alone.
+  marked_words,  ///< \u2581*[^\u2581]+|\u2581+
 };
 
 /// What becomes of the matches of an expression that cuts a text.

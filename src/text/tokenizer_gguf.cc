@@ -166,6 +166,7 @@ Vocabulary read_scored_model(const Gguf& file, Tokenizer& tokenizer) {
   }
   made.characters->unknown = static_cast<std::int32_t>(unknown);
   tokenizer.model = std::move(made);
+  cut_at_marks(tokenizer);
   const bool prefix =
       file.find("tokenizer.ggml.add_space_prefix") == nullptr || file.truth("tokenizer.ggml.add_space_prefix");
   if (prefix) tokenizer.normalizer.emplace_back(Prepend{" "});

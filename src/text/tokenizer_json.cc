@@ -182,6 +182,7 @@ Tokenizer parse_tokenizer_json(std::string_view content, const std::string& name
   tokenizer.splits = std::move(pre_tokenizer.splits);
   const Vocabulary vocabulary = read_model(tokenizer, model, alphabet, name);
   check_combination(tokenizer, alphabet, name);
+  cut_at_marks(tokenizer);
   tokenizer.decoder = read_decoder(member(file, "decoder", name), name);
   add_tokens(tokenizer, vocabulary, read_added_tokens(member(file, "added_tokens", name), name), name);
   read_post_processor(tokenizer, member(file, "post_processor", name), name);

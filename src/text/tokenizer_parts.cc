@@ -86,6 +86,11 @@ void add_tokens(Tokenizer& tokenizer, const Vocabulary& vocabulary, std::vector<
   }
 }
 
+void cut_at_marks(Tokenizer& tokenizer) {
+  const Bpe* const model = std::get_if<Bpe>(&tokenizer.model);
+  if (model != nullptr && may_cut_at_marks(*model)) tokenizer.splits.push_back({Splitter::marked_words});
+}
+
 std::pair<std::string, std::string> read_merge(const std::string& line, const std::string& place) {
   const std::size_t space = line.find(' ');
   if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {

@@ -55,6 +55,9 @@ struct PreTokenizer {
 SplitStep split_step_of(const std::string& expression, const std::string& name);
 PreTokenizer read_pre_tokenizer(const Json& object, const std::string& name);
 
+/// Cuts texts before space marks too where that changes no ids: words are short then, and come again.
+void cut_at_marks(Tokenizer& tokenizer);
+
 /// Sets `prefix`, `suffix` and `pair`; the added tokens must be there already.
 void read_post_processor(Tokenizer& tokenizer, const Json& object, const std::string& name);
 

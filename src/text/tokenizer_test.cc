@@ -63,6 +63,22 @@ TEST(Tokenizers, LongWordsMergeAsShortOnesDo) {
   EXPECT_EQ(encode(bpe_file(), text.substr(0, 21)), Ids(expected.begin(), expected.begin() + 9));
 }
 
+Json marked_file(const char* merges) {
+  Json file = Json::parse(R"({"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+    "model": {"type": "BPE", "byte_fallback": true, "vocab": {"\u2581": 0, "a": 1, "b": 2, "\u2581a": 3, "a\u2581": 4,
+    "\u2581\u2581": 5, "\u2581\u2581a": 6, "ab": 7}}})");
+  file["model"]["merges"] = Json::parse(merges);
+  return file;
+}
+
+TEST(Tokenizers, TokensMayReachOverASpace) {
+  const char* inside = R"(["\u2581 a", "\u2581 \u2581", "\u2581 \u2581a", "a b"])";
+  EXPECT_EQ(encode(marked_file(inside), "a a  ab  "), (Ids{1, 3, 6, 2, 5}));
+  EXPECT_EQ(encode(marked_file(inside), "  "), (Ids{5}));
+  const char* across = R"(["a \u2581", "\u2581 a", "a b"])";
+  EXPECT_EQ(encode(marked_file(across), "a ab a"), (Ids{4, 7, 3}));
+}
+
 TEST(Tokenizers, TextThatIsNotUtf8IsRefusedWithItsOffset) {
   const Tokenizer tokenizer = parse_tokenizer_json(bpe_file().dump(), "T");
   EXPECT_EQ(user_error_of([&] { tokenizer.encode("ab\xFF", "f.txt"); }), "f.txt: is not UTF-8: byte 0xff at offset 2");

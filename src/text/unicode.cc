@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 
@@ -71,6 +72,14 @@ const Spread& tables() {
   return *spread;
 }
 
+/// Whether the next eight bytes are characters of ASCII.
+bool is_ascii_8(std::string_view bytes, std::size_t at) {
+  if (bytes.size() - at < 8) return false;
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + at, sizeof word);
+  return (word & 0x8080808080808080) == 0;
+}
+
 /// The Unicode Standard, section 3.12: a Hangul syllable is leading consonant, vowel and perhaps trailing consonant.
 void append_hangul(char32_t syllable, std::u32string& out) {
   const char32_t index = syllable - hangul_first;
@@ -83,6 +92,10 @@ void append_hangul(char32_t syllable, std::u32string& out) {
 
 std::uint16_t properties(char32_t code_point) {
   return tables().properties[code_point];
+}
+
+const std::uint16_t* property_table() {
+  return tables().properties.data();
 }
 
 int category(char32_t code_point) {
@@ -165,6 +178,10 @@ void append_utf8(char32_t code_point, std::string& out) {
 
 std::size_t find_invalid_utf8(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
+    if (is_ascii_8(bytes, at)) {
+      at += 8;
+      continue;
+    }
     const std::size_t length = utf8_length(bytes.substr(at));
     if (length == 0) return at;
     at += length;

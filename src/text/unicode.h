@@ -56,6 +56,8 @@ GraphemeBreak grapheme_break(char32_t code_point);
 
 /// Flags of Property. code_point <= 0x10FFFF.
 std::uint16_t properties(char32_t code_point);
+/// The same for all code points, for loops over many of them.
+const std::uint16_t* property_table();
 
 /// Canonical combining class; 0 for a starter.
 std::uint8_t combining_class(char32_t code_point);

@@ -65,8 +65,21 @@ TrainingBatch padded(const TokenisedSet& set, const std::vector<std::size_t>& ro
     batch.input_ids.insert(batch.input_ids.end(), ids.begin(), ids.end());
     batch.attention_mask.insert(batch.attention_mask.end(), mask.begin(), mask.end());
     batch.labels.push_back(set.labels[row]);
+    if (set.types.empty()) continue;
+    std::vector<std::int32_t> types = set.types[row];
+    types.resize(static_cast<std::size_t>(seq), 0);
+    batch.token_types.insert(batch.token_types.end(), types.begin(), types.end());
   }
   return batch;
+}
+
+void add_pair(const LabelledSet& set, std::size_t index, const Tokenizer& tokenizer, std::int64_t context,
+              TokenisedSet& result) {
+  PairIds row = tokenizer.encode_pair(set.sentences[index], set.seconds[index], set.place_of(index));
+  if (std::ssize(row.ids) > context)
+    fail_user("{}: {} tokens are more than the model's context of {}", set.place_of(index), row.ids.size(), context);
+  result.ids.push_back(std::move(row.ids));
+  result.types.push_back(std::move(row.type_ids));
 }
 
 /// Rows [begin, end) of values with `width` a row.
@@ -81,6 +94,7 @@ std::vector<T> rows_of(const std::vector<T>& values, std::int64_t begin, std::in
 TrainingData one_batch(TrainingBatch batch) {
   TrainingData data;
   data.words = fmt::format("one batch of {} x {} tokens", batch.extent.batch, batch.extent.seq);
+  data.token_types = batch.token_types.empty() ? TokenTypes::zero : TokenTypes::given;
   data.batch = [batch = std::move(batch)](std::int64_t) { return batch; };
   return data;
 }
@@ -108,6 +122,11 @@ TokenisedSet tokenise(const LabelledSet& set, const Tokenizer& tokenizer, Limits
       fail_user("{}: label {} is not among the {} classes 0 to {}", set.place_of(i), set.labels[i], limits.classes,
                 limits.classes - 1);
     }
+    result.labels.push_back(set.labels[i]);
+    if (set.has_pairs()) {
+      add_pair(set, i, tokenizer, limits.context, result);
+      continue;
+    }
     std::vector<std::int32_t> ids = tokenizer.encode(set.sentences[i], set.place_of(i));
     if (static_cast<std::int64_t>(ids.size()) > limits.context) {
       const std::int32_t last = ids.back();
@@ -115,7 +134,6 @@ TokenisedSet tokenise(const LabelledSet& set, const Tokenizer& tokenizer, Limits
       ids.back() = last;
     }
     result.ids.push_back(std::move(ids));
-    result.labels.push_back(set.labels[i]);
   }
   return result;
 }
@@ -130,6 +148,7 @@ TrainingData labelled_batches(TokenisedSet set, std::int64_t batch, std::int64_t
   const auto count = static_cast<std::int64_t>(set.ids.size());
   data.words = fmt::format("{} sentences in batches of {}", format_count(count), batch);
   data.steps_an_epoch = (count + batch - 1) / batch;
+  data.token_types = set.types.empty() ? TokenTypes::zero : TokenTypes::given;
   const auto shared = std::make_shared<const TokenisedSet>(std::move(set));
   data.batch = [shared, batch, context, seed, steps = data.steps_an_epoch,
                 epoch = std::make_shared<Epoch>()](std::int64_t step) {
@@ -144,7 +163,8 @@ TrainingData labelled_batches(TokenisedSet set, std::int64_t batch, std::int64_t
 }
 
 std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts) {
-  const auto [rows, seq] = batch.extent;
+  const std::int64_t rows = batch.extent.batch;
+  const std::int64_t seq = batch.extent.seq;
   parts = std::min(parts, rows);
   const std::int64_t labels_a_row = static_cast<std::int64_t>(batch.labels.size()) / rows;
   std::vector<TrainingBatch> result;
@@ -154,7 +174,8 @@ std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts)
     result.push_back({{end - begin, seq},
                       rows_of(batch.input_ids, begin, end, seq),
                       rows_of(batch.attention_mask, begin, end, seq),
-                      rows_of(batch.labels, begin, end, labels_a_row)});
+                      rows_of(batch.labels, begin, end, labels_a_row),
+                      rows_of(batch.token_types, begin, end, seq)});
   }
   return result;
 }

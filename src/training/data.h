@@ -19,6 +19,7 @@ struct TrainingData {
   std::string words;                ///< "wiki.txt, 312,144 tokens in windows of 8 x 128"
   std::int64_t steps_an_epoch = 0;  ///< 0: there are no epochs.
   std::function<TrainingBatch(std::int64_t step)> batch;
+  TokenTypes token_types = TokenTypes::zero;  ///< Whether its batches have them.
 };
 
 /// The same batch at every step.
@@ -28,13 +29,14 @@ TrainingData one_batch(TrainingBatch batch);
 /// a window reads T + 1 ids. Throws a user error naming `file` where the text has fewer.
 TrainingData random_windows(std::vector<std::int32_t> ids, Extent extent, std::uint64_t seed, const std::string& file);
 
-/// Sentences as ids, with their classes.
+/// Sentences, or pairs of them, as ids, with their classes.
 struct TokenisedSet {
   std::vector<std::vector<std::int32_t>> ids;
+  std::vector<std::vector<std::int32_t>> types = {};  ///< Token types of pairs; empty: all are 0.
   std::vector<std::int32_t> labels;
 };
 /// At most `context` ids a sentence, its last ([SEP]) kept. Throws a user error naming `file` and the line for a label
-/// outside [0, classes), and for a set without sentences.
+/// outside [0, classes), for a pair that is longer, and for a set without sentences.
 struct Limits {
   std::int64_t context = 0;
   std::int64_t classes = 0;

@@ -24,7 +24,12 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
         "classification head with --labels N, N at least 2",
         config.labels == 1 ? "one output" : fmt::format("{} outputs", config.labels));
   }
-  if (config.experts > 0) fail_user("models with experts are not trained yet: nothing gives experts their gradients");
+  if (config.sinks) fail_user("models with attention sinks are not trained yet: nothing gives sinks their gradients");
+  if (config.router_loss) {
+    fail_user(
+        "output_router_logits: asks for the router's loss of balance, which is not built; as false in config.json "
+        "the model is trained without it");
+  }
   if (options.dropout > 0 && config.family->dropout == Dropout::absent)
     fail_user("--dropout: {} models have none", config.family->name);
   if (options.dropout < 0 || options.dropout >= 1)
@@ -35,6 +40,7 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   ProgramOptions model;
   model.objective = Objective::cross_entropy;
   model.dropout = options.dropout;
+  model.token_types = options.token_types;
   Program program = assign_training_dtypes(build_program(config, model), options.precision);
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
   if (options.parts == StepParts::forward) return program;

@@ -28,6 +28,7 @@ struct TrainingOptions {
   Recompute recompute = Recompute::none;
   Gradients gradients = Gradients::written;
   double dropout = 0;
+  TokenTypes token_types = TokenTypes::zero;
   OptimizerOptions optimizer;
   GradientNorms norms = GradientNorms::where_needed;
   bool count_lost_updates = false;

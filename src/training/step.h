@@ -22,8 +22,8 @@ struct StepResult {
 class Diverged : public Error {
  public:
   /// `step` counts from 1.
-  Diverged(std::int64_t step, const std::string& what)
-      : Error(ExitCode::user, fmt::format("training: step {}: {}", step, what)), step(step) {}
+  Diverged(std::int64_t at_step, const std::string& what)
+      : Error(ExitCode::user, fmt::format("training: step {}: {}", at_step, what)), step(at_step) {}
   std::int64_t step;
 };
 

@@ -100,7 +100,7 @@ void Trainer::set_batch(const TrainingBatch& batch) {
     plans_[key] = std::make_unique<Plan>(*step_, options);
   }
   plan_ = plans_.at(key).get();
-  plan_->set_inputs(batch.input_ids, batch.attention_mask);
+  plan_->set_inputs(batch.input_ids, batch.attention_mask, batch.token_types);
   plan_->set_input("labels", std::as_bytes(std::span(batch.labels)));
 }
 

@@ -19,9 +19,10 @@ namespace assay {
 /// What one forward and backward work on.
 struct TrainingBatch {
   Extent extent = {};
-  std::vector<std::int32_t> input_ids;       ///< (B, T)
-  std::vector<std::uint8_t> attention_mask;  ///< (B, T), or empty: all real
-  std::vector<std::int32_t> labels;          ///< (B, T): what each position is to predict; classification: (B)
+  std::vector<std::int32_t> input_ids;         ///< (B, T)
+  std::vector<std::uint8_t> attention_mask;    ///< (B, T), or empty: all real
+  std::vector<std::int32_t> labels;            ///< (B, T): what each position is to predict; classification: (B)
+  std::vector<std::int32_t> token_types = {};  ///< (B, T), or empty: all 0
 };
 
 /// Labels as the loss wants them: position t is to predict label t + 1 of its row, the last position nothing.

@@ -38,6 +38,22 @@ void gate_rows(const Call& call, const Memory& memory, std::int64_t begin, std::
   });
 }
 
+void clamped_gate_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
+  const SourceRows x = source_rows(call, memory, 0);
+  const SourceRows y = source_rows(call, memory, 1);
+  const SinkRows z = sink_rows(call, memory, 0);
+  const V32 one = constant(1.0F);
+  const V32 cap = constant(static_cast<float>(call.attributes.cap));
+  const V32 scale = constant(static_cast<float>(call.attributes.scale));
+  for (std::int64_t row = begin; row < end; ++row) {
+    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
+      const V32 h = at_most(cap, lanes.get(x[row], i));
+      const V32 u = at_most(cap, at_least(hn::Neg(cap), lanes.get(y[row], i)));
+      lanes.put(hn::Mul(hn::Mul(h, sigmoid(hn::Mul(scale, h))), hn::Add(one, u)), z[row], i);
+    });
+  }
+}
+
 /// dx may take dz's place, and an output that nobody wants is absent.
 void gate_gradient_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
   const SourceRows dz = source_rows(call, memory, 0);
@@ -67,6 +83,7 @@ namespace assay::cpu {
 
 HWY_EXPORT(activation_gradient_rows);
 HWY_EXPORT(gate_rows);
+HWY_EXPORT(clamped_gate_rows);
 HWY_EXPORT(gate_gradient_rows);
 
 Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts) {
@@ -75,6 +92,10 @@ Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts) {
 
 Offer gate_vectors(const Call& call, const MachineFacts& facts) {
   return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(gate_rows); });
+}
+
+Offer clamped_gate_vectors(const Call& call, const MachineFacts& facts) {
+  return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(clamped_gate_rows); });
 }
 
 Offer gate_gradient_vectors(const Call& call, const MachineFacts& facts) {

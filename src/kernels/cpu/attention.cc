@@ -35,13 +35,14 @@ void attend(const AttentionWork& work, const AttentionItem& item, const RealKeys
   const std::int64_t column = item.head * work.attributes.head_dim;
   auto* scores = reinterpret_cast<float*>(scratch + work.scratch.scores);
   const auto* bias = keys.holes ? reinterpret_cast<const float*>(scratch + work.scratch.bias) : nullptr;
+  const Sink32 sink = sink_of_head(work, item.head);
   float factors[query_block];
   load_queries(work, first_row, column, rows, scratch);
   multiply_keys(work, rows, keys, scratch);
   for (std::int64_t row = 0; row < rows; ++row) {
     const Sink out = {scratch + work.scratch.probabilities + row * probability_stride(work), work.product.operand};
     const RealKeys seen = visible(work, keys, item.query + row);
-    factors[row] = softmax_row(work, score_row(scores + row * panel, keys), seen, bias, out);
+    factors[row] = softmax_row(work, score_row(scores + row * panel, keys), seen, bias, sink, out);
   }
   multiply_values(work, rows, keys, scratch);
   const auto* context = reinterpret_cast<const float*>(scratch + work.scratch.context);
@@ -78,6 +79,7 @@ Prepared prepared_attention(const Call& call, const MachineFacts& facts, const A
     work.k = source_rows(call, memory, 1);
     work.v = source_rows(call, memory, 2);
     work.mask = memory.in<std::uint8_t>(3);
+    work.sinks = memory.in<float>(4);
     work.y = sink_rows(call, memory, 0);
     for_parts(work.items(), work.steps(2), call.threads, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
       items(work, begin, end, memory.workspace + part * work.scratch.bytes);
@@ -91,6 +93,7 @@ Prepared prepared_attention(const Call& call, const MachineFacts& facts, const A
 
 Offer offer_attention(const Call& call, const MachineFacts& facts, const AttentionProduct& product) {
   if (const char* why = unfit_for_attention(call, 3)) return Declined{why};
+  if (call.in(4).present && call.in(4).dtype != DType::f32) return Declined{"the sinks are not f32"};
   if (const char* why = unfit_for_product(product, call, 3, facts)) return Declined{why};
   return described(prepared_attention(call, facts, product), call, product, "fused");
 }

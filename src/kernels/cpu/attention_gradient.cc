@@ -24,7 +24,7 @@ HWY_INLINE void gradient_row(const AttentionWork& work, const ScoreRow& p, const
     dots = hn::MulAdd(e, hn::LoadU(f32_lanes, ds.at(key)), dots);
     hn::StoreU(e, f32_lanes, p.at(key));
   });
-  const float share = share_of(sums);
+  const float share = share_of(sum_of(sums));
   const V32 shares = hn::Set(f32_lanes, share);
   const V32 mean = hn::Set(f32_lanes, share * sum_of(dots));
   for (std::int64_t key = p.base; key < p.end; key += lane_count()) {

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "kernels/cpu/cpu.h"
@@ -82,10 +83,13 @@ void load_visible(const Call& call, const Memory& memory, std::int64_t row, Sour
 void softmax_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float* scratch) {
   const SourceRows x = source_rows(call, memory, 0);
   const SinkRows y = sink_rows(call, memory, 0);
+  const std::int64_t heads = call.in(0).shape[1];
   const std::int64_t seq = call.in(0).shape[3];
+  const auto* const sinks = memory.in<float>(2);
   for (std::int64_t row = begin; row < end; ++row) {
     load_visible(call, memory, row, x[row], scratch);
-    const float largest = *std::max_element(scratch, scratch + seq);
+    const float sink = sinks == nullptr ? -std::numeric_limits<float>::infinity() : sinks[row / seq % heads];
+    const float largest = std::max(sink, *std::max_element(scratch, scratch + seq));
     const bool blind = largest == -std::numeric_limits<float>::infinity();
     const V32 most = hn::Set(f32_lanes, blind ? 0 : largest);
     V32 sum = hn::Zero(f32_lanes);
@@ -94,7 +98,7 @@ void softmax_rows(const Call& call, const Memory& memory, std::int64_t begin, st
       sum = hn::Add(sum, p);
       lanes.put(p, sink_of(scratch), i);
     });
-    const V32 share = hn::Set(f32_lanes, blind ? 0 : 1.0F / sum_of(sum));
+    const V32 share = hn::Set(f32_lanes, blind ? 0 : 1.0F / (sum_of(sum) + std::exp(sink - largest)));
     for_vectors(seq, [&](auto lanes, std::int64_t i)
                          HWY_ATTR { lanes.put(hn::Mul(lanes.get(source_of(scratch), i), share), y[row], i); });
   }
@@ -177,6 +181,7 @@ Offer attention_context_f32(const Call& call, const MachineFacts& facts) {
 
 Offer softmax_vectors(const Call& call, const MachineFacts& facts) {
   if (call.in(1).present && call.in(1).dtype != DType::u8) return Declined{"the mask is not u8"};
+  if (call.in(2).present && call.in(2).dtype != DType::f32) return Declined{"the sinks are not f32"};
   return row_offer(call, facts, with_scratch_row(call), [] { return &HWY_DYNAMIC_DISPATCH(softmax_rows); });
 }
 

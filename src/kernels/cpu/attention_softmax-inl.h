@@ -6,6 +6,7 @@
 #define ASSAY_KERNELS_CPU_ATTENTION_SOFTMAX_INL_H_
 #endif
 
+#include <cmath>
 #include <limits>
 
 #include "kernels/cpu/attention_work.h"
@@ -97,32 +98,45 @@ HWY_INLINE void exponentials(const AttentionWork& work, const ScoreRow& row, flo
                       HWY_ATTR { use(key, exp2(hn::Mul(hn::Sub(hn::LoadU(f32_lanes, at), most), factors))); });
 }
 
+/// A score of no key, unscaled as the others are here; `absent` where there is none.
+struct Sink32 {
+  static constexpr float absent = -std::numeric_limits<float>::infinity();
+  float score = absent;
+
+  HWY_INLINE float power(const AttentionWork& work, float largest) const {
+    return score == absent ? 0 : std::exp(static_cast<float>(work.attributes.scale) * (score - largest));
+  }
+};
+HWY_INLINE Sink32 sink_of_head(const AttentionWork& work, std::int64_t head) {
+  if (work.sinks == nullptr) return {};
+  return {work.sinks[head] / static_cast<float>(work.attributes.scale)};
+}
+
 /// 1 / sum, or 0 for a query that sees no key.
-HWY_INLINE float share_of(V32 sums) {
-  const float sum = sum_of(sums);
+HWY_INLINE float share_of(float sum) {
   return sum == 0 ? 0 : 1.0F / sum;
 }
 
 /// e^(scale (s - max)) of one query in `row`, into `out` in the product's dtype; 0 outside of what it sees and where
-/// the bias says so. Returns 1 / their sum, or 0 where the query sees no key.
+/// the bias says so. Returns 1 / their sum, the sink's part included, or 0 where the query sees no key.
 HWY_INLINE float softmax_row(const AttentionWork& work, const ScoreRow& row, const RealKeys& seen, const float* bias,
-                             Sink out) {
+                             Sink32 sink, Sink out) {
   if (work.attributes.cap > 0) cap_scores(work, row, nullptr);
-  const float largest = hide_keys(row, seen, bias);
+  const float largest = std::max(hide_keys(row, seen, bias), sink.score);
   V32 sums = hn::Zero(f32_lanes);
   if (out.dtype != DType::bf16) {
     exponentials(work, row, largest, [&](std::int64_t key, V32 p) HWY_ATTR {
       sums = hn::Add(sums, p);
       store(p, out, key - row.base);
     });
-    return share_of(sums);
+    return share_of(sum_of(sums) + sink.power(work, largest));
   }
   // A NaN among them makes the sum NaN, and with it the whole row: rounding need not keep it.
   exponentials(work, row, largest, [&](std::int64_t key, V32 p) HWY_ATTR {
     sums = hn::Add(sums, p);
     store_upper_halves(rounded_to_bf16(p), out.data + (key - row.base) * 2);
   });
-  return share_of(sums);
+  return share_of(sum_of(sums) + sink.power(work, largest));
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE

@@ -63,6 +63,7 @@ struct AttentionWork {
   SourceRows q, k, v;
   SinkRows y;
   const std::uint8_t* mask = nullptr;
+  const float* sinks = nullptr;  ///< Of each head, absent where null.
 
   std::int64_t group_heads() const { return attributes.heads / attributes.kv_heads; }
   std::int64_t blocks() const { return (seq + query_block - 1) / query_block; }

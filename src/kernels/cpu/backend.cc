@@ -52,9 +52,15 @@ constexpr Implementation block_linear[] = {
 };
 // A group's rows are counted when it runs: those of oneDNN are not.
 constexpr Implementation expert_linear[] = {
-    {"amx bf16 tiles", each_expert<linear_bf16_tiles>},       {"avx512 bf16 dot products", each_expert<linear_bf16>},
-    {"avx512 fp16", each_expert<linear_f16_chunks>},          {"f32", each_expert<linear_f32>},
-    {"f32 from 16-bit storage", each_expert<linear_widened>}, reference_loops<reference::expert_linear>,
+    {"amx bf16 tiles", each_expert<linear_bf16_tiles>},
+    {"avx512 bf16 dot products", each_expert<linear_bf16>},
+    {"avx512 fp16", each_expert<linear_f16_chunks>},
+    {"f32", each_expert<linear_f32>},
+    {"f32 from 16-bit storage", each_expert<linear_widened>},
+    {"amx bf16 tiles, packed as it runs", each_expert<trained_linear_tiles>},
+    {"avx512 bf16 dot products, packed as it runs", each_expert<trained_linear_bf16>},
+    {"f32, packed as it runs", each_expert<trained_linear_f32>},
+    reference_loops<reference::expert_linear>,
 };
 constexpr Implementation expert_quantized_linear[] = {
     {"amx s8 tiles", each_expert<quantized_linear_tiles>},
@@ -135,6 +141,7 @@ constexpr Implementation quantize_blocks[] = {reference_loops<reference::quantiz
 constexpr Implementation concat_rows[] = {{"vectors", concat_rows_vectors}, reference_loops<reference::concat_rows>};
 
 constexpr Implementation gate[] = {{"vectors", gate_vectors}, reference_loops<reference::gate>};
+constexpr Implementation clamped_gate[] = {{"vectors", clamped_gate_vectors}, reference_loops<reference::clamped_gate>};
 constexpr Implementation dropout[] = {{"vectors", dropout_vectors}, reference_loops<reference::dropout>};
 constexpr Implementation cross_entropy[] = {{"vectors", cross_entropy_vectors},
                                             reference_loops<reference::cross_entropy>};
@@ -150,6 +157,23 @@ constexpr Implementation linear_weight_gradient[] = {
     {"f32, packed as it runs", trained_linear_f32},
     reference_loops<reference::linear_weight_gradient>,
 };
+constexpr Implementation route_gradient[] = {reference_loops<reference::route_gradient>};
+constexpr Implementation group_rows_gradient[] = {{"vectors", group_rows_gradient_vectors},
+                                                  reference_loops<reference::group_rows_gradient>};
+constexpr Implementation expert_linear_input_gradient[] = {
+    {"amx bf16 tiles, packed as it runs", each_expert<trained_linear_tiles>},
+    {"avx512 bf16 dot products, packed as it runs", each_expert<trained_linear_bf16>},
+    {"f32, packed as it runs", each_expert<trained_linear_f32>},
+    reference_loops<reference::expert_linear_input_gradient>,
+};
+constexpr Implementation expert_linear_weight_gradient[] = {
+    {"amx bf16 tiles, packed as it runs", each_weight_gradient<trained_linear_tiles>},
+    {"avx512 bf16 dot products, packed as it runs", each_weight_gradient<trained_linear_bf16>},
+    {"f32, packed as it runs", each_weight_gradient<trained_linear_f32>},
+    reference_loops<reference::expert_linear_weight_gradient>,
+};
+constexpr Implementation merge_rows_gradient[] = {{"vectors", merge_rows_gradient_vectors},
+                                                  reference_loops<reference::merge_rows_gradient>};
 constexpr Implementation sum_rows[] = {{"vectors", sum_rows_vectors}, reference_loops<reference::sum_rows>};
 constexpr Implementation layer_norm_gradient[] = {{"vectors", layer_norm_gradient_vectors},
                                                   reference_loops<reference::layer_norm_gradient>};
@@ -231,10 +255,16 @@ constexpr OperationKernels table[] = {
     {&op::quantize_blocks, quantize_blocks},
     {&op::concat_rows, concat_rows},
     {&op::gate, gate},
+    {&op::clamped_gate, clamped_gate},
     {&op::dropout, dropout},
     {&op::cross_entropy, cross_entropy},
     {&op::linear_input_gradient, linear_input_gradient},
     {&op::linear_weight_gradient, linear_weight_gradient},
+    {&op::route_gradient, route_gradient},
+    {&op::group_rows_gradient, group_rows_gradient},
+    {&op::expert_linear_input_gradient, expert_linear_input_gradient},
+    {&op::expert_linear_weight_gradient, expert_linear_weight_gradient},
+    {&op::merge_rows_gradient, merge_rows_gradient},
     {&op::sum_rows, sum_rows},
     {&op::layer_norm_gradient, layer_norm_gradient},
     {&op::rms_norm_gradient, rms_norm_gradient},

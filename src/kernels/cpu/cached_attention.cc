@@ -283,15 +283,17 @@ void attend_stretch(const CachedWork& work, const PartialShape& shape, std::int6
   }
 }
 
-/// What `count` stretches of a query have given, `apart` floats from each other, to its place.
-void merge_partials(const PartialShape& shape, const float* partials, std::int64_t count, std::int64_t apart, Sink y) {
-  float largest = minus_infinity;
+/// What `count` stretches of a query have given, `apart` floats from each other, to its place. `sink`: a score of no
+/// key, null where there is none.
+void merge_partials(const PartialShape& shape, const float* partials, std::int64_t count, std::int64_t apart,
+                    const float* sink, Sink y) {
+  float largest = sink == nullptr ? minus_infinity : *sink;
   for (std::int64_t s = 0; s < count; ++s) largest = std::max(largest, partials[s * apart + PartialShape::largest]);
   const auto share = [&](std::int64_t s) HWY_ATTR {
     const float own = partials[s * apart + PartialShape::largest];
     return own == minus_infinity ? 0 : hn::GetLane(exp(constant(own - largest)));
   };
-  float sum = 0;
+  float sum = sink == nullptr ? 0 : hn::GetLane(exp(constant(*sink - largest)));
   for (std::int64_t s = 0; s < count; ++s) sum += share(s) * partials[s * apart + PartialShape::sum];
   const float inverse = sum == 0 ? 0 : 1 / sum;
   for_vectors(shape.head_dim, [&](auto lanes, std::int64_t i) HWY_ATTR {
@@ -373,6 +375,7 @@ void run_cached_attention(const CachedWork& work, const Division& division, int 
                 const std::int64_t query = (head / group * work.seq + row % work.seq) * group + head % group;
                 const float* first = partials + row / work.seq * division.stretches * division.partials();
                 merge(division.shape, first + query * division.shape.floats(), division.stretches, division.partials(),
+                      work.sinks == nullptr ? nullptr : work.sinks + head,
                       shifted(work.y[row], head * division.shape.head_dim));
               }
             });

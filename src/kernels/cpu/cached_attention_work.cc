@@ -22,6 +22,7 @@ CachedWork cached_work(const Call& call, const Memory& memory) {
   work.v = kept_rows(call, memory, 2, 6);
   work.mask = memory.in<std::uint8_t>(3);
   work.lengths = memory.in<std::int32_t>(4);
+  work.sinks = memory.in<float>(7);
   work.y = sink_rows(call, memory, 0);
   return work;
 }
@@ -31,6 +32,7 @@ const char* unfit_for_cache(const Call& call) {
   if (call.attributes.math != DType::f32) return "its arithmetic is to be 16 bits wide";
   if (call.attributes.scale <= 0) return "the scale is not positive";
   if (call.in(1).dtype != call.in(2).dtype) return "keys and values are kept in two dtypes";
+  if (call.in(7).present && call.in(7).dtype != DType::f32) return "the sinks are not f32";
   return nullptr;
 }
 

@@ -23,6 +23,7 @@ struct CachedWork {
   KeptRows k, v;
   const std::uint8_t* mask = nullptr;     ///< Of the new tokens; null: all are real.
   const std::int32_t* lengths = nullptr;  ///< Tokens that each row held before.
+  const float* sinks = nullptr;           ///< Of each head, absent where null.
   SinkRows y;
 
   std::int64_t group_heads() const { return attributes.heads / attributes.kv_heads; }

@@ -55,8 +55,12 @@ Offer add_layer_norm_vectors(const Call& call, const MachineFacts& facts);
 Offer rms_norm_vectors(const Call& call, const MachineFacts& facts);
 Offer add_rms_norm_vectors(const Call& call, const MachineFacts& facts);
 
-// activation.cc
+// merge_rows.cc
 Offer merge_rows_vectors(const Call& call, const MachineFacts& facts);
+Offer group_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer merge_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
+
+// activation.cc
 Offer activation_vectors(const Call& call, const MachineFacts& facts);
 Offer gated_activation_vectors(const Call& call, const MachineFacts& facts);
 
@@ -112,6 +116,7 @@ Offer quantize_groups_vectors(const Call& call, const MachineFacts& facts);
 // activation_gradient.cc
 Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer gate_vectors(const Call& call, const MachineFacts& facts);
+Offer clamped_gate_vectors(const Call& call, const MachineFacts& facts);
 Offer gate_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // cross_entropy.cc

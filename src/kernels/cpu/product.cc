@@ -98,6 +98,7 @@ class PackedProduct final : public Kernel {
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_ * thread_bytes()); }
 
   void run(const Memory& memory) const override {
+    if (memory.rows >= 0) return with_count(memory.rows).run({memory.inputs, memory.outputs, memory.workspace});
     if (product_.rows == 0 || product_.columns == 0) return;
     const ProductMemory tensors = memory_(memory);
     std::atomic<std::int64_t> next = 0;
@@ -108,6 +109,14 @@ class PackedProduct final : public Kernel {
   }
 
  private:
+  /// The same for fewer rows of the first input: its workspace is enough.
+  PackedProduct with_count(std::int64_t count) const {
+    PackedProduct made = *this;
+    made.product_.*product_.counted = count;
+    made.cut_.row_tasks = ceil_div(made.product_.rows, cut_.rows);
+    return made;
+  }
+
   struct Task {
     const ProductMemory& tensors;
     std::byte* panels;
@@ -218,6 +227,7 @@ Prepared prepare_product(const Product& product, const MachineFacts& facts, cons
   prepared.description = std::string(code.description) + ", both factors packed as it runs";
   prepared.operand = code.operand;
   prepared.accumulator = code.accumulator;
+  prepared.takes_rows = product.counted != nullptr;
   return prepared;
 }
 

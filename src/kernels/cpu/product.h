@@ -21,6 +21,7 @@ struct Product {
   SourceRows onto;
   SinkRows y;
   int threads = 1;
+  std::int64_t Product::*counted = nullptr;  ///< The member that Memory::rows replaces; null: none.
 };
 
 /// The tensors of a product at run time; bias and onto may be null, onto may be y.

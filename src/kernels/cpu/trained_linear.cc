@@ -39,7 +39,8 @@ Trained forward(const Call& call) {
                       .bias = call.in(2).dtype,
                       .onto = {},
                       .y = result(call.out(0)),
-                      .threads = call.threads},
+                      .threads = call.threads,
+                      .counted = &Product::rows},
           .memory = [](const Memory& m) -> ProductMemory {
             return {m.in<std::byte>(0),  m.in<std::byte>(1), m.in<std::byte>(2), nullptr,
                     m.out<std::byte>(0), m.workspace};
@@ -56,7 +57,8 @@ Trained input_gradient(const Call& call) {
                       .bias = DType::f32,
                       .onto = source_rows(call, {}, 2),
                       .y = result(call.out(0)),
-                      .threads = call.threads},
+                      .threads = call.threads,
+                      .counted = &Product::rows},
           .memory = [](const Memory& m) -> ProductMemory {
             return {m.in<std::byte>(0), m.in<std::byte>(1),  nullptr,
                     m.in<std::byte>(2), m.out<std::byte>(0), m.workspace};
@@ -73,7 +75,8 @@ Trained weight_gradient(const Call& call) {
                       .bias = DType::f32,
                       .onto = {},
                       .y = result(call.out(0)),
-                      .threads = call.threads},
+                      .threads = call.threads,
+                      .counted = &Product::depth},
           .memory = [](const Memory& m) -> ProductMemory {
             return {m.in<std::byte>(0), m.in<std::byte>(1), nullptr, nullptr, m.out<std::byte>(0), m.workspace};
           }};

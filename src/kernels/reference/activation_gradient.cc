@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "base/threads.h"
 #include "kernels/reference/access.h"
 #include "kernels/reference/loops.h"
@@ -32,6 +35,18 @@ void gate(const Call& call, const Memory& memory) {
   const Writer z = writer(call, memory, 0);
   for_elements(call, [&](std::int64_t row, std::int64_t i) {
     z.set(row, i, activate(call.attributes.activation, x(row, i)) * y(row, i));
+  });
+}
+
+void clamped_gate(const Call& call, const Memory& memory) {
+  const double cap = call.attributes.cap;
+  const Reader x = reader(call, memory, 0);
+  const Reader y = reader(call, memory, 1);
+  const Writer z = writer(call, memory, 0);
+  for_elements(call, [&](std::int64_t row, std::int64_t i) {
+    const double h = x(row, i) > cap ? cap : x(row, i);  // NaN stays.
+    const double u = std::clamp(y(row, i), -cap, cap);
+    z.set(row, i, h / (1 + std::exp(-call.attributes.scale * h)) * (1 + u));
   });
 }
 

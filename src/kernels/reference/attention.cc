@@ -24,13 +24,14 @@ void softmax(const Call& call, const Memory& memory) {
   const Reader scores = reader(call, memory, 0);
   const Writer probabilities = writer(call, memory, 0);
   const Visible visible = {reader(call, memory, 1), seq, call.attributes};
+  const Sinks sinks = {reader(call, memory, 2)};
   const Math math(call.attributes.math);
   parallel_for(shape[0] * shape[1] * seq, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       softmax_row(
           math, seq, [&](std::int64_t key) { return scores(row, key); },
           [&](std::int64_t key) { return visible(row / (shape[1] * seq), row % seq, key); },
-          [&](std::int64_t key, double p) { probabilities.set(row, key, p); });
+          [&](std::int64_t key, double p) { probabilities.set(row, key, p); }, sinks(row / seq % shape[1]));
     }
   });
 }
@@ -62,6 +63,7 @@ void attention(const Call& call, const Memory& memory) {
   const Reader v = reader(call, memory, 2);
   const Writer y = writer(call, memory, 0);
   const Visible visible = {reader(call, memory, 3), seq, a};
+  const Sinks sinks = {reader(call, memory, 4)};
   const Math math(a.math);
   const auto one_query = [&](std::int64_t part, std::int64_t batch, std::int64_t head, std::int64_t query) {
     double* row = reinterpret_cast<double*>(memory.workspace) + part * seq;
@@ -70,8 +72,8 @@ void attention(const Call& call, const Memory& memory) {
       row[key] = soft_capped(scaled_dot(a, q, k, batch * seq + query, batch * seq + key, at), a.cap);
     softmax_row(
         math, seq, [&](std::int64_t key) { return row[key]; },
-        [&](std::int64_t key) { return visible(batch, query, key); },
-        [&](std::int64_t key, double p) { row[key] = p; });
+        [&](std::int64_t key) { return visible(batch, query, key); }, [&](std::int64_t key, double p) { row[key] = p; },
+        sinks(head));
     for (std::int64_t i = 0; i < a.head_dim; ++i) {
       double sum = 0;
       for (std::int64_t key = 0; key < seq; ++key) {

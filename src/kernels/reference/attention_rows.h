@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/threads.h"
@@ -21,17 +22,25 @@ struct Visible {
   }
 };
 
+constexpr double no_sink = -std::numeric_limits<double>::infinity();
+/// The score of no key of a head.
+struct Sinks {
+  Reader sinks;
+
+  double operator()(std::int64_t head) const { return sinks.present() ? sinks(head) : no_sink; }
+};
+
 /// probabilities(key) of one query from score(key), written through out(key, p). Zeros where it sees nothing.
 template <typename Score, typename Sees, typename Out>
-void softmax_row(const Math& math, std::int64_t seq, Score score, Sees sees, Out out) {
-  double largest = -std::numeric_limits<double>::infinity();
+void softmax_row(const Math& math, std::int64_t seq, Score score, Sees sees, Out out, double sink = no_sink) {
+  double largest = sink;
   for (std::int64_t key = 0; key < seq; ++key) {
     if (sees(key)) largest = std::max(largest, score(key));
   }
   const auto weight = [&](std::int64_t key) {
     return sees(key) ? math(std::exp(math(math(score(key)) - math(largest)))) : 0.0;
   };
-  double sum = 0;
+  double sum = sink == no_sink ? 0 : math(std::exp(math(math(sink) - math(largest))));
   for (std::int64_t key = 0; key < seq; ++key) sum = math(sum + weight(key));
   for (std::int64_t key = 0; key < seq; ++key) out(key, sum == 0 ? 0 : math(weight(key) / sum));
 }

@@ -71,6 +71,7 @@ void cached_attention(const Call& call, const Memory& memory) {
   const Kept v = {reader(call, memory, 2), reader(call, memory, 6)};
   const Reader mask = reader(call, memory, 3);
   const Reader lengths = reader(call, memory, 4);
+  const Sinks sinks = {reader(call, memory, 7)};
   const Writer y = writer(call, memory, 0);
   const Math math(a.math);
   const auto one_query = [&](std::int64_t part, std::int64_t batch, std::int64_t head, std::int64_t query) {
@@ -90,7 +91,7 @@ void cached_attention(const Call& call, const Memory& memory) {
     }
     softmax_row(
         math, count, [&](std::int64_t key) { return scores[key]; }, [](std::int64_t) { return true; },
-        [&](std::int64_t key, double p) { scores[key] = p; });
+        [&](std::int64_t key, double p) { scores[key] = p; }, sinks(head));
     for (std::int64_t i = 0; i < a.head_dim; ++i) {
       double sum = 0;
       for (std::int64_t key = 0; key < count; ++key) sum += scores[key] * v(slot(key), kv_head, a.head_dim, i);

@@ -25,6 +25,22 @@ std::vector<std::int64_t> largest(const std::vector<double>& logits, std::int64_
   return places;
 }
 
+/// Of each token's experts, the grouped row.
+std::vector<std::int32_t> grouped_rows(const Call& call, const Memory& memory, std::size_t order) {
+  std::vector<std::int32_t> places(static_cast<std::size_t>(element_count(call.in(order).shape)));
+  find_grouped_rows(call, memory, order, places.data());
+  return places;
+}
+
+/// Softmax over a token's logits.
+void softmax_row(const Reader& logits, std::int64_t token, std::vector<double>& shares) {
+  for (std::size_t e = 0; e < shares.size(); ++e) shares[e] = logits(token, static_cast<std::int64_t>(e));
+  const double most = *std::max_element(shares.begin(), shares.end());
+  double sum = 0;
+  for (double& share : shares) sum += share = std::exp(share - most);
+  for (double& share : shares) share /= sum;
+}
+
 template <void (*loops)(const Call&, const Memory&)>
 void of_each_expert(const Call& call, const Memory& memory) {
   for_each_expert(call, memory, [&](std::size_t expert, std::int64_t first, std::int64_t rows) {
@@ -106,13 +122,92 @@ void expert_quantized_block_linear(const Call& call, const Memory& memory) {
   of_each_expert<quantized_block_linear>(call, memory);
 }
 
+void expert_linear_input_gradient(const Call& call, const Memory& memory) {
+  of_each_expert<linear_input_gradient>(call, memory);
+}
+
+void expert_linear_weight_gradient(const Call& call, const Memory& memory) {
+  for_each_weight_gradient(call, memory, [&](std::size_t expert, const auto& inputs, std::int64_t rows) {
+    if (!call.out(expert).present) return;
+    linear_weight_gradient(weight_gradient_call(call, expert, rows),
+                           {inputs, memory.outputs.subspan(expert, 1), memory.workspace});
+  });
+}
+
+void route_gradient(const Call& call, const Memory& memory) {
+  const std::int64_t experts = call.in(1).width();
+  const std::int64_t active = call.in(0).width();
+  const Reader slopes = reader(call, memory, 0);
+  const Reader logits = reader(call, memory, 1);
+  const Reader weights = reader(call, memory, 2);
+  const auto* const chosen = memory.in<std::int32_t>(3);
+  const Writer out = writer(call, memory, 0);
+  parallel_for(call.in(0).rows(), 16, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> sums(static_cast<std::size_t>(experts));  // of dweight, over the places of each expert
+    std::vector<double> shares(static_cast<std::size_t>(experts));
+    for (std::int64_t token = begin; token < end; ++token) {
+      std::fill(sums.begin(), sums.end(), 0);
+      std::fill(shares.begin(), shares.end(), 0);
+      if (!call.attributes.normalised) softmax_row(logits, token, shares);
+      double mean = 0;
+      for (std::int64_t i = 0; i < active; ++i) {
+        const auto place = static_cast<std::size_t>(chosen[token * active + i]);
+        sums[place] += slopes(token, i);
+        mean += slopes(token, i) * weights(token, i);
+        if (call.attributes.normalised) shares[place] = weights(token, i);
+      }
+      for (std::size_t e = 0; e < shares.size(); ++e)
+        out.set(token, static_cast<std::int64_t>(e), shares[e] * (sums[e] - mean));
+    }
+  });
+}
+
+void group_rows_gradient(const Call& call, const Memory& memory) {
+  const std::int64_t active = call.in(2).width();
+  const Reader slopes = reader(call, memory, 0);
+  const Writer dx = writer(call, memory, 0);
+  const std::vector<std::int32_t> places = grouped_rows(call, memory, 1);
+  parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      for (std::int64_t column = 0; column < call.out(0).width(); ++column) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < active; ++i)
+          sum += slopes(places[static_cast<std::size_t>(token * active + i)], column);
+        dx.set(token, column, sum);
+      }
+    }
+  });
+}
+
+void merge_rows_gradient(const Call& call, const Memory& memory) {
+  const std::int64_t active = call.in(3).width();
+  const Reader slopes = reader(call, memory, 0);
+  const Reader y = reader(call, memory, 1);
+  const Reader weights = reader(call, memory, 3);
+  const Writer dy = writer(call, memory, 0);
+  const Writer dweights = writer(call, memory, 1);
+  const std::vector<std::int32_t> places = grouped_rows(call, memory, 2);
+  parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token) {
+      for (std::int64_t i = 0; i < active; ++i) {
+        const std::int64_t row = places[static_cast<std::size_t>(token * active + i)];
+        double sum = 0;
+        for (std::int64_t column = 0; column < call.in(0).width(); ++column) {
+          sum += slopes(token, column) * y(row, column);
+          dy.set(row, column, weights(token, i) * slopes(token, column));
+        }
+        dweights.set(token, i, sum);
+      }
+    }
+  });
+}
+
 void merge_rows(const Call& call, const Memory& memory) {
   const std::int64_t active = call.in(2).width();
   const Reader y = reader(call, memory, 0);
   const Reader weights = reader(call, memory, 2);
   const Writer merged = writer(call, memory, 0);
-  std::vector<std::int32_t> places(static_cast<std::size_t>(element_count(call.in(1).shape)));
-  find_grouped_rows(call, memory, places.data());
+  const std::vector<std::int32_t> places = grouped_rows(call, memory, 1);
   parallel_for(call.out(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t token = begin; token < end; ++token) {
       for (std::int64_t column = 0; column < call.out(0).width(); ++column) {

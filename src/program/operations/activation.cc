@@ -74,6 +74,17 @@ const Operation op::gate_gradient = {
     .in_place = 0,
 };
 
+// z = h sigmoid(scale h) (1 + u), h = min(x, cap), u = y within [-cap, cap]    the gate of gpt-oss's experts
+const Operation op::clamped_gate = {
+    .name = "clamped_gate",
+    .kind = OperationKind::activation,
+    .autocast = Autocast::widest,
+    .shapes = two_alike,
+    .flops = per_element<14>,
+    .bytes = read_once_write_once,
+    .in_place = 0,
+};
+
 // y = f(x[.., : w]) * x[.., w :]    x: (.., 2w), y: (.., w); f is attributes.activation (Shazeer 2020)
 const Operation op::gated_activation = {
     .name = "gated_activation",

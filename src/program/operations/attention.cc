@@ -115,8 +115,8 @@ const Operation op::attention_scores = {
 };
 
 // p = exp(s - max) / sum over the keys that are real (mask), if causal not in the future, and inside the window; f32
-// inside.
-// s, p: (B, H, T, T), mask: u8 (B, T). A query with no key to see gets zeros.
+// inside. A sink is a score of no key that takes part in max and sum.
+// s, p: (B, H, T, T), mask: u8 (B, T), sinks: f32 (H). A query with no key to see gets zeros.
 const Operation op::softmax = {
     .name = "softmax",
     .kind = OperationKind::attention,
@@ -163,7 +163,7 @@ const Operation op::attention_context_transposed = {
 };
 
 // The three above without a stored T x T matrix (Dao et al. 2022), with soft_cap between scores and softmax where there
-// is a cap: q, k, v, mask -> (B, T, H*D)
+// is a cap: q, k, v, mask, sinks -> (B, T, H*D)
 const Operation op::attention = {
     .name = "attention",
     .kind = OperationKind::attention,

@@ -14,7 +14,7 @@ namespace append {
 constexpr std::size_t first_cache = 4;
 }
 namespace attend {
-constexpr std::size_t q = 0, k = 1, v = 2, first_scale = 5;
+constexpr std::size_t q = 0, k = 1, v = 2, first_scale = 5, sinks = 7;
 }
 
 std::vector<SymbolicShape> cache_shapes(const Program& program, const Node& node) {
@@ -68,7 +68,7 @@ double cached_attention_bytes(const Program& program, const Node& node, Extent e
   const std::int64_t all = extent.past + extent.seq;
   const std::int64_t tokens = extent.batch * (a.window > 0 ? std::min(all, a.window + extent.seq - 1) : all);
   double a_token = 0;
-  for (std::size_t i = attend::k; i < node.inputs.size(); ++i) {
+  for (std::size_t i = attend::k; i < std::min(node.inputs.size(), attend::sinks); ++i) {
     if (!has_input(node, i) || (i > attend::v && i < attend::first_scale)) continue;
     a_token += static_cast<double>(input(program, node, i).shape.back().factor) *
                static_cast<double>(size_of(input(program, node, i).dtype));
@@ -101,6 +101,7 @@ const Operation op::append_cache = {
 // tokens up to its own, lengths[b] and the real ones among 0 .. t, and of those the last `window`. A query that sees
 // none gets zeros.
 // inputs: q (B, T, H*D), k_cache, v_cache (B, S, K*D), mask u8 (B, T), lengths s32 (B) [, k_scales, v_scales (B, S, K)]
+// [, sinks f32 (H), as softmax has them]
 const Operation op::cached_attention = {
     .name = "cached_attention",
     .kind = OperationKind::attention,

@@ -174,6 +174,8 @@ std::vector<Shown> inference_columns(const Records& rows) {
                     [](const Record& r) -> Cell { return or_absent(below_full(r.difference->score_pearson, 1e-5)); }),
           of_record({.title = "Spearman", .notation = Notation::general, .digits = 5},
                     [](const Record& r) -> Cell { return or_absent(below_full(r.difference->score_spearman, 1e-5)); }),
+          of_record({.title = "Spearman with labels", .notation = Notation::fixed, .digits = 4},
+                    [](const Record& r) -> Cell { return or_absent(r.quality->label_spearman); }),
           of_record({.title = "ran"}, ran),
           trust_column()};
 }

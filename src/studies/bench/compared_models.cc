@@ -85,7 +85,7 @@ class ModelComparison {
 
  private:
   std::unique_ptr<Instance> instance(const Model& model, const std::string& precision) const {
-    return make_instance(model, precision, request_.engine, facts_);
+    return make_instance(model, precision, engine_for(*models_.front().data->set, request_.engine), facts_);
   }
 
   /// What memory or kernels lack leaves the row without figures.

@@ -15,7 +15,7 @@ void set_figures(const Model& model, const QualityRows& mine, Quality& quality) 
   quality.scored = f.scored;
   quality.scored_windows = f.windows;
   quality.log_perplexity = f.mean_nll;
-  if (model.config.task == Task::language_model) {
+  if (predicts_tokens(model.config.task)) {
     if (std::isfinite(f.perplexity)) quality.perplexity = f.perplexity;
   } else {
     quality.correct = f.correct;
@@ -24,7 +24,7 @@ void set_figures(const Model& model, const QualityRows& mine, Quality& quality) 
 }
 
 void set_change(const Model& model, const QualityChange& change, Difference& difference) {
-  if (model.config.task == Task::language_model) {
+  if (predicts_tokens(model.config.task)) {
     difference.delta_log_perplexity = change.delta_nll;
     difference.delta_log_perplexity_se = change.delta_nll_se;
     if (change.delta_nll_interval) {
@@ -49,7 +49,16 @@ Difference divergence_of(const Model& model, const QualityRows& baseline, const 
   return difference;
 }
 
-/// Of scores there is nothing but their difference from the baseline's.
+/// As far as the set was scored.
+void set_label_correlation(const QualityRows& mine, const std::vector<double>& numbers, Quality& quality) {
+  if (numbers.empty() || mine.scores.empty() || mine.outputs != 1) return;
+  const std::vector<double> scores(mine.scores.begin(), mine.scores.end());
+  const auto labels = std::span(numbers).first(std::min(numbers.size(), scores.size()));
+  quality.label_pearson = pearson(scores, labels);
+  quality.label_spearman = pearson(ranks(scores), ranks(labels));
+}
+
+/// Of scores there is their difference from the baseline's.
 Difference score_difference_of(const ScoreChange& change, Quality& quality) {
   quality.scored = change.rows;
   if (!change.undefined.empty())
@@ -83,6 +92,7 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
   if (outcome.evaluation.tokens == 0) return;
   quality.logits_hash = fmt::format("{:016x}", mine.logits_hash);
   set_figures(model, mine, quality);
+  set_label_correlation(mine, data.set->numbers, quality);
   const bool has_baseline = outcome.baseline != nullptr && !outcome.baseline->non_finite;
   if (has_baseline && mine.scores.empty()) record.difference = divergence_of(model, *outcome.baseline, mine);
   if (has_baseline && !mine.scores.empty())

@@ -236,9 +236,11 @@ std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& 
 void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
   std::vector<Record> mine;
   std::int64_t number = 0;
+  BenchRequest request = run.request;
+  if (entry.data.set) request.engine = engine_for(*entry.data.set, request.engine);
   for (const auto& together : group_precisions(entry.model, run.request, contenders(run.request), run.facts)) {
     if (++number > 1) say_without_speedup(run, together);
-    const GroupContext context{run.request, run.callbacks, run.power, number};
+    const GroupContext context{request, run.callbacks, run.power, number};
     std::vector<Record> measured = bench_group(entry, context, run, together, mine);
     const std::vector<Record> fresh = without_known(mine, with_baseline_samples(mine, std::move(measured)));
     mine.insert(mine.end(), fresh.begin(), fresh.end());

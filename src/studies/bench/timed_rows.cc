@@ -34,8 +34,13 @@ std::vector<Row> rows_in(const QualitySet& set) {
   std::vector<Row> rows;
   rows.reserve(set.batches.size());
   for (const QualityBatch& batch : set.batches) {
-    rows.push_back({batch.ids, batch.mask});
-    if (rows.back().mask.empty()) rows.back().mask.assign(rows.back().ids.size(), 1);
+    const std::vector<std::uint8_t> mask =
+        batch.mask.empty() ? std::vector<std::uint8_t>(batch.ids.size(), 1) : batch.mask;
+    for (std::int64_t begin = 0; begin < std::ssize(batch.ids); begin += batch.extent.seq) {
+      const std::int64_t end = begin + batch.extent.seq;
+      rows.push_back(
+          {{batch.ids.begin() + begin, batch.ids.begin() + end}, {mask.begin() + begin, mask.begin() + end}});
+    }
   }
   return rows;
 }
@@ -130,10 +135,10 @@ void drop_needless_masks(std::vector<QualityBatch>& batches) {
 }
 
 bool is_of_windows(const BenchRequest& request) {
-  return !is_folder(request.data) && !holds_labelled(request.data);
+  return !is_folder(request.data) && !holds_labelled(request.data) && !holds_tagged(request.data);
 }
 
-/// Each row a batch of its own.
+/// Each row a batch of its own; of pairs whose sentences stand apart, both.
 QualityData rows_data(const Model& model, const BenchRequest& request, std::int64_t seq) {
   if (request.data.empty() && model.random_weights())
     fail_user("--inputs data: {} has no tokenizer for the bundled text; give --data", model.name);
@@ -142,7 +147,7 @@ QualityData rows_data(const Model& model, const BenchRequest& request, std::int6
   if (model.random_weights() && !protocol.most_tokens) protocol.most_tokens = 0;    // The bound is for scoring.
   if (protocol.protocol == Protocol::stride) protocol.protocol = Protocol::window;  // Overlaps are for scores.
   if (seq > 0) protocol.window = seq;
-  QualityData data = quality_data(model, {request.data, protocol, request.model_options.seed});
+  QualityData data = quality_data(model, {request.data, protocol, request.model_options.seed, RowsFor::timing});
   std::vector<QualityBatch>& rows = data.set->batches;
   const bool ends_short = rows.size() > 1 && rows.back().extent.seq < rows.front().extent.seq;
   if (is_of_windows(request) && ends_short) rows.pop_back();
@@ -150,7 +155,8 @@ QualityData rows_data(const Model& model, const BenchRequest& request, std::int6
 }
 
 std::string data_words(const BenchRequest& request, const QualitySet& set) {
-  return fmt::format("{}, {}", set.data, holds_labelled(request.data) ? "a sentence a row" : set.protocol);
+  return fmt::format("{}, {}", set.data,
+                     !is_of_windows(request) && !is_folder(request.data) ? "a sentence a row" : set.protocol);
 }
 
 }  // namespace

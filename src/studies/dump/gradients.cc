@@ -28,6 +28,7 @@ std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request
   options.precision = choose_precision(request.precision, request.engine.overrides, native_16bit(facts));
   options.fusion = request.engine.fusion;
   options.parts = StepParts::forward_backward;
+  if (!tokens.token_types.empty()) options.token_types = TokenTypes::given;
   Trainer trainer(model.config, model.weights, options, find_backend(request.engine.device), facts);
   trainer.set_batch(training_batch(model, tokens, request.tokens.string()));
   std::vector<std::pair<std::string, Tensor>> found;

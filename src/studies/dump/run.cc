@@ -6,6 +6,7 @@
 #include "formats/safetensors.h"
 #include "quality/loss.h"
 #include "runtime/non_finite.h"
+#include "studies/dump/chunks.h"
 #include "studies/dump/gradients.h"
 
 namespace assay {
@@ -20,6 +21,8 @@ void check_dump(const DumpRequest& request) {
     if (what != "logits" && what != "loss" && what != "hidden" && what != "grads")
       fail_user("--what {}: logits, loss, hidden and grads are known", what);
   }
+  if (!request.chunks.empty() && wants(request, "grads"))
+    fail_user("--chunks: gradients are of all tokens at once, and not to be had in pieces");
 }
 
 void refuse_loss_of_scores(const DumpRequest& request, const Model& model) {
@@ -49,8 +52,9 @@ double loss_of(const Model& model, const Tensor& logits, const TokenBatch& batch
     return mean_loss(loss, batch, file);
   }
   if (model.config.task == Task::embedding) fail_user("{}: an embedding model has no loss", model.name);
-  if (batch.labels.size() != static_cast<std::size_t>(batch.batch))
-    fail_user("{}: 'labels' need one label a row", file);
+  const bool by_token = labels_tokens(model.config.task);
+  if (batch.labels.size() != (by_token ? batch.input_ids.size() : static_cast<std::size_t>(batch.batch)))
+    fail_user("{}: 'labels' need one label a {}", file, by_token ? "token" : "row");
   return mean_loss(cross_entropy(logits.view(), batch.labels), batch, file);
 }
 
@@ -88,14 +92,53 @@ void add_outputs(const DumpRequest& request, const Model& model, const Plan& pla
   }
 }
 
+Tensor loss_tensor(const DumpRequest& request, const Model& model, const Tensor& logits, const TokenBatch& batch) {
+  Tensor loss(DType::f32, Shape{});
+  *loss.as<float>() = static_cast<float>(loss_of(model, logits, batch, request.tokens.string()));
+  return loss;
+}
+
 void add_loss(const DumpRequest& request, const Model& model, const Plan& plan, const TokenBatch& batch,
               Dumped& dumped) {
-  Tensor loss(DType::f32, Shape{});
-  *loss.as<float>() = static_cast<float>(loss_of(model, plan.output_f32("logits"), batch, request.tokens.string()));
+  Tensor loss = loss_tensor(request, model, plan.output_f32("logits"), batch);
   const auto found = first_non_finite(loss.view());
   if (found && !allows_nonfinite(request))
     fail_not_finite(model, trace_non_finite(plan, "loss", *found, batch.attention_mask));
   dumped.add("loss", std::move(loss));
+}
+
+void dump_whole(const DumpRequest& request, const Model& model, Instance& instance, const TokenBatch& batch,
+                Dumped& dumped) {
+  Plan plan(instance, {.extent = {batch.batch, batch.seq},
+                       .mask = batch.attention_mask.empty() ? AttentionMask::absent : AttentionMask::given,
+                       .outputs = output_names(instance.program())});
+  plan.set_inputs(batch.input_ids, batch.attention_mask, batch.token_types);
+  plan.run();
+  add_outputs(request, model, plan, batch, dumped);
+  if (wants(request, "loss")) add_loss(request, model, plan, batch, dumped);
+}
+
+/// What stands at padding is nobody's result.
+bool is_of_real_token(const TokenBatch& batch, const NonFinite& found) {
+  if (batch.attention_mask.empty()) return true;
+  return batch.attention_mask[static_cast<std::size_t>(found.place[0] * batch.seq + found.place[1])] != 0;
+}
+
+void dump_in_chunks(const DumpRequest& request, const Model& model, Instance& instance, const TokenBatch& batch,
+                    Dumped& dumped) {
+  Session session(instance, {.batch = batch.batch,
+                             .capacity = batch.seq,
+                             .outputs = output_names(instance.program()),
+                             .graphs = request.engine.graphs});
+  std::map<std::string, Tensor> outputs = run_in_chunks(session, request.chunks, batch);
+  if (wants(request, "loss")) dumped.add("loss", loss_tensor(request, model, outputs.at("logits"), batch));
+  for (auto& [name, tensor] : outputs) {
+    if (name == "logits" && !wants(request, "logits")) continue;
+    const auto found = first_non_finite(tensor.view());
+    if (found && !allows_nonfinite(request) && is_of_real_token(batch, *found))
+      fail_user("{}: {}, and nothing is written (--allow-nonfinite writes it)", model.name, words(name, *found));
+    dumped.add(name, std::move(tensor));
+  }
 }
 
 void write(const std::filesystem::path& out, const Dumped& dumped) {
@@ -115,17 +158,14 @@ std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& fa
   if (wants(request, "loss")) check_labels(model, batch, request.tokens.string());
   EngineOptions engine = request.engine;
   if (wants(request, "hidden")) engine.program.hidden = HiddenStates::kept;
+  if (!batch.token_types.empty()) engine.program.token_types = TokenTypes::given;
   if (wants(request, "loss")) engine.program.logits = LogitRows::all;
+  if (!request.chunks.empty()) engine.cache = cache_for(request.chunks, batch);
   const auto instance = make_instance(model, request.precision, engine, facts);
-  Plan plan(*instance, {.extent = {batch.batch, batch.seq},
-                        .mask = batch.attention_mask.empty() ? AttentionMask::absent : AttentionMask::given,
-                        .outputs = output_names(instance->program())});
-  plan.set_inputs(batch.input_ids, batch.attention_mask);
-  plan.run();
 
   Dumped dumped;
-  add_outputs(request, model, plan, batch, dumped);
-  if (wants(request, "loss")) add_loss(request, model, plan, batch, dumped);
+  const auto dump_it = request.chunks.empty() ? dump_whole : dump_in_chunks;
+  dump_it(request, model, *instance, batch, dumped);
   if (wants(request, "grads")) {
     for (auto& [name, gradient] : gradients(request, model, batch, facts)) dumped.add(name, std::move(gradient));
   }

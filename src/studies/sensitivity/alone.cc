@@ -17,7 +17,24 @@ namespace {
 /// Rows behind error and outliers: an activation of each layer is kept until the end of the run.
 constexpr std::int64_t most_alone_tokens = 256;
 
+/// The product of a layer over experts, of rows that are grouped already.
+Program alone_experts(const Program& built, const Node& layer) {
+  const ExpertPlaces places = *expert_places(*layer.operation);
+  Builder b;
+  const Value& first = built.value(layer.inputs[places.first]);
+  std::vector<ValueId> inputs = {b.input("x", DType::f32, {dim_batch * dim_seq, first.shape[1]}),
+                                 b.input("offsets", DType::s32, built.value(layer.inputs[places.offsets]).shape)};
+  for (std::size_t i = places.first; i < layer.inputs.size(); ++i) {
+    const ValueId in = layer.inputs[i];
+    inputs.push_back(in == no_value ? no_value : b.weight(built.value(in).name, built.value(in).shape));
+  }
+  b.at(layer.path, layer.role);
+  b.output("y", b.add(op::expert_linear, inputs, layer.attributes));
+  return b.take();
+}
+
 Program alone_program(const Program& built, const Node& linear) {
+  if (linear.operation == &op::expert_linear) return alone_experts(built, linear);
   Builder b;
   const SymbolicShape& weight = built.value(linear.inputs[1]).shape;
   const ValueId x = b.input("x", DType::f32, {dim_batch, dim_seq, weight[1]});
@@ -45,13 +62,31 @@ QualityBatch beginning(const QualityBatch& batch) {
   return part;
 }
 
+std::string offsets_name(const ModelUnit& unit) {
+  return unit.name + " offsets";
+}
+
+/// Outputs of the model's program that a linear layer reads.
+std::vector<NamedValue> inputs_of_layer(const Program& built, const ModelUnit& unit) {
+  const Node& node = linear_at(built, unit.name);
+  std::vector<NamedValue> read = {{unit.name, node.inputs[0]}};
+  if (node.operation == &op::expert_linear)
+    read.push_back({offsets_name(unit), node.inputs[expert_places(*node.operation)->offsets]});
+  return read;
+}
+
 /// fp32's inputs of all linear layers, from one run of a program that keeps them.
 class LayerInputs {
  public:
   explicit LayerInputs(const StudiedModel& subject) : batch_(beginning(subject.set.batches.front())) {
     Program program = subject.built;
+    std::vector<std::string> kept;
     for (const ModelUnit& unit : subject.units) {
-      if (unit.is_linear()) program.outputs.push_back({unit.name, linear_at(program, unit.name).inputs[0]});
+      if (!unit.is_linear()) continue;
+      for (NamedValue& read : inputs_of_layer(program, unit)) {
+        kept.push_back(read.name);
+        program.outputs.push_back(std::move(read));
+      }
     }
     EngineOptions engine = subject.request.engine;
     instance_ = std::make_unique<Instance>(assign_dtypes(program, subject.fp32), subject.fp32, subject.model.weights,
@@ -59,28 +94,35 @@ class LayerInputs {
     instance_->borrow_from(*subject.base);
     PlanOptions options{.extent = batch_.extent,
                         .mask = batch_.mask.empty() ? AttentionMask::absent : AttentionMask::given};
-    for (const ModelUnit& unit : subject.units) {
-      if (unit.is_linear()) options.outputs.push_back(unit.name);
-    }
+    options.outputs.insert(options.outputs.end(), kept.begin(), kept.end());
     plan_ = std::make_unique<Plan>(*instance_, options);
-    plan_->set_inputs(batch_.ids, batch_.mask);
+    plan_->set_inputs(batch_.ids, batch_.mask, batch_.token_types);
     plan_->run();
   }
 
   const QualityBatch& batch() const { return batch_; }
   /// Of every row, padding too.
-  Tensor whole_input_of(const ModelUnit& unit) const { return plan_->output_f32(unit.name); }
-  /// Rows of real tokens; a classifier's rows all are.
-  Tensor input_of(const ModelUnit& unit) const {
-    const Tensor all = whole_input_of(unit);
-    const auto rows = static_cast<std::size_t>(all.count() / all.shape().back());
-    if (rows != batch_.mask.size()) return copy(all, rows, {});
-    return copy(all, rows, batch_.mask);
+  LayerInput whole_input_of(const ModelUnit& unit) const {
+    return {copy(plan_->output_f32(unit.name), {}), offsets_of(unit)};
+  }
+  /// Rows of real tokens; a classifier's rows all are, and of experts' padding stays, since a group holds both.
+  LayerInput input_of(const ModelUnit& unit) const {
+    LayerInput whole = whole_input_of(unit);
+    const bool by_token = whole.offsets.empty() && whole.x.shape()[0] == std::ssize(batch_.mask);
+    if (by_token) whole.x = copy(whole.x, batch_.mask);
+    return whole;
   }
 
  private:
-  static Tensor copy(const Tensor& all, std::size_t rows, const std::vector<std::uint8_t>& mask) {
+  std::vector<std::int32_t> offsets_of(const ModelUnit& unit) const {
+    if (unit.weights.size() < 2) return {};
+    const Tensor wide = plan_->output_f32(offsets_name(unit));
+    return {wide.as<float>(), wide.as<float>() + wide.count()};
+  }
+
+  static Tensor copy(const Tensor& all, const std::vector<std::uint8_t>& mask) {
     const std::int64_t width = all.shape().back();
+    const auto rows = static_cast<std::size_t>(all.count() / width);
     const auto kept = mask.empty() ? static_cast<std::int64_t>(rows)
                                    : static_cast<std::int64_t>(mask.size()) - std::count(mask.begin(), mask.end(), 0);
     Tensor real(DType::f32, {kept, width});
@@ -102,20 +144,25 @@ std::span<const float> values_in(const Tensor& tensor) {
   return {tensor.as<float>(), static_cast<std::size_t>(tensor.count())};
 }
 
-LayerError error_of_layer(const StudiedModel& subject, const Node& linear, const Tensor& x,
+LayerError error_of_layer(const StudiedModel& subject, const Node& linear, const LayerInput& input,
                           const PrecisionChoice& choice) {
-  const Extent extent{1, x.shape()[0]};
+  const Extent extent{1, input.x.shape()[0]};
   LayerAlone exact(subject, linear, subject.fp32, extent);
   LayerAlone low(subject, linear, choice, extent);
   for (LayerAlone* layer : {&exact, &low}) {
-    layer->set_input(values_in(x));
+    layer->set_input(input);
     layer->run();
   }
   const Tensor expected = exact.output();
   const Tensor found = low.output();
-  const Outliers outliers = outliers_of(values_in(x));
+  const Outliers outliers = outliers_of(values_in(input.x));
   return {signal_to_noise_db(values_in(expected), values_in(found)),
           signal_to_noise_db(exact.stored_weight(), low.stored_weight()), outliers.kurtosis, outliers.largest_over_rms};
+}
+
+/// Whether each weight has its scales behind it.
+bool has_scales(const Node& node) {
+  return node.operation == &op::quantized_linear || node.operation == &op::expert_quantized_linear;
 }
 
 double energy_window_s(const Power& power) {
@@ -165,14 +212,14 @@ class LayerEnergy {
     const auto instance = subject_.instance(choice, Fusion::off);
     Plan plan(*instance,
               {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
-    plan.set_inputs(batch.ids, batch.mask);
+    plan.set_inputs(batch.ids, batch.mask, batch.token_types);
     if (const auto joules = metered([&] { plan.run(); })) study_.whole_energy[choice.name()] = *joules;
   }
 
-  std::optional<Joules> of_layer(const Node& linear, const Tensor& x, const PrecisionChoice& choice) {
+  std::optional<Joules> of_layer(const Node& linear, const LayerInput& input, const PrecisionChoice& choice) {
     if (!answers_) return std::nullopt;
-    LayerAlone layer(subject_, linear, choice, {1, x.count() / x.shape().back()});
-    layer.set_input(values_in(x));
+    LayerAlone layer(subject_, linear, choice, {1, input.x.shape()[0]});
+    layer.set_input(input);
     return metered([&] { layer.run(); });
   }
 
@@ -213,8 +260,9 @@ std::vector<float> values_of_rows(const BlockFormat& format, const HeldConstant&
 }  // namespace
 
 const Node& linear_at(const Program& built, const std::string& path) {
-  const auto found = std::find_if(built.nodes.begin(), built.nodes.end(),
-                                  [&](const Node& node) { return node.operation == &op::linear && node.path == path; });
+  const auto found = std::find_if(built.nodes.begin(), built.nodes.end(), [&](const Node& node) {
+    return (node.operation == &op::linear || node.operation == &op::expert_linear) && node.path == path;
+  });
   ASSAY_ASSERT(found != built.nodes.end());
   return *found;
 }
@@ -228,33 +276,45 @@ LayerAlone::LayerAlone(const StudiedModel& subject, const Node& linear, const Pr
   plan_ = std::make_unique<Plan>(*instance_, PlanOptions{.extent = extent, .outputs = {"y"}});
 }
 
-void LayerAlone::set_input(std::span<const float> x) {
-  plan_->set_input("x", std::as_bytes(x));
+void LayerAlone::set_input(const LayerInput& input) {
+  plan_->set_input("x", std::as_bytes(values_in(input.x)));
+  plan_->set_input("offsets", std::as_bytes(std::span(input.offsets)));
 }
 
 std::vector<float> LayerAlone::stored_weight() {
   const Program& program = instance_->program();
   const auto product = std::find_if(program.nodes.begin(), program.nodes.end(),
-                                    [](const Node& node) { return node.operation->products == ProductShare::all; });
+                                    [](const Node& node) { return !weight_places(node).empty(); });
   ASSAY_ASSERT(product != program.nodes.end());
-  const bool quantised = product->operation == &op::quantized_linear;
-  const bool has_x_scale = quantised || product->operation == &op::quantized_block_linear;
-  const ValueId id = product->inputs[has_x_scale ? 2 : 1];
-  if (const BlockFormat* blocks = product->attributes.blocks) {
-    const std::int64_t width = program.value(product->inputs[0]).shape.back().factor;
-    return values_of_rows(*blocks, instance_->hold(id, {.dtype = DType::u8}), width);
+  std::vector<float> values;
+  const BlockFormat* const blocks = product->attributes.blocks;
+  const std::int64_t width = program.value(product->inputs[0]).shape.back().factor;
+  for (const std::size_t i : weight_places(*product)) {
+    if (blocks != nullptr) {
+      const std::vector<float> more =
+          values_of_rows(*blocks, instance_->hold(product->inputs[i], {.dtype = DType::u8}), width);
+      values.insert(values.end(), more.begin(), more.end());
+    } else {
+      append_stored(product->inputs[i], has_scales(*product) ? product->inputs[i + 1] : no_value, values);
+    }
   }
-  const DType dtype = program.value(id).dtype;
-  Packing plain;
-  plain.dtype = dtype;
-  std::vector<float> values = widened(instance_->hold(id, plain), dtype);
-  if (!quantised) return values;
-  Packing plain_scales;
-  const std::vector<float> scales = widened(instance_->hold(product->inputs[3], plain_scales), DType::f32);
-  const std::size_t width = values.size() / scales.size();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= scales[i / width];
   instance_->release_intermediates();
   return values;
+}
+
+/// `scales`: of its rows, where it is quantised.
+void LayerAlone::append_stored(ValueId weight, ValueId scales, std::vector<float>& values) {
+  const DType dtype = instance_->program().value(weight).dtype;
+  Packing plain;
+  plain.dtype = dtype;
+  std::vector<float> more = widened(instance_->hold(weight, plain), dtype);
+  if (scales != no_value) {
+    Packing plain_scales;
+    const std::vector<float> by_row = widened(instance_->hold(scales, plain_scales), DType::f32);
+    const std::size_t width = more.size() / by_row.size();
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] *= by_row[i / width];
+  }
+  values.insert(values.end(), more.begin(), more.end());
 }
 
 std::optional<double> signal_to_noise_db(std::span<const float> exact, std::span<const float> other) {
@@ -302,12 +362,12 @@ void measure_layers(const StudiedModel& subject, const Power& power, ModelSensit
     const ModelUnit& unit = subject.units[u];
     if (!unit.is_linear()) continue;
     if (subject.callbacks.progress) subject.callbacks.progress(subject.model.name + ": error of " + unit.name, 0);
-    const Tensor x = inputs.input_of(unit);
+    const LayerInput input = inputs.input_of(unit);
     const Node& linear = linear_at(subject.built, unit.name);
     for (std::size_t p = 0; p < subject.rows.size(); ++p) {
       if (is_set(subject.callbacks.interrupted)) return;
       UnitRow& row = study.rows_by_unit[p * subject.units.size() + u];
-      row.error = error_of_layer(subject, linear, x, subject.rows[p]);
+      row.error = error_of_layer(subject, linear, input, subject.rows[p]);
       row.energy = energy.of_layer(linear, inputs.whole_input_of(unit), subject.rows[p]);
     }
   }

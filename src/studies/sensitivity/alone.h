@@ -8,25 +8,33 @@
 
 namespace assay {
 
-/// One linear layer as a program of its own, in one precision, with the model's weights.
+/// What a linear layer multiplies: its rows; over experts, those of one expert together, and where each one's begin.
+struct LayerInput {
+  Tensor x;                                ///< (rows, width), f32
+  std::vector<std::int32_t> offsets = {};  ///< (experts + 1), or none
+};
+
+/// One linear layer, or one over experts, as a program of its own, in one precision, with the model's weights.
 class LayerAlone {
  public:
   /// `extent`: of its rows. What `subject` holds of its weight is borrowed.
   LayerAlone(const StudiedModel& subject, const Node& linear, const PrecisionChoice& choice, Extent extent);
 
-  /// Input and output: rows x width, f32.
-  void set_input(std::span<const float> x);
+  void set_input(const LayerInput& input);
+  /// rows x width, f32.
   void run() { plan_->run(); }
   Tensor output() const { return plan_->output_f32("y"); }
-  /// The weight as stored, widened to f32: what the products multiply.
+  /// The weights as stored, widened to f32, one after the other: what the products multiply.
   std::vector<float> stored_weight();
 
  private:
+  void append_stored(ValueId weight, ValueId scales, std::vector<float>& values);
+
   std::unique_ptr<Instance> instance_;
   std::unique_ptr<Plan> plan_;
 };
 
-/// The linear node of that path in a program as build_program makes it.
+/// The linear node, or the one over experts, of that path in a program as build_program makes it.
 const Node& linear_at(const Program& built, const std::string& path);
 
 /// 10 log10 of the power of `exact` over that of the difference; absent where there is no difference.

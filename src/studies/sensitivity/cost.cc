@@ -23,7 +23,7 @@ CostPlan cost_plan(const StudiedModel& subject, const PrecisionChoice& choice) {
   CostPlan cost{subject.instance(choice, Fusion::off), nullptr, {}};
   const AttentionMask mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given;
   cost.plan = std::make_unique<Plan>(*cost.instance, PlanOptions{.extent = batch.extent, .mask = mask});
-  cost.plan->set_inputs(batch.ids, batch.mask);
+  cost.plan->set_inputs(batch.ids, batch.mask, batch.token_types);
   cost.plan->run();
   cost.ms.resize(cost.plan->steps().size());
   return cost;

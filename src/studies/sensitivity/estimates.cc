@@ -18,15 +18,11 @@ TrainingBatch row_of_batch(const StudiedModel& subject, const QualityBatch& batc
     using Values = std::decay_t<decltype(values)>;
     return values.empty() ? Values{} : Values(values.begin() + row * width, values.begin() + (row + 1) * width);
   };
-  TrainingBatch part{{1, batch.extent.seq}, cut(batch.ids, seq), cut(batch.mask, seq), {}};
+  TrainingBatch part{{1, batch.extent.seq}, cut(batch.ids, seq), cut(batch.mask, seq), {}, cut(batch.token_types, seq)};
   const auto labels_a_row = static_cast<std::ptrdiff_t>(batch.targets.size()) / batch.extent.batch;
   part.labels = cut(batch.targets, labels_a_row);
   if (!part.labels.empty()) return part;
-  if (subject.model.config.task == Task::language_model) {
-    part.labels = shifted_labels(part.input_ids, part.extent);
-  } else {
-    part.labels = {static_cast<std::int32_t>(row % subject.model.config.labels)};
-  }
+  part.labels = made_up_labels(subject.model.config, part.input_ids, part.extent);
   return part;
 }
 
@@ -36,17 +32,17 @@ struct Products {
   double squares = 0;
 };
 
-Products products_of(std::span<const float> gradient, std::span<const float> error) {
-  Products sum;
-  for (std::size_t i = 0; i < error.size(); ++i) {
-    const double product = static_cast<double>(gradient[i]) * error[i];
+/// Adds those of one weight, whose errors come first.
+void add_products(Products& sum, const Tensor& gradient, std::span<const float> error) {
+  const auto* const slopes = gradient.as<float>();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(gradient.count()); ++i) {
+    const double product = static_cast<double>(slopes[i]) * error[i];
     sum.first += product;
     sum.squares += product * product;
   }
-  return sum;
 }
 
-/// The error of a weight as stored. f32, in the order of its gradient.
+/// The errors of a layer's weights as stored, one after the other. f32, in the order of their gradients.
 std::vector<float> weight_error(const StudiedModel& subject, const ModelUnit& unit, const PrecisionChoice& choice) {
   const Node& linear = linear_at(subject.built, unit.name);
   std::vector<float> exact = LayerAlone(subject, linear, subject.fp32, {1, 1}).stored_weight();
@@ -78,7 +74,7 @@ std::vector<Summed> linear_rows(const StudiedModel& subject, ModelSensitivity& s
   rows.reserve(study.rows_by_unit.size());
   for (std::size_t i = 0; i < study.rows_by_unit.size(); ++i) {
     UnitRow& row = study.rows_by_unit[i];
-    if (row.unit.is_linear() && !is_tied(subject.built, row.unit.weight))
+    if (row.unit.is_linear() && !is_tied(subject.built, row.unit.weights.front()))
       rows.push_back({&row, &subject.rows[i / subject.units.size()]});
   }
   return rows;
@@ -113,9 +109,13 @@ void add_row(Trainer& trainer, const TrainingBatch& batch, const std::vector<std
   parallel_for(static_cast<std::int64_t>(rows.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       Summed& one = rows[static_cast<std::size_t>(i)];
-      const Tensor& gradient = *trainer.state().find("grad." + one.row->unit.weight);
-      const Products products = products_of({gradient.as<float>(), static_cast<std::size_t>(gradient.count())},
-                                            errors[static_cast<std::size_t>(i)]);
+      std::span<const float> error = errors[static_cast<std::size_t>(i)];
+      Products products;
+      for (const std::string& weight : one.row->unit.weights) {
+        const Tensor& gradient = *trainer.state().find("grad." + weight);
+        add_products(products, gradient, error);
+        error = error.subspan(static_cast<std::size_t>(gradient.count()));
+      }
       one.sum.first += products.first;
       one.sum.squares += labels * products.squares;
     }
@@ -131,6 +131,7 @@ void estimate_by_gradients(const StudiedModel& subject, ModelSensitivity& study)
   TrainingOptions options;
   options.precision = subject.fp32;
   options.parts = StepParts::forward_backward;
+  options.token_types = subject.request.engine.program.token_types;
   Trainer trainer(subject.model.config, subject.model.weights, options, find_backend(subject.request.engine.device),
                   subject.facts);
   std::vector<std::vector<float>> errors;

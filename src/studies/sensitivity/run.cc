@@ -32,7 +32,7 @@ QualitySet set_for(const Model& model, const SensitivityRequest& request, std::s
   QualityRequest quality;
   if (!request.data.empty()) quality.data = request.data[request.data.size() == 1 ? 0 : index];
   quality.protocol.window = request.window;
-  const std::int64_t usual = model.config.task == Task::language_model ? 4 : 32;
+  const std::int64_t usual = labels_tokens(model.config.task) ? 4 : 32;
   quality.protocol.batch = request.batch > 0 ? request.batch : usual;
   quality.seed = request.model_options.seed;
   return std::move(*quality_data(model, quality).set);
@@ -81,8 +81,9 @@ void make_instances(StudiedModel& subject) {
   for (const PrecisionChoice& row : subject.rows) subject.whole.push_back(subject.instance(row, fusion));
 }
 
-ModelSensitivity study_of(const Model& model, QualitySet set, const Power& power, const SensitivityRequest& request,
+ModelSensitivity study_of(const Model& model, QualitySet set, const Power& power, SensitivityRequest request,
                           const MachineFacts& facts, const StudyCallbacks& callbacks) {
+  request.engine = engine_for(set, request.engine);
   StudiedModel subject{request, model, facts, callbacks, std::move(set), {}, {}, {}, {}, nullptr, {}};
   subject.built = build_program(model.config, request.engine.program);
   subject.units = units_of(subject.built, kinds_of(request));

@@ -96,6 +96,28 @@ TEST_F(Sensitivity, UnitsAreTheLayersBlocksAndRolesOfTheModel) {
   EXPECT_LT(whole.cost->low_bytes, 0.5 * whole.cost->fp32_bytes);
 }
 
+TEST_F(Sensitivity, ALayerOverExpertsIsOneUnit) {
+  for (const char* model : {"mixtral", "qwen3-moe"}) {
+    request_.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/" + std::string(model)};
+    request_.precisions = {"int8-weights"};
+    request_.by = {"layer"};
+    request_.gradient_rows = rows;
+    const ModelSensitivity s = study();
+    for (const char* name : {"layers.0.mlp.router", "layers.0.mlp.experts.gate_proj", "layers.0.mlp.experts.up_proj",
+                             "layers.0.mlp.experts.down_proj"}) {
+      const UnitRow* row = s.find(name, "int8-weights");
+      ASSERT_NE(row, nullptr) << name;
+      EXPECT_GT(row->only->kl.value, 0) << name;
+      ASSERT_TRUE(row->error && row->error->weight_snr_db && row->estimate) << name;
+      EXPECT_GT(*row->error->weight_snr_db, 30) << name;
+      EXPECT_GT(*row->error->snr_db, 30) << name;
+      EXPECT_LT(row->cost->low_bytes, row->cost->fp32_bytes) << name;
+      EXPECT_GT(row->estimate->fisher, row->only->kl.value / 10) << name;
+      EXPECT_LT(row->estimate->fisher, row->only->kl.value * 10) << name;
+    }
+  }
+}
+
 TEST_F(Sensitivity, GradientsEstimateWhatAWeightsErrorDoes) {
   request_.precisions = {"int8-weights"};  // Activations stay as they are: the estimates know nothing else.
   request_.by = {"layer"};

@@ -31,16 +31,25 @@ double depth_of(const Program& program, std::size_t node) {
   return program.nodes.size() < 2 ? 0 : static_cast<double>(node) / static_cast<double>(program.nodes.size() - 1);
 }
 
+std::vector<std::string> weights_of(const Program& program, const Node& node) {
+  std::vector<std::string> names;
+  for (const std::size_t place : weight_places(node)) names.push_back(program.value(node.inputs[place]).name);
+  return names;
+}
+
 void add_layers(const Program& program, std::vector<ModelUnit>& units) {
   std::set<std::string> known;
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     const Node& node = program.nodes[i];
-    const bool linear = node.operation == &op::linear;
-    if ((!linear && node.operation != &op::embedding) || !known.insert(node.path).second) continue;
-    ModelUnit unit{UnitKind::layer,      node.path, name(node.role), block_in(node.path),
-                   depth_of(program, i), {},        {node.path}};
-    if (linear) unit.weight = program.value(node.inputs[1]).name;
-    units.push_back(std::move(unit));
+    std::vector<std::string> weights = weights_of(program, node);
+    if ((weights.empty() && node.operation != &op::embedding) || !known.insert(node.path).second) continue;
+    units.push_back({UnitKind::layer,
+                     node.path,
+                     name(node.role),
+                     block_in(node.path),
+                     depth_of(program, i),
+                     std::move(weights),
+                     {node.path}});
   }
 }
 

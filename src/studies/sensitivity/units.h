@@ -18,10 +18,10 @@ struct ModelUnit {
   std::string role = {};                   ///< Of a layer.
   std::optional<std::int64_t> block = {};  ///< Which `layers.N` a layer or block is.
   double depth = 0;                        ///< 0 to 1: its place among the operations of a run.
-  std::string weight = {};                 ///< Of a linear layer: the parameter's name.
+  std::vector<std::string> weights = {};   ///< Of a linear layer: the parameter's name; of experts', that of each.
   std::vector<std::string> patterns = {};  ///< Of layer overrides that mean it.
 
-  bool is_linear() const { return !weight.empty(); }
+  bool is_linear() const { return !weights.empty(); }
 };
 
 /// The units of these kinds in a program as build_program makes it, in the order in which they run; the whole last.

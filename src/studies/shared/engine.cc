@@ -49,17 +49,6 @@ PrecisionChoice precision_choice(const std::string& precision, const EngineOptio
 
 namespace {
 
-/// Codes that are widened when they are loaded are not computed with as they are stored.
-void refuse_widened(const Model& model) {
-  for (const auto& [name, weight] : model.weights.by_name) {
-    if (weight.widened_from_codes)
-      fail_user(
-          "{}: tensor '{}' is stored as {}, which is widened when it is loaded: 'stored' takes blocks of GGUF and "
-          "floats, other precisions take it",
-          weight.file, weight.checkpoint_name, weight.stored);
-  }
-}
-
 std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
   if (!runs_on(precision.row, options.device)) {
     fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
@@ -68,8 +57,8 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
     if (!runs_on(layer.row, options.device))
       fail_lacking("{}: exists on CUDA devices only ({})", layer.row.name, layer.row.note);
   }
-  if (takes_formats(precision.row.scheme)) refuse_widened(model);
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
+  if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
   passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision, model.weights.formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
   return passes;
@@ -114,6 +103,7 @@ void check_tokens(const Model& model, const TokenBatch& batch, const std::string
     fail_user("{}: id {} at row {}, position {} is outside the vocabulary of {}", name, id, i / seq, i % seq,
               model.config.vocab_size);
   }
+  check_token_types(model, batch.token_types, file);
 }
 
 void check_classifies(const Model& model, const std::string& data) {
@@ -122,8 +112,7 @@ void check_classifies(const Model& model, const std::string& data) {
 }
 
 void check_labels(const Model& model, const TokenBatch& batch, const std::string& file) {
-  const bool classifies = model.config.task == Task::classification;
-  const std::int64_t classes = classifies ? model.config.labels : model.config.vocab_size;
+  const std::int64_t classes = class_count(model.config);
   const bool by_token =
       batch.labels.size() == batch.input_ids.size() && batch.labels.size() != static_cast<std::size_t>(batch.batch);
   for (std::size_t i = 0; i < batch.labels.size(); ++i) {
@@ -134,6 +123,21 @@ void check_labels(const Model& model, const TokenBatch& batch, const std::string
         by_token ? fmt::format("row {}, position {}", i / seq, i % seq) : fmt::format("row {}", i);
     fail_user("{}: label {} at {} is not among the model's {} classes 0 to {}",
               batch.labels_name.empty() ? file : batch.labels_name, label, place, classes, classes - 1);
+  }
+}
+
+void check_label_count(const Model& model, const TokenBatch& batch, const std::string& file) {
+  const bool by_token = labels_tokens(model.config.task);
+  const std::size_t needed = by_token ? batch.input_ids.size() : static_cast<std::size_t>(batch.batch);
+  if (batch.labels.empty() || batch.labels.size() == needed) return;
+  fail_user("{}: needs one label a {}", batch.labels_name.empty() ? file : batch.labels_name,
+            by_token ? "token" : "row");
+}
+
+void check_token_types(const Model& model, std::span<const std::int32_t> types, const std::string& file) {
+  for (const std::int32_t type : types) {
+    if (type >= model.config.token_types)
+      fail_user("{}: token type {}, {} has {}", file, type, model.name, model.config.token_types);
   }
 }
 

@@ -21,8 +21,9 @@ struct EngineOptions {
   std::string device = "cpu";
   std::string overrides;  ///< `--with norm=f16,head=f32,layers.0.*=int8`
   Fusion fusion = Fusion::on;
-  Casts casts = Casts::once;   ///< mixed-*
-  Graphs graphs = Graphs::on;  ///< cuda
+  Casts casts = Casts::once;                      ///< mixed-*
+  Graphs graphs = Graphs::on;                     ///< cuda
+  std::optional<CacheSize> cache = std::nullopt;  ///< Keys and values are kept between runs (with_cache).
   ProgramOptions program;
 };
 
@@ -70,6 +71,10 @@ void check_tokens(const Model& model, const TokenBatch& batch, const std::string
 void check_classifies(const Model& model, const std::string& data);
 /// The same of labels, where there are any: each is -100 or one of the model's classes (of a language model, its ids).
 void check_labels(const Model& model, const TokenBatch& batch, const std::string& file);
+/// Throws a user error naming `file` where there are labels and not one a row, or one a token where tokens have them.
+void check_label_count(const Model& model, const TokenBatch& batch, const std::string& file);
+/// Throws a user error naming `file` for a token type that the model does not have.
+void check_token_types(const Model& model, std::span<const std::int32_t> types, const std::string& file);
 /// Throws a user error naming `file` where its tokenizer gives ids that the model does not have.
 void check_vocabulary(const Model& model, std::span<const std::int32_t> ids, const std::string& file);
 

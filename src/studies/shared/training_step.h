@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "program/passes.h"
 #include "studies/shared/engine.h"
@@ -22,8 +23,12 @@ TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions
 /// Throws a user error naming `file` where labels do not fit the model.
 TrainingBatch training_batch(const Model& model, const TokenBatch& tokens, const std::string& file);
 
-/// Uniform ids of the model's vocabulary; each position of a language model is to predict the next, each row of a
-/// classifier gets a label in turn.
+/// What ids that mean nothing are to predict: the next one, of a masked language model themselves, of a classifier a
+/// label each (row or token) in turn.
+std::vector<std::int32_t> made_up_labels(const ModelConfig& config, const std::vector<std::int32_t>& ids,
+                                         Extent extent);
+
+/// Uniform ids of the model's vocabulary with made-up labels.
 TrainingBatch random_batch(const Model& model, Extent extent, std::uint64_t seed);
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "quality/loss.h"
 #include "quality/protocols.h"
+#include "studies/shared/quality_data.h"
 #include "studies/shared/training_step.h"
 #include "text/data_file.h"
 #include "text/data_set_name.h"
@@ -60,6 +61,8 @@ TokenisedSet labelled(const std::filesystem::path& file, const Model& model) {
   TokenisedSet set = tokenise(load_labelled(file), tokenizer_of(model, file.string()),
                               {model.config.context, model.config.labels}, file.string());
   for (const std::vector<std::int32_t>& ids : set.ids) check_vocabulary(model, ids, file.string());
+  if (model.config.token_types == 0) set.types.clear();
+  for (const std::vector<std::int32_t>& types : set.types) check_token_types(model, types, file.string());
   return set;
 }
 
@@ -73,8 +76,10 @@ TrainingData from_sentences(const TrainRequest& request, const Model& model) {
 QualitySet evaluation_set(const TrainRequest& request, const Model& model) {
   constexpr std::int64_t rows_at_a_time = 32;
   labelled(request.eval, model);  // for its errors
-  return sentences(load_labelled(request.eval), tokenizer_of(model, request.eval.string()), model.config.context,
-                   rows_at_a_time);
+  QualitySet set = sentences(load_labelled(request.eval), tokenizer_of(model, request.eval.string()),
+                             model.config.context, rows_at_a_time);
+  settle_token_types(model, set, request.eval.string());
+  return set;
 }
 
 void check_request(const TrainRequest& request, const Model& model) {
@@ -85,6 +90,10 @@ void check_request(const TrainRequest& request, const Model& model) {
     fail_user("--eval: scores classifiers that are trained on labelled sentences");
   if (model.config.task == Task::embedding)
     fail_user("{}: an embedding model has no loss; --labels N gives it a classification head", model.name);
+  const bool has_own_labels = !classifies && model.config.task != Task::language_model;
+  if (has_own_labels && request.tokens.empty())
+    fail_user("{}: a {} is trained on --tokens with one label a token; --labels N gives it a classification head",
+              model.name, name(model.config.task));
 }
 
 }  // namespace

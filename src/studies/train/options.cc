@@ -42,8 +42,9 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
   return request.epochs * steps_an_epoch;
 }
 
-TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_an_epoch, const MachineFacts& facts) {
+TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts) {
   TrainingOptions options = request.training;
+  options.token_types = data.token_types;
   options.precision = choose_precision(request.precision, request.engine.overrides, native_16bit(facts));
   options.precision.casts = request.engine.casts;
   options.fusion = request.engine.fusion;
@@ -51,7 +52,7 @@ TrainingOptions settle_options(const TrainRequest& request, std::int64_t steps_a
   options.norms = GradientNorms::always;  // They are told, and a gradient that is not finite is seen in its own step.
   if (request.accumulate > 1) options.gradients = Gradients::added;
   Schedule& schedule = options.optimizer.schedule;
-  schedule.total_steps = total_steps(request, steps_an_epoch);
+  schedule.total_steps = total_steps(request, data.steps_an_epoch);
   if (request.warmup_share > 0)
     schedule.warmup_steps = std::llround(request.warmup_share * static_cast<double>(schedule.total_steps));
   return options;

@@ -51,7 +51,7 @@ class TrainingRun {
         folder_(folder),
         model_(open_for_training(request)),
         input_(train_input(request, model_, callbacks)),
-        options_(settle_options(request, input_.data.steps_an_epoch, facts)),
+        options_(settle_options(request, input_.data, facts)),
         trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
     report_.data = input_.data.words;
     report_.total = total_steps(request, input_.data.steps_an_epoch);
@@ -179,7 +179,7 @@ class TrainingRun {
     trained.name = model_.name;
     trained.config = model_.config;
     trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained");
-    const auto instance = make_instance(trained, request_.precision, request_.engine, facts_);
+    const auto instance = make_instance(trained, request_.precision, engine_for(*input_.eval, request_.engine), facts_);
     Instance* const instances[] = {instance.get()};
     const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
     if (!evaluation.is_whole()) return;

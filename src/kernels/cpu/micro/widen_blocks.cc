@@ -26,11 +26,39 @@ struct DecodedRows {
   }
 };
 
-/// scale * code - minimum of the codes in byte `place` of each lane.
-template <int place>
-__m512 value_of(__m512i quads, __m512 scale, __m512 minimum) {
-  const __m512i code = _mm512_srai_epi32(_mm512_slli_epi32(quads, 24 - 8 * place), 24);
-  return _mm512_fmsub_ps(_mm512_cvtepi32_ps(code), scale, minimum);
+// What the codes in byte `place` of each lane stand for.
+
+struct CodesThemselves {
+  explicit CodesThemselves(const BlockFormat&) {}
+  template <int place>
+  __m512 at(__m512i quads) const {
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(quads, 24 - 8 * place), 24));
+  }
+};
+
+struct OfSixteen {
+  __m512 table;
+  explicit OfSixteen(const BlockFormat& format) : table(_mm512_loadu_ps(format.table.data())) {}
+  template <int place>
+  __m512 at(__m512i quads) const {
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(quads, 8 * place), table);  // Looks at four bits.
+  }
+};
+
+struct OfAll {
+  const float* table;
+  explicit OfAll(const BlockFormat& format) : table(format.table.data()) {}
+  template <int place>
+  __m512 at(__m512i quads) const {
+    const __m512i code = _mm512_and_si512(_mm512_srli_epi32(quads, 8 * place), _mm512_set1_epi32(0xFF));
+    return _mm512_i32gather_ps(code, table, 4);
+  }
+};
+
+/// scale * value - minimum
+template <int place, typename Values>
+__m512 value_of(const Values& values, __m512i quads, __m512 scale, __m512 minimum) {
+  return _mm512_fmsub_ps(values.template at<place>(quads), scale, minimum);
 }
 
 struct AsF32 {
@@ -52,11 +80,12 @@ struct AsBf16 {
 };
 
 /// One block of 16 rows, to their half of the widened panel.
-template <typename As>
+template <typename As, typename Values>
 void widen_half(const BlockFormat& format, const std::byte* stored, std::byte* wide) {
   alignas(64) DecodedRows decoded;
   for (int row = 0; row < lanes; ++row) format.decode(stored + row * format.bytes, decoded.rows[row]);
   const GroupedCodes& first = decoded.rows[0];
+  const Values values(format);
   for (std::int64_t begin = 0; begin < format.elements; begin += format.group) {
     const auto group = static_cast<std::size_t>(begin / format.group);
     const __m512 scale = _mm512_castsi512_ps(decoded.dwords(&first.scales[group]));
@@ -64,20 +93,29 @@ void widen_half(const BlockFormat& format, const std::byte* stored, std::byte* w
     for (std::int64_t k = begin; k < begin + format.group; k += 4) {
       const __m512i quads = decoded.dwords(&first.codes[static_cast<std::size_t>(k)]);
       std::byte* const target = wide + k / As::values_a_group * group_bytes;
-      As::put(value_of<0>(quads, scale, minimum), value_of<1>(quads, scale, minimum), target);
-      As::put(value_of<2>(quads, scale, minimum), value_of<3>(quads, scale, minimum),
+      As::put(value_of<0>(values, quads, scale, minimum), value_of<1>(values, quads, scale, minimum), target);
+      As::put(value_of<2>(values, quads, scale, minimum), value_of<3>(values, quads, scale, minimum),
               target + 2 / As::values_a_group * group_bytes);
     }
   }
 }
 
-template <typename As>
-void widen_panel(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
+template <typename As, typename Values>
+void widen_panel_by(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
   for (std::int64_t block = 0; block < blocks; ++block) {
     std::byte* const target = wide + block * format.elements / As::values_a_group * group_bytes;
     for (int half = 0; half < 2; ++half)
-      widen_half<As>(format, panel + (block * panel_width + half * lanes) * format.bytes, target + half * half_bytes);
+      widen_half<As, Values>(format, panel + (block * panel_width + half * lanes) * format.bytes,
+                             target + half * half_bytes);
   }
+}
+
+template <typename As>
+void widen_panel(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
+  const auto by = format.table.empty()        ? widen_panel_by<As, CodesThemselves>
+                  : format.table.size() == 16 ? widen_panel_by<As, OfSixteen>
+                                              : widen_panel_by<As, OfAll>;
+  by(format, panel, blocks, wide);
 }
 
 }  // namespace

@@ -17,6 +17,12 @@ __m256i dwords_of_rows(const void* of_first_row) {
   return _mm256_i32gather_epi32(static_cast<const int*>(of_first_row), index, 4);
 }
 
+/// What the code in the lowest byte of each lane stands for.
+__m256 low_values(const BlockFormat& format, __m256i quads) {
+  if (format.table.empty()) return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(quads, 24), 24));
+  return _mm256_i32gather_ps(format.table.data(), _mm256_and_si256(quads, _mm256_set1_epi32(0xFF)), 4);
+}
+
 /// One block of 8 rows, to their quarter of the widened panel.
 void widen_quarter(const BlockFormat& format, const std::byte* stored, std::byte* wide) {
   GroupedCodes rows[few_lanes];
@@ -27,9 +33,8 @@ void widen_quarter(const BlockFormat& format, const std::byte* stored, std::byte
     const __m256 minimum = _mm256_castsi256_ps(dwords_of_rows(&rows[0].minima[group]));
     __m256i quads = dwords_of_rows(&rows[0].codes[static_cast<std::size_t>(k)]);
     for (std::int64_t place = 0; place < 4; ++place, quads = _mm256_srli_epi32(quads, 8)) {
-      const __m256i code = _mm256_srai_epi32(_mm256_slli_epi32(quads, 24), 24);
       _mm256_store_ps(reinterpret_cast<float*>(wide) + (k + place) * panel_width,
-                      _mm256_fmsub_ps(_mm256_cvtepi32_ps(code), scale, minimum));
+                      _mm256_fmsub_ps(low_values(format, quads), scale, minimum));
     }
   }
 }

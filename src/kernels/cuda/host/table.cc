@@ -31,6 +31,13 @@ Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
 
+/// `place`: of the sinks among the inputs.
+template <std::size_t place, Offer (*prepare)(const Call&, const MachineFacts&)>
+Offer without_sinks(const Call& call, const MachineFacts& facts) {
+  if (call.in(place).present) return Declined{"attention with sinks runs on no CUDA device yet; --device cpu runs it"};
+  return prepare(call, facts);
+}
+
 constexpr OperationKernels kernels[] = {
     {&op::embedding, ours<prepare_embedding>},
     {&op::count_positions, ours<prepare_count_positions>},
@@ -57,12 +64,13 @@ constexpr OperationKernels kernels[] = {
     {&op::soft_cap, ours<prepare_soft_cap>},
     {&op::rope, ours<prepare_rope>},
     {&op::attention_scores, product<or_in_f32<prepare_library_attention_scores>, prepare_plain_attention_scores>},
-    {&op::softmax, ours<prepare_softmax>},
+    {&op::softmax, ours<without_sinks<2, prepare_softmax>>},
     {&op::attention_context, product<or_in_f32<prepare_library_attention_context>, prepare_plain_attention_context>},
     {&op::attention,
-     whole_attention<prepare_fused_attention, or_in_f32<prepare_library_attention>, prepare_plain_attention>},
+     whole_attention<without_sinks<4, prepare_fused_attention>, without_sinks<4, or_in_f32<prepare_library_attention>>,
+                     without_sinks<4, prepare_plain_attention>>},
     {&op::append_cache, ours<prepare_append_cache>},
-    {&op::cached_attention, ours<prepare_cached_attention>},
+    {&op::cached_attention, ours<without_sinks<7, prepare_cached_attention>>},
     {&op::add_layer_norm, ours<prepare_add_layer_norm>},
     {&op::add_rms_norm, ours<prepare_add_rms_norm>},
     {&op::select_row, ours<prepare_select_row>},
@@ -74,12 +82,18 @@ constexpr OperationKernels kernels[] = {
     {&op::quantize_blocks, ours<decline_blocks>},
     {&op::concat_rows, ours<prepare_concat_rows>},
     {&op::gate, ours<prepare_gate>},
+    {&op::clamped_gate, ours<decline_experts>},
     {&op::dropout, ours<prepare_dropout>},
     {&op::cross_entropy, ours<prepare_cross_entropy>},
     {&op::linear_input_gradient,
      product<or_in_f32<prepare_library_linear_input_gradient>, prepare_plain_linear_input_gradient>},
     {&op::linear_weight_gradient,
      product<or_in_f32<prepare_library_linear_weight_gradient>, prepare_plain_linear_weight_gradient>},
+    {&op::route_gradient, ours<decline_experts>},
+    {&op::group_rows_gradient, ours<decline_experts>},
+    {&op::expert_linear_input_gradient, ours<decline_experts>},
+    {&op::expert_linear_weight_gradient, ours<decline_experts>},
+    {&op::merge_rows_gradient, ours<decline_experts>},
     {&op::sum_rows, ours<prepare_sum_rows>},
     {&op::layer_norm_gradient, ours<prepare_norm_gradient>},
     {&op::rms_norm_gradient, ours<prepare_norm_gradient>},

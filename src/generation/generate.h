@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/interrupt.h"
+#include "generation/sampling.h"
+#include "generation/session.h"
+
+namespace assay {
+
+struct GenerationOptions {
+  std::vector<std::vector<std::int32_t>> prompts;  ///< One a row of the session, at least an id each.
+  std::int64_t most_new = 128;                     ///< Ids a row.
+  std::vector<std::int32_t> end_ids = {};          ///< A row ends with the first of them.
+  Sampling sampling = {};
+  std::uint64_t seed = 1;    ///< Each row draws from a stream of its own.
+  std::int64_t chunk = 512;  ///< The most ids of a prompt in one run.
+  InterruptFlag interrupted = nullptr;
+  /// Told each id as it is chosen; may be empty.
+  std::function<void(std::int64_t row, std::int32_t id)> told = nullptr;
+};
+
+struct Generation {
+  std::vector<std::vector<std::int32_t>> sequences;  ///< New ids of each row, that at which it ended included.
+  std::vector<std::vector<double>> logprobs;         ///< Of each of them, as ChosenToken has it.
+  double prefill_ms = 0;                             ///< Prompts, up to the choice of each row's first id.
+  std::vector<double> token_ms;                      ///< Each later run, with its choices.
+  bool is_interrupted = false;
+};
+
+/// Reads the prompts, then adds an id to every row that has not ended, again and again. Positions count from each
+/// prompt's first id. The session is of a program with LogitRows::last, holds nothing yet, and has room. Plans are made
+/// before the clock starts. Throws a user error where logits are not finite.
+Generation generate(Session& session, const GenerationOptions& options);
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/random.h"
+
+namespace assay {
+
+/// How the next token is chosen of a row's logits. In this order, as transformers has it: logits are divided by the
+/// temperature, the `top_k` largest stay, then the fewest that hold a share of `top_p` together, then those that are at
+/// least `min_p` times as probable as the most probable one; of what stays one is drawn.
+struct Sampling {
+  double temperature = 0;  ///< 0: the most probable token, always; of equal ones the one of the lowest id.
+  std::int64_t top_k = 0;  ///< 0: all.
+  double top_p = 1;
+  double min_p = 0;
+};
+
+struct ChosenToken {
+  std::int32_t id = 0;
+  double logprob = 0;  ///< Natural logarithm of its probability under the logits as they are.
+};
+
+/// `logits`: finite, at least one; `random` is drawn from once for each token that is not greedy.
+ChosenToken choose_token(std::span<const float> logits, const Sampling& sampling, Random& random);
+
+}  // namespace assay
