@@ -151,7 +151,7 @@ TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
             "stored, stored-int8");
   EXPECT_EQ(message_of("bf16", "nose=f16"),
             "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "
-            "softmax, head");
+            "softmax, head, kv");
   for (const std::string role : {"loss", "optimizer", "other"}) {
     EXPECT_NE(message_of("bf16", role + "=f32").find("nothing to replace in the role '" + role + "'; the roles that"),
               std::string::npos);
@@ -172,7 +172,7 @@ TEST(Roles, EveryNameParsesBack) {
     EXPECT_EQ(parse_role(name(role)), role);
     names.insert(name(role));
   }
-  EXPECT_EQ(names.size(), 9U);
+  EXPECT_EQ(names.size(), 10U);
   EXPECT_EQ(parse_role("Norm"), std::nullopt);
 }
 
