@@ -6,6 +6,7 @@
 // "Gop/s" counts a multiply-add as two.
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <string_view>
 
