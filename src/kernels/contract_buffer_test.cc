@@ -79,10 +79,19 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
   }
 }
 
+/// Whether a block begins with its one scale, an f32.
+bool begins_with_f32(const BlockFormat& format) {
+  if (!format.table.empty()) return format.group == format.elements;
+  return format.maker != nullptr && format.maker->scale == DType::f32;
+}
+
 /// Of f32 scales at random most are nothing beside a few, on whose rounding to 16 bits all would hang.
 void fill_scale(const BlockFormat& format, Random& random, std::byte* block) {
-  if (format.maker == nullptr || format.maker->scale != DType::f32) return;
-  const auto scale = static_cast<float>(0.01 + 0.02 * random.next_uniform());
+  if (!begins_with_f32(format)) return;
+  float largest = 255;
+  if (!format.table.empty()) largest = 1;
+  for (const float value : format.table) largest = std::isfinite(value) ? std::max(largest, value) : largest;
+  const auto scale = static_cast<float>(1 + 2 * random.next_uniform()) / largest;
   std::memcpy(block, &scale, sizeof(scale));
 }
 
