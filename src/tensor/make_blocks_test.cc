@@ -29,7 +29,7 @@ std::vector<float> made_and_read(const BlockFormat& format, const std::vector<fl
   return values;
 }
 
-double squared_error(const std::vector<float>& x, const std::vector<float>& y) {
+double distance(const std::vector<float>& x, const std::vector<float>& y) {
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i) sum += std::pow(static_cast<double>(x[i]) - static_cast<double>(y[i]), 2);
   return sum;
@@ -57,8 +57,8 @@ TEST(MakeBlocks, TheSearchIsNeverWorseThanThePlainMaximumAndBetterForFourBits) {
       double plain_sum = 0;
       for (auto group = x.begin(); group != x.end(); group += format->elements) {
         const std::vector<float> one(group, group + format->elements);
-        const double searched = squared_error(one, made_and_read(*format, one));
-        const double plain = squared_error(one, made_and_read(*format, one, ScaleChoice::maximum));
+        const double searched = distance(one, made_and_read(*format, one));
+        const double plain = distance(one, made_and_read(*format, one, ScaleChoice::maximum));
         EXPECT_LE(searched, plain * (1 + 1e-5)) << format->name;
         searched_sum += searched;
         plain_sum += plain;
@@ -77,7 +77,7 @@ TEST(MakeBlocks, SignalToNoiseOfNormalWeightsIsWhatTheBitsGive) {
   double signal = 0;
   for (const float value : x) signal += static_cast<double>(value) * static_cast<double>(value);
   const auto decibels = [&](const BlockFormat& format) {
-    return 10 * std::log10(signal / squared_error(x, made_and_read(format, x)));
+    return 10 * std::log10(signal / distance(x, made_and_read(format, x)));
   };
   EXPECT_GT(decibels(blocks::q4_0), 21.0);
   EXPECT_GT(decibels(blocks::q4_0), decibels(blocks::int4_g128)) << "finer groups follow closer";
@@ -87,8 +87,7 @@ TEST(MakeBlocks, SignalToNoiseOfNormalWeightsIsWhatTheBitsGive) {
 
 TEST(MakeBlocks, AZeroPointPaysForWeightsOfOneSign) {
   const std::vector<float> x = sorts_of_rows(128 * 64)[2];
-  EXPECT_LT(squared_error(x, made_and_read(blocks::int4z_g128, x)),
-            squared_error(x, made_and_read(blocks::int4_g128, x)));
+  EXPECT_LT(distance(x, made_and_read(blocks::int4z_g128, x)), distance(x, made_and_read(blocks::int4_g128, x)));
 }
 
 TEST(MakeBlocks, WhatFillsUpTheLastBlockIsZero) {

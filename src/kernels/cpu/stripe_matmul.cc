@@ -76,7 +76,7 @@ void decode_stripe(const BlockFormat& format, const std::byte* stripe, std::byte
     keep_half(part % 2, decoded + part * decoded_shape.bytes + decoded_header_bytes);
 }
 
-micro::StripeShape shape_of(const BlockFormat& format) {
+micro::StripeShape shape_of_stripes(const BlockFormat& format) {
   return is_decoded(format) ? decoded_shape : micro::stripe_shape(format, *stripe_layout(format));
 }
 
@@ -86,7 +86,7 @@ class StripeMatmul final : public Kernel {
       : call_(call),
         code_(code),
         packing_(panels_of(*call.blocks)),
-        shape_(shape_of(*call.blocks)),
+        shape_(shape_of_stripes(*call.blocks)),
         rows_({.dtype = call.x,
                .in = call.in,
                .x_stride = call.x_stride,
