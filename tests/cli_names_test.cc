@@ -32,7 +32,7 @@ TEST_F(CliNames, AListOfPrecisionsTakesThemOneByOne) {
 
 TEST_F(CliNames, WhatHasNoCounterpartIsAnswered) {
   expect_failure({"bench", "model", "--warmup", "3"}, 2, "go on until they are steady");
-  expect_failure({"bench", "model", "--precision", "int4"}, 2, "none of 4 bits is here; of 8 there are int8 (w8a8)");
+  expect_failure({"bench", "model", "--precision", "q4"}, 2, "int4 (w4a8) or int4-weights (w4a16) says which");
   expect_failure({"bench", "model", "--frobnicate"}, 2, "(assay bench --help lists what there is)");
   expect_failure({"memory", "model", "--batch", "many"}, 2, "(assay memory --help lists what there is)");
   expect_failure({"--frobnicate"}, 2, "(assay --help lists what there is)");

@@ -74,6 +74,10 @@ std::vector<Case> merge_rows_gradient_cases(const Operation& operation);
 std::vector<Case> expert_gradient_cases(const Operation& operation);
 std::vector<Case> expert_block_linear_cases(const Operation& operation);
 std::vector<Case> block_linear_cases(const Operation& operation);
+std::vector<Case> expert_quantized_block_linear_cases(const Operation& operation);
+std::vector<Case> quantized_block_linear_cases(const Operation& operation);
+std::vector<Case> quantize_groups_cases(const Operation& operation);
+std::vector<Case> quantize_blocks_cases(const Operation& operation);
 std::vector<Case> block_embedding_cases(const Operation& operation);
 /// Of linears whose weight is no constant: it may change between runs.
 std::vector<Case> trained_linear_cases(const Operation& operation);

@@ -198,4 +198,20 @@ std::vector<Case> expert_block_linear_cases(const Operation& operation) {
   return cases;
 }
 
+std::vector<Case> expert_quantized_block_linear_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const BlockFormat* format : {&blocks::q4_0, &blocks::q4_k, &blocks::int4z_g128}) {
+    const ExpertShape s = {37, format->elements + 40, 33};
+    std::vector<Filled> inputs = {{dense(DType::s8, {s.rows, s.in}), Fill::whole},
+                                  {dense(DType::f32, {s.rows, activation_groups(s.in)}), Fill::small},
+                                  expert_offsets};
+    for (std::int64_t e = 0; e < experts; ++e) {
+      inputs.push_back({constant(DType::u8, {s.out, format->bytes_of(s.in)}), Fill::blocks});
+      inputs.push_back(bias_of(s));
+    }
+    add(cases, operation, {.blocks = format}, inputs, {dense(DType::f32, {s.rows, s.out})});
+  }
+  return cases;
+}
+
 }  // namespace assay::contract

@@ -7,6 +7,7 @@ namespace {
 
 const Operation& inner_operation(const Operation& operation) {
   if (&operation == &op::expert_quantized_linear) return op::quantized_linear;
+  if (&operation == &op::expert_quantized_block_linear) return op::quantized_block_linear;
   if (&operation == &op::expert_linear_input_gradient) return op::linear_input_gradient;
   return &operation == &op::expert_block_linear ? op::block_linear : op::linear;
 }

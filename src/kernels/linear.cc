@@ -27,10 +27,10 @@ LinearCall view(const Call& call, const LinearPlaces& places) {
   const Argument& y = call.out(0);
   ASSAY_ASSERT(x.present && weight.present && y.present && weight.shape.size() == 2);
   const BlockFormat* blocks = call.attributes.blocks;
-  ASSAY_ASSERT(x.width() == (blocks != nullptr ? blocks->values_in(weight.shape[1]) : weight.shape[1]) &&
+  ASSAY_ASSERT((blocks != nullptr ? blocks->bytes_of(x.width()) : x.width()) == weight.shape[1] &&
                y.width() == weight.shape[0] && x.rows() == y.rows());
   check_vector(bias, weight.shape[0]);
-  check_vector(at(call, places.x_scale), x.rows());
+  check_vector(at(call, places.x_scale), x.rows() * (blocks != nullptr ? activation_groups(x.width()) : 1));
   check_vector(at(call, places.w_scale), weight.shape[0]);
   return {.places = places,
           .rows = x.rows(),
@@ -76,6 +76,13 @@ LinearCall quantized_linear_call(const Call& call) {
 LinearCall block_linear_call(const Call& call) {
   const LinearCall linear = view(call, {});
   ASSAY_ASSERT(linear.blocks != nullptr && linear.weight == DType::u8 && is_float(linear.x));
+  return linear;
+}
+
+LinearCall quantized_block_linear_call(const Call& call) {
+  const LinearCall linear = view(call, {.x = 0, .x_scale = 1, .weight = 2, .bias = 3});
+  ASSAY_ASSERT(linear.blocks != nullptr && linear.weight == DType::u8 && linear.x == DType::s8 && linear.has_x_scale);
+  ASSAY_ASSERT(linear.blocks->table.empty());
   return linear;
 }
 

@@ -15,11 +15,12 @@ struct LinearPlaces {
   int bias = 2;
 };
 
-/// A call of `linear`, `quantized_linear` or `block_linear` as its kernels see it:
+/// A call of `linear` or what is like it, with a weight of 8 bits or in blocks, as its kernels see it:
 ///
 ///   y = f((x W^T) [* x_scale * w_scale] + bias)    x: (rows, in), W: (out, in), bias: (out), y: (rows, out)
 ///
-/// x_scale: f32 (rows), w_scale: f32 (out). Strides count elements between rows.
+/// x_scale: f32 (rows), beside blocks (rows, groups) and in each group's sum; w_scale: f32 (out). Strides count
+/// elements between rows.
 struct LinearCall {
   LinearPlaces places;
   std::int64_t rows = 0;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/stripes.h"
 
 namespace assay {
 namespace {
@@ -14,7 +15,8 @@ std::int64_t panel_count(const Packing& packing, std::int64_t out) {
 }
 
 std::int64_t group_count(const Packing& packing, std::int64_t in) {
-  return (in + packing.group - 1) / packing.group;
+  const std::int64_t group = packing.blocks != nullptr ? packing.blocks->bytes : packing.group;
+  return (in + group - 1) / group;
 }
 
 /// One panel as it is filled: which part of the weight it holds.
@@ -53,14 +55,11 @@ void fill(const PanelSource& source, const Packing& packing, std::byte* panel) {
   fill_panel<Element, group>(source, packing.width, reinterpret_cast<Element*>(panel));
 }
 
-/// Whole groups of bytes, of any size.
-void fill_blocks(const PanelSource& source, const Packing& packing, std::byte* panel) {
-  const std::int64_t blocks = source.in / packing.group;
-  for (std::int64_t block = 0; block < blocks; ++block) {
-    for (std::int64_t n = 0; n < source.rows; ++n)
-      std::memcpy(panel + (block * packing.width + n) * packing.group,
-                  source.first_row + n * source.in + block * packing.group, static_cast<std::size_t>(packing.group));
-  }
+void fill_stripes(const PanelSource& source, const Packing& packing, std::byte* panel) {
+  const std::int64_t blocks = group_count(packing, source.in);
+  for (std::int64_t block = 0; block < blocks; ++block)
+    write_stripe(*packing.blocks, source.first_row + block * packing.blocks->bytes, source.in, source.rows,
+                 panel + block * packing.width * packing.group);
 }
 
 FillPanel fill_function(const Packing& packing) {
@@ -68,7 +67,7 @@ FillPanel fill_function(const Packing& packing) {
   if (size == 4 && packing.group == 1) return fill<std::uint32_t, 1>;
   if (size == 2 && packing.group == 1) return fill<std::uint16_t, 1>;
   if (size == 2 && packing.group == 2) return fill<std::uint16_t, 2>;
-  if (packing.dtype == DType::u8) return fill_blocks;
+  if (packing.blocks != nullptr) return fill_stripes;
   if (size == 1 && packing.group == 4) return fill<std::uint8_t, 4>;
   fail_assertion("no panels of such elements and groups", __FILE__, __LINE__);
 }
@@ -86,7 +85,9 @@ void sum_columns(const PanelSource& source, std::int64_t width, std::int32_t* su
 
 std::string to_string(const Packing& packing) {
   if (packing.kind == Packing::Kind::plain) return "plain";
-  return "panels of " + std::to_string(packing.width) + ", groups of " + std::to_string(packing.group);
+  const std::string groups = packing.blocks != nullptr ? std::string(packing.blocks->name) + " in stripes"
+                                                       : "groups of " + std::to_string(packing.group);
+  return "panels of " + std::to_string(packing.width) + ", " + groups;
 }
 
 std::size_t column_sums_offset(const Packing& packing, std::int64_t out, std::int64_t in) {
@@ -101,10 +102,19 @@ std::size_t packed_bytes(const Packing& packing, std::int64_t out, std::int64_t 
          static_cast<std::size_t>(panel_count(packing, out) * packing.width) * sums;
 }
 
+std::int64_t stripe_offset(const Packing& packing, std::int64_t row_bytes, std::int64_t n, std::int64_t block) {
+  return (n / packing.width * group_count(packing, row_bytes) + block) * packing.width * packing.group;
+}
+
+void BlockRows::decode(std::int64_t row, std::int64_t block, GroupedCodes& out) const {
+  if (packing.kind == Packing::Kind::plain) return format.decode(data + row * row_bytes + block * format.bytes, out);
+  decode_from_stripe(format, data + stripe_offset(packing, row_bytes, row, block), row % packing.width, out);
+}
+
 void pack(const TensorView& weight, const Packing& packing, std::byte* packed) {
   ASSAY_ASSERT(weight.shape.size() == 2 && weight.dtype == packing.dtype);
   ASSAY_ASSERT(packing.kind == Packing::Kind::plain || packing.dtype != DType::u8 ||
-               weight.shape[1] % packing.group == 0);
+               (packing.blocks != nullptr && weight.shape[1] % packing.blocks->bytes == 0));
   const std::int64_t out = weight.shape[0];
   const std::int64_t in = weight.shape[1];
   if (packing.kind == Packing::Kind::plain) {
@@ -124,7 +134,8 @@ void pack(const TensorView& weight, const Packing& packing, std::byte* packed) {
       std::byte* target = packed + static_cast<std::size_t>(panel) * panel_bytes;
       if (source.rows < packing.width) std::memset(target, 0, panel_bytes);
       const std::size_t last_group = static_cast<std::size_t>(packing.width * packing.group) * size_of(packing.dtype);
-      if (in % packing.group != 0) std::memset(target + panel_bytes - last_group, 0, last_group);
+      if (packing.blocks == nullptr && in % packing.group != 0)
+        std::memset(target + panel_bytes - last_group, 0, last_group);
       fill_one(source, packing, target);
       if (packing.dtype == DType::s8) sum_columns(source, packing.width, sums + first);
     }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tensor/block_format.h"
 #include "tensor/tensor.h"
 
 namespace assay {
@@ -17,7 +18,8 @@ namespace assay {
 /// So element (n, k) lies at ((n / width) * groups + k / group) * width * group + (n % width) * group + k % group,
 /// groups = ceil(in / group). group is 4 bytes worth of the dtype: 1 for f32, 2 for bf16 (dot-product and AMX pairs), 4
 /// for s8; f16 may use 1 (widened or FP16 vectors).
-/// Rows of blocks (tensor/block_format.h) are u8 whose group is a block: 32 rows' first blocks, then their second ones.
+/// Rows of blocks (tensor/block_format.h) are u8 whose group is a block: 32 rows' first blocks, then their second ones,
+/// each 32 as a stripe (kernels/stripes.h) of 32 * group bytes.
 /// s8 panels are followed by s32 sums over k of each (padded) output, which unsigned-by-signed products need to correct
 /// for the offset of 128.
 struct Packing {
@@ -25,6 +27,7 @@ struct Packing {
   DType dtype = DType::f32;  ///< Of the packed values; equals the constant's dtype.
   std::int32_t width = 0;
   std::int32_t group = 0;
+  const BlockFormat* blocks = nullptr;  ///< What rows are of, where they are of blocks.
 
   friend bool operator==(const Packing&, const Packing&) = default;
 };
@@ -41,6 +44,17 @@ inline std::int64_t panel_offset(const Packing& packing, std::int64_t in, std::i
 }
 /// Offset in bytes of the s32 column sums behind s8 panels.
 std::size_t column_sums_offset(const Packing& packing, std::int64_t out, std::int64_t in);
+/// Offset in bytes of the stripe that has block `block` of row `n`; rows have row_bytes when they are plain.
+std::int64_t stripe_offset(const Packing& packing, std::int64_t row_bytes, std::int64_t n, std::int64_t block);
+/// A weight in blocks wherever it lies: plain, or in such panels.
+struct BlockRows {
+  const BlockFormat& format;
+  const Packing& packing;
+  const std::byte* data;
+  std::int64_t row_bytes;  ///< Of a plain row.
+
+  void decode(std::int64_t row, std::int64_t block, GroupedCodes& out) const;
+};
 /// Packs a plain (out, in) weight of packing.dtype; `packed` holds packed_bytes. Uses all threads.
 void pack(const TensorView& weight, const Packing& packing, std::byte* packed);
 

@@ -165,7 +165,7 @@ bool is_product(const Call& call) {
 
 DType asked_operand(const Call& call) {
   if (expert_places(*call.operation)) return asked_operand(product_of(call));
-  if (call.operation == &op::quantized_linear) return call.in(0).dtype;
+  if (call.operation == &op::quantized_linear || call.operation == &op::quantized_block_linear) return call.in(0).dtype;
   const DType rounded_to = call.attributes.operand;
   DType operand = call.in(0).dtype;
   if (call.operation == &op::linear) {

@@ -50,7 +50,7 @@ constexpr DType stored_as(DType dtype) {
 
 /// Whether the call multiplies matrices.
 bool is_product(const Call& call);
-/// The operand dtype that such a call asks for: of a quantized_linear what x has (8 bits, or a float where only the
+/// The operand dtype that such a call asks for: of what is quantised what x has (8 bits, or a float where only the
 /// weights are quantised), else the dtype of the weight (or what it is rounded to) or of the first operand. f32 beside
 /// tf32 is multiplied as tf32.
 DType asked_operand(const Call& call);

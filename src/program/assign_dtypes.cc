@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "program/builder.h"
@@ -120,11 +121,13 @@ class Assigner {
   }
 
   bool quantised() const { return row_->scheme != Scheme::none; }
+  /// Weights by whole rows, of a dtype.
+  bool quantises_rows() const { return quantised() && !takes_formats() && row_->blocks == nullptr; }
 
   /// Dtype in which parameters that are not quantised are stored.
   DType stored() const { return quantised() ? row_->activations : row_->weights; }
 
-  bool takes_formats() const { return row_->scheme == Scheme::as_stored; }
+  bool takes_formats() const { return assay::takes_formats(row_->scheme); }
 
   /// How the checkpoint holds the weight.
   WeightFormat format_of(ValueId old) const {
@@ -132,12 +135,23 @@ class Assigner {
     return found == formats_.end() ? WeightFormat{} : found->second;
   }
 
-  /// The blocks of a weight that the row takes as they are.
-  const BlockFormat* blocks_of(ValueId old) const { return takes_formats() ? format_of(old).blocks : nullptr; }
+  /// The blocks in which the row has a weight: those of the file, or those that it makes; null: none.
+  const BlockFormat* blocks_of(ValueId old) const { return takes_formats() ? format_of(old).blocks : row_->blocks; }
+
+  /// Codes that a table gives their values are no integers to multiply.
+  bool sums_in_groups(const BlockFormat* blocks) const {
+    return sums_groups(row_->scheme) && blocks != nullptr && blocks->table.empty();
+  }
 
   ValueId in_blocks(ValueId old) {
     const SymbolicShape& shape = from_.value(old).shape;
-    return to_.blocks(from_.value(old).name, shape[0].factor, blocks_of(old)->bytes_of(shape[1].factor));
+    if (takes_formats())
+      return to_.blocks(from_.value(old).name, shape[0].factor, blocks_of(old)->bytes_of(shape[1].factor));
+    const ValueId weight = value(old);
+    const auto known = made_blocks_.find({weight, row_->blocks});
+    if (known != made_blocks_.end()) return known->second;
+    return made_blocks_[{weight, row_->blocks}] =
+               add(op::quantize_blocks, {weight}, {.blocks = row_->blocks}, DType::u8);
   }
 
   /// A vector parameter (gain, bias): rounded to how it is stored, handed over in f32. What is computed of one is f32.
@@ -155,14 +169,16 @@ class Assigner {
     ValueId scales;
   };
 
+  /// By whole rows, or by groups of them.
   Quantised quantise(const Operation& operation, ValueId id) {
-    const auto known = quantised_.find({id, row_->weights});
+    const auto key = std::tuple(&operation, id, row_->operand == DType::s8 ? DType::s8 : row_->weights);
+    const auto known = quantised_.find(key);
     if (known != quantised_.end()) return known->second;
     const std::size_t index = to_.add_node(
         {&operation, {id}, {}, {}, path_, role_, Phase::forward, layer_ == nullptr ? "" : layer_->row.name});
     const std::vector<ValueId> outputs = to_.program().nodes[index].outputs;
-    to_.set_dtype(outputs[0], row_->weights);
-    return quantised_[{id, row_->weights}] = {outputs[0], outputs[1]};
+    to_.set_dtype(outputs[0], std::get<DType>(key));
+    return quantised_[key] = {outputs[0], outputs[1]};
   }
 
   void assign(const Node& node) {
@@ -208,11 +224,13 @@ class Assigner {
   void assign_embedding(const Node& node) {
     const ValueId ids = value(node.inputs[0]);
     const DType out = embedding_output();
-    if (const BlockFormat* blocks = blocks_of(node.inputs[1])) {
+    const BlockFormat* blocks = blocks_of(node.inputs[1]);
+    if (blocks != nullptr && (takes_formats() || is_of_tokens(node))) {
       Attributes attributes = node.attributes;
       attributes.blocks = blocks;
+      attributes.width = from_.value(node.inputs[1]).shape[1].factor;
       map(node.outputs[0]) = add(op::block_embedding, {ids, in_blocks(node.inputs[1])}, attributes, out);
-    } else if (quantised() && !takes_formats() && is_of_tokens(node)) {
+    } else if (quantises_rows() && is_of_tokens(node)) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
       map(node.outputs[0]) = add(op::embedding, {ids, weight.values, weight.scales}, node.attributes, out);
     } else {
@@ -222,8 +240,8 @@ class Assigner {
 
   void assign_linear(const Node& node) {
     const std::optional<DType> override = override_for(node.role);
-    if (takes_formats() && !override) return assign_stored_linear(node);
-    if (quantised() && !override) return assign_quantised_linear(node);
+    if (quantises_rows() && !override) return assign_quantised_linear(node);
+    if (quantised() && !override) return assign_block_linear(node);
     const DType operand = override.value_or(row_->operand);
     Attributes attributes = node.attributes;
     attributes.accumulator = override ? DType::f32 : row_->accumulator;
@@ -235,15 +253,24 @@ class Assigner {
     map(node.outputs[0]) = override && node.role != Role::head ? as(y, row_->output) : y;
   }
 
-  /// The weight is what the file holds; the kernel widens what it must.
-  void assign_stored_linear(const Node& node) {
+  /// The weight is in blocks, or it is what the file holds otherwise; the kernel widens what it must.
+  void assign_block_linear(const Node& node) {
     Attributes attributes = node.attributes;
-    attributes.accumulator = row_->accumulator;
     attributes.blocks = blocks_of(node.inputs[1]);
-    const ValueId weight = attributes.blocks != nullptr ? in_blocks(node.inputs[1]) : table(node.inputs[1]);
-    map(node.outputs[0]) =
-        add(attributes.blocks != nullptr ? op::block_linear : op::linear,
-            {as(value(node.inputs[0]), row_->activations), weight, vector(bias_of(node, 2))}, attributes, row_->output);
+    const ValueId x = as(value(node.inputs[0]), row_->activations);
+    const ValueId bias = vector(bias_of(node, 2));
+    std::vector<ValueId> inputs = {x, attributes.blocks != nullptr ? in_blocks(node.inputs[1]) : table(node.inputs[1])};
+    const bool in_integers = sums_in_groups(attributes.blocks);
+    attributes.accumulator = in_integers ? DType::s32 : DType::f32;
+    if (in_integers) {
+      const Quantised groups = quantise(op::quantize_groups, x);
+      inputs = {groups.values, groups.scales, inputs[1]};
+    }
+    inputs.push_back(bias);
+    map(node.outputs[0]) = add(in_integers                    ? op::quantized_block_linear
+                               : attributes.blocks != nullptr ? op::block_linear
+                                                              : op::linear,
+                               std::move(inputs), attributes, row_->output);
   }
 
   void assign_quantised_linear(const Node& node) {
@@ -293,23 +320,40 @@ class Assigner {
 
   void assign_expert_linear(const Node& node) {
     const std::optional<DType> override = override_for(node.role);
-    if (quantised() && !takes_formats() && !override) return assign_quantised_experts(node);
+    if (quantises_rows() && !override) return assign_quantised_experts(node);
+    if (!override && blocks_of_experts(node) != nullptr) return assign_experts_in_blocks(node);
     Attributes attributes = node.attributes;
-    attributes.accumulator = override ? DType::f32 : row_->accumulator;
+    attributes.accumulator = override || takes_formats() ? DType::f32 : row_->accumulator;
     attributes.chunk = override ? 0 : row_->chunk;
-    attributes.blocks = override ? nullptr : blocks_of_experts(node);
-    const bool in_blocks_too = attributes.blocks != nullptr;
     // What a file holds in several ways is one dtype here.
     const DType operand = override.value_or(takes_formats() ? DType::f32 : row_->operand);
     const DType read = takes_formats() && !override ? row_->activations : operand;
     std::vector<ValueId> inputs = {as(value(node.inputs[0]), read), value(node.inputs[1])};
     for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
-      inputs.push_back(in_blocks_too ? in_blocks(node.inputs[i]) : as(table(node.inputs[i]), operand));
+      inputs.push_back(as(table(node.inputs[i]), operand));
       inputs.push_back(vector(node.inputs[i + 1]));
     }
-    const Operation& operation = in_blocks_too ? op::expert_block_linear : op::expert_linear;
-    const ValueId y = add(operation, std::move(inputs), attributes, override ? operand : row_->output);
+    const ValueId y = add(op::expert_linear, std::move(inputs), attributes, override ? operand : row_->output);
     map(node.outputs[0]) = as(y, row_->output);
+  }
+
+  void assign_experts_in_blocks(const Node& node) {
+    Attributes attributes = node.attributes;
+    attributes.blocks = blocks_of_experts(node);
+    std::vector<ValueId> inputs = {as(value(node.inputs[0]), row_->activations)};
+    const bool in_integers = sums_in_groups(attributes.blocks);
+    if (in_integers) {
+      const Quantised groups = quantise(op::quantize_groups, inputs[0]);
+      inputs = {groups.values, groups.scales};
+    }
+    attributes.accumulator = in_integers ? DType::s32 : DType::f32;
+    inputs.push_back(value(node.inputs[1]));
+    for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
+      inputs.push_back(in_blocks(node.inputs[i]));
+      inputs.push_back(vector(node.inputs[i + 1]));
+    }
+    const Operation& operation = in_integers ? op::expert_quantized_block_linear : op::expert_block_linear;
+    map(node.outputs[0]) = add(operation, std::move(inputs), attributes, row_->output);
   }
 
   void assign_quantised_experts(const Node& node) {
@@ -456,7 +500,8 @@ class Assigner {
   Role role_ = Role::other;
   std::vector<ValueId> mapped_;
   std::map<std::pair<ValueId, DType>, ValueId> casts_;
-  std::map<std::pair<ValueId, DType>, Quantised> quantised_;
+  std::map<std::tuple<const Operation*, ValueId, DType>, Quantised> quantised_;
+  std::map<std::pair<ValueId, const BlockFormat*>, ValueId> made_blocks_;
   std::set<ValueId> overridden_embedding_;  // old values that the embedding computes in the dtype --with names
 };
 

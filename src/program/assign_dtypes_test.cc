@@ -151,6 +151,49 @@ TEST(AssignDtypes, WeightOnlyInt8KeepsFloatActivations) {
   }
 }
 
+TEST(AssignDtypes, Int4MultipliesBlocksOfEveryLinearByQuantisedGroups) {
+  const Program program = assigned("int4");
+  EXPECT_EQ(count_of(program, op::linear) + count_of(program, op::block_linear), 0U);
+  ASSERT_EQ(count_of(program, op::quantized_block_linear), 7U);
+  EXPECT_EQ(count_of(program, op::quantize_groups), 5U) << "q, k and v read one quantised input";
+  for (const Node* node : nodes_of(program, op::quantized_block_linear)) {
+    EXPECT_EQ(node->attributes.blocks, &blocks::q4_0) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::s8) << node->path;
+    EXPECT_EQ(dtype_of(program, node->inputs[2]), DType::u8) << node->path;
+    EXPECT_EQ(node->attributes.accumulator, DType::s32) << node->path;
+    EXPECT_EQ(out_of(program, *node), DType::bf16) << node->path;
+  }
+  ASSERT_EQ(count_of(program, op::block_embedding), 1U);
+  const Node& table = *nodes_of(program, op::block_embedding)[0];
+  EXPECT_EQ(table.inputs[1], nodes_of(program, op::quantized_block_linear)[6]->inputs[2]) << "one table, shared";
+  EXPECT_EQ(count_of(fuse(program), op::quantized_block_linear), 5U) << "q, k and v are one";
+}
+
+TEST(AssignDtypes, FourBitsOfWeightsAloneKeepFloatActivations) {
+  for (const char* name : {"int4-weights", "int4-weights-g128", "int4-weights-zp"}) {
+    const Program program = assigned(name);
+    ASSERT_EQ(count_of(program, op::block_linear), 7U) << name;
+    EXPECT_EQ(count_of(program, op::quantize_groups), 0U) << name;
+    for (const Node* node : nodes_of(program, op::block_linear)) {
+      EXPECT_EQ(dtype_of(program, node->inputs[0]), DType::bf16) << node->path;
+      EXPECT_EQ(node->attributes.blocks, find_precision(name).blocks) << node->path;
+    }
+  }
+}
+
+TEST(AssignDtypes, TheHeadOfFourBitsMayHaveMore) {
+  const Program wider = assigned("int4", "@head=int8-group");
+  const Node& head = *nodes_of(wider, op::quantized_block_linear)[6];
+  EXPECT_EQ(head.attributes.blocks, &blocks::q8_0);
+  const Node& table = *nodes_of(wider, op::block_embedding)[0];
+  EXPECT_EQ(table.attributes.blocks, &blocks::q4_0);
+  EXPECT_NE(table.inputs[1], head.inputs[2]) << "the tied table is made twice";
+  const Program both = assigned("int4", "@head=int8-group,@embedding=int8-group");
+  EXPECT_EQ(nodes_of(both, op::block_embedding)[0]->inputs[1],
+            nodes_of(both, op::quantized_block_linear)[6]->inputs[2]);
+  EXPECT_EQ(count_of(assigned("int4", "head=f32"), op::linear), 1U);
+}
+
 TEST(AssignDtypes, OverridesByRoleReplaceTheRow) {
   const Program program = assigned("bf16", "norm=f16,softmax=f16,head=f32");
   for (const Operation* operation : {&op::layer_norm, &op::softmax}) {

@@ -17,13 +17,14 @@ struct LinearInputs {
 };
 
 LinearInputs linear_inputs(const Operation* operation) {
-  if (operation != &op::quantized_linear) return {{1, 2}, {0}};
-  return {{2, 3, 4}, {0, 1}};
+  if (operation == &op::quantized_linear) return {{2, 3, 4}, {0, 1}};
+  if (operation == &op::quantized_block_linear) return {{2, 3}, {0, 1}};
+  return {{1, 2}, {0}};
 }
 
 bool is_linear(const Node& node) {
   return node.operation == &op::linear || node.operation == &op::quantized_linear ||
-         node.operation == &op::block_linear;
+         node.operation == &op::block_linear || node.operation == &op::quantized_block_linear;
 }
 
 std::string parent(const std::string& path) {
@@ -190,9 +191,11 @@ bool rounds_when_storing(const Operation* operation) {
                                    &op::expert_linear,
                                    &op::expert_quantized_linear,
                                    &op::expert_block_linear,
+                                   &op::expert_quantized_block_linear,
                                    &op::merge_rows,
                                    &op::quantized_linear,
                                    &op::block_linear,
+                                   &op::quantized_block_linear,
                                    &op::layer_norm,
                                    &op::rms_norm,
                                    &op::add_layer_norm,

@@ -107,6 +107,11 @@ struct Operation {
   OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \
   OPERATION(dropout)          /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */              \
   OPERATION(cross_entropy)    /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                \
+  /* Weights in blocks that are made here, and multiplied by s8 with a scale for 32 inputs. */                        \
+  OPERATION(quantize_blocks)               /* W (out,in) -> blocks u8 (out,row bytes): scales searched for */         \
+  OPERATION(quantize_groups)               /* x (..,d) -> s8 (..,d), f32 scale (..,groups): dynamic */                \
+  OPERATION(quantized_block_linear)        /* x s8 (..,in), x_scale (..,groups), blocks [, bias] -> as linear */      \
+  OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
   OPERATION(linear_input_gradient)         /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                       \
   OPERATION(linear_weight_gradient)        /* dy (..,out), x (..,in) -> dW (out,in) */                                \
@@ -174,11 +179,18 @@ struct ExpertPlaces {
   std::size_t first = 0;
   std::size_t each = 1;
 };
-/// Of expert_linear, its input gradient, expert_quantized_linear and expert_block_linear; absent for all others.
+/// Of expert_linear and what is like it; absent for all others.
 std::optional<ExpertPlaces> expert_places(const Operation& operation);
 
 /// Where a linear layer, or one over experts, has its weights; none of other operations.
 std::vector<std::size_t> weight_places(const Node& node);
+
+/// Neighbours that share a scale where activations are quantised by groups: as many as ggml's Q8_0 and the blocks of
+/// most formats have, so that integer sums end where scales do.
+constexpr std::int64_t activation_group = 32;
+constexpr std::int64_t activation_groups(std::int64_t width) {
+  return (width + activation_group - 1) / activation_group;
+}
 
 /// Random bits of element `index`: Philox keyed by the seed, so that every backend draws the same ones.
 /// `seed`: s32 (2), low word first; `stream`: attributes.stream.

@@ -116,10 +116,10 @@ struct Attributes {
   RopeScaling rope_scaling = {};
   RotaryPairs pairs = RotaryPairs::halves;
   RowChoice row = RowChoice::by_position;
-  std::int64_t offset = 0;          ///< slice_columns: first column; count_positions: the number before the first
-  std::int64_t width = 0;           ///< slice_columns: columns
-  DType math = DType::f32;          ///< norms, softmax: dtype of the arithmetic inside
-  int chunk = 0;                    ///< linear with an f16 accumulator: products added before the flush to f32
+  std::int64_t offset = 0;  ///< slice_columns: first column; count_positions: the number before the first
+  std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold
+  DType math = DType::f32;  ///< norms, softmax: dtype of the arithmetic inside
+  int chunk = 0;            ///< linear with an f16 accumulator: products added before the flush to f32
   DType accumulator = DType::f32;   ///< linear
   DType operand = DType::f32;       ///< linear and its input gradient: a wider W is rounded to it first
   bool inverse = false;             ///< rope: turns backwards
@@ -136,7 +136,7 @@ struct Attributes {
   double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
-  const BlockFormat* blocks = nullptr;    ///< block_linear, block_embedding: what the weight's rows are
+  const BlockFormat* blocks = nullptr;    ///< Operations with weights in blocks: what their rows are
 
   bool operator==(const Attributes&) const = default;
 };

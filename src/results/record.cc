@@ -38,8 +38,9 @@ std::optional<double> bytes_a_run(const Record& record) {
 }
 
 bool is_linear(const LedgerRow& row) {
-  constexpr std::array linears = {"linear",        "quantized_linear",        "block_linear",
-                                  "expert_linear", "expert_quantized_linear", "expert_block_linear"};
+  constexpr std::array linears = {
+      "linear",        "quantized_linear",        "block_linear",        "quantized_block_linear",
+      "expert_linear", "expert_quantized_linear", "expert_block_linear", "expert_quantized_block_linear"};
   return std::find(linears.begin(), linears.end(), row.operation) != linears.end();
 }
 

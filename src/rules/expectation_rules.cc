@@ -3,6 +3,7 @@
 
 #include "rules/physics.h"
 #include "rules/rule_tables.h"
+#include "tensor/block_format.h"
 
 namespace assay {
 namespace {
@@ -32,7 +33,13 @@ bool is_f32_stored(const Record* record) {
 /// What a file holds decides size and rounding: nothing can be expected of them.
 bool is_as_stored(const Record& record) {
   const Precision* precision = precision_row(record);
-  return precision != nullptr && precision->scheme == Scheme::as_stored;
+  return precision != nullptr && takes_formats(precision->scheme);
+}
+
+/// Of a weight, scales aside.
+int stored_bits(const Precision& precision) {
+  if (precision.blocks == nullptr) return static_cast<int>(8 * size_of(precision.weights));
+  return static_cast<int>(8 * precision.blocks->bytes / precision.blocks->elements);
 }
 
 Judgement expects_size(const Cell& cell, const Record& row) {
@@ -41,7 +48,7 @@ Judgement expects_size(const Cell& cell, const Record& row) {
   if (is_as_stored(row) || !row.memory->model_bytes || cell.baseline->memory->model_bytes.value_or(0) <= 0) return {};
   const auto bytes = static_cast<double>(*row.memory->model_bytes);
   const auto baseline_bytes = static_cast<double>(*cell.baseline->memory->model_bytes);
-  const SizeShare& share = size_share(static_cast<int>(8 * size_of(precision->weights)));
+  const SizeShare& share = size_share(stored_bits(*precision));
   const double ratio = bytes / baseline_bytes;
   const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.setting.precision, megabytes(bytes),
                                        ratio, cell.baseline->setting.precision, megabytes(baseline_bytes), share.words);

@@ -310,9 +310,10 @@ const Precision* precision_row(const Record& record) {
 }
 
 bool is_defined_operand(const Precision& precision, DType operand) {
-  const bool widens = precision.scheme == Scheme::weight_only_int8 || precision.scheme == Scheme::as_stored;
-  if (!widens) return operand == precision.operand;
-  return is_float(operand) && size_of(operand) >= 2;
+  const bool is_float_of_16_or_more = is_float(operand) && size_of(operand) >= 2;
+  // Plain tensors of a file are multiplied as they are.
+  if (takes_formats(precision.scheme) && is_float_of_16_or_more) return true;
+  return widens_weights(precision.scheme) ? is_float_of_16_or_more : operand == precision.operand;
 }
 
 bool is_overridden(const Record& record) {

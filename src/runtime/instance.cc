@@ -42,9 +42,9 @@ Instance::Instance(Program program, PrecisionChoice precision, const Weights& we
   for (const Node& node : program_.nodes) write_recipes(node);
 }
 
-/// An operation with attributes is nowhere compared, and what it makes is not lent.
+/// An operation with attributes other than the format that it makes is nowhere compared, and what it makes is not lent.
 void Instance::write_recipes(const Node& node) {
-  if (node.attributes != Attributes{}) return;
+  if (node.attributes != Attributes{.blocks = node.attributes.blocks}) return;
   std::string inputs;
   for (const ValueId id : node.inputs) {
     if (id == no_value || recipes_[static_cast<std::size_t>(id)].empty()) return;
@@ -53,8 +53,9 @@ void Instance::write_recipes(const Node& node) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId id = node.outputs[i];
     if (id == no_value || !program_.value(id).constant) continue;
-    recipes_[static_cast<std::size_t>(id)] =
-        fmt::format("{}.{} {}({})", node.operation->name, i, name(program_.value(id).dtype), inputs);
+    recipes_[static_cast<std::size_t>(id)] = fmt::format(
+        "{}.{} {}({})", node.operation->name, i,
+        node.attributes.blocks != nullptr ? node.attributes.blocks->name : name(program_.value(id).dtype), inputs);
   }
 }
 

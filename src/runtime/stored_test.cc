@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/random.h"
+#include "hardware/cpu_features.h"
 #include "runtime/forecast.h"
 #include "runtime/testing.h"
 
@@ -124,6 +125,61 @@ TEST(Stored, TheLedgerSaysWhatIsInTheFileAndWhatIsKept) {
     if (row.operation != "linear") continue;
     EXPECT_EQ(row.weight_kept, "bf16") << row.path;
     EXPECT_TRUE(row.weight_in_file.starts_with('Q')) << row.path;
+  }
+}
+
+TEST(Stored, IntegersComputeTheSameWithinWhatQuantisedActivationsCost) {
+  const StoredModel model;
+  for (const Backend* backend : {&reference_backend(), &cpu_backend()}) {
+    Instance stored = model.instance("stored", *backend);
+    Instance integers = model.instance("stored-int8", *backend);
+    const double apart = largest_apart(logits_of(stored, {2, 7}), logits_of(integers, {2, 7}));
+    EXPECT_LE(apart, find_precision("stored-int8").tolerance) << backend->name;
+    EXPECT_GT(apart, 0) << backend->name;
+    EXPECT_EQ(integers.model_bytes(), stored.model_bytes()) << backend->name;
+  }
+}
+
+/// Widths that fill no block: what fills them up counts.
+TEST(Blocks, AreMadeInTheSizeThatTheirBitsSay) {
+  const SmallModel model;
+  for (const char* precision : {"int4-weights", "int4-weights-g128", "int4-weights-zp", "int4", "int8-group"}) {
+    const BlockFormat& format = *find_precision(precision).blocks;
+    std::int64_t expected = 0;
+    for (const auto& [name, weight] : model.weights.by_name) {
+      const std::int64_t row = weight.shape.back();
+      const std::int64_t rows = element_count(weight.shape) / row;
+      const bool is_position = name == "wpe.weight";
+      const std::int64_t plain = row * (is_position ? 2 : 4);
+      expected += rows * (weight.shape.size() == 2 && !is_position ? format.bytes_of(row) : plain);
+    }
+    Instance instance = model.instance(precision);
+    logits_of(instance, {2, 7});
+    EXPECT_EQ(instance.model_bytes(), expected) << precision;
+  }
+}
+
+TEST(Blocks, AreForecastAsTheyThenAre) {
+  const SmallModel model;
+  for (const char* precision : {"int4-weights-zp", "int4", "int8-group"}) {
+    Instance instance = model.instance(precision, "", cpu_backend());
+    const PlanOptions options{.extent = {2, 9}};
+    const Forecast seen =
+        forecast(instance.program(), {instance.precision(), model.weights, instance.backend(), model.facts}, options);
+    const Plan plan(instance, options);
+    EXPECT_EQ(seen.constant_bytes(), instance.resident_bytes()) << precision;
+    EXPECT_EQ(seen.arena_bytes(), plan.arena_bytes()) << precision;
+  }
+}
+
+TEST(Blocks, BackendsAgreeOnWhatTheyMultiply) {
+  SmallModel model;
+  model.facts.isa = detect_instruction_sets();
+  for (const char* precision : {"int4-weights", "int4-weights-zp", "int4", "int8-group"}) {
+    Instance reference = model.instance(precision);
+    Instance cpu = model.instance(precision, "", cpu_backend());
+    for (const Extent extent : {Extent{2, 7}, Extent{1, 1}})
+      EXPECT_LE(largest_apart(logits_of(reference, extent), logits_of(cpu, extent)), 5e-2) << precision;
   }
 }
 

@@ -32,9 +32,7 @@ std::span<const BlockFormat* const> block_formats() {
   return formats;
 }
 
-void expand_block(const BlockFormat& format, const std::byte* block, float* out) {
-  GroupedCodes codes;
-  format.decode(block, codes);
+void expand_codes(const BlockFormat& format, const GroupedCodes& codes, float* out) {
   const std::int8_t* code = codes.codes.data();
   const float* values = format.table.empty() ? nullptr : format.table.data();
   for (std::size_t group = 0; group < static_cast<std::size_t>(format.elements / format.group); ++group) {
@@ -47,6 +45,12 @@ void expand_block(const BlockFormat& format, const std::byte* block, float* out)
     code += format.group;
     out += format.group;
   }
+}
+
+void expand_block(const BlockFormat& format, const std::byte* block, float* out) {
+  GroupedCodes codes;
+  format.decode(block, codes);
+  expand_codes(format, codes, out);
 }
 
 void expand_blocks(const BlockFormat& format, std::span<const std::byte> blocks, std::span<float> out) {

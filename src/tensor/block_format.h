@@ -13,6 +13,15 @@
 
 namespace assay {
 
+/// How a block of one group is made of codes q: x[i] = scale (q[i] - zero).
+struct BlockMaker {
+  int lowest;  ///< Of q, and of `zero`.
+  int highest;
+  Zero zero;    ///< middle: it is 0.
+  DType scale;  ///< f16 or f32.
+  void (*write)(float scale, int zero, const std::int8_t* codes, std::byte* block);
+};
+
 /// How a weight lies in memory that has fewer bits a value than any dtype: rows of blocks, each of which decodes to
 /// codes with a scale and a minimum a group:
 ///
@@ -26,6 +35,7 @@ struct BlockFormat {
   std::int64_t group;  ///< Elements that share a scale.
   void (*decode)(const std::byte* block, GroupedCodes& out);
   std::span<const float> table = {};  ///< What a code of 4 or 8 bits without a sign stands for; empty: itself.
+  const BlockMaker* maker = nullptr;  ///< Null: such blocks come from files alone.
 
   /// Bytes of a row of so many values: whole blocks, what fills up the last one being zero.
   constexpr std::int64_t bytes_of(std::int64_t values) const { return (values + elements - 1) / elements * bytes; }
@@ -34,10 +44,16 @@ struct BlockFormat {
 };
 
 namespace blocks {
+template <int bits, int group, typename Scale = f16, Zero zero = Zero::middle>
+constexpr BlockMaker made_by = {.lowest = GroupBlock<bits, group, Scale, zero>::lowest,
+                                .highest = GroupBlock<bits, group, Scale, zero>::highest,
+                                .zero = zero,
+                                .scale = sizeof(Scale) == 2 ? DType::f16 : DType::f32,
+                                .write = GroupBlock<bits, group, Scale, zero>::write};
 // clang-format off
 //                                    name      elements  bytes  group  decode
-inline constexpr BlockFormat q8_0 =   {"Q8_0",    32,      34,    32,   decode_q8_0};
-inline constexpr BlockFormat q4_0 =   {"Q4_0",    32,      18,    32,   decode_q4_0};
+inline constexpr BlockFormat q8_0 =   {"Q8_0",    32,      34,    32,   decode_q8_0, {}, &made_by<8, 32>};
+inline constexpr BlockFormat q4_0 =   {"Q4_0",    32,      18,    32,   decode_q4_0, {}, &made_by<4, 32>};
 inline constexpr BlockFormat q4_1 =   {"Q4_1",    32,      20,    32,   decode_q4_1};
 inline constexpr BlockFormat q5_0 =   {"Q5_0",    32,      22,    32,   decode_q5_0};
 inline constexpr BlockFormat q5_1 =   {"Q5_1",    32,      24,    32,   decode_q5_1};
@@ -56,7 +72,7 @@ inline constexpr BlockFormat nvfp4 =  {"NVFP4",   64,      36,    16,   decode_n
 template <int bits, int group, typename Scale, Zero zero>
 constexpr BlockFormat grouped(const char* name) {
   using Block = GroupBlock<bits, group, Scale, zero>;
-  return {name, group, Block::bytes, group, Block::decode};
+  return {name, group, Block::bytes, group, Block::decode, {}, &made_by<bits, group, Scale, zero>};
 }
 // clang-format off
 inline constexpr BlockFormat int4_g64 =       grouped<4, 64,  f16,   Zero::middle>("int4 g64");
@@ -122,6 +138,8 @@ using WeightFormats = std::map<std::string, WeightFormat>;
 /// The most values that a block has.
 constexpr std::int64_t most_block_elements = 256;
 
+/// The f32 values of a block's codes, format.elements of them.
+void expand_codes(const BlockFormat& format, const GroupedCodes& codes, float* out);
 /// The f32 values of one block, format.elements of them. Bit-equal to the format's own definition: each is rounded
 /// once, for where there is a minimum the product is exact.
 void expand_block(const BlockFormat& format, const std::byte* block, float* out);

@@ -30,6 +30,23 @@ void split_stretches(const std::byte* halves, int count, int zero, std::int8_t* 
   }
 }
 
+/// The other way round: codes plus `zero` to halves.
+void join_stretches(const std::int8_t* codes, int count, int zero, std::byte* halves) {
+  for (int at = 0; at < count; at += 32, halves += 16, codes += 32) {
+    for (int i = 0; i < 16; ++i) halves[i] = static_cast<std::byte>((codes[i] + zero) | ((codes[i + 16] + zero) << 4));
+  }
+}
+
+template <typename Scale>
+void put_scale(float scale, std::byte* block) {
+  std::memcpy(block, &scale, sizeof(scale));
+}
+template <>
+void put_scale<f16>(float scale, std::byte* block) {
+  const f16 narrow = to_f16(scale);
+  std::memcpy(block, &narrow, sizeof(narrow));
+}
+
 }  // namespace
 
 template <int bits, int group, typename Scale, Zero zero>
@@ -38,12 +55,25 @@ void GroupBlock<bits, group, Scale, zero>::decode(const std::byte* block, Groupe
   out.scales[0] = scale;
   out.minima[0] = 0;
   if constexpr (bits == 4) {
-    const int stored = zero == Zero::stored ? static_cast<int>(block[zero_at]) : 8;
+    constexpr auto zero_bits = std::byte{0x1F};
+    const int stored = zero == Zero::stored ? static_cast<int>(block[zero_at] & zero_bits) : 8;
     split_stretches(block + codes_at, group, stored, out.codes.data());
   } else {
     std::memcpy(out.codes.data(), block + codes_at, group);
     if constexpr (zero == Zero::stored)
       out.minima[0] = scale * static_cast<float>(static_cast<std::int8_t>(block[zero_at]));
+  }
+}
+
+template <int bits, int group, typename Scale, Zero zero>
+void GroupBlock<bits, group, Scale, zero>::write(float scale, int zero_point, const std::int8_t* codes,
+                                                 std::byte* block) {
+  put_scale<Scale>(scale, block);
+  if constexpr (zero == Zero::stored) block[zero_at] = static_cast<std::byte>(zero_point);
+  if constexpr (bits == 4) {
+    join_stretches(codes, group, zero == Zero::stored ? 0 : 8, block + codes_at);
+  } else {
+    std::memcpy(block + codes_at, codes, group);
   }
 }
 

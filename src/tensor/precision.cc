@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "tensor/block_format.h"
 
 namespace assay {
 namespace {
@@ -58,10 +59,27 @@ constexpr Precision table[] = {
      Scheme::dynamic_int8, 0, anywhere, 2.5e-1, "every linear layer, the head included; weights per channel, activations per token"},
     {"int8-weights", s8,   f32,  native,   f32,    f32,  f32,   f32, none,     false,
      Scheme::weight_only_int8, 0, anywhere, 1e-1, "weight only: dequantised on the fly, no integer arithmetic"},
+    {"int8-group",   u8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,
+     Scheme::dynamic_blocks, 0, anywhere, 2e-1, "as int8 with a scale for 32 inputs on both sides, as Q8_0 is multiplied",
+     &blocks::q8_0},
+    {"int4-weights", u8,   f32,  native,   f32,    f32,  f32,   f32, none,     false,
+     Scheme::weight_only_blocks, 0, anywhere, 4e-1, "weight only: 4 bits, a scale for 32 inputs; dequantised on the fly",
+     &blocks::q4_0},
+    {"int4-weights-g128", u8, f32, native, f32,    f32,  f32,   f32, none,     false,
+     Scheme::weight_only_blocks, 0, anywhere, 6e-1, "weight only: 4 bits, a scale for 128 inputs",
+     &blocks::int4_g128},
+    {"int4-weights-zp", u8, f32, native,   f32,    f32,  f32,   f32, none,     false,
+     Scheme::weight_only_blocks, 0, anywhere, 6e-1, "weight only: 4 bits, a scale and a zero point for 128 inputs",
+     &blocks::int4z_g128},
+    {"int4",         u8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,
+     Scheme::dynamic_blocks, 0, anywhere, 4e-1, "weights of int4-weights, activations s8 by 32 inputs: integer sums a group",
+     &blocks::q4_0},
     {"fp8",          e4m3, bf16, stored,   e4m3,   f32,  bf16,  f32, none,     false,
      Scheme::float8, 0, by_name_off_cuda, 3e-1, "as int8, in e4m3; native on CUDA sm_89 and newer, emulated elsewhere"},
     {"stored",       f32,  f32,  native,   f32,    f32,  f32,   f32, none,     false,
      Scheme::as_stored, 0, by_name, 5e-2, "weights as the file holds them, blocks kept in memory and widened as they are multiplied"},
+    {"stored-int8",  f32,  f32,  native,   s8,     s32,  f32,   f32, none,     false,
+     Scheme::stored_dynamic, 0, by_name, 2e-1, "as stored, but blocks are multiplied by activations of s8 in integers"},
 };
 // clang-format on
 
@@ -96,6 +114,14 @@ constexpr OtherPrecisionName other_precision_names[] = {
     {"w8a16", "int8-weights"},
     {"int8-weight-only", "int8-weights"},
     {"weight-only-int8", "int8-weights"},
+    {"w4a16", "int4-weights"},
+    {"int4-weight-only", "int4-weights"},
+    {"weight-only-int4", "int4-weights"},
+    {"q4-0", "int4"},
+    {"w4a8", "int4"},
+    {"i4", "int4"},
+    {"s4", "int4"},
+    {"q8-0", "int8-group"},
     {"float8", "fp8"},
     {"e4m3", "fp8"},
     {"fp8-e4m3", "fp8"},
@@ -105,13 +131,14 @@ constexpr OtherPrecisionName other_precision_names[] = {
     {"mixed-float16", "mixed-fp16"},
     {"mixed-bfloat16", "mixed-bf16"},
 };
-constexpr std::string_view no_four_bits =
-    "none of 4 bits is here; of 8 there are int8 (w8a8) and int8-weights (w8a16), and 'stored' runs files of 4 bits";
 constexpr std::string_view which_mixed = "mixed-bf16 or mixed-fp16 says which";
+constexpr std::string_view which_four_bits =
+    "int4 (w4a8) or int4-weights (w4a16) says which, and 'stored' runs files of 4 bits";
+constexpr std::string_view four_bits_of_files =
+    "comes from files alone, which 'stored' runs; int4-weights makes 4 bits";
 constexpr OtherPrecisionName absent_precisions[] = {
-    {"int4", no_four_bits},  {"4bit", no_four_bits}, {"nf4", no_four_bits},     {"fp4", no_four_bits},
-    {"w4a16", no_four_bits}, {"w4a8", no_four_bits}, {"q4", no_four_bits},      {"int4-weights", no_four_bits},
-    {"mixed", which_mixed},  {"amp", which_mixed},   {"autocast", which_mixed},
+    {"mixed", which_mixed},  {"amp", which_mixed},        {"autocast", which_mixed},   {"4bit", which_four_bits},
+    {"q4", which_four_bits}, {"nf4", four_bits_of_files}, {"fp4", four_bits_of_files},
 };
 
 std::string folded_precision_name(std::string_view name) {
@@ -180,7 +207,7 @@ RoleOverride parse_override(std::string_view part) {
 Precision settled(Precision row, std::optional<DType> native16) {
   if (row.rule != Activations::native_16bit) return row;
   row.activations = row.output = native16.value_or(f32);
-  if (row.scheme == Scheme::weight_only_int8 || row.scheme == Scheme::as_stored) row.operand = row.activations;
+  if (widens_weights(row.scheme)) row.operand = row.activations;
   row.rule = Activations::as_stored;
   return row;
 }

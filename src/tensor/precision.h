@@ -11,6 +11,8 @@
 
 namespace assay {
 
+struct BlockFormat;
+
 /// What an operation is for; the unit in which `--with` overrides a precision. `softmax` is the normalisation inside
 /// attention, wherever it is computed; `kv` are keys and values that are kept for later tokens.
 enum class Role : std::uint8_t { embedding, attention, mlp, norm, softmax, head, kv, loss, optimizer, other };
@@ -20,11 +22,26 @@ std::optional<Role> parse_role(std::string_view text);
 /// How weights of fewer bits are made.
 enum class Scheme : std::uint8_t {
   none,
-  dynamic_int8,      ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
-  weight_only_int8,  ///< The same weights, dequantised on the fly; no integer arithmetic.
-  float8,            ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
-  as_stored,         ///< Nothing is made: each weight is what its file holds, blocks of a quantisation included.
+  dynamic_int8,        ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
+  weight_only_int8,    ///< The same weights, dequantised on the fly; no integer arithmetic.
+  float8,              ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
+  weight_only_blocks,  ///< Blocks of Precision::blocks are made, widened on the fly; no integer arithmetic.
+  dynamic_blocks,      ///< Such blocks; activations quantised by token and group at run time, integer sums a group.
+  as_stored,           ///< Nothing is made: each weight is what its file holds, blocks of a quantisation included.
+  stored_dynamic,      ///< As as_stored, and what is in blocks is multiplied as dynamic_blocks does.
 };
+/// Whether weights of fewer bits are widened to the activations' dtype, which is multiplied then.
+constexpr bool widens_weights(Scheme scheme) {
+  return scheme == Scheme::weight_only_int8 || scheme == Scheme::weight_only_blocks || scheme == Scheme::as_stored;
+}
+/// Whether the file says how weights are kept.
+constexpr bool takes_formats(Scheme scheme) {
+  return scheme == Scheme::as_stored || scheme == Scheme::stored_dynamic;
+}
+/// Whether blocks are multiplied by integers, group by group.
+constexpr bool sums_groups(Scheme scheme) {
+  return scheme == Scheme::dynamic_blocks || scheme == Scheme::stored_dynamic;
+}
 
 /// Where a precision runs.
 enum class Runs : std::uint8_t {
@@ -59,6 +76,7 @@ struct Precision {
   Runs runs;
   double tolerance;  ///< Largest difference from fp32's logits over their largest magnitude that a sound run shows.
   const char* note;
+  const BlockFormat* blocks = nullptr;  ///< What weights are made into, where `scheme` makes blocks; `weights` is u8.
 };
 
 /// The table, in the order in which rows are printed.

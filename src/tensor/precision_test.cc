@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tensor/block_format.h"
 
 namespace assay {
 namespace {
@@ -26,7 +27,8 @@ TEST(PrecisionTable, HasItsRowsInOrder) {
   std::vector<std::string> names;
   for (const Precision& row : precision_table()) names.emplace_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"fp32", "tf32", "fp16", "bf16", "mixed-fp16", "mixed-bf16", "fp16-acc16",
-                                             "int8", "int8-weights", "fp8", "stored"}));
+                                             "int8", "int8-weights", "int8-group", "int4-weights", "int4-weights-g128",
+                                             "int4-weights-zp", "int4", "fp8", "stored", "stored-int8"}));
 }
 
 TEST(PrecisionTable, RowsAreConsistent) {
@@ -40,6 +42,10 @@ TEST(PrecisionTable, RowsAreConsistent) {
     EXPECT_EQ(row.operand == DType::s8, row.accumulator == DType::s32) << row.name << ": s8 products sum in s32";
     EXPECT_EQ(row.weights == DType::s8, row.scheme == Scheme::dynamic_int8 || row.scheme == Scheme::weight_only_int8)
         << row.name;
+    EXPECT_EQ(row.weights == DType::u8, row.blocks != nullptr) << row.name << ": blocks are bytes";
+    EXPECT_EQ(row.blocks != nullptr, row.scheme == Scheme::weight_only_blocks || row.scheme == Scheme::dynamic_blocks)
+        << row.name;
+    EXPECT_TRUE(row.blocks == nullptr || row.blocks->maker != nullptr) << row.name;
     EXPECT_EQ(row.weights == DType::e4m3, row.scheme == Scheme::float8) << row.name;
     EXPECT_STRNE(row.note, "") << row.name;
   }
@@ -58,14 +64,16 @@ TEST(PrecisionTable, UnderstandsTheNamesOfOthers) {
                                                                                    {"fp13", "fp13"}})
     EXPECT_EQ(own_precision_name(other), own);
   EXPECT_EQ(message_of("half", ""), "precision 'half': is called fp16 here");
-  EXPECT_TRUE(message_of("int4", "").starts_with("precision 'int4': none of 4 bits is here; of 8 there are int8"));
+  EXPECT_EQ(message_of("w4a16", ""), "precision 'w4a16': is called int4-weights here");
+  EXPECT_EQ(message_of("W4A8", ""), "precision 'W4A8': is called int4 here");
+  EXPECT_TRUE(message_of("q4", "").starts_with("precision 'q4': int4 (w4a8) or int4-weights (w4a16) says which"));
   EXPECT_TRUE(message_of("amp", "").ends_with("mixed-bf16 or mixed-fp16 says which"));
 }
 
 TEST(PrecisionTable, SaysWhereARowRunsAndWhereAllMeansIt) {
   for (const Precision& row : precision_table()) {
     EXPECT_TRUE(runs_on(row, "cuda")) << row.name;
-    EXPECT_EQ(is_listed_on(row, "cuda"), row.scheme != Scheme::as_stored) << row.name;
+    EXPECT_EQ(is_listed_on(row, "cuda"), !takes_formats(row.scheme)) << row.name;
   }
   EXPECT_FALSE(runs_on(find_precision("tf32"), "cpu"));
   EXPECT_TRUE(is_listed_on(find_precision("tf32"), "cpu")) << "a row that says why not";
@@ -139,10 +147,11 @@ TEST(ChoosePrecision, StarsStandForAnyCharacters) {
 TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
-            "fp16-acc16, int8, int8-weights, fp8, stored");
+            "fp16-acc16, int8, int8-weights, int8-group, int4-weights, int4-weights-g128, int4-weights-zp, int4, fp8, "
+            "stored, stored-int8");
   EXPECT_EQ(message_of("bf16", "nose=f16"),
             "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "
-            "softmax, head");
+            "softmax, head, kv");
   for (const std::string role : {"loss", "optimizer", "other"}) {
     EXPECT_NE(message_of("bf16", role + "=f32").find("nothing to replace in the role '" + role + "'; the roles that"),
               std::string::npos);
@@ -163,7 +172,7 @@ TEST(Roles, EveryNameParsesBack) {
     EXPECT_EQ(parse_role(name(role)), role);
     names.insert(name(role));
   }
-  EXPECT_EQ(names.size(), 9U);
+  EXPECT_EQ(names.size(), 10U);
   EXPECT_EQ(parse_role("Norm"), std::nullopt);
 }
 

@@ -49,6 +49,8 @@ constexpr Implementation quantized_linear[] = {
     reference_loops<reference::quantized_linear>,
 };
 constexpr Implementation block_linear[] = {
+    {"bf16 dot products of few rows", block_linear_few_bf16},
+    {"f32 of few rows", block_linear_few_f32},
     {"amx bf16 tiles from blocks", block_linear_bf16_tiles},
     {"avx512 bf16 dot products from blocks", block_linear_bf16},
     {"f32 from blocks", block_linear_f32},
@@ -75,10 +77,22 @@ constexpr Implementation expert_quantized_linear[] = {
     reference_loops<reference::expert_quantized_linear>,
 };
 constexpr Implementation expert_block_linear[] = {
+    {"bf16 dot products of few rows", each_expert<block_linear_few_bf16>},
+    {"f32 of few rows", each_expert<block_linear_few_f32>},
     {"amx bf16 tiles from blocks", each_expert<block_linear_bf16_tiles>},
     {"avx512 bf16 dot products from blocks", each_expert<block_linear_bf16>},
     {"f32 from blocks", each_expert<block_linear_f32>},
     reference_loops<reference::expert_block_linear>,
+};
+constexpr Implementation quantized_block_linear[] = {
+    {"avx512 vnni", quantized_block_linear_vnni},
+    {"avx2", quantized_block_linear_avx2},
+    reference_loops<reference::quantized_block_linear>,
+};
+constexpr Implementation expert_quantized_block_linear[] = {
+    {"avx512 vnni", each_expert<quantized_block_linear_vnni>},
+    {"avx2", each_expert<quantized_block_linear_avx2>},
+    reference_loops<reference::expert_quantized_block_linear>,
 };
 constexpr Implementation route[] = {reference_loops<reference::route>};
 constexpr Implementation group_rows[] = {reference_loops<reference::group_rows>};
@@ -127,6 +141,9 @@ constexpr Implementation quantize_rows[] = {{"vectors", quantize_rows_vectors},
                                             reference_loops<reference::quantize_rows>};
 constexpr Implementation quantize_weight[] = {{"vectors", quantize_weight_vectors},
                                               reference_loops<reference::quantize_weight>};
+constexpr Implementation quantize_groups[] = {{"vectors", quantize_groups_vectors},
+                                              reference_loops<reference::quantize_groups>};
+constexpr Implementation quantize_blocks[] = {reference_loops<reference::quantize_blocks>};
 constexpr Implementation concat_rows[] = {{"vectors", concat_rows_vectors}, reference_loops<reference::concat_rows>};
 
 constexpr Implementation gate[] = {{"vectors", gate_vectors}, reference_loops<reference::gate>};
@@ -211,12 +228,14 @@ constexpr OperationKernels table[] = {
     {&op::linear, linear},
     {&op::quantized_linear, quantized_linear},
     {&op::block_linear, block_linear},
+    {&op::quantized_block_linear, quantized_block_linear},
     {&op::block_embedding, block_embedding},
     {&op::route, route},
     {&op::group_rows, group_rows},
     {&op::expert_linear, expert_linear},
     {&op::expert_quantized_linear, expert_quantized_linear},
     {&op::expert_block_linear, expert_block_linear},
+    {&op::expert_quantized_block_linear, expert_quantized_block_linear},
     {&op::merge_rows, merge_rows},
     {&op::activation, activation},
     {&op::gated_activation, gated_activation},
@@ -238,6 +257,8 @@ constexpr OperationKernels table[] = {
     {&op::cast, cast},
     {&op::quantize_rows, quantize_rows},
     {&op::quantize_weight, quantize_weight},
+    {&op::quantize_groups, quantize_groups},
+    {&op::quantize_blocks, quantize_blocks},
     {&op::concat_rows, concat_rows},
     {&op::gate, gate},
     {&op::clamped_gate, clamped_gate},

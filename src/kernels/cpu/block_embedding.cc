@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "kernels/block_linear.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/rows.h"
@@ -12,16 +14,17 @@ void decode_rows(const Call& call, const Memory& memory, std::int64_t begin, std
   const BlockFormat& format = *call.attributes.blocks;
   const Argument& table = call.in(1);
   const Argument& y = call.out(0);
-  const std::int64_t blocks = y.width() / format.elements;
+  const BlockRows rows = {format, table.packing, memory.in<std::byte>(1), table.shape[1]};
+  GroupedCodes codes;
   float values[most_block_elements];
   for (std::int64_t token = begin; token < end; ++token) {
     const std::int64_t id = memory.in<std::int32_t>(0)[token];
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      const std::int64_t from = block_offset(format, table.packing, table.shape[1], id, block);
-      expand_block(format, memory.in<std::byte>(1) + from, values);
-      const std::int64_t to = token * y.row_stride + block * format.elements;
+    for (std::int64_t i = 0; i < y.width(); i += format.elements) {
+      rows.decode(id, i / format.elements, codes);
+      expand_codes(format, codes, values);
+      const std::int64_t to = token * y.row_stride + i;
       convert(DType::f32, values, y.dtype, memory.out<std::byte>(0) + to * static_cast<std::int64_t>(size_of(y.dtype)),
-              static_cast<std::size_t>(format.elements));
+              static_cast<std::size_t>(std::min(format.elements, y.width() - i)));
     }
   }
 }

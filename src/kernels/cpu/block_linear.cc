@@ -5,6 +5,47 @@
 #include "kernels/verdict.h"
 
 namespace assay::cpu {
+namespace {
+
+/// As many rows as loops over stripes take at once: with more, a stretch that is widened once for all of them is
+/// faster.
+constexpr std::int64_t few_rows = micro::float_stripe_rows;
+
+/// Why codes are not multiplied straight from their stripes; null where they can be.
+const char* unfit_for_few_rows(const LinearCall& linear) {
+  if (linear.rows > few_rows) return "there are more than a few rows";
+  return stripe_layout(*linear.blocks) ? nullptr : "its blocks are not laid out for it";
+}
+
+}  // namespace
+
+Offer block_linear_few_bf16(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = block_linear_call(call);
+  if (!facts.isa.avx512_bf16 || !facts.isa.avx512) return Declined{"no AVX512-BF16 here"};
+  if (linear.x != DType::bf16) return Declined{"x is not bf16"};
+  if (const char* why = unfit_for_few_rows(linear)) return Declined{why};
+  if (stripe_layout(*linear.blocks)->bits != 4) return Declined{"it takes codes of 4 bits"};
+  return prepare_stripes(linear, facts, codes::stripes_bf16());
+}
+
+Offer block_linear_few_f32(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = block_linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (const char* why = unfit_for_few_rows(linear)) return Declined{why};
+  const StripeLayout layout = *stripe_layout(*linear.blocks);
+  return prepare_stripes(linear, facts,
+                         facts.isa.avx512 ? codes::stripes_f32(layout) : codes::stripes_f32_avx2(layout));
+}
+
+Offer quantized_block_linear_vnni(const Call& call, const MachineFacts& facts) {
+  if (!facts.isa.avx512_vnni || !facts.isa.avx512) return Declined{"no AVX512-VNNI here"};
+  return prepare_stripes(quantized_block_linear_call(call), facts, codes::stripes_vnni());
+}
+
+Offer quantized_block_linear_avx2(const Call& call, const MachineFacts& facts) {
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  return prepare_stripes(quantized_block_linear_call(call), facts, codes::stripes_maddubs());
+}
 
 Offer block_linear_bf16_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = block_linear_call(call);

@@ -58,26 +58,39 @@ void quantize_row(Source x, std::int64_t width, float inverse, Sink q) {
   std::memcpy(q.data + i, last, std::min(static_cast<std::size_t>(width - i), sizeof(last)));
 }
 
-// As kernels/quantize.h says. Zero times NaN or infinity is NaN, and a sum keeps it.
+/// The scale of `width` neighbours, which are quantised. As kernels/quantize.h says. Zero times NaN or infinity is NaN,
+/// and a sum keeps it.
+HWY_INLINE float quantize_stretch(Source x, std::int64_t width, Sink q) {
+  V32 most = hn::Zero(f32_lanes);
+  V32 poison = hn::Zero(f32_lanes);
+  for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
+    const V32 value = lanes.get(x, i);
+    // The order of operands is the one in which x86 lets a NaN pass and keeps what was found before it.
+    most = hn::Max(hn::Abs(value), most);
+    poison = hn::MulAdd(value, hn::Zero(f32_lanes), poison);
+  });
+  const float limit = quantized_limit(q.dtype);
+  const float largest = max_of(most);
+  const bool zero = largest < smallest_row;
+  quantize_row(x, width, zero ? 0.0F : limit / largest, q);
+  return (zero ? 1.0F : largest / limit) + sum_of(poison);
+}
+
 void quantize_each_row(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
   const SourceRows x = source_rows(call, memory, 0);
   const SinkRows q = sink_rows(call, memory, 0);
-  const std::int64_t width = call.in(0).width();
-  const float limit = quantized_limit(q.dtype);
   auto* scales = memory.out<float>(1);
+  for (std::int64_t row = begin; row < end; ++row) scales[row] = quantize_stretch(x[row], call.in(0).width(), q[row]);
+}
+
+void quantize_each_group(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
+  const SourceRows x = source_rows(call, memory, 0);
+  const SinkRows q = sink_rows(call, memory, 0);
+  const std::int64_t width = call.in(0).width();
+  float* scale = memory.out<float>(1) + begin * activation_groups(width);
   for (std::int64_t row = begin; row < end; ++row) {
-    V32 most = hn::Zero(f32_lanes);
-    V32 poison = hn::Zero(f32_lanes);
-    for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 value = lanes.get(x[row], i);
-      // The order of operands is the one in which x86 lets a NaN pass and keeps what was found before it.
-      most = hn::Max(hn::Abs(value), most);
-      poison = hn::MulAdd(value, hn::Zero(f32_lanes), poison);
-    });
-    const float largest = max_of(most);
-    const bool zero = largest < smallest_row;
-    quantize_row(x[row], width, zero ? 0.0F : limit / largest, q[row]);
-    scales[row] = (zero ? 1.0F : largest / limit) + sum_of(poison);
+    for (std::int64_t i = 0; i < width; i += activation_group)
+      *scale++ = quantize_stretch(shifted(x[row], i), std::min(activation_group, width - i), shifted(q[row], i));
   }
 }
 
@@ -89,15 +102,17 @@ namespace assay::cpu {
 
 HWY_EXPORT(cast_rows);
 HWY_EXPORT(quantize_each_row);
+HWY_EXPORT(quantize_each_group);
 
 namespace {
 
-Offer quantize(const Call& call, const MachineFacts& facts) {
+template <typename Choose>
+Offer quantize(const Call& call, const MachineFacts& facts, Choose choose) {
   if (!is_vector_float(call.in(0).dtype)) return Declined{"the input is neither f32 nor f16 nor bf16"};
   const DType q = call.out(0).dtype;
   if ((q != DType::s8 && q != DType::e4m3) || call.out(1).dtype != DType::f32)
     return Declined{"the outputs are not s8 or e4m3, and f32"};
-  return row_prepared(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(quantize_each_row); });
+  return row_prepared(call, facts, first_input_rows(call), choose);
 }
 
 }  // namespace
@@ -109,11 +124,15 @@ Offer cast_vectors(const Call& call, const MachineFacts& facts) {
 }
 
 Offer quantize_rows_vectors(const Call& call, const MachineFacts& facts) {
-  return quantize(call, facts);
+  return quantize(call, facts, [] { return &HWY_DYNAMIC_DISPATCH(quantize_each_row); });
 }
 
 Offer quantize_weight_vectors(const Call& call, const MachineFacts& facts) {
-  return quantize(call, facts);
+  return quantize_rows_vectors(call, facts);
+}
+
+Offer quantize_groups_vectors(const Call& call, const MachineFacts& facts) {
+  return quantize(call, facts, [] { return &HWY_DYNAMIC_DISPATCH(quantize_each_group); });
 }
 
 }  // namespace assay::cpu

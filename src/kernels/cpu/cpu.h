@@ -36,6 +36,10 @@ Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
 
 // block_linear.cc
+Offer block_linear_few_bf16(const Call& call, const MachineFacts& facts);
+Offer block_linear_few_f32(const Call& call, const MachineFacts& facts);
+Offer quantized_block_linear_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_block_linear_avx2(const Call& call, const MachineFacts& facts);
 Offer block_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer block_linear_bf16(const Call& call, const MachineFacts& facts);
 Offer block_linear_f32(const Call& call, const MachineFacts& facts);
@@ -113,6 +117,7 @@ Offer concat_rows_vectors(const Call& call, const MachineFacts& facts);
 Offer cast_vectors(const Call& call, const MachineFacts& facts);
 Offer quantize_rows_vectors(const Call& call, const MachineFacts& facts);
 Offer quantize_weight_vectors(const Call& call, const MachineFacts& facts);
+Offer quantize_groups_vectors(const Call& call, const MachineFacts& facts);
 
 // activation_gradient.cc
 Offer activation_gradient_vectors(const Call& call, const MachineFacts& facts);

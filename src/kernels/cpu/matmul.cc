@@ -9,6 +9,7 @@
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/epilogue.h"
 #include "kernels/cpu/matmul_tasks.h"
+#include "kernels/stripes.h"
 
 namespace assay::cpu {
 namespace {
@@ -157,9 +158,10 @@ class Matmul final : public Kernel {
   /// The panel's chunk from K = k on, as stored.
   const std::byte* stored_at(const Task& task, std::int64_t panel, std::int64_t k) const {
     const std::int64_t n = panel * micro::panel_width;
-    const std::int64_t element = code_.blocks != nullptr ? panel_offset(code_.packing, code_.blocks->bytes_of(call_.in),
-                                                                        n, code_.blocks->bytes_of(k))
-                                                         : panel_offset(code_.packing, call_.in, n, k);
+    const std::int64_t element =
+        code_.blocks != nullptr
+            ? stripe_offset(code_.packing, code_.blocks->bytes_of(call_.in), n, k / code_.blocks->elements)
+            : panel_offset(code_.packing, call_.in, n, k);
     return task.tensors.weight + element * bytes_of(code_.packing.dtype);
   }
 
@@ -169,13 +171,14 @@ class Matmul final : public Kernel {
     const std::int64_t count = std::min(chunk_, call_.in - k);
     if (!code_.widens()) return stored;
     if (code_.widen != nullptr) code_.widen(stored, ceil_div(count, code_.packing.group), task.wide);
-    if (code_.blocks != nullptr) code_.widen_blocks(*code_.blocks, stored, count / code_.blocks->elements, task.wide);
+    if (code_.blocks != nullptr)
+      code_.widen_blocks(*code_.blocks, stored, ceil_div(count, code_.blocks->elements), task.wide);
     return task.wide;
   }
 
   /// Of `count` values of K, as stored.
   std::int64_t stored_bytes(std::int64_t count) const {
-    if (code_.blocks != nullptr) return code_.blocks->bytes_of(count) * micro::panel_width;
+    if (code_.blocks != nullptr) return ceil_div(count, code_.blocks->elements) * stripe_bytes(*code_.blocks);
     return round_up(count, code_.packing.group) * micro::panel_width * bytes_of(code_.packing.dtype);
   }
 
@@ -219,14 +222,8 @@ void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x
 }
 
 const char* unfit(const LinearCall& call, const MatmulCode& code) {
-  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
-    return "an output or bias of 16 or 32 bits is needed";
-  if (!call.constant_weight) return "the weight changes between calls and is not packed";
   if ((call.accumulator == DType::f16) != (code.accumulator == DType::f16)) return "it adds in another dtype";
-  if (call.weight != code.packing.dtype) return "the weight has another dtype";
-  if (call.packing.kind != Packing::Kind::plain && call.packing != code.packing)
-    return "the weight is packed otherwise";
-  return nullptr;
+  return unfit_for_panels(call, code.packing);
 }
 
 Epilogue epilogue_at(const LinearCall& call, const MatmulCode& code, const LinearMemory& tensors, std::int64_t row,
@@ -246,6 +243,15 @@ Epilogue epilogue_at(const LinearCall& call, const MatmulCode& code, const Linea
   return epilogue;
 }
 
+const char* unfit_for_panels(const LinearCall& call, const Packing& packing) {
+  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
+    return "an output or bias of 16 or 32 bits is needed";
+  if (!call.constant_weight) return "the weight changes between calls and is not packed";
+  if (call.weight != packing.dtype) return "the weight has another dtype";
+  if (call.packing.kind != Packing::Kind::plain && call.packing != packing) return "the weight is packed otherwise";
+  return nullptr;
+}
+
 Packing panels_of(DType dtype) {
   const int group = dtype == DType::f16 ? 1 : static_cast<int>(4 / size_of(dtype));
   return {.kind = Packing::Kind::panels, .dtype = dtype, .width = micro::panel_width, .group = group};
@@ -255,7 +261,8 @@ Packing panels_of(const BlockFormat& format) {
   return {.kind = Packing::Kind::panels,
           .dtype = DType::u8,
           .width = micro::panel_width,
-          .group = static_cast<std::int32_t>(format.bytes)};
+          .group = static_cast<std::int32_t>(stripe_bytes(format) / stripe_rows),
+          .blocks = &format};
 }
 
 Prepared prepared_matmul(const LinearCall& call, const MatmulCode& code) {

@@ -46,6 +46,10 @@ void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x
 /// What a kernel of that code says of itself.
 Prepared prepared_matmul(const LinearCall& call, const MatmulCode& code);
 
+/// Why panels in that packing cannot be what the call's weight is, or its output and bias are not what all such kernels
+/// take; null where all fits.
+const char* unfit_for_panels(const LinearCall& call, const Packing& packing);
+
 /// A kernel that runs that code for the call, blocked for the caches and divided among the threads by tasks of one
 /// panel and some rows, taken in turn: a thread whose core others use takes fewer. Declines a weight that is not packed
 /// so.

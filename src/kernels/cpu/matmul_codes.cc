@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/micro/stripes.h"
+
 namespace assay::cpu::codes {
 namespace {
 
@@ -135,10 +137,48 @@ MatmulCode from_blocks(MatmulCode code, const BlockFormat& format) {
   code.chunk = std::min(code.chunk, widened_groups * code.group);
   code.packing = panels_of(format);
   code.blocks = &format;
-  code.widen_blocks = code.operand == DType::bf16 ? micro::blocks_to_bf16
-                      : has_wide_registers        ? micro::blocks_to_f32
-                                                  : micro::blocks_to_f32_avx2;
+  const bool is_laid = stripe_layout(format).has_value();
+  if (code.operand == DType::bf16) {
+    code.widen_blocks = is_laid ? micro::stripes_to_bf16 : micro::blocks_to_bf16;
+  } else if (has_wide_registers) {
+    code.widen_blocks = is_laid ? micro::stripes_to_f32 : micro::blocks_to_f32;
+  } else {
+    code.widen_blocks = is_laid ? micro::stripes_to_f32_avx2 : micro::blocks_to_f32_avx2;
+  }
   return code;
+}
+
+StripeCode stripes_vnni() {
+  return {"avx512 vnni u8 x s8",     DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_vnni,
+          micro::integer_stripe_rows};
+}
+
+StripeCode stripes_maddubs() {
+  return {"avx2 u8 x s8 in pairs",        DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_maddubs,
+          micro::integer_stripe_rows_avx2};
+}
+
+StripeCode stripes_f32(const StripeLayout& layout) {
+  const auto order = layout.bits == 4 ? micro::StripeRows::f32_halves : micro::StripeRows::f32;
+  return {"avx512 f32 of few rows", DType::f32, DType::f32, order, micro::multiply_stripes_f32,
+          micro::float_stripe_rows};
+}
+
+StripeCode stripes_f32_avx2(const StripeLayout& layout) {
+  StripeCode code = stripes_f32(layout);
+  code.description = "avx2 f32 of few rows";
+  code.multiply = micro::multiply_stripes_f32_avx2;
+  code.block_rows = micro::float_stripe_rows_avx2;
+  return code;
+}
+
+StripeCode stripes_bf16() {
+  return {"avx512 bf16 dot products of few rows",
+          DType::bf16,
+          DType::f32,
+          micro::StripeRows::bf16_pairs,
+          micro::multiply_stripes_bf16,
+          micro::float_stripe_rows};
 }
 
 }  // namespace assay::cpu::codes

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/stripe_matmul.h"
 
 /// The ways to multiply that are ours. Each needs the instruction set that its description names.
 namespace assay::cpu::codes {
@@ -24,5 +25,12 @@ MatmulCode bf16_tiles_from(DType stored);
 
 /// `code` (f32 or bf16, of whatever registers) by weights that are stored in blocks.
 MatmulCode from_blocks(MatmulCode code, const BlockFormat& format);
+
+/// Straight from stripes: integers for any number of rows, floats for few.
+StripeCode stripes_vnni();
+StripeCode stripes_maddubs();
+StripeCode stripes_f32(const StripeLayout& layout);
+StripeCode stripes_f32_avx2(const StripeLayout& layout);
+StripeCode stripes_bf16();  ///< Of codes of 4 bits.
 
 }  // namespace assay::cpu::codes

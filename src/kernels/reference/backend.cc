@@ -32,6 +32,10 @@ void describe(const Call& call, Prepared& prepared) {
     prepared.description = fmt::format("reference loops over {}, exact sums", name(operand));
     prepared.operand = operand;
     prepared.accumulator = operand == DType::s8 ? DType::s32 : DType::f64;
+  } else if (call.operation == &op::quantized_block_linear) {
+    prepared.description = fmt::format("reference loops over s8 and codes of {}", call.attributes.blocks->name);
+    prepared.operand = DType::s8;
+    prepared.accumulator = DType::s32;
   } else if (call.operation == &op::linear && call.attributes.accumulator == DType::f16) {
     prepared.description = "reference loops, every f16 multiply-add rounded to f16 in software";
     prepared.operand = prepared.accumulator = DType::f16;
@@ -92,12 +96,14 @@ constexpr OperationKernels table[] = {
     {&op::linear, only<linear>},
     {&op::quantized_linear, only<quantized_linear>},
     {&op::block_linear, only<block_linear>},
+    {&op::quantized_block_linear, only<quantized_block_linear>},
     {&op::block_embedding, only<block_embedding>},
     {&op::route, only<route>},
     {&op::group_rows, only<group_rows>},
     {&op::expert_linear, only<expert_linear>},
     {&op::expert_quantized_linear, only<expert_quantized_linear>},
     {&op::expert_block_linear, only<expert_block_linear>},
+    {&op::expert_quantized_block_linear, only<expert_quantized_block_linear>},
     {&op::merge_rows, only<merge_rows>},
     {&op::activation, only<activation>},
     {&op::gated_activation, only<gated_activation>},
@@ -119,6 +125,8 @@ constexpr OperationKernels table[] = {
     {&op::cast, only<cast>},
     {&op::quantize_rows, only<quantize_rows>},
     {&op::quantize_weight, only<quantize_weight>},
+    {&op::quantize_groups, only<quantize_groups>},
+    {&op::quantize_blocks, only<quantize_blocks>},
     {&op::concat_rows, only<concat_rows>},
     {&op::gate, only<gate>},
     {&op::clamped_gate, only<clamped_gate>},

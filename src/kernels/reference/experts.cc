@@ -136,6 +136,10 @@ void expert_block_linear(const Call& call, const Memory& memory) {
   of_each_expert<block_linear>(call, memory);
 }
 
+void expert_quantized_block_linear(const Call& call, const Memory& memory) {
+  of_each_expert<quantized_block_linear>(call, memory);
+}
+
 void expert_linear_input_gradient(const Call& call, const Memory& memory) {
   of_each_expert<linear_input_gradient>(call, memory);
 }

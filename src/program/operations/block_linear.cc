@@ -4,19 +4,28 @@
 namespace assay {
 namespace {
 
-std::int64_t row_values(const Program& program, const Node& node) {
-  ASSAY_ASSERT(node.attributes.blocks != nullptr && input(program, node, 1).dtype == DType::u8);
-  return node.attributes.blocks->values_in(input(program, node, 1).shape[1].factor);
+const SymbolicShape& rows_of_blocks(const Program& program, const Node& node, std::size_t place) {
+  const Value& weight = input(program, node, place);
+  ASSAY_ASSERT(node.attributes.blocks != nullptr && weight.dtype == DType::u8 && weight.shape.size() == 2);
+  return weight.shape;
 }
 
+/// Rows of W hold whole blocks: what stands behind x's width in the last one is zero.
+template <std::size_t weight>
 std::vector<SymbolicShape> block_product_shape(const Program& program, const Node& node) {
-  return {
-      product_shape(input(program, node, 0).shape, {input(program, node, 1).shape[0], dim(row_values(program, node))})};
+  const SymbolicShape& blocks = rows_of_blocks(program, node, weight);
+  SymbolicShape shape = input(program, node, 0).shape;
+  ASSAY_ASSERT(node.attributes.blocks->bytes_of(shape.back().factor) == blocks[1].factor);
+  shape.back() = blocks[0];
+  return {shape};
 }
 
 std::vector<SymbolicShape> decoded_shape(const Program& program, const Node& node) {
+  const std::int64_t row_bytes = rows_of_blocks(program, node, 1)[1].factor;
+  const std::int64_t width = node.attributes.width;
+  ASSAY_ASSERT(width == 0 || node.attributes.blocks->bytes_of(width) == row_bytes);
   SymbolicShape shape = input(program, node, 0).shape;
-  shape.push_back(dim(row_values(program, node)));
+  shape.push_back(dim(width == 0 ? node.attributes.blocks->values_in(row_bytes) : width));
   return {shape};
 }
 
@@ -29,18 +38,34 @@ double decoded_bytes(const Program& program, const Node& node, Extent extent) {
 }  // namespace
 
 // y = f(x W^T + b)    x: (.., in), W: (out, in) as rows of blocks of attributes.blocks, u8 (out, bytes of a row),
-// b: (out), y: (.., out); f is attributes.activation
+// b: (out), y: (.., out); f is attributes.activation. A row's last block is filled up with zeros.
 const Operation op::block_linear = {
     .name = "block_linear",
     .kind = OperationKind::matmul,
     .autocast = Autocast::low_precision,
-    .shapes = block_product_shape,
+    .shapes = block_product_shape<1>,
     .flops = matmul_flops<1>,
     .bytes = read_once_write_once,
     .products = ProductShare::all,
 };
 
-// y[b, t] = the values of row ids[b, t]    rows of blocks of attributes.blocks, u8 (V, bytes of a row)
+// y = f(sum over groups j of x_scale[j] (scale sum_k xq q - minimum sum_k xq) + b)
+//
+// inputs: xq s8 (.., in), x_scale f32 (.., groups of 32 inputs) as quantize_groups makes them, W as block_linear has it
+// (x = scale q - minimum in each of its groups), b (out) or absent. Sums of a group are of integers, in s32; those over
+// groups are of f32.
+const Operation op::quantized_block_linear = {
+    .name = "quantized_block_linear",
+    .kind = OperationKind::matmul,
+    .autocast = Autocast::low_precision,
+    .shapes = block_product_shape<2>,
+    .flops = matmul_flops<2>,
+    .bytes = read_once_write_once,
+    .products = ProductShare::all,
+};
+
+// y[b, t] = the first attributes.width values of row ids[b, t] (0: all)    rows of blocks of attributes.blocks, u8 (V,
+// bytes of a row)
 const Operation op::block_embedding = {
     .name = "block_embedding",
     .kind = OperationKind::embedding,

@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "program/gradient.h"
 #include "program/operation.h"
 
@@ -7,6 +8,19 @@ namespace {
 std::vector<SymbolicShape> values_and_scales(const Program& program, const Node& node) {
   const SymbolicShape& x = input(program, node, 0).shape;
   return {x, {rows(x)}};
+}
+
+std::vector<SymbolicShape> values_and_group_scales(const Program& program, const Node& node) {
+  const SymbolicShape& x = input(program, node, 0).shape;
+  SymbolicShape scales = x;
+  scales.back() = dim(activation_groups(x.back().factor));
+  return {x, scales};
+}
+
+std::vector<SymbolicShape> rows_in_blocks(const Program& program, const Node& node) {
+  const SymbolicShape& weight = input(program, node, 0).shape;
+  ASSAY_ASSERT(weight.size() == 2 && node.attributes.blocks != nullptr && node.attributes.blocks->maker != nullptr);
+  return {{weight[0], dim(node.attributes.blocks->bytes_of(weight[1].factor))}};
 }
 
 void cast_rule(GradientBuilder& g, const Node& node) {
@@ -43,6 +57,28 @@ const Operation op::quantize_weight = {
     .kind = OperationKind::casts,
     .autocast = Autocast::widest,
     .shapes = values_and_scales,
+    .flops = no_work,
+    .bytes = read_once_write_once,
+};
+
+// quantize_rows, but with a scale for every 32 neighbours of a row    x: (.., d), q: s8 (.., d), scale: f32 (..,
+// groups); the last group may be shorter
+const Operation op::quantize_groups = {
+    .name = "quantize_groups",
+    .kind = OperationKind::casts,
+    .autocast = Autocast::widest,
+    .shapes = values_and_group_scales,
+    .flops = per_element<3>,
+    .bytes = read_once_write_once,
+};
+
+// A constant weight in blocks of attributes.blocks, as tensor/make_blocks.h makes them    W: (out, in), y: u8 (out,
+// bytes of a row)
+const Operation op::quantize_blocks = {
+    .name = "quantize_blocks",
+    .kind = OperationKind::casts,
+    .autocast = Autocast::widest,
+    .shapes = rows_in_blocks,
     .flops = no_work,
     .bytes = read_once_write_once,
 };

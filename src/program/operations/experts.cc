@@ -159,13 +159,14 @@ double expert_bytes(const Program& program, const Node& node, Extent extent) {
 std::optional<ExpertPlaces> expert_places(const Operation& operation) {
   if (&operation == &op::expert_linear || &operation == &op::expert_block_linear) return ExpertPlaces{1, 2, 2};
   if (&operation == &op::expert_quantized_linear) return ExpertPlaces{2, 3, 3};
+  if (&operation == &op::expert_quantized_block_linear) return ExpertPlaces{2, 3, 2};
   if (&operation == &op::expert_linear_input_gradient) return ExpertPlaces{1, 2, 1};
   return std::nullopt;
 }
 
 std::vector<std::size_t> weight_places(const Node& node) {
-  if (node.operation == &op::linear) return {1};
-  if (node.operation == &op::quantized_linear) return {2};
+  if (node.operation == &op::linear || node.operation == &op::block_linear) return {1};
+  if (node.operation == &op::quantized_linear || node.operation == &op::quantized_block_linear) return {2};
   std::vector<std::size_t> all;
   const std::optional<ExpertPlaces> places = expert_places(*node.operation);
   for (std::size_t i = places ? places->first : node.inputs.size(); i < node.inputs.size(); i += places->each)
@@ -198,7 +199,7 @@ const Operation op::group_rows = {
     .gradient = group_rule,
 };
 
-// Rows offsets[e] .. offsets[e + 1] of x by expert e's weight and bias: linear, quantized_linear and block_linear.
+// Rows offsets[e] .. offsets[e + 1] of x by expert e's weight and bias: linear and its kin.
 const Operation op::expert_linear = {
     .name = "expert_linear",
     .kind = OperationKind::matmul,
@@ -220,6 +221,15 @@ const Operation op::expert_quantized_linear = {
 };
 const Operation op::expert_block_linear = {
     .name = "expert_block_linear",
+    .kind = OperationKind::matmul,
+    .autocast = Autocast::low_precision,
+    .shapes = expert_shape,
+    .flops = expert_flops,
+    .bytes = expert_bytes,
+    .products = ProductShare::all,
+};
+const Operation op::expert_quantized_block_linear = {
+    .name = "expert_quantized_block_linear",
     .kind = OperationKind::matmul,
     .autocast = Autocast::low_precision,
     .shapes = expert_shape,

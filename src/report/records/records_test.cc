@@ -177,7 +177,7 @@ TEST(Terminal, AnImpossibleRowShowsNoNumbers) {
 /// One screen: nine precisions, each with reasons and findings of its own.
 TEST(Terminal, ABriefReportOfOneCellFitsOneScreen) {
   std::vector<Record> records = made_up_cell();
-  for (const char* name : {"fp16", "mixed-fp16", "fp16-acc16", "int8-weights", "int4"}) {
+  for (const char* name : {"fp16", "mixed-fp16", "fp16-acc16", "int8-weights", "nf4"}) {
     records.push_back(in_16_bits(compared(made_up_record(name, 160, DType::f16), 0.94, 0.02, 0.002), DType::f16, 0.9));
     records.back().latency.made().ci_low_ms = 150;
     records.back().evidence.ledger[0].verdict = Verdict::widened;

@@ -243,6 +243,20 @@ class LayerEnergy {
   bool answers_;
 };
 
+/// Of rows of `width` values in blocks, without what fills up the last ones.
+std::vector<float> values_of_rows(const BlockFormat& format, const HeldConstant& held, std::int64_t width) {
+  std::vector<float> values(static_cast<std::size_t>(format.values_in(static_cast<std::int64_t>(held.bytes))));
+  expand_blocks(format, {held.data, held.bytes}, values);
+  const auto padded = static_cast<std::size_t>(format.values_in(format.bytes_of(width)));
+  const auto wanted = static_cast<std::size_t>(width);
+  const std::size_t rows = values.size() / padded;
+  for (std::size_t row = 1; row < rows && wanted < padded; ++row)
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * padded), wanted,
+                values.begin() + static_cast<std::ptrdiff_t>(row * wanted));
+  values.resize(rows * wanted);
+  return values;
+}
+
 }  // namespace
 
 const Node& linear_at(const Program& built, const std::string& path) {
@@ -273,8 +287,17 @@ std::vector<float> LayerAlone::stored_weight() {
                                     [](const Node& node) { return !weight_places(node).empty(); });
   ASSAY_ASSERT(product != program.nodes.end());
   std::vector<float> values;
-  for (const std::size_t i : weight_places(*product))
-    append_stored(product->inputs[i], has_scales(*product) ? product->inputs[i + 1] : no_value, values);
+  const BlockFormat* const blocks = product->attributes.blocks;
+  const std::int64_t width = program.value(product->inputs[0]).shape.back().factor;
+  for (const std::size_t i : weight_places(*product)) {
+    if (blocks != nullptr) {
+      const std::vector<float> more =
+          values_of_rows(*blocks, instance_->hold(product->inputs[i], {.dtype = DType::u8}), width);
+      values.insert(values.end(), more.begin(), more.end());
+    } else {
+      append_stored(product->inputs[i], has_scales(*product) ? product->inputs[i + 1] : no_value, values);
+    }
+  }
   instance_->release_intermediates();
   return values;
 }

@@ -23,6 +23,10 @@ Offer decline_blocks(const Call& call, const MachineFacts&) {
                   "--precision bf16 widens them when they are loaded"};
 }
 
+Offer decline_groups(const Call&, const MachineFacts&) {
+  return Declined{"activations are not quantised by groups on CUDA devices; --precision int8 quantises them by rows"};
+}
+
 Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
@@ -43,12 +47,14 @@ constexpr OperationKernels kernels[] = {
     {&op::linear, product<or_in_f32<prepare_library_linear>, prepare_plain_linear>},
     {&op::quantized_linear, product<prepare_library_quantized_linear, prepare_plain_quantized_linear>},
     {&op::block_linear, ours<decline_blocks>},
+    {&op::quantized_block_linear, ours<decline_blocks>},
     {&op::block_embedding, ours<decline_blocks>},
     {&op::route, ours<decline_experts>},
     {&op::group_rows, ours<decline_experts>},
     {&op::expert_linear, ours<decline_experts>},
     {&op::expert_quantized_linear, ours<decline_experts>},
     {&op::expert_block_linear, ours<decline_experts>},
+    {&op::expert_quantized_block_linear, ours<decline_experts>},
     {&op::merge_rows, ours<decline_experts>},
     {&op::activation, ours<prepare_activation>},
     {&op::gated_activation, ours<prepare_gated_activation>},
@@ -72,6 +78,8 @@ constexpr OperationKernels kernels[] = {
     {&op::cast, ours<prepare_cast>},
     {&op::quantize_rows, ours<prepare_quantize>},
     {&op::quantize_weight, ours<prepare_quantize>},
+    {&op::quantize_groups, ours<decline_groups>},
+    {&op::quantize_blocks, ours<decline_blocks>},
     {&op::concat_rows, ours<prepare_concat_rows>},
     {&op::gate, ours<prepare_gate>},
     {&op::clamped_gate, ours<decline_experts>},

@@ -1,0 +1,255 @@
+#include <immintrin.h>
+
+#include <utility>
+
+#include "kernels/cpu/micro/stripes.h"
+#include "kernels/cpu/micro/target.h"
+
+ASSAY_TARGET("avx2,fma,f16c")
+
+namespace assay::cpu::micro {
+namespace {
+
+constexpr std::int64_t lanes_bytes = 32;
+constexpr std::int64_t vector_pair_bytes = 128;  ///< Of codes: both halves of the rows.
+constexpr int most_groups = 8;
+constexpr int rows_of_quarter = 8;
+constexpr int quarters_of_panel = 4;
+constexpr int input_of_place[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+
+/// What a stripe's header says of 8 rows.
+struct QuarterHeader {
+  __m256 scale[most_groups];
+  __m256 offset[most_groups];  ///< minimum, or scale * zero.
+  __m256 zero;
+  int step;  ///< 0: one scale for all stretches.
+};
+
+inline __m256 eight_f16(const std::byte* data) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data)));
+}
+
+inline __m256 eight_f32(const std::byte* data) {
+  return _mm256_loadu_ps(reinterpret_cast<const float*>(data));
+}
+
+inline __m256 eight_bytes(const std::byte* data) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(data))));
+}
+
+inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
+  const int row = quarter * rows_of_quarter;
+  header.step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
+  const StripeScales scales = shape.layout.scales;
+  header.scale[0] = scales == StripeScales::f32 || scales == StripeScales::f32_minimum
+                        ? eight_f32(stripe + std::ptrdiff_t{4} * row)
+                        : eight_f16(stripe + std::ptrdiff_t{2} * row);
+  if (scales == StripeScales::f32_minimum) header.offset[0] = eight_f32(stripe + 4 * (stripe_rows + row));
+  if (scales == StripeScales::f16_pair)
+    header.offset[0] = _mm256_sub_ps(_mm256_setzero_ps(), eight_f16(stripe + 2 * (stripe_rows + row)));
+  if (shape.layout.has_zero) {
+    header.zero = eight_bytes(stripe + shape.zero_at + row);
+    header.offset[0] = _mm256_mul_ps(header.scale[0], header.zero);
+  }
+  if (header.step == 0) return;
+  const __m256 d = header.scale[0];
+  const __m256 m = eight_f16(stripe + 2 * (stripe_rows + row));
+  const std::byte* const sixes = stripe + 4 * stripe_rows + row;
+  for (std::int64_t i = 0; i < shape.groups; ++i) {
+    header.scale[i] = _mm256_mul_ps(d, eight_bytes(sixes + i * stripe_rows));
+    header.offset[i] = _mm256_mul_ps(m, eight_bytes(sixes + (i + shape.groups) * stripe_rows));
+  }
+}
+
+/// body(stretch of K, its codes of these 8 rows, its place among the header's) for each stretch of the panel.
+template <typename Body>
+inline void for_quarter(const StripeBlock& block, int quarter, QuarterHeader& header, Body body) {
+  const StripeShape& shape = block.shape;
+  const std::int64_t code_bytes = shape.layout.code_bytes();
+  const std::byte* stripe = block.panel;
+  for (std::int64_t first = 0; first < block.stretches; first += shape.stretches, stripe += shape.bytes) {
+    read_quarter(shape, stripe, quarter, header);
+    const std::int64_t count = block.stretches - first < shape.stretches ? block.stretches - first : shape.stretches;
+    const std::byte* codes = stripe + shape.header_bytes + quarter * lanes_bytes;
+    for (std::int64_t i = 0; i < count; ++i, codes += code_bytes) body(first + i, codes, i * header.step);
+  }
+}
+
+inline __m256i load_lanes(const std::byte* codes, int pair) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + pair * vector_pair_bytes));
+}
+
+inline __m256i four_of_x(const std::byte* x) {
+  int quad;
+  __builtin_memcpy(&quad, x, sizeof(quad));
+  return _mm256_set1_epi32(quad);
+}
+
+inline void add_group(__m256& total, __m256 group, const QuarterHeader& header, std::int64_t place, bool has_offset,
+                      float x_sum) {
+  total = _mm256_fmadd_ps(group, header.scale[place], total);
+  if (has_offset) total = _mm256_fnmadd_ps(header.offset[place], _mm256_set1_ps(x_sum), total);
+}
+
+template <int rows>
+inline void store_quarter(const StripeBlock& block, int quarter, const __m256 (&totals)[rows]) {
+  for (int row = 0; row < rows; ++row)
+    _mm256_storeu_ps(block.c + row * panel_width + quarter * rows_of_quarter, totals[row]);
+}
+
+/// Of 4 bits, 8 pairs of products a lane stay below 2^15: 8 * 2 * 15 * 127. Of 8 bits one pair does, of magnitudes up
+/// to 128, and x takes the codes' sign.
+template <int bits>
+inline __m256i products_of_stretch(const std::byte* codes, const std::byte* x) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  if constexpr (bits == 4) {
+    const __m256i low = _mm256_set1_epi8(0x0F);
+    __m256i pairs = _mm256_setzero_si256();
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const __m256i lanes = load_lanes(codes, i);
+      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(lanes, 4), low);
+      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(_mm256_and_si256(lanes, low), four_of_x(x + i * 8)));
+      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(high, four_of_x(x + i * 8 + 4)));
+    }
+    return _mm256_madd_epi16(pairs, ones);
+  } else {
+    __m256i sum = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      const __m256i code = _mm256_xor_si256(load_lanes(codes, i), _mm256_set1_epi8(static_cast<char>(0x80)));
+      const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(four_of_x(x + i * 4), code));
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
+    }
+    return sum;
+  }
+}
+
+template <int bits, int rows>
+void multiply_integer_quarter(const StripeBlock& block, int quarter) {
+  __m256 totals[rows];
+  for (__m256& total : totals) total = _mm256_setzero_ps();
+  const bool has_offset = block.shape.has_offset();
+  QuarterHeader header;
+  for_quarter(block, quarter, header, [&](std::int64_t part, const std::byte* codes, std::int64_t place) {
+    const std::int64_t stretch = part / block.parts;
+#pragma GCC unroll 3
+    for (int row = 0; row < rows; ++row) {
+      const std::int64_t side = row * block.side_stride + stretch;
+      __m256i sum = products_of_stretch<bits>(codes, block.x + row * block.x_stride + stretch * stretch_values);
+      if constexpr (bits == 4) sum = _mm256_add_epi32(sum, _mm256_set1_epi32(block.starts[side]));
+      const __m256 group = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(block.x_scale[side]));
+      add_group(totals[row], group, header, place, has_offset,
+                has_offset ? block.x_sums[row * block.side_stride * block.parts + part] : 0);
+    }
+  });
+  store_quarter<rows>(block, quarter, totals);
+}
+
+/// Value `place` of each lane, as the number it is less the zero that all blocks share.
+template <int bits, int place>
+inline __m256 code_values(__m256i lanes, int zero) {
+  const __m256i shifted = _mm256_srli_epi32(lanes, bits * place);
+  const __m256i code = _mm256_and_si256(shifted, _mm256_set1_epi32(bits == 4 ? 0x0F : 0xFF));
+  return _mm256_cvtepi32_ps(_mm256_sub_epi32(code, _mm256_set1_epi32(zero)));
+}
+
+template <int bits, typename Body>
+inline __attribute__((always_inline)) void for_code_values(__m256i lanes, int zero, Body body) {
+  const auto each = [&]<int... place>(std::integer_sequence<int, place...>) __attribute__((always_inline)) {
+    (body.template operator()<place>(code_values<bits, place>(lanes, zero)), ...);
+  };
+  each(std::make_integer_sequence<int, 32 / bits>());
+}
+
+template <int bits, int rows>
+void multiply_float_quarter(const StripeBlock& block, int quarter) {
+  constexpr int inputs = 32 / bits;
+  __m256 totals[rows];
+  for (__m256& total : totals) total = _mm256_setzero_ps();
+  const bool has_offset = block.shape.has_offset();
+  const std::int64_t x_stride = block.x_stride / 4;
+  QuarterHeader header;
+  for_quarter(block, quarter, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+    const auto* const x = reinterpret_cast<const float*>(block.x) + stretch * stretch_values;
+    __m256 sums[rows][2];
+    for (auto& row : sums) row[0] = row[1] = _mm256_setzero_ps();
+#pragma GCC unroll 8
+    for (int i = 0; i < bits; ++i) {
+      for_code_values<bits>(
+          load_lanes(codes, i), block.shape.layout.zero, [&]<int k>(__m256 weights) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+            for (int row = 0; row < rows; ++row)
+              sums[row][k % 2] =
+                  _mm256_fmadd_ps(weights, _mm256_set1_ps(x[row * x_stride + i * inputs + k]), sums[row][k % 2]);
+          });
+    }
+#pragma GCC unroll 2
+    for (int row = 0; row < rows; ++row)
+      add_group(totals[row], _mm256_add_ps(sums[row][0], sums[row][1]), header, place, has_offset,
+                has_offset ? block.x_sums[row * block.side_stride + stretch] : 0);
+  });
+  store_quarter<rows>(block, quarter, totals);
+}
+
+template <int bits, int rows>
+void multiply_integer_rows(const StripeBlock& block, int count) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_integer_rows<bits, rows - 1>(block, count);
+  }
+  for (int quarter = 0; quarter < quarters_of_panel; ++quarter) multiply_integer_quarter<bits, rows>(block, quarter);
+}
+
+template <int bits, int rows>
+void multiply_float_rows(const StripeBlock& block, int count) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_float_rows<bits, rows - 1>(block, count);
+  }
+  for (int quarter = 0; quarter < quarters_of_panel; ++quarter) multiply_float_quarter<bits, rows>(block, quarter);
+}
+
+template <int bits>
+void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* wide) {
+  const StripeLayout& layout = block.shape.layout;
+  QuarterHeader header;
+  for_quarter(block, quarter, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+    float* const rows = reinterpret_cast<float*>(wide) + stretch * stretch_values * panel_width;
+    for (int i = 0; i < bits; ++i) {
+      for_code_values<bits>(
+          load_lanes(codes, i), layout.zero, [&]<int k>(__m256 code) __attribute__((always_inline)) {
+            const int input = i * 32 / bits + (bits == 4 ? input_of_place[k] : k);
+            const __m256 above = layout.has_zero ? _mm256_sub_ps(code, header.zero) : code;
+            const __m256 value = layout.has_minimum() ? _mm256_fmsub_ps(code, header.scale[place], header.offset[place])
+                                                      : _mm256_mul_ps(above, header.scale[place]);
+            _mm256_storeu_ps(rows + input * panel_width + quarter * rows_of_quarter, value);
+          });
+    }
+  });
+}
+
+}  // namespace
+
+void multiply_stripes_maddubs(const StripeBlock& block, int rows) {
+  if (block.shape.layout.bits == 4) return multiply_integer_rows<4, integer_stripe_rows_avx2>(block, rows);
+  multiply_integer_rows<8, integer_stripe_rows_avx2>(block, rows);
+}
+
+void multiply_stripes_f32_avx2(const StripeBlock& block, int rows) {
+  if (block.shape.layout.bits == 4) return multiply_float_rows<4, float_stripe_rows_avx2>(block, rows);
+  multiply_float_rows<8, float_stripe_rows_avx2>(block, rows);
+}
+
+void stripes_to_f32_avx2(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
+  const StripeShape shape = stripe_shape(format, *stripe_layout(format));
+  const StripeBlock block = {.shape = shape, .panel = panel, .stretches = blocks * shape.stretches};
+  for (int quarter = 0; quarter < quarters_of_panel; ++quarter) {
+    if (shape.layout.bits == 4) {
+      widen_quarter_of_stripes<4>(block, quarter, wide);
+    } else {
+      widen_quarter_of_stripes<8>(block, quarter, wide);
+    }
+  }
+}
+
+}  // namespace assay::cpu::micro
+ASSAY_TARGET_END
