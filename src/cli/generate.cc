@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -30,6 +31,17 @@ void add_prompt_options(CLI::App& command, GenerateRequest& request) {
                      "JSON: {\"input_ids\": [[..]], \"attention_mask\": ..?}; rows padded on either side");
   command.add_option("--new", request.most_new, "most new tokens a row (default 128)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
+}
+
+void add_chat_options(CLI::App& command, GenerateRequest& request) {
+  CLI::Option* chat = command.add_flag_callback(
+      "--chat", [&request] { request.chat = Chat::on; },
+      "the prompt is what a user says: it is written as the model's chat template has it");
+  command.add_option("--system", request.system, "what the conversation begins with (default: as the template has it)")
+      ->needs(chat);
+  static const std::map<std::string, bool> answers = {{"on", true}, {"off", false}};
+  add_choice(command, "--thinking", request.enable_thinking, answers, "enable_thinking of templates that ask for it")
+      ->needs(chat);
 }
 
 void add_sampling_options(CLI::App& command, Sampling& sampling) {
@@ -111,6 +123,7 @@ void add_generate(CLI::App& program, Action& action) {
   command.footer("example: assay generate smollm2-135m --prompt 'Once upon a time' --new 64 --precision bf16");
   command.add_option("model", request.model, "folder, .gguf file, cached model or preset")->required();
   add_prompt_options(command, request);
+  add_chat_options(command, request);
   command.add_option("--precision", request.precision, "one precision (default fp32)");
   add_sampling_options(command, request.sampling);
   add_output_file(command, "--json", options->json,

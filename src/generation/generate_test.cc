@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hardware/machine.h"
 #include "program/passes.h"
 #include "runtime/testing.h"
 

@@ -14,7 +14,7 @@ constexpr CacheShape cache_shapes[] = {
     {3, 1, 24, 4, 1, 64, 24}, {3, 5, 16, 8, 2, 128, 12}, {3, 70, 100, 2, 2, 33, 31}, {0, 2, 8, 2, 1, 8, 0},
 };
 
-Attributes attributes_of(const CacheShape& s) {
+Attributes cache_attributes(const CacheShape& s) {
   return {.heads = s.heads,
           .kv_heads = s.kv_heads,
           .head_dim = s.head_dim,
@@ -54,7 +54,7 @@ std::vector<Case> append_cache_cases(const Operation& operation) {
         add_scales(s, out, inputs);
         std::vector<Argument> outputs;
         for (std::size_t i = 4; i < inputs.size(); ++i) outputs.push_back(inputs[i].argument);
-        add(cases, operation, attributes_of(s), inputs, outputs);
+        add(cases, operation, cache_attributes(s), inputs, outputs);
       }
     }
   }
@@ -68,7 +68,7 @@ std::vector<Case> cached_attention_cases(const Operation& operation) {
       for (const CacheShape& s : cache_shapes) {
         for (const Fill fill : {Fill::normal, Fill::right_padded, Fill::holes}) {
           if (fill != Fill::normal && (s.seq == 1) != (fill == Fill::holes)) continue;
-          Attributes a = attributes_of(s);
+          Attributes a = cache_attributes(s);
           if (s.head_dim % 2 == 1) a.cap = 1.5;
           std::vector<Filled> inputs = {{window(q, {s.batch, s.seq, s.heads * s.head_dim}, 5)}};
           inputs.insert(

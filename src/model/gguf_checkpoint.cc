@@ -63,9 +63,9 @@ Json rotary_scaling(const Gguf& file, const Entries& in) {
   return scaling;
 }
 
-using Parts = std::vector<std::shared_ptr<Gguf>>;
+using GgufParts = std::vector<std::shared_ptr<Gguf>>;
 
-const GgufTensor* find_tensor(const Parts& parts, std::string_view name) {
+const GgufTensor* find_tensor(const GgufParts& parts, std::string_view name) {
   for (const auto& part : parts) {
     if (const GgufTensor* tensor = part->find_tensor(name)) return tensor;
   }
@@ -122,7 +122,7 @@ Json entry(const Gguf& file, const Entries& in, const EntryName& name) {
 }
 
 /// Divisors of each pair's frequency, short and long, as Phi-3's files hold them.
-void add_divisors(const Parts& parts, const Entries& in, Json& json) {
+void add_divisors(const GgufParts& parts, const Entries& in, Json& json) {
   const GgufTensor* narrow = find_tensor(parts, "rope_factors_short.weight");
   const GgufTensor* wide = find_tensor(parts, "rope_factors_long.weight");
   if (narrow == nullptr || wide == nullptr) return;
@@ -146,7 +146,7 @@ void add_rotary_share(const Entries& in, Json& json) {
 
 /// As config.json has it, so that it passes the same checks. GGUF's keys are one set for all architectures; they get
 /// the names that Llama and most decoders after it use.
-ModelConfig read_config(const Parts& parts, const Family& family) {
+ModelConfig read_config(const GgufParts& parts, const Family& family) {
   const Gguf& file = *parts.front();
   const Entries in(file, family.gguf->architecture);
   Json json = {{"model_type", family.name}};
@@ -275,7 +275,7 @@ std::vector<Weight> gguf_weights(const std::shared_ptr<Gguf>& file, const GgufTe
 }  // namespace
 
 Checkpoint open_gguf_checkpoint(const std::filesystem::path& path) {
-  const Parts parts = open_gguf_parts(path);
+  const GgufParts parts = open_gguf_parts(path);
   Checkpoint result;
   result.name = path.string();
   result.config = read_config(parts, family_in(*parts.front()));

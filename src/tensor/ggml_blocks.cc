@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-using Codes = std::int8_t*;
+using CodePointer = std::int8_t*;
 using Bytes = const std::uint8_t*;
 
 // Loops are told that codes do not lie on the block, which a compiler cannot know: kernels decode in their loops.
@@ -21,7 +21,7 @@ Bytes bytes_at(const std::byte* block, std::size_t offset) {
 }
 
 /// Low halves of `count` bytes to codes[0..count), high halves to those behind.
-void split_halves(Bytes halves, std::size_t count, Codes codes) {
+void split_halves(Bytes halves, std::size_t count, CodePointer codes) {
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
     codes[i] = static_cast<std::int8_t>(halves[i] & 0x0F);
@@ -30,7 +30,7 @@ void split_halves(Bytes halves, std::size_t count, Codes codes) {
 }
 
 /// Four stretches of 32 from each 32 bytes, as a "quarter" lies.
-void split_quarters(Bytes quarters, std::size_t count, Codes codes) {
+void split_quarters(Bytes quarters, std::size_t count, CodePointer codes) {
   for (std::size_t at = 0; at < count; at += 32) {
     for (std::size_t part = 0; part < 4; ++part) {
 #pragma omp simd
@@ -40,16 +40,16 @@ void split_quarters(Bytes quarters, std::size_t count, Codes codes) {
   }
 }
 
-void subtract(int zero, std::size_t count, Codes codes) {
+void subtract(int zero, std::size_t count, CodePointer codes) {
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::int8_t>(codes[i] - zero);
 }
 
-void replace_by(const std::array<std::int8_t, 16>& table, std::size_t count, Codes codes) {
+void replace_by(const std::array<std::int8_t, 16>& table, std::size_t count, CodePointer codes) {
   for (std::size_t i = 0; i < count; ++i) codes[i] = table[static_cast<std::size_t>(codes[i])];
 }
 
-void add_fifth_bits(Bytes bits, Codes codes) {
+void add_fifth_bits(Bytes bits, CodePointer codes) {
   for (std::size_t byte = 0; byte < 4; ++byte) {
     // Each bit of the byte to a byte of its own, as 0 or 16.
     const std::uint64_t apart = (bits[byte] * 0x0101010101010101ULL) & 0x8040201008040201ULL;
@@ -104,7 +104,7 @@ void set_packed_groups(const std::byte* block, GroupedCodes& out) {
 }
 
 /// Halves of the K types: each 32 bytes hold two groups of 32.
-void split_super_halves(Bytes halves, Codes codes) {
+void split_super_halves(Bytes halves, CodePointer codes) {
   for (std::size_t at = 0; at < super_elements / 2; at += 32) split_halves(halves + at, 32, codes + 2 * at);
 }
 
@@ -184,7 +184,7 @@ void decode_q3_k(const std::byte* block, GroupedCodes& out) {
   const Bytes third_bits =
       bytes_at(block, 0);  // Bit j of byte i is of element 32 j + i; where it is 0, 4 is taken off.
   for (std::size_t part = 0; part < 8; ++part) {
-    const Codes codes = out.codes.data() + 32 * part;
+    const CodePointer codes = out.codes.data() + 32 * part;
 #pragma omp simd
     for (std::size_t i = 0; i < 32; ++i)
       codes[i] = static_cast<std::int8_t>(codes[i] - 4 + (((third_bits[i] >> part) & 1) << 2));
@@ -201,7 +201,7 @@ void decode_q5_k(const std::byte* block, GroupedCodes& out) {
   split_super_halves(bytes_at(block, 48), out.codes.data());
   const Bytes fifth_bits = bytes_at(block, 16);  // Bit j of byte i is of element 32 j + i.
   for (std::size_t part = 0; part < 8; ++part) {
-    const Codes codes = out.codes.data() + 32 * part;
+    const CodePointer codes = out.codes.data() + 32 * part;
 #pragma omp simd
     for (std::size_t i = 0; i < 32; ++i)
       codes[i] = static_cast<std::int8_t>(codes[i] | (((fifth_bits[i] >> part) & 1) << 4));

@@ -6,6 +6,7 @@
 #include "model/end_ids.h"
 #include "program/passes.h"
 #include "studies/generate/request.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace assay {
@@ -17,7 +18,7 @@ struct Prompts {
   std::optional<Tokenizer> tokenizer;
 };
 
-Tokenizer tokenizer_of(const Model& model) {
+Tokenizer prompt_tokenizer(const Model& model) {
   if (!model.files)
     fail_user("{}: a preset has no tokenizer: --tokens takes ids, a model's folder or file takes text", model.name);
   return load_tokenizer(*model.files);
@@ -36,6 +37,21 @@ std::vector<std::vector<std::int32_t>> without_padding(const TokenBatch& batch, 
   return rows;
 }
 
+/// Each text as what a user says, in the words of the model's template, which has the special tokens already.
+void make_conversations(const GenerateRequest& request, const Model& model, std::vector<std::string>& texts,
+                        Tokenizer& tokenizer) {
+  ChatOptions options;
+  if (request.enable_thinking) options.variables.emplace_back("enable_thinking", *request.enable_thinking);
+  for (std::string& text : texts) {
+    ChatMessages messages = ChatMessages::array();
+    if (!request.system.empty()) messages.push_back({{"role", "system"}, {"content", request.system}});
+    messages.push_back({{"role", "user"}, {"content", text}});
+    text = chat_prompt(*model.files, messages, options);
+  }
+  tokenizer.prefix.clear();
+  tokenizer.suffix.clear();
+}
+
 Prompts read_prompts(const GenerateRequest& request, const Model& model) {
   const PromptSources& from = request.prompts;
   const int given =
@@ -47,9 +63,10 @@ Prompts read_prompts(const GenerateRequest& request, const Model& model) {
     check_tokens(model, batch, from.tokens_file.string());
     return {without_padding(batch, from.tokens_file.string()), std::nullopt};
   }
-  Prompts prompts = {{}, tokenizer_of(model)};
+  Prompts prompts = {{}, prompt_tokenizer(model)};
   std::vector<std::string> texts = from.texts;
   if (texts.empty()) texts.push_back(read_file(from.text_file));
+  if (request.chat == Chat::on) make_conversations(request, model, texts, *prompts.tokenizer);
   const std::string name = from.text_file.empty() ? "--prompt" : from.text_file.string();
   for (const std::string& text : texts) {
     prompts.rows.push_back(prompts.tokenizer->encode(text, name));
@@ -59,7 +76,7 @@ Prompts read_prompts(const GenerateRequest& request, const Model& model) {
   return prompts;
 }
 
-std::int64_t longest(const std::vector<std::vector<std::int32_t>>& rows) {
+std::int64_t longest_row(const std::vector<std::vector<std::int32_t>>& rows) {
   std::size_t most = 0;
   for (const auto& row : rows) most = std::max(most, row.size());
   return static_cast<std::int64_t>(most);
@@ -113,7 +130,7 @@ Generated generate_text(const GenerateRequest& request, const MachineFacts& fact
   const Model model = open_model(request.model, request.model_options);
   const Prompts prompts = read_prompts(request, model);
   const std::int64_t rows = std::ssize(prompts.rows);
-  const std::int64_t prompt = longest(prompts.rows);
+  const std::int64_t prompt = longest_row(prompts.rows);
   refuse_long(model, prompt, request.most_new);
 
   GenerationOptions options;
