@@ -95,13 +95,20 @@ Shown peak_share_column() {
                    [](const Record& r) { return percent(r.rates.peak_share); });
 }
 
+/// Of so few tokens a pass is little but the reading of weights; of more, the share says nothing about what binds.
+Cell bandwidth_share(const Record& record) {
+  constexpr std::int64_t few_tokens = 4;
+  if (record.setting.batch * record.setting.seq > few_tokens) return Absent{};
+  return percent(record.rates.bandwidth_share);
+}
+
 Shown bandwidth_share_column() {
   return of_record({.title = "of memory",
                     .unit = "%",
                     .meaning = "weights over the latency, of the bandwidth of reading that was measured here",
                     .notation = Notation::fixed,
                     .digits = 0},
-                   [](const Record& r) { return percent(r.rates.bandwidth_share); });
+                   bandwidth_share);
 }
 
 Shown peak_bytes_column() {
