@@ -169,6 +169,8 @@ TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
   const fs::path tokens = cases_of(GetParam()) / "right.json";
   const Safetensors expected = open_safetensors(cases_of(GetParam()) / "right.safetensors");
   int precisions = 0;
+  // Where experts are chosen, rounding may send a token to another one.
+  const double room = open_model((model_fixtures / GetParam()).string(), {}).config.experts > 0 ? 3 : 1;
   for (const Precision& precision : precision_table()) {
     if (!runs_on(precision, "cpu")) continue;
     ++precisions;
@@ -180,7 +182,7 @@ TEST_P(ModelParity, EveryPrecisionStaysWithinItsTolerance) {
       const Safetensors actual = dumped(setting, tokens, {"logits"});
       const TensorView logits = actual.find("logits")->view();
       EXPECT_LE(relative_difference(expected.find("logits")->view(), logits, load_token_json(tokens)),
-                precision.tolerance);
+                room * precision.tolerance);
       EXPECT_TRUE(all_finite(logits));
     }
   }

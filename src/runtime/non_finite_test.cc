@@ -27,6 +27,7 @@ ModelConfig small(const Family& family) {
   c.tied_head = false;
   c.layers = 2;
   c.initializer_range = 0.3;
+  if (std::string_view(family.name) == "gptj") c.norms = NormPlace::shared;  // It has no other way.
   return c;
 }
 
