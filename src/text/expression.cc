@@ -13,7 +13,7 @@ using AsciiSet = std::array<bool, 128>;
 
 /// What is matched one after the other.
 struct Expression::Sequence {
-  std::vector<Node> nodes = {};
+  std::vector<Node> nodes;
   AsciiSet starts = {};  ///< Characters with which a match may begin, of those that come most often.
 };
 
