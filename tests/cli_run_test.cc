@@ -328,8 +328,8 @@ TEST_F(CliRun, CappingTheInstructionSetChangesKernelsAndVerdicts) {
 TEST_F(CliRun, EverySubcommandHasHelpWithAnExample) {
   const Outcome help = run({"--help"});
   ASSERT_EQ(help.exit_code, 0);
-  for (const char* command : {"accumulate", "bench", "dump", "explain", "memory", "models", "probe", "profile", "pull",
-                              "resident", "tokenize"}) {
+  for (const char* command : {"accumulate", "bench", "dump", "explain", "generate", "memory", "models", "probe",
+                              "profile", "pull", "resident", "tokenize"}) {
     EXPECT_EQ(help.out.find(command) != std::string::npos, std::string(command) != "resident") << command;
     const Outcome outcome = run({command, "--help"});
     EXPECT_EQ(outcome.exit_code, 0);

@@ -53,8 +53,8 @@ void add_tokenize(CLI::App& program, Action& action) {
   CLI::App& command =
       *program.add_subcommand("tokenize", "Turn a text file into token ids, special tokens included, or ids into text");
   command.footer(
-      "examples: assay tokenize smollm2-135m --text-file article.txt --json\n"
-      "          assay tokenize smollm2-135m --decode=ids.json");
+      "example: assay tokenize smollm2-135m --text-file article.txt --json\n"
+      "         assay tokenize smollm2-135m --decode=ids.json");
   command.add_option("model", options->model, "folder, .gguf file, cached model or hf:ORG/NAME")->required();
   CLI::Option* text = command.add_option("--text-file", options->file, "its exact bytes are read, a final newline too");
   CLI::Option* decode = command.add_flag("--decode{-}", options->ids,
