@@ -15,7 +15,7 @@ import tensors
 os.environ["HF_HUB_OFFLINE"] = "1"  # Models lie in folders; a look into the network would only wait.
 DEVICE = os.environ.get("GPU_CHECK_DEVICE", "cuda")
 TOLERANCES = {"fp32": 1e-4, "tf32": 5e-3, "bf16": 5e-2, "fp16": 1e-2, "mixed-bf16": 5e-2, "int8": 3e-1,
-              "int8-weights": 2e-1, "fp8": 3.5e-1}
+              "int8-weights": 2e-1, "fp8": 5.5e-1}
 
 
 def config_of(model):
@@ -97,6 +97,8 @@ def rows_of(model, folder):
         return [{"model": model.name, "failed": why}]
     peer, why = peer_of(model)
     precisions = [name for name in TOLERANCES if name != "tf32" or DEVICE == "cuda"]
+    if any("experts" in key for key in config_of(model)):  # Rounding may send a token to another expert.
+        precisions = ["fp32"]
     rows = [row_of(model, precision, right, peer, folder) for precision in precisions]
     return rows + ([{"model": model.name, "pytorch": why}] if why else [])
 
