@@ -88,6 +88,7 @@ void add_pull(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
 void add_sensitivity(CLI::App& program, Action& action);
+void add_tune(CLI::App& program, Action& action);
 void add_study(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
