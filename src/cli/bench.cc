@@ -182,6 +182,8 @@ void add_bench(CLI::App& program, Action& action) {
   command.add_flag("--resume", options->store.resumes,
                    "continue the newest run with these settings: cells that it has kept are not measured again");
   add_engine_options(command, options->request.engine);
+  add_recipe_option(command, options->request.engine, options->request.precisions);
+  add_known_recipe_option(command, options->request.engine);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);

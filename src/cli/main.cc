@@ -99,6 +99,7 @@ int parse_and_run(int argc, char** argv) {
   add_measure(program, action);
   add_memory(program, action);
   add_profile(program, action);
+  add_quantize(program, action);
   add_report(program, action);
   add_sensitivity(program, action);
   add_tune(program, action);

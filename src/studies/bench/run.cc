@@ -48,7 +48,7 @@ void check_engine(const BenchRequest& request) {
   if (request.caches == Caches::cold && meter != "auto" && meter != "none")
     fail_user("--caches cold: what empties them would be metered, too; drop --meter {}", meter);
   for (const Contender& contender : asked_contenders(request)) {
-    choose_precision(contender.precision, contender.overrides, std::nullopt);
+    check_precision(contender, request.engine);
   }
   try {
     find_backend(request.engine.device);
