@@ -100,6 +100,10 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
              "leave out positions that are padding in every row of a batch (default on)");
   add_choice(command, "--protocol", request.protocol.protocol, protocols, "how text is cut (default window)");
   command.add_option("--window", request.protocol.window, "ids a window (default 128)")->check(CLI::Range(2, 1 << 20));
+  command.add_option("--calibrate", request.calibration,
+                     "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on (SmoothQuant, bias correction)");
+  command.add_option("--samples", request.calibration_samples, "rows of it (default 128)")
+      ->check(CLI::Range(1, 1 << 20));
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")
       ->check(CLI::Range(1, 1 << 20));
   command

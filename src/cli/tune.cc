@@ -93,7 +93,8 @@ void add_data_options(CLI::App& command, TuneRequest& request) {
   command.add_option("--data", request.data, "text, .tsv, .jsonl or folder of .npy (default: the bundled text)");
   command.add_option("--window", request.window, "tokens a row of a text (default 128)")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 20));
-  command.add_option("--search-rows", request.search_rows, "that mixes are tried on (default 16 windows, 256 sentences)")
+  command
+      .add_option("--search-rows", request.search_rows, "that mixes are tried on (default 16 windows, 256 sentences)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   command.add_option("--gradient-rows", request.gradient_rows, "of them, behind the estimates (default 16)")
       ->check(CLI::Range(1, 1 << 20));

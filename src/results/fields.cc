@@ -42,6 +42,7 @@ constexpr Field fields[] = {
                 "Row of the precision table, with its overrides by role; or `recipe:` and a name."),
     ASSAY_FIELD(setting, recipe_hash, "", "Of a recipe: SHA-256 of its text; else null."),
     ASSAY_FIELD(setting, recipe, "", "Its text, from which it can be run again; else null."),
+    ASSAY_FIELD(setting, calibration, "", "How its weights were calibrated, on what, with the data's hash; else null."),
     ASSAY_FIELD(setting, baseline, "", "Precision that speed-up and divergence compare with, in the same run."),
     ASSAY_FIELD(setting, device, "", "cpu, cuda or mps."),
     ASSAY_FIELD(setting, batch, "", "Sequences in one forward pass."),

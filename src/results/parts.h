@@ -22,6 +22,7 @@ struct Setting {
   std::string precision = {};
   std::optional<std::string> recipe_hash = {};
   std::optional<std::string> recipe = {};
+  std::optional<std::string> calibration = {};
   std::string baseline = {};  ///< Precision that speed-up and divergence compare with.
   std::string device = "cpu";
   std::int64_t batch = 1;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "studies/calibrate/activations.h"
 #include "studies/sensitivity/alone.h"
 #include "studies/shared/quality_data.h"
@@ -212,6 +213,13 @@ class Smoother {
   LayerTrials trials_;
 };
 
+/// Of the ids, whatever file they came from.
+std::string hash_of(const QualitySet& set) {
+  std::vector<std::int32_t> ids;
+  for (const QualityBatch& batch : set.batches) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
+  return sha256_hex(std::as_bytes(std::span(ids))).substr(0, 16);
+}
+
 }  // namespace
 
 Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
@@ -241,8 +249,9 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
     result.places.push_back(smoother.smooth(places[i], activations[i]));
   }
   std::erase_if(*result.changes, [](const auto& change) { return change.second == WeightChange{}; });
-  result.words = fmt::format("SmoothQuant by place for {}, alpha by least error of its own kernels, on {}",
-                             request.precision, set.data);
+  result.words = fmt::format("SmoothQuant by place for {}, alpha by least error of its own kernels, bias correction; {}, "
+                             "{} rows, sha256:{}",
+                             request.precision, set.data, set.batches.size(), hash_of(set));
   return result;
 }
 

@@ -66,14 +66,21 @@ PointColumns point_columns(const Tuning& tuning) {
   PointColumns columns = {
       {{.key = "precision", .role = Table::Role::label},
        [](const PointLine& line) -> Table::Cell { return line.point->precision; }},
-      {{.key = "time_ms", .title = "time", .unit = "ms", .spread = Spread::percent,
+      {{.key = "time_ms",
+        .title = "time",
+        .unit = "ms",
+        .spread = Spread::percent,
         .more_keys = {"time_ms_low", "time_ms_high"}},
        time_cell},
       {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
       {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes},
        [](const PointLine& line) -> Table::Cell { return line.point->model_bytes; }},
-      {{.key = "searched_kl", .unit = "nats", .meaning = "on the search's rows", .notation = Notation::general,
-        .digits = 2, .detail = Detail::details},
+      {{.key = "searched_kl",
+        .unit = "nats",
+        .meaning = "on the search's rows",
+        .notation = Notation::general,
+        .digits = 2,
+        .detail = Detail::details},
        [](const PointLine& line) -> Table::Cell { return line.point->searched.kl.value; }},
       loss_column({.key = "kl", .title = "KL", .unit = "nats"},
                   [](const UnitQuality& q) -> std::optional<Change> { return q.kl; })};
@@ -84,9 +91,8 @@ PointColumns point_columns(const Tuning& tuning) {
     columns.push_back(loss_column({.key = "accuracy_change", .title = "accuracy", .sign = Sign::always},
                                   [](const UnitQuality& q) { return q.accuracy_change; }));
   }
-  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const PointLine& line) -> Table::Cell {
-                       return keeps_limit(*line.tuning, *line.point);
-                     }});
+  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"},
+                     [](const PointLine& line) -> Table::Cell { return keeps_limit(*line.tuning, *line.point); }});
   return columns;
 }
 
@@ -134,8 +140,10 @@ Table mix_table(const TunePoint& point) {
   for (const RecipeLayers& layer : point.recipe.layers) {
     const auto known =
         std::find_if(shares.begin(), shares.end(), [&](const Share& share) { return share.row == layer.row->name; });
-    if (known == shares.end()) shares.push_back({layer.row->name, 1});
-    else ++known->layers;
+    if (known == shares.end())
+      shares.push_back({layer.row->name, 1});
+    else
+      ++known->layers;
   }
   const std::vector<ColumnOf<Share>> columns = {
       {{.key = "precision", .role = Table::Role::label}, [](const Share& s) -> Table::Cell { return s.row; }},
@@ -156,9 +164,12 @@ Table recipe_table(const TunePoint& point) {
 
 std::string limit_words(const LossLimit& limit) {
   switch (limit.kind) {
-    case LossKind::kl: return fmt::format("KL at most {:.3g} nats", limit.most);
-    case LossKind::drop: return fmt::format("at most {:.3g} points of accuracy less", 100 * limit.most);
-    case LossKind::perplexity: return fmt::format("perplexity at most {:.3g} % higher", 100 * limit.most);
+    case LossKind::kl:
+      return fmt::format("KL at most {:.3g} nats", limit.most);
+    case LossKind::drop:
+      return fmt::format("at most {:.3g} points of accuracy less", 100 * limit.most);
+    case LossKind::perplexity:
+      return fmt::format("perplexity at most {:.3g} % higher", 100 * limit.most);
   }
   return {};
 }
@@ -167,20 +178,23 @@ std::string limit_words(const LossLimit& limit) {
 std::string loss_words(const Tuning& tuning, const TunePoint& point) {
   const UnitQuality& quality = *point.held_out;
   const double loss = loss_of(tuning.limit.kind, quality);
-  const std::string value = tuning.limit.kind == LossKind::kl           ? fmt::format("KL {:.2g}", loss)
-                            : tuning.limit.kind == LossKind::perplexity ? fmt::format("{:+.2g} % perplexity", 100 * loss)
-                                                                        : fmt::format("{:+.2g} points", -100 * loss);
+  const std::string value = tuning.limit.kind == LossKind::kl ? fmt::format("KL {:.2g}", loss)
+                            : tuning.limit.kind == LossKind::perplexity
+                                ? fmt::format("{:+.2g} % perplexity", 100 * loss)
+                                : fmt::format("{:+.2g} points", -100 * loss);
   const std::optional<double> worst = worst_loss(tuning.limit.kind, quality);
   if (!worst) return value;
   return value + (*worst <= tuning.limit.most ? ", and its whole interval keeps it" : "; its interval goes beyond it");
 }
 
 std::string cost_words(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes) return fmt::format("{:.1f} MB of weights", static_cast<double>(point.model_bytes) / 1e6);
+  if (tuning.aim == Aim::bytes)
+    return fmt::format("{:.1f} MB of weights", static_cast<double>(point.model_bytes) / 1e6);
   const Record* record = record_for(tuning, point.precision, records);
   if (record == nullptr) return "not timed";
   std::string words = fmt::format("{:.3g} ms", record->latency->median_ms.value_or(0));
-  if (record->speedup && record->speedup->speedup) words += fmt::format(", {:.2f}x fp32's speed", *record->speedup->speedup);
+  if (record->speedup && record->speedup->speedup)
+    words += fmt::format(", {:.2f}x fp32's speed", *record->speedup->speedup);
   return words;
 }
 
@@ -215,8 +229,9 @@ std::string search_words(const Tuning& tuning) {
     foretold_losses.push_back(one.foretold.loss);
     measured_losses.push_back(one.quality.kl.value);
   }
-  std::string words = fmt::format("{} mixes of {} parts were scored in {:.0f} s, after {:.0f} s of costs and estimates.",
-                                  tuning.tried.size(), tuning.parts, tuning.search_s, tuning.estimates_s);
+  std::string words =
+      fmt::format("{} mixes of {} parts were scored in {:.0f} s, after {:.0f} s of costs and estimates.",
+                  tuning.tried.size(), tuning.parts, tuning.search_s, tuning.estimates_s);
   if (const auto relation = rank_correlation(foretold_losses, measured_losses))
     words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
   if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";

@@ -53,8 +53,7 @@ class Foreteller {
 
   void add_costs(std::size_t row) {
     for (MixPart& part : choices_.parts) {
-      for (const std::size_t unit : part.units)
-        part.options[row].cost += cost_for(subject_, study_, aim_, row, unit);
+      for (const std::size_t unit : part.units) part.options[row].cost += cost_for(subject_, study_, aim_, row, unit);
     }
   }
 
@@ -90,8 +89,8 @@ class Foreteller {
 
   /// KL of a unit alone, measured.
   std::optional<double> measured_kl(std::size_t row, std::size_t unit) {
-    const auto instance = subject_.instance(
-        with_unit(subject_.fp32, subject_.units[unit], subject_.rows[row - 1].row), Fusion::on);
+    const auto instance =
+        subject_.instance(with_unit(subject_.fp32, subject_.units[unit], subject_.rows[row - 1].row), Fusion::on);
     const auto qualities = qualities_of(subject_, subject_.set, {instance.get()});
     if (!qualities) return std::nullopt;
     return qualities->front().failure.empty() ? qualities->front().kl.value : unbearable;
@@ -128,8 +127,8 @@ class Foreteller {
   }
 
   double loss_of_rest(std::size_t row) const {
-    const auto rest = std::find_if(choices_.rests.begin(), choices_.rests.end(),
-                                   [&](const MixRest& one) { return one.row == row; });
+    const auto rest =
+        std::find_if(choices_.rests.begin(), choices_.rests.end(), [&](const MixRest& one) { return one.row == row; });
     return rest == choices_.rests.end() ? 0 : rest->option.loss;
   }
 

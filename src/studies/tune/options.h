@@ -4,9 +4,9 @@
 
 namespace assay {
 
-/// Mean KL of a linear layer alone in a row, foretold: the empirical Fisher estimate of its weight error, times how much
-/// larger the relative error of its output is than that of its weight (activations that are rounded too). Absent where
-/// gradients foretell none (a head tied to the embedding).
+/// Mean KL of a linear layer alone in a row, foretold: the empirical Fisher estimate of its weight error, times how
+/// much larger the relative error of its output is than that of its weight (activations that are rounded too). Absent
+/// where gradients foretell none (a head tied to the embedding).
 std::optional<double> foretold_kl(const UnitRow& row);
 
 /// Measures what the study needs and no mix: costs of every unit on `timed`, errors on real activations, gradients.

@@ -27,8 +27,8 @@ std::vector<std::string> row_names(const StudiedModel& subject) {
 }
 
 PartOption foretold(const MixChoices& choices, const Mix& mix) {
-  const auto rest = std::find_if(choices.rests.begin(), choices.rests.end(),
-                                 [&](const MixRest& one) { return one.row == mix.rest; });
+  const auto rest =
+      std::find_if(choices.rests.begin(), choices.rests.end(), [&](const MixRest& one) { return one.row == mix.rest; });
   PartOption sum = rest->option;
   for (std::size_t p = 0; p < mix.rows.size(); ++p) {
     const PartOption& option = choices.parts[p].options[mix.rows[p]];

@@ -11,8 +11,8 @@
 
 namespace assay {
 
-/// Linear layers that read the same values and are joined where they have one precision (queries, keys and values): they
-/// get one together.
+/// Linear layers that read the same values and are joined where they have one precision (queries, keys and values):
+/// they get one together.
 struct MixPart {
   std::vector<std::size_t> units = {};   ///< Of StudiedModel::units.
   std::vector<PartOption> options = {};  ///< By row: 0 is fp32, i + 1 is StudiedModel::rows[i].

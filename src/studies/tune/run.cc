@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/write_file.h"
-#include "model/task.h"
 #include "results/model_name.h"
 #include "studies/bench/request.h"
 #include "studies/generation_bench/request.h"
@@ -21,8 +20,8 @@ namespace assay {
 namespace {
 
 constexpr double keep_every_s = 60;
-constexpr std::size_t most_finalists = 4;   ///< Mixes that pass, timed in the end.
-constexpr std::size_t most_beyond = 2;      ///< And mixes that lose more or less, for the front.
+constexpr std::size_t most_finalists = 4;  ///< Mixes that pass, timed in the end.
+constexpr std::size_t most_beyond = 2;     ///< And mixes that lose more or less, for the front.
 constexpr std::int64_t held_out_tokens = 8192;
 constexpr std::int64_t held_out_sentences = 1024;
 
@@ -33,8 +32,8 @@ void check_tune(const TuneRequest& request) {
     fail_lacking("--device {}: mixes are searched on cpu and reference", request.engine.device);
 }
 
-/// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do, and
-/// what a file holds is no choice.
+/// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
+/// and what a file holds is no choice.
 bool is_choice(const Precision& row, const std::string& device) {
   return is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
          std::string_view(row.name) != "fp32";
@@ -43,10 +42,9 @@ bool is_choice(const Precision& row, const std::string& device) {
 std::vector<std::string> asked_rows(const TuneRequest& request) {
   std::vector<std::string> names;
   for (const Precision& row : precision_table()) {
-    const bool is_asked = request.precisions.empty()
-                              ? is_choice(row, request.engine.device)
-                              : std::find(request.precisions.begin(), request.precisions.end(), row.name) !=
-                                    request.precisions.end();
+    const bool is_asked = request.precisions.empty() ? is_choice(row, request.engine.device)
+                                                     : std::find(request.precisions.begin(), request.precisions.end(),
+                                                                 row.name) != request.precisions.end();
     if (is_asked && std::string_view(row.name) != "fp32") names.emplace_back(row.name);
   }
   return names;
@@ -68,7 +66,8 @@ std::int64_t rows_in(const QualitySet& set) {
 QualitySet taken_from(QualitySet& set, std::int64_t rows) {
   QualitySet taken = set;
   std::size_t count = 0;
-  for (std::int64_t have = 0; count < set.batches.size() && have < rows; ++count) have += set.batches[count].extent.batch;
+  for (std::int64_t have = 0; count < set.batches.size() && have < rows; ++count)
+    have += set.batches[count].extent.batch;
   const auto end = static_cast<std::ptrdiff_t>(count);
   taken.batches.resize(count);
   set.batches.erase(set.batches.begin(), set.batches.begin() + end);
@@ -92,9 +91,10 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
   split.search = taken_from(*data.set, search_rows);
   split.held_out = taken_from(*data.set, held_rows);
   if (split.held_out.batches.empty())
-    fail_user("{}: {} rows are searched on and none is left to score what was found; give more data or fewer "
-              "--search-rows",
-              name, rows_in(split.search));
+    fail_user(
+        "{}: {} rows are searched on and none is left to score what was found; give more data or fewer "
+        "--search-rows",
+        name, rows_in(split.search));
   return split;
 }
 
@@ -117,8 +117,8 @@ QualityBatch timed_batch(const Model& model, const TuneRequest& request) {
 }
 
 bool is_emulated(Instance& instance, const QualityBatch& batch) {
-  const Plan plan(instance, {.extent = batch.extent,
-                             .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
+  const Plan plan(instance,
+                  {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
   const Ledger ledger = plan.ledger();
   return std::any_of(ledger.rows.begin(), ledger.rows.end(),
                      [](const LedgerRow& row) { return row.verdict == Verdict::emulated && multiplies(row); });
@@ -151,9 +151,8 @@ bool measure_whole(const StudiedModel& subject, const QualitySet& set, ModelSens
 std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const LossLimit& limit) {
   std::vector<const TriedMix*> sorted;
   for (const TriedMix& one : tried) sorted.push_back(&one);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const TriedMix* a, const TriedMix* b) {
-    return a->foretold.cost < b->foretold.cost;
-  });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const TriedMix* a, const TriedMix* b) { return a->foretold.cost < b->foretold.cost; });
   std::vector<const TriedMix*> chosen;
   std::size_t beyond = 0;
   std::size_t within = 0;
@@ -177,8 +176,7 @@ TunePoint uniform_point(const StudiedModel& subject, const ModelSensitivity& stu
 /// Scores every point on rows that the search did not see. False after an interrupt.
 bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tuning& tuning) {
   for (TunePoint& point : tuning.points) {
-    const auto instance =
-        subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on);
+    const auto instance = subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on);
     if (subject.callbacks.progress) subject.callbacks.progress("scoring " + point.precision, 0);
     const auto qualities = qualities_of(subject, held_out, {instance.get()});
     if (!qualities) return false;

@@ -40,8 +40,7 @@ class Tune : public testing::Test {
   }
 
   Document document(const StudyCallbacks& callbacks = {}) const {
-    return tune(
-        request_, [] { return read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"}); }, callbacks);
+    return tune(request_, [] { return read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"}); }, callbacks);
   }
 
   static const Table& table(const Document& document, const std::string& key) {

@@ -17,8 +17,8 @@ constexpr int refinements = 2;       ///< Of the budget, each by budgets_between
 constexpr int budgets_between = 3;   ///< Between one that passes and one that does not.
 constexpr std::size_t together = 4;  ///< Mixes that share a run of fp32.
 
-/// KL that a limit of another kind is looked for around: a relative rise of perplexity is near a difference in nats, and
-/// a change of a class takes a larger one.
+/// KL that a limit of another kind is looked for around: a relative rise of perplexity is near a difference in nats,
+/// and a change of a class takes a larger one.
 double kl_near(const LossLimit& limit) {
   return limit.kind == LossKind::drop ? 2 * limit.most : limit.most;
 }
@@ -79,8 +79,10 @@ class MixSearch {
       for (const auto& [budget, mix] : mixes) {
         const TriedMix* tried = find(mix);
         if (tried == nullptr) continue;
-        if (passes(*tried)) low = std::max(low, budget);
-        else high = std::min(high, budget);
+        if (passes(*tried))
+          low = std::max(low, budget);
+        else
+          high = std::min(high, budget);
       }
       if (low <= 0 || high <= low || std::isinf(high)) return;
       budgets = between(low, high);
@@ -88,8 +90,7 @@ class MixSearch {
   }
 
   const TriedMix* find(const Mix& mix) const {
-    const auto found =
-        std::find_if(tried_.begin(), tried_.end(), [&](const TriedMix& one) { return one.mix == mix; });
+    const auto found = std::find_if(tried_.begin(), tried_.end(), [&](const TriedMix& one) { return one.mix == mix; });
     return found == tried_.end() ? nullptr : &*found;
   }
 
@@ -97,7 +98,8 @@ class MixSearch {
   void measure(const std::vector<std::pair<double, Mix>>& mixes) {
     std::vector<TriedMix> open;
     for (const auto& [budget, mix] : mixes) {
-      const bool is_waiting = std::any_of(open.begin(), open.end(), [&](const TriedMix& one) { return one.mix == mix; });
+      const bool is_waiting =
+          std::any_of(open.begin(), open.end(), [&](const TriedMix& one) { return one.mix == mix; });
       if (!is_waiting && find(mix) == nullptr)
         open.push_back({mix, recipe_of(subject_, choices_, mix, "mix"), foretold(choices_, mix), {}});
     }

@@ -45,7 +45,8 @@ MeasuredLosses losses_from(const std::filesystem::path& file, const std::string&
   const Json json = parse_json(read_file(file, largest_state), file.string());
   MeasuredLosses losses;
   try {
-    if (json.at("schema").get<std::string>() != state_schema) fail_user("{}: is no state of 'assay tune'", file.string());
+    if (json.at("schema").get<std::string>() != state_schema)
+      fail_user("{}: is no state of 'assay tune'", file.string());
     if (json.at("identity").get<std::string>() != identity)
       fail_user("{}: is of another model, data, limit or machine: {}", file.string(),
                 json.at("identity").get<std::string>());
