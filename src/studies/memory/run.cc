@@ -80,7 +80,7 @@ std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
     for (const std::string& precision : precisions_of(request)) {
       for (const Recompute recompute : recomputes_of(request)) {
         MemoryCell cell;
-        cell.precision = find_precision(precision).name;
+        cell.precision = precision_name(precision, request.engine);
         cell.extent = {request.batch, seq};
         cell.recompute = recompute;
         cells.push_back(std::move(cell));
