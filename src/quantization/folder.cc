@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "formats/safetensors.h"
 #include "model/compressed_write.h"
 #include "model/families.h"
@@ -288,6 +289,8 @@ WrittenModel write_model_folder(const QuantizationSource& source, const fs::path
   written.bytes = shards.finish();
   write_config(source, all, folder);
   copy_support_files(source.model, folder);
+  if (source.model.files && !is_folder(*source.model.files))
+    written.notes.emplace_back("no tokenizer in the folder: the model's own is in a GGUF file");
   return written;
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 #include "base/error.h"
@@ -20,8 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 void remove_writing(const fs::path* folder) {
-  std::error_code ignored;
-  fs::remove_all(*folder, ignored);
+  try {
+    std::error_code ignored;
+    fs::remove_all(*folder, ignored);
+  } catch (const std::bad_alloc&) {  // Behind the failure that is told.
+  }
   delete folder;
 }
 using WritingFolder = Handle<const fs::path*, remove_writing>;

@@ -41,14 +41,15 @@ std::string written_words(const Model& model, const QuantizeRequest& request, co
 
 }  // namespace
 
-std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts) {
+std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
+                                  InterruptFlag interrupted) {
   check_new_path(request.out, request.existing);
   const Model model = open_model(request.model, request.model_options);
   const EngineOptions engine = engine_to_write(request.engine);
   const auto instance = make_instance(model, request.precision, engine, facts);
   const Recipe* recipe = find_recipe(request.precision, engine);
   const QuantizationSource source{model, *instance, precision_title(request.precision, instance->precision()),
-                                  recipe == nullptr ? "" : recipe_text(*recipe)};
+                                  recipe == nullptr ? "" : recipe_text(*recipe), interrupted};
   const WrittenModel written = write(source, request);
   std::vector<std::string> sentences = {written_words(model, request, written)};
   sentences.insert(sentences.end(), written.notes.begin(), written.notes.end());
