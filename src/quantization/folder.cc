@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/paths.h"
+#include "base/system_error.h"
 #include "formats/safetensors.h"
 #include "model/compressed_write.h"
 #include "model/families.h"
@@ -172,6 +175,10 @@ void write_config(const QuantizationSource& source, const std::vector<KeptWeight
   write_file_atomically(folder / "config.json", json.dump(2) + "\n");
 }
 
+void rename_file(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail_call(to.string() + ": cannot be written", errno);
+}
+
 /// Files of weights, each as full as it may be.
 class Shards {
  public:
@@ -198,7 +205,7 @@ class Shards {
       const std::string name = written_.size() == 1
                                    ? "model.safetensors"
                                    : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, written_.size());
-      fs::rename(folder_ / unnamed(i), folder_ / name);
+      rename_file(folder_ / unnamed(i), folder_ / name);
       for (const std::string& tensor : written_[i]) index["weight_map"][tensor] = name;
     }
     if (written_.size() > 1) write_file_atomically(folder_ / "model.safetensors.index.json", index.dump(2) + "\n");

@@ -21,7 +21,7 @@ bool is_gguf(const std::filesystem::path& path) {
   return path.extension() == ".gguf";
 }
 
-WrittenModel write(const QuantizationSource& source, const QuantizeRequest& request) {
+WrittenModel write_model(const QuantizationSource& source, const QuantizeRequest& request) {
   WrittenModel written;
   if (is_gguf(request.out)) {
     check_gguf(source);
@@ -50,7 +50,7 @@ std::vector<std::string> quantize(const QuantizeRequest& request, const MachineF
   const Recipe* recipe = find_recipe(request.precision, engine);
   const QuantizationSource source{model, *instance, precision_title(request.precision, instance->precision()),
                                   recipe == nullptr ? "" : recipe_text(*recipe), interrupted};
-  const WrittenModel written = write(source, request);
+  const WrittenModel written = write_model(source, request);
   std::vector<std::string> sentences = {written_words(model, request, written)};
   sentences.insert(sentences.end(), written.notes.begin(), written.notes.end());
   if (recipe != nullptr && recipe->kv)
