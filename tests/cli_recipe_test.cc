@@ -66,7 +66,7 @@ TEST_F(CliRecipe, FaultsAreNamedWithTheirLine) {
   expect_failure({"explain", "model", "--recipe", "mix.toml", "--with", "head=bf16"}, 2, "a recipe says all itself");
   expect_failure({"explain", "model", "--precision", "recipe:other"}, 2, "--recipe gives none of that name");
   expect_failure({"train", "model", "--tokens", "tokens.json", "--steps", "1", "--recipe", "mix.toml"}, 2,
-                 "mix.toml:4: '@attention': layers can have a precision of their own in inference");
+                 "mix.toml:4: 'attention': layers can have a precision of their own in inference");
 }
 
 TEST_F(CliRecipe, QuantizeWritesItWholeOrNotAtAll) {

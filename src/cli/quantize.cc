@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "studies/quantize/run.h"
 
 namespace assay {
@@ -29,7 +30,7 @@ void add_quantize(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       if (options->request.precision.empty()) fail_user("quantize: --precision or --recipe says in what");
-      for (const std::string& sentence : quantize(options->request, facts_for(options->machine))) tell(sentence + "\n");
+      for (const std::string& sentence : quantize(options->request, facts_for(options->machine), &watch_interrupts())) tell(sentence + "\n");
       return 0;
     };
   });

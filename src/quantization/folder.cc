@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -10,6 +12,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
+#include "base/system_error.h"
 #include "formats/safetensors.h"
 #include "model/compressed_write.h"
 #include "model/families.h"
@@ -171,6 +175,10 @@ void write_config(const QuantizationSource& source, const std::vector<KeptWeight
   write_file_atomically(folder / "config.json", json.dump(2) + "\n");
 }
 
+void rename_file(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail_call(to.string() + ": cannot be written", errno);
+}
+
 /// Files of weights, each as full as it may be.
 class Shards {
  public:
@@ -197,7 +205,7 @@ class Shards {
       const std::string name = written_.size() == 1
                                    ? "model.safetensors"
                                    : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, written_.size());
-      fs::rename(folder_ / unnamed(i), folder_ / name);
+      rename_file(folder_ / unnamed(i), folder_ / name);
       for (const std::string& tensor : written_[i]) index["weight_map"][tensor] = name;
     }
     if (written_.size() > 1) write_file_atomically(folder_ / "model.safetensors.index.json", index.dump(2) + "\n");
@@ -288,6 +296,8 @@ WrittenModel write_model_folder(const QuantizationSource& source, const fs::path
   written.bytes = shards.finish();
   write_config(source, all, folder);
   copy_support_files(source.model, folder);
+  if (source.model.files && !is_folder(*source.model.files))
+    written.notes.emplace_back("no tokenizer in the folder: the model's own is in a GGUF file");
   return written;
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 #include "base/error.h"
@@ -20,8 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 void remove_writing(const fs::path* folder) {
-  std::error_code ignored;
-  fs::remove_all(*folder, ignored);
+  try {
+    std::error_code ignored;
+    fs::remove_all(*folder, ignored);
+  } catch (const std::bad_alloc&) {  // Behind the failure that is told.
+  }
   delete folder;
 }
 using WritingFolder = Handle<const fs::path*, remove_writing>;
@@ -44,11 +48,13 @@ WritingFolder make_writing(const fs::path& path) {
 
 /// Files alone, a configuration among them: nothing else is taken away with it.
 void check_is_model(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (!entry.is_regular_file())
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (!at->is_regular_file(error))
       fail_user("{}: holds '{}', which is no file of a model; move it away", folder.string(),
-                entry.path().filename().string());
+                at->path().filename().string());
   }
+  if (error) fail_call(folder.string(), error.value());
   if (!is_there(folder / "config.json")) fail_user("{}: holds no model that could be overwritten", folder.string());
 }
 

@@ -65,6 +65,8 @@ std::string layer_words(const QuantizationSource& source, const Node& node) {
 }
 
 TensorView kept_values(const QuantizationSource& source, const KeptWeight& kept) {
+  if (is_set(source.interrupted))
+    throw Error(ExitCode::interrupted, fmt::format("{}: interrupted, nothing is written", source.model.name));
   const TensorView view = held_view(source, kept.value);
   check_finite(source, kept, view);
   return view;

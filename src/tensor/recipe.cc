@@ -16,11 +16,19 @@ std::string quoted(const std::string& text) {
 }
 
 /// A role is written as it is, without the mark of patterns.
+bool is_role_pattern(const std::string& pattern) {
+  return pattern.starts_with('@');
+}
+
 std::string recipe_key(const std::string& pattern) {
-  return pattern.starts_with('@') ? pattern.substr(1) : quoted(pattern);
+  return is_role_pattern(pattern) ? pattern.substr(1) : quoted(pattern);
 }
 
 }  // namespace
+
+std::string words(const RecipeLayers& layers) {
+  return fmt::format("{}: '{}'", layers.place, layers.pattern.substr(is_role_pattern(layers.pattern) ? 1 : 0));
+}
 
 std::string precision_name(const Recipe& recipe) {
   return std::string(recipe_prefix) + recipe.name;

@@ -16,6 +16,9 @@ struct RecipeLayers {
   std::string place = {};  ///< "mix.toml:4", where somebody wrote it.
 };
 
+/// Begins errors: "mix.toml:4: 'mlp'".
+std::string words(const RecipeLayers& layers);
+
 /// A mix of precisions: which row of the table each layer runs in. Written by hand, or found by a search; as a file it
 /// is formats/recipe_file.h's.
 struct Recipe {

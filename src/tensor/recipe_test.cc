@@ -28,5 +28,11 @@ TEST(Recipes, HaveOneTextForWhatTheySay) {
             "[precision]\ndefault = \"bf16\"\nkv = \"s8\"\nmlp = \"int8\"\n\"layers.1.mlp.down_proj\" = \"fp32\"\n");
 }
 
+TEST(Recipes, BeginErrorsWithThePlace) {
+  const Precision& row = find_precision("int8");
+  EXPECT_EQ(words({"@mlp", &row, "mix.toml:4"}), "mix.toml:4: 'mlp'");
+  EXPECT_EQ(words({"layers.9.*", &row, "mix.toml:5"}), "mix.toml:5: 'layers.9.*'");
+}
+
 }  // namespace
 }  // namespace assay

@@ -21,7 +21,7 @@ bool is_gguf(const std::filesystem::path& path) {
   return path.extension() == ".gguf";
 }
 
-WrittenModel write(const QuantizationSource& source, const QuantizeRequest& request) {
+WrittenModel write_model(const QuantizationSource& source, const QuantizeRequest& request) {
   WrittenModel written;
   if (is_gguf(request.out)) {
     check_gguf(source);
@@ -41,15 +41,16 @@ std::string written_words(const Model& model, const QuantizeRequest& request, co
 
 }  // namespace
 
-std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts) {
+std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
+                                  InterruptFlag interrupted) {
   check_new_path(request.out, request.existing);
   const Model model = open_model(request.model, request.model_options);
   const EngineOptions engine = engine_to_write(request.engine);
   const auto instance = make_instance(model, request.precision, engine, facts);
   const Recipe* recipe = find_recipe(request.precision, engine);
   const QuantizationSource source{model, *instance, precision_title(request.precision, instance->precision()),
-                                  recipe == nullptr ? "" : recipe_text(*recipe)};
-  const WrittenModel written = write(source, request);
+                                  recipe == nullptr ? "" : recipe_text(*recipe), interrupted};
+  const WrittenModel written = write_model(source, request);
   std::vector<std::string> sentences = {written_words(model, request, written)};
   sentences.insert(sentences.end(), written.notes.begin(), written.notes.end());
   if (recipe != nullptr && recipe->kv)

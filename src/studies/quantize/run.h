@@ -21,6 +21,7 @@ struct QuantizeRequest {
 /// Writes the model in that precision, as it would run here, for other programs: whole or not at all. Returns sentences
 /// about what was written and what the file does not say. Throws a user error, before anything is written, for what
 /// the format cannot hold, which it names.
-std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts);
+std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
+                                  InterruptFlag interrupted = nullptr);
 
 }  // namespace assay

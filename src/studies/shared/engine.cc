@@ -84,21 +84,6 @@ CheckpointNames checkpoint_names(const Weights& weights) {
   return names;
 }
 
-/// Throws the user error, with the line, of a recipe whose layers this model has not.
-void check_layers(const Model& model, const std::string& precision, const EngineOptions& options) {
-  const Recipe* recipe = find_recipe(precision, options);
-  if (recipe == nullptr) return;
-  const Program program = build_program(model.config, options.program);
-  const CheckpointNames names = checkpoint_names(model.weights);
-  for (const RecipeLayers& one : recipe->layers) {
-    const PrecisionChoice alone{.row = *one.row, .overrides = {}, .layers = {{one.pattern, *one.row}}};
-    if (matches_any(named_by_path(alone, program, names).layers.front(), program)) continue;
-    const bool is_role = one.pattern.starts_with('@');
-    fail_user("{}: '{}': nothing of this model has such a {} ('assay explain' lists them)", one.place,
-              one.pattern.substr(is_role ? 1 : 0), is_role ? "role" : "path or weight");
-  }
-}
-
 std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
   if (!runs_on(precision.row, options.device)) {
     fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
@@ -128,9 +113,22 @@ const Weights& weights_for(const Model& model, const PrecisionChoice& precision)
   return model.calibrated && takes_calibration(precision) ? *model.calibrated : model.weights;
 }
 
+void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options) {
+  const Recipe* recipe = find_recipe(precision, options);
+  if (recipe == nullptr) return;
+  const Program program = build_program(model.config, options.program);
+  const CheckpointNames names = checkpoint_names(model.weights);
+  for (const RecipeLayers& one : recipe->layers) {
+    const PrecisionChoice alone{.row = *one.row, .overrides = {}, .layers = {{one.pattern, *one.row}}};
+    if (matches_any(named_by_path(alone, program, names).layers.front(), program)) continue;
+    fail_user("{}: nothing of this model has such a {} ('assay explain' lists them)", words(one),
+              one.pattern.starts_with('@') ? "role" : "path or weight");
+  }
+}
+
 std::vector<Pass> passes_of(const Model& model, const std::string& precision, const EngineOptions& options,
                             const MachineFacts& facts) {
-  check_layers(model, precision, options);
+  check_recipe(model, precision, options);
   return run_passes(model, precision_choice(precision, options, facts), options);
 }
 
@@ -140,7 +138,7 @@ Program prepared_program(const Model& model, const PrecisionChoice& precision, c
 
 std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
                                         const MachineFacts& facts) {
-  check_layers(model, precision, options);
+  check_recipe(model, precision, options);
   const PrecisionChoice choice = precision_choice(precision, options, facts);
   return std::make_unique<Instance>(prepared_program(model, choice, options), choice, weights_for(model, choice),
                                     find_backend(options.device), facts);

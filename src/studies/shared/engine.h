@@ -45,6 +45,8 @@ std::string precision_name(const std::string& asked, const EngineOptions& option
 
 /// The recipe of that name among the options'; null where the word names a row. Throws a user error where none has it.
 const Recipe* find_recipe(const std::string& precision, const EngineOptions& options);
+/// Throws a user error, with the line, where the word names a recipe whose layers this model has not.
+void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options);
 /// What tables call it: a recipe by its name, a row with its overrides.
 std::string precision_title(const std::string& precision, const PrecisionChoice& choice);
 

@@ -38,8 +38,8 @@ Json of_optimizer(const OptimizerOptions& o) {
 void refuse_layers(const TrainRequest& request) {
   const Recipe* recipe = find_recipe(request.precision, request.engine);
   if (recipe == nullptr || recipe->layers.empty()) return;
-  fail_user("{}: '{}': layers can have a precision of their own in inference; training has one",
-            recipe->layers.front().place, recipe->layers.front().pattern);
+  fail_user("{}: layers can have a precision of their own in inference; training has one",
+            words(recipe->layers.front()));
 }
 
 }  // namespace
