@@ -241,7 +241,6 @@ std::string search_words(const Tuning& tuning) {
 }  // namespace
 
 void describe(const Tuning& tuning, Document& document) {
-  document.subject.schema = "assay-tune-1";
   document.subject.title = fmt::format("The best mix of precisions for {}", name(tuning.aim));
   add_fact(document.subject.facts, {.key = "limit"}, limit_words(tuning.limit));
   add_fact(document.subject.facts, {.key = "searched_on"}, tuning.searched_on);
