@@ -56,6 +56,8 @@ CLI::Validator between(double least, double most);
 void add_engine_options(CLI::App& command, EngineOptions& options);
 /// `--mode infer|train`.
 void add_mode_option(CLI::App& command, RunMode& mode);
+/// `--mode infer|train|generate`.
+void add_mode_with_generate_option(CLI::App& command, RunMode& mode);
 /// `--graphs on|off`.
 void add_graphs_option(CLI::App& command, Graphs& graphs);
 /// `--logits`.
