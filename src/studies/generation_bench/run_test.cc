@@ -163,12 +163,5 @@ TEST(GenerationBench, RowsWithPaddingAreRefused) {
   EXPECT_NE(error.find("rows with padding are not among them"), std::string::npos) << error;
 }
 
-TEST(MostProbable, IsTheFirstLargest) {
-  std::vector<float> logits(37, -1.0F);
-  logits[20] = logits[36] = 2;
-  EXPECT_EQ(most_probable(logits), 20);
-  EXPECT_EQ(most_probable(std::array{-3.0F}), 0);
-}
-
 }  // namespace
 }  // namespace assay
