@@ -11,6 +11,7 @@
 #include "model/pooling.h"
 #include "model/quantised.h"
 #include "model/stored_order.h"
+#include "model/stored_values.h"
 
 namespace assay {
 
@@ -25,11 +26,11 @@ std::string bare_name(const std::string& name, const Family& family) {
   return result;
 }
 
-WeightData as_f32(const TensorView& view) {
-  if (view.dtype == DType::f32) return {view, {}};
-  WeightData data{{}, converted(view, DType::f32)};
-  data.view = data.owned.view();
-  return data;
+/// What can be run is f32, bf16 or f16.
+WeightData values_of(const StoredTensor& tensor) {
+  WeightData data{tensor.view(), {}};
+  const bool is_kept = is_float(data.view.dtype) && size_of(data.view.dtype) == 2;
+  return is_kept ? std::move(data) : in_f32(std::move(data));
 }
 
 /// Integers and floats of eight bits are codes: without scales, of which nothing here knows, they mean nothing.
@@ -49,7 +50,7 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   weight.order = stored_order(weight.name, *config.family);
   weight.shape = stored_shape(tensor.shape, weight.order);
   weight.load = [file, &tensor, order = weight.order, config] {
-    WeightData data = as_f32(tensor.view());
+    WeightData data = values_of(tensor);
     if (order == StoredOrder::same) return data;
     data.owned = from_stored(data.view, order, config);
     data.view = data.owned.view();
