@@ -149,12 +149,15 @@ void add_windows(const QualityBatch& batch, QualityRows& quality) {
   }
 }
 
-void add_targets(const ScoredBatch& scored, const QualityBatch& batch, QualityRows& quality) {
+void add_targets(const ScoredBatch& scored, const QualitySet& set, const QualityBatch& batch, QualityRows& quality) {
   if (!batch.targets.empty()) add_windows(batch, quality);
   for (std::size_t row = 0; row < batch.targets.size(); ++row) {
     if (batch.targets[row] == ignored_label) continue;
     quality.nll.push_back(scored.scores[row].log_sum - scored.target_logits[row]);
     quality.correct.push_back(scored.scores[row].best == batch.targets[row] ? 1 : 0);
+    if (set.entity_tags.empty()) continue;
+    quality.targets.push_back(batch.targets[row]);
+    quality.answers.push_back(static_cast<std::int32_t>(scored.scores[row].best));
   }
 }
 
@@ -276,7 +279,7 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
       }
       add_hashes(mine, of, quality);
       if (add_numbers(mine, set.judged, quality)) continue;
-      add_targets(mine, batch, quality);
+      add_targets(mine, set, batch, quality);
       if (i == 0) {
         baseline = std::move(mine);
         add_divergence(*baseline, *baseline, of, quality);

@@ -248,7 +248,8 @@ void check_manifest(const fs::path& folder, std::int64_t steps, std::vector<std:
 std::string checkpoint_name(const Model& model, const std::string& parameter) {
   const auto found = model.weights.by_name.find(parameter);
   const bool from_folder = model.files && is_folder(*model.files);
-  if (!from_folder || found == model.weights.by_name.end() || found->second.stored == "random")
+  const bool is_part = model.config.whole != nullptr;  // What is written is a model by itself.
+  if (!from_folder || is_part || found == model.weights.by_name.end() || found->second.stored == "random")
     return published_name(parameter, *model.config.family);
   return found->second.checkpoint_name;
 }
