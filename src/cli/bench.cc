@@ -100,6 +100,10 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
              "leave out positions that are padding in every row of a batch (default on)");
   add_choice(command, "--protocol", request.protocol.protocol, protocols, "how text is cut (default window)");
   command.add_option("--window", request.protocol.window, "ids a window (default 128)")->check(CLI::Range(2, 1 << 20));
+  command.add_option("--calibrate", request.calibration,
+                     "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on (SmoothQuant, bias correction)");
+  command.add_option("--samples", request.calibration_samples, "rows of it (default 128)")
+      ->check(CLI::Range(1, 1 << 20));
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")
       ->check(CLI::Range(1, 1 << 20));
   command
@@ -182,6 +186,8 @@ void add_bench(CLI::App& program, Action& action) {
   command.add_flag("--resume", options->store.resumes,
                    "continue the newest run with these settings: cells that it has kept are not measured again");
   add_engine_options(command, options->request.engine);
+  add_recipe_option(command, options->request.engine, options->request.precisions);
+  add_known_recipe_option(command, options->request.engine);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);

@@ -55,6 +55,7 @@ void add_memory(CLI::App& program, Action& action) {
   add_output_options(command, options->outputs);
   add_output_file(command, "--svg", options->svg, "draw live bytes over the steps");
   add_engine_options(command, request.engine);
+  add_recipe_option(command, request.engine, request.precisions);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run_memory(*options); }; });

@@ -42,6 +42,7 @@ void add_resident(CLI::App& program, Action& action) {
       "--leave-emulated", [&request] { request.emulated = Emulated::left_out; }, "do not run what is emulated here");
   add_logits_option(command, request.engine);
   add_engine_options(command, request.engine);
+  add_known_recipe_option(command, request.engine);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {

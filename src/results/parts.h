@@ -20,6 +20,9 @@ struct Setting {
   std::int64_t parameters = 0;
   std::string stored_dtype = {};
   std::string precision = {};
+  std::optional<std::string> recipe_hash = {};
+  std::optional<std::string> recipe = {};
+  std::optional<std::string> calibration = {};
   std::string baseline = {};  ///< Precision that speed-up and divergence compare with.
   std::string device = "cpu";
   std::int64_t batch = 1;

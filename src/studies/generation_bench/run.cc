@@ -35,8 +35,7 @@ void check_options(const BenchRequest& request) {
   for (const Misfit& one : misfits) {
     if (one.is_given(request)) fail_user("--generate: {} has no meaning in it; drop it", one.option);
   }
-  for (const Contender& contender : asked_contenders(request))
-    choose_precision(contender.precision, contender.overrides, std::nullopt);
+  for (const Contender& contender : asked_contenders(request)) check_precision(contender, request.engine);
 }
 
 void check_generates(const Model& model) {

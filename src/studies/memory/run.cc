@@ -11,14 +11,23 @@
 namespace assay {
 namespace {
 
-/// Rows that the mode can have, where none were asked for.
-std::vector<std::string> precisions_of(const MemoryRequest& request) {
-  const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
-  if (!all) return request.precisions;
-  std::vector<std::string> names;
+/// Adds the rows that the mode can have.
+void add_possible_rows(const MemoryRequest& request, std::vector<std::string>& names) {
   for (const Precision& row : precision_table()) {
     const bool is_possible = request.mode == RunMode::infer || row.gradients;
     if (is_possible && is_listed_on(row, request.engine.device)) names.emplace_back(row.name);
+  }
+}
+
+/// "all" and nothing mean those that are possible.
+std::vector<std::string> precisions_of(const MemoryRequest& request) {
+  std::vector<std::string> names;
+  if (request.precisions.empty()) add_possible_rows(request, names);
+  for (const std::string& asked : request.precisions) {
+    if (asked == "all")
+      add_possible_rows(request, names);
+    else
+      names.push_back(asked);
   }
   return names;
 }
@@ -40,6 +49,7 @@ void compare_with_free(MemoryCell& cell, const MachineFacts& facts) {
 MemoryCell predict_or_say(const Model& model, const MemoryCell& blank, const MemoryRequest& request,
                           const MachineFacts& facts) {
   try {
+    check_recipe(model, blank.precision, request.engine);
     const PrecisionChoice precision = precision_choice(blank.precision, request.engine, facts);
     if (!runs_on(precision.row, request.engine.device))
       fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
@@ -80,7 +90,7 @@ std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
     for (const std::string& precision : precisions_of(request)) {
       for (const Recompute recompute : recomputes_of(request)) {
         MemoryCell cell;
-        cell.precision = find_precision(precision).name;
+        cell.precision = precision_name(precision, request.engine);
         cell.extent = {request.batch, seq};
         cell.recompute = recompute;
         cells.push_back(std::move(cell));

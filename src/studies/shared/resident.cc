@@ -129,7 +129,8 @@ ResidentAnswer resident_in_child(const ResidentRequest& request, const MachineFa
                                  const ResidentProgram& program) {
   const ScratchFolder folder = make_folder("assay-resident");
   Command command{{program.file.string(), "resident"}, *folder.get(), program.most_s};
-  for (const auto& more : {machine_words(facts, *folder.get()), resident_arguments(request)})
+  for (const auto& more :
+       {machine_words(facts, *folder.get()), recipe_words(request.engine, *folder.get()), resident_arguments(request)})
     command.words.insert(command.words.end(), more.begin(), more.end());
   return read_answer(run_held(command), program.most_s);
 }
