@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/stored_values.h"
 
 namespace assay {
 namespace {
@@ -57,7 +58,7 @@ Weights changed_weights(const Weights& weights, std::shared_ptr<const WeightChan
   Weights result = weights;
   for (auto& [name, weight] : result.by_name) {
     if (!changes->contains(name)) continue;
-    weight.load = [load = weight.load, changes, name = name] { return changed(load(), changes->at(name)); };
+    weight.load = [load = weight.load, changes, name = name] { return changed(in_f32(load()), changes->at(name)); };
     weight.blocks = nullptr;
     weight.load_blocks = nullptr;
   }

@@ -239,11 +239,31 @@ TEST(Config, OneOutputIsAScoreAndSeveralAreClassesUnlessTheProblemSaysOtherwise)
             std::string::npos);
 }
 
+TEST(Config, TheTextPartOfAWholeIsAModelByItself) {
+  Json whole = {{"model_type", "mistral3"}, {"tie_word_embeddings", true}, {"text_config", llama_json()}};
+  whole["text_config"]["model_type"] = "mistral";
+  const ModelConfig part = parsed(whole);
+  EXPECT_STREQ(part.family->name, "mistral");
+  EXPECT_TRUE(part.tied_head) << "the whole decides";
+  ASSERT_NE(part.whole, nullptr);
+  EXPECT_EQ(parsed(whole["text_config"]).whole, nullptr);
+}
+
+TEST(Config, ClassesHaveTheNamesOfTheConfiguration) {
+  const Json names = {{"0", "contradiction"}, {"1", "entailment"}};
+  EXPECT_EQ(parsed(with(bert_json(), "id2label", names)).label_names,
+            (std::vector<std::string>{"contradiction", "entailment"}));
+  EXPECT_TRUE(parsed(with(bert_json(), "id2label", {{"0", "LABEL_0"}, {"1", "LABEL_1"}})).label_names.empty());
+  EXPECT_TRUE(parsed(with(bert_json(), "id2label", {{"0", "a"}, {"7", "b"}})).label_names.empty());
+}
+
 TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
   const Absurd cases[] = {
       {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
       {"unknown type", with(gpt2_json(), "model_type", "mamba"), "mamba"},
-      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gemma3"), "an encoder of images"},
+      {"a whole without its text part", with(gpt2_json(), "model_type", "gemma3"), "'text_config'"},
+      {"a text part of another kind",
+       with(with(gpt2_json(), "model_type", "llava"), "text_config", {{"model_type", "mamba"}}), "is a 'mamba'"},
       {"no object", Json::array({1}), "object"},
       {"heads that do not divide", with(gpt2_json(), "n_head", 5), "5 heads"},
       {"negative width", with(gpt2_json(), "n_embd", -32), "n_embd"},

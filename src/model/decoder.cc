@@ -154,6 +154,9 @@ struct DecoderBlock {
       case NormPlace::around:
         x = add(x, norm(attention(norm(x, ".ln1", names.attention_norm)), ".ln1b", names.attention_norm_behind));
         return add(x, norm(mlp(norm(x, ".ln2", names.mlp_norm)), ".ln2b", names.mlp_norm_behind));
+      case NormPlace::after:
+        x = norm(add(x, attention(x)), ".ln1", names.attention_norm);
+        return norm(add(x, mlp(x)), ".ln2", names.mlp_norm);
       case NormPlace::parallel:
       case NormPlace::shared: {
         const ValueId read = norm(x, ".ln1", names.attention_norm);
@@ -234,6 +237,10 @@ ValueId emit_blocks(Blocks& b, const DecoderNames& names) {
   };
   b.at("embeddings", Role::embedding);
   ValueId x = b.scaled(b.token_embedding(), b.config().embedding_scale);
+  if (b.config().embedding_width > 0) {
+    b.at("embeddings.project", Role::embedding);
+    x = b.linear(x, names.project_in, b.config().d_model, Bias::absent);
+  }
   if (names.positions != nullptr)
     x = b.add_counted_positions(x, names.positions, b.config().context + 2, Counted::mask);
   if (names.embedding_norm != nullptr) x = whole_norm(x, "embeddings.norm", names.embedding_norm);
@@ -242,11 +249,16 @@ ValueId emit_blocks(Blocks& b, const DecoderNames& names) {
     x = DecoderBlock{b, names, layer}.emit(x);
     b.hidden(layer + 1, x);
   }
-  return whole_norm(x, "ln_f", names.last_norm);
+  return names.last_norm == nullptr ? x : whole_norm(x, "ln_f", names.last_norm);
 }
 
 void emit_decoder(Blocks& b, const DecoderNames& names) {
-  b.language_head(emit_blocks(b, names), names.head_bias);
+  ValueId x = emit_blocks(b, names);
+  if (b.config().embedding_width > 0) {
+    b.at("head.project", Role::head);
+    x = b.linear(x, names.project_out, b.config().embedding_width, Bias::absent);
+  }
+  b.language_head(x, names.head_bias);
 }
 
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {

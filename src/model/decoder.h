@@ -37,9 +37,11 @@ struct DecoderNames {
   const char* mlp_norm_behind = nullptr;
   const char* sinks = nullptr;
   ExpertNames experts = {};
-  const char* positions = nullptr;  ///< A whole name: learned ones, of the mask, two rows longer than the context.
-  const char* last_norm = "norm";   ///< Behind the last block; a whole name.
-  const char* layers = "layers";    ///< The list of blocks.
+  const char* positions = nullptr;   ///< A whole name: learned ones, of the mask, two rows longer than the context.
+  const char* last_norm = "norm";    ///< Behind the last block; a whole name. Null: each block ends in one.
+  const char* project_in = nullptr;  ///< From embeddings of another width to the blocks', and back: whole names.
+  const char* project_out = nullptr;
+  const char* layers = "layers";  ///< The list of blocks.
   /// A whole name: of a family that normalises embeddings, and them alone before the first attention.
   const char* embedding_norm = nullptr;
   const char* head_bias = nullptr;  ///< A whole name.

@@ -119,7 +119,7 @@ void add_decoded(const DecodedBatch& all, const BatchOf& of, std::vector<Quality
       continue;
     }
     add_hashes(all[i]->rows(), of, quality);
-    add_targets(all[i]->rows(), of.batch, quality);
+    add_targets(all[i]->rows(), of.set, of.batch, quality);
     if (all[0] && !all[0]->non_finite()) add_divergence(all[i]->rows(), all[0]->rows(), of, quality);
   }
 }

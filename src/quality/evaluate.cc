@@ -87,7 +87,7 @@ Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set,
       }
       add_hashes(mine, of, quality);
       if (add_numbers(mine, set.judged, quality)) continue;
-      add_targets(mine, batch, quality);
+      add_targets(mine, set, batch, quality);
       if (i == 0) {
         baseline = std::move(mine);
         add_divergence(*baseline, *baseline, of, quality);

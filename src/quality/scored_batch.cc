@@ -144,12 +144,15 @@ bool add_numbers(const ScoredBatch& mine, Judged judged, QualityRows& quality) {
   return judged == Judged::scores || judged == Judged::similarities;
 }
 
-void add_targets(const ScoredRows& scored, const QualityBatch& batch, QualityRows& quality) {
+void add_targets(const ScoredRows& scored, const QualitySet& set, const QualityBatch& batch, QualityRows& quality) {
   if (!batch.targets.empty()) add_windows(batch, quality);
   for (std::size_t row = 0; row < batch.targets.size(); ++row) {
     if (batch.targets[row] == ignored_label) continue;
     quality.nll.push_back(scored.scores[row].log_sum - scored.target_logits[row]);
     quality.correct.push_back(scored.scores[row].best == batch.targets[row] ? 1 : 0);
+    if (set.entity_tags.empty()) continue;
+    quality.targets.push_back(batch.targets[row]);
+    quality.answers.push_back(static_cast<std::int32_t>(scored.scores[row].best));
   }
 }
 

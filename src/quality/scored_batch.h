@@ -53,7 +53,7 @@ std::int64_t real_tokens(const QualityBatch& batch);
 void add_hashes(const ScoredRows& mine, const BatchOf& of, QualityRows& quality);
 /// Whether the set is judged by numbers, which are added here.
 bool add_numbers(const ScoredBatch& mine, Judged judged, QualityRows& quality);
-void add_targets(const ScoredRows& scored, const QualityBatch& batch, QualityRows& quality);
+void add_targets(const ScoredRows& scored, const QualitySet& set, const QualityBatch& batch, QualityRows& quality);
 void add_divergence(const ScoredRows& mine, const ScoredRows& baseline, const BatchOf& of, QualityRows& quality);
 
 }  // namespace assay

@@ -294,6 +294,8 @@ constexpr Field fields[] = {
     ASSAY_FIELD(quality, accuracy, "share", "Correct answers over scored ones."),
     ASSAY_FIELD(quality, correct, "", "Correct answers."),
     ASSAY_FIELD(quality, scored, "", "Scored tokens (perplexity) or rows (accuracy, scores)."),
+    ASSAY_FIELD(quality, entity_f1, "share",
+                "F1 of whole entities of tags in IOB2, over all kinds together, as seqeval counts them."),
     ASSAY_FIELD(difference, accuracy_change, "share", "Accuracy less the baseline's."),
     ASSAY_FIELD(difference, accuracy_change_low, "share", "Lower end of its 95 % interval (Agresti & Min 2005)."),
     ASSAY_FIELD(difference, accuracy_change_high, "share", "Its upper end."),

@@ -210,6 +210,7 @@ struct Quality {
   std::optional<double> accuracy = {};
   std::optional<std::int64_t> correct = {};
   std::optional<std::int64_t> scored = {};
+  std::optional<double> entity_f1 = {};
   std::optional<double> label_pearson = {};
   std::optional<double> label_spearman = {};
   std::optional<std::string> logits_hash = {};

@@ -190,6 +190,8 @@ std::vector<Shown> inference_columns(const Records& rows) {
           of_record({.title = "PPL", .meaning = "perplexity", .digits = 4}, perplexity),
           of_record({.title = "accuracy", .unit = "%", .notation = Notation::fixed, .digits = 2},
                     [](const Record& r) { return percent(r.quality->accuracy); }),
+          of_record({.title = "entity F1", .unit = "%", .notation = Notation::fixed, .digits = 2},
+                    [](const Record& r) { return percent(r.quality->entity_f1); }),
           of_record({.title = "KL", .unit = "nat", .notation = Notation::scientific, .digits = 1},
                     [](const Record& r) -> Cell { return or_absent(r.difference->kl_mean); }),
           of_record({.title = "top-1", .unit = "%", .notation = Notation::fixed, .digits = 1},

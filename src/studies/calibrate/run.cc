@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "model/stored_values.h"
+#include "model/stored_values.h"
 #include "studies/calibrate/activations.h"
 #include "studies/sensitivity/alone.h"
 #include "studies/shared/quality_data.h"
@@ -90,7 +92,7 @@ double relative_error(const std::vector<Tensor>& exact, const std::vector<Tensor
 std::vector<float> largest_of_columns(const Weights& weights, const SmoothPlace& place) {
   std::vector<float> largest(place.channels.size());
   for (const std::string& name : place.matrices) {
-    const WeightData matrix = weights.at(name).load();
+    const WeightData matrix = in_f32(weights.at(name).load());
     for (std::int64_t i = 0; i < matrix.view.count(); ++i) {
       float& most = largest[static_cast<std::size_t>(i) % largest.size()];
       most = std::max(most, std::abs(matrix.view.as<float>()[i]));
@@ -249,9 +251,10 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
     result.places.push_back(smoother.smooth(places[i], activations[i]));
   }
   std::erase_if(*result.changes, [](const auto& change) { return change.second == WeightChange{}; });
-  result.words = fmt::format("SmoothQuant by place for {}, alpha by least error of its own kernels, bias correction; {}, "
-                             "{} rows, sha256:{}",
-                             request.precision, set.data, set.batches.size(), hash_of(set));
+  result.words = fmt::format(
+      "SmoothQuant by place for {}, alpha by least error of its own kernels, bias correction; {}, "
+      "{} rows, sha256:{}",
+      request.precision, set.data, set.batches.size(), hash_of(set));
   return result;
 }
 
