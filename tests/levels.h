@@ -26,14 +26,15 @@ inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
     {"generation", {"runtime", "text", "model", "program", "tensor"}},
     {"quality", {"generation", "statistics", "runtime", "text", "model", "program", "tensor"}},
     {"training", {"runtime", "text", "model", "program", "formats", "tensor"}},
+    {"quantization", {"runtime", "text", "model", "program", "formats", "tensor"}},
     {"report", {"results", "rules", "statistics", "tensor"}},
     {"published", {"results", "rules", "statistics", "formats", "tensor"}},
     {"studies",
-     {"quality", "generation", "training", "results", "rules", "measure", "statistics", "runtime", "kernels", "model",
-      "text", "program", "formats", "hardware", "hub", "tensor"}},
-    {"cli",
-     {"studies", "report", "published", "quality", "generation", "training", "results", "rules", "measure",
-      "statistics", "runtime", "kernels", "model", "text", "program", "formats", "hardware", "hub", "tensor"}},
+     {"quality", "generation", "quantization", "training", "results", "rules", "measure", "statistics", "runtime",
+      "kernels", "model", "text", "program", "formats", "hardware", "hub", "tensor"}},
+    {"cli", {"studies", "report",  "published", "quality",    "generation", "quantization", "training",
+             "results", "rules",   "measure",   "statistics", "runtime",    "kernels",      "model",
+             "text",    "program", "formats",   "hardware",   "hub",        "tensor"}},
 };
 
 }  // namespace assay

@@ -54,8 +54,18 @@ CLI::Validator between(double least, double most);
 
 /// `--device`, `--with`, `--fusion`.
 void add_engine_options(CLI::App& command, EngineOptions& options);
+/// `--with` alone.
+void add_with_option(CLI::App& command, EngineOptions& options);
+/// `--recipe`, of a command that runs one precision, in its place.
+void add_recipe_option(CLI::App& command, EngineOptions& options, std::string& precision);
+/// Of one that runs several: beside those that are asked for. After `--precision`.
+void add_recipe_option(CLI::App& command, EngineOptions& options, std::vector<std::string>& precisions);
+/// Not listed: recipes that precisions name, of commands that our own commands start.
+void add_known_recipe_option(CLI::App& command, EngineOptions& options);
 /// `--mode infer|train`.
 void add_mode_option(CLI::App& command, RunMode& mode);
+/// `--mode infer|train|generate`.
+void add_mode_with_generate_option(CLI::App& command, RunMode& mode);
 /// `--graphs on|off`.
 void add_graphs_option(CLI::App& command, Graphs& graphs);
 /// `--logits`.
@@ -85,9 +95,11 @@ void add_models(CLI::App& program, Action& action);
 void add_probe(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_pull(CLI::App& program, Action& action);
+void add_quantize(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_resident(CLI::App& program, Action& action);  ///< Hidden: what --isolate starts.
 void add_sensitivity(CLI::App& program, Action& action);
+void add_tune(CLI::App& program, Action& action);
 void add_study(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);

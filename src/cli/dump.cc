@@ -26,6 +26,7 @@ void add_dump(CLI::App& program, Action& action) {
       ->delimiter(',');
   add_output_file(command, "--out", options->request.out, "safetensors file to write, f32")->required();
   add_engine_options(command, options->request.engine);
+  add_recipe_option(command, options->request.engine, options->request.precision);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {

@@ -24,6 +24,7 @@ void add_explain(CLI::App& program, Action& action) {
       "--passes", [options] { options->request.passes = ShownPasses::all; },
       "print what each pass made of the program");
   add_engine_options(command, options->request.engine);
+  add_recipe_option(command, options->request.engine, options->request.precision);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {

@@ -131,6 +131,7 @@ void add_generate(CLI::App& program, Action& action) {
   add_output_file(command, "--json", options->json,
                   "{\"sequences\": [[new ids]], \"text\", \"logprobs\", \"prefill_ms\", \"token_ms\"}");
   add_engine_options(command, request.engine);
+  add_recipe_option(command, request.engine, request.precision);
   add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);

@@ -44,7 +44,7 @@ const std::vector<CellKind>& cell_kinds() {
 constexpr const char* own_options[] = {"json",   "csv",     "markdown", "latex", "html",     "store",
                                        "resume", "details", "machine",  "help",  "benchmark"};
 /// Options whose words are files to read.
-constexpr const char* read_options[] = {"data", "eval", "text-file"};
+constexpr const char* read_options[] = {"data", "eval", "text-file", "recipe"};
 /// Options that may name one.
 constexpr const char* possible_paths[] = {"model", "tokens"};
 

@@ -205,6 +205,7 @@ void add_train(CLI::App& program, Action& action) {
   add_step_options(command, options->request);
   add_folder_options(command, *options);
   add_engine_options(command, options->request.engine);
+  add_recipe_option(command, options->request.engine, options->request.precision);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);

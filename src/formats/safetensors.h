@@ -68,6 +68,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
 struct NamedTensor {
   std::string name;
   TensorView view;
+  const char* stored = nullptr;  ///< The file's word for its elements, "I64", where no dtype has it.
 };
 
 /// Writes atomically, in the order of names, a header padded with spaces to 8 bytes (to keep alignment, wider dtypes

@@ -48,8 +48,8 @@ std::string header_of(const std::vector<NamedTensor>& tensors, const std::map<st
   for (const NamedTensor& tensor : tensors) {
     const std::uint64_t end = at + tensor.view.bytes();
     fmt::format_to(std::back_inserter(text), R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                   quoted(tensor.name, file), stored_name(tensor.view.dtype), fmt::join(tensor.view.shape, ","), at,
-                   end);
+                   quoted(tensor.name, file), tensor.stored != nullptr ? tensor.stored : stored_name(tensor.view.dtype),
+                   fmt::join(tensor.view.shape, ","), at, end);
     at = end;
   }
   text += '}';

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "base/error.h"
@@ -7,6 +6,7 @@
 #include "formats/gguf_parts.h"
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/gguf_entries.h"
 #include "model/gguf_names.h"
 
 namespace assay {
@@ -88,37 +88,10 @@ Json stretched(const GgufTensor& factors) {
           {"long_factor", divisors}};
 }
 
-enum class EntryKind : std::uint8_t { whole, real, flag };
-/// What a file may say, and the name that config.json has for it.
-struct EntryName {
-  const char* stored;
-  const char* name;
-  EntryKind kind;
-  const RealRange* range = nullptr;  ///< Of a real one.
-};
-constexpr EntryName entry_names[] = {
-    {"attention.head_count_kv", "num_key_value_heads", EntryKind::whole},
-    {"attention.key_length", "head_dim", EntryKind::whole},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", EntryKind::real, &norm_epsilon_range},
-    {"attention.layer_norm_epsilon", "layer_norm_eps", EntryKind::real, &norm_epsilon_range},
-    {"attention.sliding_window", "sliding_window", EntryKind::whole},
-    {"attention.scale", "attention_multiplier", EntryKind::real, &scale_range},
-    {"attn_logit_softcapping", "attn_logit_softcapping", EntryKind::real, &cap_range},
-    {"final_logit_softcapping", "final_logit_softcapping", EntryKind::real, &cap_range},
-    {"embedding_scale", "embedding_multiplier", EntryKind::real, &scale_range},
-    {"residual_scale", "residual_multiplier", EntryKind::real, &scale_range},
-    {"logit_scale", "logits_scaling", EntryKind::real, &scale_range},
-    {"rope.freq_base", "rope_theta", EntryKind::real, &rope_theta_range},
-    {"rope.freq_base_swa", "rope_local_base_freq", EntryKind::real, &rope_theta_range},
-    {"use_parallel_residual", "use_parallel_residual", EntryKind::flag},
-    {"expert_count", "num_local_experts", EntryKind::whole},
-    {"expert_used_count", "num_experts_per_tok", EntryKind::whole},
-    {"expert_feed_forward_length", "moe_intermediate_size", EntryKind::whole},
-};
-
-Json entry(const Gguf& file, const Entries& in, const EntryName& name) {
-  if (name.kind == EntryKind::flag) return file.truth(in.key(name.stored));
-  return name.kind == EntryKind::whole ? Json(in.integer(name.stored)) : Json(in.real(name.stored, *name.range));
+Json entry(const Gguf& file, const Entries& in, const GgufEntryName& name) {
+  using Kind = GgufEntryName::Kind;
+  if (name.kind == Kind::flag) return file.truth(in.key(name.stored));
+  return name.kind == Kind::whole ? Json(in.integer(name.stored)) : Json(in.real(name.stored, *name.range));
 }
 
 /// Divisors of each pair's frequency, short and long, as Phi-3's files hold them.
@@ -150,12 +123,8 @@ ModelConfig read_config(const GgufParts& parts, const Family& family) {
   const Gguf& file = *parts.front();
   const Entries in(file, family.gguf->architecture);
   Json json = {{"model_type", family.name}};
-  json["hidden_size"] = in.integer("embedding_length");
-  json["num_hidden_layers"] = in.integer("block_count");
-  json["num_attention_heads"] = in.integer("attention.head_count");
-  json["intermediate_size"] = in.integer("feed_forward_length");
-  json["max_position_embeddings"] = in.integer("context_length");
-  for (const EntryName& name : entry_names) {
+  for (const GgufEntryName& name : needed_gguf_entries()) json[name.name] = entry(file, in, name);
+  for (const GgufEntryName& name : gguf_entry_names()) {
     if (in.has(name.stored)) json[name.name] = entry(file, in, name);
   }
   json["rope_scaling"] = rotary_scaling(file, in);
@@ -171,27 +140,16 @@ ModelConfig read_config(const GgufParts& parts, const Family& family) {
   return parse_config(json, file.name);
 }
 
-/// GGUF orders the rows of Q and K for rotary pairs (2i, 2i + 1); the Program turns (i, i + d/2). Row 2i of a head goes
-/// to i, row 2i + 1 to i + d/2. `rows`: of whatever elements, or one an element.
-Tensor without_permutation(const TensorView& rows, std::int64_t head_dim) {
-  Tensor result(rows.dtype, rows.shape);
-  const std::size_t row_bytes = rows.bytes() / static_cast<std::size_t>(std::max<std::int64_t>(rows.shape[0], 1));
-  for (std::int64_t row = 0; row < rows.shape[0]; ++row) {
-    const std::int64_t within = row % head_dim;
-    const std::int64_t to = row - within + within / 2 + within % 2 * (head_dim / 2);
-    std::memcpy(result.data() + static_cast<std::size_t>(to) * row_bytes,
-                rows.data + static_cast<std::size_t>(row) * row_bytes, row_bytes);
-  }
-  return result;
-}
-
 WeightData owning(Tensor values) {
   WeightData data{{}, std::move(values)};
   data.view = data.owned.view();
   return data;
 }
 
+/// Where they lie, where they are floats and not blocks. Views stay valid as long as the file is mapped.
 WeightData as_values(const GgufTensor& tensor) {
+  if (const std::optional<DType> dtype = layout_of(tensor.type).dtype)
+    return {{*dtype, tensor.shape, tensor.bytes.data()}, {}};
   Tensor values(DType::f32, tensor.shape);
   dequantise(tensor, {values.as<float>(), static_cast<std::size_t>(values.count())});
   return owning(std::move(values));
@@ -203,21 +161,18 @@ WeightData as_blocks(const GgufTensor& tensor, const BlockFormat& format) {
 }
 
 /// f32, `shift` less each.
-WeightData less(WeightData data, double shift) {
+WeightData less(const WeightData& stored, double shift) {
+  WeightData data = owning(converted(stored.view, DType::f32));
   auto* values = data.owned.as<float>();
   for (std::int64_t i = 0; i < data.owned.count(); ++i) values[i] -= static_cast<float>(shift);
   return data;
-}
-
-bool is_norm(const std::string& canonical) {
-  return canonical.ends_with("norm.weight");
 }
 
 Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, std::string canonical,
                    const ModelConfig& config) {
   const GgufNames& names = *config.family->gguf;
   const GgmlLayout& layout = layout_of(tensor.type);
-  const double shift = is_norm(canonical) ? names.norm_shift : 0;
+  const double shift = is_gguf_norm(canonical) ? names.norm_shift : 0;
   Weight weight;
   weight.name = std::move(canonical);
   weight.checkpoint_name = tensor.name;
@@ -228,7 +183,7 @@ Weight gguf_weight(const std::shared_ptr<Gguf>& file, const GgufTensor& tensor, 
   weight.rows_moved = ends_with_any(weight.name, names.paired_rows) && tensor.shape[0] % config.head_dim == 0;
   const auto in_order = [moved = weight.rows_moved,
                          head_dim = static_cast<std::int64_t>(config.head_dim)](WeightData data) {
-    return moved ? owning(without_permutation(data.view, head_dim)) : std::move(data);
+    return moved ? owning(rows_in_halves(data.view, head_dim)) : std::move(data);
   };
   weight.load = [file, tensor, in_order, shift] {
     return in_order(shift == 0 ? as_values(tensor) : less(as_values(tensor), shift));

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
 #include "base/error.h"
 #include "base/json.h"
 
@@ -75,6 +79,32 @@ const char* look_up(std::span<const Renamed> own, std::span<const Renamed> commo
     }
   }
   return nullptr;
+}
+
+/// The stored name of a canonical one.
+const char* look_back(std::span<const Renamed> own, std::span<const Renamed> common, std::string_view name) {
+  for (const std::span<const Renamed> table : {own, common}) {
+    for (const auto& [stored, canonical] : table) {
+      // A name that the family's own table takes away means something else in the common one.
+      if (name == canonical && std::string_view(look_up(own, common, stored)) == name) return stored;
+    }
+  }
+  return nullptr;
+}
+
+enum class PairedRows : std::uint8_t { to_halves, to_pairs };
+
+Tensor moved_rows(const TensorView& rows, std::int64_t head_dim, PairedRows direction) {
+  Tensor result(rows.dtype, rows.shape);
+  const std::size_t row_bytes = rows.bytes() / static_cast<std::size_t>(std::max<std::int64_t>(rows.shape[0], 1));
+  for (std::int64_t row = 0; row < rows.shape[0]; ++row) {
+    const std::int64_t within = row % head_dim;
+    auto in_pairs = static_cast<std::size_t>(row);
+    auto in_halves = static_cast<std::size_t>(row - within + within / 2 + within % 2 * (head_dim / 2));
+    if (direction == PairedRows::to_pairs) std::swap(in_pairs, in_halves);
+    std::memcpy(result.data() + in_halves * row_bytes, rows.data + in_pairs * row_bytes, row_bytes);
+  }
+  return result;
 }
 
 void imply_qwen3_moe(Json& config, const std::string&) {
@@ -154,6 +184,27 @@ std::string canonical_gguf_name(std::string_view name, const GgufNames& names) {
   if (dot == std::string_view::npos) return std::string(name);
   const char* known = look_up(names.layer, common_layer, name.substr(dot + 1));
   return known == nullptr ? std::string(name) : fmt::format("layers.{}.{}", name.substr(4, dot - 4), known);
+}
+
+std::string gguf_name(const std::string& canonical, const GgufNames& names) {
+  if (const char* whole = look_back(names.whole, common_whole, canonical)) return whole;
+  constexpr std::string_view layers = "layers.";
+  const std::size_t dot = canonical.starts_with(layers) ? canonical.find('.', layers.size()) : std::string::npos;
+  if (dot == std::string::npos) return "";
+  const char* known = look_back(names.layer, common_layer, canonical.substr(dot + 1));
+  return known == nullptr ? "" : fmt::format("blk.{}.{}", canonical.substr(layers.size(), dot - layers.size()), known);
+}
+
+bool is_gguf_norm(const std::string& canonical) {
+  return canonical.ends_with("norm.weight");
+}
+
+Tensor rows_in_halves(const TensorView& rows, std::int64_t head_dim) {
+  return moved_rows(rows, head_dim, PairedRows::to_halves);
+}
+
+Tensor rows_in_pairs(const TensorView& rows, std::int64_t head_dim) {
+  return moved_rows(rows, head_dim, PairedRows::to_pairs);
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include "model/quantised.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "model/quantised_layouts.h"
@@ -51,6 +52,16 @@ Weight joined_weight(const Tensors& tensors, const std::string& base, const Stor
   return weight;
 }
 
+/// Of the module that the tensor is a part of, whose name the file has with the family's prefix.
+const StoredQuantisation& quantisation_of(const Weight& part, const StoredLayout& layout,
+                                          const StoredQuantisation& all) {
+  const std::string& name = part.checkpoint_name;
+  const auto found = all.by_module.find(name.substr(0, name.size() - std::strlen(key_ending(layout))));
+  if (found != all.by_module.end()) return found->second;
+  if (!all.by_module.empty()) fail_part(part, "is in none of the 'config_groups'");
+  return all;
+}
+
 void erase_parts(Tensors& tensors, const std::string& base, const StoredLayout& layout) {
   for (const char* ending : layout.endings) {
     if (ending != nullptr) tensors.erase(base + ending);
@@ -59,13 +70,15 @@ void erase_parts(Tensors& tensors, const std::string& base, const StoredLayout& 
 
 }  // namespace
 
-std::vector<std::string> join_quantised(Tensors& tensors, const StoredQuantisation& q) {
+std::vector<std::string> join_quantised(Tensors& tensors, const StoredQuantisation& quantisation) {
   std::vector<std::string> names;
   for (auto at = tensors.begin(); at != tensors.end();)
     at = is_of_activations(at->first) ? tensors.erase(at) : std::next(at);
   for (const StoredLayout& layout : stored_layouts()) {
-    if (layout.method != q.method || (!q.format.empty() && q.format != layout.format)) continue;
+    if (layout.method != quantisation.method) continue;
     for (const std::string& base : bases_of(tensors, layout)) {
+      const StoredQuantisation& q = quantisation_of(tensors.at(base + key_ending(layout)), layout, quantisation);
+      if (!q.format.empty() && q.format != layout.format) continue;
       Weight weight = joined_weight(tensors, base, layout, q);
       erase_parts(tensors, base, layout);
       names.push_back(weight.name);

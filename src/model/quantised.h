@@ -20,6 +20,8 @@ struct StoredQuantisation {
   std::int64_t block_rows = 0;     ///< fp8: outputs that share a scale; 0: as the scales' shape says.
   std::int64_t block_columns = 0;  ///< fp8: inputs.
   bool zeros_less_one = false;     ///< gptq: zero points are stored less 1.
+  /// compressed_tensors of several kinds: that of each module, by its name in the file; empty: all are of this one.
+  std::map<std::string, StoredQuantisation> by_module = {};
 };
 
 /// Absent where the configuration has none. Throws a user error naming `file` for methods, formats and numbers of bits

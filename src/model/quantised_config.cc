@@ -54,26 +54,57 @@ void check_format(const StoredQuantisation& q, const std::string& file) {
               fmt::join(known, ", "));
 }
 
-StoredQuantisation read_compressed(const ConfigReader& in) {
-  StoredQuantisation q{.method = Method::compressed_tensors, .format = in.text_or("format", "")};
-  check_format(q, in.file());
-  if (!in.has("config_groups") || !in.json().at("config_groups").is_object() ||
-      in.json().at("config_groups").size() != 1)
-    fail_user("{}: 'config_groups' of one group are read, no others", in.file());
-  const ConfigReader group(in.json().at("config_groups").begin().value(), in.file());
-  if (!group.has("weights")) fail_user("{}: its group of 'config_groups' has no 'weights'", in.file());
-  const ConfigReader weights(group.json().at("weights"), in.file());
+/// One group of 'config_groups'; it may have a format of its own.
+StoredQuantisation read_group(const ConfigReader& group, const std::string& format) {
+  StoredQuantisation q{.method = Method::compressed_tensors, .format = group.text_or("format", format)};
+  check_format(q, group.file());
+  if (!group.has("weights")) fail_user("{}: its group of 'config_groups' has no 'weights'", group.file());
+  const ConfigReader weights(group.json().at("weights"), group.file());
   q.bits = weights.count_or("num_bits", 8);
   q.group = group_size(weights, "group_size");
   read_block(weights, "block_structure", q);
-  if (q.format == "pack-quantized") check_bits(q, {1, 2, 3, 4, 5, 6, 7, 8}, in.file());
+  if (q.format == "pack-quantized") check_bits(q, {1, 2, 3, 4, 5, 6, 7, 8}, group.file());
   return q;
+}
+
+/// Of several groups each names the modules that are in it.
+void add_modules(const ConfigReader& group, const StoredQuantisation& q, StoredQuantisation& all) {
+  if (!group.has("targets") || !group.json().at("targets").is_array())
+    fail_user("{}: a group of 'config_groups' has no list of 'targets'", group.file());
+  for (const Json& target : group.json().at("targets")) {
+    const std::string module = target.is_string() ? target.get<std::string>() : "";
+    if (module.find('.') == std::string::npos || module.starts_with("re:"))
+      fail_user("{}: of several 'config_groups', 'targets' that name modules are read, not '{}'", group.file(),
+                printable(target.dump(), 60));
+    if (!all.by_module.emplace(module, q).second)
+      fail_user("{}: module '{}' is in two of the 'config_groups'", group.file(), printable(module, 60));
+  }
+}
+
+StoredQuantisation read_compressed(const ConfigReader& in) {
+  const std::string format = in.text_or("format", "");
+  const bool is_mixed = format == "mixed-precision";
+  if (!is_mixed) check_format({.method = Method::compressed_tensors, .format = format}, in.file());
+  if (!in.has("config_groups") || !in.json().at("config_groups").is_object() || in.json().at("config_groups").empty())
+    fail_user("{}: has no 'config_groups'", in.file());
+  const Json& groups = in.json().at("config_groups");
+  if (groups.size() == 1) return read_group(ConfigReader(groups.begin().value(), in.file()), format);
+  StoredQuantisation all{.method = Method::compressed_tensors};
+  for (const auto& [name, json] : groups.items()) {
+    const ConfigReader group(json, in.file());
+    add_modules(group, read_group(group, format), all);
+  }
+  return all;
 }
 
 StoredQuantisation read_gptq(const ConfigReader& in) {
   StoredQuantisation q{.method = Method::gptq, .bits = in.count_or("bits", 4), .group = group_size(in, "group_size")};
   check_bits(q, {2, 4, 8}, in.file());
-  q.zeros_less_one = in.text_or("checkpoint_format", "gptq") != "gptq_v2";
+  const std::string format = in.text_or("checkpoint_format", "gptq");
+  if (format != "gptq" && format != "gptq_v2")
+    fail_user("{}: GPTQ of 'checkpoint_format' '{}' is not read; gptq and gptq_v2 are", in.file(),
+              printable(format, 60));
+  q.zeros_less_one = format == "gptq";
   return q;
 }
 

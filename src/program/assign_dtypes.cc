@@ -505,11 +505,50 @@ class Assigner {
   std::set<ValueId> overridden_embedding_;  // old values that the embedding computes in the dtype --with names
 };
 
+/// With or without its ending, as the Program or as the checkpoint has it.
+bool matches_weight(const LayerOverride& layer, const std::string& weight, const CheckpointNames& names) {
+  const auto found = names.find(weight);
+  for (const std::string& name : {weight, found == names.end() ? weight : found->second}) {
+    if (layer.matches(name, Role::other) || layer.matches(name.substr(0, name.rfind('.')), Role::other)) return true;
+  }
+  return false;
+}
+
+/// The layer's row for each layer whose weight has such a name in the checkpoint.
+void add_layers_of_weights(const LayerOverride& layer, const Program& program, const CheckpointNames& names,
+                           std::vector<LayerOverride>& layers) {
+  for (const Node& node : program.nodes) {
+    const bool reads_it = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+      return in != no_value && program.value(in).source == Source::weight &&
+             matches_weight(layer, program.value(in).name, names);
+    });
+    if (!reads_it || (!layers.empty() && layers.back().pattern == node.path)) continue;
+    layers.push_back(layer);
+    layers.back().pattern = node.path;
+  }
+}
+
 }  // namespace
+
+bool matches_any(const LayerOverride& layer, const Program& program) {
+  return std::any_of(program.nodes.begin(), program.nodes.end(),
+                     [&](const Node& node) { return matches(layer, node); });
+}
 
 bool matches(const LayerOverride& layer, const Node& node) {
   const Place place = place_of(node);
   return layer.matches(place.path, place.role);
+}
+
+PrecisionChoice named_by_path(PrecisionChoice precision, const Program& program, const CheckpointNames& names) {
+  std::vector<LayerOverride> layers;
+  for (LayerOverride& layer : precision.layers) {
+    const std::size_t before = layers.size();
+    if (!matches_any(layer, program)) add_layers_of_weights(layer, program, names, layers);
+    if (layers.size() == before) layers.push_back(std::move(layer));
+  }
+  precision.layers = std::move(layers);
+  return precision;
 }
 
 const LayerOverride* layer_override(const PrecisionChoice& precision, const Node& node) {

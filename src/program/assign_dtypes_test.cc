@@ -328,5 +328,27 @@ TEST(LayerOverrides, ThatMatchNothingAreErrors) {
   }
 }
 
+/// The patterns of layers that the choice has once the checkpoint's names are known.
+std::vector<std::string> patterns_by_path(const std::string& pattern) {
+  const CheckpointNames names = {{"q.weight", "model.layers.0.self_attn.q_proj.weight"}};
+  const PrecisionChoice choice = choose_precision("fp32", pattern + "=int8", DType::bf16);
+  std::vector<std::string> patterns;
+  for (const LayerOverride& layer : named_by_path(choice, small_decoder(), names).layers)
+    patterns.push_back(layer.pattern);
+  return patterns;
+}
+
+TEST(LayerOverrides, MayHaveTheCheckpointsNames) {
+  using Patterns = std::vector<std::string>;
+  const Patterns q = {"layers.0.attn.q_proj"};
+  EXPECT_EQ(patterns_by_path("model.layers.0.self_attn.q_proj"), q);
+  EXPECT_EQ(patterns_by_path("model.layers.0.self_attn.q_proj.weight"), q);
+  EXPECT_EQ(patterns_by_path("*.self_attn.*"), q);
+  EXPECT_EQ(patterns_by_path("q.weight"), q) << "as the Program calls it";
+  EXPECT_EQ(patterns_by_path("layers.0.attn.*"), Patterns{"layers.0.attn.*"}) << "a path stays one pattern";
+  EXPECT_EQ(patterns_by_path("wte.*"), (Patterns{"embeddings", "head"})) << "a table that two layers read";
+  EXPECT_EQ(patterns_by_path("layers.9.*"), Patterns{"layers.9.*"}) << "for the error";
+}
+
 }  // namespace
 }  // namespace assay

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -25,12 +26,22 @@ namespace assay {
 ///   row says, except the head's. The embedding's tables and their sum are in that dtype, and unquantised.
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision, const WeightFormats& formats = {});
 
+/// What the checkpoint calls weights, by their names in the Program.
+using CheckpointNames = std::map<std::string, std::string>;
+
+/// The choice with overrides of layers that a pattern names as the checkpoint does ("model.layers.3.mlp.down_proj",
+/// "layers.3.mlp.down_proj.weight") by the paths of those layers instead. Patterns of paths stay as they are, and so do
+/// those of neither.
+PrecisionChoice named_by_path(PrecisionChoice precision, const Program& program, const CheckpointNames& names);
+
 /// The override that decides about this operation; null where the precision's own row does, or where the override asks
 /// for that very row. A residual sum stands under the path of the layer whose output it adds, and is its block's:
 /// "layers.0.attn", role `other`.
 const LayerOverride* layer_override(const PrecisionChoice& precision, const Node& node);
 /// Whether the override is about this operation.
 bool matches(const LayerOverride& layer, const Node& node);
+/// Whether it is about any operation of the program.
+bool matches_any(const LayerOverride& layer, const Program& program);
 
 /// How much of the past a program with a cache can hold.
 struct CacheSize {

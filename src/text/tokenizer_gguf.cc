@@ -178,8 +178,17 @@ Vocabulary read_scored_model(const Gguf& file, Tokenizer& tokenizer) {
 
 }  // namespace
 
+std::vector<std::string> gguf_pre_names() {
+  std::vector<std::string> names;
+  for (const PreName& pre : pre_names()) names.emplace_back(pre.name);
+  return names;
+}
+
 Tokenizer load_gguf_tokenizer(const std::filesystem::path& path) {
-  const Gguf file = open_gguf(path);
+  return read_gguf_tokenizer(open_gguf(path));
+}
+
+Tokenizer read_gguf_tokenizer(const Gguf& file) {
   const std::string model(file.text("tokenizer.ggml.model"));
   if (model != "gpt2" && model != "llama") {
     fail_user("{}: tokenizer.ggml.model is '{}'; gpt2 and llama are supported", file.name, printable(model));

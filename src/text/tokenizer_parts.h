@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "formats/gguf.h"
 #include "text/tokenizer.h"
 
 /// What the readers of the tokenizer files share. `name` is the file in errors.
@@ -63,6 +64,9 @@ void read_post_processor(Tokenizer& tokenizer, const Json& object, const std::st
 
 /// The tokenizer of a GGUF file. Throws a user error where its pre-tokenizer is not supported.
 Tokenizer load_gguf_tokenizer(const std::filesystem::path& path);
+Tokenizer read_gguf_tokenizer(const Gguf& file);
+/// What a file may call the way in which a byte-level vocabulary splits text (`tokenizer.ggml.pre`), each way once.
+std::vector<std::string> gguf_pre_names();
 
 /// The member of an object, or null where it is missing. Throws a user error where `object` is not an object.
 const Json& member(const Json& object, const char* key, const std::string& name);

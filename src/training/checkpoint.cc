@@ -7,10 +7,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/file.h"
 #include "base/printable.h"
 #include "formats/safetensors.h"
-#include "model/config_json.h"
 #include "model/families.h"
 #include "tensor/finite.h"
 #include "training/manifest.h"
@@ -30,28 +29,6 @@ Json json_number(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return nullptr;
   return value > 0 ? "inf" : "-inf";
-}
-
-/// A published folder's config.json may say more than we read (names of classes, special ids): that stays.
-Json config_to_write(const Model& model) {
-  Json json = config_json(model.config);
-  if (!model.files || !is_there(*model.files / config_file)) return json;
-  const fs::path file = *model.files / config_file;
-  Json original = parse_json(read_file(file, 16 << 20), file.string());
-  if (original.contains("id2label") && original.at("id2label").size() == json.value("id2label", Json()).size()) {
-    json.erase("id2label");
-    json.erase("label2id");
-  }
-  original.update(json);
-  return original;
-}
-
-void copy_tokenizer(const Model& model, const fs::path& to) {
-  if (!model.files || !is_folder(*model.files)) return;
-  for (const char* file : support_files) {
-    if (file != std::string_view(config_file) && is_there(*model.files / file))
-      write_file_atomically(to / file, read_file(*model.files / file));
-  }
 }
 
 void write_parameters(const fs::path& file, const Model& model, const Trainer& trainer, const State& state) {
@@ -245,14 +222,6 @@ void check_manifest(const fs::path& folder, std::int64_t steps, std::vector<std:
 
 }  // namespace
 
-std::string checkpoint_name(const Model& model, const std::string& parameter) {
-  const auto found = model.weights.by_name.find(parameter);
-  const bool from_folder = model.files && is_folder(*model.files);
-  if (!from_folder || found == model.weights.by_name.end() || found->second.stored == "random")
-    return published_name(parameter, *model.config.family);
-  return found->second.checkpoint_name;
-}
-
 Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity) {
   Weights weights;
   weights.identity = identity;
@@ -284,8 +253,8 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
   if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
     fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
   folder.replace([&](const fs::path& to) {
-    write_file_atomically(to / config_file, config_to_write(model).dump(2) + "\n");
-    copy_tokenizer(model, to);
+    write_file_atomically(to / config_file, published_config(model).dump(2) + "\n");
+    copy_support_files(model, to);
     write_parameters(to / weights_file, model, trainer, trainer.state());
     write_moments(to / moments_file, trainer.state());
     write_file_atomically(to / progress_file, progress_json(trainer, progress).dump() + "\n");

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "model/model.h"
+#include "model/published_files.h"
 #include "training/folder.h"
 #include "training/trainer.h"
 
@@ -29,9 +30,6 @@ struct TrainingProgress {
   std::vector<double> losses;  ///< Of every step, before its update; NaN and infinities are kept.
   Json options;                ///< What the numbers depend on, by the names of the command's options; flat.
 };
-
-/// What a parameter is called in the checkpoint of a model: as in the file that it came from, else as published.
-std::string checkpoint_name(const Model& model, const std::string& parameter);
 
 /// The parameters of a state as weights: loads give f32 copies. `state` must outlive them.
 Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity);

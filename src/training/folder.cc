@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "base/system_error.h"
+#include "model/published_files.h"
 #include "training/manifest.h"
 
 namespace assay {

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/system_error.h"
 #include "formats/safetensors.h"
+#include "model/published_files.h"
 
 namespace assay {
 namespace {

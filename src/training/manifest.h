@@ -15,10 +15,6 @@ constexpr const char* weights_file = "model.safetensors";
 constexpr const char* moments_file = "optimizer.safetensors";
 constexpr const char* progress_file = "training.json";
 constexpr const char* manifest_file = "manifest.json";
-/// What a model's weights are read by: its configuration, and how text becomes ids.
-constexpr const char* support_files[] = {
-    "config.json", "tokenizer.json",    "tokenizer_config.json",   "vocab.txt",    "vocab.json",
-    "merges.txt",  "added_tokens.json", "special_tokens_map.json", "spiece.model", "tokenizer.model"};
 
 struct TensorFacts {
   std::string dtype;  ///< The file's own word: "F32".

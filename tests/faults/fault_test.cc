@@ -180,6 +180,20 @@ TEST_F(Faults, DumpWritesAllOrNothing) {
       });
 }
 
+TEST_F(Faults, QuantizeWritesAFolderWholeOrNot) {
+  const Arguments arguments = {"quantize", "model", "--precision", "bf16", "--out", "q"};
+  ASSERT_EQ(run(arguments).exit_code, 0);
+  const std::string whole = content("q/model.safetensors");
+  over_all_faults(
+      arguments, [&] { remove("q"); },
+      [&](const Outcome& outcome, const std::string& what) {
+        if (!what.starts_with("quantize, alloc")) expect_nothing_left(".writing", what);
+        if (outcome.exit_code != 0 && !fs::exists(folder_.path() / "q")) return;
+        EXPECT_EQ(content("q/model.safetensors"), whole) << what;
+        EXPECT_NO_THROW(parse_json(content("q/config.json"), what)) << what;
+      });
+}
+
 TEST_F(Faults, ImportTakesAllOrNothing) {
   ASSERT_EQ(run({"bench", "model", "--precision", "fp32", "--seq", "8", "--rounds", "1", "--quality", "none", "--store",
                  "old.db"})

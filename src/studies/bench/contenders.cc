@@ -13,16 +13,26 @@ std::vector<Contender> asked_contenders(const BenchRequest& request) {
     if (std::find(list.begin(), list.end(), contender) == list.end()) list.push_back(contender);
   };
   if (request.baseline == Baseline::added) add({"fp32", ""});
-  const bool all = request.precisions.empty() || (request.precisions.size() == 1 && request.precisions[0] == "all");
-  if (all) {
+  const std::vector<std::string> all = {"all"};
+  for (const std::string& precision : request.precisions.empty() ? all : request.precisions) {
+    if (precision != all.front()) {
+      add({precision_name(precision, request.engine), request.engine.overrides});
+      continue;
+    }
     for (const Precision& row : precision_table()) {
       if (is_listed_on(row, request.engine.device)) add({row.name, request.engine.overrides});
     }
-  } else {
-    for (const std::string& precision : request.precisions)
-      add({find_precision(precision).name, request.engine.overrides});
   }
   return list;
+}
+
+void check_precision(const Contender& contender, const EngineOptions& engine) {
+  precision_choice(contender.precision, engine_for(contender, engine), std::nullopt);
+}
+
+EngineOptions engine_for(const Contender& contender, EngineOptions engine) {
+  engine.overrides = contender.overrides;
+  return engine;
 }
 
 std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,
@@ -30,8 +40,7 @@ std::vector<std::vector<Contender>> group_precisions(const Model& model, const B
                                                      const MachineFacts& facts) {
   const auto weights_bytes = [&](const Contender& contender) -> std::int64_t {
     try {
-      EngineOptions engine = request.engine;
-      engine.overrides = contender.overrides;
+      const EngineOptions engine = engine_for(contender, request.engine);
       return make_instance(model, contender.precision, engine, facts)->missing_bytes({1, 1});
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;

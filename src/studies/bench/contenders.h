@@ -19,6 +19,11 @@ struct Contender {
 /// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides.
 std::vector<Contender> asked_contenders(const BenchRequest& request);
 
+/// Throws a user error for a precision or overrides that do not exist.
+void check_precision(const Contender& contender, const EngineOptions& engine);
+/// The options for it alone.
+EngineOptions engine_for(const Contender& contender, EngineOptions engine);
+
 /// Precisions in groups whose weights fit into memory at the same time, each beginning with the baseline where that
 /// fits beside the next precision; else that one runs alone, without a speed-up.
 std::vector<std::vector<Contender>> group_precisions(const Model& model, const BenchRequest& request,

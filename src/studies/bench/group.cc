@@ -10,6 +10,7 @@
 #include "results/model_name.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/plan_record.h"
+#include "studies/shared/setting.h"
 
 namespace assay {
 namespace {
@@ -44,12 +45,13 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& s
     Member member{contender, {.setting = setting}, nullptr};
     member.blank.setting.precision = contender.precision;
     member.blank.outcome.group = context_.number;
-    EngineOptions engine = request().engine;
-    engine.overrides = contender.overrides;
+    const EngineOptions engine = engine_for(contender, request().engine);
     const auto hindrance =
         hindrance_of([&] { member.instance = make_instance(model_, contender.precision, engine, facts_); });
     if (hindrance) set_outcome(*hindrance, member.blank.outcome);
-    if (member.instance) member.blank.setting.precision = member.instance->precision().name();
+    if (member.instance) set_precision(contender.precision, member.instance->precision(), engine, member.blank.setting);
+    if (member.instance && model_.calibrated && takes_calibration(member.instance->precision()))
+      member.blank.setting.calibration = model_.calibration;
     members_.push_back(std::move(member));
   }
 }
@@ -77,7 +79,7 @@ void BenchGroup::try_apart(const std::vector<Extent>& extents) {
                              0);
       ResidentRequest once = trial_request(model_, request(), extent);
       once.precision = member.contender.precision;
-      once.engine.overrides = member.contender.overrides;
+      once.engine = engine_for(member.contender, once.engine);
       ResidentAnswer answer = resident_in_child(once, facts_, {request().trial_program, trial_limit_s(request())});
       if (is_set(callbacks().interrupted)) return;
       member.trials.push_back({extent, std::move(answer)});

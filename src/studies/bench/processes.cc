@@ -124,7 +124,8 @@ CellAnswer bench_in_child(const CellAgain& cell, const BenchRequest& request, co
   const std::filesystem::path results = *folder.get() / "results.json";
   Command command{{request.trial_program.string(), "bench", "--json", results.string()}, *folder.get()};
   for (const auto& more : {precision_words(cell.contenders, request.engine.overrides), bench_words(cell, request),
-                           machine_words(facts, *folder.get()), engine_words(request.engine, request.model_options)})
+                           machine_words(facts, *folder.get()), recipe_words(request.engine, *folder.get()),
+                           engine_words(request.engine, request.model_options)})
     command.words.insert(command.words.end(), more.begin(), more.end());
   command.words.insert(command.words.end(), {"--", cell.model.name});
   try {

@@ -25,6 +25,12 @@ OrderedJson energy_json(const EnergyRequest& energy) {
           {"cool_down_s", energy.cool_down_s}};
 }
 
+std::vector<std::string> recipe_texts(const EngineOptions& engine) {
+  std::vector<std::string> texts;
+  for (const Recipe& recipe : engine.recipes) texts.push_back(recipe_text(recipe));
+  return texts;
+}
+
 }  // namespace
 
 std::string settings_of(const BenchRequest& request) {
@@ -48,6 +54,7 @@ std::string settings_of(const BenchRequest& request) {
                             {"against", request.against},
                             {"caches", static_cast<int>(request.caches)},
                             {"with", request.engine.overrides},
+                            {"recipes", recipe_texts(request.engine)},
                             {"unused", static_cast<int>(checkpoint.unused)},
                             {"nonfinite", static_cast<int>(checkpoint.nonfinite)}};
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);

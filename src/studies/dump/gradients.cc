@@ -25,7 +25,7 @@ void refuse_nonfinite(const Model& model, Trainer& trainer, const std::pair<std:
 std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request, const Model& model,
                                                       const TokenBatch& tokens, const MachineFacts& facts) {
   TrainingOptions options;
-  options.precision = choose_precision(request.precision, request.engine.overrides, native_16bit(facts));
+  options.precision = precision_choice(request.precision, request.engine, facts);
   options.fusion = request.engine.fusion;
   options.parts = StepParts::forward_backward;
   if (!tokens.token_types.empty()) options.token_types = TokenTypes::given;

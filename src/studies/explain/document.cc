@@ -126,7 +126,7 @@ Table explained_facts(const Explained& e, const ExplainRequest& request) {
     add_fact(facts, {.key = key, .title = title, .notation = notation, .detail = detail}, std::move(value));
   };
   fact("model", "", e.model.name);
-  fact("precision", "", e.instance->precision().name());
+  fact("precision", "", precision_title(request.precision, e.instance->precision()));
   fact("stored", "weights stored as", e.model.weights.stored_dtypes());
   fact("parameters", "parameters", e.model.weights.parameters(), Notation::count);
   const std::int64_t inactive = inactive_parameters(e.model.config);
@@ -148,13 +148,13 @@ Table explained_facts(const Explained& e, const ExplainRequest& request) {
 
 Document explain(const ExplainRequest& request, const MachineFacts& facts) {
   const std::unique_ptr<Explained> e = explained_plan(request, facts);
-  Document document{
-      .subject = {.schema = "assay-explain-1",
-                  .title = fmt::format("{} in {}", shown_model_name(e->model.name), e->instance->precision().name()),
-                  .facts = explained_facts(*e, request)},
-      .machine = machine_json(facts),
-      .tables = {plan_table(*e), inputs_table(*e)},
-      .sentences = sentences_of(*e, request, facts)};
+  Document document{.subject = {.schema = "assay-explain-1",
+                                .title = fmt::format("{} in {}", shown_model_name(e->model.name),
+                                                     precision_title(request.precision, e->instance->precision())),
+                                .facts = explained_facts(*e, request)},
+                    .machine = machine_json(facts),
+                    .tables = {plan_table(*e), inputs_table(*e)},
+                    .sentences = sentences_of(*e, request, facts)};
   if (request.passes == ShownPasses::all) document.tables.push_back(passes_table(*e));
   return document;
 }

@@ -161,7 +161,7 @@ Generated generate_text(const GenerateRequest& request, const MachineFacts& fact
   result.cache_bytes = session.cache_bytes();
   result.peak_bytes =
       session.plan_for(options.chunk < prompt ? options.chunk : prompt).peak_bytes() + result.cache_bytes;
-  result.precision = instance->precision().name();
+  result.precision = precision_title(request.precision, instance->precision());
   return result;
 }
 

@@ -45,6 +45,16 @@ std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOp
   return words;
 }
 
+std::vector<std::string> recipe_words(const EngineOptions& engine, const std::filesystem::path& folder) {
+  std::vector<std::string> words;
+  for (const Recipe& recipe : engine.recipes) {
+    const std::filesystem::path file = folder / (recipe.name + ".toml");
+    write_file_atomically(file, recipe_text(recipe));
+    words.insert(words.end(), {"--known-recipe", file.string()});
+  }
+  return words;
+}
+
 std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.substr(text.find_last_of('\n') + 1);

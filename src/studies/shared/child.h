@@ -25,6 +25,9 @@ std::vector<std::string> machine_words(const MachineFacts& facts, const std::fil
 /// The options of the same engine and the same weights.
 std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOptions& model);
 
+/// Those that define its recipes, whose files are written into `folder`.
+std::vector<std::string> recipe_words(const EngineOptions& engine, const std::filesystem::path& folder);
+
 /// The last line of what a command printed.
 std::string last_line(std::string text);
 

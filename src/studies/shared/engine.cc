@@ -1,5 +1,7 @@
 #include "studies/shared/engine.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/verdict.h"
 #include "program/passes.h"
@@ -37,17 +39,50 @@ std::string settled_words(const Instance& instance, const MachineFacts& facts) {
   const char* known = facts.peaks.empty()
                           ? "by the instruction set: not probed ('assay probe' measures, and may choose another)"
                           : "as this machine was probed";
-  return fmt::format("{}: activations are {}, {}", instance.precision().name(), name(row.activations), known);
+  return fmt::format("{}: activations are {}, {}", instance.precision().rest_name(), name(row.activations), known);
+}
+
+const Recipe* find_recipe(const std::string& precision, const EngineOptions& options) {
+  if (!precision.starts_with(recipe_prefix)) return nullptr;
+  const auto found = std::find_if(options.recipes.begin(), options.recipes.end(),
+                                  [&](const Recipe& recipe) { return precision_name(recipe) == precision; });
+  if (found == options.recipes.end()) fail_user("precision '{}': --recipe gives none of that name", precision);
+  return &*found;
+}
+
+std::string precision_title(const std::string& precision, const PrecisionChoice& choice) {
+  return precision.starts_with(recipe_prefix) ? precision : choice.name();
+}
+
+std::string precision_name(const std::string& asked, const EngineOptions& options) {
+  const Recipe* recipe = find_recipe(asked, options);
+  return recipe != nullptr ? precision_name(*recipe) : find_precision(asked).name;
 }
 
 PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options,
-                                 const MachineFacts& facts) {
-  PrecisionChoice choice = choose_precision(precision, options.overrides, native_16bit(facts));
+                                 std::optional<DType> native16) {
+  const Recipe* recipe = find_recipe(precision, options);
+  if (recipe != nullptr && !options.overrides.empty())
+    fail_user("--with '{}': a recipe says all itself; put it into the file", options.overrides);
+  PrecisionChoice choice = recipe != nullptr ? choose_precision(*recipe, native16)
+                                             : choose_precision(precision, options.overrides, native16);
+  if (recipe != nullptr && !options.cache) choice.overrides.clear();
   choice.casts = options.casts;
   return choice;
 }
 
+PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options,
+                                 const MachineFacts& facts) {
+  return precision_choice(precision, options, native_16bit(facts));
+}
+
 namespace {
+
+CheckpointNames checkpoint_names(const Weights& weights) {
+  CheckpointNames names;
+  for (const auto& [name, weight] : weights.by_name) names.emplace(name, weight.checkpoint_name);
+  return names;
+}
 
 std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precision, const EngineOptions& options) {
   if (!runs_on(precision.row, options.device)) {
@@ -59,15 +94,41 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
   }
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
   if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
-  passes.push_back({"assign_dtypes", assign_dtypes(passes.back().program, precision, model.weights.formats())});
+  const Program& built = passes.back().program;
+  const PrecisionChoice by_path = named_by_path(precision, built, checkpoint_names(model.weights));
+  passes.push_back({"assign_dtypes", assign_dtypes(built, by_path, weights_for(model, precision).formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
   return passes;
 }
 
 }  // namespace
 
+bool takes_calibration(const PrecisionChoice& precision) {
+  return precision.row.scheme == Scheme::dynamic_int8 ||
+         std::any_of(precision.layers.begin(), precision.layers.end(),
+                     [](const LayerOverride& layer) { return layer.row.scheme == Scheme::dynamic_int8; });
+}
+
+const Weights& weights_for(const Model& model, const PrecisionChoice& precision) {
+  return model.calibrated && takes_calibration(precision) ? *model.calibrated : model.weights;
+}
+
+void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options) {
+  const Recipe* recipe = find_recipe(precision, options);
+  if (recipe == nullptr) return;
+  const Program program = build_program(model.config, options.program);
+  const CheckpointNames names = checkpoint_names(model.weights);
+  for (const RecipeLayers& one : recipe->layers) {
+    const PrecisionChoice alone{.row = *one.row, .overrides = {}, .layers = {{one.pattern, *one.row}}};
+    if (matches_any(named_by_path(alone, program, names).layers.front(), program)) continue;
+    fail_user("{}: nothing of this model has such a {} ('assay explain' lists them)", words(one),
+              one.pattern.starts_with('@') ? "role" : "path or weight");
+  }
+}
+
 std::vector<Pass> passes_of(const Model& model, const std::string& precision, const EngineOptions& options,
                             const MachineFacts& facts) {
+  check_recipe(model, precision, options);
   return run_passes(model, precision_choice(precision, options, facts), options);
 }
 
@@ -77,8 +138,9 @@ Program prepared_program(const Model& model, const PrecisionChoice& precision, c
 
 std::unique_ptr<Instance> make_instance(const Model& model, const std::string& precision, const EngineOptions& options,
                                         const MachineFacts& facts) {
+  check_recipe(model, precision, options);
   const PrecisionChoice choice = precision_choice(precision, options, facts);
-  return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
+  return std::make_unique<Instance>(prepared_program(model, choice, options), choice, weights_for(model, choice),
                                     find_backend(options.device), facts);
 }
 

@@ -12,6 +12,7 @@
 #include "program/passes.h"
 #include "runtime/instance.h"
 #include "runtime/plan.h"
+#include "tensor/recipe.h"
 #include "text/corpus.h"
 
 namespace assay {
@@ -19,7 +20,8 @@ namespace assay {
 /// How a model is made ready, besides its precision.
 struct EngineOptions {
   std::string device = "cpu";
-  std::string overrides;  ///< `--with norm=f16,head=f32,layers.0.*=int8`
+  std::string overrides;             ///< `--with norm=f16,head=f32,layers.0.*=int8`
+  std::vector<Recipe> recipes = {};  ///< Which precisions named "recipe:NAME" mean.
   Fusion fusion = Fusion::on;
   Casts casts = Casts::once;                      ///< mixed-*
   Graphs graphs = Graphs::on;                     ///< cuda
@@ -38,12 +40,30 @@ const Backend& find_backend(const std::string& device);
 /// they exist, else the instruction set.
 std::optional<DType> native_16bit(const MachineFacts& facts);
 
-/// The row of that name with the options' overrides and casts, settled for this machine.
+/// What the row, or the recipe of the options, is called that `asked` means; throws a user error for any other word.
+std::string precision_name(const std::string& asked, const EngineOptions& options);
+
+/// The recipe of that name among the options'; null where the word names a row. Throws a user error where none has it.
+const Recipe* find_recipe(const std::string& precision, const EngineOptions& options);
+/// Throws a user error, with the line, where the word names a recipe whose layers this model has not.
+void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options);
+/// What tables call it: a recipe by its name, a row with its overrides.
+std::string precision_title(const std::string& precision, const PrecisionChoice& choice);
+
+/// The row of that name with the options' overrides and casts, or the recipe, settled for this machine. What a recipe
+/// says of keys and values counts where the options keep them.
+PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options,
+                                 std::optional<DType> native16);
 PrecisionChoice precision_choice(const std::string& precision, const EngineOptions& options, const MachineFacts& facts);
 
 /// For a precision whose activations follow the machine (int8): what they became and how that is known, "int8:
 /// activations are bf16, by the instruction set: this machine was not probed". Empty for any other.
 std::string settled_words(const Instance& instance, const MachineFacts& facts);
+
+/// Whether calibrated weights are for it: where it quantises activations by token.
+bool takes_calibration(const PrecisionChoice& precision);
+/// Those that the precision is made from: the model's, or calibrated ones.
+const Weights& weights_for(const Model& model, const PrecisionChoice& precision);
 
 /// The model's Program through all passes, in that precision. Throws Error(lacking) for a precision that this device
 /// cannot have.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
+#include "base/hash.h"
+
 namespace assay {
 
 std::string build_words() {
@@ -26,6 +30,15 @@ void set_model(const Model& model, Setting& setting) {
   setting.model = model.name;
   setting.parameters = model.weights.parameters();
   setting.stored_dtype = model.weights.stored_dtypes();
+}
+
+void set_precision(const std::string& asked, const PrecisionChoice& choice, const EngineOptions& engine,
+                   Setting& setting) {
+  setting.precision = precision_title(asked, choice);
+  const Recipe* recipe = find_recipe(asked, engine);
+  if (recipe == nullptr) return;
+  setting.recipe = recipe_text(*recipe);
+  setting.recipe_hash = sha256_hex(std::as_bytes(std::span(*setting.recipe)));
 }
 
 Setting setting_of(const Model& model, const EngineOptions& engine, std::uint64_t seed, const MachineFacts& facts) {

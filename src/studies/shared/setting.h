@@ -15,6 +15,9 @@ std::string build_words();
 Setting setting_on(const std::string& device, std::uint64_t seed, const MachineFacts& facts);
 /// The same of a model's name, size and weights as stored.
 void set_model(const Model& model, Setting& setting);
+/// The same of what it runs in.
+void set_precision(const std::string& asked, const PrecisionChoice& choice, const EngineOptions& engine,
+                   Setting& setting);
 /// What every record of one model shares.
 Setting setting_of(const Model& model, const EngineOptions& engine, std::uint64_t seed, const MachineFacts& facts);
 

@@ -34,6 +34,14 @@ Json of_optimizer(const OptimizerOptions& o) {
           {"--min-lr-share", o.schedule.final_share}};
 }
 
+/// A recipe with the same row everywhere is that row.
+void refuse_layers(const TrainRequest& request) {
+  const Recipe* recipe = find_recipe(request.precision, request.engine);
+  if (recipe == nullptr || recipe->layers.empty()) return;
+  fail_user("{}: layers can have a precision of their own in inference; training has one",
+            words(recipe->layers.front()));
+}
+
 }  // namespace
 
 std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoch) {
@@ -43,10 +51,10 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
 }
 
 TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts) {
+  refuse_layers(request);
   TrainingOptions options = request.training;
   options.token_types = data.token_types;
-  options.precision = choose_precision(request.precision, request.engine.overrides, native_16bit(facts));
-  options.precision.casts = request.engine.casts;
+  options.precision = precision_choice(request.precision, request.engine, facts);
   options.fusion = request.engine.fusion;
   options.graphs = request.engine.graphs;
   options.norms = GradientNorms::always;  // They are told, and a gradient that is not finite is seen in its own step.
