@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoModelForTokenClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig, DistilBertForMaskedLM,
+from transformers import (AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForImageTextToText, AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoModelForTokenClassification, BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig, DistilBertForMaskedLM,
                           DistilBertForSequenceClassification, DistilBertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
                           LlamaForCausalLM)  # fmt: skip
 
@@ -323,11 +323,40 @@ def write_encoders(root):
                 type_vocab_size=1, num_labels=3), seed=235, labels=3, dtype=torch.float16)  # fmt: skip
     write_model(root, "electra-classifier", *encoder(classifier, "electra", embedding_size=28, num_labels=5), seed=240,
                 labels=5)  # fmt: skip
-    opt = AutoModelForCausalLM.from_config(AutoConfig.for_model(
+    write_model(root, "opt", *opt(word_embed_proj_dim=40), seed=245, dtype=torch.float16)
+
+
+def opt(**settings):
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(
         "opt", vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, num_hidden_layers=2, hidden_size=40, ffn_dim=44,
-        num_attention_heads=4, word_embed_proj_dim=40, bos_token_id=0, eos_token_id=0))  # fmt: skip
-    layers = opt.model.decoder.layers
-    write_model(root, "opt", opt, ("opt", Into(layers[0]), layers), seed=245, dtype=torch.float16)
+        num_attention_heads=4, bos_token_id=0, eos_token_id=0, **settings))  # fmt: skip
+    layers = model.model.decoder.layers
+    return model, ("opt", Into(layers[0]), layers)
+
+
+def image_reader(model_type, text, **settings):
+    """A model of text and images, of which text alone is run."""
+    usual = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2, "hidden_size": 40,
+             "intermediate_size": 44, "num_attention_heads": 4, "num_key_value_heads": 2, "bos_token_id": 0,
+             "eos_token_id": 0, "pad_token_id": None}  # fmt: skip
+    vision = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 8,
+              "patch_size": 4, **settings.pop("vision", {})}  # fmt: skip
+    config = AutoConfig.for_model(model_type, text_config={**usual, **text}, vision_config=vision, **settings)
+    model = AutoModelForImageTextToText.from_config(config)
+    layers = model.model.language_model.layers
+    return model, ("whole", Into(layers[0]), layers)
+
+
+def write_image_readers(root):
+    """Under the names with which the library saves; the second under those within it, which files have too."""
+    write_model(root, "opt-after", *opt(do_layer_norm_before=False, word_embed_proj_dim=28), seed=630)
+    write_model(root, "gemma3-images", *image_reader("gemma3", {"model_type": "gemma3_text", "head_dim": 14,
+                "sliding_window": 4, "query_pre_attn_scalar": 20, "layer_types": ["sliding_attention", "full_attention"]},
+                mm_tokens_per_image=4), seed=635, published=True)  # fmt: skip
+    write_model(root, "mistral3-images", *image_reader("mistral3", {"model_type": "mistral", "head_dim": 14,
+                "sliding_window": None}, vision={"head_dim": 4}), seed=640)  # fmt: skip
+    write_model(root, "llava-images", *image_reader("llava", {"model_type": "llama"}, vision={
+                "model_type": "clip_vision_model", "projection_dim": 8}), seed=645, dtype=torch.bfloat16, published=True)  # fmt: skip
 
 
 def write_heads(root):
@@ -716,6 +745,7 @@ def main():
     write_encoders(root)
     write_quantised(root)
     write_heads(root)
+    write_image_readers(root)
     write_modernbert(root)
     write_parallel_decoders(root)
 

@@ -102,6 +102,7 @@ int parse_and_run(int argc, char** argv) {
   add_quantize(program, action);
   add_report(program, action);
   add_sensitivity(program, action);
+  add_tune(program, action);
   add_study(program, action);
   add_resident(program, action);
   is_given(argc, argv, "--benchmark") ? add_train_benchmark(program, action) : add_train(program, action);

@@ -184,7 +184,7 @@ HubRepository::HubRepository(const HubName& name) : name_(name), endpoint_(endpo
                                           what);
   if (answer.status != 200) fail(answer, fmt::format("{}: revision {}", what, name_.revision));
   try {
-    const Json json = parse_json(answer.body, what);
+    const Json json = Json::parse(answer.body, nullptr, false);  // what is none has no entries
     commit_ = json.at("sha").get<std::string>();
     for (const Json& file : json.at("siblings")) files_.push_back(file.at("rfilename").get<std::string>());
   } catch (const Json::exception&) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "base/random.h"
+#include "kernels/pack_parts.h"
 
 namespace assay {
 namespace {
@@ -72,6 +74,43 @@ TEST(Packing, PlainKeepsTheBytes) {
   Tensor packed(DType::bf16, {5, 9});
   pack(weight.view(), packing, packed.data());
   EXPECT_EQ(0, std::memcmp(weight.data(), packed.data(), weight.bytes()));
+}
+
+Tensor random_floats(DType dtype, Shape shape) {
+  Tensor values(DType::f32, std::move(shape));
+  Random random(11);
+  for (std::int64_t i = 0; i < values.count(); ++i) values.as<float>()[i] = static_cast<float>(random.next_normal());
+  return converted(values.view(), dtype);
+}
+
+/// The parts as one weight of that dtype.
+Tensor joined_as(DType dtype, const std::vector<TensorView>& parts) {
+  std::int64_t out = 0;
+  for (const TensorView& part : parts) out += part.shape[0];
+  Tensor whole(dtype, {out, parts[0].shape[1]});
+  std::byte* to = whole.data();
+  for (const TensorView& part : parts) {
+    const Tensor rounded = converted(part, dtype);
+    std::memcpy(to, rounded.data(), rounded.bytes());
+    to += rounded.bytes();
+  }
+  return whole;
+}
+
+TEST(Packing, RowsOfPartsInAnyFloatEqualOneWeightThatWasRoundedBefore) {
+  const Tensor first = random_floats(DType::f32, {45, 301});
+  const Tensor second = random_floats(DType::bf16, {32, 301});
+  const Tensor third = random_floats(DType::f16, {7, 301});
+  const std::vector<TensorView> parts = {first.view(), second.view(), third.view()};
+  for (const Packing& packing : {Packing{panels, DType::f32, 32, 1}, Packing{panels, DType::bf16, 32, 2},
+                                 Packing{panels, DType::f16, 16, 1}, Packing{.dtype = DType::bf16}}) {
+    const std::size_t bytes = packed_bytes(packing, 84, 301);
+    Tensor expected(DType::u8, {static_cast<std::int64_t>(bytes)});
+    Tensor found(DType::u8, {static_cast<std::int64_t>(bytes)});
+    pack(joined_as(packing.dtype, parts).view(), packing, expected.data());
+    pack_parts(parts, packing, found.data());
+    EXPECT_EQ(0, std::memcmp(expected.data(), found.data(), bytes)) << to_string(packing);
+  }
 }
 
 TEST(Packing, SaysItsLayout) {

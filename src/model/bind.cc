@@ -37,10 +37,9 @@ void refuse_codes(const Weight& weight) {
 }
 
 void refuse_nonfinite(Weight& weight) {
-  weight.load = [load = weight.load, release = weight.release, file = weight.file, tensor = weight.checkpoint_name] {
+  weight.load = [load = weight.load, file = weight.file, tensor = weight.checkpoint_name] {
     WeightData data = load();
     if (!all_finite(data.view)) refuse_value(file, tensor);
-    if (data.owned.data() == nullptr && release) release();  // Its pages are read anew, part by part.
     return data;
   };
   if (weight.blocks == nullptr) return;

@@ -27,6 +27,7 @@ struct Checkpoint {
   ModelConfig config;
   std::map<std::string, Weight> tensors;
   std::vector<std::filesystem::path> files;
+  std::vector<std::string> notes;  ///< What a user must know of it.
 };
 
 /// A folder with config.json and model.safetensors (or shards with their index).

@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "model/config_reader.h"
 #include "model/families.h"
+#include "model/text_part.h"
 
 namespace assay {
 namespace {
@@ -39,7 +40,6 @@ struct Unbuilt {
 };
 constexpr Unbuilt unbuilt[] = {
     {"deberta-v2", "attention to relative positions, apart from that to content"},
-    {"gemma3", "an encoder of images beside what is gemma3_text"},
 };
 
 [[noreturn]] void fail_unknown(const ConfigReader& in, const std::string& type) {
@@ -48,7 +48,8 @@ constexpr Unbuilt unbuilt[] = {
       fail_user("{}: model_type '{}' is not supported, for it has {}; supported are {}", in.file(), type, known.differs,
                 known_families());
   }
-  fail_user("{}: model_type '{}' is unknown; known are {}", in.file(), printable(type, 60), known_families());
+  fail_user("{}: model_type '{}' is unknown; known are {}, and the text parts of {}", in.file(), printable(type, 60),
+            known_families(), text_part_types());
 }
 
 const Family& family_of(const ConfigReader& in) {
@@ -90,6 +91,11 @@ std::int64_t class_count(const ModelConfig& config) {
 }
 
 ModelConfig parse_config(const Json& json, const std::string& file) {
+  if (const TextPart* part = find_text_part(json, file)) {
+    ModelConfig config = parse_config(text_config(*part, json, file), file);
+    config.whole = part;
+    return config;
+  }
   const ConfigReader in(json, file);
   const Family& family = family_of(in);
   ModelConfig config = family.parse(in);

@@ -41,6 +41,7 @@ enum class NormPlace : std::uint8_t {
   before,    ///< Attention and MLP, one after the other, each of which adds to what it was given.
   behind,    ///< Each of their results, before it is added.
   around,    ///< Both.
+  after,     ///< What they add to has been normalised with the sum before: x = norm(x + f(x)).
   parallel,  ///< Attention and MLP, which read the same and are added together.
   shared     ///< The same, but both read one norm.
 };
@@ -56,10 +57,13 @@ struct Rotary {
   bool operator==(const Rotary&) const = default;
 };
 
+struct TextPart;
+
 /// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
 /// head_dim was given; kv_heads divide heads.
 struct ModelConfig {
-  const Family* family = nullptr;  ///< A row of families(); never null once a model is opened.
+  const Family* family = nullptr;   ///< A row of families(); never null once a model is opened.
+  const TextPart* whole = nullptr;  ///< Of which model this is the part that reads text; null: it is all of it.
   Task task = Task::language_model;
   std::int64_t vocab_size = 0;
   std::int64_t context = 0;  ///< Longest sequence.
@@ -69,11 +73,12 @@ struct ModelConfig {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t d_ff = 0;
-  std::int64_t labels = 2;             ///< Classification of sequences or tokens only.
-  Outputs outputs = Outputs::classes;  ///< Classification only.
-  std::int64_t embedding_width = 0;    ///< Of the token table, where it is projected to d_model; 0: d_model.
-  std::int64_t position_base = 0;      ///< Of learned positions that count real tokens: the number before the first.
-  std::int64_t token_types = 0;        ///< BERT's token type table; 0: none.
+  std::int64_t labels = 2;                    ///< Classification of sequences or tokens only.
+  Outputs outputs = Outputs::classes;         ///< Classification only.
+  std::vector<std::string> label_names = {};  ///< Of classes, as the configuration has them; empty: numbers.
+  std::int64_t embedding_width = 0;           ///< Of the token table, where it is projected to d_model; 0: d_model.
+  std::int64_t position_base = 0;  ///< Of learned positions that count real tokens: the number before the first.
+  std::int64_t token_types = 0;    ///< BERT's token type table; 0: none.
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;
   Rotary rotary = {};

@@ -73,6 +73,65 @@ TEST(Config, LayersWithWindowsMayTurnByABaseOfTheirOwn) {
   EXPECT_EQ(now.window_rotary, before.window_rotary);
 }
 
+/// What is missing of the layers beside the window is what transformers takes it for.
+TEST(Config, LayersWithoutABaseOfTheirOwnAreNotStretched) {
+  const Json gemma = with(with(llama_json(), "model_type", "gemma3_text"), "head_dim", 4);
+  const Json scaled = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 50.0}};
+  const ModelConfig whole = parsed(with(gemma, "rope_parameters", {{"full_attention", scaled}}));
+  EXPECT_EQ(whole.rotary.scaling.factor, 2);
+  EXPECT_EQ(whole.window_rotary, Rotary{.theta = 10000});
+  EXPECT_EQ(parsed(with(gemma, "rope_parameters", scaled)).rotary, Rotary{.theta = 1e6}) << "by kind of layer, or not";
+}
+
+TEST(Config, RopeScalingAndWhatStandsOutsideOfItCountFirst) {
+  const Json scaling = {{"rope_type", "llama3"},
+                        {"factor", 8.0},
+                        {"low_freq_factor", 1.0},
+                        {"high_freq_factor", 4.0},
+                        {"original_max_position_embeddings", 16}};
+  const Json both =
+      with(with(llama_json(), "rope_parameters", {{"rope_type", "linear"}, {"factor", 2.0}}), "rope_scaling", scaling);
+  EXPECT_EQ(parsed(both).rotary.scaling.type, RopeType::llama3);
+  EXPECT_EQ(parsed(both).rotary.scaling.original, 16);
+  EXPECT_EQ(parsed(with(both, "original_max_position_embeddings", 8)).rotary.scaling.original, 8);
+}
+
+TEST(Config, DynamicPositionsReachBeyondTheLengthOfTraining) {
+  const ModelConfig c = parsed(with(llama_json(), "rope_scaling", {{"rope_type", "dynamic"}, {"factor", 3.0}}));
+  EXPECT_EQ(c.context, 3 * c.rotary.scaling.original);
+  EXPECT_EQ(c.rotary.scaling.original, parsed(llama_json()).context);
+}
+
+TEST(Config, AShareOfAHeadTurnsWhereTheFamilyHasThat) {
+  const Json half = with(with(llama_json(), "head_dim", 16), "partial_rotary_factor", 0.5);
+  EXPECT_EQ(parsed(half).rotary.columns, 0);
+  EXPECT_EQ(parsed(with(half, "model_type", "phi3")).rotary.columns, 8);
+  EXPECT_EQ(parsed(with(with(llama_json(), "head_dim", 16), "model_type", "stablelm")).rotary.columns, 4)
+      << "a quarter where nothing is said";
+}
+
+/// Of three layers.
+TEST(Config, AWindowIsThatOfTheFamily) {
+  using Windows = std::vector<std::int64_t>;
+  const Json base = with(with(llama_json(), "num_hidden_layers", 3), "head_dim", 4);
+  const auto windows = [&](const char* family, Json said) {
+    Json json = with(base, "model_type", family);
+    json.update(said);
+    return parsed(json).windows;
+  };
+  for (const char* family : {"llama", "granite", "olmo2", "stablelm", "gemma", "gpt_neox"})
+    EXPECT_EQ(windows(family, {{"sliding_window", 5}}), Windows()) << family;
+  EXPECT_EQ(windows("mistral", Json::object()), (Windows{4096, 4096, 4096}));
+  EXPECT_EQ(windows("mistral", {{"sliding_window", nullptr}}), Windows());
+  EXPECT_EQ(windows("qwen2", {{"use_sliding_window", true}, {"max_window_layers", 1}}), (Windows{0, 4096, 4096}));
+  const Json one_whole = {"full_attention", "sliding_attention", "sliding_attention"};
+  const Json asked = {{"use_sliding_window", true}, {"sliding_window", 5}, {"layer_types", one_whole}};
+  EXPECT_EQ(windows("qwen3", asked), (Windows{0, 5, 5}));
+  EXPECT_EQ(windows("qwen3_moe", asked), (Windows{5, 5, 5}));
+  const Json smol = {{"use_sliding_window", true}, {"sliding_window", 5}, {"no_rope_layer_interval", 2}};
+  EXPECT_EQ(windows("smollm3", smol), (Windows{0, 5, 0})) << "layers without positions";
+}
+
 TEST(Config, LlamaHeadsMayBeShared) {
   EXPECT_EQ(parsed(llama_json()).kv_heads, 4) << "absent: as many as heads";
   EXPECT_EQ(parsed(with(llama_json(), "num_key_value_heads", 2)).kv_heads, 2);
@@ -180,11 +239,31 @@ TEST(Config, OneOutputIsAScoreAndSeveralAreClassesUnlessTheProblemSaysOtherwise)
             std::string::npos);
 }
 
+TEST(Config, TheTextPartOfAWholeIsAModelByItself) {
+  Json whole = {{"model_type", "mistral3"}, {"tie_word_embeddings", true}, {"text_config", llama_json()}};
+  whole["text_config"]["model_type"] = "mistral";
+  const ModelConfig part = parsed(whole);
+  EXPECT_STREQ(part.family->name, "mistral");
+  EXPECT_TRUE(part.tied_head) << "the whole decides";
+  ASSERT_NE(part.whole, nullptr);
+  EXPECT_EQ(parsed(whole["text_config"]).whole, nullptr);
+}
+
+TEST(Config, ClassesHaveTheNamesOfTheConfiguration) {
+  const Json names = {{"0", "contradiction"}, {"1", "entailment"}};
+  EXPECT_EQ(parsed(with(bert_json(), "id2label", names)).label_names,
+            (std::vector<std::string>{"contradiction", "entailment"}));
+  EXPECT_TRUE(parsed(with(bert_json(), "id2label", {{"0", "LABEL_0"}, {"1", "LABEL_1"}})).label_names.empty());
+  EXPECT_TRUE(parsed(with(bert_json(), "id2label", {{"0", "a"}, {"7", "b"}})).label_names.empty());
+}
+
 TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
   const Absurd cases[] = {
       {"no type", with(gpt2_json(), "model_type", nullptr), "model_type"},
       {"unknown type", with(gpt2_json(), "model_type", "mamba"), "mamba"},
-      {"a type that is known elsewhere", with(gpt2_json(), "model_type", "gemma3"), "an encoder of images"},
+      {"a whole without its text part", with(gpt2_json(), "model_type", "gemma3"), "'text_config'"},
+      {"a text part of another kind",
+       with(with(gpt2_json(), "model_type", "llava"), "text_config", {{"model_type", "mamba"}}), "is a 'mamba'"},
       {"no object", Json::array({1}), "object"},
       {"heads that do not divide", with(gpt2_json(), "n_head", 5), "5 heads"},
       {"negative width", with(gpt2_json(), "n_embd", -32), "n_embd"},

@@ -154,6 +154,9 @@ struct DecoderBlock {
       case NormPlace::around:
         x = add(x, norm(attention(norm(x, ".ln1", names.attention_norm)), ".ln1b", names.attention_norm_behind));
         return add(x, norm(mlp(norm(x, ".ln2", names.mlp_norm)), ".ln2b", names.mlp_norm_behind));
+      case NormPlace::after:
+        x = norm(add(x, attention(x)), ".ln1", names.attention_norm);
+        return norm(add(x, mlp(x)), ".ln2", names.mlp_norm);
       case NormPlace::parallel:
       case NormPlace::shared: {
         const ValueId read = norm(x, ".ln1", names.attention_norm);
@@ -169,9 +172,10 @@ struct DecoderBlock {
 constexpr const char* whole_type = "full_attention";
 constexpr const char* window_type = "sliding_attention";
 
-/// Which layers have the window: as `layer_types` says (transformers 5), else all but every so many-th, from
+/// Which layers have the window: all, or as `layer_types` says (transformers 5), else all but every so many-th, from
 /// `max_window_layers` on.
 bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t layer) {
+  if (words.windowed == Windowed::all) return true;
   if (!in.has("layer_types")) {
     const std::int64_t every = in.whole_or("sliding_window_pattern", words.whole_layer_every);
     const bool is_whole = every > 0 && (layer + 1) % every == 0;
@@ -182,7 +186,8 @@ bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t 
 
 std::vector<std::int64_t> read_windows(const ConfigReader& in, const DecoderWords& words, std::int64_t layers) {
   std::vector<std::int64_t> windows;
-  if (!in.flag_or("use_sliding_window", !words.window_is_asked_for)) return windows;
+  if (words.windowed == Windowed::none) return windows;
+  if (words.window_is_asked_for && !in.flag_or("use_sliding_window", false)) return windows;
   const bool is_said = in.json().contains("sliding_window");
   if (is_said ? !in.has("sliding_window") : words.window == 0) return windows;
   const std::int64_t window = in.count_or("sliding_window", words.window);
@@ -194,12 +199,13 @@ std::vector<std::int64_t> read_windows(const ConfigReader& in, const DecoderWord
   return is_used ? windows : std::vector<std::int64_t>();
 }
 
-void write_windows(const ModelConfig& c, Json& json) {
+void write_windows(const ModelConfig& c, const DecoderWords& words, Json& json) {
+  if (words.windowed == Windowed::none) return;
   json["use_sliding_window"] = !c.windows.empty();
   json["sliding_window"] = nullptr;
   if (c.windows.empty()) return;
   json["sliding_window"] = *std::max_element(c.windows.begin(), c.windows.end());
-  json["layer_types"] = layer_types(c);
+  if (words.windowed == Windowed::listed) json["layer_types"] = layer_types(c);
 }
 
 }  // namespace
@@ -231,6 +237,10 @@ ValueId emit_blocks(Blocks& b, const DecoderNames& names) {
   };
   b.at("embeddings", Role::embedding);
   ValueId x = b.scaled(b.token_embedding(), b.config().embedding_scale);
+  if (b.config().embedding_width > 0) {
+    b.at("embeddings.project", Role::embedding);
+    x = b.linear(x, names.project_in, b.config().d_model, Bias::absent);
+  }
   if (names.positions != nullptr)
     x = b.add_counted_positions(x, names.positions, b.config().context + 2, Counted::mask);
   if (names.embedding_norm != nullptr) x = whole_norm(x, "embeddings.norm", names.embedding_norm);
@@ -239,11 +249,16 @@ ValueId emit_blocks(Blocks& b, const DecoderNames& names) {
     x = DecoderBlock{b, names, layer}.emit(x);
     b.hidden(layer + 1, x);
   }
-  return whole_norm(x, "ln_f", names.last_norm);
+  return names.last_norm == nullptr ? x : whole_norm(x, "ln_f", names.last_norm);
 }
 
 void emit_decoder(Blocks& b, const DecoderNames& names) {
-  b.language_head(emit_blocks(b, names), names.head_bias);
+  ValueId x = emit_blocks(b, names);
+  if (b.config().embedding_width > 0) {
+    b.at("head.project", Role::head);
+    x = b.linear(x, names.project_out, b.config().embedding_width, Bias::absent);
+  }
+  b.language_head(x, names.head_bias);
 }
 
 ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {
@@ -265,7 +280,7 @@ ModelConfig parse_decoder(const ConfigReader& in, const DecoderWords& words) {
 
 Json write_decoder(const ModelConfig& c, const char* architecture, const DecoderWords& words) {
   Json json = {{"architectures", Json::array({architecture})},
-               {"max_position_embeddings", c.context},
+               {"max_position_embeddings", said_context(c)},
                {"hidden_size", c.d_model},
                {"num_hidden_layers", c.layers},
                {"num_attention_heads", c.heads},
@@ -276,7 +291,7 @@ Json write_decoder(const ModelConfig& c, const char* architecture, const Decoder
                {words.epsilon_key, c.norm_epsilon},
                {"tie_word_embeddings", c.tied_head}};
   write_rotary(c, words.rotary, json);
-  write_windows(c, json);
+  write_windows(c, words, json);
   return json;
 }
 

@@ -37,9 +37,11 @@ struct DecoderNames {
   const char* mlp_norm_behind = nullptr;
   const char* sinks = nullptr;
   ExpertNames experts = {};
-  const char* positions = nullptr;  ///< A whole name: learned ones, of the mask, two rows longer than the context.
-  const char* last_norm = "norm";   ///< Behind the last block; a whole name.
-  const char* layers = "layers";    ///< The list of blocks.
+  const char* positions = nullptr;   ///< A whole name: learned ones, of the mask, two rows longer than the context.
+  const char* last_norm = "norm";    ///< Behind the last block; a whole name. Null: each block ends in one.
+  const char* project_in = nullptr;  ///< From embeddings of another width to the blocks', and back: whole names.
+  const char* project_out = nullptr;
+  const char* layers = "layers";  ///< The list of blocks.
   /// A whole name: of a family that normalises embeddings, and them alone before the first attention.
   const char* embedding_norm = nullptr;
   const char* head_bias = nullptr;  ///< A whole name.
@@ -52,6 +54,13 @@ ValueId emit_blocks(Blocks& b, const DecoderNames& names);
 /// differ stands in ModelConfig.
 void emit_decoder(Blocks& b, const DecoderNames& names);
 
+/// Which layers a family can give a window: what others say of one changes nothing there.
+enum class Windowed : std::uint8_t {
+  none,
+  all,    ///< Every layer, where there is one.
+  listed  ///< As `layer_types` says, else as its own pattern is.
+};
+
 /// What most families say in Llama's words: sizes, the norm's epsilon, rotary positions, a window; and where a family
 /// has a word or a usual value of its own.
 struct DecoderWords {
@@ -60,6 +69,7 @@ struct DecoderWords {
   const char* activation_key = "hidden_act";
   const char* activation = "silu";
   RotaryWords rotary = {};
+  Windowed windowed = Windowed::none;
   bool window_is_asked_for = false;     ///< `sliding_window` counts where `use_sliding_window` says so only.
   std::int64_t first_window_layer = 0;  ///< What `max_window_layers` is where it is not said.
   std::int64_t window = 0;              ///< What `sliding_window` is where it is not said; 0: none.

@@ -78,10 +78,15 @@ NormPlace falcon_norms(const ConfigReader& in, bool is_newer) {
 }
 
 constexpr DecoderWords olmo2_words = {.epsilon = 1e-5};
-constexpr DecoderWords olmo3_words = {
-    .epsilon = 1e-5, .rotary = {.theta = 500000, .window_theta = 0}, .window = 4096, .whole_layer_every = 4};
-constexpr DecoderWords phi3_words = {.epsilon = 1e-5};
-constexpr DecoderWords stablelm_words = {.epsilon_key = "layer_norm_eps", .epsilon = 1e-5};
+constexpr DecoderWords olmo3_words = {.epsilon = 1e-5,
+                                      .rotary = {.theta = 500000, .window_theta = 0},
+                                      .windowed = Windowed::listed,
+                                      .window = 4096,
+                                      .whole_layer_every = 4};
+constexpr DecoderWords phi3_words = {
+    .epsilon = 1e-5, .rotary = {.plain_turn_a_share = true}, .windowed = Windowed::all};
+constexpr DecoderWords stablelm_words = {
+    .epsilon_key = "layer_norm_eps", .epsilon = 1e-5, .rotary = {.share = 0.25, .plain_turn_a_share = true}};
 
 }  // namespace
 
@@ -231,7 +236,7 @@ ModelConfig parse_falcon(const ConfigReader& in) {
 Json write_falcon(const ModelConfig& c) {
   const bool is_newer = c.norms == NormPlace::parallel || (c.kv_heads != 1 && c.kv_heads != c.heads);
   Json json = {{"architectures", Json::array({"FalconForCausalLM"})},
-               {"max_position_embeddings", c.context},
+               {"max_position_embeddings", said_context(c)},
                {"hidden_size", c.d_model},
                {"num_hidden_layers", c.layers},
                {"num_attention_heads", c.heads},

@@ -47,6 +47,19 @@ std::int64_t label_count(const ConfigReader& in) {
   return in.count_or("num_labels", 2);
 }
 
+/// Empty where they are numbers in words, or not one for each class.
+std::vector<std::string> label_names(const ConfigReader& in, std::int64_t labels) {
+  std::vector<std::string> names;
+  if (!in.has("id2label") || !in.json().at("id2label").is_object()) return names;
+  const Json& words = in.json().at("id2label");
+  for (std::int64_t label = 0; label < labels; ++label) {
+    const auto word = words.find(std::to_string(label));
+    if (word == words.end() || !word->is_string() || *word == fmt::format("LABEL_{}", label)) return {};
+    names.push_back(word->get<std::string>());
+  }
+  return names;
+}
+
 /// One output has no softmax to speak of; several may be regressed, or be labels that do not exclude one another.
 Outputs head_outputs(const ConfigReader& in, std::int64_t labels) {
   const std::string problem = in.text_or("problem_type", "");
@@ -93,6 +106,7 @@ ModelConfig parse_encoder(const ConfigReader& in) {
   c.task = task_of(in);
   c.context = in.count("max_position_embeddings");
   c.labels = label_count(in);
+  c.label_names = label_names(in, c.labels);
   c.outputs = head_outputs(in, c.labels);
   c.tied_head = in.flag_or("tie_word_embeddings", true);
   return c;
@@ -104,7 +118,8 @@ Json write_encoder(const ModelConfig& c, const std::string& family) {
   Json id2label = Json::object();
   Json label2id = Json::object();
   for (std::int64_t label = 0; label < c.labels; ++label) {
-    const std::string word = fmt::format("LABEL_{}", label);
+    const bool has_name = !c.label_names.empty();
+    const std::string word = has_name ? c.label_names[static_cast<std::size_t>(label)] : fmt::format("LABEL_{}", label);
     id2label[std::to_string(label)] = word;
     label2id[word] = label;
   }

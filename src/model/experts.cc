@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-constexpr DecoderWords mixtral_words = {.epsilon = 1e-5, .rotary = {.theta = 1e6}};
+constexpr DecoderWords mixtral_words = {.epsilon = 1e-5, .rotary = {.theta = 1e6}, .windowed = Windowed::all};
 
 constexpr ExpertNames mixtral_experts = {
     .router = "block_sparse_moe.gate", .list = "block_sparse_moe.experts", .gate = "w1", .up = "w3", .down = "w2"};
@@ -22,7 +22,8 @@ constexpr ExpertNames qwen_experts = {
 constexpr ExpertNames gpt_oss_experts = {
     .router = "mlp.router", .list = "mlp.experts", .gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
 constexpr DecoderWords gpt_oss_words = {
-    .epsilon = 1e-5, .rotary = {.theta = 150000}, .window = 128, .whole_layer_every = 2};
+    .epsilon = 1e-5, .rotary = {.theta = 150000}, .windowed = Windowed::listed, .window = 128, .whole_layer_every = 2};
+constexpr DecoderWords qwen_moe_words = {.windowed = Windowed::all, .window_is_asked_for = true, .window = 4096};
 constexpr RealRange clamp_range = {"what clamps a gate", 1e-3, 1e6};
 
 /// What its configuration class fills in where nothing is said.
@@ -86,7 +87,9 @@ void emit_mixtral(Blocks& b) {
 }
 
 ModelConfig parse_qwen3_moe(const ConfigReader& in) {
-  ModelConfig c = parse_qwen3(in);
+  ModelConfig c = parse_decoder(in, qwen_moe_words);
+  c.qkv_bias = c.out_bias = in.flag_or("attention_bias", false) ? Bias::present : Bias::absent;
+  c.head_norm = HeadNorm::head;
   c.experts = in.count_or("num_experts", in.count_or("num_local_experts", 128));
   c.active_experts = in.count_or("num_experts_per_tok", 8);
   c.expert_d_ff = in.count_or("moe_intermediate_size", 768);
@@ -98,8 +101,8 @@ ModelConfig parse_qwen3_moe(const ConfigReader& in) {
 }
 
 Json write_qwen3_moe(const ModelConfig& c) {
-  Json json = write_qwen3(c);
-  json["architectures"] = Json::array({"Qwen3MoeForCausalLM"});
+  Json json = write_decoder(c, "Qwen3MoeForCausalLM", qwen_moe_words);
+  json["attention_bias"] = c.qkv_bias == Bias::present;
   json["num_experts"] = c.experts;
   json["num_experts_per_tok"] = c.active_experts;
   json["moe_intermediate_size"] = c.expert_d_ff;

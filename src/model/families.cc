@@ -59,7 +59,7 @@ std::span<const Family> families() {
       {"opt",        decoder, learned,     Padding::none,      absent,  parse_opt,        write_opt,        emit_opt,        initial_normal, &opt_tensors,        nullptr},
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
       {"mistral",    decoder, halves,      Padding::none,      absent,  parse_mistral,    write_mistral,    emit_llama,      initial_normal, &llama_tensors,      nullptr},
-      {"ministral",  decoder, halves,      Padding::none,      absent,  parse_mistral,    write_ministral,  emit_llama,      initial_normal, &llama_tensors,      nullptr},
+      {"ministral",  decoder, halves,      Padding::none,      absent,  parse_ministral,  write_ministral,  emit_llama,      initial_normal, &llama_tensors,      nullptr},
       {"smollm3",    decoder, halves,      Padding::none,      absent,  parse_smollm3,    write_smollm3,    emit_llama,      initial_normal, &llama_tensors,      &smollm3_gguf},
       {"qwen2",      decoder, halves,      Padding::none,      absent,  parse_qwen2,      write_qwen2,      emit_llama,      initial_normal, &llama_tensors,      &qwen2_gguf},
       {"qwen3",      decoder, halves,      Padding::none,      absent,  parse_qwen3,      write_qwen3,      emit_qwen3,      initial_normal, &llama_tensors,      &qwen3_gguf},

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,6 +13,8 @@
 #include "model/pooling.h"
 #include "model/quantised.h"
 #include "model/stored_order.h"
+#include "model/stored_values.h"
+#include "model/text_part.h"
 
 namespace assay {
 
@@ -25,11 +29,11 @@ std::string bare_name(const std::string& name, const Family& family) {
   return result;
 }
 
-WeightData as_f32(const TensorView& view) {
-  if (view.dtype == DType::f32) return {view, {}};
-  WeightData data{{}, converted(view, DType::f32)};
-  data.view = data.owned.view();
-  return data;
+/// What can be run is f32, bf16 or f16.
+WeightData values_of(const StoredTensor& tensor) {
+  WeightData data{tensor.view(), {}};
+  const bool is_kept = is_float(data.view.dtype) && size_of(data.view.dtype) == 2;
+  return is_kept ? std::move(data) : in_f32(std::move(data));
 }
 
 /// Integers and floats of eight bits are codes: without scales, of which nothing here knows, they mean nothing.
@@ -37,9 +41,11 @@ bool is_coded(const StoredTensor& tensor) {
   return !tensor.dtype || !is_float(*tensor.dtype) || size_of(*tensor.dtype) < 2;
 }
 
-Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, const ModelConfig& config) {
+/// `name`: as the model has it by itself.
+Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTensor& tensor, const std::string& name,
+                     const ModelConfig& config) {
   Weight weight;
-  weight.name = bare_name(tensor.name, *config.family);
+  weight.name = bare_name(name, *config.family);
   weight.checkpoint_name = tensor.name;
   weight.shape = tensor.shape;
   weight.stored = tensor.stored;
@@ -49,7 +55,7 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   weight.order = stored_order(weight.name, *config.family);
   weight.shape = stored_shape(tensor.shape, weight.order);
   weight.load = [file, &tensor, order = weight.order, config] {
-    WeightData data = as_f32(tensor.view());
+    WeightData data = values_of(tensor);
     if (order == StoredOrder::same) return data;
     data.owned = from_stored(data.view, order, config);
     data.view = data.owned.view();
@@ -107,11 +113,17 @@ Checkpoint checkpoint_of(const std::filesystem::path& folder, Safetensors tensor
   const Json json = parse_json(read_file(config, 16 << 20), config.string());
   result.config = parse_config(json, config.string());
   const std::optional<StoredQuantisation> quantisation = read_quantisation(json, config.string());
+  if (const TextPart* whole = result.config.whole)
+    result.notes.push_back(
+        fmt::format("{} of '{}' is not loaded: this is its text part alone", whole->beside, whole->model_type));
   const auto file = std::make_shared<Safetensors>(std::move(tensors));
   result.name = file->files.size() == 1 ? file->files[0].path().string() : folder.string();
   for (const MappedFile& mapped : file->files) result.files.push_back(mapped.path());
   for (const StoredTensor& tensor : file->tensors) {
-    Weight weight = folder_weight(file, tensor, result.config);
+    const bool is_part = result.config.whole != nullptr;
+    const std::optional<std::string> own = is_part ? name_in_text_part(tensor.name) : tensor.name;
+    if (!own) continue;
+    Weight weight = folder_weight(file, tensor, *own, result.config);
     const std::string name = weight.name;
     if (!result.tensors.emplace(name, std::move(weight)).second) {
       fail_user("{}: tensor '{}' stands twice, with and without its prefix", result.name, tensor.name);

@@ -9,6 +9,7 @@ Model with_fresh_head(Model model, const FreshHead& head) {
   if (model.config.task == Task::language_model)
     fail_user("--labels: {} is a language model; only encoders take a classification head", model.name);
   model.config.task = Task::classification;
+  if (head.labels != model.config.labels) model.config.label_names.clear();
   model.config.labels = head.labels;
   model.config.outputs = head.labels == 1 ? Outputs::scores : Outputs::classes;
   Weights weights = random_weights(build_program(model.config, {}), model.config, head.seed);

@@ -12,11 +12,15 @@ namespace assay {
 namespace {
 
 constexpr DecoderWords gemma_words = {.activation = "gelu_pytorch_tanh"};
-constexpr DecoderWords gemma2_words = {
-    .activation_key = "hidden_activation", .activation = "gelu_pytorch_tanh", .window = 4096, .whole_layer_every = 2};
+constexpr DecoderWords gemma2_words = {.activation_key = "hidden_activation",
+                                       .activation = "gelu_pytorch_tanh",
+                                       .windowed = Windowed::listed,
+                                       .window = 4096,
+                                       .whole_layer_every = 2};
 constexpr DecoderWords gemma3_words = {.activation_key = "hidden_activation",
                                        .activation = "gelu_pytorch_tanh",
                                        .rotary = {.theta = 1e6, .window_theta = 10000},
+                                       .windowed = Windowed::listed,
                                        .window = 4096,
                                        .whole_layer_every = 6};
 constexpr std::int64_t usual_head_dim = 256;
@@ -70,9 +74,7 @@ void write_scores(const ModelConfig& c, Json& json) {
 
 ModelConfig parse_gemma(const ConfigReader& in) {
   ModelConfig c = parse_any(in, gemma_words);
-  // Files say gelu and mean its approximation; hidden_activation, where it stands, says what was meant.
-  c.activation =
-      in.has("hidden_activation") ? in.activation_or("hidden_activation", gemma_words.activation) : c.activation;
+  // Files say gelu and mean its approximation.
   if (c.activation == Activation::gelu_erf) c.activation = Activation::gelu_tanh;
   return c;
 }

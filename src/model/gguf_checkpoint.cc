@@ -146,7 +146,10 @@ WeightData owning(Tensor values) {
   return data;
 }
 
+/// Where they lie, where they are floats and not blocks. Views stay valid as long as the file is mapped.
 WeightData as_values(const GgufTensor& tensor) {
+  if (const std::optional<DType> dtype = layout_of(tensor.type).dtype)
+    return {{*dtype, tensor.shape, tensor.bytes.data()}, {}};
   Tensor values(DType::f32, tensor.shape);
   dequantise(tensor, {values.as<float>(), static_cast<std::size_t>(values.count())});
   return owning(std::move(values));
@@ -158,7 +161,8 @@ WeightData as_blocks(const GgufTensor& tensor, const BlockFormat& format) {
 }
 
 /// f32, `shift` less each.
-WeightData less(WeightData data, double shift) {
+WeightData less(const WeightData& stored, double shift) {
+  WeightData data = owning(converted(stored.view, DType::f32));
   auto* values = data.owned.as<float>();
   for (std::int64_t i = 0; i < data.owned.count(); ++i) values[i] -= static_cast<float>(shift);
   return data;

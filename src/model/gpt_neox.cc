@@ -22,7 +22,7 @@ constexpr DecoderWords neox_words = {
     .epsilon_key = "layer_norm_eps",
     .epsilon = 1e-5,
     .activation = "gelu",
-    .rotary = {.theta_key = "rotary_emb_base", .share_key = "rotary_pct", .share = 0.25}};
+    .rotary = {.theta_key = "rotary_emb_base", .share_key = "rotary_pct", .share = 0.25, .plain_turn_a_share = true}};
 constexpr const char* neox_by_key_head[] = {".query_key_value.weight", ".query_key_value.bias"};
 
 }  // namespace

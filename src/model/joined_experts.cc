@@ -50,17 +50,24 @@ DType float_dtype(const Weight& weight) {
   return DType::f32;
 }
 
+/// (in, columns) -> (out, in), of one part's columns.
+template <typename Element>
+void take_columns(const std::byte* from, const JoinedKind& kind, const ExpertPart& which, Tensor& to) {
+  const std::int64_t in = to.count() / kind.out;
+  const auto* const values = reinterpret_cast<const Element*>(from);
+  auto* const taken = reinterpret_cast<Element*>(to.data());
+  for (std::int64_t k = 0; k < in; ++k) {
+    const Element* const row = values + k * kind.columns();
+    for (std::int64_t n = 0; n < kind.out; ++n) taken[n * in + k] = row[which.column(n)];
+  }
+}
+
 /// The columns of one part of a float (in, columns) as (out, in), or of a vector as (out).
 WeightData read_floats(const Weight& all, const JoinedKind& kind, const ExpertPart& which, const Shape& shape) {
-  const std::int64_t in = shape.size() == 2 ? kind.in : 1;
-  const Tensor wide =
-      converted({float_dtype(all), {in, kind.columns()}, share_of(all, which.expert).data()}, DType::f32);
-  WeightData data{{}, Tensor(DType::f32, shape)};
-  auto* const values = data.owned.as<float>();
-  for (std::int64_t k = 0; k < in; ++k) {
-    const float* const row = wide.as<float>() + k * kind.columns();
-    for (std::int64_t n = 0; n < kind.out; ++n) values[n * in + k] = row[which.column(n)];
-  }
+  const DType dtype = float_dtype(all);
+  WeightData data{{}, Tensor(dtype, shape)};
+  const auto take = size_of(dtype) == 2 ? take_columns<std::uint16_t> : take_columns<std::uint32_t>;
+  take(share_of(all, which.expert).data(), kind, which, data.owned);
   data.view = data.owned.view();
   return data;
 }
@@ -95,6 +102,7 @@ Weight split_weight(const Weight& all, std::string name, Shape shape) {
   weight.name = std::move(name);
   weight.shape = std::move(shape);
   weight.order = StoredOrder::same;
+  weight.rows_moved = true;
   weight.bytes = all.bytes.subspan(0, all.bytes.size() / static_cast<std::size_t>(all.shape[0]));
   return weight;
 }
@@ -132,7 +140,6 @@ void split_codes(NamedWeights& tensors, const Weight& blocks, const Weight& scal
     const CodedFormat* format = coded_format(Codes::mxfp4, Zero::middle, DType::f32, 32, kind.in);
     if (format == nullptr) return weight;
     weight.blocks = format->blocks;
-    weight.rows_moved = true;
     weight.load_blocks = [blocks, scales, kind, which, format] {
       return laid(read_codes(blocks, scales, kind, which), *format);
     };

@@ -1,5 +1,6 @@
 #include "model/llama.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -22,7 +23,10 @@ constexpr DecoderNames cs336_names = {.attention_norm = "ln1",
                                       .down = "ffn.w2",
                                       .last_norm = "ln_final"};
 
-constexpr DecoderWords smollm3_words = {.rotary = {.theta = 2000000}, .window_is_asked_for = true};
+constexpr DecoderWords mistral_words = {.windowed = Windowed::all, .window = 4096};
+constexpr DecoderWords ministral_words = {.windowed = Windowed::listed, .window = 4096};
+constexpr DecoderWords smollm3_words = {
+    .rotary = {.theta = 2000000}, .windowed = Windowed::listed, .window_is_asked_for = true};
 
 Bias bias_of(const ConfigReader& in, const char* key) {
   return in.flag_or(key, false) ? Bias::present : Bias::absent;
@@ -42,6 +46,13 @@ std::vector<std::uint8_t> smollm3_rotary_layers(const ConfigReader& in, std::int
     turns[layer] = list[layer].get<std::uint8_t>();  // 1: it has positions.
   }
   return turns;
+}
+
+/// What has positions then has no window.
+void drop_windows_of_rotary_layers(ModelConfig& c) {
+  for (std::size_t layer = 0; layer < c.windows.size(); ++layer) c.windows[layer] *= 1 - c.rotary_layers[layer];
+  if (std::all_of(c.windows.begin(), c.windows.end(), [](std::int64_t window) { return window == 0; }))
+    c.windows.clear();
 }
 
 }  // namespace
@@ -66,7 +77,11 @@ ModelConfig parse_llama(const ConfigReader& in) {
 }
 
 ModelConfig parse_mistral(const ConfigReader& in) {
-  return parse_decoder(in, {});
+  return parse_decoder(in, mistral_words);
+}
+
+ModelConfig parse_ministral(const ConfigReader& in) {
+  return parse_decoder(in, ministral_words);
 }
 
 ModelConfig parse_smollm3(const ConfigReader& in) {
@@ -75,6 +90,7 @@ ModelConfig parse_smollm3(const ConfigReader& in) {
   c.qkv_bias = c.out_bias = bias_of(in, "attention_bias");
   c.mlp_bias = bias_of(in, "mlp_bias");
   c.rotary_layers = smollm3_rotary_layers(in, c.layers);
+  if (!in.has("layer_types")) drop_windows_of_rotary_layers(c);
   return c;
 }
 
@@ -100,11 +116,11 @@ Json write_llama(const ModelConfig& c) {
 }
 
 Json write_mistral(const ModelConfig& c) {
-  return write_decoder(c, "MistralForCausalLM", {});
+  return write_decoder(c, "MistralForCausalLM", mistral_words);
 }
 
 Json write_ministral(const ModelConfig& c) {
-  return write_decoder(c, "MinistralForCausalLM", {});
+  return write_decoder(c, "MinistralForCausalLM", ministral_words);
 }
 
 Json write_smollm3(const ModelConfig& c) {

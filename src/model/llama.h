@@ -11,6 +11,7 @@ ModelConfig parse_llama(const ConfigReader& in);
 Json write_llama(const ModelConfig& config);
 void emit_llama(Blocks& b);
 ModelConfig parse_mistral(const ConfigReader& in);
+ModelConfig parse_ministral(const ConfigReader& in);
 Json write_mistral(const ModelConfig& config);
 /// Mistral with windows in some layers; read by the same entries.
 Json write_ministral(const ModelConfig& config);

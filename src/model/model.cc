@@ -22,7 +22,8 @@ Model from_files(const std::string& name, const std::filesystem::path& path, con
   Checkpoint checkpoint = is_one_file       ? open_safetensors_checkpoint(path)
                           : is_folder(path) ? open_folder(path)
                                             : open_gguf_checkpoint(path);
-  const std::string head = settle_tied_head(checkpoint);
+  std::vector<std::string> said = std::move(checkpoint.notes);
+  if (const std::string head = settle_tied_head(checkpoint); !head.empty()) said.push_back(head);
   Model model;
   model.name = name;
   model.origin = path.string().starts_with(name) ? Origin::path : Origin::cache;
@@ -30,9 +31,10 @@ Model from_files(const std::string& name, const std::filesystem::path& path, con
   model.files = is_one_file ? folder_of(path) : path;
   model.checkpoint_files = checkpoint.files;
   model.weights = bind_weights(build_program(model.config, {}), std::move(checkpoint), options.checkpoint, model.notes);
-  if (head.empty()) return model;
-  model.notes.push_back(head);
-  if (options.say) options.say(fmt::format("{}: {}", path.string(), head));
+  for (const std::string& sentence : said) {
+    model.notes.push_back(sentence);
+    if (options.say) options.say(fmt::format("{}: {}", path.string(), sentence));
+  }
   return model;
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct Model {
   Origin origin = Origin::preset;
   ModelConfig config;
   Weights weights;
+  /// With the same function in fp32, made for rows that quantise activations; null: none are.
+  std::shared_ptr<const Weights> calibrated = nullptr;
+  std::string calibration = {};                ///< How, on what; empty where none are.
   std::vector<std::string> notes;              ///< What of the checkpoint is not used.
   std::optional<std::filesystem::path> files;  ///< Folder or GGUF file; holds the tokenizer too. Absent for presets.
   std::vector<std::filesystem::path> checkpoint_files;

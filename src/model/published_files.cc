@@ -21,14 +21,15 @@ bool is_from_folder(const Model& model) {
 
 std::string checkpoint_name(const Model& model, const std::string& parameter) {
   const auto found = model.weights.by_name.find(parameter);
-  if (!is_from_folder(model) || found == model.weights.by_name.end() || found->second.stored == "random")
+  const bool is_part = model.config.whole != nullptr;  // What is written is a model by itself.
+  if (!is_from_folder(model) || is_part || found == model.weights.by_name.end() || found->second.stored == "random")
     return published_name(parameter, *model.config.family);
   return found->second.checkpoint_name;
 }
 
 Json published_config(const Model& model) {
   Json json = config_json(model.config);
-  if (!model.files || !is_there(*model.files / model_config_file)) return json;
+  if (!model.files || !is_there(*model.files / model_config_file) || model.config.whole != nullptr) return json;
   const std::filesystem::path file = *model.files / model_config_file;
   Json original = parse_json(read_file(file, 16 << 20), file.string());
   if (original.contains("id2label") && original.at("id2label").size() == json.value("id2label", Json()).size()) {

@@ -100,7 +100,11 @@ StoredQuantisation read_compressed(const ConfigReader& in) {
 StoredQuantisation read_gptq(const ConfigReader& in) {
   StoredQuantisation q{.method = Method::gptq, .bits = in.count_or("bits", 4), .group = group_size(in, "group_size")};
   check_bits(q, {2, 4, 8}, in.file());
-  q.zeros_less_one = in.text_or("checkpoint_format", "gptq") != "gptq_v2";
+  const std::string format = in.text_or("checkpoint_format", "gptq");
+  if (format != "gptq" && format != "gptq_v2")
+    fail_user("{}: GPTQ of 'checkpoint_format' '{}' is not read; gptq and gptq_v2 are", in.file(),
+              printable(format, 60));
+  q.zeros_less_one = format == "gptq";
   return q;
 }
 

@@ -180,11 +180,12 @@ Joined join_packed(const KeptParts& parts, const StoredQuantisation& q) {
   const Weight* zeros = parts->find(Part::zeros);
   const Shape whole = said_shape(parts->need(Part::shape));
   check_shape(codes, {whole[0], words_of(whole[1], q.bits)}, "I32");
-  if (scales.shape.size() != 2) fail_part(scales, "has not two axes");
-  if (zeros != nullptr) check_shape(*zeros, {words_of(whole[0], q.bits), scales.shape[1]}, "I32");
+  if (scales.shape.size() != 2 && element_count(scales.shape) != 1)
+    fail_part(scales, "has neither two axes nor one entry");
+  CodedMatrix m = grid_of(scales, whole[0], whole[1], q);
+  if (zeros != nullptr) check_shape(*zeros, {words_of(whole[0], q.bits), m.scale_columns}, "I32");
   const Zero zero = zeros == nullptr ? Zero::middle : Zero::stored;
   const IntCodes ints = IntCodes::of(q.bits, zero);
-  CodedMatrix m = grid_of(scales, whole[0], whole[1], q);
   m.codes = ints.codes;
   m.zero = ints.zero();
   m.group_of = group_list(parts->find(Part::groups), m.in, m.columns_a_scale, m.scale_columns);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "model/stored_values.h"
 
 namespace assay {
 
@@ -49,7 +50,7 @@ void check_shape(const Weight& weight, const Shape& wanted, const char* stored) 
 }
 
 std::vector<float> floats_of(const Weight& weight) {
-  const WeightData data = weight.load();
+  const WeightData data = in_f32(weight.load());
   const auto* values = data.view.as<float>();
   std::vector<float> all(values, values + data.view.count());
   if (!std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }))

@@ -7,7 +7,8 @@
 namespace assay {
 namespace {
 
-constexpr DecoderWords qwen_words = {.window_is_asked_for = true, .first_window_layer = 28};
+constexpr DecoderWords qwen_words = {
+    .windowed = Windowed::listed, .window_is_asked_for = true, .first_window_layer = 28, .window = 4096};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -72,13 +73,13 @@ bool has_original(RopeType type) {
   return type == RopeType::llama3 || type == RopeType::yarn || type == RopeType::longrope;
 }
 
-/// `in` is the dictionary of the scaling, `outer` the configuration around it.
-void read_scaling(const ConfigReader& in, const ConfigReader& outer, const ModelConfig& c, Rotary& rotary) {
+constexpr const char* original_key = "original_max_position_embeddings";
+
+/// `in` is the dictionary of the scaling, whose type stands already.
+void read_scaling(const ConfigReader& in, const ModelConfig& c, Rotary& rotary) {
   RopeScaling& s = rotary.scaling;
-  s.type = type_of(in);
   if (s.type == RopeType::plain) return;
-  const char* const original = "original_max_position_embeddings";
-  s.original = has_original(s.type) ? in.count_or(original, outer.count_or(original, c.context)) : c.context;
+  s.original = has_original(s.type) ? in.count_or(original_key, c.context) : c.context;
   const double ratio = static_cast<double>(c.context) / static_cast<double>(s.original);
   const bool may_lack_factor = s.type == RopeType::longrope || s.type == RopeType::yarn;
   if (!in.has("factor") && !may_lack_factor) fail_user("{}: rope_type {} needs 'factor'", in.file(), name(s.type));
@@ -86,7 +87,7 @@ void read_scaling(const ConfigReader& in, const ConfigReader& outer, const Model
   if (s.type == RopeType::llama3) {
     s.low = in.real_or("low_freq_factor", 1, turns_range);
     s.high = in.real_or("high_freq_factor", 4, turns_range);
-    if (s.low >= s.high) fail_user("{}: 'low_freq_factor' is not below 'high_freq_factor'", in.file());
+    if (s.low > s.high) fail_user("{}: 'low_freq_factor' is above 'high_freq_factor'", in.file());
   }
   if (s.type == RopeType::yarn) read_yarn(in, s);
   if (s.type == RopeType::longrope) read_longrope(in, (rotary.columns > 0 ? rotary.columns : c.head_dim) / 2, s);
@@ -101,16 +102,18 @@ std::int64_t turned_columns(const ConfigReader& in, double share, std::int64_t h
   return columns;
 }
 
-/// Of one kind of layers: `in` is its dictionary, which may be the whole configuration.
+/// Of one kind of layers: `in` is its dictionary, empty where there is none.
 Rotary read_one(const ConfigReader& in, const ConfigReader& outer, const RotaryWords& words, const ModelConfig& c) {
   const auto said = [&](const char* key, const char* own_key, double usual, const RealRange& range) {
     return in.real_or(key, outer.real_or(key, outer.real_or(own_key, usual, range), range), range);
   };
   Rotary rotary;
   rotary.theta = said("rope_theta", words.theta_key, words.theta, rope_theta_range);
-  rotary.columns =
-      turned_columns(outer, said("partial_rotary_factor", words.share_key, words.share, share_range), c.head_dim);
-  if (&in.json() != &outer.json()) read_scaling(in, outer, c, rotary);
+  rotary.scaling.type = type_of(in);
+  if (words.plain_turn_a_share || rotary.scaling.type != RopeType::plain)
+    rotary.columns =
+        turned_columns(outer, said("partial_rotary_factor", words.share_key, words.share, share_range), c.head_dim);
+  read_scaling(in, c, rotary);
   return rotary;
 }
 
@@ -131,25 +134,52 @@ Json written(const Rotary& rotary, std::int64_t head_dim) {
 constexpr const char* of_whole_layers = "full_attention";
 constexpr const char* of_window_layers = "sliding_attention";
 
+/// A dictionary of the configuration; empty where there is none.
+Json dictionary(const ConfigReader& in, const char* key) {
+  if (!in.has(key)) return Json::object();
+  if (!in.json().at(key).is_object()) fail_user("{}: '{}' is no object", in.file(), key);
+  return in.json().at(key);
+}
+
+/// Both kinds of layers of a family that tells them apart.
+void read_both(const ConfigReader& in, const Json& by_kind, const RotaryWords& words, ModelConfig& c) {
+  const auto of = [&](const char* kind) { return dictionary(ConfigReader(by_kind, in.file()), kind); };
+  Json whole = of(of_whole_layers);
+  whole.update(dictionary(in, "rope_scaling"));
+  c.rotary = read_one(ConfigReader(whole, in.file()), in, words, c);
+  RotaryWords near = words;
+  near.theta_key = words.window_theta_key;
+  near.theta = words.window_theta.value_or(0) > 0 ? *words.window_theta : words.theta;
+  const Json window = of(of_window_layers);
+  ConfigReader near_layers(window, in.file());
+  c.window_rotary = Rotary{};
+  c.window_rotary->theta =
+      near_layers.real_or("rope_theta", in.real_or(near.theta_key, near.theta, rope_theta_range), rope_theta_range);
+  c.window_rotary->scaling.type = type_of(near_layers);
+  read_scaling(near_layers, c, *c.window_rotary);
+}
+
 }  // namespace
 
 void read_rotary(const ConfigReader& in, const RotaryWords& words, ModelConfig& c) {
-  const char* const dictionary = in.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  const ConfigReader parameters(in.has(dictionary) ? in.json().at(dictionary) : in.json(), in.file());
-  const bool is_by_layer = in.has("rope_parameters") && parameters.has(of_whole_layers);
-  RotaryWords near = words;
-  if (is_by_layer) {
-    c.rotary = read_one(ConfigReader(parameters.json().at(of_whole_layers), in.file()), in, words, c);
-    if (!parameters.has(of_window_layers)) return;
-    near.theta_key = words.window_theta_key;
-    near.theta = words.window_theta.value_or(0) > 0 ? *words.window_theta : words.theta;
-    c.window_rotary = read_one(ConfigReader(parameters.json().at(of_window_layers), in.file()), in, near, c);
-    return;
+  const Json parameters = dictionary(in, "rope_parameters");
+  const Json scaling = dictionary(in, "rope_scaling");
+  if (parameters.contains(of_whole_layers) || parameters.contains(of_window_layers)) {
+    read_both(in, parameters, words, c);
+  } else {
+    Json said = words.window_theta || !scaling.empty() ? scaling : parameters;
+    if (in.has(original_key)) said[original_key] = in.json().at(original_key);
+    c.rotary = read_one(ConfigReader(said, in.file()), in, words, c);
+    const double near = words.window_theta.value_or(0) > 0 ? *words.window_theta : c.rotary.theta;
+    if (words.window_theta)
+      c.window_rotary = Rotary{in.real_or(words.window_theta_key, near, rope_theta_range), c.rotary.columns, {}};
   }
-  c.rotary = read_one(parameters, in, words, c);
-  if (!words.window_theta) return;
-  const double usual = *words.window_theta > 0 ? *words.window_theta : c.rotary.theta;
-  c.window_rotary = Rotary{in.real_or(words.window_theta_key, usual, rope_theta_range), c.rotary.columns, {}};
+  if (c.rotary.scaling.type == RopeType::dynamic)
+    c.context = static_cast<std::int64_t>(static_cast<double>(c.context) * std::max(1.0, c.rotary.scaling.factor));
+}
+
+std::int64_t said_context(const ModelConfig& c) {
+  return c.rotary.scaling.type == RopeType::dynamic ? c.rotary.scaling.original : c.context;
 }
 
 void write_rotary(const ModelConfig& c, const RotaryWords& words, Json& json) {

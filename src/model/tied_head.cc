@@ -5,6 +5,7 @@
 
 #include "model/checkpoint.h"
 #include "model/families.h"
+#include "model/stored_values.h"
 
 namespace assay {
 namespace {
@@ -16,8 +17,8 @@ bool have_equal_values(const Weight& a, const Weight& b) {
   if (a.stored == b.stored && a.order == b.order) {
     equal = a.bytes.size() == b.bytes.size() && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
   } else {
-    const WeightData one = a.load();
-    const WeightData other = b.load();
+    const WeightData one = in_f32(a.load());
+    const WeightData other = in_f32(b.load());
     equal = std::equal(one.view.as<float>(), one.view.as<float>() + one.view.count(), other.view.as<float>());
   }
   for (const Weight* weight : {&a, &b}) {

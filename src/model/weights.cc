@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/stored_values.h"
 
 namespace assay {
 
@@ -32,8 +33,7 @@ WeightFormats Weights::formats() const {
   for (const auto& [name, weight] : by_name) {
     WeightFormat& format = formats[name];
     format.blocks = weight.blocks;
-    if (weight.stored == "BF16") format.dtype = DType::bf16;
-    if (weight.stored == "F16") format.dtype = DType::f16;
+    format.dtype = read_dtype(weight);
   }
   return formats;
 }

@@ -15,7 +15,7 @@ namespace assay {
 
 /// Values of a weight: a view into the mapped checkpoint, or memory of its own.
 struct WeightData {
-  TensorView view;  ///< f32 (or blocks), row-major
+  TensorView view;  ///< f32, bf16 or f16 (or blocks), row-major
   Tensor owned;     ///< Behind `view` where it is not in the mapping.
 };
 
@@ -30,9 +30,9 @@ struct Weight {
   StoredOrder order = StoredOrder::same;    ///< How the checkpoint holds it.
   std::span<const std::byte> bytes;         ///< As `file` holds them.
   const BlockFormat* blocks = nullptr;      ///< Where these hold its codes and scales; null otherwise.
-  bool rows_moved = false;                  ///< They lie otherwise in the file than load_blocks gives them.
+  bool rows_moved = false;                  ///< They lie otherwise in the file than they are given.
   std::function<WeightData()> load_blocks;  ///< Reads blocks without a change of value: u8 (rows, bytes of a row).
-  std::function<WeightData()> load;         ///< Reads, transposes, de-quantises; f32.
+  std::function<WeightData()> load;         ///< Reads, transposes, de-quantises; see model/stored_values.h.
   std::function<void()> release;            ///< The mapped pages will not be read again soon; may be empty.
 };
 

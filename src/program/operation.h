@@ -181,6 +181,9 @@ struct ExpertPlaces {
 };
 /// Of expert_linear and what is like it; absent for all others.
 std::optional<ExpertPlaces> expert_places(const Operation& operation);
+/// The share of its experts that a run of such a node reads at most: as many as there are rows, if those are fewer.
+/// Which ones they are is known when it runs.
+double read_experts(const Program& program, const Node& node, Extent extent);
 
 /// Where a linear layer, or one over experts, has its weights; none of other operations.
 std::vector<std::size_t> weight_places(const Node& node);

@@ -49,6 +49,8 @@ struct QualitySet {
   std::int64_t tokens = 0;  ///< Of a text: ids that were taken, overlaps counted once.
   Taken taken = Taken::all;
   Judged judged = Judged::classes;
+  /// What its classes are called, where they are tags of entities (quality/entities.h); else empty.
+  std::vector<std::string> entity_tags = {};
   /// Numbers that scores or similarities are compared with, in the set's order; empty: none.
   std::vector<double> numbers = {};
   /// How many targets each window of a text has, where its windows are no rows of the batches; else empty.
@@ -59,9 +61,11 @@ struct QualitySet {
 struct QualityRows {
   std::vector<double> nll;            ///< Negative log-likelihood of the target, nats; rows that count.
   std::vector<std::uint8_t> correct;  ///< Target is the arg max; rows that count.
+  std::vector<std::int32_t> targets;  ///< Of rows that count, of a set with entity_tags,
+  std::vector<std::int32_t> answers;  ///< and the classes that the arg max names.
   std::vector<std::int32_t> windows;  ///< How many rows count in each row of a batch that has any, in their order.
   std::vector<double> kl;             ///< KL(baseline || this) of every real row, nats.
-  std::int64_t agreeing = 0;          ///< Real rows with the baseline's arg max.
+  std::vector<std::uint8_t> agrees;   ///< Whether the arg max is the baseline's, of every real row.
   double largest_difference = 0;      ///< Of any logit from the baseline's.
   double largest_logit = 0;           ///< Largest magnitude of the baseline's logits; 0 for the baseline itself.
   std::uint64_t logits_hash =

@@ -42,6 +42,7 @@ constexpr Field fields[] = {
                 "Row of the precision table, with its overrides by role; or `recipe:` and a name."),
     ASSAY_FIELD(setting, recipe_hash, "", "Of a recipe: SHA-256 of its text; else null."),
     ASSAY_FIELD(setting, recipe, "", "Its text, from which it can be run again; else null."),
+    ASSAY_FIELD(setting, calibration, "", "How its weights were calibrated, on what, with the data's hash; else null."),
     ASSAY_FIELD(setting, baseline, "", "Precision that speed-up and divergence compare with, in the same run."),
     ASSAY_FIELD(setting, device, "", "cpu, cuda or mps."),
     ASSAY_FIELD(setting, batch, "", "Sequences in one forward pass."),
@@ -161,9 +162,6 @@ constexpr Field fields[] = {
                 "Keys and values of depth, prompt and new tokens of all rows, as kept; in `peak_bytes`."),
     ASSAY_FIELD(generation, kv_bytes_read, "B",
                 "Of decoding: what attention reads of these for one token of every row, a mean over the new tokens."),
-    ASSAY_FIELD(generation, read_share, "share",
-                "Of decoding: `weight_bytes_read` and `kv_bytes_read` over the median, as a share of "
-                "`bandwidth_bytes_per_s`; above 1 where caches serve part of it."),
     ASSAY_FIELD(generation, raw_token_ms, "ms",
                 "Of decoding: every token of each round's last run, its choice included; `new_tokens` a round."),
     ASSAY_FIELD(generation, first_tokens, "",
@@ -191,8 +189,8 @@ constexpr Field fields[] = {
                 "`moved_bytes` over the median (of timed data over the mean); caches may serve part of it."),
     ASSAY_FIELD(
         rates, bandwidth_share, "share",
-        "`weight_bytes_read` over the same time, of `bandwidth_bytes_per_s`: near 1, memory binds; above 1, caches "
-        "hold weights."),
+        "`weight_bytes_read`, of decoding `kv_bytes_read` too, over the same time, of `bandwidth_bytes_per_s`: near 1, "
+        "memory binds; above 1, caches serve part of it."),
     ASSAY_FIELD(
         evidence, flops, "",
         "Of the model: its matrix products in one forward pass, attention's included, masked parts not; multiply and "
@@ -296,6 +294,8 @@ constexpr Field fields[] = {
     ASSAY_FIELD(quality, accuracy, "share", "Correct answers over scored ones."),
     ASSAY_FIELD(quality, correct, "", "Correct answers."),
     ASSAY_FIELD(quality, scored, "", "Scored tokens (perplexity) or rows (accuracy, scores)."),
+    ASSAY_FIELD(quality, entity_f1, "share",
+                "F1 of whole entities of tags in IOB2, over all kinds together, as seqeval counts them."),
     ASSAY_FIELD(difference, accuracy_change, "share", "Accuracy less the baseline's."),
     ASSAY_FIELD(difference, accuracy_change_low, "share", "Lower end of its 95 % interval (Agresti & Min 2005)."),
     ASSAY_FIELD(difference, accuracy_change_high, "share", "Its upper end."),
@@ -313,6 +313,22 @@ constexpr Field fields[] = {
     ASSAY_FIELD(difference, score_spearman, "",
                 "The same of the ranks (Spearman); equal scores share the mean of their ranks."),
     ASSAY_FIELD(difference, score_difference, "", "Largest absolute difference of a score from the baseline's."),
+    ASSAY_FIELD(decoded, position_from, "",
+                "Of what was decoded: the first position in its window of each stretch of positions; the last stretch "
+                "ends with the window."),
+    ASSAY_FIELD(decoded, kl_by_position, "nat", "Mean divergence of each stretch, as `kl_mean`."),
+    ASSAY_FIELD(decoded, top1_by_position, "share", "The same of `top1_agreement`."),
+    ASSAY_FIELD(decoded, kl_growth, "x",
+                "Divergence in the second half of a window over that in the first, its first 16 positions left out: "
+                "geometric mean over the windows."),
+    ASSAY_FIELD(decoded, kl_growth_low, "x", "Lower end of its 95 % interval; null below four windows."),
+    ASSAY_FIELD(decoded, kl_growth_high, "x", "Its upper end."),
+    ASSAY_FIELD(decoded, continued_tokens, "", "Greedy tokens behind each prompt of the text."),
+    ASSAY_FIELD(decoded, equal_tokens, "",
+                "A value a prompt: how many of them came before the first that is not the baseline's."),
+    ASSAY_FIELD(decoded, equal_32, "share", "Prompts whose first 32 tokens are the baseline's."),
+    ASSAY_FIELD(decoded, equal_64, "share", "The same of 64."),
+    ASSAY_FIELD(decoded, equal_128, "share", "The same of 128."),
     ASSAY_FIELD(quality, label_pearson, "",
                 "Of scores, or of cosines of sentence embeddings: Pearson's correlation with the labels of the data."),
     ASSAY_FIELD(quality, label_spearman, "", "Spearman's, of the same: 1 where they order the rows as the labels do."),

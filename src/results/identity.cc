@@ -107,6 +107,7 @@ constexpr SettingField settings[] = {
     ASSAY_SETTING(prompt_tokens, subject, cell, where_unusual, .is_younger = true, .words = prompt_words),
     ASSAY_SETTING(new_tokens, subject, cell, where_unusual, .is_younger = true, .words = new_words),
     ASSAY_SETTING(recipe_hash, subject, row, otherwise, .is_younger = true),
+    ASSAY_SETTING(calibration, subject, row, otherwise, .is_younger = true),
     ASSAY_SETTING(recipe, remark, row, otherwise),
     ASSAY_SETTING(stored_dtype, remark, row, otherwise),
     ASSAY_SETTING(baseline, remark, row, otherwise),

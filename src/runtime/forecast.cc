@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/stored_values.h"
+#include "runtime/row_sources.h"
 #include "tensor/slabs.h"
 
 namespace assay {
@@ -14,15 +16,18 @@ namespace {
 class Loading {
  public:
   Loading(const Program& program, const Weights& weights, std::int64_t held_bytes)
-      : program_(program), weights_(weights), now_(held_bytes), most_(held_bytes) {
-    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
-      for (const ValueId id : program.nodes[i].outputs) producer_[id] = i;
-    }
-  }
+      : program_(program),
+        producer_(producers_of(program)),
+        rows_{program, weights, producer_},
+        now_(held_bytes),
+        most_(held_bytes) {}
 
   void hold(ValueId id, const Packing& packing, std::int64_t bytes) {
+    const bool is_packed = packing.kind != Packing::Kind::plain;
+    const std::vector<const Weight*> weights = rows_.of(id);
+    if (is_packed && intermediates_.count(id) == 0 && !weights.empty()) return pack_straight(weights, bytes);
     make(id);
-    if (packing.kind == Packing::Kind::plain) drop(id);  // It becomes the constant itself.
+    if (!is_packed) drop(id);  // It becomes the constant itself.
     grow(bytes);
   }
   void release_intermediates() {
@@ -36,26 +41,34 @@ class Loading {
     most_ = std::max(most_, now_);
   }
 
-  /// Pages of the checkpoint that are resident beside the f32 values that are made of them.
-  std::int64_t bytes_in_file(ValueId id) const {
-    const auto weight = weights_.by_name.find(program_.value(id).name);
-    if (weight == weights_.by_name.end()) return 0;
-    const bool is_in_blocks = program_.value(id).dtype == DType::u8;
-    const bool is_used_in_place = is_in_blocks
-                                      ? !weight->second.rows_moved
-                                      : weight->second.stored == "F32" && weight->second.order == StoredOrder::same;
-    return is_used_in_place ? 0 : std::ssize(weight->second.bytes);
+  /// The checkpoint's pages are resident beside what is packed from them, or from values that are made of them.
+  void pack_straight(const std::vector<const Weight*>& weights, std::int64_t bytes) {
+    grow(bytes);
+    std::int64_t read = 0;
+    for (const Weight* weight : weights) {
+      const auto element = static_cast<std::int64_t>(size_of(read_dtype(*weight)));
+      read += std::ssize(weight->bytes) + (is_read_in_place(*weight) ? 0 : element_count(weight->shape) * element);
+    }
+    most_ = std::max(most_, now_ + read);
   }
 
-  void load(ValueId id) {
+  /// Pages of the checkpoint that are resident beside the values that are made of them.
+  static std::int64_t bytes_in_file(const Weight& weight, DType dtype) {
+    const bool is_view =
+        dtype == DType::u8 ? !weight.rows_moved : is_read_in_place(weight) && read_dtype(weight) == dtype;
+    return is_view ? 0 : std::ssize(weight.bytes);
+  }
+
+  void load(ValueId id, const Weight* weight) {
     keep(id);
-    most_ = std::max(most_, now_ + bytes_in_file(id));
+    if (weight != nullptr) most_ = std::max(most_, now_ + bytes_in_file(*weight, program_.value(id).dtype));
   }
 
   void make(ValueId id) {
     if (intermediates_.count(id) != 0) return;
-    if (program_.value(id).source == Source::weight) return load(id);
-    const Node& node = program_.nodes[producer_.at(id)];
+    const Weight* weight = rows_.one_of(id);
+    if (weight != nullptr || program_.value(id).source == Source::weight) return load(id, weight);
+    const Node& node = program_.nodes[producer_[static_cast<std::size_t>(id)]];
     for (const ValueId in : node.inputs) {
       if (in != no_value) make(in);
     }
@@ -77,8 +90,8 @@ class Loading {
   }
 
   const Program& program_;
-  const Weights& weights_;
-  std::map<ValueId, std::size_t> producer_;
+  Producers producer_;
+  RowSources rows_;
   std::map<ValueId, std::int64_t> intermediates_;
   std::int64_t now_;
   std::int64_t most_;

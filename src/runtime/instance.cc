@@ -6,12 +6,30 @@
 #include <set>
 
 #include "base/error.h"
+#include "kernels/pack_parts.h"
+#include "model/stored_values.h"
 #include "runtime/call.h"
+#include "runtime/row_sources.h"
 
 namespace assay {
 namespace {
 
-constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+using NoRows = std::vector<const Weight*>;
+
+/// Rows of the weights, one below the other, from where the checkpoint holds them: nothing but a rounding stands
+/// between.
+void pack_straight(const std::vector<const Weight*>& weights, const Packing& packing, std::byte* packed) {
+  std::vector<WeightData> data;
+  std::vector<TensorView> parts;
+  for (const Weight* weight : weights) {
+    data.push_back(weight->load());
+    parts.push_back(data.back().view);
+  }
+  pack_parts(parts, packing, packed);
+  for (const Weight* weight : weights) {
+    if (weight->release) weight->release();
+  }
+}
 
 /// Whether a weight is what the checkpoint holds, not its values.
 bool is_in_blocks(const Value& value) {
@@ -28,12 +46,7 @@ Instance::Instance(Program program, PrecisionChoice precision, const Weights& we
       backend_(backend),
       device_(backend.memory()),
       facts_(facts) {
-  producer_.resize(program_.values.size(), nowhere);
-  for (std::size_t index = 0; index < program_.nodes.size(); ++index) {
-    for (const ValueId id : program_.nodes[index].outputs) {
-      if (id != no_value) producer_[static_cast<std::size_t>(id)] = index;
-    }
-  }
+  producer_ = producers_of(program_);
   recipes_.resize(program_.values.size());
   for (std::size_t id = 0; id < program_.values.size(); ++id) {
     const Value& value = program_.values[id];
@@ -83,7 +96,7 @@ void Instance::keep_master_weights() {
   for (const Value& value : program_.values) {
     if (value.source != Source::weight || is_in_blocks(value)) continue;
     const Weight& weight = weights_.at(value.name);
-    WeightData data = weight.load();
+    WeightData data = in_f32(weight.load());
     HeldConstant held;
     held.memory = data.owned.data() != nullptr ? std::move(data.owned) : converted(data.view, DType::f32);
     held.bytes = held.memory.bytes();
@@ -94,9 +107,16 @@ void Instance::keep_master_weights() {
   }
 }
 
+/// The weight that the value is, or is a cast of, as the value has it.
 void Instance::load_weight(ValueId id) {
-  const Weight& weight = weights_.at(program_.value(id).name);
+  const Weight* cast = RowSources{program_, weights_, producer_}.one_of(id);
+  const Weight& weight = cast != nullptr ? *cast : weights_.at(program_.value(id).name);
+  const DType dtype = program_.value(id).dtype;
   WeightData data = is_in_blocks(program_.value(id)) ? weight.load_blocks() : weight.load();
+  if (data.view.dtype != dtype) {
+    data.owned = converted(data.view, dtype);
+    data.view = data.owned.view();
+  }
   const bool mapped = data.owned.data() == nullptr;
   intermediates_[id] = {data.view, std::move(data.owned), mapped ? &weight : nullptr};
   if (!mapped && weight.release) weight.release();
@@ -105,7 +125,7 @@ void Instance::load_weight(ValueId id) {
 const TensorView& Instance::plain(ValueId id) {
   const auto known = intermediates_.find(id);
   if (known != intermediates_.end()) return known->second.view;
-  if (program_.value(id).source == Source::weight) {
+  if (program_.value(id).source == Source::weight || RowSources{program_, weights_, producer_}.one_of(id) != nullptr) {
     load_weight(id);
   } else {
     compute(program_.nodes[producer_[static_cast<std::size_t>(id)]]);
@@ -163,21 +183,26 @@ const HeldConstant& Instance::hold(ValueId id, const Packing& packing) {
   if (const Held* lent = find_lent(id, key.second)) {
     return held_.emplace(key, Held{packing, {}, &lent->constant()}).first->second.constant();
   }
-  plain(id);
   HeldConstant held;
   if (packing.kind == Packing::Kind::plain) {
+    plain(id);
     Intermediate& from = intermediates_.at(id);
     held.memory = from.mapped == nullptr ? std::move(from.owned) : converted(from.view, from.view.dtype);
     held.bytes = held.memory.bytes();
     held.data = held.memory.data();
     drop(id);
   } else {
-    const TensorView& weight = intermediates_.at(id).view;
-    ASSAY_ASSERT(weight.shape.size() == 2 && weight.dtype == packing.dtype);
-    held.bytes = packed_bytes(packing, weight.shape[0], weight.shape[1]);
+    const Shape shape = concrete(program_.value(id).shape, {1, 1});
+    ASSAY_ASSERT(shape.size() == 2 && program_.value(id).dtype == packing.dtype);
+    held.bytes = packed_bytes(packing, shape[0], shape[1]);
     if (!device_.is_host()) held.memory = Tensor(DType::u8, {static_cast<std::int64_t>(held.bytes)});
     std::byte* const packed = device_.is_host() ? packed_.take(held.bytes) : held.memory.data();
-    pack(weight, packing, packed);
+    const bool is_made = intermediates_.count(id) != 0;
+    const std::vector<const Weight*> rows = is_made ? NoRows() : RowSources{program_, weights_, producer_}.of(id);
+    if (rows.empty())
+      pack(plain(id), packing, packed);
+    else
+      pack_straight(rows, packing, packed);
     held.data = packed;
   }
   place(held);

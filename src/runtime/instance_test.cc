@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "model/stored_values.h"
 #include "runtime/testing.h"
 
 namespace assay {
@@ -45,6 +46,34 @@ TEST(Instance, MixedKeepsItsCopiesBesideTheWeights) {
   Instance instance = model.instance("mixed-bf16");
   const Plan plan(instance, {.extent = {1, 5}});
   EXPECT_GT(instance.resident_bytes(), instance.model_bytes());
+}
+
+/// The model as a checkpoint in that dtype has it, which is read so, or widened first.
+enum class Reads : std::uint8_t { as_stored, widened };
+void store_weights(SmallModel& model, DType dtype, Reads reads) {
+  for (auto& [name, weight] : model.weights.by_name) {
+    weight.load = [load = weight.load, dtype, reads] {
+      WeightData data{{}, converted(load().view, dtype)};
+      data.view = data.owned.view();
+      return reads == Reads::widened ? in_f32(std::move(data)) : std::move(data);
+    };
+  }
+}
+
+TEST(Instance, WeightsOfSixteenBitsGiveTheBitsThatTheirWidenedValuesGive) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    SmallModel stored;
+    SmallModel widened;
+    store_weights(stored, dtype, Reads::as_stored);
+    store_weights(widened, dtype, Reads::widened);
+    for (const char* precision : {"fp32", "bf16", "fp16", "mixed-bf16", "int8", "int8-weights", "int4"}) {
+      Instance one = stored.instance(precision, "", cpu_backend());
+      Instance other = widened.instance(precision, "", cpu_backend());
+      const Tensor a = logits_of(one, {2, 9});
+      const Tensor b = logits_of(other, {2, 9});
+      EXPECT_EQ(std::memcmp(a.data(), b.data(), a.bytes()), 0) << name(dtype) << " in " << precision;
+    }
+  }
 }
 
 TEST(Instance, PlansShareItsWeights) {

@@ -1,5 +1,8 @@
 #include "text/corpus.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -134,11 +137,12 @@ Values read_json_array(const Json& list, const std::string& name) {
   return read;
 }
 
-std::int32_t read_label(std::string_view field, const std::string& place) {
+std::int32_t read_label(std::string_view field, const std::string& place, const ClassNames& names) {
   std::int32_t label = -1;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), label);
   if (error == std::errc() && end == field.data() + field.size() && label >= 0) return label;
-  fail_user("{}: the label '{}' is not a whole number from 0 to 2^31 - 1", place, printable(field, 40));
+  fail_user("{}: the label '{}' is not a whole number from 0 to 2^31 - 1{}", place, printable(field, 40),
+            names.empty() ? "" : ", and " + no_class(names));
 }
 
 double read_number(std::string_view field, const std::string& place) {
@@ -168,9 +172,12 @@ std::optional<std::size_t> columns_of(std::string_view header) {
   return std::nullopt;
 }
 
-void append_label(LabelledSet& set, LabelKind kind, std::string_view field, const std::string& place) {
-  if (kind == LabelKind::classes) {
-    set.labels.push_back(read_label(field, place));
+void append_label(LabelledSet& set, LabelKind kind, std::string_view field, const std::string& place,
+                  const ClassNames& names) {
+  if (const auto named = class_named(field, names); named && kind == LabelKind::classes) {
+    set.labels.push_back(*named);
+  } else if (kind == LabelKind::classes) {
+    set.labels.push_back(read_label(field, place, names));
   } else {
     set.numbers.push_back(read_number(field, place));
   }
@@ -196,7 +203,7 @@ std::vector<std::string_view> checked_fields(std::string_view line, std::size_t 
 
 }  // namespace
 
-LabelledSet load_labelled_tsv(const fs::path& path, LabelKind kind) {
+LabelledSet load_labelled_tsv(const fs::path& path, LabelKind kind, const ClassNames& names) {
   const std::string content = read_file(path);
   const std::string name = path.string();
   std::size_t at = 0;
@@ -210,10 +217,25 @@ LabelledSet load_labelled_tsv(const fs::path& path, LabelKind kind) {
     const std::string place = fmt::format("{}:{}", name, number);
     const std::vector<std::string_view> fields = checked_fields(next_line(content, at), *columns, place);
     append_fields(set, fields, place);
-    append_label(set, kind, fields.back(), place);
+    append_label(set, kind, fields.back(), place, names);
   }
   if (set.sentences.empty()) fail_user("{}: holds no sentences", name);
   return set;
+}
+
+std::optional<std::int32_t> class_named(std::string_view label, const ClassNames& names) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return std::equal(name.begin(), name.end(), label.begin(), label.end(),
+                      [&](char a, char b) { return lower(a) == lower(b); });
+  });
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::int32_t>(found - names.begin());
+}
+
+std::string no_class(const ClassNames& names) {
+  if (names.empty()) return "a name, where the model's configuration names no classes; a whole number is needed";
+  return fmt::format("none of the model's classes: {}", printable(fmt::format("{}", fmt::join(names, ", ")), 200));
 }
 
 std::string LabelledSet::place_of(std::size_t sentence) const {

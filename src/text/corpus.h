@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,14 @@ struct TaggedSet {
 /// What the labels of a file are: classes, or numbers that a model's scores are compared with.
 enum class LabelKind : std::uint8_t { classes, numbers };
 
+/// What a model's classes are called, in its order; empty where they have no names. A label may be a name, in letters
+/// of any case (ASCII's), in the place of its number.
+using ClassNames = std::vector<std::string>;
+/// Absent where it is none of them.
+std::optional<std::int32_t> class_named(std::string_view label, const ClassNames& names);
+/// "none of the model's classes: entailment, neutral", for an error about a label that is neither name nor number.
+std::string no_class(const ClassNames& names);
+
 /// Sentences, or pairs of them, with their labels; all have the same length.
 struct LabelledSet {
   std::vector<std::string> sentences;
@@ -63,7 +72,8 @@ inline constexpr PairNames pair_names[] = {{"sentence1", "sentence2"},
 /// pair_names and "label" or "score". Lines end in "\n" or "\r\n"; the last one may lack its end. Throws a user error
 /// "file:line: ..." for a blank line, another number of tabs, or a label that is not a whole number from 0 to 2^31 - 1,
 /// or no number.
-LabelledSet load_labelled_tsv(const std::filesystem::path& path, LabelKind kind = LabelKind::classes);
+LabelledSet load_labelled_tsv(const std::filesystem::path& path, LabelKind kind = LabelKind::classes,
+                              const ClassNames& names = {});
 
 /// A folder of NumPy arrays: input_ids.npy (rows, seq), and where they exist attention_mask.npy (rows, seq) of 0 and 1
 /// and labels.npy (rows) or (rows, seq), token_type_ids.npy (rows, seq). Throws a user error that names the file.

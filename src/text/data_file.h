@@ -18,9 +18,10 @@ bool holds_labelled(const std::filesystem::path& named);
 /// Whether a .jsonl holds words with tags, as its first line says.
 bool holds_tagged(const std::filesystem::path& named);
 
-TaggedSet load_tagged(const std::filesystem::path& named);
+TaggedSet load_tagged(const std::filesystem::path& named, const ClassNames& names = {});
 
-LabelledSet load_labelled(const std::filesystem::path& named, LabelKind kind = LabelKind::classes);
+LabelledSet load_labelled(const std::filesystem::path& named, LabelKind kind = LabelKind::classes,
+                          const ClassNames& names = {});
 
 /// The exact bytes of a file, or the texts of a .jsonl; an empty file is a text, but for a .jsonl. Whether they are
 /// UTF-8, the tokenizer says.

@@ -74,17 +74,26 @@ const Json& label_in(const JsonLine& line) {
   return *label;
 }
 
-void take_label(const JsonLine& line, LabelKind kind, LabelledSet& set) {
+/// Its number, or that of its name.
+std::int32_t checked_class(const Json& label, const std::string& place, const ClassNames& names) {
+  const bool is_name = label.is_string();
+  const auto named = is_name ? class_named(label.get_ref<const std::string&>(), names) : std::nullopt;
+  if (is_name && !named) fail_user("{}: the label {} is {}", place, printable(label.dump(), 40), no_class(names));
+  if (named) return *named;
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+  if (!label.is_number_unsigned() || label.get<std::uint64_t>() > most)
+    fail_user("{}: the label {} is not a whole number from 0 to 2^31 - 1", place, printable(label.dump(), 40));
+  return label.get<std::int32_t>();
+}
+
+void take_label(const JsonLine& line, LabelKind kind, const ClassNames& names, LabelledSet& set) {
   const Json& label = label_in(line);
-  if (kind == LabelKind::numbers) {
-    if (!label.is_number()) fail_user("{}: the label {} is no number", line.place, printable(label.dump(), 40));
-    set.numbers.push_back(label.get<double>());
+  if (kind == LabelKind::classes) {
+    set.labels.push_back(checked_class(label, line.place, names));
     return;
   }
-  if (!label.is_number_unsigned() || label.get<std::uint64_t>() > most)
-    fail_user("{}: the label {} is not a whole number from 0 to 2^31 - 1", line.place, printable(label.dump(), 40));
-  set.labels.push_back(label.get<std::int32_t>());
+  if (!label.is_number()) fail_user("{}: the label {} is no number", line.place, printable(label.dump(), 40));
+  set.numbers.push_back(label.get<double>());
 }
 
 /// Of a set of pairs every line is one.
@@ -115,14 +124,15 @@ const char* tags_of(const JsonLine& line) {
   return nullptr;
 }
 
-std::int32_t tag_of(const Json& value, const std::string& place) {
+std::int32_t tag_of(const Json& value, const std::string& place, const ClassNames& names) {
+  if (value.is_string()) return checked_class(value, place, names);
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const bool is_whole = value.is_number_integer() && (!value.is_number_unsigned() || value <= most);
   if (is_whole && (value >= 0 || value == uncounted_tag)) return value.get<std::int32_t>();
   fail_user("{}: the tag {} is not a whole number from 0 to 2^31 - 1, nor -100", place, printable(value.dump(), 40));
 }
 
-TaggedSet::Row tagged_row(const JsonLine& line) {
+TaggedSet::Row tagged_row(const JsonLine& line, const ClassNames& names) {
   const char* const member = tags_of(line);
   if (member == nullptr)
     fail_user("{}: has no '{}' with '{}'", line.place, words_member, fmt::join(tag_members, "', '"));
@@ -135,7 +145,7 @@ TaggedSet::Row tagged_row(const JsonLine& line) {
     if (!word.is_string()) fail_user("{}: the word {} is no string", line.place, printable(word.dump(), 40));
     row.words.push_back(word.get<std::string>());
   }
-  for (const Json& tag : tags) row.tags.push_back(tag_of(tag, line.place));
+  for (const Json& tag : tags) row.tags.push_back(tag_of(tag, line.place, names));
   return row;
 }
 
@@ -147,9 +157,9 @@ bool has_tags(std::string_view content, const std::string& name) {
   return tags_of(read_json_line(next_line(content, at), name + ":1")) != nullptr;
 }
 
-TaggedSet parse_tagged_json_lines(std::string_view content, const std::string& name) {
+TaggedSet parse_tagged_json_lines(std::string_view content, const std::string& name, const ClassNames& names) {
   TaggedSet set;
-  for_each_json_line(content, name, [&](const JsonLine& line) { set.rows.push_back(tagged_row(line)); });
+  for_each_json_line(content, name, [&](const JsonLine& line) { set.rows.push_back(tagged_row(line, names)); });
   return set;
 }
 
@@ -160,12 +170,13 @@ bool has_labels(std::string_view content, const std::string& name) {
   return line.object.contains(label_member) || (pair_of(line) != nullptr && line.object.contains(score_member));
 }
 
-LabelledSet parse_labelled_json_lines(std::string_view content, const std::string& name, LabelKind kind) {
+LabelledSet parse_labelled_json_lines(std::string_view content, const std::string& name, LabelKind kind,
+                                      const ClassNames& names) {
   LabelledSet set;
   set.file = name;
   set.first_line = 1;
   for_each_json_line(content, name, [&](JsonLine line) {
-    take_label(line, kind, set);
+    take_label(line, kind, names, set);
     take_sentences(line, set);
   });
   return set;

@@ -48,6 +48,22 @@ TEST(JsonLines, PairsStandUnderTheNamesOfDataSets) {
       "F:1: the label \"x\" is no number");
 }
 
+TEST(JsonLines, ALabelMayBeANameOfTheModelsClasses) {
+  const ClassNames names = {"CONTRADICTION", "neutral", "Entailment"};
+  const std::string lines = "{\"text\": \"a\", \"label\": \"entailment\"}\n{\"text\": \"b\", \"label\": 1}\n";
+  EXPECT_EQ(parse_labelled_json_lines(lines, "F", LabelKind::classes, names).labels, (std::vector<std::int32_t>{2, 1}));
+  const auto fault = [&](const ClassNames& known) {
+    return user_error_of(
+        [&] { parse_labelled_json_lines("{\"text\": \"a\", \"label\": \"other\"}", "F", LabelKind::classes, known); });
+  };
+  EXPECT_EQ(fault(names),
+            "F:1: the label \"other\" is none of the model's classes: CONTRADICTION, neutral, Entailment");
+  EXPECT_NE(fault({}).find("names no classes"), std::string::npos) << fault({});
+  const TaggedSet tagged =
+      parse_tagged_json_lines("{\"tokens\": [\"Oslo\", \".\"], \"tags\": [\"B-LOC\", \"O\"]}", "F", {"O", "B-LOC"});
+  EXPECT_EQ(tagged.rows[0].tags, (std::vector<std::int32_t>{1, 0}));
+}
+
 TEST(JsonLines, WordsHaveATagEach) {
   const std::string line = "{\"tokens\": [\"EU\", \"rejects\"], \"ner_tags\": [3, -100]}\n";
   EXPECT_TRUE(has_tags(line, "F"));
@@ -109,8 +125,13 @@ TEST(DataFiles, WhatIsNotReadSaysWhatIs) {
   for (const char* name : {"train.parquet", "train.jsonl.gz"}) {
     const auto path = folder.file(name, "PAR1");
     const std::string ending = path.extension().string();
-    const std::string expected =
-        path.string() + ": " + ending + " files are not read; .tsv, .jsonl, text and folders of .npy arrays are";
+    const std::string advice =
+        "; python3 -c 'import pandas; pandas.read_parquet(\"train.parquet\").to_json(\"train.jsonl\", "
+        "orient=\"records\", "
+        "lines=True)' (packages pandas and pyarrow) makes a .jsonl of it";
+    const std::string expected = path.string() + ": " + ending +
+                                 " files are not read; .tsv, .jsonl, text and folders of .npy arrays are" +
+                                 (ending == ".parquet" ? advice : "");
     EXPECT_EQ(user_error_of([&] { load_text(path); }), expected);
     EXPECT_EQ(user_error_of([&] { load_labelled(path); }), expected);
     EXPECT_EQ(user_error_of([&] { holds_labelled(path); }), expected);

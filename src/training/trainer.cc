@@ -83,7 +83,8 @@ void Trainer::load_parameters(const Weights& weights) {
     const Weight& weight = weights.at(value.name);
     const WeightData data = weight.load();
     Tensor& parameter = state_.at(value.name, value.dtype, concrete(value.shape, {}));
-    convert(DType::f32, data.view.data, value.dtype, parameter.data(), static_cast<std::size_t>(parameter.count()));
+    convert(data.view.dtype, data.view.data, value.dtype, parameter.data(),
+            static_cast<std::size_t>(parameter.count()));
     state_.store(value.name);
     if (weight.release) weight.release();
   }

@@ -140,21 +140,25 @@ double merge_flops(const Program& program, const Node& node, Extent extent) {
   return 2.0 * input_count(program, node, 0, extent);
 }
 
-/// Of as many experts as there are rows, if those are fewer: which ones they are is known when it runs.
 double expert_bytes(const Program& program, const Node& node, Extent extent) {
   const ExpertPlaces places = *expert_places(*node.operation);
-  const auto rows = static_cast<double>(input(program, node, 0).shape[0].at(extent));
-  const auto experts = static_cast<double>((node.inputs.size() - places.first) / places.each);
   double weights = 0;
   for (std::size_t i = places.first; i < node.inputs.size(); ++i) {
     if (has_input(node, i)) weights += static_cast<double>(storage_bytes(program, node.inputs[i], extent));
   }
   Node without = node;
   without.inputs.resize(places.first);
-  return read_once_write_once(program, without, extent) + weights * std::min(1.0, rows / experts);
+  return read_once_write_once(program, without, extent) + weights * read_experts(program, node, extent);
 }
 
 }  // namespace
+
+double read_experts(const Program& program, const Node& node, Extent extent) {
+  const ExpertPlaces places = *expert_places(*node.operation);
+  const auto rows = static_cast<double>(input(program, node, 0).shape[0].at(extent));
+  const auto experts = static_cast<double>((node.inputs.size() - places.first) / places.each);
+  return std::min(1.0, rows / experts);
+}
 
 std::optional<ExpertPlaces> expert_places(const Operation& operation) {
   if (&operation == &op::expert_linear || &operation == &op::expert_block_linear) return ExpertPlaces{1, 2, 2};

@@ -4,12 +4,13 @@
 
 #include "base/units.h"
 #include "quality/compare.h"
+#include "quality/entities.h"
 #include "studies/bench/record.h"
 
 namespace assay {
 namespace {
 
-void set_figures(const Model& model, const QualityRows& mine, Quality& quality) {
+void set_figures(const Model& model, const QualitySet& set, const QualityRows& mine, Quality& quality) {
   if (mine.nll.empty()) return;
   const QualityFigures f = figures(mine);
   quality.scored = f.scored;
@@ -20,6 +21,7 @@ void set_figures(const Model& model, const QualityRows& mine, Quality& quality) 
   } else {
     quality.correct = f.correct;
     quality.accuracy = f.accuracy;
+    if (!set.entity_tags.empty()) quality.entity_f1 = entity_f1(mine, set.entity_tags);
   }
 }
 
@@ -91,7 +93,7 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
   }
   if (outcome.evaluation.tokens == 0) return;
   quality.logits_hash = fmt::format("{:016x}", mine.logits_hash);
-  set_figures(model, mine, quality);
+  set_figures(model, *data.set, mine, quality);
   set_label_correlation(mine, data.set->numbers, quality);
   const bool has_baseline = outcome.baseline != nullptr && !outcome.baseline->non_finite;
   if (has_baseline && mine.scores.empty()) record.difference = divergence_of(model, *outcome.baseline, mine);

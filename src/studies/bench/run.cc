@@ -11,6 +11,7 @@
 #include "results/identity.h"
 #include "results/model_name.h"
 #include "rules/rules.h"
+#include "studies/bench/calibrated.h"
 #include "studies/bench/compared_models.h"
 #include "studies/bench/group_rows.h"
 #include "studies/bench/measure_cell.h"
@@ -268,6 +269,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
   const bool compares = !request.against.empty();
   const std::vector<ComparedModel> models = compares ? opened_models(entries) : std::vector<ComparedModel>{};
   const MachineFacts facts = facts_source();
+  for (Entry& entry : entries) calibrate_for(request, entry.model, facts, callbacks);
   const std::size_t cells =
       std::accumulate(entries.begin(), entries.end(), std::size_t{0},
                       [](std::size_t sum, const Entry& entry) { return sum + entry.cells.size(); });

@@ -11,15 +11,14 @@
 namespace assay {
 namespace {
 
-/// A plan over the first batch, operation by operation: joined layers would have one time between them.
+/// A plan over a batch, operation by operation: joined layers would have one time between them.
 struct CostPlan {
   std::unique_ptr<Instance> instance;
   std::unique_ptr<Plan> plan;
   std::vector<std::vector<double>> ms;  ///< By step, a value a round.
 };
 
-CostPlan cost_plan(const StudiedModel& subject, const PrecisionChoice& choice) {
-  const QualityBatch& batch = subject.set.batches.front();
+CostPlan cost_plan(const StudiedModel& subject, const QualityBatch& batch, const PrecisionChoice& choice) {
   CostPlan cost{subject.instance(choice, Fusion::off), nullptr, {}};
   const AttentionMask mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given;
   cost.plan = std::make_unique<Plan>(*cost.instance, PlanOptions{.extent = batch.extent, .mask = mask});
@@ -72,11 +71,11 @@ double moved_bytes(const CostPlan& cost, const ModelUnit& unit) {
 
 }  // namespace
 
-void measure_costs(const StudiedModel& subject, ModelSensitivity& study) {
+void measure_costs(const StudiedModel& subject, const QualityBatch& batch, ModelSensitivity& study) {
   std::vector<CostPlan> plans;
   plans.reserve(1 + subject.rows.size());
-  plans.push_back(cost_plan(subject, subject.fp32));
-  for (const PrecisionChoice& row : subject.rows) plans.push_back(cost_plan(subject, row));
+  plans.push_back(cost_plan(subject, batch, subject.fp32));
+  for (const PrecisionChoice& row : subject.rows) plans.push_back(cost_plan(subject, batch, row));
   const double end_s = now_s() + subject.request.layer_seconds * static_cast<double>(plans.size());
   for (std::size_t round = 0; round < fewest_for_interval || now_s() < end_s; ++round) {
     if (is_set(subject.callbacks.interrupted)) return;

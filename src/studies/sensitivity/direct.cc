@@ -19,22 +19,6 @@ Change change_of(double value, const std::optional<ChangeInterval>& interval) {
   return change;
 }
 
-/// fp32 and `instances` on the set. Absent after an interrupt: part of a set compares with no other layer.
-std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject,
-                                                     const std::vector<Instance*>& instances) {
-  std::vector<Instance*> all = {subject.base.get()};
-  all.insert(all.end(), instances.begin(), instances.end());
-  EvaluateOptions options;
-  options.interrupted = subject.callbacks.interrupted;
-  const Evaluation evaluation = evaluate(all, subject.set, options);
-  if (!evaluation.is_whole()) return std::nullopt;
-  std::vector<UnitQuality> qualities;
-  qualities.reserve(instances.size());
-  for (std::size_t i = 1; i < all.size(); ++i)
-    qualities.push_back(quality_of(subject.set, evaluation.qualities[0], evaluation.qualities[i]));
-  return qualities;
-}
-
 /// What a batch takes with fp32 and every precision as a whole, weights held: the median of runs of the first batch
 /// after one that reads them.
 double seconds_a_batch(const StudiedModel& subject) {
@@ -130,7 +114,7 @@ bool measure_unit(const StudiedModel& subject, std::size_t unit, ModelSensitivit
   if (!is_whole) own = instances_for(subject, subject.units[unit]);
   std::vector<Instance*> instances;
   for (const auto& instance : is_whole ? subject.whole : own) instances.push_back(instance.get());
-  const auto qualities = qualities_of(subject, instances);
+  const auto qualities = qualities_of(subject, subject.set, instances);
   if (!qualities) return false;
   for (std::size_t p = 0; p < subject.rows.size(); ++p) {
     UnitRow& row = row_for(study, unit, subject.units.size(), p);
@@ -147,6 +131,21 @@ double left_s(double predicted_s, double spent_s, std::ptrdiff_t measured, std::
 }
 
 }  // namespace
+
+std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject, const QualitySet& set,
+                                                     const std::vector<Instance*>& instances) {
+  std::vector<Instance*> all = {subject.base.get()};
+  all.insert(all.end(), instances.begin(), instances.end());
+  EvaluateOptions options;
+  options.interrupted = subject.callbacks.interrupted;
+  const Evaluation evaluation = evaluate(all, set, options);
+  if (!evaluation.is_whole()) return std::nullopt;
+  std::vector<UnitQuality> qualities;
+  qualities.reserve(instances.size());
+  for (std::size_t i = 1; i < all.size(); ++i)
+    qualities.push_back(quality_of(set, evaluation.qualities[0], evaluation.qualities[i]));
+  return qualities;
+}
 
 std::vector<std::int32_t> kl_windows(const QualitySet& set, std::size_t rows) {
   std::vector<std::int32_t> windows;

@@ -60,6 +60,39 @@ std::string identity_of(const StudiedModel& subject) {
       subject.facts.cap.empty() ? engine.device : engine.device + ", " + subject.facts.cap, subject.facts.threads);
 }
 
+void make_instances(StudiedModel& subject) {
+  const Fusion fusion = subject.request.engine.fusion;
+  subject.base = subject.instance(subject.fp32, fusion);
+  for (const PrecisionChoice& row : subject.rows) subject.whole.push_back(subject.instance(row, fusion));
+}
+
+ModelSensitivity study_of(const Model& model, QualitySet set, const Power& power, SensitivityRequest request,
+                          const MachineFacts& facts, const StudyCallbacks& callbacks) {
+  request.engine = engine_for(set, request.engine);
+  StudiedModel subject = studied_model(request, model, std::move(set), facts, callbacks);
+  ModelSensitivity study = empty_study(subject);
+  measure_directly(subject, restored_from(request.resume, study.identity), study);
+  if (!is_set(callbacks.interrupted)) measure_costs(subject, subject.set.batches.front(), study);
+  if (!is_set(callbacks.interrupted)) measure_layers(subject, power, study);
+  if (!is_set(callbacks.interrupted) && request.estimates == Estimates::made) estimate_by_gradients(subject, study);
+  study.is_partial = is_set(callbacks.interrupted);
+  return study;
+}
+
+}  // namespace
+
+StudiedModel studied_model(const SensitivityRequest& request, const Model& model, QualitySet set,
+                           const MachineFacts& facts, const StudyCallbacks& callbacks) {
+  StudiedModel subject{request, model, facts, callbacks, std::move(set), {}, {}, {}, {}, nullptr, {}};
+  subject.built = build_program(model.config, request.engine.program);
+  subject.units = units_of(subject.built, kinds_of(request));
+  for (const std::string& precision : request.precisions)
+    subject.rows.push_back(precision_choice(precision, request.engine, facts));
+  subject.fp32 = choose_precision("fp32", "", std::nullopt);
+  make_instances(subject);
+  return subject;
+}
+
 ModelSensitivity empty_study(const StudiedModel& subject) {
   ModelSensitivity study;
   study.model = short_name(subject.model);
@@ -74,34 +107,6 @@ ModelSensitivity empty_study(const StudiedModel& subject) {
   }
   return study;
 }
-
-void make_instances(StudiedModel& subject) {
-  const Fusion fusion = subject.request.engine.fusion;
-  subject.base = subject.instance(subject.fp32, fusion);
-  for (const PrecisionChoice& row : subject.rows) subject.whole.push_back(subject.instance(row, fusion));
-}
-
-ModelSensitivity study_of(const Model& model, QualitySet set, const Power& power, SensitivityRequest request,
-                          const MachineFacts& facts, const StudyCallbacks& callbacks) {
-  request.engine = engine_for(set, request.engine);
-  StudiedModel subject{request, model, facts, callbacks, std::move(set), {}, {}, {}, {}, nullptr, {}};
-  subject.built = build_program(model.config, request.engine.program);
-  subject.units = units_of(subject.built, kinds_of(request));
-  for (const std::string& precision : request.precisions)
-    subject.rows.push_back(precision_choice(precision, request.engine, facts));
-  subject.fp32 = choose_precision("fp32", "", std::nullopt);
-  ModelSensitivity study = empty_study(subject);
-  const Restored restored = restored_from(request.resume, study.identity);
-  make_instances(subject);
-  measure_directly(subject, restored, study);
-  if (!is_set(callbacks.interrupted)) measure_costs(subject, study);
-  if (!is_set(callbacks.interrupted)) measure_layers(subject, power, study);
-  if (!is_set(callbacks.interrupted) && request.estimates == Estimates::made) estimate_by_gradients(subject, study);
-  study.is_partial = is_set(callbacks.interrupted);
-  return study;
-}
-
-}  // namespace
 
 const UnitRow* ModelSensitivity::find(const std::string& unit, const std::string& precision) const {
   const auto found = std::find_if(rows_by_unit.begin(), rows_by_unit.end(), [&](const UnitRow& row) {

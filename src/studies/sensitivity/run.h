@@ -123,6 +123,13 @@ struct Restored {
   std::map<Key, std::pair<UnitQuality, std::optional<UnitQuality>>> units = {};
 };
 
+/// A model made ready: its program, its units and rows, and the instances of fp32 and of each row. The references stay
+/// with it; `request.engine` is told of token types where the set has them (engine_for).
+StudiedModel studied_model(const SensitivityRequest& request, const Model& model, QualitySet set,
+                           const MachineFacts& facts, const StudyCallbacks& callbacks);
+/// A row for each unit and precision, with nothing found yet.
+ModelSensitivity empty_study(const StudiedModel& subject);
+
 /// All that `sensitivity` finds, model by model.
 std::vector<ModelSensitivity> sensitivity_of(const SensitivityRequest& request, const FactsSource& facts,
                                              const StudyCallbacks& callbacks);
@@ -131,14 +138,17 @@ std::vector<ModelSensitivity> sensitivity_of(const SensitivityRequest& request, 
 /// Chooses how many batches are scored, says how long it will take, and fills quality of every row. Ends at an
 /// interrupt.
 void measure_directly(StudiedModel& subject, const Restored& restored, ModelSensitivity& study);
+/// fp32 and `instances` on the set. Absent after an interrupt: part of a set compares with no other layer.
+std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject, const QualitySet& set,
+                                                     const std::vector<Instance*>& instances);
 /// fp32 against what an instance gave on the same set.
 UnitQuality quality_of(const QualitySet& set, const QualityRows& baseline, const QualityRows& mine);
 /// How many rows of QualityRows::kl each row of each batch has.
 std::vector<std::int32_t> kl_windows(const QualitySet& set, std::size_t rows);
 
 // cost.cc
-/// Time by the profile's own clock, and bytes.
-void measure_costs(const StudiedModel& subject, ModelSensitivity& study);
+/// Time of that batch by the profile's own clock, and bytes.
+void measure_costs(const StudiedModel& subject, const QualityBatch& batch, ModelSensitivity& study);
 
 // alone.cc
 /// Errors on real activations, and energy where there is a meter.

@@ -96,12 +96,22 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
   if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
   const Program& built = passes.back().program;
   const PrecisionChoice by_path = named_by_path(precision, built, checkpoint_names(model.weights));
-  passes.push_back({"assign_dtypes", assign_dtypes(built, by_path, model.weights.formats())});
+  passes.push_back({"assign_dtypes", assign_dtypes(built, by_path, weights_for(model, precision).formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
   return passes;
 }
 
 }  // namespace
+
+bool takes_calibration(const PrecisionChoice& precision) {
+  return precision.row.scheme == Scheme::dynamic_int8 ||
+         std::any_of(precision.layers.begin(), precision.layers.end(),
+                     [](const LayerOverride& layer) { return layer.row.scheme == Scheme::dynamic_int8; });
+}
+
+const Weights& weights_for(const Model& model, const PrecisionChoice& precision) {
+  return model.calibrated && takes_calibration(precision) ? *model.calibrated : model.weights;
+}
 
 void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options) {
   const Recipe* recipe = find_recipe(precision, options);
@@ -130,7 +140,7 @@ std::unique_ptr<Instance> make_instance(const Model& model, const std::string& p
                                         const MachineFacts& facts) {
   check_recipe(model, precision, options);
   const PrecisionChoice choice = precision_choice(precision, options, facts);
-  return std::make_unique<Instance>(prepared_program(model, choice, options), choice, model.weights,
+  return std::make_unique<Instance>(prepared_program(model, choice, options), choice, weights_for(model, choice),
                                     find_backend(options.device), facts);
 }
 

@@ -60,6 +60,11 @@ PrecisionChoice precision_choice(const std::string& precision, const EngineOptio
 /// activations are bf16, by the instruction set: this machine was not probed". Empty for any other.
 std::string settled_words(const Instance& instance, const MachineFacts& facts);
 
+/// Whether calibrated weights are for it: where it quantises activations by token.
+bool takes_calibration(const PrecisionChoice& precision);
+/// Those that the precision is made from: the model's, or calibrated ones.
+const Weights& weights_for(const Model& model, const PrecisionChoice& precision);
+
 /// The model's Program through all passes, in that precision. Throws Error(lacking) for a precision that this device
 /// cannot have.
 Program prepared_program(const Model& model, const PrecisionChoice& precision, const EngineOptions& options);

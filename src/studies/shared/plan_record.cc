@@ -13,16 +13,18 @@
 namespace assay {
 namespace {
 
-/// Distinct weight bytes that one run reads.
+/// Distinct weight bytes that one run reads: of experts, of those that run.
 double weight_bytes(const Plan& plan, const Program& program) {
+  const Extent extent = plan.options().extent;
   std::set<ValueId> seen;
   double total = 0;
   for (const Step& step : plan.steps()) {
     const Node& node = program.nodes[step.node];
     if (node.operation == &op::embedding || node.operation == &op::add_rows) continue;
+    const double share = expert_places(*node.operation) ? read_experts(program, node, extent) : 1;
     for (const ValueId id : node.inputs) {
       if (id == no_value || !program.value(id).constant || !seen.insert(id).second) continue;
-      total += static_cast<double>(storage_bytes(program, id, plan.options().extent));
+      total += share * static_cast<double>(storage_bytes(program, id, extent));
     }
   }
   return total;

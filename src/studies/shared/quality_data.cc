@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 #include "base/units.h"
+#include "quality/entities.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/random_ids.h"
 #include "text/bundled.h"
@@ -131,7 +132,7 @@ QualityData from_tagged(const Model& model, const QualityRequest& request) {
   const std::string file = request.data.string();
   if (model.config.task != Task::token_classification)
     fail_user("{}: tagged words need a token classifier, {} is a {}", file, model.name, name(model.config.task));
-  const TaggedSet set = load_tagged(request.data);
+  const TaggedSet set = load_tagged(request.data, model.config.label_names);
   for (const TaggedSet::Row& row : set.rows) {
     for (const std::int32_t tag : row.tags) {
       if (tag >= model.config.labels)
@@ -141,6 +142,7 @@ QualityData from_tagged(const Model& model, const QualityRequest& request) {
   }
   QualityData data;
   data.set = tagged_words(set, load_tokenizer(*model.files), model.config.context, request.protocol.batch);
+  if (are_entity_tags(model.config.label_names)) data.set->entity_tags = model.config.label_names;
   data.set->data = shown_name(request.data);
   keep_asked_rows(model, request, data);
   data.status.state = QualityState::scored;
@@ -151,7 +153,7 @@ QualityData from_labelled(const Model& model, const QualityRequest& request) {
   const bool compares = model.config.task == Task::embedding;
   if (!compares) check_classifies(model, request.data.string());
   const LabelKind kind = compares || gives_scores(model) ? LabelKind::numbers : LabelKind::classes;
-  const LabelledSet set = load_labelled(request.data, kind);
+  const LabelledSet set = load_labelled(request.data, kind, model.config.label_names);
   if (compares && !set.has_pairs()) check_classifies(model, request.data.string());
   check_classes(set, model.config.labels);
   const auto cut_by = compares ? sentences_apart : sentences;

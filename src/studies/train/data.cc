@@ -58,8 +58,9 @@ TrainingData training_text(const TrainRequest& request, const Model& model, cons
 }
 
 TokenisedSet labelled(const std::filesystem::path& file, const Model& model) {
-  TokenisedSet set = tokenise(load_labelled(file), tokenizer_of(model, file.string()),
-                              {model.config.context, model.config.labels}, file.string());
+  TokenisedSet set =
+      tokenise(load_labelled(file, LabelKind::classes, model.config.label_names), tokenizer_of(model, file.string()),
+               {model.config.context, model.config.labels}, file.string());
   for (const std::vector<std::int32_t>& ids : set.ids) check_vocabulary(model, ids, file.string());
   if (model.config.token_types == 0) set.types.clear();
   for (const std::vector<std::int32_t>& types : set.types) check_token_types(model, types, file.string());
@@ -76,8 +77,8 @@ TrainingData from_sentences(const TrainRequest& request, const Model& model) {
 QualitySet evaluation_set(const TrainRequest& request, const Model& model) {
   constexpr std::int64_t rows_at_a_time = 32;
   labelled(request.eval, model);  // for its errors
-  QualitySet set = sentences(load_labelled(request.eval), tokenizer_of(model, request.eval.string()),
-                             model.config.context, rows_at_a_time);
+  QualitySet set = sentences(load_labelled(request.eval, LabelKind::classes, model.config.label_names),
+                             tokenizer_of(model, request.eval.string()), model.config.context, rows_at_a_time);
   settle_token_types(model, set, request.eval.string());
   return set;
 }

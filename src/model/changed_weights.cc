@@ -1,0 +1,68 @@
+#include "model/changed_weights.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/stored_values.h"
+
+namespace assay {
+namespace {
+
+Tensor copy_of(const TensorView& view) {
+  Tensor copy(DType::f32, view.shape);
+  std::copy_n(view.data, view.bytes(), copy.data());
+  return copy;
+}
+
+void change_matrix(const WeightChange& change, Tensor& weight) {
+  const auto columns = static_cast<std::size_t>(weight.shape().back());
+  const auto rows = static_cast<std::size_t>(weight.count()) / columns;
+  ASSAY_ASSERT(change.by_column.empty() || change.by_column.size() == columns);
+  ASSAY_ASSERT(change.by_row.empty() || change.by_row.size() == rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    float* const row = weight.as<float>() + i * columns;
+    const float of_row = change.by_row.empty() ? 1.0F : change.by_row[i];
+    for (std::size_t j = 0; j < columns; ++j)
+      row[j] *= change.by_column.empty() ? of_row : of_row * change.by_column[j];
+  }
+}
+
+void change_vector(const WeightChange& change, Tensor& weight) {
+  const auto count = static_cast<std::size_t>(weight.count());
+  ASSAY_ASSERT(change.by_column.empty() && (change.by_row.empty() || change.by_row.size() == count) &&
+               (change.added.empty() || change.added.size() == count));
+  for (std::size_t i = 0; i < count; ++i) {
+    float& value = weight.as<float>()[i];
+    if (!change.added.empty()) value += change.added[i];
+    if (!change.by_row.empty()) value *= change.by_row[i];
+  }
+}
+
+WeightData changed(WeightData data, const WeightChange& change) {
+  Tensor weight =
+      data.owned.count() > 0 && data.owned.data() == data.view.data ? std::move(data.owned) : copy_of(data.view);
+  if (weight.shape().size() == 1) {
+    change_vector(change, weight);
+  } else {
+    change_matrix(change, weight);
+  }
+  WeightData result;
+  result.owned = std::move(weight);
+  result.view = result.owned.view();
+  return result;
+}
+
+}  // namespace
+
+Weights changed_weights(const Weights& weights, std::shared_ptr<const WeightChanges> changes) {
+  Weights result = weights;
+  for (auto& [name, weight] : result.by_name) {
+    if (!changes->contains(name)) continue;
+    weight.load = [load = weight.load, changes, name = name] { return changed(in_f32(load()), changes->at(name)); };
+    weight.blocks = nullptr;
+    weight.load_blocks = nullptr;
+  }
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/changed_weights.h"
+#include "studies/shared/engine.h"
+#include "studies/shared/surroundings.h"
+
+namespace assay {
+
+struct CalibrationRequest {
+  std::filesystem::path data = {};  ///< A text, .tsv, .jsonl or folder of .npy.
+  std::int64_t samples = 128;       ///< Rows of it: windows of a text, or sentences.
+  std::int64_t window = 128;        ///< Tokens a row of a text.
+  std::string precision = "int8";   ///< Whose error is made small.
+  EngineOptions engine = {};
+};
+
+/// What calibration made of one place.
+struct SmoothedPlace {
+  std::string name = {};
+  double alpha = 0;  ///< Of the exponent that won; 0 and `is_smoothed` false: it stays as it was.
+  bool is_smoothed = false;
+  double error_before = 0;  ///< Of its layers' outputs on the samples, relative, squared.
+  double error_after = 0;
+};
+
+/// Factors that make the outputs of linear layers with quantised activations nearer to fp32's, as changes of weights
+/// that leave the function in fp32 what it is, and corrections of biases, which do not.
+struct Calibration {
+  std::shared_ptr<WeightChanges> changes = {};
+  std::vector<SmoothedPlace> places = {};
+  std::string words = {};  ///< Method, data and its hash, for methods texts and records.
+};
+
+/// SmoothQuant (Xiao et al. 2023) with alpha searched for each place: the least error of the row's own kernels on what
+/// the samples put there; then bias correction (Nagel et al. 2019): the mean error of each layer that has a bias is
+/// taken off it. Throws user errors for data that the model cannot run on.
+Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
+                      const StudyCallbacks& callbacks);
+
+}  // namespace assay

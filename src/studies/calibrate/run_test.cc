@@ -1,0 +1,97 @@
+#include "studies/calibrate/run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/npy.h"
+#include "formats/testing.h"
+#include "hardware/machine.h"
+#include "studies/calibrate/places.h"
+
+namespace assay {
+namespace {
+
+/// Families of the fixtures, on made-up rows of ids, on a machine without 16-bit products.
+class Calibrate : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr std::int64_t rows = 8;
+  static constexpr std::int64_t seq = 12;
+
+  Calibrate() : facts_(read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"})) {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 50 + 1);
+    write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
+    request_.data = folder_.path();
+  }
+
+  static Model model_of(const std::string& family) {
+    return open_model(ASSAY_SOURCE_DIR "/tests/fixtures/models/" + family, {});
+  }
+
+  Tensor logits(const Model& model, const std::string& precision) const {
+    const auto instance = make_instance(model, precision, request_.engine, facts_);
+    Plan plan(*instance, {.extent = {1, seq}});
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < seq; ++i) ids.push_back(i * 5 % 50 + 1);
+    plan.set_inputs(ids, {});
+    plan.run();
+    return plan.output_f32("logits");
+  }
+
+  TemporaryFolder folder_;
+  MachineFacts facts_;
+  CalibrationRequest request_;
+};
+
+double relative_difference(const Tensor& exact, const Tensor& other) {
+  double largest = 0;
+  double difference = 0;
+  for (std::int64_t i = 0; i < exact.count(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(exact.as<float>()[i])));
+    difference = std::max(difference, std::abs(static_cast<double>(exact.as<float>()[i]) - other.as<float>()[i]));
+  }
+  return difference / largest;
+}
+
+TEST_P(Calibrate, LeavesTheFunctionWhatItIsButForBiases) {
+  const Model model = model_of(GetParam());
+  const Calibration calibration = calibrate(model, request_, facts_, {});
+  for (auto& [name, change] : *calibration.changes) change.added.clear();
+  Model changed = model;
+  changed.weights = changed_weights(model.weights, calibration.changes);
+  EXPECT_LT(relative_difference(logits(model, "fp32"), logits(changed, "fp32")), 1e-4);
+}
+
+TEST_P(Calibrate, MakesNoPlaceWorse) {
+  const Calibration calibration = calibrate(model_of(GetParam()), request_, facts_, {});
+  ASSERT_FALSE(calibration.places.empty());
+  for (const SmoothedPlace& place : calibration.places) EXPECT_LE(place.error_after, place.error_before) << place.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Calibrate, testing::Values("llama-tied", "gpt2", "bert-classifier"));
+
+using CalibrateOutliers = Calibrate;
+
+/// A channel that is a hundred times as large, and whose weights are a hundredth: the same function, harder in 8 bits.
+TEST_F(CalibrateOutliers, AreTakenOutOfActivations) {
+  const Model model = model_of("llama-tied");
+  const std::vector<SmoothPlace> places = smooth_places(build_program(model.config, {}));
+  ASSERT_FALSE(places.empty());
+  const auto planted = std::make_shared<WeightChanges>();
+  std::vector<float> larger(static_cast<std::size_t>(places[0].rows), 1.0F);
+  larger[1] = 100;
+  std::vector<float> smaller = larger;
+  smaller[1] = 0.01F;
+  (*planted)[places[0].divided.front()].by_row = larger;
+  for (const std::string& matrix : places[0].matrices) (*planted)[matrix].by_column = smaller;
+  Model harder = model;
+  harder.weights = changed_weights(model.weights, planted);
+  const Calibration calibration = calibrate(harder, request_, facts_, {});
+  EXPECT_TRUE(calibration.places[0].is_smoothed);
+  EXPECT_LT(calibration.places[0].error_after, 0.25 * calibration.places[0].error_before);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "studies/tune/run.h"
+
+namespace assay {
+namespace {
+
+/// What stands of a point beside it.
+struct PointLine {
+  const Tuning* tuning;
+  const TunePoint* point;
+  const Record* record;  ///< Null: not timed.
+};
+using PointColumns = std::vector<ColumnOf<PointLine>>;
+
+const char* unit_for(Aim aim) {
+  return aim == Aim::bytes ? "bytes" : "ms";
+}
+
+const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
+  const Mode wanted = tuning.aim == Aim::decode ? Mode::decode : Mode::inference;
+  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
+    return record.setting.precision == precision && record.setting.mode == wanted;
+  });
+  return found == records.end() || !found->latency ? nullptr : &*found;
+}
+
+Table::Cell change_cell(const std::optional<Change>& change) {
+  if (!change) return Absent{"no labels"};
+  if (!change->interval) return change->value;
+  return Estimate{change->value, change->interval->low, change->interval->high};
+}
+
+/// Of the rows that the search did not see.
+ColumnOf<PointLine> loss_column(Table::Column column, std::optional<Change> (*figure)(const UnitQuality&)) {
+  column.notation = Notation::general;
+  column.digits = 2;
+  column.more_keys = {column.key + "_low", column.key + "_high"};
+  return {std::move(column), [figure](const PointLine& line) -> Table::Cell {
+            const std::optional<UnitQuality>& quality = line.point->held_out;
+            if (!quality) return Absent{"not scored"};
+            if (!quality->failure.empty()) return Absent{quality->failure};
+            return change_cell(figure(*quality));
+          }};
+}
+
+Table::Cell time_cell(const PointLine& line) {
+  if (line.record == nullptr || !line.record->latency->median_ms) return Absent{"not timed"};
+  const Latency& latency = *line.record->latency;
+  if (!latency.ci_low_ms || !latency.ci_high_ms) return *latency.median_ms;
+  return Estimate{*latency.median_ms, *latency.ci_low_ms, *latency.ci_high_ms};
+}
+
+Table::Cell speedup_cell(const PointLine& line) {
+  if (line.record == nullptr || !line.record->speedup || !line.record->speedup->speedup) return Absent{"not timed"};
+  const Speedup& speedup = *line.record->speedup;
+  if (!speedup.speedup_low || !speedup.speedup_high) return *speedup.speedup;
+  return Estimate{*speedup.speedup, *speedup.speedup_low, *speedup.speedup_high};
+}
+
+PointColumns point_columns(const Tuning& tuning) {
+  PointColumns columns = {
+      {{.key = "precision", .role = Table::Role::label},
+       [](const PointLine& line) -> Table::Cell { return line.point->precision; }},
+      {{.key = "time_ms",
+        .title = "time",
+        .unit = "ms",
+        .spread = Spread::percent,
+        .more_keys = {"time_ms_low", "time_ms_high"}},
+       time_cell},
+      {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
+      {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes},
+       [](const PointLine& line) -> Table::Cell { return line.point->model_bytes; }},
+      {{.key = "searched_kl",
+        .unit = "nats",
+        .meaning = "on the search's rows",
+        .notation = Notation::general,
+        .digits = 2,
+        .detail = Detail::details},
+       [](const PointLine& line) -> Table::Cell { return line.point->searched.kl.value; }},
+      loss_column({.key = "kl", .title = "KL", .unit = "nats"},
+                  [](const UnitQuality& q) -> std::optional<Change> { return q.kl; })};
+  const auto labelled = [](const TunePoint& point) { return point.searched.delta_nll.has_value(); };
+  if (std::any_of(tuning.points.begin(), tuning.points.end(), labelled)) {
+    columns.push_back(loss_column({.key = "delta_nll", .title = "loss", .unit = "nats", .sign = Sign::always},
+                                  [](const UnitQuality& q) { return q.delta_nll; }));
+    columns.push_back(loss_column({.key = "accuracy_change", .title = "accuracy", .sign = Sign::always},
+                                  [](const UnitQuality& q) { return q.accuracy_change; }));
+  }
+  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"},
+                     [](const PointLine& line) -> Table::Cell { return keeps_limit(*line.tuning, *line.point); }});
+  return columns;
+}
+
+Table points_table(const Tuning& tuning, std::span<const Record> records) {
+  std::vector<PointLine> lines;
+  for (const TunePoint& point : tuning.points) {
+    lines.push_back({&tuning, &point, record_for(tuning, point.precision, records)});
+  }
+  Table table{.key = "points",
+              .caption = "Uniform precisions and mixes",
+              .legend = "Losses are those against fp32 on rows that the search did not see."};
+  return filled(std::move(table), point_columns(tuning), lines);
+}
+
+Figure front_figure(const Tuning& tuning, std::span<const Record> records) {
+  constexpr double least_kl = 1e-7;
+  Figure figure{.kind = FigureKind::scatter,
+                .key = "front",
+                .caption = "What is lost, against what it takes",
+                .x = {.title = name(tuning.aim), .unit = unit_for(tuning.aim)},
+                .y = {.title = "KL(fp32 || this)", .unit = "nats", .scale = Figure::Scale::logarithmic}};
+  figure.series = {{.name = "uniform"}, {.name = "mixes"}};
+  for (const TunePoint& point : tuning.points) {
+    const std::optional<double> cost = cost_of(tuning, point, records);
+    if (!cost || !point.held_out || !point.held_out->failure.empty()) continue;
+    Figure::Point mark{.x = *cost, .y = std::max(point.held_out->kl.value, least_kl), .label = point.precision};
+    if (const auto& interval = point.held_out->kl.interval) {
+      mark.low = std::max(interval->low, least_kl);
+      mark.high = std::max(interval->high, least_kl);
+    }
+    mark.is_hollow = !keeps_limit(tuning, point);
+    figure.series[point.is_mix ? 1 : 0].points.push_back(std::move(mark));
+  }
+  if (figure.series[0].points.empty() && figure.series[1].points.empty()) figure.reason = "nothing was timed";
+  return figure;
+}
+
+/// How many layers have each row.
+Table mix_table(const TunePoint& point) {
+  struct Share {
+    std::string row;
+    std::int64_t layers = 0;
+  };
+  std::vector<Share> shares;
+  for (const RecipeLayers& layer : point.recipe.layers) {
+    const auto known =
+        std::find_if(shares.begin(), shares.end(), [&](const Share& share) { return share.row == layer.row->name; });
+    if (known == shares.end())
+      shares.push_back({layer.row->name, 1});
+    else
+      ++known->layers;
+  }
+  const std::vector<ColumnOf<Share>> columns = {
+      {{.key = "precision", .role = Table::Role::label}, [](const Share& s) -> Table::Cell { return s.row; }},
+      {{.key = "layers", .notation = Notation::count}, [](const Share& s) -> Table::Cell { return s.layers; }}};
+  return filled({.key = "mix",
+                 .caption = fmt::format("{}: linear layers by precision", point.precision),
+                 .legend = fmt::format("All else is {}.", point.recipe.rest->name)},
+                columns, shares);
+}
+
+Table recipe_table(const TunePoint& point) {
+  const std::vector<ColumnOf<RecipeLayers>> columns = {
+      {{.key = "layer", .role = Table::Role::label}, [](const RecipeLayers& l) -> Table::Cell { return l.pattern; }},
+      {{.key = "precision"}, [](const RecipeLayers& l) -> Table::Cell { return l.row->name; }}};
+  return filled({.key = "recipe", .caption = "Layer by layer", .detail = Detail::details}, columns,
+                point.recipe.layers);
+}
+
+std::string limit_words(const LossLimit& limit) {
+  switch (limit.kind) {
+    case LossKind::kl:
+      return fmt::format("KL at most {:.3g} nats", limit.most);
+    case LossKind::drop:
+      return fmt::format("at most {:.3g} points of accuracy less", 100 * limit.most);
+    case LossKind::perplexity:
+      return fmt::format("perplexity at most {:.3g} % higher", 100 * limit.most);
+  }
+  return {};
+}
+
+/// With what its interval says of the limit.
+std::string loss_words(const Tuning& tuning, const TunePoint& point) {
+  const UnitQuality& quality = *point.held_out;
+  const double loss = loss_of(tuning.limit.kind, quality);
+  const std::string value = tuning.limit.kind == LossKind::kl ? fmt::format("KL {:.2g}", loss)
+                            : tuning.limit.kind == LossKind::perplexity
+                                ? fmt::format("{:+.2g} % perplexity", 100 * loss)
+                                : fmt::format("{:+.2g} points", -100 * loss);
+  const std::optional<double> worst = worst_loss(tuning.limit.kind, quality);
+  if (!worst) return value;
+  return value + (*worst <= tuning.limit.most ? ", and its whole interval keeps it" : "; its interval goes beyond it");
+}
+
+std::string cost_words(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
+  if (tuning.aim == Aim::bytes)
+    return fmt::format("{:.1f} MB of weights", static_cast<double>(point.model_bytes) / 1e6);
+  const Record* record = record_for(tuning, point.precision, records);
+  if (record == nullptr) return "not timed";
+  std::string words = fmt::format("{:.3g} ms", record->latency->median_ms.value_or(0));
+  if (record->speedup && record->speedup->speedup)
+    words += fmt::format(", {:.2f}x fp32's speed", *record->speedup->speedup);
+  return words;
+}
+
+const TunePoint* best_uniform(const Tuning& tuning, std::span<const Record> records) {
+  const TunePoint* best = nullptr;
+  for (const TunePoint& point : tuning.points) {
+    const std::optional<double> cost = cost_of(tuning, point, records);
+    const bool is_candidate = !point.is_mix && cost && keeps_limit(tuning, point);
+    if (is_candidate && (best == nullptr || *cost < *cost_of(tuning, *best, records))) best = &point;
+  }
+  return best;
+}
+
+std::string verdict_words(const Tuning& tuning, std::span<const Record> records) {
+  const std::string limit = limit_words(tuning.limit);
+  if (!tuning.best) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
+  const TunePoint& best = tuning.points[*tuning.best];
+  std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, records),
+                                  loss_words(tuning, best), limit);
+  if (!best.is_mix) return words + " No mix that was tried is cheaper within the limit.";
+  const TunePoint* const uniform = best_uniform(tuning, records);
+  if (uniform == nullptr) return words + " No uniform precision keeps it.";
+  return words + fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
+                             cost_words(tuning, *uniform, records), loss_words(tuning, *uniform));
+}
+
+std::string search_words(const Tuning& tuning) {
+  std::vector<double> foretold_losses;
+  std::vector<double> measured_losses;
+  for (const TriedMix& one : tuning.tried) {
+    if (!one.quality.failure.empty()) continue;
+    foretold_losses.push_back(one.foretold.loss);
+    measured_losses.push_back(one.quality.kl.value);
+  }
+  std::string words =
+      fmt::format("{} mixes of {} parts were scored in {:.0f} s, after {:.0f} s of costs and estimates.",
+                  tuning.tried.size(), tuning.parts, tuning.search_s, tuning.estimates_s);
+  if (const auto relation = rank_correlation(foretold_losses, measured_losses))
+    words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
+  if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";
+  return words;
+}
+
+}  // namespace
+
+void describe(const Tuning& tuning, Document& document) {
+  document.subject.title = fmt::format("The best mix of precisions for {}", name(tuning.aim));
+  add_fact(document.subject.facts, {.key = "limit"}, limit_words(tuning.limit));
+  add_fact(document.subject.facts, {.key = "searched_on"}, tuning.searched_on);
+  add_fact(document.subject.facts, {.key = "scored_on"}, tuning.held_out_of);
+  std::vector<Table> tables = {points_table(tuning, document.records)};
+  if (tuning.best && tuning.points[*tuning.best].is_mix) {
+    tables.push_back(mix_table(tuning.points[*tuning.best]));
+    tables.push_back(recipe_table(tuning.points[*tuning.best]));
+  }
+  document.tables.insert(document.tables.begin(), std::make_move_iterator(tables.begin()),
+                         std::make_move_iterator(tables.end()));
+  document.figures.insert(document.figures.begin(), front_figure(tuning, document.records));
+  document.sentences.insert(document.sentences.begin(),
+                            {.texts = {verdict_words(tuning, document.records), search_words(tuning)}});
+}
+
+}  // namespace assay

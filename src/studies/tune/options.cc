@@ -1,0 +1,166 @@
+#include "studies/tune/options.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "studies/probe/run.h"
+
+namespace assay {
+namespace {
+
+const UnitRow& row_at(const StudiedModel& subject, const ModelSensitivity& study, std::size_t row, std::size_t unit) {
+  return study.rows_by_unit[(row - 1) * subject.units.size() + unit];
+}
+
+/// What a unit takes for the aim in a row; 0 is fp32.
+double cost_for(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, std::size_t row,
+                std::size_t unit) {
+  const UnitCost& cost = *row_at(subject, study, std::max<std::size_t>(row, 1), unit).cost;
+  if (aim == Aim::bytes) return row == 0 ? cost.fp32_bytes : cost.low_bytes;
+  return row == 0 ? cost.fp32_ms : cost.low_ms;
+}
+
+bool can_be_rest(const Precision& row) {
+  return row.scheme == Scheme::none && row.rule == Activations::as_stored;
+}
+
+/// The rest in a row, all linear layers in fp32.
+Mix rest_alone(std::size_t row, std::size_t parts) {
+  return {row, std::vector<std::size_t>(parts, 0)};
+}
+
+class Foreteller {
+ public:
+  Foreteller(const StudiedModel& subject, const ModelSensitivity& study, Aim aim)
+      : subject_(subject), study_(study), aim_(aim) {
+    choices_.parts = parts_of(subject);
+  }
+
+  std::optional<MixChoices> run() {
+    for (MixPart& part : choices_.parts) part.options.resize(rows());
+    for (std::size_t row = 0; row < rows(); ++row) add_costs(row);
+    add_rests();
+    if (!measure_rests()) return std::nullopt;
+    for (std::size_t row = 1; row < rows(); ++row) {
+      if (!add_losses(row)) return std::nullopt;
+    }
+    return std::move(choices_);
+  }
+
+ private:
+  std::size_t rows() const { return subject_.rows.size() + 1; }
+  std::size_t whole() const { return subject_.units.size() - 1; }
+
+  void add_costs(std::size_t row) {
+    for (MixPart& part : choices_.parts) {
+      for (const std::size_t unit : part.units) part.options[row].cost += cost_for(subject_, study_, aim_, row, unit);
+    }
+  }
+
+  double cost_of_parts(std::size_t row) const {
+    double sum = 0;
+    for (const MixPart& part : choices_.parts) sum += part.options[row].cost;
+    return sum;
+  }
+
+  void add_rests() {
+    for (std::size_t row = 0; row < rows(); ++row) {
+      if (row > 0 && !can_be_rest(subject_.rows[row - 1].row)) continue;
+      const double rest = cost_for(subject_, study_, aim_, row, whole()) - cost_of_parts(row);
+      choices_.rests.push_back({row, {std::max(0.0, rest), 0}});
+    }
+  }
+
+  bool measure_rests() {
+    std::vector<std::unique_ptr<Instance>> own;
+    std::vector<Instance*> instances;
+    for (const MixRest& rest : choices_.rests) {
+      const Mix mix = rest_alone(rest.row, choices_.parts.size());
+      const Recipe recipe = recipe_of(subject_, choices_, mix, "rest");
+      own.push_back(subject_.instance(choose_precision(recipe, native_16bit(subject_.facts)), Fusion::on));
+      instances.push_back(own.back().get());
+    }
+    const auto qualities = qualities_of(subject_, subject_.set, instances);
+    if (!qualities) return false;
+    for (std::size_t i = 0; i < choices_.rests.size(); ++i)
+      choices_.rests[i].option.loss = (*qualities)[i].failure.empty() ? (*qualities)[i].kl.value : unbearable;
+    return true;
+  }
+
+  /// KL of a unit alone, measured.
+  std::optional<double> measured_kl(std::size_t row, std::size_t unit) {
+    const auto instance =
+        subject_.instance(with_unit(subject_.fp32, subject_.units[unit], subject_.rows[row - 1].row), Fusion::on);
+    const auto qualities = qualities_of(subject_, subject_.set, {instance.get()});
+    if (!qualities) return std::nullopt;
+    return qualities->front().failure.empty() ? qualities->front().kl.value : unbearable;
+  }
+
+  bool add_losses(std::size_t row) {
+    double estimated = 0;
+    double measured = 0;
+    for (MixPart& part : choices_.parts) {
+      for (const std::size_t unit : part.units) {
+        const std::optional<double> estimate = foretold_kl(row_at(subject_, study_, row, unit));
+        const std::optional<double> loss = estimate ? estimate : measured_kl(row, unit);
+        if (!loss) return false;
+        (estimate ? estimated : measured) += *loss;
+        part.options[row].loss += *loss;
+      }
+    }
+    scale_losses(row, estimated, measured);
+    return true;
+  }
+
+  /// What the whole loses beyond its rest and what was measured, spread over the estimates.
+  void scale_losses(std::size_t row, double estimated, double measured) {
+    const UnitQuality& whole_quality = *row_at(subject_, study_, row, whole()).only;
+    if (!whole_quality.failure.empty()) return refuse_row(row);
+    const double sum = estimated + measured;
+    if (sum <= 0) return;
+    const double scale = std::max(least_scale, (whole_quality.kl.value - loss_of_rest(row)) / sum);
+    for (MixPart& part : choices_.parts) part.options[row].loss *= scale;
+  }
+
+  void refuse_row(std::size_t row) {
+    for (MixPart& part : choices_.parts) part.options[row].loss = unbearable;
+  }
+
+  double loss_of_rest(std::size_t row) const {
+    const auto rest =
+        std::find_if(choices_.rests.begin(), choices_.rests.end(), [&](const MixRest& one) { return one.row == row; });
+    return rest == choices_.rests.end() ? 0 : rest->option.loss;
+  }
+
+  /// A row that is not finite is taken nowhere.
+  static constexpr double unbearable = 1e9;
+  /// Whatever noise says, no loss becomes a gain.
+  static constexpr double least_scale = 0.05;
+
+  const StudiedModel& subject_;
+  const ModelSensitivity& study_;
+  Aim aim_;
+  MixChoices choices_;
+};
+
+}  // namespace
+
+std::optional<double> foretold_kl(const UnitRow& row) {
+  if (!row.estimate || !row.error) return std::nullopt;
+  if (!row.error->snr_db || !row.error->weight_snr_db) return row.estimate->fisher;
+  const double amplified = std::pow(10, (*row.error->weight_snr_db - *row.error->snr_db) / 10);
+  return row.estimate->fisher * std::max(1.0, amplified);
+}
+
+void study_units(const StudiedModel& subject, const QualityBatch& timed, ModelSensitivity& study) {
+  measure_costs(subject, timed, study);
+  const Power no_meter;
+  if (!is_set(subject.callbacks.interrupted)) measure_layers(subject, no_meter, study);
+  if (!is_set(subject.callbacks.interrupted)) estimate_by_gradients(subject, study);
+}
+
+std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study) {
+  return Foreteller(subject, study, aim).run();
+}
+
+}  // namespace assay

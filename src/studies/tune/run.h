@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "studies/tune/search.h"
+
+namespace assay {
+
+/// A uniform precision or a mix that was timed and scored in the end.
+struct TunePoint {
+  std::string precision = {};  ///< As records have it: "int8", "recipe:mix-1".
+  Recipe recipe = {};
+  bool is_mix = false;
+  UnitQuality searched = {};                 ///< On the search's rows.
+  std::optional<UnitQuality> held_out = {};  ///< On rows that the search did not see.
+  std::int64_t model_bytes = 0;
+};
+
+/// All that a tuning found.
+struct Tuning {
+  LossLimit limit = {};
+  Aim aim = Aim::latency;
+  std::string model = {};
+  std::string searched_on = {};
+  std::string held_out_of = {};
+  std::size_t parts = 0;
+  std::vector<TriedMix> tried = {};
+  std::vector<TunePoint> points = {};
+  std::optional<std::size_t> best = {};  ///< Of `points`; absent: none passed.
+  std::optional<std::size_t> runner_up = {};
+  bool is_partial = false;  ///< The budget or an interrupt ended the search.
+  double estimates_s = 0;   ///< What costs, errors and gradients took.
+  double search_s = 0;
+};
+
+/// What a point takes for the aim, from its record or its size; absent where it was not timed.
+std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records);
+/// Whether it keeps the limit on the rows that the search did not see.
+bool keeps_limit(const Tuning& tuning, const TunePoint& point);
+/// The cheapest that keep the limit become `best` and `runner_up`.
+void choose_best(Tuning& tuning, std::span<const Record> records);
+
+// document.cc
+/// Adds to the document of the last timing what was chosen, the points, and why.
+void describe(const Tuning& tuning, Document& document);
+
+// state.cc
+/// What an earlier run of the same identity left in the file; nothing where there is none. Throws a user error for
+/// a file that is no such state.
+MeasuredLosses losses_from(const std::filesystem::path& file, const std::string& identity);
+void write_losses(const std::filesystem::path& file, const std::string& identity, const MeasuredLosses& losses);
+
+}  // namespace assay

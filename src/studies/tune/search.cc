@@ -1,0 +1,211 @@
+#include "studies/tune/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+
+namespace assay {
+namespace {
+
+constexpr int budget_steps_a_factor_of_two = 1;
+constexpr int factors_of_two = 5;    ///< Above and below the guess.
+constexpr int refinements = 2;       ///< Of the budget, each by budgets_between.
+constexpr int budgets_between = 3;   ///< Between one that passes and one that does not.
+constexpr std::size_t together = 4;  ///< Mixes that share a run of fp32.
+
+/// KL that a limit of another kind is looked for around: a relative rise of perplexity is near a difference in nats,
+/// and a change of a class takes a larger one.
+double kl_near(const LossLimit& limit) {
+  return limit.kind == LossKind::drop ? 2 * limit.most : limit.most;
+}
+
+std::vector<double> first_budgets(double guess) {
+  std::vector<double> budgets;
+  for (int i = -factors_of_two; i <= factors_of_two; ++i)
+    budgets.push_back(guess * std::exp2(static_cast<double>(i) / budget_steps_a_factor_of_two));
+  return budgets;
+}
+
+std::vector<double> between(double low, double high) {
+  std::vector<double> budgets;
+  for (int i = 1; i <= budgets_between; ++i)
+    budgets.push_back(low * std::pow(high / low, static_cast<double>(i) / (budgets_between + 1)));
+  return budgets;
+}
+
+class MixSearch {
+ public:
+  MixSearch(const StudiedModel& subject, const MixChoices& choices, const SearchContext& context)
+      : subject_(subject), choices_(choices), context_(context) {}
+
+  std::vector<TriedMix> run() {
+    for (const MixRest& rest : choices_.rests) search_budgets(rest);
+    repair();
+    return std::move(tried_);
+  }
+
+ private:
+  bool is_over() const { return is_set(subject_.callbacks.interrupted) || now_s() > context_.end_s; }
+
+  bool passes(const TriedMix& tried) const {
+    return loss_of(context_.request.limit.kind, tried.quality) <= aimed_share * context_.request.limit.most;
+  }
+
+  /// The foretold optimum at a budget of KL, less what the rest takes of it.
+  std::optional<Mix> optimum(const MixRest& rest, double budget) const {
+    const double left = budget - rest.option.loss;
+    if (left <= 0) return std::nullopt;
+    std::vector<std::vector<PartOption>> parts;
+    parts.reserve(choices_.parts.size());
+    for (const MixPart& part : choices_.parts) parts.push_back(part.options);
+    const auto rows = cheapest_within(parts, left);
+    return rows ? std::optional(Mix{rest.row, *rows}) : std::nullopt;
+  }
+
+  void search_budgets(const MixRest& rest) {
+    std::vector<double> budgets = first_budgets(kl_near(context_.request.limit));
+    double low = 0;
+    double high = std::numeric_limits<double>::infinity();
+    for (int round = 0; round <= refinements && !is_over(); ++round) {
+      std::vector<std::pair<double, Mix>> mixes;
+      for (const double budget : budgets) {
+        if (const auto mix = optimum(rest, budget)) mixes.emplace_back(budget, *mix);
+      }
+      measure(mixes);
+      for (const auto& [budget, mix] : mixes) {
+        const TriedMix* tried = find(mix);
+        if (tried == nullptr) continue;
+        if (passes(*tried))
+          low = std::max(low, budget);
+        else
+          high = std::min(high, budget);
+      }
+      if (low <= 0 || high <= low || std::isinf(high)) return;
+      budgets = between(low, high);
+    }
+  }
+
+  const TriedMix* find(const Mix& mix) const {
+    const auto found = std::find_if(tried_.begin(), tried_.end(), [&](const TriedMix& one) { return one.mix == mix; });
+    return found == tried_.end() ? nullptr : &*found;
+  }
+
+  /// Of those that are new, as many as time allows.
+  void measure(const std::vector<std::pair<double, Mix>>& mixes) {
+    std::vector<TriedMix> open;
+    for (const auto& [budget, mix] : mixes) {
+      const bool is_waiting =
+          std::any_of(open.begin(), open.end(), [&](const TriedMix& one) { return one.mix == mix; });
+      if (!is_waiting && find(mix) == nullptr)
+        open.push_back({mix, recipe_of(subject_, choices_, mix, "mix"), foretold(choices_, mix), {}});
+    }
+    for (std::size_t begin = 0; begin < open.size() && !is_over(); begin += together)
+      measure_together({open.begin() + static_cast<std::ptrdiff_t>(begin),
+                        open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), begin + together))});
+  }
+
+  void measure_together(std::vector<TriedMix> mixes) {
+    std::vector<std::unique_ptr<Instance>> own;
+    std::vector<Instance*> instances;
+    std::vector<TriedMix*> open;
+    for (TriedMix& one : mixes) {
+      const auto known = context_.known.find(recipe_text(one.recipe));
+      if (known != context_.known.end()) {
+        one.quality = known->second;
+        continue;
+      }
+      own.push_back(subject_.instance(choose_precision(one.recipe, native_16bit(subject_.facts)), Fusion::on));
+      instances.push_back(own.back().get());
+      open.push_back(&one);
+    }
+    if (!open.empty()) {
+      say_progress();
+      const auto qualities = qualities_of(subject_, subject_.set, instances);
+      if (!qualities) return;
+      for (std::size_t i = 0; i < open.size(); ++i) {
+        open[i]->quality = (*qualities)[i];
+        context_.known[recipe_text(open[i]->recipe)] = (*qualities)[i];
+      }
+      context_.keep();
+    }
+    tried_.insert(tried_.end(), std::make_move_iterator(mixes.begin()), std::make_move_iterator(mixes.end()));
+  }
+
+  void say_progress() const {
+    if (subject_.callbacks.progress)
+      subject_.callbacks.progress(fmt::format("mix {}", tried_.size() + 1), std::max(0.0, context_.end_s - now_s()));
+  }
+
+  const TriedMix* best() const {
+    const TriedMix* best = nullptr;
+    for (const TriedMix& one : tried_) {
+      if (passes(one) && (best == nullptr || one.foretold.cost < best->foretold.cost)) best = &one;
+    }
+    return best;
+  }
+
+  /// The cheaper options of single parts, those that save most for what they lose first.
+  std::vector<std::pair<double, Mix>> changes_of(const Mix& mix) const {
+    std::vector<std::pair<double, Mix>> changes;
+    for (std::size_t p = 0; p < mix.rows.size(); ++p) {
+      const std::vector<PartOption>& options = choices_.parts[p].options;
+      for (std::size_t row = 0; row < options.size(); ++row) {
+        const double saved = options[mix.rows[p]].cost - options[row].cost;
+        if (saved <= 0) continue;
+        const double lost = std::max(1e-12, options[row].loss - options[mix.rows[p]].loss);
+        Mix changed = mix;
+        changed.rows[p] = row;
+        if (find(changed) == nullptr) changes.emplace_back(-saved / lost, std::move(changed));
+      }
+    }
+    std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    return changes;
+  }
+
+  void repair() {
+    while (!is_over()) {
+      const TriedMix* const from = best();
+      if (from == nullptr) return;
+      const Mix mix = from->mix;
+      std::vector<std::pair<double, Mix>> changes = changes_of(mix);
+      changes.resize(std::min(changes.size(), together));
+      measure(changes);
+      if (best()->mix == mix) return;
+    }
+  }
+
+  const StudiedModel& subject_;
+  const MixChoices& choices_;
+  const SearchContext& context_;
+  std::vector<TriedMix> tried_;
+};
+
+}  // namespace
+
+double loss_of(LossKind kind, const UnitQuality& quality) {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  if (!quality.failure.empty()) return unknown;
+  if (kind == LossKind::kl) return quality.kl.value;
+  if (kind == LossKind::perplexity) return quality.delta_nll ? std::expm1(quality.delta_nll->value) : unknown;
+  return quality.accuracy_change ? -quality.accuracy_change->value : unknown;
+}
+
+std::optional<double> worst_loss(LossKind kind, const UnitQuality& quality) {
+  const std::optional<Change> change = kind == LossKind::kl           ? std::optional(quality.kl)
+                                       : kind == LossKind::perplexity ? quality.delta_nll
+                                                                      : quality.accuracy_change;
+  if (!change || !change->interval) return std::nullopt;
+  if (kind == LossKind::kl) return change->interval->high;
+  return kind == LossKind::perplexity ? std::expm1(change->interval->high) : -change->interval->low;
+}
+
+std::vector<TriedMix> search_mixes(const StudiedModel& subject, const MixChoices& choices,
+                                   const SearchContext& context) {
+  return MixSearch(subject, choices, context).run();
+}
+
+}  // namespace assay

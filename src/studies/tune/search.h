@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "studies/tune/options.h"
+
+namespace assay {
+
+/// Measured losses by the text of a recipe, so that a search that is resumed measures no mix twice.
+using MeasuredLosses = std::map<std::string, UnitQuality>;
+
+/// A mix that was measured whole on the search's rows.
+struct TriedMix {
+  Mix mix = {};
+  Recipe recipe = {};
+  PartOption foretold = {};
+  UnitQuality quality = {};
+};
+
+/// What a quality loses, as the limit counts it; infinite where it is not finite or has no labels.
+double loss_of(LossKind kind, const UnitQuality& quality);
+
+/// The same at the worse end of its 95 % interval; absent where there is none.
+std::optional<double> worst_loss(LossKind kind, const UnitQuality& quality);
+
+/// Where a search is told to end, and what it knows from before and leaves behind.
+struct SearchContext {
+  const TuneRequest& request;
+  double end_s = 0;  ///< By now_s().
+  MeasuredLosses& known;
+  std::function<void()> keep;  ///< Called after each measurement.
+};
+
+/// Mixes by the foretold optimum under budgets from far above the limit to far below it, closer and closer to where the
+/// measured loss crosses the limit; then the best one, changed in one part at a time while that makes it cheaper within
+/// the limit. All that were measured, in that order. Ends early at `end_s` and at an interrupt.
+std::vector<TriedMix> search_mixes(const StudiedModel& subject, const MixChoices& choices,
+                                   const SearchContext& context);
+
+/// The search aims a little below the limit: what is chosen because it passes tends to look better than it is.
+constexpr double aimed_share = 0.9;
+
+}  // namespace assay
