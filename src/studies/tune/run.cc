@@ -35,7 +35,7 @@ void check_tune(const TuneRequest& request) {
 /// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
 /// and what a file holds is no choice.
 bool is_choice(const Precision& row, const std::string& device) {
-  return is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
+  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
          std::string_view(row.name) != "fp32";
 }
 
