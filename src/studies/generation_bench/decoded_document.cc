@@ -93,6 +93,41 @@ Table decoded_table(const std::vector<DecodedRow>& rows) {
       decoded_columns(), rows);
 }
 
+/// A stretch of positions of a row.
+struct Stretch {
+  DecodedRow row;
+  std::size_t index = 0;
+};
+
+/// As the chart draws it.
+Table position_table(const std::vector<DecodedRow>& rows) {
+  std::vector<Stretch> stretches;
+  for (const DecodedRow row : rows) {
+    for (std::size_t i = 0; i < row->decoded->position_from.size(); ++i) stretches.push_back({row, i});
+  }
+  using StretchColumn = ColumnOf<Stretch>;
+  const auto at = [](std::vector<double> DecodedDifference::*values) {
+    return [values](const Stretch& one) -> Table::Cell { return ((*one.row->decoded).*values)[one.index]; };
+  };
+  constexpr auto label = Table::Role::label;
+  const std::vector<StretchColumn> columns = {
+      {{.key = "model", .role = label},
+       [](const Stretch& one) -> Table::Cell { return shown_model_name(one.row->setting.model); }},
+      {{.key = "precision", .role = label},
+       [](const Stretch& one) -> Table::Cell { return one.row->setting.precision; }},
+      {{.key = "from", .title = "tokens before", .notation = Notation::count, .role = label},
+       at(&DecodedDifference::position_from)},
+      {{.key = "kl", .title = "KL", .unit = "nats", .notation = Notation::scientific, .digits = 1},
+       at(&DecodedDifference::kl_by_position)},
+      {{.key = "top1", .title = "same top-1", .notation = Notation::percent, .digits = 1},
+       at(&DecodedDifference::top1_by_position)}};
+  return filled<Stretch>({.key = "decoded_by_position",
+                          .caption = "Quality of what was decoded, by position in the window",
+                          .legend = "each stretch of positions is as long as all before it",
+                          .detail = Detail::details},
+                         columns, stretches);
+}
+
 std::string growth_words(const DecodedDifference& decoded) {
   if (*decoded.kl_growth_low > 1) return "it grows with depth";
   if (*decoded.kl_growth_high < 1) return "it shrinks with depth";
@@ -142,6 +177,7 @@ void tell_decoded(Document& document) {
   const std::vector<DecodedRow> rows = decoded_rows(document.records);
   if (rows.empty()) return;
   document.tables.push_back(decoded_table(rows));
+  if (Table table = position_table(rows); !table.rows.empty()) document.tables.push_back(std::move(table));
   if (std::vector<std::string> texts = growth_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "depth", .texts = std::move(texts)});
   Figure figure = position_figure(rows);
