@@ -31,7 +31,7 @@ Table::Cell estimate_or_value(const std::optional<double>& value, const std::opt
   return Estimate{*value, *low, *high};
 }
 
-DecodedColumn share_column(const char* key, const char* title, std::optional<double> DecodedDifference::*share) {
+DecodedColumn equal_share_column(const char* key, const char* title, std::optional<double> DecodedDifference::*share) {
   return {{.key = key, .title = title, .notation = Notation::percent, .digits = 0},
           [share](const DecodedRow& row) { return or_absent((*row->decoded).*share); }};
 }
@@ -70,9 +70,9 @@ std::vector<DecodedColumn> decoded_columns() {
          const DecodedDifference& decoded = *row->decoded;
          return estimate_or_value(decoded.kl_growth, decoded.kl_growth_low, decoded.kl_growth_high);
        }},
-      share_column("equal_32", "32 tokens equal", &DecodedDifference::equal_32),
-      share_column("equal_64", "64", &DecodedDifference::equal_64),
-      share_column("equal_128", "128", &DecodedDifference::equal_128),
+      equal_share_column("equal_32", "32 tokens equal", &DecodedDifference::equal_32),
+      equal_share_column("equal_64", "64", &DecodedDifference::equal_64),
+      equal_share_column("equal_128", "128", &DecodedDifference::equal_128),
       {{.key = "continuations", .title = "of prompts"}, [](const DecodedRow& row) -> Table::Cell {
          const std::int64_t prompts = std::ssize(row->decoded->equal_tokens);
          return prompts > 0 ? Table::Cell(prompts) : Table::Cell(Absent{});
@@ -128,7 +128,7 @@ Table position_table(const std::vector<DecodedRow>& rows) {
                          columns, stretches);
 }
 
-std::string growth_words(const DecodedDifference& decoded) {
+std::string growth_verdict(const DecodedDifference& decoded) {
   if (*decoded.kl_growth_low > 1) return "it grows with depth";
   if (*decoded.kl_growth_high < 1) return "it shrinks with depth";
   return "no growth with depth is to be seen";
@@ -143,7 +143,7 @@ std::vector<std::string> growth_sentences(const std::vector<DecodedRow>& rows) {
         "{}, {}: divergence from fp32 is {:.2f}x [{:.2f}, {:.2f}] as large in the second half of a window as in the "
         "first: {}.",
         shown_model_name(row->setting.model), row->setting.precision, *decoded.kl_growth, *decoded.kl_growth_low,
-        *decoded.kl_growth_high, growth_words(decoded)));
+        *decoded.kl_growth_high, growth_verdict(decoded)));
   }
   return sentences;
 }

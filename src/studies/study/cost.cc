@@ -77,7 +77,7 @@ bool cell_trains(const std::string& kind, std::span<const StudyOption> options) 
   return kind == "train" || (!mode.empty() && mode.front() == "train");
 }
 
-RunMode mode_of(const std::string& kind, std::span<const StudyOption> options) {
+RunMode mode_of_cell(const std::string& kind, std::span<const StudyOption> options) {
   if (cell_trains(kind, options)) return RunMode::train;
   return find_option(options, "generate") == nullptr ? RunMode::infer : RunMode::generate;
 }
@@ -92,7 +92,7 @@ std::int64_t longest_row(RunMode mode, std::span<const StudyOption> options) {
 /// Of all its models and precisions at its largest shape.
 std::int64_t predicted_peak(const CellCommand& cell, std::span<const StudyOption> options, const MachineFacts& facts) {
   MemoryRequest request;
-  request.mode = mode_of(cell.cell->kind, options);
+  request.mode = mode_of_cell(cell.cell->kind, options);
   request.recomputes = {Recompute::none};
   request.precisions = given_words(options, "precision");
   if (request.precisions.empty() && cell.cell->kind != "bench") request.precisions = {"fp32"};
