@@ -31,10 +31,11 @@ TEST_F(CliTune, SaysWhatCannotBeSearchedOn) {
 }
 
 TEST_F(CliTune, WritesARecipeThatBenchTakes) {
-  const Outcome outcome =
-      run({"tune", "model", "--data", "data", "--search-rows", "8", "--gradient-rows", "4", "--precision",
-           "int8,int4-weights", "--minimise", "bytes", "--budget", "10s", "--seconds", "0.05", "--seq", "8", "--max-kl",
-           "0.05", "--out", "mix.toml", "--json", "tune.json"});
+  const Outcome outcome = run({"tune",       "model",           "--data",   "data",        "--search-rows",
+                               "8",          "--gradient-rows", "4",        "--precision", "int8,int4-weights",
+                               "--minimise", "bytes",           "--budget", "10s",         "--seconds",
+                               "0.05",       "--seq",           "8",        "--max-kl",    "0.05",
+                               "--out",      "mix.toml",        "--json",   "tune.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("keeps the limit"), std::string::npos) << outcome.out;
   const Outcome again = bench({"--precision", "fp32", "--recipe", "mix.toml", "--json", "bench.json"});

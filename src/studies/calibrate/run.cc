@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "model/stored_values.h"
-#include "model/stored_values.h"
 #include "studies/calibrate/activations.h"
 #include "studies/sensitivity/alone.h"
 #include "studies/shared/quality_data.h"
@@ -216,7 +215,7 @@ class Smoother {
 };
 
 /// Of the ids, whatever file they came from.
-std::string hash_of(const QualitySet& set) {
+std::string hash_of_ids(const QualitySet& set) {
   std::vector<std::int32_t> ids;
   for (const QualityBatch& batch : set.batches) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
   return sha256_hex(std::as_bytes(std::span(ids))).substr(0, 16);
@@ -254,7 +253,7 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
   result.words = fmt::format(
       "SmoothQuant by place for {}, alpha by least error of its own kernels, bias correction; {}, "
       "{} rows, sha256:{}",
-      request.precision, set.data, set.batches.size(), hash_of(set));
+      request.precision, set.data, set.batches.size(), hash_of_ids(set));
   return result;
 }
 
