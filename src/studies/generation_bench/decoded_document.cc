@@ -31,7 +31,7 @@ Table::Cell estimate_or_value(const std::optional<double>& value, const std::opt
   return Estimate{*value, *low, *high};
 }
 
-DecodedColumn share_column(const char* key, const char* title, std::optional<double> DecodedDifference::*share) {
+DecodedColumn equal_share_column(const char* key, const char* title, std::optional<double> DecodedDifference::*share) {
   return {{.key = key, .title = title, .notation = Notation::percent, .digits = 0},
           [share](const DecodedRow& row) { return or_absent((*row->decoded).*share); }};
 }
@@ -70,9 +70,9 @@ std::vector<DecodedColumn> decoded_columns() {
          const DecodedDifference& decoded = *row->decoded;
          return estimate_or_value(decoded.kl_growth, decoded.kl_growth_low, decoded.kl_growth_high);
        }},
-      share_column("equal_32", "32 tokens equal", &DecodedDifference::equal_32),
-      share_column("equal_64", "64", &DecodedDifference::equal_64),
-      share_column("equal_128", "128", &DecodedDifference::equal_128),
+      equal_share_column("equal_32", "32 tokens equal", &DecodedDifference::equal_32),
+      equal_share_column("equal_64", "64", &DecodedDifference::equal_64),
+      equal_share_column("equal_128", "128", &DecodedDifference::equal_128),
       {{.key = "continuations", .title = "of prompts"}, [](const DecodedRow& row) -> Table::Cell {
          const std::int64_t prompts = std::ssize(row->decoded->equal_tokens);
          return prompts > 0 ? Table::Cell(prompts) : Table::Cell(Absent{});
@@ -93,7 +93,42 @@ Table decoded_table(const std::vector<DecodedRow>& rows) {
       decoded_columns(), rows);
 }
 
-std::string growth_words(const DecodedDifference& decoded) {
+/// A stretch of positions of a row.
+struct Stretch {
+  DecodedRow row;
+  std::size_t index = 0;
+};
+
+/// As the chart draws it.
+Table position_table(const std::vector<DecodedRow>& rows) {
+  std::vector<Stretch> stretches;
+  for (const DecodedRow row : rows) {
+    for (std::size_t i = 0; i < row->decoded->position_from.size(); ++i) stretches.push_back({row, i});
+  }
+  using StretchColumn = ColumnOf<Stretch>;
+  const auto at = [](std::vector<double> DecodedDifference::*values) {
+    return [values](const Stretch& one) -> Table::Cell { return ((*one.row->decoded).*values)[one.index]; };
+  };
+  constexpr auto label = Table::Role::label;
+  const std::vector<StretchColumn> columns = {
+      {{.key = "model", .role = label},
+       [](const Stretch& one) -> Table::Cell { return shown_model_name(one.row->setting.model); }},
+      {{.key = "precision", .role = label},
+       [](const Stretch& one) -> Table::Cell { return one.row->setting.precision; }},
+      {{.key = "from", .title = "tokens before", .notation = Notation::count, .role = label},
+       at(&DecodedDifference::position_from)},
+      {{.key = "kl", .title = "KL", .unit = "nats", .notation = Notation::scientific, .digits = 1},
+       at(&DecodedDifference::kl_by_position)},
+      {{.key = "top1", .title = "same top-1", .notation = Notation::percent, .digits = 1},
+       at(&DecodedDifference::top1_by_position)}};
+  return filled<Stretch>({.key = "decoded_by_position",
+                          .caption = "Quality of what was decoded, by position in the window",
+                          .legend = "each stretch of positions is as long as all before it",
+                          .detail = Detail::details},
+                         columns, stretches);
+}
+
+std::string growth_verdict(const DecodedDifference& decoded) {
   if (*decoded.kl_growth_low > 1) return "it grows with depth";
   if (*decoded.kl_growth_high < 1) return "it shrinks with depth";
   return "no growth with depth is to be seen";
@@ -108,7 +143,7 @@ std::vector<std::string> growth_sentences(const std::vector<DecodedRow>& rows) {
         "{}, {}: divergence from fp32 is {:.2f}x [{:.2f}, {:.2f}] as large in the second half of a window as in the "
         "first: {}.",
         shown_model_name(row->setting.model), row->setting.precision, *decoded.kl_growth, *decoded.kl_growth_low,
-        *decoded.kl_growth_high, growth_words(decoded)));
+        *decoded.kl_growth_high, growth_verdict(decoded)));
   }
   return sentences;
 }
@@ -142,6 +177,7 @@ void tell_decoded(Document& document) {
   const std::vector<DecodedRow> rows = decoded_rows(document.records);
   if (rows.empty()) return;
   document.tables.push_back(decoded_table(rows));
+  if (Table table = position_table(rows); !table.rows.empty()) document.tables.push_back(std::move(table));
   if (std::vector<std::string> texts = growth_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "depth", .texts = std::move(texts)});
   Figure figure = position_figure(rows);

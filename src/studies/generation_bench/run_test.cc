@@ -104,7 +104,7 @@ TEST(GenerationBench, WhatTheContextHasNoRoomForIsRefusedWithBothFigures) {
 }
 
 /// Rows of 24 ids.
-void write_rows(const std::filesystem::path& folder, std::int64_t rows) {
+void write_rows_of_ids(const std::filesystem::path& folder, std::int64_t rows) {
   std::vector<std::int32_t> ids;
   for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
   write_npy(folder / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
@@ -122,7 +122,7 @@ GenerationBenchRequest scored_request(const TemporaryFolder& folder) {
 
 TEST(GenerationBench, WhatIsDecodedIsScoredThroughTheCache) {
   const TemporaryFolder folder;
-  write_rows(folder.path(), 5);
+  write_rows_of_ids(folder.path(), 5);
   const Document document = run_tiny(scored_request(folder));
   ASSERT_EQ(document.records.size(), 4U);
   for (const Record& record : document.records) {
@@ -143,7 +143,7 @@ TEST(GenerationBench, WhatIsDecodedIsScoredThroughTheCache) {
 
 TEST(GenerationBench, PerplexityThroughTheCacheIsThatOfBench) {
   const TemporaryFolder folder;
-  write_rows(folder.path(), 5);
+  write_rows_of_ids(folder.path(), 5);
   GenerationBenchRequest request = scored_request(folder);
   request.bench.precisions = {"fp32"};
   const Document through_cache = run_tiny(request);
@@ -155,7 +155,7 @@ TEST(GenerationBench, PerplexityThroughTheCacheIsThatOfBench) {
 
 TEST(GenerationBench, RowsWithPaddingAreRefused) {
   const TemporaryFolder folder;
-  write_rows(folder.path(), 2);
+  write_rows_of_ids(folder.path(), 2);
   std::vector<std::int32_t> mask(48, 1);
   mask[0] = 0;
   write_npy(folder.path() / "attention_mask.npy", NpyType::s32, {2, 24}, std::as_bytes(std::span(mask)));
