@@ -20,9 +20,10 @@ namespace assay {
 namespace {
 
 constexpr double keep_every_s = 60;
-constexpr std::size_t most_finalists = 4;  ///< Mixes that pass, timed in the end.
-constexpr std::size_t most_beyond = 2;     ///< And mixes that lose more or less, for the front.
-constexpr std::int64_t held_out_tokens = 8192;
+constexpr std::size_t most_finalists = 4;   ///< Mixes that pass, timed in the end.
+constexpr std::size_t most_beyond = 2;      ///< And mixes that lose more or less, for the front.
+constexpr std::size_t scored_together = 4;  ///< Points that share a run of fp32.
+constexpr std::int64_t held_out_tokens = 4096;
 constexpr std::int64_t held_out_sentences = 1024;
 
 void check_tune(const TuneRequest& request) {
@@ -35,8 +36,8 @@ void check_tune(const TuneRequest& request) {
 /// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
 /// and what a file holds is no choice.
 bool is_choice(const Precision& row, const std::string& device) {
-  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
-         std::string_view(row.name) != "fp32";
+  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists &&
+         row.chunk == 0 && std::string_view(row.name) != "fp32";
 }
 
 std::vector<std::string> asked_rows(const TuneRequest& request) {
@@ -173,15 +174,29 @@ TunePoint uniform_point(const StudiedModel& subject, const ModelSensitivity& stu
   return point;
 }
 
+/// Some of the points, together. False after an interrupt.
+bool score_points(const StudiedModel& subject, const QualitySet& held_out, std::span<TunePoint> points) {
+  std::vector<std::unique_ptr<Instance>> own;
+  std::vector<Instance*> instances;
+  for (TunePoint& point : points) {
+    own.push_back(subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on));
+    instances.push_back(own.back().get());
+  }
+  const auto qualities = qualities_of(subject, held_out, instances);
+  if (!qualities) return false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].held_out = (*qualities)[i];
+    points[i].model_bytes = own[i]->model_bytes();
+  }
+  return true;
+}
+
 /// Scores every point on rows that the search did not see. False after an interrupt.
 bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tuning& tuning) {
-  for (TunePoint& point : tuning.points) {
-    const auto instance = subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on);
-    if (subject.callbacks.progress) subject.callbacks.progress("scoring " + point.precision, 0);
-    const auto qualities = qualities_of(subject, held_out, {instance.get()});
-    if (!qualities) return false;
-    point.held_out = qualities->front();
-    point.model_bytes = instance->model_bytes();
+  for (std::size_t begin = 0; begin < tuning.points.size(); begin += scored_together) {
+    if (subject.callbacks.progress) subject.callbacks.progress("scoring " + tuning.points[begin].precision, 0);
+    const std::size_t count = std::min(scored_together, tuning.points.size() - begin);
+    if (!score_points(subject, held_out, std::span(tuning.points).subspan(begin, count))) return false;
   }
   return true;
 }
