@@ -22,6 +22,7 @@ namespace {
 constexpr double keep_every_s = 60;
 constexpr std::size_t most_finalists = 4;   ///< Mixes that pass, timed in the end.
 constexpr std::size_t most_beyond = 2;      ///< And mixes that lose more or less, for the front.
+constexpr double costs_share = 0.005;       ///< Of the budget that the costs of a row may take.
 constexpr std::size_t scored_together = 4;  ///< Points that share a run of fp32.
 constexpr std::int64_t held_out_tokens = 4096;
 constexpr std::int64_t held_out_sentences = 1024;
@@ -236,6 +237,7 @@ class Tuner {
     sensitivity_.precisions = asked_rows(request_);
     sensitivity_.by = {"layer"};
     sensitivity_.gradient_rows = request_.gradient_rows;
+    sensitivity_.layer_seconds = std::min(sensitivity_.layer_seconds, costs_share * request_.seconds);
     sensitivity_.engine = engine_for(data.search, request_.engine);
     tuning_.model = shown_model_name(request_.model);
     tuning_.limit = request_.limit;
