@@ -37,7 +37,7 @@ TEST_F(CliTune, WritesARecipeThatBenchTakes) {
                                "0.05",       "--seq",           "8",        "--max-kl",    "0.05",
                                "--out",      "mix.toml",        "--json",   "tune.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("keeps the limit"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("- Take "), std::string::npos) << outcome.out;
   const Outcome again = bench({"--precision", "fp32", "--recipe", "mix.toml", "--json", "bench.json"});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(records_of("bench.json").size(), 2U);

@@ -127,7 +127,7 @@ Json written(const Rotary& rotary, std::int64_t head_dim) {
   if (s.type == RopeType::llama3) parameters.update({{"low_freq_factor", s.low}, {"high_freq_factor", s.high}});
   if (s.type == RopeType::yarn) parameters.update({{"beta_slow", s.low}, {"beta_fast", s.high}, {"truncate", s.whole}});
   if (s.type == RopeType::longrope) parameters.update({{"short_factor", s.narrow}, {"long_factor", s.wide}});
-  if (s.magnitude != 1) parameters["attention_factor"] = s.magnitude;
+  if (s.type == RopeType::yarn || s.type == RopeType::longrope) parameters["attention_factor"] = s.magnitude;
   return parameters;
 }
 

@@ -276,10 +276,24 @@ void add_plain(const QuantizationSource& source, const KeptWeight& kept, Shards&
 
 }  // namespace
 
+/// A weight goes under the name that it came under: what came in parts, or together with others, has none of its own.
+void check_name(const QuantizationSource& source, const KeptWeight& kept, const std::vector<KeptWeight>& all) {
+  const std::string name = checkpoint_name(source.model, kept.name);
+  const auto ending = [](const std::string& text) { return text.substr(text.rfind('.') + 1); };
+  const bool is_in_parts = ending(kept.name) == "weight" && ending(name) != "weight";
+  const auto same = std::count_if(all.begin(), all.end(), [&](const KeptWeight& other) {
+    return other.name != kept.name && checkpoint_name(source.model, other.name) == name;
+  });
+  if (is_in_parts || same > 0)
+    fail_user("{}: its weights lie as '{}', in parts or together; such a model is written as GGUF at most",
+              source.model.name, name);
+}
+
 void check_folder(const QuantizationSource& source) {
   check_rows(source.instance.precision());
   const std::vector<KeptWeight> all = kept_weights(source.instance.program());
   for (const KeptWeight& kept : all) {
+    check_name(source, kept, all);
     if (is_quantised(kept)) check_in_codes(source, kept);
   }
   check_kept_once(source, all);

@@ -125,7 +125,11 @@ struct Run {
 };
 
 KeptCells kept_cells(const StudyCallbacks& callbacks) {
-  return KeptCells(callbacks.restore ? callbacks.restore() : std::vector<Record>{});
+  std::vector<Record> kept = callbacks.restore ? callbacks.restore() : std::vector<Record>{};
+  if (std::any_of(kept.begin(), kept.end(),
+                  [](const Record& record) { return record.setting.calibration.has_value(); }))
+    fail_user("--resume: the run that would go on has calibrated rows, which are not gone on with; start it anew");
+  return KeptCells(std::move(kept));
 }
 
 /// Of a row that was kept: its turn had not come, or an interrupt left it with a part of the data.
@@ -245,6 +249,15 @@ BenchRequest with_compared_model(BenchRequest request) {
   return request;
 }
 
+/// Calibrated weights are made in this process, and there alone.
+BenchRequest with_calibration(BenchRequest request, const StudyCallbacks& callbacks) {
+  if (request.calibration.empty()) return request;
+  if (callbacks.restore) fail_user("--calibrate with --resume: calibrated rows are not gone on with; start it anew");
+  if (request.processes > 1) fail_user("--calibrate with --processes {}: is timed in one process", request.processes);
+  request.processes = 1;
+  return request;
+}
+
 std::vector<ComparedModel> opened_models(const std::vector<Entry>& entries) {
   std::vector<ComparedModel> models;
   models.reserve(entries.size());
@@ -262,7 +275,7 @@ BenchRequest timed_request(BenchRequest request) {
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
-  const BenchRequest request = without_repeats(with_compared_model(asked));
+  const BenchRequest request = without_repeats(with_compared_model(with_calibration(asked, callbacks)));
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));

@@ -110,17 +110,24 @@ std::vector<float> by_row(const SmoothPlace& place, const std::vector<float>& by
   return rows;
 }
 
-/// s = max|x|^alpha / max|w|^(1 - alpha), by row, scaled so that the largest and least lie around 1.
+/// s = max|x|^alpha / max|w|^(1 - alpha), by row, scaled so that they lie around 1; 1 where either is nothing.
 std::vector<float> factors_for(double alpha, const std::vector<float>& activations, const std::vector<float>& weights) {
   std::vector<float> factors(activations.size(), 1.0F);
+  const auto is_nothing = [&](std::size_t i) {
+    return activations[i] < least_magnitude || weights[i] < least_magnitude;
+  };
   double log_sum = 0;
+  double count = 0;
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    if (activations[i] < least_magnitude || weights[i] < least_magnitude) continue;
+    if (is_nothing(i)) continue;
     factors[i] = static_cast<float>(std::pow(activations[i], alpha) / std::pow(weights[i], 1 - alpha));
     log_sum += std::log(factors[i]);
+    ++count;
   }
-  const auto middle = static_cast<float>(std::exp(log_sum / static_cast<double>(factors.size())));
-  for (float& factor : factors) factor = std::clamp(factor / middle, 1e-3F, 1e3F);
+  const auto middle = static_cast<float>(std::exp(log_sum / std::max(1.0, count)));
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (!is_nothing(i)) factors[i] = std::clamp(factors[i] / middle, 1e-3F, 1e3F);
+  }
   return factors;
 }
 

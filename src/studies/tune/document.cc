@@ -74,7 +74,9 @@ PointColumns point_columns(const Tuning& tuning) {
        time_cell},
       {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
       {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes},
-       [](const PointLine& line) -> Table::Cell { return line.point->model_bytes; }},
+       [](const PointLine& line) -> Table::Cell {
+         return line.point->model_bytes > 0 ? Table::Cell(line.point->model_bytes) : Table::Cell(Absent{"not scored"});
+       }},
       {{.key = "searched_kl",
         .unit = "nats",
         .meaning = "on the search's rows",
@@ -91,8 +93,10 @@ PointColumns point_columns(const Tuning& tuning) {
     columns.push_back(loss_column({.key = "accuracy_change", .title = "accuracy", .sign = Sign::always},
                                   [](const UnitQuality& q) { return q.accuracy_change; }));
   }
-  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"},
-                     [](const PointLine& line) -> Table::Cell { return keeps_limit(*line.tuning, *line.point); }});
+  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const PointLine& line) -> Table::Cell {
+                       if (!line.point->held_out) return Absent{"not scored"};
+                       return keeps_limit(*line.tuning, *line.point);
+                     }});
   return columns;
 }
 
@@ -210,11 +214,22 @@ const TunePoint* best_uniform(const Tuning& tuning, std::span<const Record> reco
 
 std::string verdict_words(const Tuning& tuning, std::span<const Record> records) {
   const std::string limit = limit_words(tuning.limit);
+  const bool is_scored = std::any_of(tuning.points.begin(), tuning.points.end(),
+                                     [](const TunePoint& point) { return point.held_out.has_value(); });
+  if (!is_scored) {
+    const bool has_one = best_tried(tuning) != nullptr;
+    return fmt::format("Interrupted before anything was scored on rows that the search did not see: {} ({}).",
+                       has_one ? "what is foretold to be cheapest of the mixes that keep the limit there is not checked"
+                               : "no mix was found yet that keeps the limit",
+                       limit);
+  }
   if (!tuning.best) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
   const TunePoint& best = tuning.points[*tuning.best];
   std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, records),
                                   kept_words(tuning, best), limit);
-  if (!best.is_mix) return words + " No mix that was tried is cheaper within the limit.";
+  if (!best.is_mix)
+    return words +
+           (tuning.tried.empty() ? " No mix was tried." : " No mix that was tried is cheaper within the limit.");
   const TunePoint* const uniform = best_uniform(tuning, records);
   if (uniform == nullptr) return words + " No uniform precision keeps it.";
   return words + fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
@@ -232,7 +247,10 @@ std::string search_words(const Tuning& tuning) {
   std::string words =
       fmt::format("{} mixes of {} parts were scored in {:.0f} s, after {:.0f} s of costs and estimates.",
                   tuning.tried.size(), tuning.parts, tuning.search_s, tuning.estimates_s);
-  if (const auto relation = rank_correlation(foretold_losses, measured_losses))
+  constexpr std::size_t fewest_for_a_rank = 10;
+  if (const auto relation = foretold_losses.size() < fewest_for_a_rank
+                                ? std::nullopt
+                                : rank_correlation(foretold_losses, measured_losses))
     words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
   if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";
   return words;

@@ -12,6 +12,7 @@
 #include "results/model_name.h"
 #include "studies/bench/request.h"
 #include "studies/generation_bench/request.h"
+#include "studies/shared/cached.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/random_ids.h"
 #include "studies/shared/setting.h"
@@ -20,16 +21,19 @@ namespace assay {
 namespace {
 
 constexpr double keep_every_s = 60;
-constexpr std::size_t most_finalists = 4;   ///< Mixes that pass, timed in the end.
-constexpr std::size_t most_beyond = 2;      ///< And mixes that lose more or less, for the front.
-constexpr double costs_share = 0.005;       ///< Of the budget that the costs of a row may take.
-constexpr std::size_t scored_together = 4;  ///< Points that share a run of fp32.
+constexpr std::size_t most_finalists = 4;    ///< Mixes that pass, timed in the end.
+constexpr std::size_t most_beyond = 2;       ///< And mixes that lose more or less, for the front.
+constexpr double costs_share = 0.005;        ///< Of the budget that the costs of a row may take.
+constexpr std::size_t scored_together = 4;   ///< Points that share a run of fp32.
+constexpr std::int64_t decoded_tokens = 64;  ///< Of each row in the last timing of decoding.
 constexpr std::int64_t held_out_tokens = 4096;
 constexpr std::int64_t held_out_sentences = 1024;
 
 void check_tune(const TuneRequest& request) {
   if (!(request.limit.most > 0)) fail_user("--max-...: the limit must be above 0");
   for (const std::string& precision : request.precisions) find_precision(precision);
+  if (!request.engine.overrides.empty())
+    fail_user("--with '{}': a mix says all by layer; leave it out", request.engine.overrides);
   if (request.engine.device != "cpu" && request.engine.device != "reference")
     fail_lacking("--device {}: mixes are searched on cpu and reference", request.engine.device);
 }
@@ -81,8 +85,8 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
   QualityRequest quality;
   quality.data = request.data;
   quality.protocol.window = request.window;
-  quality.protocol.batch = by_window ? 4 : 32;
   const std::int64_t search_rows = request.search_rows > 0 ? request.search_rows : by_window ? 16 : 256;
+  quality.protocol.batch = std::min<std::int64_t>(by_window ? 4 : 32, search_rows);
   const std::int64_t held_rows =
       by_window ? std::max<std::int64_t>(4, held_out_tokens / request.window) : held_out_sentences;
   if (by_window) quality.protocol.most_tokens = (search_rows + held_rows) * request.window;
@@ -109,11 +113,21 @@ void check_limit(const TuneRequest& request, const Model& model, const QualitySe
               request.limit.kind == LossKind::drop ? "drop" : "perplexity", set.data);
 }
 
+/// With no more tokens a row than the model takes, those that decoding adds included.
+TuneRequest within_context(TuneRequest request, const Model& model) {
+  if (request.aim == Aim::decode) check_generates(model);
+  const std::int64_t added = request.aim == Aim::decode ? decoded_tokens : 0;
+  if (model.config.context <= added)
+    fail_user("{}: its context of {} has no room for a prompt and {} new tokens", model.name, model.config.context,
+              added);
+  request.seq = std::min(request.seq, model.config.context - added);
+  return request;
+}
+
 /// Random ids of the shape that is timed.
 QualityBatch timed_batch(const Model& model, const TuneRequest& request) {
   QualityBatch batch;
-  const std::int64_t seq = request.aim == Aim::decode ? 1 : std::min(request.seq, model.config.context);
-  batch.extent = {request.batch, seq};
+  batch.extent = {request.batch, request.aim == Aim::decode ? 1 : request.seq};
   batch.ids = random_ids(model, batch.extent, {request.model_options.seed, IdsFor::timing});
   return batch;
 }
@@ -186,7 +200,8 @@ bool score_points(const StudiedModel& subject, const QualitySet& held_out, std::
   const auto qualities = qualities_of(subject, held_out, instances);
   if (!qualities) return false;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    points[i].held_out = (*qualities)[i];
+    const bool is_itself = points[i].precision == "fp32";  // what differs in nothing has no interval
+    points[i].held_out = is_itself ? points[i].searched : (*qualities)[i];
     points[i].model_bytes = own[i]->model_bytes();
   }
   return true;
@@ -222,7 +237,7 @@ Document timed_points(const TuneRequest& request, const Tuning& tuning, const Ma
   const FactsSource known = [&] { return facts; };
   if (request.aim != Aim::decode) return bench(bench_request, known, callbacks);
   bench_request.seqs.clear();
-  return generation_bench({bench_request, {request.seq}, {64}, {0}}, known, callbacks);
+  return generation_bench({bench_request, {request.seq}, {decoded_tokens}, {0}}, known, callbacks);
 }
 
 class Tuner {
@@ -305,8 +320,10 @@ class Tuner {
   }
 
   void write_recipe() const {
-    if (request_.recipe.empty() || !tuning_.best) return;
-    write_file_atomically(request_.recipe, recipe_text(tuning_.points[*tuning_.best].recipe));
+    const TriedMix* const tried = best_tried(tuning_);
+    if (request_.recipe.empty() || (!tuning_.best && tried == nullptr)) return;
+    const Recipe& recipe = tuning_.best ? tuning_.points[*tuning_.best].recipe : tried->recipe;
+    write_file_atomically(request_.recipe, recipe_text(recipe));
   }
 
   const TuneRequest& request_;
@@ -339,6 +356,15 @@ bool keeps_limit(const Tuning& tuning, const TunePoint& point) {
   return point.held_out && loss_of(tuning.limit.kind, *point.held_out) <= tuning.limit.most;
 }
 
+const TriedMix* best_tried(const Tuning& tuning) {
+  const TriedMix* best = nullptr;
+  for (const TriedMix& one : tuning.tried) {
+    const bool passes = loss_of(tuning.limit.kind, one.quality) <= tuning.limit.most;
+    if (passes && (best == nullptr || one.foretold.cost < best->foretold.cost)) best = &one;
+  }
+  return best;
+}
+
 void choose_best(Tuning& tuning, std::span<const Record> records) {
   std::vector<std::pair<double, std::size_t>> passing;
   for (std::size_t i = 0; i < tuning.points.size(); ++i) {
@@ -347,12 +373,12 @@ void choose_best(Tuning& tuning, std::span<const Record> records) {
   }
   std::sort(passing.begin(), passing.end());
   if (!passing.empty()) tuning.best = passing[0].second;
-  if (passing.size() > 1) tuning.runner_up = passing[1].second;
 }
 
-Document tune(const TuneRequest& request, const FactsSource& source, const StudyCallbacks& callbacks) {
-  check_tune(request);
-  const Model model = open_model(request.model, request.model_options);
+Document tune(const TuneRequest& asked, const FactsSource& source, const StudyCallbacks& callbacks) {
+  check_tune(asked);
+  const Model model = open_model(asked.model, asked.model_options);
+  const TuneRequest request = within_context(asked, model);
   const MachineFacts facts = source();
   return Tuner(request, model, facts, callbacks).run();
 }
