@@ -124,11 +124,12 @@ struct Run {
   KeptCells kept;
 };
 
-KeptCells kept_cells(const StudyCallbacks& callbacks) {
+KeptCells kept_cells(const BenchRequest& request, const StudyCallbacks& callbacks) {
   std::vector<Record> kept = callbacks.restore ? callbacks.restore() : std::vector<Record>{};
-  if (std::any_of(kept.begin(), kept.end(),
-                  [](const Record& record) { return record.setting.calibration.has_value(); }))
-    fail_user("--resume: the run that would go on has calibrated rows, which are not gone on with; start it anew");
+  const bool was_calibrated = std::any_of(kept.begin(), kept.end(),
+                                          [](const Record& record) { return record.setting.calibration.has_value(); });
+  if (was_calibrated || (!kept.empty() && !request.calibration.empty()))
+    fail_user("--resume: a run with calibrated rows is not gone on with; start it anew");
   return KeptCells(std::move(kept));
 }
 
@@ -250,9 +251,8 @@ BenchRequest with_compared_model(BenchRequest request) {
 }
 
 /// Calibrated weights are made in this process, and there alone.
-BenchRequest with_calibration(BenchRequest request, const StudyCallbacks& callbacks) {
+BenchRequest with_calibration(BenchRequest request) {
   if (request.calibration.empty()) return request;
-  if (callbacks.restore) fail_user("--calibrate with --resume: calibrated rows are not gone on with; start it anew");
   if (request.processes > 1) fail_user("--calibrate with --processes {}: is timed in one process", request.processes);
   request.processes = 1;
   return request;
@@ -275,7 +275,7 @@ BenchRequest timed_request(BenchRequest request) {
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
-  const BenchRequest request = without_repeats(with_compared_model(with_calibration(asked, callbacks)));
+  const BenchRequest request = without_repeats(with_compared_model(with_calibration(asked)));
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
@@ -287,7 +287,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
       std::accumulate(entries.begin(), entries.end(), std::size_t{0},
                       [](std::size_t sum, const Entry& entry) { return sum + entry.cells.size(); });
   const BenchRequest timed = timed_request(request);
-  Run run{timed, facts, callbacks, power_of(timed), Remaining(timed, cells), kept_cells(callbacks)};
+  Run run{timed, facts, callbacks, power_of(timed), Remaining(timed, cells), kept_cells(timed, callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {
