@@ -12,6 +12,7 @@ class CliTune : public Cli {
     constexpr std::int64_t rows = 16;
     constexpr std::int64_t seq = 8;
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back(i * 7 % 11 + 1);
     fs::create_directory(folder_.path() / "data");
     write_npy(folder_.path() / "data" / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));

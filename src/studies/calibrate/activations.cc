@@ -63,6 +63,7 @@ class PlaceRows {
 std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<SmoothPlace>& places,
                                              std::int64_t most_rows) {
   std::vector<PlaceRows> rows;
+  rows.reserve(places.size());
   for (const SmoothPlace& place : places)
     rows.emplace_back(std::ssize(place.channels), most_rows, std::ssize(subject.set.batches));
   Instance instance(assign_dtypes(program_with(subject.built, places), subject.fp32), subject.fp32,
@@ -79,6 +80,7 @@ std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const 
     for (std::size_t i = 0; i < places.size(); ++i) rows[i].add(plan.output_f32(output_name(places[i])), batch);
   }
   std::vector<PlaceActivations> activations;
+  activations.reserve(rows.size());
   for (PlaceRows& one : rows) activations.push_back(one.take());
   return activations;
 }

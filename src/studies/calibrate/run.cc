@@ -44,6 +44,7 @@ class LayerTrials {
   /// Outputs of each layer of the place in fp32.
   std::vector<Tensor> exact(const SmoothPlace& place, const Tensor& rows) const {
     std::vector<Tensor> outputs;
+    outputs.reserve(place.layers.size());
     for (const std::size_t n : place.layers) outputs.push_back(output_of(subject_, n, subject_.fp32, rows));
     return outputs;
   }
@@ -51,6 +52,7 @@ class LayerTrials {
   /// In the row, with the changes as they are now.
   std::vector<Tensor> low(const SmoothPlace& place, const Tensor& rows) const {
     std::vector<Tensor> outputs;
+    outputs.reserve(place.layers.size());
     for (const std::size_t n : place.layers) outputs.push_back(output_of(changed_, n, row_, rows));
     return outputs;
   }
@@ -164,6 +166,7 @@ class Smoother {
   /// Each matrix's columns times the factor of the row that the channel comes from.
   void set_columns(const SmoothPlace& place, const std::vector<float>& factors) {
     std::vector<float> columns;
+    columns.reserve(place.channels.size());
     for (const std::int32_t row : place.channels) columns.push_back(factors[static_cast<std::size_t>(row)]);
     for (const std::string& name : place.matrices) changes_[name].by_column = columns;
   }
@@ -211,6 +214,7 @@ class Smoother {
     for (std::size_t i = 0; i < static_cast<std::size_t>(exact.count()); ++i)
       sums[i % width] += exact.as<float>()[i] - low.as<float>()[i];
     std::vector<float> means;
+    means.reserve(width);
     const auto rows = static_cast<double>(exact.count()) / static_cast<double>(width);
     for (const double sum : sums) means.push_back(static_cast<float>(sum / rows));
     return means;

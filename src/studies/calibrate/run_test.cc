@@ -21,6 +21,7 @@ class Calibrate : public testing::TestWithParam<const char*> {
 
   Calibrate() : facts_(read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"})) {
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 50 + 1);
     write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
     request_.data = folder_.path();
@@ -34,6 +35,7 @@ class Calibrate : public testing::TestWithParam<const char*> {
     const auto instance = make_instance(model, precision, request_.engine, facts_);
     Plan plan(*instance, {.extent = {1, seq}});
     std::vector<std::int32_t> ids;
+    ids.reserve(seq);
     for (std::int32_t i = 0; i < seq; ++i) ids.push_back(i * 5 % 50 + 1);
     plan.set_inputs(ids, {});
     plan.run();

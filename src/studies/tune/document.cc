@@ -102,6 +102,7 @@ PointColumns point_columns(const Tuning& tuning) {
 
 Table points_table(const Tuning& tuning, std::span<const Record> records) {
   std::vector<PointLine> lines;
+  lines.reserve(tuning.points.size());
   for (const TunePoint& point : tuning.points) {
     lines.push_back({&tuning, &point, record_for(tuning, point.precision, records)});
   }
@@ -239,6 +240,8 @@ std::string verdict_words(const Tuning& tuning, std::span<const Record> records)
 std::string search_words(const Tuning& tuning) {
   std::vector<double> foretold_losses;
   std::vector<double> measured_losses;
+  foretold_losses.reserve(tuning.tried.size());
+  measured_losses.reserve(tuning.tried.size());
   for (const TriedMix& one : tuning.tried) {
     if (!one.quality.failure.empty()) continue;
     foretold_losses.push_back(one.foretold.loss);

@@ -74,6 +74,8 @@ class Foreteller {
   bool measure_rests() {
     std::vector<std::unique_ptr<Instance>> own;
     std::vector<Instance*> instances;
+    own.reserve(choices_.rests.size());
+    instances.reserve(choices_.rests.size());
     for (const MixRest& rest : choices_.rests) {
       const Mix mix = rest_alone(rest.row, choices_.parts.size());
       const Recipe recipe = recipe_of(subject_, choices_, mix, "rest");

@@ -155,6 +155,7 @@ void drop_emulated(StudiedModel& subject) {
 /// Quality of every row as a whole, into the study's last unit.
 bool measure_whole(const StudiedModel& subject, const QualitySet& set, ModelSensitivity& study) {
   std::vector<Instance*> instances;
+  instances.reserve(subject.whole.size());
   for (const auto& instance : subject.whole) instances.push_back(instance.get());
   const auto qualities = qualities_of(subject, set, instances);
   if (!qualities) return false;
@@ -166,6 +167,7 @@ bool measure_whole(const StudiedModel& subject, const QualitySet& set, ModelSens
 /// Mixes to be timed: the cheapest that pass, then the cheapest of what loses most beyond them.
 std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const LossLimit& limit) {
   std::vector<const TriedMix*> sorted;
+  sorted.reserve(tried.size());
   for (const TriedMix& one : tried) sorted.push_back(&one);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const TriedMix* a, const TriedMix* b) { return a->foretold.cost < b->foretold.cost; });
@@ -193,6 +195,8 @@ TunePoint uniform_point(const StudiedModel& subject, const ModelSensitivity& stu
 bool score_points(const StudiedModel& subject, const QualitySet& held_out, std::span<TunePoint> points) {
   std::vector<std::unique_ptr<Instance>> own;
   std::vector<Instance*> instances;
+  own.reserve(points.size());
+  instances.reserve(points.size());
   for (TunePoint& point : points) {
     own.push_back(subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on));
     instances.push_back(own.back().get());

@@ -24,6 +24,7 @@ class Tune : public testing::Test {
 
   Tune() {
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 60 + 1);
     write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
     request_.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-tied";

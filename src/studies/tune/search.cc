@@ -25,6 +25,7 @@ double kl_near(const LossLimit& limit) {
 
 std::vector<double> first_budgets(double guess) {
   std::vector<double> budgets;
+  budgets.reserve(1 + 2 * factors_of_two);
   for (int i = -factors_of_two; i <= factors_of_two; ++i)
     budgets.push_back(guess * std::exp2(static_cast<double>(i) / budget_steps_a_factor_of_two));
   return budgets;
@@ -32,6 +33,7 @@ std::vector<double> first_budgets(double guess) {
 
 std::vector<double> between(double low, double high) {
   std::vector<double> budgets;
+  budgets.reserve(budgets_between);
   for (int i = 1; i <= budgets_between; ++i)
     budgets.push_back(low * std::pow(high / low, static_cast<double>(i) / (budgets_between + 1)));
   return budgets;
