@@ -96,14 +96,9 @@ std::string hindrance_of(const QuantizationSource& source, const KeptWeight& kep
   return "";
 }
 
-bool is_embedding(const Node& node) {
-  return node.operation == &op::embedding || node.operation == &op::block_embedding;
-}
-
 /// What would help, where a table is what hinders.
 const char* advice_for(const KeptWeight& kept) {
-  const bool is_table = std::ranges::any_of(kept.readers, [](const Node* node) { return is_embedding(*node); });
-  if (!is_table) return "";
+  if (!is_token_table(kept)) return "";
   return kept.readers.size() > 1 ? "; --with @embedding=bf16,@head=bf16 keeps the table that both read"
                                  : "; --with @embedding=bf16 keeps the table";
 }
@@ -132,9 +127,8 @@ std::vector<std::string> plain_modules(const QuantizationSource& source, const K
   std::vector<std::string> modules;
   for (const Node* reader : kept.readers) {
     if (reader->operation != &op::linear) continue;
-    const bool shares = std::ranges::any_of(kept.readers, [](const Node* node) { return is_embedding(*node); });
-    modules.push_back(module_of(shares ? std::string(source.model.config.family->tensors->head)
-                                       : checkpoint_name(source.model, kept.name)));
+    modules.push_back(module_of(is_token_table(kept) ? std::string(source.model.config.family->tensors->head)
+                                                     : checkpoint_name(source.model, kept.name)));
   }
   return modules;
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "studies/tune/run.h"
 
 namespace assay {
@@ -19,14 +20,6 @@ using PointColumns = std::vector<ColumnOf<PointLine>>;
 
 const char* unit_for(Aim aim) {
   return aim == Aim::bytes ? "bytes" : "ms";
-}
-
-const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
-  const Mode wanted = tuning.aim == Aim::decode ? Mode::decode : Mode::inference;
-  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return record.setting.precision == precision && record.setting.mode == wanted;
-  });
-  return found == records.end() || !found->latency ? nullptr : &*found;
 }
 
 Table::Cell change_cell(const std::optional<Change>& change) {
@@ -49,17 +42,15 @@ ColumnOf<PointLine> loss_column(Table::Column column, std::optional<Change> (*fi
 }
 
 Table::Cell time_cell(const PointLine& line) {
-  if (line.record == nullptr || !line.record->latency->median_ms) return Absent{"not timed"};
+  if (line.record == nullptr) return Absent{"not timed"};
   const Latency& latency = *line.record->latency;
-  if (!latency.ci_low_ms || !latency.ci_high_ms) return *latency.median_ms;
-  return Estimate{*latency.median_ms, *latency.ci_low_ms, *latency.ci_high_ms};
+  return estimate_or_absent(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms, "not timed");
 }
 
 Table::Cell speedup_cell(const PointLine& line) {
-  if (line.record == nullptr || !line.record->speedup || !line.record->speedup->speedup) return Absent{"not timed"};
+  if (line.record == nullptr || !line.record->speedup) return Absent{"not timed"};
   const Speedup& speedup = *line.record->speedup;
-  if (!speedup.speedup_low || !speedup.speedup_high) return *speedup.speedup;
-  return Estimate{*speedup.speedup, *speedup.speedup_low, *speedup.speedup_high};
+  return estimate_or_absent(speedup.speedup, speedup.speedup_low, speedup.speedup_high, "not timed");
 }
 
 PointColumns point_columns(const Tuning& tuning) {
@@ -193,8 +184,7 @@ std::string kept_words(const Tuning& tuning, const TunePoint& point) {
 }
 
 std::string cost_words(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes)
-    return fmt::format("{:.1f} MB of weights", static_cast<double>(point.model_bytes) / 1e6);
+  if (tuning.aim == Aim::bytes) return format_bytes(static_cast<double>(point.model_bytes)) + " of weights";
   const Record* record = record_for(tuning, point.precision, records);
   if (record == nullptr) return "not timed";
   std::string words = fmt::format("{:.3g} ms", record->latency->median_ms.value_or(0));

@@ -62,12 +62,6 @@ struct SplitData {
   QualitySet held_out;
 };
 
-std::int64_t rows_held(const QualitySet& set) {
-  std::int64_t rows = 0;
-  for (const QualityBatch& batch : set.batches) rows += batch.extent.batch;
-  return rows;
-}
-
 /// Batches from the start until they hold so many rows.
 QualitySet taken_from(QualitySet& set, std::int64_t rows) {
   QualitySet taken = set;
@@ -100,7 +94,7 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
     fail_user(
         "{}: {} rows are searched on and none is left to score what was found; give more data or fewer "
         "--search-rows",
-        name, rows_held(split.search));
+        name, row_count(split.search));
   return split;
 }
 
@@ -175,6 +169,7 @@ std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const
   std::size_t beyond = 0;
   std::size_t within = 0;
   for (const TriedMix* one : sorted) {
+    if (one->recipe.layers.empty()) continue;  // a uniform precision
     const bool passes = loss_of(limit.kind, one->quality) <= limit.most;
     std::size_t& count = passes ? within : beyond;
     if (count >= (passes ? most_finalists : most_beyond)) continue;
@@ -261,8 +256,8 @@ class Tuner {
     tuning_.model = shown_model_name(request_.model);
     tuning_.limit = request_.limit;
     tuning_.aim = request_.aim;
-    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, rows_held(data.search));
-    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, rows_held(data.held_out));
+    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, row_count(data.search));
+    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, row_count(data.held_out));
     StudiedModel subject = studied_model(sensitivity_, model_, std::move(data.search), facts_, callbacks_);
     drop_emulated(subject);
     ModelSensitivity study = empty_study(subject);
@@ -314,7 +309,6 @@ class Tuner {
         tuning_.points.push_back(uniform_point(subject, study, row));
     }
     for (const TriedMix* mix : finalists(tuning_.tried, request_.limit)) {
-      if (mix->recipe.layers.empty()) continue;  // a uniform precision
       TunePoint point{"", mix->recipe, true, mix->quality};
       point.recipe.name = fmt::format("mix-{}", ++mixes_);
       point.precision = precision_name(point.recipe);
@@ -347,13 +341,18 @@ const char* name(Aim aim) {
   return names[static_cast<std::size_t>(aim)];
 }
 
-std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes) return static_cast<double>(point.model_bytes);
+const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
   const Mode wanted = tuning.aim == Aim::decode ? Mode::decode : Mode::inference;
   const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return record.setting.precision == point.precision && record.setting.mode == wanted;
+    return record.setting.precision == precision && record.setting.mode == wanted;
   });
-  return found == records.end() || !found->latency ? std::nullopt : found->latency->median_ms;
+  return found == records.end() || !found->latency ? nullptr : &*found;
+}
+
+std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
+  if (tuning.aim == Aim::bytes) return static_cast<double>(point.model_bytes);
+  const Record* const record = record_for(tuning, point.precision, records);
+  return record == nullptr ? std::nullopt : record->latency->median_ms;
 }
 
 bool keeps_limit(const Tuning& tuning, const TunePoint& point) {

@@ -36,6 +36,8 @@ struct Tuning {
   double search_s = 0;
 };
 
+/// Of a precision, what was timed for the aim; null: nothing was.
+const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records);
 /// What a point takes for the aim, from its record or its size; absent where it was not timed.
 std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records);
 /// Whether it keeps the limit on the rows that the search did not see.
