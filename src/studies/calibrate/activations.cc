@@ -10,13 +10,13 @@
 namespace assay {
 namespace {
 
-std::string output_name(const SmoothPlace& place) {
+std::string output_name(const LinearPlace& place) {
   return place.name + " input";
 }
 
-Program program_with(const Program& built, const std::vector<SmoothPlace>& places) {
+Program program_with(const Program& built, const std::vector<LinearPlace>& places) {
   Program program = built;
-  for (const SmoothPlace& place : places) program.outputs.push_back({output_name(place), place.value});
+  for (const LinearPlace& place : places) program.outputs.push_back({output_name(place), place.value});
   return program;
 }
 
@@ -66,12 +66,11 @@ class PlaceRows {
 
 }  // namespace
 
-std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<SmoothPlace>& places,
+std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<LinearPlace>& places,
                                              std::int64_t most_rows) {
   std::vector<PlaceRows> rows;
   rows.reserve(places.size());
-  for (const SmoothPlace& place : places)
-    rows.emplace_back(std::ssize(place.channels), most_rows, std::ssize(subject.set.batches));
+  for (const LinearPlace& place : places) rows.emplace_back(place.width, most_rows, std::ssize(subject.set.batches));
   Instance instance(assign_dtypes(program_with(subject.built, places), subject.fp32), subject.fp32,
                     subject.model.weights, find_backend(subject.request.engine.device), subject.facts);
   for (const QualityBatch& batch : subject.set.batches) {
@@ -79,7 +78,7 @@ std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const 
     if (subject.callbacks.progress) subject.callbacks.progress("calibration data", 0);
     PlanOptions options{.extent = batch.extent,
                         .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given};
-    for (const SmoothPlace& place : places) options.outputs.push_back(output_name(place));
+    for (const LinearPlace& place : places) options.outputs.push_back(output_name(place));
     Plan plan(instance, options);
     plan.set_inputs(batch.ids, batch.mask, batch.token_types);
     plan.run();

@@ -14,7 +14,7 @@ struct PlaceActivations {
 };
 
 /// Runs the batches in fp32 and keeps, for each place, the largest magnitudes and at most `most_rows` rows.
-std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<SmoothPlace>& places,
+std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<LinearPlace>& places,
                                              std::int64_t most_rows);
 
 }  // namespace assay
