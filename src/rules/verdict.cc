@@ -40,12 +40,18 @@ std::string objection(const Record& row, std::span<const Finding> findings, Seve
   return "";
 }
 
+/// The first reason that allows no better grade than D.
+std::string reason_for_d(const Grade& grade) {
+  const auto deciding = std::find_if(grade.trust_reasons.begin(), grade.trust_reasons.end(),
+                                     [](const std::string& reason) { return reason.starts_with("D "); });
+  return deciding == grade.trust_reasons.end() ? "grade D" : "grade " + *deciding;
+}
+
 std::string why_unusable(const Record& row, std::span<const Finding> findings) {
   if (row.outcome.status != Status::ok)
     return fmt::format("{}: {}", name(row.outcome.status), row.outcome.reason.value_or("no reason was given"));
   if (is_altered(row)) return "it is not as it was written";
-  if (row.grade.trust == Trust::d)
-    return "grade " + (row.grade.trust_reasons.empty() ? "D" : row.grade.trust_reasons.back());
+  if (row.grade.trust == Trust::d) return reason_for_d(row.grade);
   return objection(row, findings, Severity::high, rules());
 }
 
