@@ -276,10 +276,9 @@ class Assigner {
   void assign_quantised_linear(const Node& node) {
     const ValueId x = as(value(node.inputs[0]), row_->activations);
     const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
-    const bool is_static = row_->scheme == Scheme::static_int8;
-    const double scale = is_static ? static_scale(node) : 0;
-    const ValueId weight_scales = is_static ? scaled(weight.scales, scale) : weight.scales;
-    const Quantised in = is_static ? Quantised{in_steps(x, scale), no_value} : quantised_rows(x);
+    const std::optional<double> scale = static_scale(node);
+    const ValueId weight_scales = scale ? scaled(weight.scales, *scale) : weight.scales;
+    const Quantised in = scale ? Quantised{in_steps(x, *scale), no_value} : quantised_rows(x);
     Attributes attributes = node.attributes;
     attributes.accumulator = row_->accumulator;
     map(node.outputs[0]) =
@@ -292,13 +291,13 @@ class Assigner {
     return row_->scheme == Scheme::weight_only_int8 ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
   }
 
-  double static_scale(const Node& node) const {
+  /// Of the layer's input; absent where the row has none, or calibration left it to be quantised by token.
+  std::optional<double> static_scale(const Node& node) const {
+    if (row_->scheme != Scheme::static_int8) return std::nullopt;
     if (precision_.scales == nullptr)
       fail_user("{}: has scales from calibration data only ('assay bench ... --calibrate DATA')", row_->name);
     const auto found = precision_.scales->find(node.path);
-    if (found == precision_.scales->end())
-      fail_user("{}: calibration data gave no scale for {}", row_->name, node.path);
-    return found->second;
+    return found == precision_.scales->end() ? std::nullopt : std::optional(found->second);
   }
 
   /// A constant of f32 times a factor, made once.

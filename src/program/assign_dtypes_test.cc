@@ -274,7 +274,7 @@ TEST(AssignDtypes, StaticScalesMustBeThere) {
   auto scales = *made_up_scales(built);
   scales.erase("layers.0.mlp.down_proj");
   choice.scales = std::make_shared<ActivationScales>(scales);
-  EXPECT_THROW(assign_dtypes(built, choice), Error);
+  EXPECT_EQ(count_of(assign_dtypes(built, choice), op::quantize_rows), 1U) << "where calibration gives none: by token";
 }
 
 TEST(AssignDtypes, AStaticScaleIsTheInputsStepAndAFactorOfTheWeights) {

@@ -122,7 +122,7 @@ enum class Casts : std::uint8_t {
   every_call  ///< At each call, which is what autocast does and why it is often slower.
 };
 
-/// By the path of a linear layer: what one step of its input in s8 stands for.
+/// By the path of a linear layer: what one step of its input in s8 stands for. Of others each token has its own.
 using ActivationScales = std::map<std::string, double>;
 
 /// A row as a run uses it: with overrides, and with `native_16bit` settled.

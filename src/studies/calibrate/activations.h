@@ -10,7 +10,7 @@ namespace assay {
 /// What calibration data put into a place, in fp32.
 struct PlaceActivations {
   std::vector<float> largest = {};  ///< Magnitude, by channel, over all real rows.
-  Tensor rows = {};                 ///< (n, width): some of them, evenly spread.
+  Tensor rows = {};                 ///< (n, width): some of them, spread evenly, and some of the largest.
 };
 
 /// Runs the batches in fp32 and keeps, for each place, the largest magnitudes and at most `most_rows` rows.

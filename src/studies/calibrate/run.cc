@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -23,6 +22,10 @@ constexpr std::int64_t rows_behind_errors = 128;
 constexpr double alphas[] = {0.25, 0.4, 0.5, 0.6, 0.75, 0.9};
 /// A channel that is nothing stays as it is.
 constexpr float least_magnitude = 1e-5F;
+/// In the place of a static scale.
+constexpr double by_token = 0;
+/// A static scale that makes the error larger than so many times that of scales by token is none.
+constexpr double most_of_error_by_token = 1.5;
 /// What is not better by so much is not changed: factors cost the exactness of fp32.
 constexpr double least_gain = 0.02;
 
@@ -61,12 +64,14 @@ class LayerTrials {
     return outputs;
   }
 
-  /// In the row, with the changes as they are now and, where it has static ones, that scale.
+  /// In the row, with the changes as they are now and that scale of the input.
   std::vector<Tensor> low(const LinearPlace& place, const Tensor& rows, double scale) const {
     PrecisionChoice choice = row_;
     const auto scales = std::make_shared<ActivationScales>();
-    for (const std::size_t n : place.layers) (*scales)[subject_.built.nodes[n].path] = scale;
-    if (has_static_scales()) choice.scales = scales;
+    if (scale != by_token) {
+      for (const std::size_t n : place.layers) (*scales)[subject_.built.nodes[n].path] = scale;
+    }
+    choice.scales = scales;
     std::vector<Tensor> outputs;
     outputs.reserve(place.layers.size());
     for (const std::size_t n : place.layers) outputs.push_back(output_of(changed_, n, choice, rows));
@@ -89,18 +94,28 @@ class LayerTrials {
   const PrecisionChoice& row_;
 };
 
+/// Of one row of an output: the power of the difference over the row's own.
+double relative_error(const float* exact, const float* low, std::int64_t width) {
+  double power = 0;
+  double noise = 0;
+  for (std::int64_t i = 0; i < width; ++i) {
+    const double difference = static_cast<double>(low[i]) - exact[i];
+    power += static_cast<double>(exact[i]) * exact[i];
+    noise += difference * difference;
+  }
+  return power > 0 ? noise / power : 0;
+}
+
+/// Mean over rows, so that the largest hide no others, and over outputs.
 double relative_error(const std::vector<Tensor>& exact, const std::vector<Tensor>& low) {
   double sum = 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
-    double power = 0;
-    double noise = 0;
-    for (std::int64_t j = 0; j < exact[i].count(); ++j) {
-      const double value = exact[i].as<float>()[j];
-      const double difference = low[i].as<float>()[j] - value;
-      power += value * value;
-      noise += difference * difference;
-    }
-    sum += power > 0 ? noise / power : 0;
+    const std::int64_t width = exact[i].shape().back();
+    const std::int64_t rows = exact[i].count() / width;
+    double of_rows = 0;
+    for (std::int64_t row = 0; row < rows; ++row)
+      of_rows += relative_error(exact[i].as<float>() + row * width, low[i].as<float>() + row * width, width);
+    sum += of_rows / static_cast<double>(rows);
   }
   return sum / static_cast<double>(exact.size());
 }
@@ -159,7 +174,7 @@ class Calibrator {
   CalibratedPlace calibrate(const LinearPlace& place, const PlaceActivations& activations) {
     const std::vector<Tensor> exact = trials_.exact(place, activations.rows);
     CalibratedPlace result{place.name};
-    result.error_before = result.error_after = tried({place, activations.rows, most_of(activations.largest)}, exact);
+    result.error_before = result.error_after = by_token_error(place, activations.rows, exact);
     const std::vector<float> factors =
         place.is_smoothable ? best_factors(place, activations, exact, result) : std::vector<float>();
     if (place.is_smoothable) settle(place, factors);
@@ -171,10 +186,9 @@ class Calibrator {
   }
 
  private:
-  /// The error with the changes as they are now.
-  double tried(const PlaceRows& at, const std::vector<Tensor>& exact) const {
-    const double scale = trials_.has_static_scales() ? least_squares_scale(values_in(at.rows), at.largest).scale : 0;
-    return relative_error(exact, trials_.low(at.place, at.rows, scale));
+  /// With the changes as they are now.
+  double by_token_error(const LinearPlace& place, const Tensor& rows, const std::vector<Tensor>& exact) const {
+    return relative_error(exact, trials_.low(place, rows, by_token));
   }
 
   /// Empty where none makes the error less by least_gain.
@@ -187,8 +201,7 @@ class Calibrator {
     for (const double alpha : alphas) {
       std::vector<float> factors = factors_for(alpha, x, w);
       set_columns(place, factors);
-      const Tensor rows = divided(place, activations.rows, factors);
-      const double error = tried({place, rows, most_of(divided(place, activations.largest, factors))}, exact);
+      const double error = by_token_error(place, divided(place, activations.rows, factors), exact);
       if (error >= least) continue;
       result.alpha = alpha;
       result.is_smoothed = true;
@@ -199,7 +212,8 @@ class Calibrator {
   }
 
   void choose_scale(const PlaceRows& at, const std::vector<Tensor>& exact, CalibratedPlace& result) const {
-    double least = std::numeric_limits<double>::infinity();
+    result.scale = {"by token", by_token};
+    double least = most_of_error_by_token * result.error_after;
     for (const ScaleChoice& choice : scale_choices(values_in(at.rows), at.largest)) {
       const double error = relative_error(exact, trials_.low(at.place, at.rows, choice.scale));
       if (error >= least) continue;
@@ -302,6 +316,7 @@ ActivationScales scales_of(const Program& built, const std::vector<LinearPlace>&
                            const std::vector<CalibratedPlace>& found) {
   ActivationScales scales;
   for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].scale.scale == by_token) continue;
     for (const std::size_t n : places[i].layers) scales[built.nodes[n].path] = found[i].scale.scale;
   }
   return scales;

@@ -27,7 +27,7 @@ struct CalibratedPlace {
   bool is_smoothed = false;
   double error_before = 0;  ///< Of its layers' outputs on the samples, relative, squared.
   double error_after = 0;
-  ScaleChoice scale = {};  ///< Where the row's are static.
+  ScaleChoice scale = {};  ///< Where the row's are static; 0, "by token": it has none here.
 };
 
 /// Factors that make the outputs of linear layers with quantised activations nearer to fp32's, as changes of weights
@@ -39,10 +39,11 @@ struct Calibration {
   std::string words = {};  ///< Method, data and its hash, for methods texts and records.
 };
 
-/// SmoothQuant (Xiao et al. 2023) with alpha searched for each place: the least error of the row's own kernels on what
-/// the samples put there; then the scale of its inputs, where the row's are static, of the methods of scale_choices
-/// that whose error is least; then bias correction (Nagel et al. 2019): the mean error of each layer that has a bias is
-/// taken off it. Throws user errors for data that the model cannot run on.
+/// SmoothQuant (Xiao et al. 2023) with alpha searched for each place: the least error of the row's own kernels, with
+/// scales by token, on what the samples put there; then, where the row's scales are static, that
+/// of the methods of scale_choices whose error is least, or none where scales by token err by far less; then bias
+/// correction (Nagel et al. 2019): the mean error of each layer that has a bias is taken off it. Throws user errors for
+/// data that the model cannot run on.
 Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
                       const StudyCallbacks& callbacks);
 
