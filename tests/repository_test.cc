@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,47 @@ TEST(Repository, NamesNoRegistryHost) {
   const std::vector<std::filesystem::path> files = project_files(ASSAY_SOURCE_DIR);
   ASSERT_GT(files.size(), 20U) << "the test looked in the wrong place";
   for (const auto& file : files) EXPECT_EQ(host_named_in(text_of(file)), "") << file.string();
+}
+
+/// Where the links of a page in Markdown lead that stay in the project, without the part behind '#'.
+std::vector<std::string> links_of(const std::string& page) {
+  static const std::regex link(R"(\]\(([^()#: ]+)(#[^() ]*)?\))");
+  std::vector<std::string> targets;
+  for (std::sregex_iterator at(page.begin(), page.end(), link), end; at != end; ++at) targets.push_back((*at)[1]);
+  return targets;
+}
+
+/// Pages that people read: those of the root and of docs/.
+std::vector<std::filesystem::path> pages() {
+  std::vector<std::filesystem::path> found;
+  for (const char* folder : {"", "docs"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(ASSAY_SOURCE_DIR) / folder))
+      if (entry.path().extension() == ".md") found.push_back(entry.path());
+  }
+  return found;
+}
+
+TEST(Repository, LinksOfPagesLeadToWhatIsThere) {
+  EXPECT_GT(pages().size(), 20U) << "the test looked in the wrong place";
+  for (const auto& page : pages()) {
+    for (const std::string& target : links_of(text_of(page)))
+      EXPECT_TRUE(std::filesystem::exists(page.parent_path() / target)) << page.string() << ": " << target;
+  }
+  const std::vector<std::string> expected = {"docs/a.md", "b.md"};
+  EXPECT_EQ(links_of("[a](docs/a.md), [b](b.md#part), [part](#part), [web](https://example.org/c)"), expected);
+}
+
+/// Whoever passes the program on needs the licence's own words, and what users see of a version has a heading.
+TEST(Repository, HasItsLicenceAndAHeadingForItsVersion) {
+  const std::filesystem::path root = ASSAY_SOURCE_DIR;
+  const std::string licence = text_of(root / "LICENSE");
+  for (const char* words :
+       {"Apache License\n", "Version 2.0, January 2004", "3. Grant of Patent License.", "END OF TERMS AND CONDITIONS"})
+    EXPECT_NE(licence.find(words), std::string::npos) << words;
+  std::smatch version;
+  const std::string project = text_of(root / "CMakeLists.txt");
+  ASSERT_TRUE(std::regex_search(project, version, std::regex(R"(project\(assay VERSION ([0-9.]+))")));
+  EXPECT_NE(text_of(root / "CHANGELOG.md").find("\n## " + version[1].str()), std::string::npos);
 }
 
 /// What differs between families stands in their rows (model/families.h). Presets name theirs; nobody else asks.
