@@ -21,6 +21,36 @@ TEST_F(CliNames, OptionsOfOthersMeanOurs) {
   }
 }
 
+TEST_F(CliNames, HabitsOfOtherBenchmarksMeanOurs) {
+  const Arguments cells = {"bench", "-m", "model", "--quality",   "none", "--seconds",
+                           "0.05",  "-t", "1",     "--precision", "fp32"};
+  Arguments generated = cells;
+  generated.insert(generated.end(), {"-p", "4", "-n", "2", "-d", "8", "-r", "1", "-o", "json"});
+  const Outcome outcome = run(generated);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json records = parse_json(outcome.out, "-o json").at("records");
+  ASSERT_EQ(records.size(), 2U) << outcome.out;
+  EXPECT_EQ(records.at(0).at("mode"), "prefill");
+  EXPECT_EQ(records.at(0).at("threads"), 1);
+  EXPECT_EQ(records.at(0).at("prompt_tokens"), 4);
+  EXPECT_EQ(records.at(0).at("new_tokens"), 2);
+  EXPECT_EQ(records.at(0).at("depth"), 8);
+
+  const Arguments explain = {"explain", "model", "--seq", "8"};
+  Arguments exported = explain;
+  exported.insert(exported.end(), {"--export-json", "out.json"});
+  EXPECT_EQ(run(exported).exit_code, 0) << "--json is a flag of explain";
+  EXPECT_TRUE(fs::exists(folder_.path() / "out.json"));
+  for (const auto& [format, begin] : {std::pair{"md", "#"}, {"csv", "schema"}}) {
+    Arguments printed = explain;
+    printed.insert(printed.end(), {"-o", format});
+    const Outcome result = run(printed);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(result.out.starts_with(begin)) << result.out;
+  }
+  expect_failure({"bench", "model", "-o", "sql"}, 2, "-o json, -o csv and -o md print the result so");
+}
+
 TEST_F(CliNames, AListOfPrecisionsTakesThemOneByOne) {
   const Outcome outcome = bench({"--repetitions", "1", "--dtype", "float32,bfloat16", "--json", "out.json"});
   EXPECT_EQ(outcome.exit_code, 2) << "bench has --rounds from the fixture; it is given twice";

@@ -44,7 +44,8 @@ void add_attention(CLI::App& program, Action& action) {
   command.add_option("--repetitions", request.repetitions, "steps a cell, where the budget suffices (default 100)")
       ->check(CLI::Range(1, 1000000));
   command.add_option("--seconds", request.seconds, "budget a cell (default 5)")->check(between(0.01, 1e6));
-  command.add_option("--device", request.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
+  command.add_option("--device", request.device, "where it runs (default cpu); reference: slow, obvious loops")
+      ->option_text("cpu|cuda|mps|reference");
   command.add_option("--seed", request.seed, "of q, k, v, dy and the order of rounds (default 1)");
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/deliver.h"
 #include "cli/origin.h"
 #include "cli/other_names.h"
@@ -38,23 +39,6 @@ int explain_itself(const CLI::App& program, const CLI::Success& asked) {
   return code;
 }
 
-/// CLI11 writes a flag that may take a value as "--json{-} FILE".
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    if (has_value(name)) name.replace(name.size() - mark.size(), mark.size(), "[=FILE]");
-    return name;
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return has_value(option->get_name(false, true)) ? "" : CLI::Formatter::make_option_opts(option);
-  }
-
- private:
-  static constexpr std::string_view mark = "{-}";
-  static bool has_value(std::string_view name) { return name.ends_with(mark); }
-};
-
 /// With the help to look into; why there is no such option, where others have one.
 std::string parse_error_words(const CLI::ParseError& error, const CLI::App& program,
                               const std::vector<std::string>& words) {
@@ -71,42 +55,10 @@ bool is_given(int argc, char** argv, std::string_view flag) {
 }
 
 int parse_and_run(int argc, char** argv) {
-  CLI::App program("Which numeric precision should this model use on this hardware?", "assay");
-  program.set_version_flag("--version", "assay " ASSAY_VERSION);
-  program.require_subcommand(1);
-  program.formatter(std::make_shared<HelpFormatter>());
-  program.get_formatter()->column_width(34);
   Action action;
-  add_bench(program, action);
-  add_probe(program, action);
-  add_explain(program, action);
-  add_check(program, action);
-  add_compare_training(program, action);
-  add_compare(program, action);
-  add_history(program, action);
-  add_export(program, action);
-  add_import(program, action);
-  add_dump(program, action);
-  add_models(program, action);
-  add_pull(program, action);
-  add_generate(program, action);
-  add_tokenize(program, action);
-  add_accumulate(program, action);
-  add_attention(program, action);
-  add_autocast(program, action);
-  add_verify(program, action);
-  add_findings(program, action);
-  add_measure(program, action);
-  add_memory(program, action);
-  add_profile(program, action);
-  add_quantize(program, action);
-  add_report(program, action);
-  add_sensitivity(program, action);
-  add_tune(program, action);
-  add_study(program, action);
-  add_resident(program, action);
-  is_given(argc, argv, "--benchmark") ? add_train_benchmark(program, action) : add_train(program, action);
-  understand_precisions(program);
+  const TrainForm form = is_given(argc, argv, "--benchmark") ? TrainForm::benchmark : TrainForm::training;
+  const std::unique_ptr<CLI::App> made = make_program(action, form);
+  CLI::App& program = *made;
   try {
     std::vector<std::string> words = with_own_names(program, {argv + 1, argv + argc});
     std::reverse(words.begin(), words.end());  // As CLI11 takes them.

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
 
 #include "base/folders.h"
 #include "base/streams.h"
@@ -51,6 +54,16 @@ std::string presets_text() {
   return text;
 }
 
+/// One a line, for programs: completions of shells read them.
+int list_names() {
+  std::set<std::string> names;
+  for (const CachedModel& model : list_cached()) names.insert(model.name);
+  for (const PullableModel& model : pullable_models()) names.emplace(model.name);
+  for (const Preset& preset : presets()) names.emplace(preset.name);
+  print(fmt::format("{}\n", fmt::join(names, "\n")));
+  return 0;
+}
+
 int list_models() {
   print("A model's name is looked up in this order: path (a folder or .gguf file), cache, preset.\n\n" + cached_text() +
         "\n" + pullable_text() + "\n" + presets_text());
@@ -63,7 +76,9 @@ void add_models(CLI::App& program, Action& action) {
   CLI::App& command =
       *program.add_subcommand("models", "List the models that can be named, and how names are looked up");
   command.footer("example: assay models");
-  command.callback([&action] { action = list_models; });
+  const auto list = std::make_shared<int (*)()>(list_models);
+  command.add_flag_callback("--names", [list] { *list = list_names; }, "the names alone, one a line");
+  command.callback([list, &action] { action = *list; });
 }
 
 }  // namespace assay

@@ -47,7 +47,8 @@ CLI::Validator between(double least, double most) {
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--threads", options.threads, "threads that kernels use (default: one a core)")
       ->check(CLI::Range(1, usable_cores("/")));
-  command.add_option("--max-isa", options.max_isa, "cap on the instruction set: avx2, avx512, vnni, bf16, fp16, amx");
+  command.add_option("--max-isa", options.max_isa, "cap on the instruction set")
+      ->option_text("avx2|avx512|vnni|bf16|fp16|amx");
 }
 
 void add_measured_option(CLI::App& command, MachineOptions& options) {
@@ -76,7 +77,8 @@ void add_with_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
-  command.add_option("--device", options.device, "cpu, cuda, mps, or reference (slow, obvious loops)");
+  command.add_option("--device", options.device, "where it runs (default cpu); reference: slow, obvious loops")
+      ->option_text("cpu|cuda|mps|reference");
   add_with_option(command, options);
   static const std::map<std::string, Casts> casts = {{"once", Casts::once}, {"every-call", Casts::every_call}};
   add_choice(command, "--casts", options.casts, casts, "mixed-*: cast weights once, or at every call as autocast does");

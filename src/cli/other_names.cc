@@ -12,6 +12,7 @@ namespace {
 struct OtherName {
   std::string_view other;
   std::string_view own;
+  std::string_view implied = {};  ///< A flag of ours without which `own` has no meaning.
 };
 
 /// A subcommand takes its model as a word without an option.
@@ -23,6 +24,21 @@ constexpr OtherName other_names[] = {
     {"--batch_size", "--batch"},
     {"--bs", "--batch"},
     {"-b", "--batch"},
+    {"-p", "--prompt-tokens", "--generate"},
+    {"-p", "--prompt"},
+    {"--n-prompt", "--prompt-tokens", "--generate"},
+    {"-n", "--new", "--generate"},
+    {"--n-gen", "--new", "--generate"},
+    {"--n-predict", "--new"},
+    {"-d", "--depth", "--generate"},
+    {"--n-depth", "--depth", "--generate"},
+    {"-t", "--threads"},
+    {"-r", "--rounds"},
+    {"-r", "--runs"},
+    {"-r", "--repetitions"},
+    {"--export-json", "--json"},
+    {"--export-csv", "--csv"},
+    {"--export-markdown", "--markdown"},
     {"--seq-len", "--seq"},
     {"--seq-length", "--seq"},
     {"--seq_len", "--seq"},
@@ -50,7 +66,13 @@ constexpr OtherName other_names[] = {
     {"-m", model_word},
 };
 
+/// `-o FORMAT` prints the result so.
+constexpr OtherName printed_formats[] = {
+    {"json", "--json=-"}, {"csv", "--csv=-"}, {"md", "--markdown=-"}, {"markdown", "--markdown=-"}};
+
 constexpr OtherName without[] = {
+    {"-o", "-o json, -o csv and -o md print the result so; --json FILE and the like write it"},
+    {"-w", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--warmup", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--warmup-steps", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--runs", "how often it runs follows from --seconds and the width that is asked for"},
@@ -68,19 +90,71 @@ std::string_view option_before_value(std::string_view word) {
   return word.substr(0, word.find('='));
 }
 
-/// What the subcommand calls it; empty where it knows the word, or nobody does.
-std::string_view own_name(const CLI::App& command, std::string_view option) {
-  if (!option.starts_with('-') || has_option(command, option)) return {};
-  for (const OtherName& row : other_names) {
-    if (row.other != option) continue;
-    if (row.own != model_word) {
-      if (has_option(command, row.own)) return row.own;
-    } else if (has_option(command, "model") || has_option(command, "models")) {
-      return row.own;
-    }
-  }
-  return {};
+bool has_counterpart(const CLI::App& command, const OtherName& row) {
+  if (row.own != model_word) return has_option(command, row.own);
+  return has_option(command, "model") || has_option(command, "models");
 }
+
+/// What the subcommand calls it; null where it knows the word, or nobody does.
+const OtherName* find_counterpart(const CLI::App& command, std::string_view option) {
+  if (!option.starts_with('-') || has_option(command, option)) return nullptr;
+  const auto* row = std::find_if(std::begin(other_names), std::end(other_names), [&](const OtherName& name) {
+    return name.other == option && has_counterpart(command, name);
+  });
+  return row == std::end(other_names) ? nullptr : row;
+}
+
+/// The words of a command line under our own names, option by option.
+struct OwnWords {
+  const CLI::App& command;
+  std::vector<std::string> models;
+  std::vector<std::string> others;
+
+  /// `option` without a value, or with one behind '='; `next`: the word behind it, null at the end. Whether that one is
+  /// taken, too.
+  bool take(const std::string& word, const std::string* next) {
+    const std::string_view option = option_before_value(word);
+    const std::string value = word.substr(option.size());
+    if (option == "-o" && next != nullptr && take_format(*next)) return true;
+    const OtherName* row = find_counterpart(command, option);
+    if (row == nullptr) {
+      others.push_back(word);
+    } else if (row->own == model_word) {
+      return take_model(word, value, next);
+    } else {
+      return take_option(*row, value, next);
+    }
+    return false;
+  }
+
+ private:
+  bool take_format(const std::string& format) {
+    for (const OtherName& row : printed_formats) {
+      if (row.other != format || !has_option(command, option_before_value(row.own))) continue;
+      others.emplace_back(row.own);
+      return true;
+    }
+    return false;
+  }
+
+  /// A missing value is an error that is told of the word as it stands.
+  bool take_model(const std::string& word, const std::string& value, const std::string* next) {
+    if (value.empty() && next == nullptr)
+      others.push_back(word);
+    else
+      models.push_back(value.empty() ? *next : value.substr(1));
+    return value.empty() && next != nullptr;
+  }
+
+  /// What is a flag here takes its value behind '='.
+  bool take_option(const OtherName& row, const std::string& value, const std::string* next) {
+    if (!row.implied.empty() && has_option(command, row.implied)) others.emplace_back(row.implied);
+    const bool is_flag = command.get_option_no_throw(std::string(row.own))->get_expected_max() == 0;
+    const bool joins = is_flag && value.empty() && next != nullptr;
+    others.push_back(std::string(row.own) + (joins ? "=" + *next : value));
+    return joins;
+  }
+};
 
 const CLI::App* find_subcommand(const CLI::App& program, const std::string& name) {
   const auto found = program.get_subcommands([&](const CLI::App* command) { return command->get_name() == name; });
@@ -93,26 +167,20 @@ std::vector<std::string> with_own_names(const CLI::App& program, std::vector<std
   const CLI::App* command = words.empty() ? nullptr : find_subcommand(program, words.front());
   if (command == nullptr) return words;
   const auto end = std::find(words.begin(), words.end(), "--");
-  std::vector<std::string> models;
-  std::vector<std::string> others;
+  OwnWords own{*command, {}, {}};
   for (auto word = words.begin() + 1; word < end; ++word) {
-    const std::string_view option = option_before_value(*word);
-    const std::string_view own = own_name(*command, option);
-    const std::string value = word->substr(option.size());
-    if (own != model_word) {
-      others.push_back(own.empty() ? *word : std::string(own) + value);
-    } else if (!value.empty()) {
-      models.push_back(value.substr(1));
-    } else if (word + 1 < end) {
-      models.push_back(*++word);
-    } else {
-      others.push_back(*word);  // Its value is missing: an error that is told of the word as it stands.
-    }
+    if (own.take(*word, word + 1 < end ? &*(word + 1) : nullptr)) ++word;
   }
   std::vector<std::string> all = {words.front()};
-  for (const auto& more : {models, others, std::vector<std::string>(end, words.end())})  // Models behind an option that
-    all.insert(all.end(), more.begin(), more.end());                                     // takes several would be its.
+  // Models behind an option that takes several would be its.
+  for (const auto& more : {own.models, own.others, std::vector<std::string>(end, words.end())})
+    all.insert(all.end(), more.begin(), more.end());
   return all;
+}
+
+bool takes_precisions(const CLI::Option& option) {
+  return std::any_of(std::begin(precision_options), std::end(precision_options),
+                     [&](const char* name) { return option.check_name(name); });
 }
 
 void understand_precisions(CLI::App& program) {
@@ -121,9 +189,8 @@ void understand_precisions(CLI::App& program) {
     return std::string();
   };
   for (CLI::App* command : program.get_subcommands([](CLI::App*) { return true; })) {
-    for (const char* name : precision_options) {
-      CLI::Option* option = command->get_option_no_throw(name);
-      if (option != nullptr) option->transform(CLI::Validator(own, ""));
+    for (CLI::Option* option : command->get_options()) {
+      if (takes_precisions(*option)) option->transform(CLI::Validator(own, ""));
     }
   }
 }

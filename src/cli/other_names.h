@@ -14,6 +14,8 @@ namespace assay {
 /// whatever stands behind `--` stay as they are.
 std::vector<std::string> with_own_names(const CLI::App& program, std::vector<std::string> words);
 
+/// Whether the words of an option are names of precisions.
+bool takes_precisions(const CLI::Option& option);
 /// Lets every option that takes precisions understand `float16`, `half`, `w8a8` and the like.
 void understand_precisions(CLI::App& program);
 

@@ -45,14 +45,15 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
   command.add_option("--fusion", request.fusions, "on, off or both (default on)")
       ->delimiter(',')
       ->transform(CLI::CheckedTransformer(fusions))
-      ->option_text("on,off");
+      ->option_text("on|off");
   command.add_option("--warmup", request.warmups, "steps that do not count (default 5); several: the warm-up study")
       ->delimiter(',')
       ->check(CLI::Range(0, 1 << 20));
   command.add_option("--steps", request.steps, "steps that count (default 10)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seconds", request.seconds, "a row that would take longer is too slow (default 120)")
       ->check(between(0.01, 1e6));
-  command.add_option("--device", request.device, "cpu, cuda, mps or reference (default cpu)");
+  command.add_option("--device", request.device, "where it runs (default cpu); reference: slow, obvious loops")
+      ->option_text("cpu|cuda|mps|reference");
   add_graphs_option(command, request.graphs);
   add_choice(command, "--mode", request.parts, parts, "how far a step goes (default step)");
   add_choice(command, "--recompute", request.recompute, recomputed, "compute again instead of keeping");
