@@ -41,7 +41,7 @@ TEST_F(CliNames, HabitsOfOtherBenchmarksMeanOurs) {
   exported.insert(exported.end(), {"--export-json", "out.json"});
   EXPECT_EQ(run(exported).exit_code, 0) << "--json is a flag of explain";
   EXPECT_TRUE(fs::exists(folder_.path() / "out.json"));
-  for (const auto& [format, begin] : {std::pair{"md", "#"}, {"csv", "schema"}}) {
+  for (const auto& [format, begin] : {std::pair{"md", "#"}, {"csv", "table,"}}) {
     Arguments printed = explain;
     printed.insert(printed.end(), {"-o", format});
     const Outcome result = run(printed);
