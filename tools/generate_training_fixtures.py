@@ -31,7 +31,8 @@ DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconFor
             "Qwen3MoeForCausalLM")  # fmt: skip
 ENCODERS = ("BertForSequenceClassification", "DistilBertForSequenceClassification", "BertForTokenClassification",
             "BertForMaskedLM", "RobertaForMaskedLM", "ElectraForMaskedLM", "ModernBertForSequenceClassification",
-            "ModernBertForTokenClassification", "ModernBertForMaskedLM")  # fmt: skip
+            "ModernBertForTokenClassification", "ModernBertForMaskedLM", "DebertaV2ForSequenceClassification",
+            "DebertaV2ForTokenClassification", "DebertaV2ForMaskedLM")  # fmt: skip
 
 
 def open_model(folder):

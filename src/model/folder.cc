@@ -30,7 +30,7 @@ std::string bare_name(const std::string& name, const Family& family) {
 }
 
 /// What can be run is f32, bf16 or f16.
-WeightData values_of(const StoredTensor& tensor) {
+WeightData stored_values(const StoredTensor& tensor) {
   WeightData data{tensor.view(), {}};
   const bool is_kept = is_float(data.view.dtype) && size_of(data.view.dtype) == 2;
   return is_kept ? std::move(data) : in_f32(std::move(data));
@@ -55,7 +55,7 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   weight.order = stored_order(weight.name, *config.family);
   weight.shape = stored_shape(tensor.shape, weight.order);
   weight.load = [file, &tensor, order = weight.order, config] {
-    WeightData data = values_of(tensor);
+    WeightData data = stored_values(tensor);
     if (order == StoredOrder::same) return data;
     data.owned = from_stored(data.view, order, config);
     data.view = data.owned.view();
