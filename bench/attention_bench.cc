@@ -2,8 +2,9 @@
 //
 //   attention_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5 [--threads=N]
 //
-// Attention counts 10^9 operations a second of its two products, half of them where it is causal; norms count 10^9
-// bytes a second, read and written once. With one thread they count processor time.
+// Attention counts 10^9 operations a second of its two products, half of them where it is causal; that of T tokens
+// over a cache of 2,048 counts all that they see. Norms count 10^9 bytes a second, read and written once. With one
+// thread they count processor time.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -24,7 +25,12 @@ Argument window(DType dtype, Shape shape, std::int64_t row_stride) {
   return {.present = true, .dtype = dtype, .shape = std::move(shape), .row_stride = row_stride, .packing = {}};
 }
 
-Tensor random_tensor(const Argument& argument) {
+Tensor tensor_for(const Argument& argument, std::int32_t integer) {
+  if (argument.dtype == DType::s32) {
+    Tensor all(DType::s32, argument.shape);
+    std::fill_n(all.as<std::int32_t>(), all.count(), integer);
+    return all;
+  }
   Tensor values(DType::f32, {argument.rows() * argument.row_stride});
   Random random(1);
   for (std::int64_t i = 0; i < values.count(); ++i) values.as<float>()[i] = static_cast<float>(random.next_normal());
@@ -35,6 +41,7 @@ Tensor random_tensor(const Argument& argument) {
 struct Problem {
   Call call;
   double work = 0;  ///< operations or bytes
+  std::int32_t value_of_integers = 0;
 };
 
 Problem attention_problem(DType dtype, std::int64_t seq, std::int64_t causal) {
@@ -48,6 +55,25 @@ Problem attention_problem(DType dtype, std::int64_t seq, std::int64_t causal) {
   for (int i = 0; i < 3; ++i) problem.call.inputs.push_back(window(dtype, {1, seq, width}, 3 * width));
   problem.call.outputs.push_back(window(dtype, {1, seq, width}, width));
   problem.work = 4.0 * static_cast<double>(seq * seq * width) / (causal != 0 ? 2 : 1);
+  return problem;
+}
+
+/// smollm2-135m's heads.
+Problem cached_problem(DType dtype, std::int64_t seq) {
+  constexpr std::int64_t depth = 2048;
+  constexpr std::int64_t heads = 9;
+  constexpr std::int64_t kv_heads = 3;
+  constexpr std::int64_t head_dim = 64;
+  Problem problem;
+  problem.call.operation = &op::cached_attention;
+  problem.call.attributes = {
+      .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .scale = 0.125, .causal = true};
+  const Argument cache = window(dtype, {1, depth + seq, kv_heads * head_dim}, kv_heads * head_dim);
+  const Argument queries = window(dtype, {1, seq, heads * head_dim}, heads * head_dim);
+  problem.call.inputs = {queries, cache, cache, {}, window(DType::s32, {1}, 1), {}, {}, {}};
+  problem.call.outputs = {queries};
+  problem.value_of_integers = depth;
+  problem.work = 4.0 * static_cast<double>(seq * (depth + seq / 2) * heads * head_dim);
   return problem;
 }
 
@@ -72,14 +98,12 @@ void run(benchmark::State& state, const Problem& problem, const Implementation& 
   std::vector<Tensor> tensors;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
-  for (const Argument& input : problem.call.inputs) tensors.push_back(random_tensor(input));
-  for (const Argument& output : problem.call.outputs) tensors.push_back(random_tensor(output));
-  for (Tensor& tensor : tensors) {
-    if (inputs.size() < problem.call.inputs.size())
-      inputs.push_back(tensor.data());
-    else
-      outputs.push_back(tensor.data());
-  }
+  const auto place = [&](const Argument& argument) {
+    tensors.push_back(argument.present ? tensor_for(argument, problem.value_of_integers) : Tensor());
+    return tensors.back().data();
+  };
+  for (const Argument& input : problem.call.inputs) inputs.push_back(place(input));
+  for (const Argument& output : problem.call.outputs) outputs.push_back(place(output));
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
   for (auto _ : state) prepared.kernel->run({inputs, outputs, workspace.get()});
   state.counters["G/s"] = benchmark::Counter(problem.work * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
@@ -108,6 +132,11 @@ void add_all(const MachineFacts& facts) {
         add_benchmarks(fmt::format("attention{} {} T={}", causal != 0 ? " causal" : "", name(dtype), seq), problem,
                        facts);
       }
+    }
+    for (const std::int64_t seq : {1, 4, 8, 16, 64, 512}) {
+      Problem problem = cached_problem(dtype, seq);
+      problem.call.threads = facts.threads;
+      add_benchmarks(fmt::format("attention over a cache {} T={}", name(dtype), seq), problem, facts);
     }
     for (const Operation* operation : {&op::layer_norm, &op::add_layer_norm, &op::activation}) {
       Problem problem = norm_problem(*operation, dtype);

@@ -196,6 +196,43 @@ TEST_F(CliRun, AnInterruptWhileScoringKeepsWhatIsMeasured) {
   }
 }
 
+TEST_F(CliRun, GenerateRefusesWhatItHasNoUseFor) {
+  const std::vector<Arguments> misfits = {{"--seq", "8"},
+                                          {"--logits", "all"},
+                                          {"--inputs", "data"},
+                                          {"--order", "sorted"},
+                                          {"--caches", "cold"},
+                                          {"--skip-padding", "off"},
+                                          {"--isolate"},
+                                          {"--trial-seconds", "3"},
+                                          {"--processes", "2"},
+                                          {"--baseline", "model"},
+                                          {"--protocol", "padded-lines"},
+                                          {"--stride", "4"},
+                                          {"--explain-perplexity"},
+                                          {"--resume"}};
+  for (const Arguments& misfit : misfits) {
+    Arguments arguments = {"bench", "model", "--generate"};
+    arguments.insert(arguments.end(), misfit.begin(), misfit.end());
+    expect_failure(arguments, 2, fmt::format("--generate with {}: ", misfit[0]));
+  }
+  for (const char* option : {"--prompt-tokens", "--new", "--depth", "--continuations"})
+    expect_failure({"bench", "model", option, "4"}, 2, fmt::format("{}: it is a part of --generate", option));
+}
+
+TEST_F(CliRun, GenerateTakesTheDatasOptions) {
+  fs::create_directory(folder_.path() / "ids");
+  write_text(folder_.path() / "ids" / "input_ids.npy", npy_text(6, 20, [](std::int64_t i) { return i * i * 7 % 64; }));
+  const Outcome outcome =
+      run({"bench", "model",           "--generate", "--precision", "fp32",    "--prompt-tokens", "4",   "--new",
+           "4",     "--rounds",        "1",          "--seconds",   "0.05",    "--data",          "ids", "--tokens",
+           "60",    "--continuations", "2",          "--json",      "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json decode = records_of("out.json").at(1);
+  EXPECT_EQ(decode.at("scored"), 3 * 19) << "60 ids are three rows of 20";
+  EXPECT_EQ(decode.at("equal_tokens").size(), 2U);
+}
+
 TEST_F(CliRun, IsolatedRowsTellTheirResidentMemory) {
   const Outcome outcome = bench({"--precision", "fp32,int8", "--isolate", "--json", "out.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <span>
 
 #include "base/error.h"
 #include "base/streams.h"
@@ -99,7 +100,8 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
   add_choice(command, "--skip-padding", request.skip_padding, skipping,
              "leave out positions that are padding in every row of a batch (default on)");
   add_choice(command, "--protocol", request.protocol.protocol, protocols, "how text is cut (default window)");
-  command.add_option("--window", request.protocol.window, "ids a window (default 128)")->check(CLI::Range(2, 1 << 20));
+  command.add_option("--window", request.protocol.window, "ids a window (default 128; with --generate 512)")
+      ->check(CLI::Range(2, 1 << 20));
   command.add_option("--calibrate", request.calibration,
                      "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on (SmoothQuant, bias correction)");
   command.add_option("--samples", request.calibration_samples, "rows of it (default 128)")
@@ -107,10 +109,12 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")
       ->check(CLI::Range(1, 1 << 20));
   command
-      .add_option("--tokens", request.protocol.most_tokens,
-                  "ids of the data that are scored, from its start (default 8192 of a text, all of rows; 0: all)")
+      .add_option(
+          "--tokens", request.protocol.most_tokens,
+          "ids of the data that are scored, from its start (default 8192 of a text, with --generate 4096, all of rows; "
+          "0: all)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  command.add_option("--quality-batch", request.protocol.batch, "rows scored at a time (default 8)")
+  command.add_option("--quality-batch", request.protocol.batch, "rows scored at a time (default 8; with --generate 4)")
       ->check(CLI::Range(1, 4096));
   command.add_flag_callback(
       "--explain-perplexity", [&options] { options.question = Question::why_this_perplexity; },
@@ -134,6 +138,10 @@ void add_generation_options(CLI::App& command, BenchCommand& options) {
                   "tokens that the cache holds before the prompt, comma-separated (default 0)")
       ->delimiter(',')
       ->check(CLI::Range(0, 1 << 20));
+  command
+      .add_option("--continuations", generation.continuations,
+                  "prompts of the text behind which 128 greedy tokens are compared with fp32's (default 16; 0: none)")
+      ->check(CLI::Range(0, 1 << 16));
 }
 
 PerplexityRequest perplexity_request(const BenchRequest& request) {
@@ -144,9 +152,55 @@ PerplexityRequest perplexity_request(const BenchRequest& request) {
           .model_options = request.model_options};
 }
 
+/// An option that one question of bench has no use for, unless its value is what holds anyway.
+struct Misfit {
+  const char* option;
+  const char* why;
+  bool (*fits)(const BenchRequest& request) = [](const BenchRequest&) { return false; };
+};
+
+constexpr Misfit misfits_of_generation[] = {
+    {"--seq", "a cell's tokens are --depth, --prompt-tokens and --new"},
+    {"--logits", "a token needs those of the last position",
+     [](const BenchRequest& r) { return r.engine.program.logits == LogitRows::last; }},
+    {"--inputs", "ids of the cells are random", [](const BenchRequest& r) { return r.inputs == InputsOf::random; }},
+    {"--order", "ids of the cells are random"},
+    {"--skip-padding", "ids of the cells are random"},
+    {"--caches", "a token finds in them what the one before it left",
+     [](const BenchRequest& r) { return r.caches == Caches::warm; }},
+    {"--isolate", "all cells run in one process"},
+    {"--trial-seconds", "all cells run in one process"},
+    {"--processes", "all cells run in one process", [](const BenchRequest& r) { return r.processes <= 1; }},
+    {"--baseline", "each model is compared with its own fp32"},
+    {"--protocol", "tokens are scored behind all that stand before them in a window",
+     [](const BenchRequest& r) { return r.protocol.protocol == Protocol::window; }},
+    {"--stride", "tokens are scored behind all that stand before them in a window"},
+    {"--explain-perplexity", "it is another question"},
+    {"--resume", "it is not built for it"},
+};
+constexpr Misfit misfits_of_passes[] = {{"--prompt-tokens", "it is a part of --generate"},
+                                        {"--new", "it is a part of --generate"},
+                                        {"--depth", "it is a part of --generate"},
+                                        {"--continuations", "it is a part of --generate"}};
+
+/// What is asked beside what it has no use for is an error, and not a measurement of something else.
+void refuse_misfits(const BenchCommand& options, const CLI::App& command) {
+  const bool generates = command.count("--generate") > 0;
+  for (const Misfit& one : generates ? std::span<const Misfit>(misfits_of_generation) : misfits_of_passes) {
+    if (command.count(one.option) == 0 || one.fits(options.request)) continue;
+    fail_user("{}{}: {}; drop it", generates ? "--generate with " : "", one.option, one.why);
+  }
+}
+
+/// Of the data's options those that were given: the others have defaults of their own.
+void take_protocol(const CLI::App& command, const ProtocolOptions& given, ProtocolOptions& protocol) {
+  if (command.count("--window") > 0) protocol.window = given.window;
+  if (command.count("--tokens") > 0) protocol.most_tokens = given.most_tokens;
+  if (command.count("--quality-batch") > 0) protocol.batch = given.batch;
+}
+
 int run_bench(BenchCommand& options) {
   const bool generates = options.question == Question::how_it_generates;
-  if (options.store.resumes && generates) fail_user("--generate: --resume is not built for it; drop it");
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
@@ -192,7 +246,13 @@ void add_bench(CLI::App& program, Action& action) {
   add_model_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   add_measured_option(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_bench(*options); }; });
+  command.callback([options, &action, &command] {
+    action = [options, &command] {
+      refuse_misfits(*options, command);
+      take_protocol(command, options->request.protocol, options->generation.protocol);
+      return run_bench(*options);
+    };
+  });
 }
 
 }  // namespace assay

@@ -64,6 +64,8 @@ void add_recipe_option(CLI::App& command, EngineOptions& options, std::vector<st
 void add_known_recipe_option(CLI::App& command, EngineOptions& options);
 /// `--mode infer|train`.
 void add_mode_option(CLI::App& command, RunMode& mode);
+/// `--mode infer|train|generate`.
+void add_mode_with_generate_option(CLI::App& command, RunMode& mode);
 /// `--graphs on|off`.
 void add_graphs_option(CLI::App& command, Graphs& graphs);
 /// `--logits`.

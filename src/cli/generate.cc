@@ -101,7 +101,9 @@ int run_generate(const GenerateCommand& options) {
   callbacks.interrupted = &watch_interrupts();
   if (streams) callbacks.text = [](std::int64_t, const std::string& text) { print(text); };
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
-  const Generated result = generate_text(options.request, facts, callbacks);
+  GenerateRequest request = options.request;
+  request.logprobs = options.json.empty() ? Logprobs::left_out : Logprobs::kept;
+  const Generated result = generate_text(request, facts, callbacks);
   deliver(
       [&] {
         if (streams)

@@ -1,5 +1,6 @@
 #include "studies/memory/request.h"
 
+#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/output_options.h"
 #include "cli/outputs.h"
@@ -13,10 +14,21 @@ struct MemoryCommand {
   MemoryRequest request;
   std::vector<std::string> models;
   std::vector<std::string> recomputes;
+  std::vector<std::int64_t> contexts = {4096};
   MachineOptions machine;
   OutputOptions outputs;
   std::filesystem::path svg;
 };
+
+/// What one mode has no use for is an error.
+void settle_mode(MemoryCommand& options, const CLI::App& command) {
+  const bool generates = options.request.mode == RunMode::generate;
+  for (const char* unused : generates ? std::vector{"--seq", "--recompute"} : std::vector{"--context"}) {
+    if (command.count(unused) > 0)
+      fail_user("--mode {}: {} says nothing of it; drop it", name(options.request.mode), unused);
+  }
+  if (generates) options.request.seqs = options.contexts;
+}
 
 int run_memory(MemoryCommand& options) {
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
@@ -46,7 +58,11 @@ void add_memory(CLI::App& program, Action& action) {
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--batch", request.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
-  add_mode_option(command, request.mode);
+  add_mode_with_generate_option(command, request.mode);
+  command
+      .add_option("--context", options->contexts, "generate: tokens a row that the cache has room for (default 4096)")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1 << 20));
   command.add_option("--recompute", options->recomputes, "training: none, attention, block (default: all three)")
       ->delimiter(',');
   command.add_flag_callback(
@@ -58,7 +74,12 @@ void add_memory(CLI::App& program, Action& action) {
   add_recipe_option(command, request.engine, request.precisions);
   add_model_options(command, request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_memory(*options); }; });
+  command.callback([options, &action, &command] {
+    action = [options, &command] {
+      settle_mode(*options, command);
+      return run_memory(*options);
+    };
+  });
 }
 
 }  // namespace assay

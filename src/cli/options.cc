@@ -111,6 +111,13 @@ void add_graphs_option(CLI::App& command, Graphs& graphs) {
   add_choice(command, "--graphs", graphs, choices, "cuda: queue a pass as one CUDA graph (default), or by kernels");
 }
 
+void add_mode_with_generate_option(CLI::App& command, RunMode& mode) {
+  static const std::map<std::string, RunMode> modes = {
+      {"infer", RunMode::infer}, {"train", RunMode::train}, {"generate", RunMode::generate}};
+  add_choice(command, "--mode", mode, modes,
+             "a forward pass (default), a training step with AdamW, or a prompt and tokens through a cache");
+}
+
 void add_mode_option(CLI::App& command, RunMode& mode) {
   static const std::map<std::string, RunMode> modes = {{"infer", RunMode::infer}, {"train", RunMode::train}};
   add_choice(command, "--mode", mode, modes, "a forward pass (default), or a training step with AdamW");

@@ -30,7 +30,8 @@ void add_quantize(CLI::App& program, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       if (options->request.precision.empty()) fail_user("quantize: --precision or --recipe says in what");
-      for (const std::string& sentence : quantize(options->request, facts_for(options->machine), &watch_interrupts())) tell(sentence + "\n");
+      for (const std::string& sentence : quantize(options->request, facts_for(options->machine), &watch_interrupts()))
+        tell(sentence + "\n");
       return 0;
     };
   });

@@ -34,7 +34,7 @@ void add_resident(CLI::App& program, Action& action) {
   command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
   add_measured_option(command, options->machine);
-  add_mode_option(command, request.mode);
+  add_mode_with_generate_option(command, request.mode);
   static const std::map<std::string, Recompute> recomputes = {
       {"none", Recompute::none}, {"attention", Recompute::attention}, {"block", Recompute::block}};
   add_choice(command, "--recompute", request.recompute, recomputes, "training: what the backward computes again");

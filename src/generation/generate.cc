@@ -1,7 +1,6 @@
 #include "generation/generate.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -88,8 +87,10 @@ class Rows {
 
   /// The last id of each row that has not ended, and the choice of its next one.
   void add_an_id() {
-    NewTokens tokens;
+    NewTokens& tokens = next_;
     tokens.seq = 1;
+    for (std::vector<std::int32_t>* one : {&tokens.ids, &tokens.positions}) one->clear();
+    tokens.mask.clear();
     for (std::size_t row = 0; row < result_.sequences.size(); ++row) {
       const bool goes_on = !has_ended(row);
       tokens.ids.push_back(goes_on ? result_.sequences[row].back() : 0);
@@ -107,13 +108,13 @@ class Rows {
     const std::int64_t vocabulary = plan.program().value(logits).shape.back().factor;
     logits_.resize(static_cast<std::size_t>(vocabulary));
     plan.read_rows(logits, {.first = static_cast<std::int64_t>(row), .count = 1}, logits_.data());
-    if (!std::all_of(logits_.begin(), logits_.end(), [](float x) { return std::isfinite(x); }))
+    if (!are_finite(logits_))
       fail_user("the logits of row {} hold NaN or infinity after {} tokens: no token can be chosen", row,
                 session_.lengths()[row]);
-    const ChosenToken token = choose_token(logits_, options_.sampling, random_[row]);
-    result_.sequences[row].push_back(token.id);
-    result_.logprobs[row].push_back(token.logprob);
-    if (options_.told) options_.told(static_cast<std::int64_t>(row), token.id);
+    const std::int32_t id = choose_token(logits_, options_.sampling, random_[row]);
+    result_.sequences[row].push_back(id);
+    if (options_.logprobs == Logprobs::kept) result_.logprobs[row].push_back(log_probability(logits_, id));
+    if (options_.told) options_.told(static_cast<std::int64_t>(row), id);
   }
 
   Session& session_;
@@ -121,6 +122,7 @@ class Rows {
   Generation result_;
   std::vector<Random> random_;
   std::vector<float> logits_;
+  NewTokens next_;  ///< Its memory serves every token.
 };
 
 }  // namespace

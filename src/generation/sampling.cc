@@ -1,6 +1,7 @@
 #include "generation/sampling.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -24,7 +25,7 @@ struct Candidate {
 };
 
 /// The `count` most probable tokens at that temperature, most probable first.
-std::vector<Candidate> most_probable(std::span<const float> logits, double temperature, std::int64_t count) {
+std::vector<Candidate> candidates_of(std::span<const float> logits, double temperature, std::int64_t count) {
   std::vector<std::int32_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   const auto comes_first = [&](std::int32_t a, std::int32_t b) {
@@ -63,22 +64,44 @@ void keep_share(std::vector<Candidate>& candidates, double top_p) {
 
 }  // namespace
 
-ChosenToken choose_token(std::span<const float> logits, const Sampling& sampling, Random& random) {
+std::int32_t most_probable(std::span<const float> logits) {
+  // Lanes of their own, since compilers keep the order of a single maximum.
+  std::array<float, 16> most;
+  most.fill(logits.front());
+  std::size_t i = 0;
+  for (; i + most.size() <= logits.size(); i += most.size()) {
+    for (std::size_t lane = 0; lane < most.size(); ++lane)
+      most[lane] = logits[i + lane] > most[lane] ? logits[i + lane] : most[lane];
+  }
+  float largest = *std::max_element(most.begin(), most.end());
+  for (; i < logits.size(); ++i) largest = std::max(largest, logits[i]);
+  const auto found = std::find(logits.begin(), logits.end(), largest);
+  return found == logits.end() ? 0 : static_cast<std::int32_t>(found - logits.begin());
+}
+
+bool are_finite(std::span<const float> logits) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < logits.size(); ++i) sum += logits[i] * 0;  // NaN of NaN and infinity
+  return sum == 0;
+}
+
+double log_probability(std::span<const float> logits, std::int32_t id) {
+  return logits[static_cast<std::size_t>(id)] - log_sum(logits);
+}
+
+std::int32_t choose_token(std::span<const float> logits, const Sampling& sampling, Random& random) {
   ASSAY_ASSERT(!logits.empty());
-  const auto token = [&](std::int32_t id) {
-    return ChosenToken{id, logits[static_cast<std::size_t>(id)] - log_sum(logits)};
-  };
-  if (sampling.temperature <= 0)
-    return token(static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
-  std::vector<Candidate> candidates = most_probable(logits, sampling.temperature, sampling.top_k);
+  if (sampling.temperature <= 0) return most_probable(logits);
+  std::vector<Candidate> candidates = candidates_of(logits, sampling.temperature, sampling.top_k);
   keep_share(candidates, sampling.top_p);
   std::erase_if(candidates, [&](const Candidate& one) { return one.weight < sampling.min_p; });
   double rest = random.next_uniform() * total_weight(candidates);
   for (const Candidate& one : candidates) {
     rest -= one.weight;
-    if (rest <= 0) return token(one.id);
+    if (rest <= 0) return one.id;
   }
-  return token(candidates.back().id);
+  return candidates.back().id;
 }
 
 }  // namespace assay

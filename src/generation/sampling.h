@@ -17,12 +17,17 @@ struct Sampling {
   double min_p = 0;
 };
 
-struct ChosenToken {
-  std::int32_t id = 0;
-  double logprob = 0;  ///< Natural logarithm of its probability under the logits as they are.
-};
+/// The first largest of a row's logits: the most probable next id. 0 where that is no number.
+std::int32_t most_probable(std::span<const float> logits);
 
-/// `logits`: finite, at least one; `random` is drawn from once for each token that is not greedy.
-ChosenToken choose_token(std::span<const float> logits, const Sampling& sampling, Random& random);
+/// Whether a token can be chosen of them.
+bool are_finite(std::span<const float> logits);
+
+/// Natural logarithm of a token's probability under the logits as they are. It reads all of them and costs more than a
+/// greedy choice does.
+double log_probability(std::span<const float> logits, std::int32_t id);
+
+/// An id. `logits`: finite, at least one; `random` is drawn from once for each token that is not greedy.
+std::int32_t choose_token(std::span<const float> logits, const Sampling& sampling, Random& random);
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace assay {
@@ -16,16 +17,30 @@ std::map<std::int32_t, double> shares(const Sampling& sampling) {
   constexpr int draws = 20000;
   Random random(7);
   std::map<std::int32_t, double> found;
-  for (int i = 0; i < draws; ++i) found[choose_token(four, sampling, random).id] += 1.0 / draws;
+  for (int i = 0; i < draws; ++i) found[choose_token(four, sampling, random)] += 1.0 / draws;
   return found;
 }
 
 TEST(Sampling, GreedyTakesTheMostProbableAndOfEqualOnesTheFirst) {
   Random random(1);
-  const ChosenToken token = choose_token(four, {}, random);
-  EXPECT_EQ(token.id, 1);
-  EXPECT_NEAR(token.logprob, std::log(0.5), 1e-6);
-  EXPECT_EQ(choose_token(std::vector<float>{2, 5, 5}, {}, random).id, 1);
+  EXPECT_EQ(choose_token(four, {}, random), 1);
+  EXPECT_EQ(choose_token(std::vector<float>{2, 5, 5}, {}, random), 1);
+  std::vector<float> many(37, -1.0F);
+  many[20] = many[36] = 2;
+  EXPECT_EQ(most_probable(many), 20);
+  EXPECT_EQ(most_probable(std::vector<float>{-3}), 0);
+}
+
+TEST(Sampling, ALogProbabilityIsOfTheWholeRow) {
+  EXPECT_NEAR(log_probability(four, 1), std::log(0.5), 1e-6);
+  EXPECT_NEAR(log_probability(four, 2), std::log(0.1), 1e-6);
+}
+
+TEST(Sampling, NothingIsChosenOfWhatIsNoNumber) {
+  EXPECT_TRUE(are_finite(std::vector<float>{-1e38F, 3e38F}));
+  for (const float odd : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_FALSE(are_finite(std::vector<float>{1, 2, odd, 3})) << odd;
 }
 
 TEST(Sampling, DrawsByProbability) {

@@ -52,8 +52,8 @@ Plan& Session::prepare(const NewTokens& tokens) {
   ASSAY_ASSERT(tokens.ids.size() == count && tokens.positions.size() == count);
   refuse_overflow(tokens);
   Plan& plan = plan_for(tokens.seq);
-  const std::vector<std::uint8_t> all_real(tokens.mask.empty() ? count : 0, 1);
-  plan.set_inputs(tokens.ids, tokens.mask.empty() ? all_real : tokens.mask);
+  if (tokens.mask.empty()) all_real_.assign(count, 1);
+  plan.set_inputs(tokens.ids, tokens.mask.empty() ? all_real_ : tokens.mask);
   plan.set_input("positions", std::as_bytes(std::span(tokens.positions)));
   plan.set_input("cache_lengths", std::as_bytes(std::span(lengths_)));
   return plan;

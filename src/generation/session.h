@@ -65,6 +65,7 @@ class Session {
   std::map<std::int64_t, std::unique_ptr<Plan>> plans_;  ///< By new tokens.
   const Plan* arena_ = nullptr;
   std::vector<std::int32_t> lengths_;
+  std::vector<std::uint8_t> all_real_;  ///< The mask of tokens that have none.
 };
 
 /// Real tokens of row `row`.

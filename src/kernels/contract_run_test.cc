@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "kernels/contract_buffer.h"
 #include "program/update_list.h"
 
@@ -46,6 +47,11 @@ class OnDevice {
   const Device& device_;
   std::vector<DeviceBytes> copies_;
 };
+
+/// As plans run kernels: by a team, which here has a thread that the kernel must do without.
+void run_in_team(const Kernel& kernel, const Memory& memory, int threads) {
+  Team::gather(threads > 1 ? threads + 1 : 1, [&] { kernel.run(memory); });
+}
 
 /// An output that lies where an input does.
 struct Overlap {
@@ -106,7 +112,8 @@ void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run
     if (overlap != overlaps.end()) in[overlap->input] = out.back();
   }
   const DeviceBytes workspace = allocate_on(device, run.prepared.workspace_bytes);
-  run.prepared.kernel->run({in, out, workspace.get()});
+  const bool shares_team = device.is_host() && !run.prepared.brings_threads;
+  run_in_team(*run.prepared.kernel, {in, out, workspace.get()}, shares_team ? call.threads : 1);
   device.wait();
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] != nullptr) on.fetch(run.outputs[i], out[i]);

@@ -61,7 +61,7 @@ Tensor packed_along_columns(const Tensor& zeros, std::int64_t bits) {
   return packed;
 }
 
-Tensor copy_of(const TensorView& view, Shape shape) {
+Tensor copied_part(const TensorView& view, Shape shape) {
   Tensor copy(view.dtype, std::move(shape));
   std::memcpy(copy.data(), view.data, copy.bytes());
   return copy;
@@ -131,7 +131,7 @@ bool CompressedScheme::operator==(const CompressedScheme& other) const {
 }
 
 CodedRows rows_with_scales(const TensorView& codes, const TensorView& scales) {
-  return {copy_of(codes, codes.shape), copy_of(scales, {codes.shape[0], 1}), {}};
+  return {copied_part(codes, codes.shape), copied_part(scales, {codes.shape[0], 1}), {}};
 }
 
 CodedRows rows_of_blocks(const BlockFormat& format, const TensorView& blocks) {
@@ -154,8 +154,8 @@ std::vector<std::pair<std::string, Tensor>> compressed_parts(const CompressedSch
   std::vector<std::pair<std::string, Tensor>> parts;
   const auto add = [&](Part part, Tensor tensor) { parts.emplace_back(ending_of(layout, part), std::move(tensor)); };
   add(Part::codes,
-      is_packed ? packed_along_rows(rows.codes, scheme.bits) : copy_of(rows.codes.view(), rows.codes.shape()));
-  add(Part::scales, copy_of(rows.scales.view(), rows.scales.shape()));
+      is_packed ? packed_along_rows(rows.codes, scheme.bits) : copied_part(rows.codes.view(), rows.codes.shape()));
+  add(Part::scales, copied_part(rows.scales.view(), rows.scales.shape()));
   if (rows.zeros.data() != nullptr) add(Part::zeros, packed_along_columns(rows.zeros, scheme.bits));
   if (is_packed) add(Part::shape, shape_tensor(rows.codes.shape()));
   return parts;

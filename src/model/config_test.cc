@@ -113,7 +113,7 @@ TEST(Config, AShareOfAHeadTurnsWhereTheFamilyHasThat) {
 /// Of three layers.
 TEST(Config, AWindowIsThatOfTheFamily) {
   using Windows = std::vector<std::int64_t>;
-  const Json base = with(with(llama_json(), "num_hidden_layers", 3), "head_dim", 4);
+  const Json base = with(with(llama_json(), "num_hidden_layers", 3), "head_dim", 8);
   const auto windows = [&](const char* family, Json said) {
     Json json = with(base, "model_type", family);
     json.update(said);
@@ -298,7 +298,8 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
       {"unknown scaling", with(llama_json(), "rope_scaling", {{"rope_type", "mrope"}, {"factor", 8.0}}), "mrope"},
       {"scaling without factor", with(llama_json(), "rope_scaling", {{"rope_type", "llama3"}}), "needs 'factor'"},
       {"pairs without divisors", with(llama_json(), "rope_scaling", {{"type", "su"}}), "short_factor"},
-      {"no columns turn", with(llama_json(), "partial_rotary_factor", 0.01), "partial_rotary_factor"},
+      {"no columns turn", with(with(llama_json(), "model_type", "stablelm"), "partial_rotary_factor", 0.01),
+       "partial_rotary_factor"},
       {"scaling of a strange type", with(llama_json(), "rope_scaling", {{"rope_type", 5}}), "rope_type"},
       {"scaling that is a text", with(llama_json(), "rope_scaling", "linear"), "object"},
       {"absurd factor", with(llama_json(), "rope_parameters", {{"rope_type", "yarn"}, {"factor", 1e30}}), "'factor'"},

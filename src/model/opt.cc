@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "model/blocks.h"
+#include "model/blocks.h"
 #include "model/config_reader.h"
 #include "model/decoder.h"
 #include "model/families.h"

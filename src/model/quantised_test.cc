@@ -189,6 +189,29 @@ TEST(QuantisedFiles, AMissingPartIsNamed) {
   EXPECT_EQ(without_codes.fault(), "awq4: tensor 'x.scales' lacks 'x.qweight' beside it");
 }
 
+/// compressed-tensors of two groups with these targets.
+Json two_groups(const Json& first, const Json& second) {
+  const Json weights = {{"num_bits", 8}};
+  return {{"quant_method", "compressed-tensors"},
+          {"format", "mixed-precision"},
+          {"config_groups",
+           {{"group_0", {{"format", "int-quantized"}, {"weights", weights}, {"targets", first}}},
+            {"group_1", {{"format", "pack-quantized"}, {"weights", weights}, {"targets", second}}}}}};
+}
+
+TEST(QuantisedFiles, OfSeveralGroupsNameTheirModules) {
+  const auto fault = [](const Json& config) {
+    return user_error_of([&] { (void)read_quantisation({{"quantization_config", config}}, "config.json"); });
+  };
+  EXPECT_EQ(read_quantisation({{"quantization_config", two_groups({"a.q"}, {"a.k"})}}, "config.json")->by_module.size(),
+            2U);
+  EXPECT_NE(fault(two_groups({"a.q"}, {"Linear"})).find("'targets' that name modules are read"), std::string::npos);
+  EXPECT_NE(fault(two_groups({"a.q"}, {"re:.*mlp.*"})).find("'targets' that name modules are read"), std::string::npos);
+  EXPECT_NE(fault(two_groups({"a.q"}, {"a.q"})).find("module 'a.q' is in two of the 'config_groups'"),
+            std::string::npos);
+  EXPECT_NE(fault(two_groups({"a.q"}, "a.k")).find("has no list of 'targets'"), std::string::npos);
+}
+
 TEST(QuantisedFiles, WhatIsNotReadIsRefusedByItsName) {
   const std::pair<Json, const char*> cases[] = {
       {{{"quant_method", "hqq"}}, "hqq"},

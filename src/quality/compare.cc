@@ -184,7 +184,8 @@ QualityChange compare(const QualityRows& baseline, const QualityRows& mine) {
   const auto rows = static_cast<double>(mine.kl.size());
   if (rows > 0) {
     c.kl_mean = std::accumulate(mine.kl.begin(), mine.kl.end(), 0.0) / rows;
-    c.top1_agreement = static_cast<double>(mine.agreeing) / rows;
+    c.top1_agreement =
+        static_cast<double>(std::accumulate(mine.agrees.begin(), mine.agrees.end(), std::int64_t{0})) / rows;
   }
   if (mine.kl.size() >= fewest_for_p999) c.kl_p999 = nearest_rank(mine.kl, 0.999);
   if (mine.largest_logit > 0) c.largest_difference = mine.largest_difference / mine.largest_logit;

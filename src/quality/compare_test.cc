@@ -118,7 +118,7 @@ TEST(Compare, EqualRunsChangeNothing) {
   baseline.nll = {1, 2, 3};
   baseline.correct = {1, 0, 1};
   baseline.kl = {0, 0, 0};
-  baseline.agreeing = 3;
+  baseline.agrees = {1, 1, 1};
   const QualityChange change = compare(baseline, baseline);
   EXPECT_EQ(change.delta_nll, 0);
   EXPECT_FALSE(change.delta_nll_se.has_value()) << "no windows";
@@ -155,7 +155,7 @@ TEST(Compare, PercentileIsTheNearestRank) {
 TEST(Compare, LargestDifferenceIsRelativeToTheBaselinesLargestLogit) {
   QualityRows mine;
   mine.kl = {0.5F, 0.25F};
-  mine.agreeing = 1;
+  mine.agrees = {1, 0};
   mine.largest_difference = 3;
   mine.largest_logit = 12;
   const QualityChange change = compare({}, mine);

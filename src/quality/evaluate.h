@@ -65,7 +65,7 @@ struct QualityRows {
   std::vector<std::int32_t> answers;  ///< and the classes that the arg max names.
   std::vector<std::int32_t> windows;  ///< How many rows count in each row of a batch that has any, in their order.
   std::vector<double> kl;             ///< KL(baseline || this) of every real row, nats.
-  std::int64_t agreeing = 0;          ///< Real rows with the baseline's arg max.
+  std::vector<std::uint8_t> agrees;   ///< Whether the arg max is the baseline's, of every real row.
   double largest_difference = 0;      ///< Of any logit from the baseline's.
   double largest_logit = 0;           ///< Largest magnitude of the baseline's logits; 0 for the baseline itself.
   std::uint64_t logits_hash =

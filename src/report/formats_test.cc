@@ -17,6 +17,7 @@ namespace {
 Document document_with_unsupported() {
   Document document;
   document.records = made_up_cell();
+  document.records.push_back(made_up_decode("bf16", 40));
   document.records.push_back(made_up_left_out("fp16", Status::unsupported, "says \"no\", | twice\nand breaks"));
   document = judged(std::move(document));
   return document;
@@ -66,7 +67,7 @@ TEST(Json, IsTheDocumentWithAllItsParts) {
   const Json json = parse_json(json_report(document_with_unsupported()), "test");
   EXPECT_EQ(json["schema"], document_schema_name);
   EXPECT_TRUE(json["machine"].is_object());
-  EXPECT_EQ(json["records"].size(), 5u);
+  EXPECT_EQ(json["records"].size(), 6u);
   EXPECT_EQ(json["records"][2]["raw_ms"].size(), 40u);
   EXPECT_TRUE(json["records"][2]["energy_j"].is_null());
   EXPECT_EQ(json["records"][2]["energy_status"], "no meter: /sys/class/powercap is absent");

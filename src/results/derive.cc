@@ -78,8 +78,9 @@ void rate_work(const Record& record, Rates& rates) {
   if (evidence.flops) rates.gflops = *evidence.flops / pass_s * 1e-9;
   if (rates.gflops && evidence.peak_gflops.value_or(0) > 0) rates.peak_share = *rates.gflops / *evidence.peak_gflops;
   if (evidence.moved_bytes) rates.bytes_per_s = *evidence.moved_bytes / pass_s;
-  if (evidence.weight_bytes_read && evidence.bandwidth_bytes_per_s.value_or(0) > 0)
-    rates.bandwidth_share = *evidence.weight_bytes_read / pass_s / *evidence.bandwidth_bytes_per_s;
+  const auto read_bytes = bytes_a_run(record);
+  if (read_bytes && evidence.bandwidth_bytes_per_s.value_or(0) > 0)
+    rates.bandwidth_share = *read_bytes / pass_s / *evidence.bandwidth_bytes_per_s;
 }
 
 /// Where another compiler rounds otherwise, figures differ by some units in the last place.
@@ -175,17 +176,18 @@ void derive_tokens(std::int64_t a_round, GenerationCosts& generation) {
   generation.token_p99_ms = others->p99;
 }
 
-void derive_read_share(const Record& record, GenerationCosts& generation) {
-  const double pass_s = work_ms(record).value_or(0) * 1e-3;
-  const double bandwidth = record.evidence.bandwidth_bytes_per_s.value_or(0);
-  if (record.setting.mode != Mode::decode || pass_s <= 0 || bandwidth <= 0) return;
-  if (const auto bytes = bytes_a_run(record)) generation.read_share = *bytes / pass_s / bandwidth;
+/// Absent where continuations are shorter.
+void derive_equal(const DecodedDifference& decoded, std::int64_t tokens, std::optional<double>& share) {
+  if (decoded.equal_tokens.empty() || decoded.continued_tokens.value_or(0) < tokens) return;
+  const auto are_equal = [&](double equal) { return equal >= static_cast<double>(tokens); };
+  const auto count = std::count_if(decoded.equal_tokens.begin(), decoded.equal_tokens.end(), are_equal);
+  share = static_cast<double>(count) / static_cast<double>(decoded.equal_tokens.size());
 }
 
-void derive_generation(Record& record) {
-  GenerationCosts& generation = record.generation.made();
-  derive_tokens(record.setting.new_tokens.value_or(0), generation);
-  derive_read_share(record, generation);
+void derive_decoded(DecodedDifference& decoded) {
+  derive_equal(decoded, 32, decoded.equal_32);
+  derive_equal(decoded, 64, decoded.equal_64);
+  derive_equal(decoded, 128, decoded.equal_128);
 }
 
 void derive_rates(Record& record) {
@@ -289,8 +291,9 @@ std::vector<Record> with_derived(std::vector<Record> records) {
   for (Record& record : records) {
     if (record.latency) derive_latency(record.latency.made());
     if (record.training && record.latency) derive_training(*record.latency, record.training.made());
-    if (record.generation) derive_generation(record);
+    if (record.generation) derive_tokens(record.setting.new_tokens.value_or(0), record.generation.made());
     if (record.quality) derive_quality(record.quality.made());
+    if (record.decoded) derive_decoded(record.decoded.made());
     derive_speedup(stored, record);
     derive_rates(record);
   }

@@ -162,9 +162,6 @@ constexpr Field fields[] = {
                 "Keys and values of depth, prompt and new tokens of all rows, as kept; in `peak_bytes`."),
     ASSAY_FIELD(generation, kv_bytes_read, "B",
                 "Of decoding: what attention reads of these for one token of every row, a mean over the new tokens."),
-    ASSAY_FIELD(generation, read_share, "share",
-                "Of decoding: `weight_bytes_read` and `kv_bytes_read` over the median, as a share of "
-                "`bandwidth_bytes_per_s`; above 1 where caches serve part of it."),
     ASSAY_FIELD(generation, raw_token_ms, "ms",
                 "Of decoding: every token of each round's last run, its choice included; `new_tokens` a round."),
     ASSAY_FIELD(generation, first_tokens, "",
@@ -192,8 +189,8 @@ constexpr Field fields[] = {
                 "`moved_bytes` over the median (of timed data over the mean); caches may serve part of it."),
     ASSAY_FIELD(
         rates, bandwidth_share, "share",
-        "`weight_bytes_read` over the same time, of `bandwidth_bytes_per_s`: near 1, memory binds; above 1, caches "
-        "hold weights."),
+        "`weight_bytes_read`, of decoding `kv_bytes_read` too, over the same time, of `bandwidth_bytes_per_s`: near 1, "
+        "memory binds; above 1, caches serve part of it."),
     ASSAY_FIELD(
         evidence, flops, "",
         "Of the model: its matrix products in one forward pass, attention's included, masked parts not; multiply and "
@@ -316,6 +313,22 @@ constexpr Field fields[] = {
     ASSAY_FIELD(difference, score_spearman, "",
                 "The same of the ranks (Spearman); equal scores share the mean of their ranks."),
     ASSAY_FIELD(difference, score_difference, "", "Largest absolute difference of a score from the baseline's."),
+    ASSAY_FIELD(decoded, position_from, "",
+                "Of what was decoded: the first position in its window of each stretch of positions; the last stretch "
+                "ends with the window."),
+    ASSAY_FIELD(decoded, kl_by_position, "nat", "Mean divergence of each stretch, as `kl_mean`."),
+    ASSAY_FIELD(decoded, top1_by_position, "share", "The same of `top1_agreement`."),
+    ASSAY_FIELD(decoded, kl_growth, "x",
+                "Divergence in the second half of a window over that in the first, its first 16 positions left out: "
+                "geometric mean over the windows."),
+    ASSAY_FIELD(decoded, kl_growth_low, "x", "Lower end of its 95 % interval; null below four windows."),
+    ASSAY_FIELD(decoded, kl_growth_high, "x", "Its upper end."),
+    ASSAY_FIELD(decoded, continued_tokens, "", "Greedy tokens behind each prompt of the text."),
+    ASSAY_FIELD(decoded, equal_tokens, "",
+                "A value a prompt: how many of them came before the first that is not the baseline's."),
+    ASSAY_FIELD(decoded, equal_32, "share", "Prompts whose first 32 tokens are the baseline's."),
+    ASSAY_FIELD(decoded, equal_64, "share", "The same of 64."),
+    ASSAY_FIELD(decoded, equal_128, "share", "The same of 128."),
     ASSAY_FIELD(quality, label_pearson, "",
                 "Of scores, or of cosines of sentence embeddings: Pearson's correlation with the labels of the data."),
     ASSAY_FIELD(quality, label_spearman, "", "Spearman's, of the same: 1 where they order the rows as the labels do."),

@@ -22,6 +22,7 @@ Document made_up_document() {
   document.machine = {{"processor", "made up"}, {"cores", 2}};
   document.records = made_up_cell();
   document.records.push_back(made_up_left_out("fp16", Status::emulated, "no f16 matmul instruction"));
+  document.records.push_back(made_up_decode("bf16", 4));
   document.findings = made_up_findings();
   return document;
 }
@@ -59,6 +60,21 @@ TEST(Fields, SurviveAJsonRoundTrip) {
     const std::string text = to_json(record).dump();
     EXPECT_EQ(to_json(record_from_json(parse_json(text, "test"), "test")).dump(), text);
   }
+}
+
+TEST(Fields, OfGenerationComeBackWithWhatFollowsFromTheSamples) {
+  const Record record = made_up_decode("bf16", 4);
+  EXPECT_EQ(*record.decoded->equal_32, 0.75) << "three of four continuations share their first 32 tokens";
+  EXPECT_EQ(*record.decoded->equal_128, 0.25);
+  EXPECT_NEAR(*record.generation->token_ms, 4 * 1.055, 1e-9) << "the first four of eight stand apart";
+  const double bytes = *record.evidence.weight_bytes_read + *record.generation->kv_bytes_read;
+  EXPECT_NEAR(*record.rates.bandwidth_share, bytes / 4e-3 / *record.evidence.bandwidth_bytes_per_s, 1e-9)
+      << "a token reads keys and values too";
+  const Record back = record_from_json(parse_json(to_json(record).dump(), "test"), "test");
+  EXPECT_EQ(back.decoded->equal_tokens, record.decoded->equal_tokens);
+  EXPECT_EQ(back.decoded->kl_by_position, record.decoded->kl_by_position);
+  EXPECT_EQ(back.generation->raw_token_ms, record.generation->raw_token_ms);
+  EXPECT_TRUE(derived_again({back}).front().seal.changed.empty());
 }
 
 TEST(Fields, KeepInfinityOutOfJson) {

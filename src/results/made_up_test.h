@@ -143,6 +143,32 @@ inline std::vector<Record> made_up_cell() {
   return cell;
 }
 
+/// Decoding: rounds of eight tokens, of which the first four stand apart, and what was decoded compared with fp32's.
+inline Record made_up_decode(const std::string& precision, double token_ms) {
+  Record record = compared(made_up_record(precision, token_ms), 1.5, 0.0004, 0.0005);
+  record.setting.mode = Mode::decode;
+  record.setting.seq = 1;
+  record.setting.depth = 2048;
+  record.setting.prompt_tokens = 512;
+  record.setting.new_tokens = 8;
+  GenerationCosts& generation = record.generation.made();
+  generation.kv_bytes = 118'000'000;
+  generation.kv_bytes_read = 117'000'000;
+  for (int i = 0; i < 6 * 8; ++i) generation.raw_token_ms.push_back(token_ms * (1 + 0.01 * (i % 8)));
+  generation.first_tokens = 4;
+  generation.choice_ms = 0.01;
+  DecodedDifference& decoded = record.decoded.made();
+  decoded.position_from = {0, 16, 32};
+  decoded.kl_by_position = {1e-3, 2e-3, 2.5e-3};
+  decoded.top1_by_position = {1, 0.99, 0.985};
+  decoded.kl_growth = 1.25;
+  decoded.kl_growth_low = 1.125;
+  decoded.kl_growth_high = 1.5;
+  decoded.continued_tokens = 128;
+  decoded.equal_tokens = {128, 64, 31, 100};
+  return with_derived({record}).front();
+}
+
 /// A row without a number.
 inline Record made_up_left_out(const std::string& precision, Status status, const std::string& reason) {
   Record record;

@@ -128,7 +128,6 @@ struct Training {
 struct GenerationCosts {
   std::optional<std::int64_t> kv_bytes = {};
   std::optional<double> kv_bytes_read = {};
-  std::optional<double> read_share = {};
   std::vector<double> raw_token_ms = {};
   std::optional<std::int64_t> first_tokens = {};
   std::optional<double> first_token_ms = {};
@@ -215,6 +214,21 @@ struct Quality {
   std::optional<double> label_pearson = {};
   std::optional<double> label_spearman = {};
   std::optional<std::string> logits_hash = {};
+};
+
+/// How what it decodes differs from what the baseline does, token by token through a cache.
+struct DecodedDifference {
+  std::vector<double> position_from = {};  ///< Counts.
+  std::vector<double> kl_by_position = {};
+  std::vector<double> top1_by_position = {};
+  std::optional<double> kl_growth = {};
+  std::optional<double> kl_growth_low = {};
+  std::optional<double> kl_growth_high = {};
+  std::optional<std::int64_t> continued_tokens = {};
+  std::vector<double> equal_tokens = {};  ///< Counts.
+  std::optional<double> equal_32 = {};
+  std::optional<double> equal_64 = {};
+  std::optional<double> equal_128 = {};
 };
 
 /// How its output differs from the baseline's on the same data.

@@ -39,6 +39,7 @@ struct Record {
   OptionalPart<Energy> energy = {};
   OptionalPart<Quality> quality = {};
   OptionalPart<Difference> difference = {};
+  OptionalPart<DecodedDifference> decoded = {};
   Evidence evidence = {};
   Rates rates = {};
   Grade grade = {};

@@ -22,8 +22,9 @@ using StoreTest = StoreFolder;
 TEST_F(StoreTest, ARecordComesBackWhole) {
   Store store(file_, Access::write);
   const std::int64_t run = store.begin_run(run_facts());
-  const std::vector<Record> cell = made_up_cell();
-  EXPECT_EQ(store.save(run, cell), (std::vector<std::int64_t>{1, 2, 3, 4}));
+  std::vector<Record> cell = made_up_cell();
+  cell.push_back(made_up_decode("bf16", 4));
+  EXPECT_EQ(store.save(run, cell), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
   const std::vector<StoredRecord> found = Store(file_, Access::read).find({});
   ASSERT_EQ(found.size(), cell.size());
   for (std::size_t i = 0; i < cell.size(); ++i) {

@@ -88,11 +88,12 @@ Judgement says_mixed_size(const Cell& cell, const Record& row) {
 
 std::string memory_rate(const Record& row) {
   const std::optional<double> pass_ms = work_ms(row);
-  if (!row.evidence.weight_bytes_read || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0 || !pass_ms) return "";
-  const double share = *row.evidence.weight_bytes_read / (*pass_ms * 1e-3) / *row.evidence.bandwidth_bytes_per_s;
+  const std::optional<double> bytes = bytes_a_run(row);
+  if (!bytes || row.evidence.bandwidth_bytes_per_s.value_or(0) <= 0 || !pass_ms) return "";
+  const double share = *bytes / (*pass_ms * 1e-3) / *row.evidence.bandwidth_bytes_per_s;
   if (share < 0.5) return "";
-  return fmt::format("; reading its weights takes {} of the memory bandwidth, which no instruction speeds up",
-                     percent(share));
+  return fmt::format("; reading its weights{} takes {} of the memory bandwidth, which no instruction speeds up",
+                     row.generation->kv_bytes_read ? ", keys and values" : "", percent(share));
 }
 
 Judgement says_below_matmul(const Cell& cell, const Record& row) {

@@ -88,11 +88,12 @@ void gradient_units(const GradientWork& work, std::int64_t begin, std::int64_t e
   const AttentionWork& scores = work.scores;
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t batch = unit / work.slices / scores.attributes.kv_heads;
-    const std::int64_t column = unit / work.slices % scores.attributes.kv_heads * scores.attributes.head_dim;
+    const std::int64_t kv_head = unit / work.slices % scores.attributes.kv_heads;
     const RealKeys keys = load_mask(scores, batch, scratch);
-    pack_keys(scores, scores.k, batch * scores.seq, column, keys, scratch);
-    pack_values(scores, scores.k, batch * scores.seq, column, keys, scratch);
-    pack_keys(work.products, work.products.k, batch * scores.seq, column, keys, scratch);
+    const KeyHead k(scores, scores.k, batch, kv_head, keys);
+    pack_keys(scores, k, keys, scratch);
+    pack_values(scores, k, keys, scratch);
+    pack_keys(work.products, {work.products, work.products.k, batch, kv_head, keys}, keys, scratch);
     run_unit(work, unit, scratch,
              [&](const AttentionItem& item) HWY_ATTR { gradient_block(work, item, keys, scratch); });
   }
@@ -169,8 +170,8 @@ using Bind = void (*)(GradientWork& work, const Call& call, const Memory& memory
 void bind_gradient(GradientWork& work, const Call& call, const Memory& memory) {
   work.products.q = source_rows(call, memory, 0);
   work.scores.q = source_rows(call, memory, 1);
-  work.scores.k = source_rows(call, memory, 2);
-  work.products.k = source_rows(call, memory, 3);
+  work.scores.k = {source_rows(call, memory, 2)};
+  work.products.k = {source_rows(call, memory, 3)};
   work.scores.mask = memory.in<std::uint8_t>(4);
   work.scores.y = sink_rows(call, memory, 0);
   work.dk.to = sink_rows(call, memory, 1);
@@ -178,7 +179,7 @@ void bind_gradient(GradientWork& work, const Call& call, const Memory& memory) {
 }
 
 void bind_transposed(GradientWork& work, const Call& call, const Memory& memory) {
-  work.scores.k = source_rows(call, memory, 0);
+  work.scores.k = {source_rows(call, memory, 0)};
   work.scores.q = source_rows(call, memory, 1);
   work.dk.to = sink_rows(call, memory, 0);
 }

@@ -26,8 +26,7 @@ void score_items(const AttentionWork& work, std::int64_t begin, std::int64_t end
     const AttentionItem item(work, i);
     const std::int64_t rows = std::min(query_block, work.seq - item.query);
     const std::int64_t kv = item.batch * work.attributes.kv_heads + item.kv_head;
-    if (std::exchange(packed, kv) != kv)
-      pack_keys(work, work.k, item.batch * work.seq, item.kv_head * work.attributes.head_dim, keys, scratch);
+    if (std::exchange(packed, kv) != kv) pack_keys(work, {work, work.k, item.batch, item.kv_head, keys}, keys, scratch);
     load_queries(work, item.batch * work.seq + item.query, item.head * work.attributes.head_dim, rows, scratch);
     multiply_keys(work, rows, keys, scratch);
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -52,7 +51,7 @@ void context_items(const AttentionWork& work, std::int64_t begin, std::int64_t e
     const std::int64_t rows = std::min(query_block, work.seq - item.query);
     const std::int64_t kv = item.batch * work.attributes.kv_heads + item.kv_head;
     if (std::exchange(packed, kv) != kv)
-      pack_values(work, work.v, item.batch * work.seq, item.kv_head * work.attributes.head_dim, keys, scratch);
+      pack_values(work, {work, work.v, item.batch, item.kv_head, keys}, keys, scratch);
     const std::int64_t first = (item.batch * work.attributes.heads + item.head) * work.seq + item.query;
     for (std::int64_t row = 0; row < rows; ++row)
       load_row(work.product, work.q[first + row], work.seq,
@@ -127,7 +126,7 @@ Prepared prepared_product(const Call& call, const MachineFacts& facts, const Att
   const auto run = [call, shape, items](const Memory& memory) {
     AttentionWork work = shape;
     work.q = source_rows(call, memory, 0);
-    work.k = work.v = source_rows(call, memory, 1);
+    work.k = work.v = {source_rows(call, memory, 1)};
     work.y = sink_rows(call, memory, 0);
     for_parts(work.items(), work.steps(1), call.threads, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
       items(work, begin, end, memory.workspace + part * work.scratch.bytes);

@@ -27,13 +27,35 @@ inline RealKeys load_mask(const AttentionWork& work, std::int64_t batch, std::by
   return keys;
 }
 
+/// The keys of a row's cache; how many each query is the last of goes to the scratch.
+inline RealKeys load_lengths(const AttentionWork& work, std::int64_t batch, std::byte* scratch) {
+  const std::uint8_t* mask = work.mask == nullptr ? nullptr : work.mask + batch * work.seq;
+  auto* until = reinterpret_cast<std::int32_t*>(scratch + work.scratch.until);
+  std::int32_t tokens = work.lengths[batch];
+  for (std::int64_t query = 0; query < work.seq; ++query)
+    until[query] = tokens += mask == nullptr || mask[query] != 0 ? 1 : 0;
+  RealKeys keys;
+  keys.first_token = cached_keys(work.attributes, until[0]).begin;
+  keys.end = tokens - keys.first_token;
+  keys.until = until;
+  for (std::int64_t query = 0; query < work.seq; ++query) until[query] -= static_cast<std::int32_t>(keys.first_token);
+  return keys;
+}
+
+/// What query `query` may see.
+HWY_INLINE SeenKeys seen_by(const AttentionWork& work, const RealKeys& keys, std::int64_t query) {
+  if (keys.until == nullptr) return seen_keys(work.attributes, query, work.seq);
+  const CachedKeys seen = cached_keys(work.attributes, keys.until[query]);
+  return {seen.begin, seen.end};
+}
+
 /// The keys that some of `rows` queries from `query` on may see.
 HWY_INLINE RealKeys visible(const AttentionWork& work, const RealKeys& keys, std::int64_t query,
                             std::int64_t rows = 1) {
-  const std::int64_t first = seen_keys(work.attributes, query, work.seq).begin;
-  const std::int64_t last = seen_keys(work.attributes, query + rows - 1, work.seq).end;
-  const std::int64_t begin = std::clamp(first, keys.begin, keys.end);
-  return {begin, std::clamp(last, begin, keys.end), keys.holes};
+  RealKeys seen = keys;
+  seen.begin = std::clamp(seen_by(work, keys, query).begin, keys.begin, keys.end);
+  seen.end = std::clamp(seen_by(work, keys, query + rows - 1).end, seen.begin, keys.end);
+  return seen;
 }
 
 /// One query's scores: key `key` stands at [at(key)], in vectors from `base` to `end`.

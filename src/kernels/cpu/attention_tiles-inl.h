@@ -77,8 +77,10 @@ inline void multiply_block(const AttentionProduct& product, micro::Block block, 
 
 // ---- Rows of a head in the operand's dtype, and panels of them.
 
-/// `width` elements in the product's dtype, padded with zeros to whole groups.
-HWY_INLINE void load_row(const AttentionProduct& product, Source from, std::int64_t width, std::byte* to) {
+/// `width` elements times `scale` in the product's dtype, padded with zeros to whole groups; a scale other than 1 is
+/// for codes alone.
+HWY_INLINE void load_row(const AttentionProduct& product, Source from, std::int64_t width, std::byte* to,
+                         float scale = 1) {
   const bool bf16_operand = product.operand == DType::bf16;
   if (bf16_operand && width % 2 != 0) std::memset(to + width * 2, 0, 2);
   if (from.dtype == product.operand) {
@@ -86,7 +88,9 @@ HWY_INLINE void load_row(const AttentionProduct& product, Source from, std::int6
     return;
   }
   const Sink sink = {to, product.operand};
-  for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(lanes.get(from, i), sink, i); });
+  const V32 scales = hn::Set(f32_lanes, scale);
+  for_vectors(width,
+              [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(hn::Mul(lanes.get(from, i), scales), sink, i); });
 }
 
 /// `count` rows of `groups` 4-byte groups turned into (groups, count); count is a multiple of 4. 32 rows give a panel.
@@ -109,16 +113,15 @@ HWY_INLINE void transpose_groups(const float* rows, std::int64_t count, std::int
 }
 
 /// Keys [begin, end) of a head, from the panel that holds `begin` to the one that holds the last.
-inline void pack_keys(const AttentionWork& work, const SourceRows& k, std::int64_t first_row, std::int64_t column,
-                      const RealKeys& keys, std::byte* scratch) {
+inline void pack_keys(const AttentionWork& work, const KeyHead& k, const RealKeys& keys, std::byte* scratch) {
   const std::int64_t groups = work.product.groups(work.attributes.head_dim);
   const std::int64_t row_bytes = groups * group_bytes;
   std::byte* rows = scratch + work.scratch.rows;
   for (std::int64_t first = keys.begin / panel * panel; first < keys.end; first += panel) {
     for (std::int64_t i = 0; i < panel; ++i) {
       std::byte* row = rows + i * row_bytes;
-      if (first + i < work.seq)
-        load_row(work.product, shifted(k[first_row + first + i], column), work.attributes.head_dim, row);
+      if (first + i < keys.end)
+        load_row(work.product, k[first + i], work.attributes.head_dim, row, k.scale(first + i));
       else
         std::memset(row, 0, static_cast<std::size_t>(row_bytes));
     }
@@ -138,23 +141,30 @@ HWY_INLINE void pair_rows(const std::uint16_t* first, const std::uint16_t* secon
   }
 }
 
-/// One group of keys from `key` on, dimensions [first, first + width) of them, into a panel of dimensions. What is
-/// beyond the width or the sequence becomes 0.
-HWY_INLINE void pack_value_group(const AttentionWork& work, const SourceRows& v, std::int64_t first_row,
-                                 std::int64_t column, std::int64_t key, std::int64_t width, std::byte* out) {
-  const bool as_it_stands = v.dtype == work.product.operand && width == panel;
-  if (as_it_stands && v.dtype == DType::f32) {
-    std::memcpy(out, shifted(v[first_row + key], column).data, panel * group_bytes);
+/// Dimensions [first, first + width) of a key head's values.
+struct ValueColumns {
+  const KeyHead& of;
+  std::int64_t first;
+  std::int64_t width;
+
+  HWY_INLINE Source operator[](std::int64_t key) const { return shifted(of[key], first); }
+};
+
+/// One group of keys from `key` on into a panel of dimensions. What is beyond the width or behind the last key becomes
+/// 0.
+HWY_INLINE void pack_value_group(const AttentionWork& work, const ValueColumns& v, std::int64_t key, std::int64_t end,
+                                 std::byte* out) {
+  const bool as_it_stands = v.of.rows.dtype == work.product.operand && v.width == panel;
+  if (as_it_stands && work.product.operand == DType::f32) {
+    std::memcpy(out, v[key].data, panel * group_bytes);
     return;
   }
-  if (as_it_stands && key + 1 < work.seq) {
-    const auto* first = reinterpret_cast<const std::uint16_t*>(shifted(v[first_row + key], column).data);
-    const auto* second = reinterpret_cast<const std::uint16_t*>(shifted(v[first_row + key + 1], column).data);
-    return pair_rows(first, second, reinterpret_cast<std::uint32_t*>(out));
-  }
+  if (as_it_stands && key + 1 < end)
+    return pair_rows(reinterpret_cast<const std::uint16_t*>(v[key].data),
+                     reinterpret_cast<const std::uint16_t*>(v[key + 1].data), reinterpret_cast<std::uint32_t*>(out));
   HWY_ALIGN std::byte rows[2][panel * group_bytes] = {};
   for (std::int64_t i = 0; i < work.product.group(); ++i) {
-    if (key + i < work.seq) load_row(work.product, shifted(v[first_row + key + i], column), width, rows[i]);
+    if (key + i < end) load_row(work.product, v[key + i], v.width, rows[i], v.of.scale(key + i));
   }
   if (work.product.operand == DType::f32) {
     std::memcpy(out, rows[0], panel * group_bytes);
@@ -164,15 +174,14 @@ HWY_INLINE void pack_value_group(const AttentionWork& work, const SourceRows& v,
   }
 }
 
-inline void pack_values(const AttentionWork& work, const SourceRows& v, std::int64_t first_row, std::int64_t column,
-                        const RealKeys& keys, std::byte* scratch) {
+inline void pack_values(const AttentionWork& work, const KeyHead& v, const RealKeys& keys, std::byte* scratch) {
   const std::int64_t group = work.product.group();
-  const std::int64_t panel_bytes = round_up(work.seq, panel) / group * panel * group_bytes;
+  const std::int64_t panel_bytes = round_up(work.slots, panel) / group * panel * group_bytes;
   for (std::int64_t first = 0; first < work.attributes.head_dim; first += panel) {
     std::byte* out = scratch + work.scratch.values + first / panel * panel_bytes;
-    const std::int64_t width = std::min(panel, work.attributes.head_dim - first);
+    const ValueColumns columns = {v, first, std::min(panel, work.attributes.head_dim - first)};
     for (std::int64_t key = keys.begin / panel * panel; key < keys.end; key += group)
-      pack_value_group(work, v, first_row, column + first, key, width, out + key / group * panel * group_bytes);
+      pack_value_group(work, columns, key, keys.end, out + key / group * panel * group_bytes);
   }
 }
 
@@ -206,14 +215,14 @@ inline void multiply_keys(const AttentionWork& work, std::int64_t rows, const Re
 /// Bytes of a row of probabilities.
 HWY_INLINE std::int64_t probability_stride(const AttentionWork& work) {
   // 64 more, so that rows do not fall into the same sets of the cache.
-  return round_up(work.seq, panel) * size_of(work.product.operand) + 64;
+  return round_up(work.slots, panel) * size_of(work.product.operand) + 64;
 }
 
 /// context (panels of dimensions, rows, 32) = probabilities times values, from the panel of keys.begin on.
 inline void multiply_values(const AttentionWork& work, std::int64_t rows, const RealKeys& keys, std::byte* scratch) {
   const std::int64_t group = work.product.group();
   const std::int64_t base = keys.begin / panel * panel;
-  const std::int64_t panel_bytes = round_up(work.seq, panel) / group * panel * group_bytes;
+  const std::int64_t panel_bytes = round_up(work.slots, panel) / group * panel * group_bytes;
   const std::int64_t panels = round_up(work.attributes.head_dim, panel) / panel;
   for (std::int64_t i = 0; i < panels; ++i) {
     multiply_block(work.product,

@@ -9,9 +9,10 @@
 namespace assay::cpu {
 namespace {
 
-AttentionScratch attention_scratch(const AttentionProduct& product, std::int64_t seq, const Attributes& attributes) {
-  const std::int64_t head_dim = attributes.head_dim;
-  const std::int64_t keys = round_up(seq, panel);
+AttentionScratch attention_scratch(const AttentionWork& work) {
+  const AttentionProduct& product = work.product;
+  const std::int64_t head_dim = work.attributes.head_dim;
+  const std::int64_t keys = round_up(work.slots, panel);
   const std::int64_t dims = round_up(head_dim, panel);
   const std::int64_t row_bytes = product.groups(head_dim) * group_bytes;
   AttentionScratch scratch;
@@ -24,7 +25,8 @@ AttentionScratch attention_scratch(const AttentionProduct& product, std::int64_t
   scratch.probabilities = take(query_block * (keys * 4 + 64));
   scratch.context = take(query_block * dims * 4);
   scratch.bias = take(keys * 4);
-  scratch.slopes = take(attributes.cap > 0 ? keys * 4 : 0);
+  scratch.slopes = take(work.attributes.cap > 0 ? keys * 4 : 0);
+  scratch.until = take(work.seq * 4);
   scratch.bytes = next;
   return scratch;
 }
@@ -35,9 +37,16 @@ AttentionWork attention_work(const Call& call, const AttentionProduct& product) 
   AttentionWork work;
   work.attributes = call.attributes;
   work.batch = call.in(1).shape[0];
-  work.seq = call.in(1).shape[1];
+  work.seq = work.slots = call.in(1).shape[1];
   work.product = product;
-  work.scratch = attention_scratch(product, work.seq, call.attributes);
+  work.scratch = attention_scratch(work);
+  return work;
+}
+
+AttentionWork cached_attention_work(const Call& call, const AttentionProduct& product) {
+  AttentionWork work = attention_work(call, product);
+  work.seq = call.in(0).shape[1];
+  work.scratch = attention_scratch(work);
   return work;
 }
 

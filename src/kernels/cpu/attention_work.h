@@ -26,11 +26,14 @@ struct AttentionProduct {
   std::int64_t groups(std::int64_t depth) const { return (depth + group() - 1) / group(); }
 };
 
-/// The keys [begin, end) of one batch that are not padding on either side, and whether there are holes between.
+/// The keys [begin, end) of one batch that are not padding on either side, and whether there are holes between. Of a
+/// cache they are numbered from the first token that any query sees.
 struct RealKeys {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool holes = false;
+  std::int64_t first_token = 0;         ///< Of a cache: the one that is number 0.
+  const std::int32_t* until = nullptr;  ///< Of a cache: how many keys each query is the last of.
 };
 inline RealKeys real_keys(const std::uint8_t* mask, std::int64_t seq) {
   if (mask == nullptr) return {0, seq, false};
@@ -51,28 +54,65 @@ struct AttentionScratch {
   std::int64_t context = 0;        ///< f32 (panels of dimensions, query_block, 32)
   std::int64_t bias = 0;           ///< f32 (T): 0 for real keys, -infinity for padding
   std::int64_t slopes = 0;         ///< f32 (padded keys) of one query: the soft cap's; empty where there is none
+  std::int64_t until = 0;          ///< s32 (T): RealKeys::until
   std::int64_t bytes = 0;
+};
+
+/// Keys or values: rows of a tensor, which may be slots of a cache.
+struct KeyRows : SourceRows {
+  const float* scales = nullptr;  ///< Of s8, (rows, kv_heads).
 };
 
 struct AttentionWork {
   Attributes attributes;
   std::int64_t batch = 0;
-  std::int64_t seq = 0;
+  std::int64_t seq = 0;    ///< Queries of a row of the batch.
+  std::int64_t slots = 0;  ///< Keys that it has room for; without a cache as many.
   AttentionProduct product;
   AttentionScratch scratch;
-  SourceRows q, k, v;
+  SourceRows q;
+  KeyRows k, v;
   SinkRows y;
-  const std::uint8_t* mask = nullptr;
-  const float* sinks = nullptr;  ///< Of each head, absent where null.
+  const std::uint8_t* mask = nullptr;     ///< Of the queries' tokens.
+  const std::int32_t* lengths = nullptr;  ///< Tokens that a row's cache held before these; null where there is none.
+  const float* sinks = nullptr;           ///< Of each head, absent where null.
 
   std::int64_t group_heads() const { return attributes.heads / attributes.kv_heads; }
   std::int64_t blocks() const { return (seq + query_block - 1) / query_block; }
   std::int64_t items() const { return batch * attributes.heads * blocks(); }
-  /// Vector steps of an item with `matmuls` products of query_block x T x head_dim, 16 multiplications each.
-  std::int64_t steps(std::int64_t matmuls) const { return matmuls * query_block * seq * attributes.head_dim / 16; }
+  /// Vector steps of an item with `matmuls` products of query_block x slots x head_dim, 16 multiplications each.
+  std::int64_t steps(std::int64_t matmuls) const { return matmuls * query_block * slots * attributes.head_dim / 16; }
 };
 /// Of a call whose second input is (B, T, kv_heads * head_dim), without its memory.
 AttentionWork attention_work(const Call& call, const AttentionProduct& product);
+/// Of a call whose queries are (B, T, heads * head_dim) and whose keys a cache (B, slots, kv_heads * head_dim).
+AttentionWork cached_attention_work(const Call& call, const AttentionProduct& product);
+
+/// Keys or values of one key head, numbered as RealKeys numbers them.
+struct KeyHead {
+  KeyRows rows;
+  std::int64_t first_row;  ///< Of the row of the batch.
+  std::int64_t column;     ///< In elements.
+  std::int64_t slots;
+  std::int64_t slot;  ///< That of number 0; behind the last one comes the first again.
+  std::int64_t kv_heads;
+  std::int64_t kv_head;
+
+  KeyHead(const AttentionWork& work, const KeyRows& from, std::int64_t batch, std::int64_t head, const RealKeys& keys)
+      : rows(from),
+        first_row(batch * work.slots),
+        column(head * work.attributes.head_dim),
+        slots(work.slots),
+        slot(work.slots == 0 ? 0 : keys.first_token % work.slots),
+        kv_heads(work.attributes.kv_heads),
+        kv_head(head) {}
+
+  std::int64_t row(std::int64_t key) const { return first_row + slot + key - (slot + key < slots ? 0 : slots); }
+  Source operator[](std::int64_t key) const { return shifted(rows[row(key)], column); }
+  float scale(std::int64_t key) const {
+    return rows.scales == nullptr ? 1 : rows.scales[row(key) * kv_heads + kv_head];
+  }
+};
 
 /// Where an item of the work lies: items count query blocks first, then the heads of a group, then key heads and
 /// batches.

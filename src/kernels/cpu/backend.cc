@@ -131,7 +131,10 @@ constexpr Implementation attention[] = {
     reference_loops<reference::attention>,
 };
 constexpr Implementation append_cache[] = {{"vectors", append_cache_vectors}, reference_loops<reference::append_cache>};
-constexpr Implementation cached_attention[] = {{"stream", cached_attention_stream},
+constexpr Implementation cached_attention[] = {{"bf16 tiles", cached_attention_bf16_tiles},
+                                               {"bf16 dot products", cached_attention_bf16_dot},
+                                               {"f32", cached_attention_f32},
+                                               {"stream", cached_attention_stream},
                                                reference_loops<reference::cached_attention>};
 constexpr Implementation add_layer_norm[] = {{"vectors", add_layer_norm_vectors},
                                              reference_loops<reference::add_layer_norm>};

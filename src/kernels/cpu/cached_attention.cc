@@ -1,3 +1,4 @@
+#include "kernels/cpu/blocking.h"
 #include "kernels/cpu/cached_attention_work.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/targets.h"
@@ -7,6 +8,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 #include <fmt/format.h>
+#include <hwy/cache_control.h>
 
 #include <limits>
 
@@ -57,6 +59,13 @@ struct HeadRows {
   const std::byte* operator[](std::int64_t token) const { return rows + token * stride_bytes; }
 };
 
+/// Asks for `bytes` of the row that is read a block of tokens later. What one head has of rows lies in pieces of a few
+/// lines, which hardware does not ask for early enough: a cache beyond the last level comes several times as fast so.
+HWY_INLINE void fetch_ahead(const HeadRows& rows, std::int64_t token, std::int64_t bytes) {
+  const std::byte* row = rows[token + block_tokens];
+  for (std::int64_t at = 0; at < bytes; at += line_bytes) hwy::Prefetch(row + at);
+}
+
 HeadRows head_rows(const KeptRows& kept, const CachedWork& work, std::int64_t slot, std::int64_t head) {
   const std::int64_t element = bytes_of(kept.dtype);
   const std::int64_t stride = work.row_elements() * element;
@@ -66,6 +75,36 @@ HeadRows head_rows(const KeptRows& kept, const CachedWork& work, std::int64_t sl
 }
 
 // ---- Products of queries with the keys of a block, and of their probabilities with its values.
+
+#if HWY_TARGET == HWY_SCALAR  // It has no blocks.
+HWY_INLINE void store_sums(const V32 (&of)[tokens_at_once], float* to) {
+  for (std::int64_t t = 0; t < tokens_at_once; ++t) to[t] = sum_of(of[t]);
+}
+#else
+/// Blocks of 128 bits added up.
+template <typename D>
+HWY_INLINE auto sum_of_blocks(D, hn::Vec<D> value) {
+  if constexpr (hn::MaxLanes(D()) <= tokens_at_once) {
+    return value;
+  } else {
+    const hn::Half<D> half;
+    return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
+  }
+}
+
+/// The sums of four vectors' lanes side by side: a third of the steps that four sums take alone.
+HWY_INLINE void store_sums(const V32 (&of)[tokens_at_once], float* to) {
+  const hn::RepartitionToWide<F32> pairs;
+  const auto halves = [&](V32 a, V32 b) HWY_ATTR {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(f32_lanes, a, b), hn::InterleaveUpper(f32_lanes, a, b)));
+  };
+  const auto left = halves(of[0], of[1]);
+  const auto right = halves(of[2], of[3]);
+  const V32 sums = hn::Add(hn::BitCast(f32_lanes, hn::InterleaveLower(pairs, left, right)),
+                           hn::BitCast(f32_lanes, hn::InterleaveUpper(pairs, left, right)));
+  hn::StoreU(sum_of_blocks(f32_lanes, sums), hn::CappedTag<float, tokens_at_once>(), to);
+}
+#endif
 
 /// scores (queries, block_tokens) of tokens [first, first + 4), of which `count` exist.
 template <DType dtype, std::int64_t queries>
@@ -77,6 +116,7 @@ HWY_INLINE void multiply_four_keys(const PartialShape& shape, const float* q, co
   for (std::int64_t c = 0; c < queries; ++c) {
     for (std::int64_t t = 0; t < tokens_at_once; ++t) sums[c][t] = hn::Zero(f32_lanes);
   }
+  for (std::int64_t t = 0; t < tokens_at_once; ++t) fetch_ahead(keys, first + t, shape.head_dim * bytes_of(dtype));
   for (std::int64_t i = 0; i < shape.head_dim; i += lane_count()) {
     V32 key[tokens_at_once];
     for (std::int64_t t = 0; t < tokens_at_once; ++t) key[t] = load_kept<dtype>(rows[t], i, shape.head_dim);
@@ -85,9 +125,7 @@ HWY_INLINE void multiply_four_keys(const PartialShape& shape, const float* q, co
       for (std::int64_t t = 0; t < tokens_at_once; ++t) sums[c][t] = hn::MulAdd(query, key[t], sums[c][t]);
     }
   }
-  for (std::int64_t c = 0; c < queries; ++c) {
-    for (std::int64_t t = 0; t < tokens_at_once; ++t) scores[c * block_tokens + first + t] = sum_of(sums[c][t]);
-  }
+  for (std::int64_t c = 0; c < queries; ++c) store_sums(sums[c], scores + c * block_tokens + first);
 }
 
 template <DType dtype, std::int64_t queries>
@@ -107,6 +145,7 @@ HWY_INLINE void add_value_columns(const PartialShape& shape, const float* p, con
     for (std::int64_t v = 0; v < vectors; ++v) sums[c][v] = hn::LoadU(f32_lanes, at(c, v));
   }
   for (std::int64_t t = 0; t < tokens; ++t) {
+    fetch_ahead(values, t, i == 0 ? shape.head_dim * bytes_of(dtype) : 0);
     V32 value[vectors];
     for (std::int64_t v = 0; v < vectors; ++v)
       value[v] = load_kept<dtype>(values[t], i + v * lane_count(), shape.head_dim);
@@ -345,7 +384,7 @@ std::int64_t steps(const CachedWork& work, const Division& division) {
     tokens += seen.end - seen.begin;
   }
   const std::int64_t items = std::max<std::int64_t>(work.batch * division.stretches, 1);
-  return tokens * work.seq * work.attributes.heads * work.attributes.head_dim / 4 / items;
+  return tokens * work.seq * work.attributes.heads * work.attributes.head_dim / 2 / items;
 }
 
 template <typename AttendStretch, typename MergePartials>

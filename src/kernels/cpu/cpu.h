@@ -90,6 +90,9 @@ Offer cached_attention_stream(const Call& call, const MachineFacts& facts);
 Offer attention_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer attention_bf16_dot(const Call& call, const MachineFacts& facts);
 Offer attention_f32(const Call& call, const MachineFacts& facts);
+Offer cached_attention_bf16_tiles(const Call& call, const MachineFacts& facts);
+Offer cached_attention_bf16_dot(const Call& call, const MachineFacts& facts);
+Offer cached_attention_f32(const Call& call, const MachineFacts& facts);
 
 // attention_parts.cc
 Offer attention_scores_bf16_tiles(const Call& call, const MachineFacts& facts);

@@ -14,11 +14,6 @@
 namespace assay::cpu {
 namespace {
 
-void wait_for_others(int threads) {
-  if (threads <= 1) return;
-#pragma omp barrier
-}
-
 /// Stripes of 8 bits with a scale and a minimum for 32 or 16 inputs, as which formats that are not re-laid are read.
 constexpr StripeLayout decoded_layout = {
     .bits = 8, .scales = StripeScales::f32_minimum, .has_zero = false, .zero = 128};
@@ -100,27 +95,40 @@ class StripeMatmul final : public Kernel {
         task_panels_(panels_of_task()),
         task_rows_(rows_of_task()),
         threads_(useful_threads(call.rows * call.in * call.out, tasks_of(call.rows), call.threads)),
+        copies_(call.rows <= micro::float_stripe_rows ? threads_ : 1),
         finish_(choose_finish()) {}
 
   std::size_t workspace_bytes() const {
-    return static_cast<std::size_t>(rows_.bytes(call_.rows) + threads_ * decoded_bytes_);
+    return static_cast<std::size_t>(copies_ * rows_.bytes(call_.rows) + threads_ * decoded_bytes_);
   }
 
   void run(const Memory& memory) const override {
     const LinearMemory tensors = linear_memory(call_, memory);
     if (tensors.rows == 0 || call_.out == 0) return;
-    const PreparedRows rows = rows_.place(tensors);
     std::atomic<std::int64_t> next = 0;
+    Barrier prepared;
     on_threads(threads_, [&](int thread, int threads) {
-      rows_.prepare(tensors, rows, tensors.rows * thread / threads, tensors.rows * (thread + 1) / threads);
-      wait_for_others(threads);
-      std::byte* const decoded = tensors.workspace + rows_.bytes(call_.rows) + thread * decoded_bytes_;
+      const PreparedRows rows = prepare_rows(tensors, thread, threads, prepared);
+      std::byte* const decoded = tensors.workspace + copies_ * rows_.bytes(call_.rows) + thread * decoded_bytes_;
       const std::int64_t count = tasks_of(tensors.rows);
       for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, rows, task, decoded);
     });
   }
 
  private:
+  /// A few rows by each thread for itself, since threads then need not wait for one another; many by all together.
+  PreparedRows prepare_rows(const LinearMemory& tensors, int thread, int threads, Barrier& prepared) const {
+    if (copies_ > 1) {
+      const PreparedRows own = rows_.place(tensors, tensors.workspace + thread * rows_.bytes(call_.rows));
+      rows_.prepare(tensors, own, 0, tensors.rows);
+      return own;
+    }
+    const PreparedRows all = rows_.place(tensors, tensors.workspace);
+    rows_.prepare(tensors, all, tensors.rows * thread / threads, tensors.rows * (thread + 1) / threads);
+    prepared.wait(threads);
+    return all;
+  }
+
   std::int64_t decoded_panel_bytes() const {
     const std::int64_t blocks = row_bytes_ / call_.blocks->bytes;
     return blocks * call_.blocks->elements / stretch_values * parts_of(*call_.blocks) * decoded_shape.bytes;
@@ -201,6 +209,7 @@ class StripeMatmul final : public Kernel {
   std::int64_t task_panels_;
   std::int64_t task_rows_;
   int threads_;
+  std::int64_t copies_;  ///< Of the prepared rows.
   Finish finish_;
 };
 

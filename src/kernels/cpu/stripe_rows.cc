@@ -1,6 +1,7 @@
 #include "kernels/cpu/stripe_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/error.h"
@@ -11,21 +12,29 @@ namespace {
 
 using micro::StripeRows;
 
-/// The input, of eight, that each of eight places holds.
-constexpr int places_of_halves[8] = {0, 4, 1, 5, 2, 6, 3, 7};
-constexpr int places_of_pairs[8] = {0, 2, 4, 6, 1, 3, 5, 7};
-
 DType stored_dtype(StripeRows order) {
   if (order == StripeRows::s8) return DType::s8;
   return order == StripeRows::bf16_pairs ? DType::bf16 : DType::f32;
 }
 
-/// Every eight values in the order of `places`.
-template <typename Element>
-void reorder(const int (&places)[8], const Element* from, std::int64_t count, Element* to) {
+/// Every eight values in an order: place p gets value `places[p]`.
+template <typename Element, int... places>
+void reorder(Element* x, std::int64_t count) {
+  using Eight [[gnu::vector_size(8 * sizeof(Element))]] = Element;
   for (std::int64_t i = 0; i < count; i += 8) {
-    for (int place = 0; place < 8; ++place) to[i + place] = from[i + places[place]];
+    Eight eight;
+    std::memcpy(&eight, x + i, sizeof(eight));
+    eight = __builtin_shufflevector(eight, eight, places...);
+    std::memcpy(x + i, &eight, sizeof(eight));
   }
+}
+
+void reorder_halves(std::byte* x, std::int64_t count) {
+  reorder<float, 0, 4, 1, 5, 2, 6, 3, 7>(reinterpret_cast<float*>(x), count);
+}
+
+void reorder_pairs(std::byte* x, std::int64_t count) {
+  reorder<std::uint16_t, 0, 2, 4, 6, 1, 3, 5, 7>(reinterpret_cast<std::uint16_t*>(x), count);
 }
 
 std::int32_t sum_of_codes(const std::int8_t* x, std::int64_t count) {
@@ -35,10 +44,19 @@ std::int32_t sum_of_codes(const std::int8_t* x, std::int64_t count) {
   return sum;
 }
 
-float sum_of_values(const float* x) {
+float sum_of_floats(const std::byte* data) {
+  const auto* const x = reinterpret_cast<const float*>(data);
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < stretch_values; ++i) sum += x[i];
+  return sum;
+}
+
+float sum_of_bf16(const std::byte* data) {
+  const auto* const x = reinterpret_cast<const std::uint16_t*>(data);
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < stretch_values; ++i) sum += std::bit_cast<float>(std::uint32_t{x[i]} << 16);
   return sum;
 }
 
@@ -57,13 +75,13 @@ std::int64_t StripeRowsOf::bytes(std::int64_t rows) const {
   return round_up(rows * ((is_copied() ? stride() : 0) + side), line_bytes);
 }
 
-PreparedRows StripeRowsOf::place(const LinearMemory& tensors) const {
+PreparedRows StripeRowsOf::place(const LinearMemory& tensors, std::byte* workspace) const {
   PreparedRows placed;
-  placed.copy = is_copied() ? tensors.workspace : nullptr;
-  placed.x = is_copied() ? tensors.workspace : tensors.x;
+  placed.copy = is_copied() ? workspace : nullptr;
+  placed.x = is_copied() ? workspace : tensors.x;
   placed.x_stride = is_copied() ? stride() : x_stride;
   placed.scales = tensors.x_scale;
-  placed.sums = reinterpret_cast<float*>(tensors.workspace + (is_copied() ? tensors.rows * stride() : 0));
+  placed.sums = reinterpret_cast<float*>(workspace + (is_copied() ? tensors.rows * stride() : 0));
   placed.starts = reinterpret_cast<std::int32_t*>(placed.sums + tensors.rows * stretches() * parts);
   return placed;
 }
@@ -91,21 +109,16 @@ void StripeRowsOf::prepare_integers(const LinearMemory& tensors, const PreparedR
 
 void StripeRowsOf::prepare_floats(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const {
   const std::byte* const x = tensors.x + row * x_stride * bytes_of(dtype);
+  const DType stored = stored_dtype(order);
+  const std::int64_t values = stretches() * stretch_values;
+  const std::int64_t stretch_bytes = stretch_values * bytes_of(stored);
   std::byte* const to = rows.copy + row * stride();
-  for (std::int64_t i = 0; i < stretches(); ++i) {
-    const std::int64_t first = i * stretch_values;
-    const auto count = static_cast<std::size_t>(std::min(stretch_values, in - first));
-    float values[stretch_values] = {};
-    convert(dtype, x + first * bytes_of(dtype), DType::f32, values, count);
-    rows.sums[row * stretches() + i] = sum_of_values(values);
-    if (order == StripeRows::f32) std::memcpy(to + first * 4, values, sizeof(values));
-    if (order == StripeRows::f32_halves)
-      reorder(places_of_halves, values, stretch_values, reinterpret_cast<float*>(to) + first);
-    if (order != StripeRows::bf16_pairs) continue;
-    std::uint16_t narrow[stretch_values] = {};
-    std::memcpy(narrow, x + first * 2, count * 2);
-    reorder(places_of_pairs, narrow, stretch_values, reinterpret_cast<std::uint16_t*>(to) + first);
-  }
+  convert(dtype, x, stored, to, static_cast<std::size_t>(in));
+  std::memset(to + in * bytes_of(stored), 0, static_cast<std::size_t>((values - in) * bytes_of(stored)));
+  const auto sum = stored == DType::bf16 ? sum_of_bf16 : sum_of_floats;
+  for (std::int64_t i = 0; i < stretches(); ++i) rows.sums[row * stretches() + i] = sum(to + i * stretch_bytes);
+  if (order == StripeRows::f32_halves) reorder_halves(to, values);
+  if (order == StripeRows::bf16_pairs) reorder_pairs(to, values);
 }
 
 void StripeRowsOf::prepare(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t begin,

@@ -30,7 +30,7 @@ struct StripeRowsOf {
   std::int64_t stride() const;
   /// Workspace for so many rows.
   std::int64_t bytes(std::int64_t rows) const;
-  PreparedRows place(const LinearMemory& tensors) const;
+  PreparedRows place(const LinearMemory& tensors, std::byte* workspace) const;
   /// Fills rows [begin, end).
   void prepare(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t begin, std::int64_t end) const;
   /// Sets what a block reads of rows from `row` on.

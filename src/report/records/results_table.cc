@@ -95,20 +95,24 @@ Shown peak_share_column() {
                    [](const Record& r) { return percent(r.rates.peak_share); });
 }
 
-/// Of so few tokens a pass is little but the reading of weights; of more, the share says nothing about what binds.
+/// Of so few tokens a pass is little but the reading of weights, as decoding is of any batch; of more, the share says
+/// nothing about what binds.
 Cell bandwidth_share(const Record& record) {
   constexpr std::int64_t few_tokens = 4;
-  if (record.setting.batch * record.setting.seq > few_tokens) return Absent{};
+  const bool decodes = record.setting.mode == Mode::decode;
+  if (!decodes && record.setting.batch * record.setting.seq > few_tokens) return Absent{};
   return percent(record.rates.bandwidth_share);
 }
 
 Shown bandwidth_share_column() {
-  return of_record({.title = "of memory",
-                    .unit = "%",
-                    .meaning = "weights over the latency, of the bandwidth of reading that was measured here",
-                    .notation = Notation::fixed,
-                    .digits = 0},
-                   bandwidth_share);
+  return of_record(
+      {.title = "of memory",
+       .unit = "%",
+       .meaning = "weights, of decoding keys and values too, over the latency, of the bandwidth of reading "
+                  "that was measured here",
+       .notation = Notation::fixed,
+       .digits = 0},
+      bandwidth_share);
 }
 
 Shown peak_bytes_column() {
@@ -172,8 +176,6 @@ std::vector<Shown> inference_columns(const Records& rows) {
           speedup_column(),
           of_record({.title = with_rates("{}", rows), .unit = "1/s", .notation = Notation::count},
                     [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
-          of_record({.title = "of read bandwidth", .unit = "%", .notation = Notation::fixed, .digits = 0},
-                    [](const Record& r) { return percent(r.generation->read_share); }),
           of_record({.title = "padding", .unit = "%", .notation = Notation::fixed, .digits = 1},
                     [](const Record& r) { return percent(r.rates.padding_share); }),
           of_record({.title = "ms a row"}, ms_a_row),

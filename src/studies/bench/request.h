@@ -39,10 +39,10 @@ struct BenchRequest {
   RowOrder row_order = RowOrder::given;
   SkipPadding skip_padding = SkipPadding::on;
   ProtocolOptions protocol;
-  std::filesystem::path calibration;      ///< Data that int8 is calibrated on; empty: it is not.
+  std::filesystem::path calibration;       ///< Data that int8 is calibrated on; empty: it is not.
   std::int64_t calibration_samples = 128;  ///< Rows of it.
-  double seconds = 5;    ///< Budget a cell.
-  int rounds = 0;        ///< Exactly so many rounds; 0: by the stopping rule.
+  double seconds = 5;                      ///< Budget a cell.
+  int rounds = 0;                          ///< Exactly so many rounds; 0: by the stopping rule.
   int processes = 1;     ///< Fresh ones in which a cell is timed; 0: as fits its budget, see docs/measuring.md.
   int process = 1;       ///< Which of them this one is: each draws the data's batches in an order of its own.
   int least_rounds = 1;  ///< Whatever the budget.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "quality/decoding.h"
 #include "studies/bench/record.h"
 #include "studies/shared/hindrance.h"
 
@@ -26,6 +27,10 @@ std::vector<const BenchGroup::Member*> scored_members(const BenchGroup& group, c
   return scored;
 }
 
+bool is_baseline(const BenchGroup::Member& member) {
+  return member.blank.setting.precision == member.blank.setting.baseline;
+}
+
 Evaluation evaluate_all(const BenchGroup& group, const std::vector<const BenchGroup::Member*>& members,
                         const QualitySet& set) {
   EvaluateOptions options;
@@ -40,7 +45,11 @@ Evaluation evaluate_all(const BenchGroup& group, const std::vector<const BenchGr
   std::vector<Instance*> instances;
   instances.reserve(members.size());
   for (const BenchGroup::Member* member : members) instances.push_back(member->instance.get());
-  return with_memory_errors([&] { return evaluate(instances, set, options); });
+  const EngineOptions& engine = group.request().engine;
+  return with_memory_errors([&] {
+    return engine.cache ? evaluate_decoding(instances, set, {engine.cache->capacity, engine.graphs, options})
+                        : evaluate(instances, set, options);
+  });
 }
 
 /// Why nothing is scored; absent where `evaluation` holds the figures.
@@ -48,7 +57,9 @@ std::optional<QualityStatus> try_to_score(const BenchGroup& group, const Quality
                                           const std::vector<const BenchGroup::Member*>& members,
                                           Evaluation& evaluation) {
   if (!data.set) return data.status;
-  if (group.request().engine.program.logits == LogitRows::last) return QualityStatus{QualityState::last_position_only};
+  const EngineOptions& engine = group.request().engine;
+  // Through a cache each position is the last one once.
+  if (engine.program.logits == LogitRows::last && !engine.cache) return QualityStatus{QualityState::last_position_only};
   if (members.empty()) return std::nullopt;
   try {
     evaluation = evaluate_all(group, members, *data.set);
@@ -63,24 +74,28 @@ std::optional<QualityStatus> try_to_score(const BenchGroup& group, const Quality
 
 }  // namespace
 
-void score(const BenchGroup& group, const QualityData& data, std::vector<Record>& records) {
-  const auto members = scored_members(group, records);
-  Evaluation evaluation;
-  const std::optional<QualityStatus> failure = try_to_score(group, data, members, evaluation);
+Scores score(const BenchGroup& group, const QualityData& data, std::vector<Record>& records) {
+  Scores scores{scored_members(group, records), {}};
+  const auto& members = scores.members;
+  const std::optional<QualityStatus> failure = try_to_score(group, data, members, scores.evaluation);
+  const bool has_baseline = !failure && !members.empty() && is_baseline(*members.front());
+  if (has_baseline) scores.baseline = &scores.evaluation.qualities[0];
   for (Record& record : records) {
     const auto found = std::find_if(members.begin(), members.end(), [&](const BenchGroup::Member* member) {
       return member->blank.setting.precision == record.setting.precision;
     });
     if (found == members.end() || record.outcome.status != Status::ok) continue;
-    if (failure) {
+    if (record.setting.mode == Mode::prefill) {
+      record.quality.made();  // Not asked: that of decoding stands for both.
+    } else if (failure) {
       record.quality.made().quality_status = *failure;
-      continue;
+    } else {
+      const auto index = static_cast<std::size_t>(found - members.begin());
+      record_quality(group.model(), data, {scores.evaluation, scores.baseline, scores.evaluation.qualities[index]},
+                     record);
     }
-    const bool has_baseline = members.front()->blank.setting.precision == record.setting.baseline;
-    const QualityRows* baseline = has_baseline ? &evaluation.qualities[0] : nullptr;
-    const auto index = static_cast<std::size_t>(found - members.begin());
-    record_quality(group.model(), data, {evaluation, baseline, evaluation.qualities[index]}, record);
   }
+  return scores;
 }
 
 }  // namespace assay

@@ -215,7 +215,7 @@ class Smoother {
 };
 
 /// Of the ids, whatever file they came from.
-std::string hash_of(const QualitySet& set) {
+std::string hash_of_ids(const QualitySet& set) {
   std::vector<std::int32_t> ids;
   for (const QualityBatch& batch : set.batches) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
   return sha256_hex(std::as_bytes(std::span(ids))).substr(0, 16);
@@ -253,7 +253,7 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
   result.words = fmt::format(
       "SmoothQuant by place for {}, alpha by least error of its own kernels, bias correction; {}, "
       "{} rows, sha256:{}",
-      request.precision, set.data, set.batches.size(), hash_of(set));
+      request.precision, set.data, set.batches.size(), hash_of_ids(set));
   return result;
 }
 

@@ -29,6 +29,7 @@ struct GenerateRequest {
   std::optional<bool> enable_thinking;  ///< Of templates that ask; absent: as they have it.
   std::int64_t most_new = 128;
   Sampling sampling;
+  Logprobs logprobs = Logprobs::kept;
   std::string precision = "fp32";
   EngineOptions engine;
   ModelOptions model_options;

@@ -138,6 +138,7 @@ Generated generate_text(const GenerateRequest& request, const MachineFacts& fact
   options.most_new = request.most_new;
   if (model.files) options.end_ids = end_ids(*model.files);
   options.sampling = request.sampling;
+  options.logprobs = request.logprobs;
   options.seed = request.model_options.seed;
   options.interrupted = callbacks.interrupted;
 

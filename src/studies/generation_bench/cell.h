@@ -6,11 +6,9 @@
 #include "model/model.h"
 #include "program/passes.h"
 #include "studies/generation_bench/request.h"
+#include "studies/shared/cached.h"
 
 namespace assay {
-
-/// The most tokens of a prompt in one run.
-constexpr std::int64_t prefill_chunk = 512;
 
 struct GenerationCell {
   std::int64_t batch = 1;

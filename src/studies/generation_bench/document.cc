@@ -214,63 +214,6 @@ std::vector<std::string> batch_sentences(const std::vector<PhaseRow>& rows) {
   return sentences;
 }
 
-/// A line for each model, phase, precision and the other shape; what lies on x is told by `x`.
-Figure rate_figure(const std::vector<PhaseRow>& rows, const char* key, const char* over,
-                   double (*x)(const Setting& setting), std::string (*rest)(const Setting& setting)) {
-  Figure figure{.kind = FigureKind::lines,
-                .key = key,
-                .caption = fmt::format("Tokens a second over {}", over),
-                .legend = "of all rows together",
-                .x = {.title = over},
-                .y = {.title = "tokens", .unit = "1/s", .scale = Figure::Scale::logarithmic}};
-  for (const PhaseRow& row : rows) {
-    const Setting& setting = row.record->setting;
-    if (!row.record->rates.tokens_per_s) continue;
-    const std::string line = fmt::format("{} {}, {}, {}", shown_model_name(setting.model), name(setting.mode),
-                                         setting.precision, rest(setting));
-    auto series = std::find_if(figure.series.begin(), figure.series.end(),
-                               [&](const Figure::Series& known) { return known.name == line; });
-    if (series == figure.series.end()) series = figure.series.insert(series, {.name = line});
-    series->points.push_back({.x = x(setting), .y = *row.record->rates.tokens_per_s});
-  }
-  return figure;
-}
-
-Figure token_figure(const std::vector<PhaseRow>& rows) {
-  Figure figure{.kind = FigureKind::boxes,
-                .key = "token_times",
-                .caption = "Time a token, one by one",
-                .legend = "median, quartiles and extremes of all tokens behind the first ones of a round",
-                .y = {.title = "time", .unit = "ms", .scale = Figure::Scale::logarithmic}};
-  for (const PhaseRow& row : rows) {
-    const GenerationCosts& generation = *row.record->generation;
-    const std::int64_t a_round = row.record->setting.new_tokens.value_or(0);
-    if (generation.raw_token_ms.empty() || a_round < 1) continue;
-    const auto category = static_cast<double>(figure.x.categories.size());
-    figure.x.categories.push_back(fmt::format("{}, batch {}, depth {}", row.record->setting.precision,
-                                              row.record->setting.batch, row.record->setting.depth.value_or(0)));
-    Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = figure.x.categories.back()});
-    for (std::size_t i = 0; i < generation.raw_token_ms.size(); ++i) {
-      if (static_cast<std::int64_t>(i) % a_round >= generation.first_tokens.value_or(0))
-        series.points.push_back({.x = category, .y = generation.raw_token_ms[i]});
-    }
-  }
-  return figure;
-}
-
-bool varies(const std::vector<PhaseRow>& rows, double (*value)(const Setting& setting)) {
-  return std::any_of(rows.begin(), rows.end(), [&](const PhaseRow& row) {
-    return value(row.record->setting) != value(rows.front().record->setting);
-  });
-}
-
-double depth_on_axis(const Setting& setting) {
-  return static_cast<double>(setting.depth.value_or(0));
-}
-double batch_on_axis(const Setting& setting) {
-  return static_cast<double>(setting.batch);
-}
-
 }  // namespace
 
 void tell_generation(Document& document) {
@@ -281,15 +224,9 @@ void tell_generation(Document& document) {
   document.tables.push_back(binding_table(rows));
   if (std::vector<std::string> texts = batch_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "batches", .texts = std::move(texts)});
-  if (varies(rows, depth_on_axis))
-    document.figures.push_back(rate_figure(rows, "rate_over_depth", "depth", depth_on_axis, [](const Setting& setting) {
-      return fmt::format("batch {}", setting.batch);
-    }));
-  if (varies(rows, batch_on_axis))
-    document.figures.push_back(rate_figure(rows, "rate_over_batch", "batch", batch_on_axis, [](const Setting& setting) {
-      return fmt::format("depth {}", setting.depth.value_or(0));
-    }));
-  document.figures.push_back(token_figure(rows));
+  std::vector<const Record*> measured;
+  for (const PhaseRow& row : rows) measured.push_back(row.record);
+  for (Figure& figure : generation_figures(measured)) document.figures.push_back(std::move(figure));
 }
 
 }  // namespace assay

@@ -7,13 +7,16 @@
 
 namespace assay {
 
-/// What `assay bench --generate` asks: models, precisions, batches and budget as bench has them, in cells of prompt,
-/// new tokens and depth. Quality and the shape of a pass are not bench's here.
+/// What `assay bench --generate` asks: models, precisions, batches, data and budget as bench has them, in cells of
+/// prompt, new tokens and depth.
 struct GenerationBenchRequest {
   BenchRequest bench;
   std::vector<std::int64_t> prompt_tokens = {512};
   std::vector<std::int64_t> new_tokens = {128};
   std::vector<std::int64_t> depths = {0};  ///< Tokens that each row's cache holds before the prompt.
+  /// In the place of bench's: scoring takes a run a token. As many rows at a time as have decoding's own kernels.
+  ProtocolOptions protocol = {.window = 512, .most_tokens = 4096, .batch = 4};
+  std::int64_t continuations = 16;  ///< Prompts of the text behind which greedy ids are compared; 0: none.
 };
 
 /// Times reading a prompt and adding tokens one by one, every precision of a cell interleaved: a record of each phase.

@@ -6,9 +6,11 @@
 #include "base/interrupt.h"
 #include "results/model_name.h"
 #include "rules/rules.h"
+#include "studies/bench/calibrated.h"
 #include "studies/bench/contenders.h"
 #include "studies/bench/group_rows.h"
 #include "studies/bench/record.h"
+#include "studies/generation_bench/decoded.h"
 #include "studies/generation_bench/document.h"
 #include "studies/generation_bench/measure_cell.h"
 #include "studies/probe/run.h"
@@ -16,49 +18,29 @@
 namespace assay {
 namespace {
 
-/// An option of bench that says nothing of generation.
-struct Misfit {
-  const char* option;
-  bool (*is_given)(const BenchRequest& request);
-};
-constexpr Misfit misfits[] = {
-    {"--seq", [](const BenchRequest& r) { return !r.seqs.empty(); }},
-    {"--inputs data", [](const BenchRequest& r) { return r.inputs == InputsOf::data; }},
-    {"--caches cold", [](const BenchRequest& r) { return r.caches == Caches::cold; }},
-    {"--isolate", [](const BenchRequest& r) { return r.isolate == Isolate::yes; }},
-    {"--processes above 1", [](const BenchRequest& r) { return r.processes > 1; }},
-    {"--baseline", [](const BenchRequest& r) { return !r.against.empty(); }},
-    {"--data", [](const BenchRequest& r) { return !r.data.empty(); }},
-};
-
-void check_options(const BenchRequest& request) {
-  for (const Misfit& one : misfits) {
-    if (one.is_given(request)) fail_user("--generate: {} has no meaning in it; drop it", one.option);
-  }
+void check_precisions(const BenchRequest& request) {
   for (const Contender& contender : asked_contenders(request)) check_precision(contender, request.engine);
-}
-
-void check_generates(const Model& model) {
-  if (model.config.task != Task::language_model)
-    fail_user("{}: is a {}: only a language model generates", model.name, name(model.config.task));
 }
 
 struct GenerationEntry {
   Model model;
   std::vector<GenerationCell> cells;
-  BenchRequest request;  ///< Whose engine has a cache for the cells.
+  BenchRequest request;  ///< Whose engine has a cache for the cells, and for what is scored.
+  DecodedData decoded;
 };
 
 GenerationEntry open_generation(const std::string& name, const GenerationBenchRequest& request,
                                 const StudyCallbacks& callbacks) {
-  GenerationEntry entry{open_model(name, request.bench.model_options), {}, request.bench};
-  for (const std::string& note : entry.model.notes) {
-    if (callbacks.say) callbacks.say(fmt::format("{}: {}", shown_model_name(name), note));
-  }
+  GenerationEntry entry{open_model(name, request.bench.model_options), {}, request.bench, {}};
+  const auto say = [&](const std::string& note) {
+    if (callbacks.say && !note.empty()) callbacks.say(fmt::format("{}: {}", shown_model_name(name), note));
+  };
+  for (const std::string& note : entry.model.notes) say(note);
   check_generates(entry.model);
   entry.cells = generation_cells(entry.model, request);
-  entry.request.quality = QualityMode::none;
-  entry.request.engine.cache = cache_of_all(entry.cells);
+  if (request.bench.quality == QualityMode::automatic) entry.decoded = decoded_data(entry.model, request);
+  say(entry.decoded.quality.note);
+  entry.request.engine.cache = with_room_for(entry.decoded, cache_of_all(entry.cells));
   entry.request.engine.program.logits = LogitRows::last;
   return entry;
 }
@@ -82,6 +64,7 @@ void measure_entry(const GenerationEntry& entry, const MachineFacts& facts, cons
       const double later_s = --left * entry.request.seconds * static_cast<double>(together.size());
       if (!is_set(callbacks.interrupted)) measure_generation(group, cell, later_s, measured);
     }
+    if (entry.decoded.quality.set && !is_set(callbacks.interrupted)) score_decoding(group, entry.decoded, measured);
     const std::vector<Record> fresh = without_known(mine, with_baseline_samples(mine, std::move(measured)));
     mine.insert(mine.end(), fresh.begin(), fresh.end());
   }
@@ -94,10 +77,11 @@ void measure_entry(const GenerationEntry& entry, const MachineFacts& facts, cons
 
 Document generation_bench(const GenerationBenchRequest& request, const FactsSource& facts_source,
                           const StudyCallbacks& callbacks) {
-  check_options(request.bench);
+  check_precisions(request.bench);
   std::vector<GenerationEntry> entries;
   for (const std::string& model : request.bench.models) entries.push_back(open_generation(model, request, callbacks));
   const MachineFacts facts = facts_source();
+  for (GenerationEntry& entry : entries) calibrate_for(request.bench, entry.model, facts, callbacks);
   Power power = find_power(energy_on(request.bench.engine.device, request.bench.root, request.bench.energy));
   Document document;
   document.machine = machine_json(facts);
@@ -106,6 +90,7 @@ Document generation_bench(const GenerationBenchRequest& request, const FactsSour
   }
   document = judged(std::move(document));
   tell_generation(document);
+  tell_decoded(document);
   return document;
 }
 

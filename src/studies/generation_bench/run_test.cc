@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/testing.h"
+#include "formats/npy.h"
 #include "hardware/machine.h"
 #include "results/fields.h"
 #include "studies/generation_bench/request.h"
@@ -20,6 +23,7 @@ GenerationBenchRequest tiny_generation(const char* model) {
   request.bench.rounds = 6;
   request.bench.seconds = 0.05;
   request.bench.energy.meters.name = "none";
+  request.bench.quality = QualityMode::none;
   request.prompt_tokens = {8};
   request.new_tokens = {6};
   request.depths = {0, 5};
@@ -99,11 +103,64 @@ TEST(GenerationBench, WhatTheContextHasNoRoomForIsRefusedWithBothFigures) {
   }
 }
 
-TEST(MostProbable, IsTheFirstLargest) {
-  std::vector<float> logits(37, -1.0F);
-  logits[20] = logits[36] = 2;
-  EXPECT_EQ(most_probable(logits), 20);
-  EXPECT_EQ(most_probable(std::array{-3.0F}), 0);
+/// Rows of 24 ids.
+void write_rows_of_ids(const std::filesystem::path& folder, std::int64_t rows) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < rows * 24; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 59));
+  write_npy(folder / "input_ids.npy", NpyType::s32, {rows, 24}, std::as_bytes(std::span(ids)));
+}
+
+GenerationBenchRequest scored_request(const TemporaryFolder& folder) {
+  GenerationBenchRequest request = tiny_generation("llama-tied");
+  request.bench.quality = QualityMode::automatic;
+  request.bench.data = folder.path();
+  request.bench.batches = {1};
+  request.depths = {0};
+  request.continuations = 3;
+  return request;
+}
+
+TEST(GenerationBench, WhatIsDecodedIsScoredThroughTheCache) {
+  const TemporaryFolder folder;
+  write_rows_of_ids(folder.path(), 5);
+  const Document document = run_tiny(scored_request(folder));
+  ASSERT_EQ(document.records.size(), 4U);
+  for (const Record& record : document.records) {
+    ASSERT_EQ(record.outcome.status, Status::ok) << record.outcome.reason.value_or("");
+    if (record.setting.mode == Mode::prefill) {
+      EXPECT_EQ(record.quality->quality_status.state, QualityState::not_asked);
+      continue;
+    }
+    EXPECT_EQ(*record.quality->scored, 5 * 23);
+    EXPECT_EQ(record.decoded->position_from, (std::vector<double>{0, 16}));
+    EXPECT_EQ(record.decoded->equal_tokens.size(), 3U);
+    EXPECT_EQ(*record.decoded->continued_tokens, 12) << "behind 12 ids in a context of 24";
+    EXPECT_FALSE(record.decoded->equal_32) << "nothing is said of what was not made";
+  }
+  EXPECT_EQ(*document.records[1].difference->kl_mean, 0) << "fp32 beside itself";
+  EXPECT_GT(*document.records[3].difference->kl_mean, 0);
+}
+
+TEST(GenerationBench, PerplexityThroughTheCacheIsThatOfBench) {
+  const TemporaryFolder folder;
+  write_rows_of_ids(folder.path(), 5);
+  GenerationBenchRequest request = scored_request(folder);
+  request.bench.precisions = {"fp32"};
+  const Document through_cache = run_tiny(request);
+  request.bench.seqs = {8};
+  const Document at_once = bench(request.bench, [] { return read_machine_facts(); }, {});
+  EXPECT_NEAR(*through_cache.records.at(1).quality->log_perplexity, *at_once.records.at(0).quality->log_perplexity,
+              1e-4);
+}
+
+TEST(GenerationBench, RowsWithPaddingAreRefused) {
+  const TemporaryFolder folder;
+  write_rows_of_ids(folder.path(), 2);
+  std::vector<std::int32_t> mask(48, 1);
+  mask[0] = 0;
+  write_npy(folder.path() / "attention_mask.npy", NpyType::s32, {2, 24}, std::as_bytes(std::span(mask)));
+  const std::string error = user_error_of([&] { run_tiny(scored_request(folder)); });
+  EXPECT_NE(error.find("rows with padding are not among them"), std::string::npos) << error;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "studies/generation_bench/timed_generation.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "base/clock.h"
+#include "generation/sampling.h"
 
 namespace assay {
 namespace {
@@ -18,21 +18,6 @@ std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
 }
 
 }  // namespace
-
-std::int32_t most_probable(std::span<const float> logits) {
-  // Lanes of their own, since compilers keep the order of a single maximum.
-  std::array<float, 16> most;
-  most.fill(logits.front());
-  std::size_t i = 0;
-  for (; i + most.size() <= logits.size(); i += most.size()) {
-    for (std::size_t lane = 0; lane < most.size(); ++lane)
-      most[lane] = logits[i + lane] > most[lane] ? logits[i + lane] : most[lane];
-  }
-  float largest = *std::max_element(most.begin(), most.end());
-  for (; i < logits.size(); ++i) largest = std::max(largest, logits[i]);
-  const auto found = std::find(logits.begin(), logits.end(), largest);
-  return found == logits.end() ? 0 : static_cast<std::int32_t>(found - logits.begin());
-}
 
 TimedGeneration::TimedGeneration(Instance& instance, const GenerationCell& cell, const std::vector<std::int32_t>& ids,
                                  const SessionOptions& options)

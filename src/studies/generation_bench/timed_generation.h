@@ -1,16 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "generation/session.h"
 #include "studies/generation_bench/cell.h"
 
 namespace assay {
-
-/// The first largest of a row's logits: the most probable next id. 0 where that is no number.
-std::int32_t most_probable(std::span<const float> logits);
 
 /// Rows of one precision in one cell, and the two phases of a round. What a phase needs from before it lies in the
 /// cache: depth is read once, and each phase takes back what stands behind its beginning.

@@ -52,7 +52,7 @@ void add_bytes(MemoryColumns& columns, Table::Column column, BytesOfCell bytes) 
 }
 
 void add_held(MemoryColumns& columns) {
-  constexpr const char* titles[held_kinds] = {"weights", "packed", "grads",  "optim",
+  constexpr const char* titles[held_kinds] = {"weights", "packed", "grads",  "optim", "cache",
                                               "saved",   "temps",  "wspace", "gaps"};
   for (std::size_t kind = 0; kind < held_kinds; ++kind) {
     const char* what = name(static_cast<Held>(kind));
@@ -82,7 +82,7 @@ void add_sums(MemoryColumns& columns, Detail of_training) {
   add_bytes(columns,
             {.key = "floor_bytes",
              .title = "floor",
-             .meaning = "weights, gradients, optimizer, saved for backward: no layout needs less",
+             .meaning = "weights, gradients, optimizer, cache, saved for backward: no layout needs less",
              .detail = of_training},
             [](const MemoryCell& cell) { return cell.floor_bytes(); });
   columns.push_back({{.key = "peak_over_floor", .title = "peak / floor", .digits = 4, .detail = of_training},
@@ -229,7 +229,7 @@ struct MemoryBand {
   std::int64_t (*bytes)(const MemoryCell& cell, const MemoryMoment& moment);
 };
 constexpr MemoryBand memory_bands[] = {
-    {"weights, copies, gradients, optimizer",
+    {"weights, copies, gradients, optimizer, cache",
      [](const MemoryCell& cell, const MemoryMoment&) { return cell.persistent_bytes(); }},
     {"saved for backward", [](const MemoryCell&, const MemoryMoment& m) { return m.saved_bytes; }},
     {"temporaries", [](const MemoryCell&, const MemoryMoment& m) { return m.live_bytes - m.saved_bytes; }},
@@ -273,8 +273,14 @@ std::vector<std::string> sentences_on(const MemoryCell& cell) {
                                 most->phase, most->operation, most->path, shown_bytes(most->live_bytes),
                                 shown_bytes(cell.persistent_bytes())));
   }
-  texts.push_back(fmt::format("Its residual stream, {} x {} x d_model: {}.", cell.extent.batch, cell.extent.seq,
-                              shown_bytes(cell.residual_bytes)));
+  if (const std::int64_t cache = cell.held[static_cast<std::size_t>(Held::cache)]; cache > 0) {
+    texts.push_back(fmt::format("Its keys and values, {} x {} tokens: {}, {} a token.", cell.extent.batch,
+                                cell.extent.seq, shown_bytes(cache),
+                                shown_bytes(cache / (cell.extent.batch * cell.extent.seq))));
+  } else {
+    texts.push_back(fmt::format("Its residual stream, {} x {} x d_model: {}.", cell.extent.batch, cell.extent.seq,
+                                shown_bytes(cell.residual_bytes)));
+  }
   texts.push_back(fmt::format("Its largest single allocation: {}, {} ({}, {}).", shown_bytes(cell.largest.bytes),
                               cell.largest.name, cell.largest.operation, cell.largest.path));
   if (cell.loading_bytes > cell.total_bytes) {
@@ -392,11 +398,15 @@ void append_cells(MemoryStudy& all, MemoryStudy more) {
   std::move(more.cells.begin(), more.cells.end(), std::back_inserter(all.cells));
 }
 
+const char* what_runs(RunMode mode) {
+  constexpr const char* words[] = {"a forward pass", "a training step with AdamW", "generation through a cache"};
+  return words[static_cast<std::size_t>(mode)];
+}
+
 Document document_of(const MemoryStudy& study, const MemoryRequest& request, const MachineFacts& facts) {
   Document document{
       .subject = {.schema = "assay-memory-1",
-                  .title = fmt::format("memory of {}, {}", shown_model_name(study.model),
-                                       study.mode == RunMode::infer ? "a forward pass" : "a training step with AdamW"),
+                  .title = fmt::format("memory of {}, {}", shown_model_name(study.model), what_runs(study.mode)),
                   .facts = memory_facts(study)},
       .machine = machine_json(facts),
       .tables = memory_tables(request, study),

@@ -5,6 +5,7 @@
 
 #include "runtime/forecast.h"
 #include "studies/memory/run.h"
+#include "studies/shared/cached.h"
 
 namespace assay {
 namespace {
@@ -146,6 +147,7 @@ void consider(Allocation& largest, Allocation candidate) {
 
 std::string kind_of_state(const std::string& name) {
   if (name.starts_with("grad.")) return "gradient";
+  if (name.starts_with("cache.")) return "keys and values";
   return name.starts_with("optimizer.") ? "moment" : "parameter";
 }
 
@@ -173,16 +175,22 @@ void find_largest(const Part& part, Allocation& largest) {
   }
 }
 
-/// Parameters, gradients and moments, each tensor once.
+Held held_as(const std::string& kind) {
+  static const std::map<std::string, Held> kinds = {
+      {"gradient", Held::gradients}, {"moment", Held::optimizer}, {"keys and values", Held::cache}};
+  const auto known = kinds.find(kind);
+  return known == kinds.end() ? Held::weights : known->second;
+}
+
+/// Parameters, gradients, moments, keys and values, each tensor once.
 void count_state(const std::vector<Part>& parts, HeldBytes& held) {
   std::set<std::string> counted;
   for (const Part& part : parts) {
     for (std::size_t id = 0; id < part.program.values.size(); ++id) {
       const Value& value = part.program.values[id];
       if (value.source != Source::state || !counted.insert(value.name).second) continue;
-      const std::string kind = kind_of_state(value.name);
-      const Held to = kind == "gradient" ? Held::gradients : kind == "moment" ? Held::optimizer : Held::weights;
-      held[static_cast<std::size_t>(to)] += storage_bytes(part.program, static_cast<ValueId>(id), part.extent);
+      held[static_cast<std::size_t>(held_as(kind_of_state(value.name)))] +=
+          storage_bytes(part.program, static_cast<ValueId>(id), part.extent);
     }
   }
 }
@@ -243,11 +251,43 @@ MemoryCell account(const std::vector<Part>& parts, MemoryCell cell) {
   return cell;
 }
 
+/// Constants of the other one that are not in `forecast`: what a second plan of the instance adds.
+void add_constants(const Forecast& other, Forecast& forecast) {
+  for (const ForecastConstant& constant : other.constants) {
+    const bool is_known =
+        std::any_of(forecast.constants.begin(), forecast.constants.end(), [&](const ForecastConstant& known) {
+          return known.value == constant.value && to_string(known.packing) == to_string(constant.packing);
+        });
+    if (!is_known) forecast.constants.push_back(constant);
+  }
+}
+
+/// A plan for a piece of the prompt and one for a token, which lies in the other's arena unless that is too small.
+MemoryCell account_generation(const Model& model, const MemoryCell& blank, const ForecastInputs& inputs,
+                              const EngineOptions& asked) {
+  const EngineOptions engine = engine_with_cache(asked, blank.extent.seq);
+  const Program program = prepared_program(model, inputs.precision, engine);
+  const auto part = [&](std::int64_t tokens) {
+    const Extent extent = {blank.extent.batch, tokens};
+    return Part{program, extent, forecast(program, inputs, {.extent = extent, .mask = AttentionMask::given})};
+  };
+  std::vector<Part> parts = {part(engine.cache->chunk)};
+  Part decode = part(1);
+  add_constants(decode.forecast, parts.front().forecast);
+  if (decode.forecast.arena_bytes() > parts.front().forecast.arena_bytes()) {
+    decode.forecast.constants.clear();
+    decode.forecast.loading_bytes = 0;
+    parts.push_back(std::move(decode));
+  }
+  return account(parts, blank);
+}
+
 }  // namespace
 
 MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, const MemoryCell& blank,
                           const MemoryRequest& request, const MachineFacts& facts) {
   const ForecastInputs inputs{precision, model.weights, find_backend(request.engine.device), facts};
+  if (request.mode == RunMode::generate) return account_generation(model, blank, inputs, request.engine);
   const auto part = [&](const Program& program, Extent extent, std::vector<std::string> outputs) {
     return Part{program, extent, forecast(program, inputs, {.extent = extent, .outputs = std::move(outputs)})};
   };

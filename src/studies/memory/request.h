@@ -14,8 +14,8 @@ enum class Measure : std::uint8_t { no, yes };
 
 struct MemoryRequest {
   std::string model;
-  std::vector<std::string> precisions;  ///< Empty: every row listed on the device; in training those that can train.
-  std::vector<std::int64_t> seqs = {128};
+  std::vector<std::string> precisions;     ///< Empty: every row listed on the device; in training those that can train.
+  std::vector<std::int64_t> seqs = {128};  ///< Tokens a row; of generation those that the cache has room for.
   std::int64_t batch = 1;
   RunMode mode = RunMode::infer;
   std::vector<Recompute> recomputes;  ///< Training; empty: all of them.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "studies/shared/cached.h"
 #include "studies/shared/resident.h"
 
 namespace assay {
@@ -14,7 +15,7 @@ namespace {
 /// Adds the rows that the mode can have.
 void add_possible_rows(const MemoryRequest& request, std::vector<std::string>& names) {
   for (const Precision& row : precision_table()) {
-    const bool is_possible = request.mode == RunMode::infer || row.gradients;
+    const bool is_possible = request.mode != RunMode::train || row.gradients;
     if (is_possible && is_listed_on(row, request.engine.device)) names.emplace_back(row.name);
   }
 }
@@ -33,7 +34,7 @@ std::vector<std::string> precisions_of(const MemoryRequest& request) {
 }
 
 std::vector<Recompute> recomputes_of(const MemoryRequest& request) {
-  if (request.mode == RunMode::infer) return {Recompute::none};
+  if (request.mode != RunMode::train) return {Recompute::none};
   if (!request.recomputes.empty()) return request.recomputes;
   return {Recompute::none, Recompute::attention, Recompute::block};
 }
@@ -103,8 +104,9 @@ std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
 }  // namespace
 
 const char* name(Held held) {
-  constexpr std::array<const char*, held_kinds> names = {
-      "weights", "packed copies", "gradients", "optimizer", "saved for backward", "temporaries", "workspace", "gaps"};
+  constexpr std::array<const char*, held_kinds> names = {"weights",     "packed copies",   "gradients",
+                                                         "optimizer",   "keys and values", "saved for backward",
+                                                         "temporaries", "workspace",       "gaps"};
   return names[static_cast<std::size_t>(held)];
 }
 
@@ -114,14 +116,14 @@ double MeasuredPeak::agreement(std::int64_t predicted_bytes) const {
 
 std::int64_t MemoryCell::floor_bytes() const {
   std::int64_t total = saved_bytes;
-  for (const Held kind : {Held::weights, Held::gradients, Held::optimizer})
+  for (const Held kind : {Held::weights, Held::gradients, Held::optimizer, Held::cache})
     total += held[static_cast<std::size_t>(kind)];
   return total;
 }
 
 std::int64_t MemoryCell::persistent_bytes() const {
   std::int64_t total = 0;
-  for (const Held kind : {Held::weights, Held::packed, Held::gradients, Held::optimizer})
+  for (const Held kind : {Held::weights, Held::packed, Held::gradients, Held::optimizer, Held::cache})
     total += held[static_cast<std::size_t>(kind)];
   return total;
 }
@@ -131,6 +133,7 @@ MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts
   const std::vector<MemoryCell> blanks = blank_cells(request);
   const Model model = open_model(request.model, request.model_options);
   for (const std::int64_t seq : request.seqs) check_extent(model, {request.batch, seq});
+  if (request.mode == RunMode::generate) check_generates(model);
   const std::int64_t parameters = model.weights.parameters();
   MemoryStudy study{
       model.name, parameters, parameters - inactive_parameters(model.config), request.mode, facts.available_bytes, {}};

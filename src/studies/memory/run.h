@@ -16,12 +16,13 @@ enum class Held : std::uint8_t {
   packed,              ///< Copies in another layout or dtype, the padding of layouts and of the pages that they lie in.
   gradients,           ///< Of parameters.
   optimizer,           ///< Moments.
+  cache,               ///< Keys and values of generation.
   saved_for_backward,  ///< Values written by the forward and read by the backward, at the peak.
   temporaries,         ///< Other values of the arena, at the peak.
   workspace,           ///< Scratch of kernels: the largest.
   gaps,                ///< What the arena is larger than what ever lives in it at once.
 };
-constexpr std::size_t held_kinds = 8;
+constexpr std::size_t held_kinds = 9;
 const char* name(Held held);
 using HeldBytes = std::array<std::int64_t, held_kinds>;
 
@@ -69,10 +70,11 @@ struct MemoryCell {
   Fits fits = Fits::yes;
   std::string reason;  ///< Where it does not fit or is unsupported.
   HeldBytes held{};
-  std::int64_t total_bytes = 0;     ///< While it runs: the sum of `held`.
-  std::int64_t loading_bytes = 0;   ///< The most while weights are read, cast and packed.
-  std::int64_t arena_bytes = 0;     ///< Buffers of the plans, workspace included.
-  std::int64_t residual_bytes = 0;  ///< Of the residual stream: (B, T, d_model), as the embedding writes it.
+  std::int64_t total_bytes = 0;    ///< While it runs: the sum of `held`.
+  std::int64_t loading_bytes = 0;  ///< The most while weights are read, cast and packed.
+  std::int64_t arena_bytes = 0;    ///< Buffers of the plans, workspace included.
+  /// Of the residual stream: (B, T, d_model), as the embedding writes it; of generation that of a piece of the prompt.
+  std::int64_t residual_bytes = 0;
   std::vector<MemoryMoment> timeline;
   std::int64_t saved_bytes = 0;  ///< When the forward ends.
   std::vector<NamedBytes> saved_by_block;
@@ -82,9 +84,9 @@ struct MemoryCell {
   std::string fault;  ///< Why it was not measured.
 
   std::int64_t peak_bytes() const { return total_bytes > loading_bytes ? total_bytes : loading_bytes; }
-  /// What stays for the whole step: weights, copies, gradients, optimizer.
+  /// What stays for the whole step: weights, copies, gradients, optimizer, cache.
   std::int64_t persistent_bytes() const;
-  /// What no layout goes below: weights, gradients, optimizer, and what the forward leaves for the backward.
+  /// What no layout goes below: weights, gradients, optimizer, cache, and what the forward leaves for the backward.
   std::int64_t floor_bytes() const;
 };
 

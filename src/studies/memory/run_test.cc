@@ -1,5 +1,6 @@
 #include "studies/memory/run.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "hardware/facts_testing.h"
 #include "runtime/forecast.h"
+#include "studies/generation_bench/request.h"
 
 namespace assay {
 namespace {
@@ -68,6 +70,60 @@ TEST(Memory, TheTimelinesPeakIsTheMostThatLivesInTheArenaAtOnce) {
   }
   EXPECT_EQ(most_live(s.cells[0]), most);
   EXPECT_LE(most, layout.bytes);
+}
+
+MemoryRequest generating(const std::string& model) {
+  MemoryRequest request;
+  request.model = std::string(ASSAY_SOURCE_DIR "/tests/fixtures/models/") + model;
+  request.mode = RunMode::generate;
+  request.precisions = {"fp32", "bf16", "int8-weights"};
+  request.batch = 2;
+  return request;
+}
+
+/// A prompt with one token behind it fills the cache as the memory study has it.
+TEST(Memory, OfGenerationIsWhatMeasuringItFinds) {
+  for (const char* model : {"llama-tied", "gpt2", "gemma2"}) {
+    MemoryRequest request = generating(model);
+    GenerationBenchRequest measuring;
+    measuring.bench.models = {request.model};
+    measuring.bench.precisions = request.precisions;
+    measuring.bench.batches = {request.batch};
+    measuring.bench.rounds = 1;
+    measuring.bench.seconds = 0.01;
+    measuring.bench.quality = QualityMode::none;
+    measuring.bench.energy.meters.name = "none";
+    measuring.prompt_tokens = {15};
+    measuring.new_tokens = {1};
+    request.seqs = {16};
+    const MachineFacts facts = facts_with(plenty);
+    const MemoryStudy predicted = memory_study(request, facts);
+    const Document measured = generation_bench(measuring, [&] { return facts; }, {});
+    for (std::size_t i = 0; i < request.precisions.size(); ++i) {
+      SCOPED_TRACE(fmt::format("{} {}", model, request.precisions[i]));
+      const MemoryCell& cell = predicted.cells[i];
+      const Record& prefill = measured.records.at(2 * i);
+      EXPECT_EQ(cell.held[static_cast<std::size_t>(Held::cache)], *prefill.generation->kv_bytes);
+      EXPECT_EQ(cell.held[static_cast<std::size_t>(Held::weights)], *prefill.memory->model_bytes);
+      EXPECT_EQ(cell.arena_bytes, *prefill.memory->arena_bytes);
+      const std::int64_t page_ends = cell.total_bytes - *prefill.memory->peak_bytes;
+      EXPECT_TRUE(0 <= page_ends && page_ends < 1 << 21) << page_ends << ": what packed weights leave of huge pages";
+    }
+  }
+}
+
+TEST(Memory, ACacheInEightBitsTakesAQuarterAndItsScales) {
+  MemoryRequest request = generating("llama-tied");
+  request.precisions = {"fp32"};
+  request.seqs = {8, 16};
+  const auto cache = [&](std::size_t cell) {
+    return study(request).cells[cell].held[static_cast<std::size_t>(Held::cache)];
+  };
+  const std::int64_t in_f32 = cache(1);
+  EXPECT_EQ(in_f32, 2 * cache(0)) << "twice the tokens";
+  const ModelConfig config = open_model(request.model, {}).config;
+  request.engine.overrides = "kv=s8";
+  EXPECT_EQ(cache(1), in_f32 / 4 + in_f32 / config.head_dim) << "a scale of f32 a token and head";
 }
 
 /// Mixed precisions keep a copy of the probabilities in 16 bits, which has as many elements.

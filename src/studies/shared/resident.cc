@@ -1,13 +1,16 @@
 #include "studies/shared/resident.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "generation/session.h"
 #include "hub/command.h"
 #include "measure/memory.h"
+#include "studies/shared/cached.h"
 #include "studies/shared/child.h"
 #include "studies/shared/random_ids.h"
 
@@ -87,6 +90,27 @@ void run_forward(const Model& model, const ResidentRequest& request, const Machi
   plan.run();
 }
 
+/// Fills the cache, the last token by itself.
+void run_through_cache(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
+  const auto [batch, tokens] = std::pair(request.extent.batch, request.extent.seq);
+  const EngineOptions engine = engine_with_cache(request.engine, tokens);
+  const auto instance = make_instance(model, request.precision, engine, facts);
+  Session session(*instance, {.batch = batch, .capacity = tokens});
+  session.plan_for(engine.cache->chunk);
+  session.plan_for(1);
+  for (std::int64_t first = 0; first < tokens;) {
+    const std::int64_t count = std::clamp<std::int64_t>(tokens - 1 - first, 1, engine.cache->chunk);
+    NewTokens piece = {.seq = count,
+                       .ids = random_ids(model, {batch, count}, {request.model_options.seed, IdsFor::timing}),
+                       .mask = {},
+                       .positions = {}};
+    for (std::int64_t i = 0; i < batch * count; ++i)
+      piece.positions.push_back(static_cast<std::int32_t>(first + i % count));
+    session.run(piece);
+    first += count;
+  }
+}
+
 void run_one_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
   Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute),
@@ -104,11 +128,8 @@ ResidentBytes measure_resident(const ResidentRequest& request, const MachineFact
   const std::int64_t program_bytes = resident_memory().bytes;
   const Model model = open_model(request.model, request.model_options);
   check_extent(model, request.extent);
-  if (request.mode == RunMode::infer) {
-    run_forward(model, request, facts);
-  } else {
-    run_one_step(model, request, facts);
-  }
+  constexpr auto runs = std::array{run_forward, run_one_step, run_through_cache};  // As RunMode has them.
+  runs[static_cast<std::size_t>(request.mode)](model, request, facts);
   return {resident_memory().peak_bytes, program_bytes};
 }
 

@@ -7,7 +7,8 @@
 namespace assay {
 
 const char* name(RunMode mode) {
-  return mode == RunMode::infer ? "infer" : "train";
+  constexpr const char* names[] = {"infer", "train", "generate"};
+  return names[static_cast<std::size_t>(mode)];
 }
 
 TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute) {

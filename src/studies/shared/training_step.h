@@ -11,8 +11,9 @@ namespace assay {
 
 /// What of a model runs.
 enum class RunMode : std::uint8_t {
-  infer,  ///< One forward pass, weights constant.
-  train   ///< Forward, backward and update, weights as state.
+  infer,    ///< One forward pass, weights constant.
+  train,    ///< Forward, backward and update, weights as state.
+  generate  ///< A prompt in pieces and tokens one by one, through a cache.
 };
 const char* name(RunMode mode);
 

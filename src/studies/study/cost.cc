@@ -77,15 +77,27 @@ bool cell_trains(const std::string& kind, std::span<const StudyOption> options) 
   return kind == "train" || (!mode.empty() && mode.front() == "train");
 }
 
+RunMode mode_of_cell(const std::string& kind, std::span<const StudyOption> options) {
+  if (cell_trains(kind, options)) return RunMode::train;
+  return find_option(options, "generate") == nullptr ? RunMode::infer : RunMode::generate;
+}
+
+/// Tokens of the longest row that it runs, or keeps.
+std::int64_t longest_row(RunMode mode, std::span<const StudyOption> options) {
+  if (mode != RunMode::generate) return largest_given(options, "seq", 128);
+  return largest_given(options, "depth", 0) + largest_given(options, "prompt-tokens", 512) +
+         largest_given(options, "new", 128);
+}
+
 /// Of all its models and precisions at its largest shape.
 std::int64_t predicted_peak(const CellCommand& cell, std::span<const StudyOption> options, const MachineFacts& facts) {
   MemoryRequest request;
-  request.mode = cell_trains(cell.cell->kind, options) ? RunMode::train : RunMode::infer;
+  request.mode = mode_of_cell(cell.cell->kind, options);
   request.recomputes = {Recompute::none};
   request.precisions = given_words(options, "precision");
   if (request.precisions.empty() && cell.cell->kind != "bench") request.precisions = {"fp32"};
   request.batch = largest_given(options, "batch", cell.cell->kind == "train" ? 4 : 1);
-  request.seqs = {largest_given(options, "seq", 128)};
+  request.seqs = {longest_row(request.mode, options)};
   std::int64_t peak = 0;
   for (const std::string& model : cell.models) {
     request.model = model;

@@ -175,7 +175,7 @@ std::string limit_words(const LossLimit& limit) {
 }
 
 /// With what its interval says of the limit.
-std::string loss_words(const Tuning& tuning, const TunePoint& point) {
+std::string kept_words(const Tuning& tuning, const TunePoint& point) {
   const UnitQuality& quality = *point.held_out;
   const double loss = loss_of(tuning.limit.kind, quality);
   const std::string value = tuning.limit.kind == LossKind::kl ? fmt::format("KL {:.2g}", loss)
@@ -213,12 +213,12 @@ std::string verdict_words(const Tuning& tuning, std::span<const Record> records)
   if (!tuning.best) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
   const TunePoint& best = tuning.points[*tuning.best];
   std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, records),
-                                  loss_words(tuning, best), limit);
+                                  kept_words(tuning, best), limit);
   if (!best.is_mix) return words + " No mix that was tried is cheaper within the limit.";
   const TunePoint* const uniform = best_uniform(tuning, records);
   if (uniform == nullptr) return words + " No uniform precision keeps it.";
   return words + fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
-                             cost_words(tuning, *uniform, records), loss_words(tuning, *uniform));
+                             cost_words(tuning, *uniform, records), kept_words(tuning, *uniform));
 }
 
 std::string search_words(const Tuning& tuning) {
@@ -241,7 +241,6 @@ std::string search_words(const Tuning& tuning) {
 }  // namespace
 
 void describe(const Tuning& tuning, Document& document) {
-  document.subject.schema = "assay-tune-1";
   document.subject.title = fmt::format("The best mix of precisions for {}", name(tuning.aim));
   add_fact(document.subject.facts, {.key = "limit"}, limit_words(tuning.limit));
   add_fact(document.subject.facts, {.key = "searched_on"}, tuning.searched_on);

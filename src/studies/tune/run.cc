@@ -35,7 +35,7 @@ void check_tune(const TuneRequest& request) {
 /// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
 /// and what a file holds is no choice.
 bool is_choice(const Precision& row, const std::string& device) {
-  return is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
+  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
          std::string_view(row.name) != "fp32";
 }
 
@@ -56,7 +56,7 @@ struct SplitData {
   QualitySet held_out;
 };
 
-std::int64_t rows_in(const QualitySet& set) {
+std::int64_t rows_held(const QualitySet& set) {
   std::int64_t rows = 0;
   for (const QualityBatch& batch : set.batches) rows += batch.extent.batch;
   return rows;
@@ -94,7 +94,7 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
     fail_user(
         "{}: {} rows are searched on and none is left to score what was found; give more data or fewer "
         "--search-rows",
-        name, rows_in(split.search));
+        name, rows_held(split.search));
   return split;
 }
 
@@ -187,8 +187,8 @@ bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tun
 }
 
 /// Times fp32 and all points, interleaved.
-Document timed(const TuneRequest& request, const Tuning& tuning, const MachineFacts& facts,
-               const StudyCallbacks& callbacks) {
+Document timed_points(const TuneRequest& request, const Tuning& tuning, const MachineFacts& facts,
+                      const StudyCallbacks& callbacks) {
   BenchRequest bench_request;
   bench_request.models = {request.model};
   bench_request.engine = request.engine;
@@ -225,14 +225,14 @@ class Tuner {
     tuning_.model = shown_model_name(request_.model);
     tuning_.limit = request_.limit;
     tuning_.aim = request_.aim;
-    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, rows_in(data.search));
-    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, rows_in(data.held_out));
+    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, rows_held(data.search));
+    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, rows_held(data.held_out));
     StudiedModel subject = studied_model(sensitivity_, model_, std::move(data.search), facts_, callbacks_);
     drop_emulated(subject);
     ModelSensitivity study = empty_study(subject);
     search(subject, study);
     finish(subject, study, data.held_out);
-    Document document = timed(request_, tuning_, facts_, callbacks_);
+    Document document = timed_points(request_, tuning_, facts_, callbacks_);
     choose_best(tuning_, document.records);
     describe(tuning_, document);
     write_recipe();
