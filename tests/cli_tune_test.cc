@@ -12,6 +12,7 @@ class CliTune : public Cli {
     constexpr std::int64_t rows = 16;
     constexpr std::int64_t seq = 8;
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back(i * 7 % 11 + 1);
     fs::create_directory(folder_.path() / "data");
     write_npy(folder_.path() / "data" / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
@@ -37,7 +38,7 @@ TEST_F(CliTune, WritesARecipeThatBenchTakes) {
                                "0.05",       "--seq",           "8",        "--max-kl",    "0.05",
                                "--out",      "mix.toml",        "--json",   "tune.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("keeps the limit"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("- Take "), std::string::npos) << outcome.out;
   const Outcome again = bench({"--precision", "fp32", "--recipe", "mix.toml", "--json", "bench.json"});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(records_of("bench.json").size(), 2U);

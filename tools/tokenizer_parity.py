@@ -266,8 +266,6 @@ def families():
                                           ignore_merges=True)  # fmt: skip
     nfkc_map = normalizers.Sequence([normalizers.Precompiled(charsmap()), normalizers.Replace(Regex(" {2,}"), " ")])
     yield "trained-xlmr", unigram(nfkc_map)
-    yield "trained-deberta", unigram(normalizers.Sequence([normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "),
-                                     normalizers.NFC(), normalizers.Strip(left=False, right=True)]), before="first")  # fmt: skip
     yield "trained-t5-bytes", unigram(normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()]), byte_fallback=True)
     suffix = trained(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", fuse_unk=False),
                      trainers.BpeTrainer(vocab_size=300, special_tokens=SPECIALS, end_of_word_suffix="</w>",

@@ -111,7 +111,7 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
   command
       .add_option(
           "--tokens", request.protocol.most_tokens,
-          "ids of the data that are scored, from its start (default 8192 of a text, with --generate 4096, all of rows; "
+          "ids of the data that are scored, from its start (default 8192 of a text, with --generate 2048, all of rows; "
           "0: all)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   command.add_option("--quality-batch", request.protocol.batch, "rows scored at a time (default 8; with --generate 4)")

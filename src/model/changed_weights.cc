@@ -54,11 +54,13 @@ WeightData changed(WeightData data, const WeightChange& change) {
 
 }  // namespace
 
-Weights changed_weights(const Weights& weights, std::shared_ptr<const WeightChanges> changes) {
+Weights changed_weights(const Weights& weights, const std::shared_ptr<const WeightChanges>& changes) {
   Weights result = weights;
   for (auto& [name, weight] : result.by_name) {
     if (!changes->contains(name)) continue;
-    weight.load = [load = weight.load, changes, name = name] { return changed(in_f32(load()), changes->at(name)); };
+    weight.load = [load = weight.load, changes = changes, name = name] {
+      return changed(in_f32(load()), changes->at(name));
+    };
     weight.blocks = nullptr;
     weight.load_blocks = nullptr;
   }

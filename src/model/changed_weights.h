@@ -21,6 +21,6 @@ using WeightChanges = std::map<std::string, WeightChange>;
 
 /// The weights as they are, but those in `changes`, which are changed in f32 when they are read: `changes` may still be
 /// written to until then. Every width must be that of the parameter.
-Weights changed_weights(const Weights& weights, std::shared_ptr<const WeightChanges> changes);
+Weights changed_weights(const Weights& weights, const std::shared_ptr<const WeightChanges>& changes);
 
 }  // namespace assay

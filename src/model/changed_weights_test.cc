@@ -20,7 +20,7 @@ Weight counting(const std::string& name, const Shape& shape) {
   return weight;
 }
 
-std::vector<float> values(const Weights& weights, const std::string& name) {
+std::vector<float> read_values(const Weights& weights, const std::string& name) {
   const WeightData data = weights.at(name).load();
   return {data.view.as<float>(), data.view.as<float>() + data.view.count()};
 }
@@ -38,22 +38,22 @@ class ChangedWeights : public testing::Test {
 
 TEST_F(ChangedWeights, AreMultipliedByColumnAndByRow) {
   (*changes_)["w"] = {.by_column = {1, 10, 100}, .by_row = {2, 0.5F}};
-  EXPECT_EQ(values(changed_weights(weights_, changes_), "w"), (std::vector<float>{2, 40, 600, 2, 25, 300}));
-  EXPECT_EQ(values(weights_, "w"), (std::vector<float>{1, 2, 3, 4, 5, 6})) << "what they come from stays";
+  EXPECT_EQ(read_values(changed_weights(weights_, changes_), "w"), (std::vector<float>{2, 40, 600, 2, 25, 300}));
+  EXPECT_EQ(read_values(weights_, "w"), (std::vector<float>{1, 2, 3, 4, 5, 6})) << "what they come from stays";
 }
 
 TEST_F(ChangedWeights, HaveEntriesAddedToAndMultiplied) {
   (*changes_)["b"] = {.added = {0.5F, -1}, .by_row = {3, 4}};
   const Weights changed = changed_weights(weights_, changes_);
-  EXPECT_EQ(values(changed, "b"), (std::vector<float>{4.5F, 4}));
-  EXPECT_EQ(values(changed, "w"), values(weights_, "w"));
+  EXPECT_EQ(read_values(changed, "b"), (std::vector<float>{4.5F, 4}));
+  EXPECT_EQ(read_values(changed, "w"), read_values(weights_, "w"));
 }
 
 TEST_F(ChangedWeights, AreReadAsTheChangesThenAre) {
   (*changes_)["b"] = {.by_row = {3, 4}};
   const Weights changed = changed_weights(weights_, changes_);
   (*changes_)["b"].by_row = {1, 1};
-  EXPECT_EQ(values(changed, "b"), values(weights_, "b"));
+  EXPECT_EQ(read_values(changed, "b"), read_values(weights_, "b"));
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST(Config, AShareOfAHeadTurnsWhereTheFamilyHasThat) {
 TEST(Config, AWindowIsThatOfTheFamily) {
   using Windows = std::vector<std::int64_t>;
   const Json base = with(with(llama_json(), "num_hidden_layers", 3), "head_dim", 8);
-  const auto windows = [&](const char* family, Json said) {
+  const auto windows = [&](const char* family, const Json& said) {
     Json json = with(base, "model_type", family);
     json.update(said);
     return parsed(json).windows;

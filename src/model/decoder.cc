@@ -169,9 +169,6 @@ struct DecoderBlock {
   }
 };
 
-constexpr const char* whole_type = "full_attention";
-constexpr const char* window_type = "sliding_attention";
-
 /// Which layers have the window: all, or as `layer_types` says (transformers 5), else all but every so many-th, from
 /// `max_window_layers` on.
 bool has_window(const ConfigReader& in, const DecoderWords& words, std::int64_t layer) {
@@ -215,17 +212,17 @@ bool is_window_layer(const ConfigReader& in, std::int64_t layer) {
   const auto place = static_cast<std::size_t>(layer);
   if (!types.is_array() || place >= types.size())
     fail_user("{}: 'layer_types' is no list of one entry a layer", in.file());
-  if (types[place] == window_type) return true;
-  if (types[place] != whole_type)
+  if (types[place] == window_layer_type) return true;
+  if (types[place] != whole_layer_type)
     fail_user("{}: 'layer_types' names {}; {} and {} are known", in.file(), printable(types[place].dump(), 40),
-              whole_type, window_type);
+              whole_layer_type, window_layer_type);
   return false;
 }
 
 Json layer_types(const ModelConfig& c) {
   Json types = Json::array();
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(c.layers); ++layer)
-    types.push_back(c.windows.empty() || c.windows[layer] == 0 ? whole_type : window_type);
+    types.push_back(c.windows.empty() || c.windows[layer] == 0 ? whole_layer_type : window_layer_type);
   return types;
 }
 

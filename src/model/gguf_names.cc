@@ -120,7 +120,7 @@ void imply_divisor(Json& config, std::int64_t layers_of_the_largest) {
 }
 
 void imply_gemma(Json& config, const std::string&) {
-  config["hidden_activation"] = "gelu_pytorch_tanh";
+  config["hidden_act"] = "gelu_pytorch_tanh";
 }
 
 void imply_gemma2(Json& config, const std::string&) {

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "model/blocks.h"
-#include "model/blocks.h"
 #include "model/config_reader.h"
 #include "model/decoder.h"
 #include "model/families.h"

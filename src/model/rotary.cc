@@ -127,12 +127,9 @@ Json written(const Rotary& rotary, std::int64_t head_dim) {
   if (s.type == RopeType::llama3) parameters.update({{"low_freq_factor", s.low}, {"high_freq_factor", s.high}});
   if (s.type == RopeType::yarn) parameters.update({{"beta_slow", s.low}, {"beta_fast", s.high}, {"truncate", s.whole}});
   if (s.type == RopeType::longrope) parameters.update({{"short_factor", s.narrow}, {"long_factor", s.wide}});
-  if (s.magnitude != 1) parameters["attention_factor"] = s.magnitude;
+  if (s.type == RopeType::yarn || s.type == RopeType::longrope) parameters["attention_factor"] = s.magnitude;
   return parameters;
 }
-
-constexpr const char* of_whole_layers = "full_attention";
-constexpr const char* of_window_layers = "sliding_attention";
 
 /// A dictionary of the configuration; empty where there is none.
 Json dictionary(const ConfigReader& in, const char* key) {
@@ -144,13 +141,13 @@ Json dictionary(const ConfigReader& in, const char* key) {
 /// Both kinds of layers of a family that tells them apart.
 void read_both(const ConfigReader& in, const Json& by_kind, const RotaryWords& words, ModelConfig& c) {
   const auto of = [&](const char* kind) { return dictionary(ConfigReader(by_kind, in.file()), kind); };
-  Json whole = of(of_whole_layers);
+  Json whole = of(whole_layer_type);
   whole.update(dictionary(in, "rope_scaling"));
   c.rotary = read_one(ConfigReader(whole, in.file()), in, words, c);
   RotaryWords near = words;
   near.theta_key = words.window_theta_key;
   near.theta = words.window_theta.value_or(0) > 0 ? *words.window_theta : words.theta;
-  const Json window = of(of_window_layers);
+  const Json window = of(window_layer_type);
   ConfigReader near_layers(window, in.file());
   c.window_rotary = Rotary{};
   c.window_rotary->theta =
@@ -164,7 +161,7 @@ void read_both(const ConfigReader& in, const Json& by_kind, const RotaryWords& w
 void read_rotary(const ConfigReader& in, const RotaryWords& words, ModelConfig& c) {
   const Json parameters = dictionary(in, "rope_parameters");
   const Json scaling = dictionary(in, "rope_scaling");
-  if (parameters.contains(of_whole_layers) || parameters.contains(of_window_layers)) {
+  if (parameters.contains(whole_layer_type) || parameters.contains(window_layer_type)) {
     read_both(in, parameters, words, c);
   } else {
     Json said = words.window_theta || !scaling.empty() ? scaling : parameters;
@@ -189,7 +186,7 @@ void write_rotary(const ModelConfig& c, const RotaryWords& words, Json& json) {
   if (c.rotary.scaling.type != RopeType::plain) json["rope_scaling"] = parameters;
   if (c.window_rotary) {
     json[words.window_theta_key] = c.window_rotary->theta;
-    parameters = {{of_whole_layers, parameters}, {of_window_layers, written(*c.window_rotary, c.head_dim)}};
+    parameters = {{whole_layer_type, parameters}, {window_layer_type, written(*c.window_rotary, c.head_dim)}};
   }
   json["rope_parameters"] = std::move(parameters);
 }

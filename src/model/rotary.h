@@ -7,6 +7,10 @@
 
 namespace assay {
 
+/// What `layer_types` and `rope_parameters` call the two kinds of layers.
+inline constexpr const char* whole_layer_type = "full_attention";
+inline constexpr const char* window_layer_type = "sliding_attention";
+
 /// Words and usual values of one family.
 struct RotaryWords {
   const char* theta_key = "rope_theta";

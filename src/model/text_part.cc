@@ -32,12 +32,12 @@ std::string type_in(const Json& json) {
 /// Begin the names of what is no text's, also behind "model.".
 constexpr std::string_view beside[] = {"vision_tower.", "multi_modal_projector."};
 
-struct PartPrefix {
+struct TextRenamed {
   std::string_view stored;
   std::string_view alone;
 };
 /// As published files have it, and as transformers 5 writes it.
-constexpr PartPrefix renamed[] = {
+constexpr TextRenamed renamed[] = {
     {"language_model.model.", "model."}, {"model.language_model.", "model."}, {"language_model.lm_head.", "lm_head."}};
 
 }  // namespace
@@ -78,7 +78,7 @@ std::optional<std::string> name_in_text_part(const std::string& tensor) {
   for (const std::string_view beginning : beside) {
     if (name.starts_with(beginning)) return std::nullopt;
   }
-  for (const PartPrefix& one : renamed) {
+  for (const TextRenamed& one : renamed) {
     if (tensor.starts_with(one.stored)) return std::string(one.alone) + tensor.substr(one.stored.size());
   }
   return tensor;

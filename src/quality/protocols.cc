@@ -369,6 +369,12 @@ QualitySet sentences_apart(const LabelledSet& set, const Tokenizer& tokenizer, s
   return result;
 }
 
+std::int64_t row_count(const QualitySet& set) {
+  std::int64_t rows = 0;
+  for (const QualityBatch& batch : set.batches) rows += batch.extent.batch;
+  return rows;
+}
+
 void keep_first_rows(QualitySet& set, std::int64_t most_tokens) {
   const std::int64_t together = set.judged == Judged::similarities ? 2 : 1;
   std::size_t kept = 0;  // Rows, or pairs of them.

@@ -61,6 +61,9 @@ QualitySet sentences_apart(const LabelledSet& set, const Tokenizer& tokenizer, s
 /// `context` ids each.
 QualitySet tagged_words(const TaggedSet& set, const Tokenizer& tokenizer, std::int64_t context, std::int64_t batch);
 
+/// Of all batches together.
+std::int64_t row_count(const QualitySet& set);
+
 /// Keeps whole rows from the start with at most so many real ids together, one row at least; `tokens` and `taken` say
 /// what is left.
 void keep_first_rows(QualitySet& set, std::int64_t most_tokens);

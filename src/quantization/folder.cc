@@ -96,14 +96,9 @@ std::string hindrance_of(const QuantizationSource& source, const KeptWeight& kep
   return "";
 }
 
-bool is_embedding(const Node& node) {
-  return node.operation == &op::embedding || node.operation == &op::block_embedding;
-}
-
 /// What would help, where a table is what hinders.
 const char* advice_for(const KeptWeight& kept) {
-  const bool is_table = std::ranges::any_of(kept.readers, [](const Node* node) { return is_embedding(*node); });
-  if (!is_table) return "";
+  if (!is_token_table(kept)) return "";
   return kept.readers.size() > 1 ? "; --with @embedding=bf16,@head=bf16 keeps the table that both read"
                                  : "; --with @embedding=bf16 keeps the table";
 }
@@ -132,9 +127,8 @@ std::vector<std::string> plain_modules(const QuantizationSource& source, const K
   std::vector<std::string> modules;
   for (const Node* reader : kept.readers) {
     if (reader->operation != &op::linear) continue;
-    const bool shares = std::ranges::any_of(kept.readers, [](const Node* node) { return is_embedding(*node); });
-    modules.push_back(module_of(shares ? std::string(source.model.config.family->tensors->head)
-                                       : checkpoint_name(source.model, kept.name)));
+    modules.push_back(module_of(is_token_table(kept) ? std::string(source.model.config.family->tensors->head)
+                                                     : checkpoint_name(source.model, kept.name)));
   }
   return modules;
 }
@@ -276,10 +270,24 @@ void add_plain(const QuantizationSource& source, const KeptWeight& kept, Shards&
 
 }  // namespace
 
+/// A weight goes under the name that it came under: what came in parts, or together with others, has none of its own.
+void check_name(const QuantizationSource& source, const KeptWeight& kept, const std::vector<KeptWeight>& all) {
+  const std::string name = checkpoint_name(source.model, kept.name);
+  const auto ending = [](const std::string& text) { return text.substr(text.rfind('.') + 1); };
+  const bool is_in_parts = ending(kept.name) == "weight" && ending(name) != "weight";
+  const auto same = std::count_if(all.begin(), all.end(), [&](const KeptWeight& other) {
+    return other.name != kept.name && checkpoint_name(source.model, other.name) == name;
+  });
+  if (is_in_parts || same > 0)
+    fail_user("{}: its weights lie as '{}', in parts or together; such a model is written as GGUF at most",
+              source.model.name, name);
+}
+
 void check_folder(const QuantizationSource& source) {
   check_rows(source.instance.precision());
   const std::vector<KeptWeight> all = kept_weights(source.instance.program());
   for (const KeptWeight& kept : all) {
+    check_name(source, kept, all);
     if (is_quantised(kept)) check_in_codes(source, kept);
   }
   check_kept_once(source, all);

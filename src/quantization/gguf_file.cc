@@ -70,14 +70,10 @@ const GgufNames& names_of(const QuantizationSource& source) {
   return *source.model.config.family->gguf;
 }
 
-bool reads_tokens(const Node& node) {
-  return node.operation == &op::embedding || node.operation == &op::block_embedding;
-}
-
 /// A table that head and embedding keep in two forms is two tensors.
 bool is_head_apart(const KeptWeight& kept, const std::vector<KeptWeight>& all) {
   const auto forms = std::ranges::count(all, kept.name, &KeptWeight::name);
-  return forms > 1 && std::ranges::none_of(kept.readers, [](const Node* node) { return reads_tokens(*node); });
+  return forms > 1 && !is_token_table(kept);
 }
 
 std::string tensor_name(const QuantizationSource& source, const KeptWeight& kept, const std::vector<KeptWeight>& all) {

@@ -64,7 +64,7 @@ TEST(WrittenGgufs, OfEveryFamilyReadBack) {
        {"attention_multiplier", 0.25}},
       {{"model_type", "olmo2"}},
       {{"model_type", "gpt_neox"}, {"hidden_act", "gelu"}, {"num_key_value_heads", 4}},
-      {{"model_type", "gemma"}, {"head_dim", 32}, {"hidden_activation", "gelu_pytorch_tanh"}},
+      {{"model_type", "gemma"}, {"head_dim", 32}, {"hidden_act", "gelu_pytorch_tanh"}},
       {{"model_type", "gemma2"}, {"head_dim", 32}, {"query_pre_attn_scalar", 32}},
       {{"model_type", "stablelm"}},
       {{"model_type", "phi3"}},

@@ -33,6 +33,10 @@ void check_row(const Precision& row) {
   }
 }
 
+bool reads_ids(const Node* node) {
+  return node->operation == &op::embedding || node->operation == &op::block_embedding;
+}
+
 TensorView held_view(const QuantizationSource& source, ValueId id) {
   const Value& value = source.instance.program().value(id);
   return {value.dtype, concrete(value.shape, {1, 1}), source.instance.hold(id, {}).data};
@@ -52,10 +56,12 @@ void check_rows(const PrecisionChoice& precision) {
   for (const LayerOverride& layer : precision.layers) check_row(layer.row);
 }
 
+bool is_token_table(const KeptWeight& kept) {
+  return std::any_of(kept.readers.begin(), kept.readers.end(), reads_ids);
+}
+
 const Node& main_reader(const KeptWeight& kept) {
-  const auto linear = std::find_if(kept.readers.begin(), kept.readers.end(), [](const Node* node) {
-    return node->operation != &op::embedding && node->operation != &op::block_embedding;
-  });
+  const auto linear = std::find_if_not(kept.readers.begin(), kept.readers.end(), reads_ids);
   return linear == kept.readers.end() ? *kept.readers.front() : **linear;
 }
 

@@ -23,6 +23,8 @@ struct QuantizationSource {
 /// Throws a user error for a row that says more than a file of weights can: what multiplies, what autocast copies.
 void check_rows(const PrecisionChoice& precision);
 
+/// Whether ids pick its rows: an embedding's table, which a head may share.
+bool is_token_table(const KeptWeight& kept);
 /// The operation that decides what the kept weight is for: a linear layer before whatever else reads it.
 const Node& main_reader(const KeptWeight& kept);
 /// "layers.3.mlp.down_proj (int8)": for errors.

@@ -109,6 +109,13 @@ Table::Cell or_absent(const std::optional<T>& value, const std::string& reason =
   return value ? Table::Cell(*value) : Table::Cell(Absent{reason});
 }
 
+/// The same with the ends of its interval, where it has both.
+inline Table::Cell estimate_or_absent(const std::optional<double>& value, const std::optional<double>& low,
+                                      const std::optional<double>& high, const std::string& reason = "") {
+  if (!value || !low || !high) return or_absent(value, reason);
+  return Estimate{*value, *low, *high};
+}
+
 /// The same of a state.
 template <NamedState State>
 Table::Cell named_or_absent(const std::optional<State>& value) {

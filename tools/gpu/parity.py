@@ -20,7 +20,8 @@ TOLERANCES = {"fp32": 1e-4, "tf32": 5e-3, "bf16": 5e-2, "fp16": 1e-2, "mixed-bf1
 
 def config_of(model):
     folder = model if model.is_dir() else model.with_suffix("")  # A .gguf file lies beside the folder it was made from.
-    return json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text())
+    return config.get("text_config", {}) | config  # Of a model of images its text part runs.
 
 
 def architecture_of(model):

@@ -9,13 +9,16 @@
 #include "results/model_name.h"
 #include "studies/bench/contenders.h"
 #include "studies/calibrate/run.h"
+#include "text/data_set_name.h"
 
 namespace assay {
 namespace {
 
 bool is_scored_on(const BenchRequest& request) {
   std::error_code ignored;
-  return !request.data.empty() && std::filesystem::equivalent(request.data, request.calibration, ignored);
+  if (request.quality == QualityMode::none || request.data.empty()) return false;
+  return request.data == request.calibration ||
+         std::filesystem::equivalent(find_data(request.data), find_data(request.calibration), ignored);
 }
 
 bool takes_any(const BenchRequest& request, const MachineFacts& facts) {

@@ -124,8 +124,13 @@ struct Run {
   KeptCells kept;
 };
 
-KeptCells kept_cells(const StudyCallbacks& callbacks) {
-  return KeptCells(callbacks.restore ? callbacks.restore() : std::vector<Record>{});
+KeptCells kept_cells(const BenchRequest& request, const StudyCallbacks& callbacks) {
+  std::vector<Record> kept = callbacks.restore ? callbacks.restore() : std::vector<Record>{};
+  const bool was_calibrated = std::any_of(kept.begin(), kept.end(),
+                                          [](const Record& record) { return record.setting.calibration.has_value(); });
+  if (was_calibrated || (!kept.empty() && !request.calibration.empty()))
+    fail_user("--resume: a run with calibrated rows is not gone on with; start it anew");
+  return KeptCells(std::move(kept));
 }
 
 /// Of a row that was kept: its turn had not come, or an interrupt left it with a part of the data.
@@ -245,6 +250,14 @@ BenchRequest with_compared_model(BenchRequest request) {
   return request;
 }
 
+/// Calibrated weights are made in this process, and there alone.
+BenchRequest with_calibration(BenchRequest request) {
+  if (request.calibration.empty()) return request;
+  if (request.processes > 1) fail_user("--calibrate with --processes {}: is timed in one process", request.processes);
+  request.processes = 1;
+  return request;
+}
+
 std::vector<ComparedModel> opened_models(const std::vector<Entry>& entries) {
   std::vector<ComparedModel> models;
   models.reserve(entries.size());
@@ -262,7 +275,7 @@ BenchRequest timed_request(BenchRequest request) {
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
-  const BenchRequest request = without_repeats(with_compared_model(asked));
+  const BenchRequest request = without_repeats(with_compared_model(with_calibration(asked)));
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
@@ -274,7 +287,7 @@ Document bench(const BenchRequest& asked, const FactsSource& facts_source, const
       std::accumulate(entries.begin(), entries.end(), std::size_t{0},
                       [](std::size_t sum, const Entry& entry) { return sum + entry.cells.size(); });
   const BenchRequest timed = timed_request(request);
-  Run run{timed, facts, callbacks, power_of(timed), Remaining(timed, cells), kept_cells(callbacks)};
+  Run run{timed, facts, callbacks, power_of(timed), Remaining(timed, cells), kept_cells(timed, callbacks)};
   Document document;
   document.machine = machine_json(facts);
   for (Entry& entry : entries) {

@@ -44,6 +44,7 @@ class LayerTrials {
   /// Outputs of each layer of the place in fp32.
   std::vector<Tensor> exact(const SmoothPlace& place, const Tensor& rows) const {
     std::vector<Tensor> outputs;
+    outputs.reserve(place.layers.size());
     for (const std::size_t n : place.layers) outputs.push_back(output_of(subject_, n, subject_.fp32, rows));
     return outputs;
   }
@@ -51,6 +52,7 @@ class LayerTrials {
   /// In the row, with the changes as they are now.
   std::vector<Tensor> low(const SmoothPlace& place, const Tensor& rows) const {
     std::vector<Tensor> outputs;
+    outputs.reserve(place.layers.size());
     for (const std::size_t n : place.layers) outputs.push_back(output_of(changed_, n, row_, rows));
     return outputs;
   }
@@ -110,17 +112,24 @@ std::vector<float> by_row(const SmoothPlace& place, const std::vector<float>& by
   return rows;
 }
 
-/// s = max|x|^alpha / max|w|^(1 - alpha), by row, scaled so that the largest and least lie around 1.
+/// s = max|x|^alpha / max|w|^(1 - alpha), by row, scaled so that they lie around 1; 1 where either is nothing.
 std::vector<float> factors_for(double alpha, const std::vector<float>& activations, const std::vector<float>& weights) {
   std::vector<float> factors(activations.size(), 1.0F);
+  const auto is_nothing = [&](std::size_t i) {
+    return activations[i] < least_magnitude || weights[i] < least_magnitude;
+  };
   double log_sum = 0;
+  double count = 0;
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    if (activations[i] < least_magnitude || weights[i] < least_magnitude) continue;
+    if (is_nothing(i)) continue;
     factors[i] = static_cast<float>(std::pow(activations[i], alpha) / std::pow(weights[i], 1 - alpha));
     log_sum += std::log(factors[i]);
+    ++count;
   }
-  const auto middle = static_cast<float>(std::exp(log_sum / static_cast<double>(factors.size())));
-  for (float& factor : factors) factor = std::clamp(factor / middle, 1e-3F, 1e3F);
+  const auto middle = static_cast<float>(std::exp(log_sum / std::max(1.0, count)));
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (!is_nothing(i)) factors[i] = std::clamp(factors[i] / middle, 1e-3F, 1e3F);
+  }
   return factors;
 }
 
@@ -157,6 +166,7 @@ class Smoother {
   /// Each matrix's columns times the factor of the row that the channel comes from.
   void set_columns(const SmoothPlace& place, const std::vector<float>& factors) {
     std::vector<float> columns;
+    columns.reserve(place.channels.size());
     for (const std::int32_t row : place.channels) columns.push_back(factors[static_cast<std::size_t>(row)]);
     for (const std::string& name : place.matrices) changes_[name].by_column = columns;
   }
@@ -204,6 +214,7 @@ class Smoother {
     for (std::size_t i = 0; i < static_cast<std::size_t>(exact.count()); ++i)
       sums[i % width] += exact.as<float>()[i] - low.as<float>()[i];
     std::vector<float> means;
+    means.reserve(width);
     const auto rows = static_cast<double>(exact.count()) / static_cast<double>(width);
     for (const double sum : sums) means.push_back(static_cast<float>(sum / rows));
     return means;

@@ -21,6 +21,7 @@ class Calibrate : public testing::TestWithParam<const char*> {
 
   Calibrate() : facts_(read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"})) {
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 50 + 1);
     write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
     request_.data = folder_.path();
@@ -34,6 +35,7 @@ class Calibrate : public testing::TestWithParam<const char*> {
     const auto instance = make_instance(model, precision, request_.engine, facts_);
     Plan plan(*instance, {.extent = {1, seq}});
     std::vector<std::int32_t> ids;
+    ids.reserve(seq);
     for (std::int32_t i = 0; i < seq; ++i) ids.push_back(i * 5 % 50 + 1);
     plan.set_inputs(ids, {});
     plan.run();
@@ -64,12 +66,6 @@ TEST_P(Calibrate, LeavesTheFunctionWhatItIsButForBiases) {
   EXPECT_LT(relative_difference(logits(model, "fp32"), logits(changed, "fp32")), 1e-4);
 }
 
-TEST_P(Calibrate, MakesNoPlaceWorse) {
-  const Calibration calibration = calibrate(model_of(GetParam()), request_, facts_, {});
-  ASSERT_FALSE(calibration.places.empty());
-  for (const SmoothedPlace& place : calibration.places) EXPECT_LE(place.error_after, place.error_before) << place.name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Families, Calibrate, testing::Values("llama-tied", "gpt2", "bert-classifier"));
 
 using CalibrateOutliers = Calibrate;
@@ -91,6 +87,12 @@ TEST_F(CalibrateOutliers, AreTakenOutOfActivations) {
   const Calibration calibration = calibrate(harder, request_, facts_, {});
   EXPECT_TRUE(calibration.places[0].is_smoothed);
   EXPECT_LT(calibration.places[0].error_after, 0.25 * calibration.places[0].error_before);
+
+  const Tensor exact = logits(harder, "fp32");
+  const double before = relative_difference(exact, logits(harder, "int8"));
+  harder.calibrated = std::make_shared<Weights>(changed_weights(harder.weights, calibration.changes));
+  EXPECT_LT(relative_difference(exact, logits(harder, "int8")), 0.5 * before);
+  EXPECT_EQ(relative_difference(exact, logits(harder, "fp32")), 0) << "what quantises nothing is as it was";
 }
 
 }  // namespace

@@ -25,12 +25,6 @@ std::vector<DecodedRow> decoded_rows(const std::vector<Record>& records) {
   return rows;
 }
 
-Table::Cell estimate_or_value(const std::optional<double>& value, const std::optional<double>& low,
-                              const std::optional<double>& high) {
-  if (!value || !low || !high) return or_absent(value);
-  return Estimate{*value, *low, *high};
-}
-
 DecodedColumn equal_share_column(const char* key, const char* title, std::optional<double> DecodedDifference::*share) {
   return {{.key = key, .title = title, .notation = Notation::percent, .digits = 0},
           [share](const DecodedRow& row) { return or_absent((*row->decoded).*share); }};
@@ -53,8 +47,8 @@ std::vector<DecodedColumn> decoded_columns() {
         .more_keys = {"delta_log_perplexity_low", "delta_log_perplexity_high"}},
        [](const DecodedRow& row) {
          const Difference& change = *row->difference;
-         return estimate_or_value(change.delta_log_perplexity, change.delta_log_perplexity_low,
-                                  change.delta_log_perplexity_high);
+         return estimate_or_absent(change.delta_log_perplexity, change.delta_log_perplexity_low,
+                                   change.delta_log_perplexity_high);
        }},
       {{.key = "kl_mean", .title = "KL", .unit = "nats", .notation = Notation::scientific, .digits = 1},
        [](const DecodedRow& row) { return or_absent(row->difference->kl_mean); }},
@@ -68,7 +62,7 @@ std::vector<DecodedColumn> decoded_columns() {
         .more_keys = {"kl_growth_low", "kl_growth_high"}},
        [](const DecodedRow& row) {
          const DecodedDifference& decoded = *row->decoded;
-         return estimate_or_value(decoded.kl_growth, decoded.kl_growth_low, decoded.kl_growth_high);
+         return estimate_or_absent(decoded.kl_growth, decoded.kl_growth_low, decoded.kl_growth_high);
        }},
       equal_share_column("equal_32", "32 tokens equal", &DecodedDifference::equal_32),
       equal_share_column("equal_64", "64", &DecodedDifference::equal_64),

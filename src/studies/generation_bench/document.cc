@@ -93,12 +93,6 @@ std::vector<PhaseColumn> naming_columns() {
            [](const PhaseRow& row) -> Table::Cell { return row.record->setting.precision; }}};
 }
 
-Table::Cell estimate(const std::optional<double>& value, const std::optional<double>& low,
-                     const std::optional<double>& high) {
-  if (!value || !low || !high) return or_absent(value);
-  return Estimate{*value, *low, *high};
-}
-
 PhaseColumn token_column(const char* key, const char* title, std::optional<double> GenerationCosts::*figure) {
   return {{.key = key, .title = title, .unit = "ms"},
           [figure](const PhaseRow& row) { return or_absent((*row.record->generation).*figure); }};
@@ -108,7 +102,7 @@ std::vector<PhaseColumn> time_columns() {
   return {{{.key = "ms", .title = "time", .unit = "ms", .spread = Spread::percent, .more_keys = {"ms_low", "ms_high"}},
            [](const PhaseRow& row) {
              const Latency& latency = *row.record->latency;
-             return estimate(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms);
+             return estimate_or_absent(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms);
            }},
           token_column("token_p10_ms", "p10", &GenerationCosts::token_p10_ms),
           token_column("token_p90_ms", "p90", &GenerationCosts::token_p90_ms),
@@ -123,7 +117,7 @@ std::vector<PhaseColumn> time_columns() {
             .more_keys = {"speedup_low", "speedup_high"}},
            [](const PhaseRow& row) {
              const Speedup& speedup = *row.record->speedup;
-             return estimate(speedup.speedup, speedup.speedup_low, speedup.speedup_high);
+             return estimate_or_absent(speedup.speedup, speedup.speedup_low, speedup.speedup_high);
            }},
           {{.key = "energy_per_token_j", .title = "energy a token", .unit = "J"},
            [](const PhaseRow& row) { return or_absent(row.record->rates.energy_per_token_j); }}};
@@ -225,6 +219,7 @@ void tell_generation(Document& document) {
   if (std::vector<std::string> texts = batch_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "batches", .texts = std::move(texts)});
   std::vector<const Record*> measured;
+  measured.reserve(rows.size());
   for (const PhaseRow& row : rows) measured.push_back(row.record);
   for (Figure& figure : generation_figures(measured)) document.figures.push_back(std::move(figure));
 }

@@ -24,8 +24,9 @@ Figure rate_figure(const Measured& rows, const char* key, const char* over, doub
   for (const Record* row : rows) {
     const Setting& setting = row->setting;
     if (!row->rates.tokens_per_s) continue;
-    const std::string line = fmt::format("{} {}, {}, {}", shown_model_name(setting.model), name(setting.mode),
-                                         setting.precision, rest(setting));
+    const std::string line =
+        fmt::format("{} {}, {}, {}, prompt {}", shown_model_name(setting.model), name(setting.mode), setting.precision,
+                    rest(setting), setting.prompt_tokens.value_or(0));
     auto series = std::find_if(figure.series.begin(), figure.series.end(),
                                [&](const Figure::Series& known) { return known.name == line; });
     if (series == figure.series.end()) series = figure.series.insert(series, {.name = line});
@@ -45,8 +46,9 @@ Figure token_figure(const Measured& rows) {
     const std::int64_t a_round = row->setting.new_tokens.value_or(0);
     if (generation.raw_token_ms.empty() || a_round < 1) continue;
     const auto category = static_cast<double>(figure.x.categories.size());
-    figure.x.categories.push_back(fmt::format("{}, batch {}, depth {}", row->setting.precision, row->setting.batch,
-                                              row->setting.depth.value_or(0)));
+    figure.x.categories.push_back(fmt::format(
+        "{} {}, batch {}, depth {}, prompt {}", shown_model_name(row->setting.model), row->setting.precision,
+        row->setting.batch, row->setting.depth.value_or(0), row->setting.prompt_tokens.value_or(0)));
     Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = figure.x.categories.back()});
     for (std::size_t i = 0; i < generation.raw_token_ms.size(); ++i) {
       if (static_cast<std::int64_t>(i) % a_round >= generation.first_tokens.value_or(0))

@@ -15,7 +15,7 @@ struct GenerationBenchRequest {
   std::vector<std::int64_t> new_tokens = {128};
   std::vector<std::int64_t> depths = {0};  ///< Tokens that each row's cache holds before the prompt.
   /// In the place of bench's: scoring takes a run a token. As many rows at a time as have decoding's own kernels.
-  ProtocolOptions protocol = {.window = 512, .most_tokens = 4096, .batch = 4};
+  ProtocolOptions protocol = {.window = 512, .most_tokens = 2048, .batch = 4};
   std::int64_t continuations = 16;  ///< Prompts of the text behind which greedy ids are compared; 0: none.
 };
 

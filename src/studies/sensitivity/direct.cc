@@ -39,12 +39,6 @@ double seconds_a_batch(const StudiedModel& subject) {
   return seconds.empty() ? 0 : median(seconds);
 }
 
-std::int64_t rows_for(const QualitySet& set) {
-  std::int64_t rows = 0;
-  for (const QualityBatch& batch : set.batches) rows += batch.extent.batch;
-  return rows;
-}
-
 /// Cuts the set to what an earlier run scored, to what was asked, or to what the budget allows.
 void choose_batches(StudiedModel& subject, std::int64_t earlier, double batch_s, double passes) {
   auto& batches = subject.set.batches;
@@ -149,8 +143,8 @@ std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject
 
 std::vector<std::int32_t> kl_windows(const QualitySet& set, std::size_t rows) {
   std::vector<std::int32_t> windows;
-  windows.reserve(static_cast<std::size_t>(rows_for(set)));
-  const bool one_a_row = rows == static_cast<std::size_t>(rows_for(set));
+  windows.reserve(static_cast<std::size_t>(row_count(set)));
+  const bool one_a_row = rows == static_cast<std::size_t>(row_count(set));
   for (const QualityBatch& batch : set.batches) {
     const auto seq = static_cast<std::ptrdiff_t>(batch.extent.seq);
     for (std::int64_t row = 0; row < batch.extent.batch; ++row) {
@@ -188,7 +182,7 @@ void measure_directly(StudiedModel& subject, const Restored& restored, ModelSens
   const double batch_s = seconds_a_batch(subject);
   choose_batches(subject, restored.batches, batch_s, runs);
   study.batches = static_cast<std::int64_t>(subject.set.batches.size());
-  study.rows = rows_for(subject.set);
+  study.rows = row_count(subject.set);
   study.tokens = 0;
   for (const QualityBatch& batch : subject.set.batches) study.tokens += batch.extent.batch * batch.extent.seq;
   study.predicted_s = batch_s * static_cast<double>(study.batches) * runs;

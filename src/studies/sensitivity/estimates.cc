@@ -35,7 +35,8 @@ struct Products {
 /// Adds those of one weight, whose errors come first.
 void add_products(Products& sum, const Tensor& gradient, std::span<const float> error) {
   const auto* const slopes = gradient.as<float>();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(gradient.count()); ++i) {
+  const auto count = static_cast<std::size_t>(gradient.count());
+  for (std::size_t i = 0; i < count; ++i) {
     const double product = static_cast<double>(slopes[i]) * error[i];
     sum.first += product;
     sum.squares += product * product;

@@ -114,17 +114,12 @@ QualityData quality_text(const Model& model, const std::string& text, const std:
 
 /// Rows are scored whole, all of them where nothing else was asked; of random weights, as much as of a text.
 void keep_asked_rows(const Model& model, const QualityRequest& request, QualityData& data) {
-  const auto rows_of = [&] {
-    std::int64_t rows = 0;
-    for (const QualityBatch& batch : data.set->batches) rows += batch.extent.batch;
-    return rows;
-  };
-  const std::int64_t all = rows_of();
+  const std::int64_t all = row_count(*data.set);
   const std::int64_t most = request.protocol.most_tokens.value_or(model.random_weights() ? usual_tokens : 0);
   if (most > 0) keep_first_rows(*data.set, most);
   if (data.set->taken == Taken::all) return;
-  data.set->data += fmt::format(", first {} of {} rows, {} tokens", format_count(rows_of()), format_count(all),
-                                format_count(data.set->tokens));
+  data.set->data += fmt::format(", first {} of {} rows, {} tokens", format_count(row_count(*data.set)),
+                                format_count(all), format_count(data.set->tokens));
 }
 
 /// Words with tags are a token classifier's.

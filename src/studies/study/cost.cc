@@ -83,7 +83,7 @@ RunMode mode_of_cell(const std::string& kind, std::span<const StudyOption> optio
 }
 
 /// Tokens of the longest row that it runs, or keeps.
-std::int64_t longest_row(RunMode mode, std::span<const StudyOption> options) {
+std::int64_t longest_generated_row(RunMode mode, std::span<const StudyOption> options) {
   if (mode != RunMode::generate) return largest_given(options, "seq", 128);
   return largest_given(options, "depth", 0) + largest_given(options, "prompt-tokens", 512) +
          largest_given(options, "new", 128);
@@ -97,7 +97,7 @@ std::int64_t predicted_peak(const CellCommand& cell, std::span<const StudyOption
   request.precisions = given_words(options, "precision");
   if (request.precisions.empty() && cell.cell->kind != "bench") request.precisions = {"fp32"};
   request.batch = largest_given(options, "batch", cell.cell->kind == "train" ? 4 : 1);
-  request.seqs = {longest_row(request.mode, options)};
+  request.seqs = {longest_generated_row(request.mode, options)};
   std::int64_t peak = 0;
   for (const std::string& model : cell.models) {
     request.model = model;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "studies/tune/run.h"
 
 namespace assay {
@@ -19,14 +20,6 @@ using PointColumns = std::vector<ColumnOf<PointLine>>;
 
 const char* unit_for(Aim aim) {
   return aim == Aim::bytes ? "bytes" : "ms";
-}
-
-const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
-  const Mode wanted = tuning.aim == Aim::decode ? Mode::decode : Mode::inference;
-  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return record.setting.precision == precision && record.setting.mode == wanted;
-  });
-  return found == records.end() || !found->latency ? nullptr : &*found;
 }
 
 Table::Cell change_cell(const std::optional<Change>& change) {
@@ -49,17 +42,15 @@ ColumnOf<PointLine> loss_column(Table::Column column, std::optional<Change> (*fi
 }
 
 Table::Cell time_cell(const PointLine& line) {
-  if (line.record == nullptr || !line.record->latency->median_ms) return Absent{"not timed"};
+  if (line.record == nullptr) return Absent{"not timed"};
   const Latency& latency = *line.record->latency;
-  if (!latency.ci_low_ms || !latency.ci_high_ms) return *latency.median_ms;
-  return Estimate{*latency.median_ms, *latency.ci_low_ms, *latency.ci_high_ms};
+  return estimate_or_absent(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms, "not timed");
 }
 
 Table::Cell speedup_cell(const PointLine& line) {
-  if (line.record == nullptr || !line.record->speedup || !line.record->speedup->speedup) return Absent{"not timed"};
+  if (line.record == nullptr || !line.record->speedup) return Absent{"not timed"};
   const Speedup& speedup = *line.record->speedup;
-  if (!speedup.speedup_low || !speedup.speedup_high) return *speedup.speedup;
-  return Estimate{*speedup.speedup, *speedup.speedup_low, *speedup.speedup_high};
+  return estimate_or_absent(speedup.speedup, speedup.speedup_low, speedup.speedup_high, "not timed");
 }
 
 PointColumns point_columns(const Tuning& tuning) {
@@ -74,7 +65,9 @@ PointColumns point_columns(const Tuning& tuning) {
        time_cell},
       {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
       {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes},
-       [](const PointLine& line) -> Table::Cell { return line.point->model_bytes; }},
+       [](const PointLine& line) -> Table::Cell {
+         return line.point->model_bytes > 0 ? Table::Cell(line.point->model_bytes) : Table::Cell(Absent{"not scored"});
+       }},
       {{.key = "searched_kl",
         .unit = "nats",
         .meaning = "on the search's rows",
@@ -91,13 +84,16 @@ PointColumns point_columns(const Tuning& tuning) {
     columns.push_back(loss_column({.key = "accuracy_change", .title = "accuracy", .sign = Sign::always},
                                   [](const UnitQuality& q) { return q.accuracy_change; }));
   }
-  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"},
-                     [](const PointLine& line) -> Table::Cell { return keeps_limit(*line.tuning, *line.point); }});
+  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const PointLine& line) -> Table::Cell {
+                       if (!line.point->held_out) return Absent{"not scored"};
+                       return keeps_limit(*line.tuning, *line.point);
+                     }});
   return columns;
 }
 
 Table points_table(const Tuning& tuning, std::span<const Record> records) {
   std::vector<PointLine> lines;
+  lines.reserve(tuning.points.size());
   for (const TunePoint& point : tuning.points) {
     lines.push_back({&tuning, &point, record_for(tuning, point.precision, records)});
   }
@@ -188,8 +184,7 @@ std::string kept_words(const Tuning& tuning, const TunePoint& point) {
 }
 
 std::string cost_words(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes)
-    return fmt::format("{:.1f} MB of weights", static_cast<double>(point.model_bytes) / 1e6);
+  if (tuning.aim == Aim::bytes) return format_bytes(static_cast<double>(point.model_bytes)) + " of weights";
   const Record* record = record_for(tuning, point.precision, records);
   if (record == nullptr) return "not timed";
   std::string words = fmt::format("{:.3g} ms", record->latency->median_ms.value_or(0));
@@ -210,11 +205,22 @@ const TunePoint* best_uniform(const Tuning& tuning, std::span<const Record> reco
 
 std::string verdict_words(const Tuning& tuning, std::span<const Record> records) {
   const std::string limit = limit_words(tuning.limit);
+  const bool is_scored = std::any_of(tuning.points.begin(), tuning.points.end(),
+                                     [](const TunePoint& point) { return point.held_out.has_value(); });
+  if (!is_scored) {
+    const bool has_one = best_tried(tuning) != nullptr;
+    return fmt::format("Interrupted before anything was scored on rows that the search did not see: {} ({}).",
+                       has_one ? "what is foretold to be cheapest of the mixes that keep the limit there is not checked"
+                               : "no mix was found yet that keeps the limit",
+                       limit);
+  }
   if (!tuning.best) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
   const TunePoint& best = tuning.points[*tuning.best];
   std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, records),
                                   kept_words(tuning, best), limit);
-  if (!best.is_mix) return words + " No mix that was tried is cheaper within the limit.";
+  if (!best.is_mix)
+    return words +
+           (tuning.tried.empty() ? " No mix was tried." : " No mix that was tried is cheaper within the limit.");
   const TunePoint* const uniform = best_uniform(tuning, records);
   if (uniform == nullptr) return words + " No uniform precision keeps it.";
   return words + fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
@@ -224,6 +230,8 @@ std::string verdict_words(const Tuning& tuning, std::span<const Record> records)
 std::string search_words(const Tuning& tuning) {
   std::vector<double> foretold_losses;
   std::vector<double> measured_losses;
+  foretold_losses.reserve(tuning.tried.size());
+  measured_losses.reserve(tuning.tried.size());
   for (const TriedMix& one : tuning.tried) {
     if (!one.quality.failure.empty()) continue;
     foretold_losses.push_back(one.foretold.loss);
@@ -232,7 +240,10 @@ std::string search_words(const Tuning& tuning) {
   std::string words =
       fmt::format("{} mixes of {} parts were scored in {:.0f} s, after {:.0f} s of costs and estimates.",
                   tuning.tried.size(), tuning.parts, tuning.search_s, tuning.estimates_s);
-  if (const auto relation = rank_correlation(foretold_losses, measured_losses))
+  constexpr std::size_t fewest_for_a_rank = 10;
+  if (const auto relation = foretold_losses.size() < fewest_for_a_rank
+                                ? std::nullopt
+                                : rank_correlation(foretold_losses, measured_losses))
     words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
   if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";
   return words;

@@ -20,10 +20,6 @@ double cost_for(const StudiedModel& subject, const ModelSensitivity& study, Aim 
   return row == 0 ? cost.fp32_ms : cost.low_ms;
 }
 
-bool can_be_rest(const Precision& row) {
-  return row.scheme == Scheme::none && row.rule == Activations::as_stored;
-}
-
 /// The rest in a row, all linear layers in fp32.
 Mix rest_alone(std::size_t row, std::size_t parts) {
   return {row, std::vector<std::size_t>(parts, 0)};
@@ -65,7 +61,6 @@ class Foreteller {
 
   void add_rests() {
     for (std::size_t row = 0; row < rows(); ++row) {
-      if (row > 0 && !can_be_rest(subject_.rows[row - 1].row)) continue;
       const double rest = cost_for(subject_, study_, aim_, row, whole()) - cost_of_parts(row);
       choices_.rests.push_back({row, {std::max(0.0, rest), 0}});
     }
@@ -74,6 +69,8 @@ class Foreteller {
   bool measure_rests() {
     std::vector<std::unique_ptr<Instance>> own;
     std::vector<Instance*> instances;
+    own.reserve(choices_.rests.size());
+    instances.reserve(choices_.rests.size());
     for (const MixRest& rest : choices_.rests) {
       const Mix mix = rest_alone(rest.row, choices_.parts.size());
       const Recipe recipe = recipe_of(subject_, choices_, mix, "rest");
@@ -97,26 +94,24 @@ class Foreteller {
   }
 
   bool add_losses(std::size_t row) {
-    double estimated = 0;
-    double measured = 0;
+    double sum = 0;
     for (MixPart& part : choices_.parts) {
       for (const std::size_t unit : part.units) {
-        const std::optional<double> estimate = foretold_kl(row_at(subject_, study_, row, unit));
-        const std::optional<double> loss = estimate ? estimate : measured_kl(row, unit);
+        std::optional<double> loss = foretold_kl(row_at(subject_, study_, row, unit));
+        if (!loss) loss = measured_kl(row, unit);
         if (!loss) return false;
-        (estimate ? estimated : measured) += *loss;
+        sum += *loss;
         part.options[row].loss += *loss;
       }
     }
-    scale_losses(row, estimated, measured);
+    scale_losses(row, sum);
     return true;
   }
 
-  /// What the whole loses beyond its rest and what was measured, spread over the estimates.
-  void scale_losses(std::size_t row, double estimated, double measured) {
+  /// Together they become what the whole loses beyond its rest.
+  void scale_losses(std::size_t row, double sum) {
     const UnitQuality& whole_quality = *row_at(subject_, study_, row, whole()).only;
     if (!whole_quality.failure.empty()) return refuse_row(row);
-    const double sum = estimated + measured;
     if (sum <= 0) return;
     const double scale = std::max(least_scale, (whole_quality.kl.value - loss_of_rest(row)) / sum);
     for (MixPart& part : choices_.parts) part.options[row].loss *= scale;

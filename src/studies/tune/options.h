@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "studies/tune/parts.h"
 
 namespace assay {

@@ -22,6 +22,7 @@ std::vector<MixPart> parts_of(const StudiedModel& subject) {
 
 std::vector<std::string> row_names(const StudiedModel& subject) {
   std::vector<std::string> names = {subject.fp32.row.name};
+  names.reserve(1 + subject.rows.size());
   for (const PrecisionChoice& row : subject.rows) names.emplace_back(row.row.name);
   return names;
 }

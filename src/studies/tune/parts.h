@@ -18,7 +18,7 @@ struct MixPart {
   std::vector<PartOption> options = {};  ///< By row: 0 is fp32, i + 1 is StudiedModel::rows[i].
 };
 
-/// What everything but the linear layers can run in: rows that quantise nothing.
+/// What everything but the linear layers runs in: embedding, norms, residual stream, attention's own products.
 struct MixRest {
   std::size_t row = 0;
   PartOption option = {};

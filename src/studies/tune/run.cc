@@ -12,6 +12,7 @@
 #include "results/model_name.h"
 #include "studies/bench/request.h"
 #include "studies/generation_bench/request.h"
+#include "studies/shared/cached.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/random_ids.h"
 #include "studies/shared/setting.h"
@@ -20,14 +21,19 @@ namespace assay {
 namespace {
 
 constexpr double keep_every_s = 60;
-constexpr std::size_t most_finalists = 4;  ///< Mixes that pass, timed in the end.
-constexpr std::size_t most_beyond = 2;     ///< And mixes that lose more or less, for the front.
-constexpr std::int64_t held_out_tokens = 8192;
+constexpr std::size_t most_finalists = 4;    ///< Mixes that pass, timed in the end.
+constexpr std::size_t most_beyond = 2;       ///< And mixes that lose more or less, for the front.
+constexpr double costs_share = 0.005;        ///< Of the budget that the costs of a row may take.
+constexpr std::size_t scored_together = 4;   ///< Points that share a run of fp32.
+constexpr std::int64_t decoded_tokens = 64;  ///< Of each row in the last timing of decoding.
+constexpr std::int64_t held_out_tokens = 4096;
 constexpr std::int64_t held_out_sentences = 1024;
 
 void check_tune(const TuneRequest& request) {
   if (!(request.limit.most > 0)) fail_user("--max-...: the limit must be above 0");
   for (const std::string& precision : request.precisions) find_precision(precision);
+  if (!request.engine.overrides.empty())
+    fail_user("--with '{}': a mix says all by layer; leave it out", request.engine.overrides);
   if (request.engine.device != "cpu" && request.engine.device != "reference")
     fail_lacking("--device {}: mixes are searched on cpu and reference", request.engine.device);
 }
@@ -35,8 +41,8 @@ void check_tune(const TuneRequest& request) {
 /// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
 /// and what a file holds is no choice.
 bool is_choice(const Precision& row, const std::string& device) {
-  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0 &&
-         std::string_view(row.name) != "fp32";
+  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists &&
+         row.chunk == 0 && std::string_view(row.name) != "fp32";
 }
 
 std::vector<std::string> asked_rows(const TuneRequest& request) {
@@ -56,12 +62,6 @@ struct SplitData {
   QualitySet held_out;
 };
 
-std::int64_t rows_held(const QualitySet& set) {
-  std::int64_t rows = 0;
-  for (const QualityBatch& batch : set.batches) rows += batch.extent.batch;
-  return rows;
-}
-
 /// Batches from the start until they hold so many rows.
 QualitySet taken_from(QualitySet& set, std::int64_t rows) {
   QualitySet taken = set;
@@ -79,8 +79,8 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
   QualityRequest quality;
   quality.data = request.data;
   quality.protocol.window = request.window;
-  quality.protocol.batch = by_window ? 4 : 32;
   const std::int64_t search_rows = request.search_rows > 0 ? request.search_rows : by_window ? 16 : 256;
+  quality.protocol.batch = std::min<std::int64_t>(by_window ? 4 : 32, search_rows);
   const std::int64_t held_rows =
       by_window ? std::max<std::int64_t>(4, held_out_tokens / request.window) : held_out_sentences;
   if (by_window) quality.protocol.most_tokens = (search_rows + held_rows) * request.window;
@@ -94,7 +94,7 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
     fail_user(
         "{}: {} rows are searched on and none is left to score what was found; give more data or fewer "
         "--search-rows",
-        name, rows_held(split.search));
+        name, row_count(split.search));
   return split;
 }
 
@@ -107,11 +107,21 @@ void check_limit(const TuneRequest& request, const Model& model, const QualitySe
               request.limit.kind == LossKind::drop ? "drop" : "perplexity", set.data);
 }
 
+/// With no more tokens a row than the model takes, those that decoding adds included.
+TuneRequest within_context(TuneRequest request, const Model& model) {
+  if (request.aim == Aim::decode) check_generates(model);
+  const std::int64_t added = request.aim == Aim::decode ? decoded_tokens : 0;
+  if (model.config.context <= added)
+    fail_user("{}: its context of {} has no room for a prompt and {} new tokens", model.name, model.config.context,
+              added);
+  request.seq = std::min(request.seq, model.config.context - added);
+  return request;
+}
+
 /// Random ids of the shape that is timed.
 QualityBatch timed_batch(const Model& model, const TuneRequest& request) {
   QualityBatch batch;
-  const std::int64_t seq = request.aim == Aim::decode ? 1 : std::min(request.seq, model.config.context);
-  batch.extent = {request.batch, seq};
+  batch.extent = {request.batch, request.aim == Aim::decode ? 1 : request.seq};
   batch.ids = random_ids(model, batch.extent, {request.model_options.seed, IdsFor::timing});
   return batch;
 }
@@ -139,6 +149,7 @@ void drop_emulated(StudiedModel& subject) {
 /// Quality of every row as a whole, into the study's last unit.
 bool measure_whole(const StudiedModel& subject, const QualitySet& set, ModelSensitivity& study) {
   std::vector<Instance*> instances;
+  instances.reserve(subject.whole.size());
   for (const auto& instance : subject.whole) instances.push_back(instance.get());
   const auto qualities = qualities_of(subject, set, instances);
   if (!qualities) return false;
@@ -150,6 +161,7 @@ bool measure_whole(const StudiedModel& subject, const QualitySet& set, ModelSens
 /// Mixes to be timed: the cheapest that pass, then the cheapest of what loses most beyond them.
 std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const LossLimit& limit) {
   std::vector<const TriedMix*> sorted;
+  sorted.reserve(tried.size());
   for (const TriedMix& one : tried) sorted.push_back(&one);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const TriedMix* a, const TriedMix* b) { return a->foretold.cost < b->foretold.cost; });
@@ -157,6 +169,7 @@ std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const
   std::size_t beyond = 0;
   std::size_t within = 0;
   for (const TriedMix* one : sorted) {
+    if (one->recipe.layers.empty()) continue;  // a uniform precision
     const bool passes = loss_of(limit.kind, one->quality) <= limit.most;
     std::size_t& count = passes ? within : beyond;
     if (count >= (passes ? most_finalists : most_beyond)) continue;
@@ -173,15 +186,32 @@ TunePoint uniform_point(const StudiedModel& subject, const ModelSensitivity& stu
   return point;
 }
 
+/// Some of the points, together. False after an interrupt.
+bool score_points(const StudiedModel& subject, const QualitySet& held_out, std::span<TunePoint> points) {
+  std::vector<std::unique_ptr<Instance>> own;
+  std::vector<Instance*> instances;
+  own.reserve(points.size());
+  instances.reserve(points.size());
+  for (TunePoint& point : points) {
+    own.push_back(subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on));
+    instances.push_back(own.back().get());
+  }
+  const auto qualities = qualities_of(subject, held_out, instances);
+  if (!qualities) return false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const bool is_itself = points[i].precision == "fp32";  // what differs in nothing has no interval
+    points[i].held_out = is_itself ? points[i].searched : (*qualities)[i];
+    points[i].model_bytes = own[i]->model_bytes();
+  }
+  return true;
+}
+
 /// Scores every point on rows that the search did not see. False after an interrupt.
 bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tuning& tuning) {
-  for (TunePoint& point : tuning.points) {
-    const auto instance = subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on);
-    if (subject.callbacks.progress) subject.callbacks.progress("scoring " + point.precision, 0);
-    const auto qualities = qualities_of(subject, held_out, {instance.get()});
-    if (!qualities) return false;
-    point.held_out = qualities->front();
-    point.model_bytes = instance->model_bytes();
+  for (std::size_t begin = 0; begin < tuning.points.size(); begin += scored_together) {
+    if (subject.callbacks.progress) subject.callbacks.progress("scoring " + tuning.points[begin].precision, 0);
+    const std::size_t count = std::min(scored_together, tuning.points.size() - begin);
+    if (!score_points(subject, held_out, std::span(tuning.points).subspan(begin, count))) return false;
   }
   return true;
 }
@@ -206,7 +236,7 @@ Document timed_points(const TuneRequest& request, const Tuning& tuning, const Ma
   const FactsSource known = [&] { return facts; };
   if (request.aim != Aim::decode) return bench(bench_request, known, callbacks);
   bench_request.seqs.clear();
-  return generation_bench({bench_request, {request.seq}, {64}, {0}}, known, callbacks);
+  return generation_bench({bench_request, {request.seq}, {decoded_tokens}, {0}}, known, callbacks);
 }
 
 class Tuner {
@@ -221,12 +251,13 @@ class Tuner {
     sensitivity_.precisions = asked_rows(request_);
     sensitivity_.by = {"layer"};
     sensitivity_.gradient_rows = request_.gradient_rows;
+    sensitivity_.layer_seconds = std::min(sensitivity_.layer_seconds, costs_share * request_.seconds);
     sensitivity_.engine = engine_for(data.search, request_.engine);
     tuning_.model = shown_model_name(request_.model);
     tuning_.limit = request_.limit;
     tuning_.aim = request_.aim;
-    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, rows_held(data.search));
-    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, rows_held(data.held_out));
+    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, row_count(data.search));
+    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, row_count(data.held_out));
     StudiedModel subject = studied_model(sensitivity_, model_, std::move(data.search), facts_, callbacks_);
     drop_emulated(subject);
     ModelSensitivity study = empty_study(subject);
@@ -278,7 +309,6 @@ class Tuner {
         tuning_.points.push_back(uniform_point(subject, study, row));
     }
     for (const TriedMix* mix : finalists(tuning_.tried, request_.limit)) {
-      if (mix->recipe.layers.empty()) continue;  // a uniform precision
       TunePoint point{"", mix->recipe, true, mix->quality};
       point.recipe.name = fmt::format("mix-{}", ++mixes_);
       point.precision = precision_name(point.recipe);
@@ -288,8 +318,10 @@ class Tuner {
   }
 
   void write_recipe() const {
-    if (request_.recipe.empty() || !tuning_.best) return;
-    write_file_atomically(request_.recipe, recipe_text(tuning_.points[*tuning_.best].recipe));
+    const TriedMix* const tried = best_tried(tuning_);
+    if (request_.recipe.empty() || (!tuning_.best && tried == nullptr)) return;
+    const Recipe& recipe = tuning_.best ? tuning_.points[*tuning_.best].recipe : tried->recipe;
+    write_file_atomically(request_.recipe, recipe_text(recipe));
   }
 
   const TuneRequest& request_;
@@ -309,17 +341,31 @@ const char* name(Aim aim) {
   return names[static_cast<std::size_t>(aim)];
 }
 
-std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes) return static_cast<double>(point.model_bytes);
+const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
   const Mode wanted = tuning.aim == Aim::decode ? Mode::decode : Mode::inference;
   const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return record.setting.precision == point.precision && record.setting.mode == wanted;
+    return record.setting.precision == precision && record.setting.mode == wanted;
   });
-  return found == records.end() || !found->latency ? std::nullopt : found->latency->median_ms;
+  return found == records.end() || !found->latency ? nullptr : &*found;
+}
+
+std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
+  if (tuning.aim == Aim::bytes) return static_cast<double>(point.model_bytes);
+  const Record* const record = record_for(tuning, point.precision, records);
+  return record == nullptr ? std::nullopt : record->latency->median_ms;
 }
 
 bool keeps_limit(const Tuning& tuning, const TunePoint& point) {
   return point.held_out && loss_of(tuning.limit.kind, *point.held_out) <= tuning.limit.most;
+}
+
+const TriedMix* best_tried(const Tuning& tuning) {
+  const TriedMix* best = nullptr;
+  for (const TriedMix& one : tuning.tried) {
+    const bool passes = loss_of(tuning.limit.kind, one.quality) <= tuning.limit.most;
+    if (passes && (best == nullptr || one.foretold.cost < best->foretold.cost)) best = &one;
+  }
+  return best;
 }
 
 void choose_best(Tuning& tuning, std::span<const Record> records) {
@@ -330,12 +376,12 @@ void choose_best(Tuning& tuning, std::span<const Record> records) {
   }
   std::sort(passing.begin(), passing.end());
   if (!passing.empty()) tuning.best = passing[0].second;
-  if (passing.size() > 1) tuning.runner_up = passing[1].second;
 }
 
-Document tune(const TuneRequest& request, const FactsSource& source, const StudyCallbacks& callbacks) {
-  check_tune(request);
-  const Model model = open_model(request.model, request.model_options);
+Document tune(const TuneRequest& asked, const FactsSource& source, const StudyCallbacks& callbacks) {
+  check_tune(asked);
+  const Model model = open_model(asked.model, asked.model_options);
+  const TuneRequest request = within_context(asked, model);
   const MachineFacts facts = source();
   return Tuner(request, model, facts, callbacks).run();
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,17 +31,20 @@ struct Tuning {
   std::vector<TriedMix> tried = {};
   std::vector<TunePoint> points = {};
   std::optional<std::size_t> best = {};  ///< Of `points`; absent: none passed.
-  std::optional<std::size_t> runner_up = {};
-  bool is_partial = false;  ///< The budget or an interrupt ended the search.
-  double estimates_s = 0;   ///< What costs, errors and gradients took.
+  bool is_partial = false;               ///< The budget or an interrupt ended the search.
+  double estimates_s = 0;                ///< What costs, errors and gradients took.
   double search_s = 0;
 };
 
+/// Of a precision, what was timed for the aim; null: nothing was.
+const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records);
 /// What a point takes for the aim, from its record or its size; absent where it was not timed.
 std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records);
 /// Whether it keeps the limit on the rows that the search did not see.
 bool keeps_limit(const Tuning& tuning, const TunePoint& point);
-/// The cheapest that keep the limit become `best` and `runner_up`.
+/// The mix that is foretold to be cheapest of those that kept the limit on the search's rows; null: none did.
+const TriedMix* best_tried(const Tuning& tuning);
+/// The cheapest that keeps the limit on the other rows becomes `best`.
 void choose_best(Tuning& tuning, std::span<const Record> records);
 
 // document.cc

@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/write_file.h"
 #include "formats/npy.h"
 #include "formats/recipe_file.h"
 #include "formats/testing.h"
 #include "hardware/machine.h"
+#include "studies/bench/request.h"
 
 namespace assay {
 namespace {
@@ -20,16 +22,20 @@ namespace {
 class Tune : public testing::Test {
  protected:
   static constexpr std::int64_t rows = 16;
+  static constexpr std::int64_t searched = 8;
   static constexpr std::int64_t seq = 16;
 
   Tune() {
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 60 + 1);
     write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
+    const auto behind = std::span(ids).subspan(searched * seq);
+    write_npy(held_out_.path() / "input_ids.npy", NpyType::s32, {rows - searched, seq}, std::as_bytes(behind));
     request_.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-tied";
     request_.data = folder_.path();
     request_.precisions = {"int8", "int8-weights", "int4-weights"};
-    request_.search_rows = 8;
+    request_.search_rows = searched;
     request_.gradient_rows = 4;
     request_.seq = seq;
     request_.timed_seconds = 0.02;
@@ -39,8 +45,22 @@ class Tune : public testing::Test {
     request_.energy.meters.name = "none";
   }
 
-  Document document(const StudyCallbacks& callbacks = {}) const {
-    return tune(request_, [] { return read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"}); }, callbacks);
+  static MachineFacts facts() { return read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"}); }
+
+  Document document() const { return tune(request_, facts, {}); }
+
+  /// KL of bench, which knows nothing of the search.
+  double kl_of_recipe(const Recipe& recipe, const TemporaryFolder& data) const {
+    BenchRequest bench_request;
+    bench_request.models = {request_.model};
+    bench_request.precisions = {precision_name(recipe)};
+    bench_request.engine.recipes = {recipe};
+    bench_request.data = data.path();
+    bench_request.rounds = 1;
+    bench_request.processes = 1;
+    bench_request.energy.meters.name = "none";
+    const Document document = bench(bench_request, facts, {});
+    return document.records.back().difference->kl_mean.value();
   }
 
   static const Table& table(const Document& document, const std::string& key) {
@@ -57,7 +77,22 @@ class Tune : public testing::Test {
     return std::get<double>(cell);
   }
 
+  /// The row of the first precision that begins so.
+  static const std::vector<Table::Cell>& point(const Document& document, const std::string& precision) {
+    const Table& points = table(document, "points");
+    return *std::find_if(points.rows.begin(), points.rows.end(), [&](const std::vector<Table::Cell>& row) {
+      return std::get<std::string>(cell(points, row, "precision")).starts_with(precision);
+    });
+  }
+  static double kl_of(const Document& document, const std::string& precision) {
+    return number(cell(table(document, "points"), point(document, precision), "kl"));
+  }
+  static std::int64_t bytes_of(const Document& document, const std::string& precision) {
+    return std::get<std::int64_t>(cell(table(document, "points"), point(document, precision), "model_bytes"));
+  }
+
   TemporaryFolder folder_;
+  TemporaryFolder held_out_;
   TuneRequest request_;
 };
 
@@ -72,47 +107,35 @@ TEST_F(Tune, TakesFewestBytesWhereAnyLossMayBe) {
               (!best.layers.empty() && std::all_of(best.layers.begin(), best.layers.end(), is_smallest)));
 }
 
-TEST_F(Tune, KeepsTheLimitOnRowsThatItDidNotSearchOn) {
-  request_.limit.most = 1e-4;
+/// Between what rows of 8 and of 4 bits lose, some layers can have 4: no uniform precision is as small.
+TEST_F(Tune, FindsAMixThatIsSmallerThanEveryUniformPrecisionWithinTheLimit) {
+  request_.precisions = {"int8-weights", "int4-weights"};
+  request_.limit.most = 1e6;
+  const Document any = document();
+  request_.limit.most = std::sqrt(kl_of(any, "int8-weights") * kl_of(any, "int4-weights"));
   const Document found = document();
-  const Table& points = table(found, "points");
-  std::size_t kept = 0;
-  for (const auto& row : points.rows) {
-    if (!std::get<bool>(cell(points, row, "keeps_limit"))) continue;
-    ++kept;
-    EXPECT_LE(number(cell(points, row, "kl")), request_.limit.most);
-  }
-  EXPECT_GE(kept, 1U) << "fp32 loses nothing";
-  EXPECT_TRUE(std::filesystem::exists(request_.recipe));
+  const Recipe best = load_recipe(request_.recipe);
+  EXPECT_TRUE(std::any_of(best.layers.begin(), best.layers.end(), [](const RecipeLayers& layer) {
+    return std::string_view(layer.row->name) == "int4-weights";
+  }));
+  const double measured = kl_of_recipe(best, held_out_);
+  EXPECT_GT(measured, 0);
+  EXPECT_LE(measured, request_.limit.most) << "measured by bench, on the rows that were not searched on";
+  EXPECT_LT(bytes_of(found, "recipe:"), bytes_of(any, "int8-weights"));
 }
 
-TEST_F(Tune, NoUniformPrecisionThatKeepsTheLimitIsCheaper) {
-  for (const double most : {1e-5, 1e-3, 1e-1}) {
-    request_.limit.most = most;
-    const Document found = document();
-    const Table& points = table(found, "points");
-    std::int64_t least_uniform = std::numeric_limits<std::int64_t>::max();
-    std::int64_t least = least_uniform;
-    for (const auto& row : points.rows) {
-      if (!std::get<bool>(cell(points, row, "keeps_limit"))) continue;
-      const std::int64_t bytes = std::get<std::int64_t>(cell(points, row, "model_bytes"));
-      const bool is_mix = std::get<std::string>(cell(points, row, "precision")).starts_with("recipe:");
-      least = std::min(least, bytes);
-      if (!is_mix) least_uniform = std::min(least_uniform, bytes);
-    }
-    EXPECT_LE(least, least_uniform) << most;
-  }
-}
-
-TEST_F(Tune, GoesOnFromItsState) {
+TEST_F(Tune, MeasuresNothingAgainThatItsStateHolds) {
   request_.limit.most = 1e-3;
   request_.resume = folder_.path() / "state.json";
   document();
-  const std::string state = read_file(request_.resume, 1 << 24);
-  EXPECT_NE(state.find("\"mixes\""), std::string::npos);
+  Json state = parse_json(read_file(request_.resume, 1 << 24), "state");
+  ASSERT_FALSE(state.at("mixes").empty());
+  for (auto& mix : state.at("mixes")) mix.at("kl").at("value") = 12345.0;
+  write_file_atomically(request_.resume, state.dump());
   document();
-  EXPECT_EQ(read_file(request_.resume, 1 << 24), state) << "nothing was measured again";
-  request_.window = 64;
+  const Json after = parse_json(read_file(request_.resume, 1 << 24), "state");
+  for (const auto& [recipe, mix] : state.at("mixes").items())
+    EXPECT_EQ(after.at("mixes").at(recipe).at("kl").at("value"), 12345.0);
   request_.search_rows = 4;
   EXPECT_THROW(document(), Error) << "of other rows";
 }

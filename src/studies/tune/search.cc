@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -12,9 +13,10 @@ namespace assay {
 namespace {
 
 constexpr int budget_steps_a_factor_of_two = 1;
-constexpr int factors_of_two = 5;    ///< Above and below the guess.
-constexpr int refinements = 2;       ///< Of the budget, each by budgets_between.
-constexpr int budgets_between = 3;   ///< Between one that passes and one that does not.
+constexpr int factors_of_two = 5;   ///< Above and below the guess.
+constexpr int refinements = 2;      ///< Of the budget, each by budgets_between.
+constexpr int budgets_between = 3;  ///< Between one that passes and one that does not.
+constexpr std::size_t most_rests = 3;
 constexpr std::size_t together = 4;  ///< Mixes that share a run of fp32.
 
 /// KL that a limit of another kind is looked for around: a relative rise of perplexity is near a difference in nats,
@@ -25,6 +27,7 @@ double kl_near(const LossLimit& limit) {
 
 std::vector<double> first_budgets(double guess) {
   std::vector<double> budgets;
+  budgets.reserve(1 + 2 * factors_of_two);
   for (int i = -factors_of_two; i <= factors_of_two; ++i)
     budgets.push_back(guess * std::exp2(static_cast<double>(i) / budget_steps_a_factor_of_two));
   return budgets;
@@ -32,9 +35,26 @@ std::vector<double> first_budgets(double guess) {
 
 std::vector<double> between(double low, double high) {
   std::vector<double> budgets;
+  budgets.reserve(budgets_between);
   for (int i = 1; i <= budgets_between; ++i)
     budgets.push_back(low * std::pow(high / low, static_cast<double>(i) / (budgets_between + 1)));
   return budgets;
+}
+
+/// Of the constants that a run reads, each once.
+double stored_bytes(const Program& program) {
+  std::set<ValueId> constants;
+  for (const Node& node : program.nodes) {
+    const bool is_made_before = std::all_of(node.outputs.begin(), node.outputs.end(),
+                                            [&](ValueId id) { return id != no_value && program.value(id).constant; });
+    if (is_made_before) continue;
+    for (const ValueId id : node.inputs) {
+      if (id != no_value && program.value(id).constant) constants.insert(id);
+    }
+  }
+  double total = 0;
+  for (const ValueId id : constants) total += static_cast<double>(storage_bytes(program, id, {1, 1}));
+  return total;
 }
 
 class MixSearch {
@@ -43,7 +63,7 @@ class MixSearch {
       : subject_(subject), choices_(choices), context_(context) {}
 
   std::vector<TriedMix> run() {
-    for (const MixRest& rest : choices_.rests) search_budgets(rest);
+    for (const MixRest& rest : promising_rests()) search_budgets(rest);
     repair();
     return std::move(tried_);
   }
@@ -64,6 +84,21 @@ class MixSearch {
     for (const MixPart& part : choices_.parts) parts.push_back(part.options);
     const auto rows = cheapest_within(parts, left);
     return rows ? std::optional(Mix{rest.row, *rows}) : std::nullopt;
+  }
+
+  /// Those with which the limit is foretold to be kept for least.
+  std::vector<MixRest> promising_rests() const {
+    std::vector<std::pair<double, MixRest>> by_cost;
+    for (const MixRest& rest : choices_.rests) {
+      if (const auto mix = optimum(rest, kl_near(context_.request.limit)))
+        by_cost.emplace_back(foretold(choices_, *mix).cost, rest);
+    }
+    std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    by_cost.resize(std::min(by_cost.size(), most_rests));
+    std::vector<MixRest> rests;
+    rests.reserve(by_cost.size());
+    for (const auto& [cost, rest] : by_cost) rests.push_back(rest);
+    return rests;
   }
 
   void search_budgets(const MixRest& rest) {
@@ -97,7 +132,8 @@ class MixSearch {
   /// Of those that are new, as many as time allows.
   void measure(const std::vector<std::pair<double, Mix>>& mixes) {
     std::vector<TriedMix> open;
-    for (const auto& [budget, mix] : mixes) {
+    for (const auto& budgeted : mixes) {
+      const Mix& mix = budgeted.second;
       const bool is_waiting =
           std::any_of(open.begin(), open.end(), [&](const TriedMix& one) { return one.mix == mix; });
       if (!is_waiting && find(mix) == nullptr)
@@ -113,13 +149,15 @@ class MixSearch {
     std::vector<Instance*> instances;
     std::vector<TriedMix*> open;
     for (TriedMix& one : mixes) {
+      auto instance = subject_.instance(choose_precision(one.recipe, native_16bit(subject_.facts)), Fusion::on);
+      if (context_.request.aim == Aim::bytes) one.foretold.cost = stored_bytes(instance->program());
       const auto known = context_.known.find(recipe_text(one.recipe));
       if (known != context_.known.end()) {
         one.quality = known->second;
         continue;
       }
-      own.push_back(subject_.instance(choose_precision(one.recipe, native_16bit(subject_.facts)), Fusion::on));
-      instances.push_back(own.back().get());
+      instances.push_back(instance.get());
+      own.push_back(std::move(instance));
       open.push_back(&one);
     }
     if (!open.empty()) {
