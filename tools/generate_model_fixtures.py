@@ -371,6 +371,8 @@ def write_heads(root):
     write_model(root, "bert-masked", *encoder(masked, "bert", hidden_act="relu"), seed=410, labels=VOCABULARY, published=True)
     write_model(root, "roberta-masked", *encoder(masked, "roberta", max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
                 tie_word_embeddings=False), seed=415, labels=VOCABULARY, published=True)  # fmt: skip
+    write_model(root, "roberta-masked-zero", *encoder(masked, "roberta", max_position_embeddings=CONTEXT + 1, pad_token_id=0,
+                type_vocab_size=1), seed=630, labels=VOCABULARY, published=True)  # fmt: skip
     write_model(root, "electra-masked", *encoder(masked, "electra", embedding_size=28), seed=420, labels=VOCABULARY)
     model, (base, embeddings, blocks) = distilbert(DistilBertForMaskedLM, dim=40, n_heads=4, hidden_dim=44)
     write_model(root, "distilbert-masked", model, (base, embeddings, blocks), seed=425, labels=VOCABULARY,

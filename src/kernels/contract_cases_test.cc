@@ -147,8 +147,9 @@ std::vector<Case> count_positions_cases(const Operation& operation) {
       add(cases, operation, {.offset = 1, .padding_id = 0}, {{dense(DType::u8, {3, seq}), mask}},
           {dense(DType::s32, {3, seq})});
     add(cases, operation, {.offset = 1, .padding_id = 0}, {Filled{Argument{}}}, {dense(DType::s32, {3, seq})});
-    add(cases, operation, {.offset = 3, .padding_id = 3}, {{dense(DType::s32, {3, seq}), Fill::few_ids}},
-        {dense(DType::s32, {3, seq})});
+    for (const std::int64_t padding : {0, 3})
+      add(cases, operation, {.offset = padding, .padding_id = padding}, {{dense(DType::s32, {3, seq}), Fill::few_ids}},
+          {dense(DType::s32, {3, seq})});
     add(cases, operation, {.offset = 1, .padding_id = 0},
         {{dense(DType::u8, {3, seq}), Fill::holes}, {dense(DType::s32, {3}), Fill::few_ids}},
         {dense(DType::s32, {3, seq})});

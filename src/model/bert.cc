@@ -31,8 +31,8 @@ ValueId encoder_embeddings(Blocks& b) {
   b.at("embeddings", Role::embedding);
   ValueId x = b.token_embedding();
   const char* const positions = "embeddings.position_embeddings.weight";
-  x = c.position_base > 0 ? b.add_counted_positions(x, positions, c.context + c.position_base + 1, Counted::ids)
-                          : b.add_rows(x, positions, c.context, RowChoice::by_position);
+  x = c.position_base >= 0 ? b.add_counted_positions(x, positions, c.context + c.position_base + 1, Counted::ids)
+                           : b.add_rows(x, positions, c.context, RowChoice::by_position);
   if (c.token_types > 0) x = b.add_token_types(x, "embeddings.token_type_embeddings.weight");
   b.at("embeddings.norm", Role::norm);
   x = b.dropout(b.layer_norm(x, "embeddings.LayerNorm"));
@@ -136,7 +136,7 @@ ModelConfig parse_bert(const ConfigReader& in) {
 ModelConfig parse_roberta(const ConfigReader& in) {
   ModelConfig c = parse_bert(in);
   c.position_base = in.whole_or("pad_token_id", 1);
-  if (c.position_base < 1 || c.position_base + 1 >= c.context)
+  if (c.position_base + 1 >= c.context)
     fail_user("{}: 'pad_token_id' {} leaves no positions of {}", in.file(), c.position_base, c.context);
   c.context -= c.position_base + 1;
   return c;

@@ -87,10 +87,10 @@ struct ModelConfig {
   std::vector<std::string> label_names = {};  ///< Of classes, as the configuration has them; empty: numbers.
   std::int64_t embedding_width = 0;           ///< Of the token table, where it is projected to d_model; 0: d_model.
   Disentangled disentangled = {};
-  bool learned_positions = true;   ///< Of DeBERTa, which may do without.
-  bool legacy_masked_head = true;  ///< Of DeBERTa: that of transformers, not of its authors.
-  std::int64_t position_base = 0;  ///< Of learned positions that count real tokens: the number before the first.
-  std::int64_t token_types = 0;    ///< BERT's token type table; 0: none.
+  bool learned_positions = true;    ///< Of DeBERTa, which may do without.
+  bool legacy_masked_head = true;   ///< Of DeBERTa: that of transformers, not of its authors.
+  std::int64_t position_base = -1;  ///< Of positions that count real tokens: the number before the first; -1: columns.
+  std::int64_t token_types = 0;     ///< BERT's token type table; 0: none.
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;
   Rotary rotary = {};
