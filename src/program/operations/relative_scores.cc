@@ -19,12 +19,12 @@ std::vector<SymbolicShape> relative_shape(const Program& program, const Node& no
   return {input(program, node, 0).shape};
 }
 
-std::vector<SymbolicShape> tokens_shape(const Program& program, const Node& node) {
+std::vector<SymbolicShape> scored_shape(const Program& program, const Node& node) {
   const SymbolicShape& ds = input(program, node, 0).shape;
   return {{ds[0], ds[2], dim(columns_of(node))}};
 }
 
-std::vector<SymbolicShape> table_shape(const Program&, const Node& node) {
+std::vector<SymbolicShape> distances_shape(const Program&, const Node& node) {
   return {{dim(2 * node.attributes.relative.span), dim(columns_of(node))}};
 }
 
@@ -76,7 +76,7 @@ const Operation op::relative_input_gradient = {
     .name = "relative_input_gradient",
     .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
-    .shapes = tokens_shape,
+    .shapes = scored_shape,
     .flops = relative_flops,
     .bytes = read_once_write_once,
     .products = ProductShare::some,
@@ -88,7 +88,7 @@ const Operation op::relative_table_gradient = {
     .name = "relative_table_gradient",
     .kind = OperationKind::attention,
     .autocast = Autocast::low_precision,
-    .shapes = table_shape,
+    .shapes = distances_shape,
     .flops = relative_flops,
     .bytes = read_once_write_once,
     .products = ProductShare::some,
