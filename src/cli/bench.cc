@@ -103,7 +103,7 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
   command.add_option("--window", request.protocol.window, "ids a window (default 128; with --generate 512)")
       ->check(CLI::Range(2, 1 << 20));
   command.add_option("--calibrate", request.calibration,
-                     "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on (SmoothQuant, bias correction)");
+                     "text, .tsv, .jsonl or folder of .npy that int8 and int8-static are calibrated on");
   command.add_option("--samples", request.calibration_samples, "rows of it (default 128)")
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")
