@@ -25,7 +25,7 @@ constexpr float least_magnitude = 1e-5F;
 /// In the place of a static scale.
 constexpr double by_token = 0;
 /// A static scale that makes the error larger than so many times that of scales by token is none.
-constexpr double most_of_error_by_token = 1.5;
+constexpr double most_of_error_by_token = 2;
 /// What is not better by so much is not changed: factors cost the exactness of fp32.
 constexpr double least_gain = 0.02;
 
