@@ -31,7 +31,10 @@ DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconFor
             "Qwen3MoeForCausalLM")  # fmt: skip
 ENCODERS = ("BertForSequenceClassification", "DistilBertForSequenceClassification", "BertForTokenClassification",
             "BertForMaskedLM", "RobertaForMaskedLM", "ElectraForMaskedLM", "ModernBertForSequenceClassification",
-            "ModernBertForTokenClassification", "ModernBertForMaskedLM")  # fmt: skip
+            "ModernBertForTokenClassification", "ModernBertForMaskedLM", "DebertaV2ForSequenceClassification",
+            "DebertaV2ForTokenClassification", "DebertaV2ForMaskedLM")  # fmt: skip
+# Models that steps are taken of, beside those with experts.
+STEPPED = ("bert-tokens", "deberta-tokens", "deberta-classifier")
 
 
 def open_model(folder):
@@ -148,7 +151,7 @@ def main():
         write_gradients(folder, model, run, stored)
         if folder.name == "cs336":
             write_steps(folder, model, run)
-        elif model.config.model_type in EXPERTS:
+        elif model.config.model_type in EXPERTS or folder.name in STEPPED:
             losses = take_steps(folder, model, run, 3)
             (folder / "cases" / "plain.steps.json").write_text(json.dumps({"losses": losses}) + "\n")
         print(folder.name)

@@ -141,6 +141,9 @@ Offer add_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // select_gradient.cc
 Offer select_row_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer relative_scores_vectors(const Call& call, const MachineFacts& facts);
+Offer relative_input_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer relative_table_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer mean_pool_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer concat_columns_vectors(const Call& call, const MachineFacts& facts);
 
