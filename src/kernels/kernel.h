@@ -31,6 +31,8 @@ struct Argument {
 
   std::int64_t width() const { return shape.empty() ? 1 : shape.back(); }
   std::int64_t rows() const;  ///< Product of all axes but the last.
+  std::int64_t rows_each()
+      const;  ///< Rows at one place of the first axis: product of the axes between it and the last.
 };
 
 /// The rows of a norm. Where its gain is narrower than x, each stretch of a row that is as wide as the gain is

@@ -103,6 +103,8 @@ void Trainer::set_batch(const TrainingBatch& batch) {
   plan_ = plans_.at(key).get();
   plan_->set_inputs(batch.input_ids, batch.attention_mask, batch.token_types);
   plan_->set_input("labels", std::as_bytes(std::span(batch.labels)));
+  const auto first_row = static_cast<std::int32_t>(batch.first_row);
+  plan_->set_input("first_row", std::as_bytes(std::span(&first_row, 1)));
 }
 
 void Trainer::set_seed(std::uint64_t seed) {

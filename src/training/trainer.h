@@ -23,6 +23,7 @@ struct TrainingBatch {
   std::vector<std::uint8_t> attention_mask;    ///< (B, T), or empty: all real
   std::vector<std::int32_t> labels;            ///< (B, T): what each position is to predict; classification: (B)
   std::vector<std::int32_t> token_types = {};  ///< (B, T), or empty: all 0
+  std::int64_t first_row = 0;                  ///< Of a part: its first row's place in the step.
 };
 
 /// Labels as the loss wants them: position t is to predict label t + 1 of its row, the last position nothing.
