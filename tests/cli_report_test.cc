@@ -69,6 +69,27 @@ TEST_F(CliReport, AnExportIsJudgedAsItsRunIs) {
   EXPECT_EQ(by_file.out, by_number.out);
 }
 
+TEST_F(CliReport, AVerdictMeasuresItsRowsAndStandsBesideThemEverywhere) {
+  const Outcome measured = bench({"--precision", "fp32", "--verdict", "bf16,int8", "--emulated", "--json", "run.json",
+                                  "--html", "run.html", "--csv", "run.csv"});
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  EXPECT_NE(measured.out.find("Verdict\n"), std::string::npos) << measured.out;
+  EXPECT_NE(measured.out.find("fp32 "), std::string::npos) << "the records' table stands there: " << measured.out;
+  const Json json = parse_json(read_file(folder_.path() / "run.json"), "run.json");
+  EXPECT_EQ(json.at("records").size(), 3U);
+  EXPECT_EQ(json.at("verdict").at("asked"), Json({"bf16", "int8"}));
+  EXPECT_NE(read_file(folder_.path() / "run.html").find("Verdict"), std::string::npos);
+  EXPECT_TRUE(read_file(folder_.path() / "run.csv").starts_with("model,")) << "records, as ever";
+  const Outcome read = run({"report", "run.json", "--verdict", "fp32,int8"});
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_NE(read.out.find("Verdict\n"), std::string::npos) << read.out;
+  const Outcome both = run({"report", "run.json", "1", "--verdict", "bf16,int8"});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  expect_failure({"report", "run.json", "--verdict", "fp16,int8-weights"}, 2, "no record is of them");
+  expect_failure({"report", "run.json", "--verdict", "int8"}, 2, "at least two");
+  expect_failure({"bench", "model", "--verdict", "int8,int7"}, 2, "int7");
+}
+
 TEST_F(CliReport, AnImpossibleRowWithoutAReasonIsShown) {
   ASSERT_EQ(bench({"--precision", "fp32", "--json", "run.json"}).exit_code, 0);
   Json document = parse_json(read_file(folder_.path() / "run.json"), "run.json");

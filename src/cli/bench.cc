@@ -11,8 +11,10 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
+#include "cli/verdict_option.h"
 #include "report/formats.h"
 #include "report/terminal.h"
+#include "rules/verdict.h"
 #include "studies/bench/resume.h"
 #include "studies/explain_perplexity/run.h"
 #include "studies/generation_bench/request.h"
@@ -28,6 +30,7 @@ struct BenchCommand {
   BenchRequest request;
   GenerationBenchRequest generation;  ///< Its grid.
   Question question = Question::which_precision;
+  std::vector<std::string> verdict;  ///< Rows that are judged beside one another.
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
@@ -39,6 +42,7 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
                      "folders, .gguf files, cached models or presets (default: smollm2-135m)");
   command.add_option("--precision", request.precisions, "comma-separated, or all that the device lists (default)")
       ->delimiter(',');
+  add_verdict_option(command, options.verdict);
   command.add_option("--batch", request.batches, "comma-separated (default 1)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
@@ -103,7 +107,7 @@ void add_quality_options(CLI::App& command, BenchCommand& options) {
   command.add_option("--window", request.protocol.window, "ids a window (default 128; with --generate 512)")
       ->check(CLI::Range(2, 1 << 20));
   command.add_option("--calibrate", request.calibration,
-                     "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on (SmoothQuant, bias correction)");
+                     "text, .tsv, .jsonl or folder of .npy that int8 and int8-static are calibrated on");
   command.add_option("--samples", request.calibration_samples, "rows of it (default 128)")
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--stride", request.protocol.stride, "ids between two windows of 'stride' (default 64)")
@@ -183,6 +187,21 @@ constexpr Misfit misfits_of_passes[] = {{"--prompt-tokens", "it is a part of --g
                                         {"--depth", "it is a part of --generate"},
                                         {"--continuations", "it is a part of --generate"}};
 
+/// What asks for something else than which precision to take.
+constexpr const char* misfits_of_verdict[] = {"--baseline", "--explain-perplexity"};
+
+/// Its rows are measured whatever else is.
+void take_verdict(BenchCommand& options, const CLI::App& command) {
+  if (options.verdict.empty()) return;
+  for (const char* option : misfits_of_verdict) {
+    if (command.count(option) > 0) fail_user("--verdict with {}: it judges one model's precisions; drop it", option);
+  }
+  options.verdict = verdict_rows(options.verdict);
+  std::vector<std::string>& precisions = options.request.precisions;
+  if (precisions.empty()) precisions = {"all"};
+  precisions.insert(precisions.end(), options.verdict.begin(), options.verdict.end());
+}
+
 /// What is asked beside what it has no use for is an error, and not a measurement of something else.
 void refuse_misfits(const BenchCommand& options, const CLI::App& command) {
   const bool generates = command.count("--generate") > 0;
@@ -213,9 +232,10 @@ int run_bench(BenchCommand& options) {
     deliver(to_document(study), options.outputs);
   } else {
     options.generation.bench = options.request;
-    const Document document =
+    Document document =
         generates ? generation_bench(options.generation, facts, callbacks) : bench(options.request, facts, callbacks);
     measuring.finish();
+    if (!options.verdict.empty()) tell_verdict(options.verdict, document);
     deliver(document, options.outputs);
     return measuring.exit_code(document.records);
   }
@@ -249,6 +269,7 @@ void add_bench(CLI::App& program, Action& action) {
   command.callback([options, &action, &command] {
     action = [options, &command] {
       refuse_misfits(*options, command);
+      take_verdict(*options, command);
       take_protocol(command, options->request.protocol, options->generation.protocol);
       return run_bench(*options);
     };

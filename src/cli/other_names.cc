@@ -57,7 +57,7 @@ constexpr OtherName without[] = {
     {"--repetitions", "how often it runs follows from --seconds and the width that is asked for"},
 };
 
-constexpr const char* precision_options[] = {"--precision", "--against", "--claims"};
+constexpr const char* precision_options[] = {"--precision", "--against", "--claims", "--verdict"};
 
 bool has_option(const CLI::App& command, std::string_view name) {
   return command.get_option_no_throw(std::string(name)) != nullptr;

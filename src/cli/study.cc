@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <system_error>
 
 #include "base/error.h"
@@ -19,8 +21,10 @@
 #include "cli/progress.h"
 #include "cli/run_recorder.h"
 #include "cli/study_cells.h"
+#include "cli/verdict_option.h"
 #include "hub/scratch.h"
 #include "report/text.h"
+#include "rules/verdict.h"
 #include "studies/study/examples.h"
 #include "text/data_set_name.h"
 
@@ -39,6 +43,7 @@ struct StudyCommand {
   std::vector<std::string> models;
   std::string data;
   std::string seconds;
+  std::vector<std::string> verdict;
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
@@ -100,6 +105,7 @@ StudyOverrides overrides_of(const StudyCommand& options) {
   if (!options.data.empty() && !is_there(find_data(options.data)))
     fail_user("{}: no such file or folder", options.data);
   overrides.data = absolute_where_there(options.data);
+  overrides.verdict = options.verdict;
   if (!options.seconds.empty()) overrides.everywhere.push_back(override_of("seconds", options.seconds));
   if (options.machine.threads > 0)
     overrides.everywhere.push_back(override_of("threads", std::to_string(options.machine.threads)));
@@ -186,7 +192,17 @@ void place(std::vector<CellCommand>& commands, const fs::path& folder) {
   for (CellCommand& command : commands) command.kept = folder / (cell_identity(command) + ".json");
 }
 
-void report(const StudyFile& study, std::vector<StudyPart> parts, const OutputOptions& outputs) {
+/// The verdict over all cells stands with the answers.
+void add_verdict(const std::vector<std::string>& rows, std::vector<ReportSource>& sources) {
+  if (rows.empty()) return;
+  Document verdict = verdict_source(rows, std::span(sources).subspan(1)).document;
+  Document& answers = sources.front().document;
+  std::move(verdict.tables.begin(), verdict.tables.end(), std::back_inserter(answers.tables));
+  answers.sentences.insert(answers.sentences.begin(), verdict.sentences.begin(), verdict.sentences.end());
+}
+
+void report(const StudyFile& study, std::vector<StudyPart> parts, const StudyCommand& options) {
+  const OutputOptions& outputs = options.outputs;
   Document answers = answers_document(study, parts);
   answers.origin = run_origin();
   add_fact(answers.subject.facts, {.key = "date"}, answers.origin->date);
@@ -195,7 +211,8 @@ void report(const StudyFile& study, std::vector<StudyPart> parts, const OutputOp
     const bool says = part.document.tells() || !part.document.records.empty();
     if (says) sources.push_back({std::move(part.label), std::move(part.document)});
   }
-  const OwnTexts own = {{ReportFormat::terminal, [&] { return screen_text(answers, outputs); }}};
+  add_verdict(options.verdict, sources);
+  const OwnTexts own = {{ReportFormat::terminal, [&] { return screen_text(sources.front().document, outputs); }}};
   deliver(sources, outputs, {.title = study.title}, own);
 }
 
@@ -216,7 +233,7 @@ int run_study_file(const StudyFile& study, std::vector<CellCommand> commands, St
   say_parts(parts, progress);
   progress.finish();
   const int code = exit_code_of(parts, interrupted);
-  report(study, std::move(parts), options.outputs);
+  report(study, std::move(parts), options);
   return code;
 }
 
@@ -225,6 +242,7 @@ int run_study_command(StudyCommand& options) {
   if (!options.init.empty()) return copy_example(options.init);
   if (options.study.empty()) fail_user("study: a file, or one of {} (assay study --list)", names_of_examples());
   const StudyFile study = read_study(options.study);
+  if (!options.verdict.empty()) options.verdict = verdict_rows(options.verdict);
   std::vector<CellCommand> commands = cell_commands(study, options.length, overrides_of(options));
   if (options.task == StudyTask::run) return run_study_file(study, std::move(commands), options);
   deliver(dry_run(study, commands, options), options.outputs);
@@ -257,6 +275,7 @@ void add_study(CLI::App& program, Action& action) {
                      "text, labelled .tsv or .jsonl, or a folder of .npy arrays, in place of the file's");
   command.add_option("--seconds", options->seconds, "budget of each row, in place of the file's")
       ->check(between(0.01, 1e6));
+  add_verdict_option(command, options->verdict);
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
   add_machine_options(command, options->machine);

@@ -222,6 +222,17 @@ bool names_data(const StudyFile& study) {
                      [](const StudyCell& cell) { return has_key(cell.options, "data"); });
 }
 
+/// Beside those that the cell names; where it names none, it has all that are listed.
+void add_precisions(std::vector<StudyOption>& options, const std::vector<std::string>& more) {
+  if (more.empty()) return;
+  auto known =
+      std::find_if(options.begin(), options.end(), [](const StudyOption& option) { return option.key == "precision"; });
+  if (known == options.end())
+    known = options.insert(known, {.key = "precision", .form = StudyOption::Form::list, .words = {"all"}});
+  known->form = StudyOption::Form::list;
+  known->words.insert(known->words.end(), more.begin(), more.end());
+}
+
 std::vector<StudyOption> merged(const StudyFile& study, const StudyCell& cell, StudyLength length,
                                 const StudyOverrides& overrides, const CellParser& parser) {
   std::vector<StudyOption> options;
@@ -232,6 +243,7 @@ std::vector<StudyOption> merged(const StudyFile& study, const StudyCell& cell, S
     put(options, cell.quick, nullptr);
   }
   put(options, overrides.everywhere, &parser);
+  if (cell.kind == "bench") add_precisions(options, overrides.verdict);
   const StudyOption models{.key = "model",
                            .form = overrides.models.size() == 1 ? StudyOption::Form::one : StudyOption::Form::list,
                            .words = overrides.models};

@@ -12,6 +12,7 @@ struct StudyOverrides {
   std::vector<std::string> models = {};      ///< Of cells that ask for real weights, else of all that name a model.
   std::string data = {};                     ///< Of cells that name data; where none does, of all that take it.
   std::vector<StudyOption> everywhere = {};  ///< Of every cell whose kind has that option.
+  std::vector<std::string> verdict = {};     ///< Precisions that cells which time inference measure beside their own.
   std::string store = {};                    ///< Where cells keep their records; empty: the user's own.
 };
 

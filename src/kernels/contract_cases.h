@@ -61,6 +61,12 @@ inline void add(std::vector<Case>& cases, const Operation& operation, const Attr
   cases.push_back(std::move(one));
 }
 
+/// The same for an output in s8: standard normal values fill it, and the largest pass its limit.
+inline Attributes scaled(Attributes attributes, double output_scale = 0.03) {
+  attributes.output_scale = output_scale;
+  return attributes;
+}
+
 std::vector<Case> linear_cases(const Operation& operation);
 std::vector<Case> quantized_linear_cases(const Operation& operation);
 std::vector<Case> route_cases(const Operation& operation);

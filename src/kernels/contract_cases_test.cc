@@ -33,6 +33,7 @@ std::vector<Case> norm_cases(const Operation& operation, int vectors) {
       inputs.push_back({constant(out, {shape.back()}), Fill::around_one});
       if (vectors == 2) inputs.push_back({constant(DType::f32, {shape.back()}), Fill::normal});
       add(cases, operation, {.epsilon = 1e-5}, inputs, {window(out, shape, more)});
+      if (in == out) add(cases, operation, scaled({.epsilon = 1e-5}), inputs, {window(DType::s8, shape, more)});
       if (size_of(in) == 2) add(cases, operation, {.epsilon = 1e-5, .math = in}, inputs, {window(out, shape, more)});
     });
     if (vectors == 2) return;
@@ -56,6 +57,7 @@ std::vector<Case> add_norm_cases(const Operation& operation, int vectors) {
       Argument sum = dense(in, shape);
       sum.present = shape.back() != 64;
       add(cases, operation, {.epsilon = 1e-12}, inputs, {sum, dense(out, shape)});
+      if (in == out) add(cases, operation, scaled({.epsilon = 1e-12}), inputs, {sum, dense(DType::s8, shape)});
       if (size_of(in) == 2) add(cases, operation, {.epsilon = 1e-5, .math = in}, inputs, {sum, dense(out, shape)});
     });
   });
@@ -74,6 +76,9 @@ std::vector<Case> unary_cases(const Operation& operation) {
         const bool every = &operation != &op::cast && in == out;
         if (!every && activation != (&operation == &op::cast ? Activation::none : Activation::silu)) continue;
         add(cases, operation, {.activation = activation}, {{window(in, wide, more)}}, {window(out, shape, more)});
+        if (in == out)
+          add(cases, operation, scaled({.activation = activation}), {{window(in, wide, more)}},
+              {window(DType::s8, shape, more)});
       }
     });
   });

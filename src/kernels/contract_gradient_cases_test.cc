@@ -272,6 +272,8 @@ std::vector<Case> gate_cases(const Operation& operation) {
           {dense(in, shape)});
       add(cases, operation, {.activation = Activation::gelu_tanh}, {{dense(in, shape)}, {dense(in, shape)}},
           {dense(DType::bf16, shape)});
+      add(cases, operation, scaled({.activation = Activation::silu}), {{window(in, shape, more)}, {dense(in, shape)}},
+          {dense(DType::s8, shape)});
     });
   }
   return cases;

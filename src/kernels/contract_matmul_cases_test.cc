@@ -67,6 +67,13 @@ std::vector<Case> linear_cases(const Operation& operation) {
 
 namespace {
 
+/// x has one scale, which is the weights'; what is written may have one, too.
+void add_static(std::vector<Case>& cases, const Operation& operation, const std::vector<Filled>& inputs,
+                const Argument& y) {
+  add(cases, operation, {}, inputs, {y});
+  add(cases, operation, scaled({.activation = Activation::gelu_tanh}, 9.0), inputs, {dense(DType::s8, y.shape)});
+}
+
 /// One shape with operands of 8 bits, bias and activation or none; with s8 also the weight-only form.
 void add_quantized(std::vector<Case>& cases, const Operation& operation, const MatmulShape& s, DType bytes, DType out) {
   const Fill fill = bytes == DType::s8 ? Fill::whole : Fill::magnitudes;
@@ -83,6 +90,7 @@ void add_quantized(std::vector<Case>& cases, const Operation& operation, const M
       add(cases, operation, {.activation = activation}, {real, {Argument{}}, weight, scale, bias}, {y});
   }
   add(cases, operation, {}, {x, row_scale, weight, scale, {Argument{}}}, {y});
+  if (bytes == DType::s8) add_static(cases, operation, {x, {Argument{}}, weight, scale, bias}, y);
 }
 
 }  // namespace

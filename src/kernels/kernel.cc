@@ -62,7 +62,7 @@ double measured_gflops(const KernelKey& kernel, const std::vector<MatmulRate>& r
 bool is_measured(const Call& call) {
   const bool is_packed = call.operation == &op::linear && call.in(1).constant;
   return (is_packed && call.attributes.accumulator == DType::f32) ||
-         (call.operation == &op::quantized_linear && call.in(1).present);
+         (call.operation == &op::quantized_linear && size_of(call.in(0).dtype) == 1);
 }
 
 /// Measured ones by their rates, then the others; the order that they come in within measured_alike.

@@ -42,6 +42,7 @@ LinearCall view(const Call& call, const LinearPlaces& places) {
           .weight = weight.dtype,
           .bias = bias.dtype,
           .y = y.dtype,
+          .y_scale = call.attributes.output_scale,
           .has_bias = bias.present,
           .has_x_scale = at(call, places.x_scale).present,
           .has_w_scale = at(call, places.w_scale).present,
@@ -68,8 +69,9 @@ LinearCall linear_call(const Call& call) {
 LinearCall quantized_linear_call(const Call& call) {
   const LinearCall quantized = view(call, {.x = 0, .x_scale = 1, .weight = 2, .w_scale = 3, .bias = 4});
   ASSAY_ASSERT((quantized.weight == DType::s8 || quantized.weight == DType::e4m3) && quantized.has_w_scale);
-  ASSAY_ASSERT(quantized.has_x_scale ? quantized.x == quantized.weight
-                                     : is_float(quantized.x) && quantized.weight == DType::s8);
+  ASSAY_ASSERT(quantized.has_x_scale
+                   ? quantized.x == quantized.weight
+                   : (is_float(quantized.x) || quantized.x == DType::s8) && quantized.weight == DType::s8);
   return quantized;
 }
 

@@ -17,7 +17,7 @@ struct LinearPlaces {
 
 /// A call of `linear` or what is like it, with a weight of 8 bits or in blocks, as its kernels see it:
 ///
-///   y = f((x W^T) [* x_scale * w_scale] + bias)    x: (rows, in), W: (out, in), bias: (out), y: (rows, out)
+///   y = f((x W^T) [* x_scale] [* w_scale] + bias)    x: (rows, in), W: (out, in), bias: (out), y: (rows, out)
 ///
 /// x_scale: f32 (rows), beside blocks (rows, groups) and in each group's sum; w_scale: f32 (out). Strides count
 /// elements between rows.
@@ -32,6 +32,7 @@ struct LinearCall {
   DType weight = DType::f32;
   DType bias = DType::f32;
   DType y = DType::f32;
+  double y_scale = 0;  ///< Attributes::output_scale: of y in s8.
   bool has_bias = false;
   bool has_x_scale = false;
   bool has_w_scale = false;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,11 +12,19 @@
 #include "model/checkpoint.h"
 #include "model/config.h"
 #include "model/weights.h"
+#include "tensor/precision.h"
 
 namespace assay {
 
 enum class Origin : std::uint8_t { path, cache, preset };
 const char* name(Origin origin);
+
+/// Weights that compute the same in fp32, made for a row that quantises activations.
+struct CalibratedWeights {
+  Weights weights;
+  std::shared_ptr<const ActivationScales> scales = nullptr;  ///< Of rows whose scales are static.
+  std::string words = {};                                    ///< How they were made, on what.
+};
 
 /// A model that can be built and run.
 struct Model {
@@ -23,9 +32,7 @@ struct Model {
   Origin origin = Origin::preset;
   ModelConfig config;
   Weights weights;
-  /// With the same function in fp32, made for rows that quantise activations; null: none are.
-  std::shared_ptr<const Weights> calibrated = nullptr;
-  std::string calibration = {};                ///< How, on what; empty where none are.
+  std::map<std::string, std::shared_ptr<const CalibratedWeights>> calibrated = {};  ///< By the row's name.
   std::vector<std::string> notes;              ///< What of the checkpoint is not used.
   std::optional<std::filesystem::path> files;  ///< Folder or GGUF file; holds the tokenizer too. Absent for presets.
   std::vector<std::filesystem::path> checkpoint_files;

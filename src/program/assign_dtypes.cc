@@ -276,13 +276,42 @@ class Assigner {
   void assign_quantised_linear(const Node& node) {
     const ValueId x = as(value(node.inputs[0]), row_->activations);
     const Quantised weight = quantise(op::quantize_weight, value(node.inputs[1]));
-    const bool only_weights = row_->scheme == Scheme::weight_only_int8;
-    const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
+    const std::optional<double> scale = static_scale(node);
+    const ValueId weight_scales = scale ? scaled(weight.scales, *scale) : weight.scales;
+    const Quantised in = scale ? Quantised{in_steps(x, *scale), no_value} : quantised_rows(x);
     Attributes attributes = node.attributes;
     attributes.accumulator = row_->accumulator;
     map(node.outputs[0]) =
-        add(op::quantized_linear, {in.values, in.scales, weight.values, weight.scales, vector(bias_of(node, 2))},
+        add(op::quantized_linear, {in.values, in.scales, weight.values, weight_scales, vector(bias_of(node, 2))},
             attributes, row_->activations);
+  }
+
+  /// What a linear multiplies beside weights of 8 bits: by whole rows, or as it is.
+  Quantised quantised_rows(ValueId x) {
+    return row_->scheme == Scheme::weight_only_int8 ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
+  }
+
+  /// Of the layer's input; absent where the row has none, or calibration left it to be quantised by token.
+  std::optional<double> static_scale(const Node& node) const {
+    if (row_->scheme != Scheme::static_int8) return std::nullopt;
+    if (precision_.scales == nullptr)
+      fail_user("{}: has scales from calibration data only ('assay bench ... --calibrate DATA')", row_->name);
+    const auto found = precision_.scales->find(node.path);
+    return found == precision_.scales->end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// A constant of f32 times a factor, made once.
+  ValueId scaled(ValueId id, double factor) {
+    const auto known = scaled_.find({id, factor});
+    if (known != scaled_.end()) return known->second;
+    return scaled_[{id, factor}] = add(op::affine, {id}, {.scale = factor}, DType::f32);
+  }
+
+  /// round(id / step) in s8, made once.
+  ValueId in_steps(ValueId id, double step) {
+    const auto known = in_steps_.find({id, step});
+    if (known != in_steps_.end()) return known->second;
+    return in_steps_[{id, step}] = add(op::cast, {id}, {.output_scale = step}, DType::s8);
   }
 
   /// Its first output in the dtype of the first input, the others as they are.
@@ -358,8 +387,7 @@ class Assigner {
 
   void assign_quantised_experts(const Node& node) {
     const ValueId x = as(value(node.inputs[0]), row_->activations);
-    const bool only_weights = row_->scheme == Scheme::weight_only_int8;
-    const Quantised in = only_weights ? Quantised{x, no_value} : quantise(op::quantize_rows, x);
+    const Quantised in = quantised_rows(x);
     std::vector<ValueId> inputs = {in.values, in.scales, value(node.inputs[1])};
     for (std::size_t i = first_expert; i < node.inputs.size(); i += 2) {
       const Quantised weight = quantise(op::quantize_weight, value(node.inputs[i]));
@@ -502,6 +530,8 @@ class Assigner {
   std::map<std::pair<ValueId, DType>, ValueId> casts_;
   std::map<std::tuple<const Operation*, ValueId, DType>, Quantised> quantised_;
   std::map<std::pair<ValueId, const BlockFormat*>, ValueId> made_blocks_;
+  std::map<std::pair<ValueId, double>, ValueId> scaled_;
+  std::map<std::pair<ValueId, double>, ValueId> in_steps_;
   std::set<ValueId> overridden_embedding_;  // old values that the embedding computes in the dtype --with names
 };
 

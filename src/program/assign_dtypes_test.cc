@@ -267,8 +267,40 @@ TEST(LayerOverrides, ChangeThatLayerAlone) {
   for (const Node* node : nodes_of(rest, op::add)) EXPECT_EQ(out_of(rest, *node), DType::bf16);
 }
 
+TEST(AssignDtypes, StaticScalesMustBeThere) {
+  const Program built = small_decoder();
+  PrecisionChoice choice = choose_precision("int8-static", "", std::nullopt);
+  EXPECT_THROW(assign_dtypes(built, choice), Error) << "no scale is made up";
+  auto scales = *made_up_scales(built);
+  scales.erase("layers.0.mlp.down_proj");
+  choice.scales = std::make_shared<ActivationScales>(scales);
+  EXPECT_EQ(count_of(assign_dtypes(built, choice), op::quantize_rows), 1U) << "where calibration gives none: by token";
+}
+
+TEST(AssignDtypes, AStaticScaleIsTheInputsStepAndAFactorOfTheWeights) {
+  const Program built = small_decoder();
+  PrecisionChoice choice = choose_precision("int8-static", "", std::nullopt);
+  choice.scales = made_up_scales(built);
+  const Program program = assign_dtypes(built, choice);
+  ASSERT_EQ(count_of(program, op::quantized_linear), 7U);
+  EXPECT_EQ(count_of(program, op::quantize_weight), 7U);
+  const std::vector<const Node*> casts = nodes_of(program, op::cast);
+  EXPECT_EQ(casts.size(), 5U) << "q, k and v read one value in s8";
+  for (const Node* linear : nodes_of(program, op::quantized_linear)) {
+    const double scale = choice.scales->at(linear->path);
+    const auto made_by = [&](std::size_t input) {
+      return std::find_if(program.nodes.begin(), program.nodes.end(),
+                          [&](const Node& node) { return node.outputs[0] == linear->inputs[input]; });
+    };
+    EXPECT_EQ(made_by(0)->attributes.output_scale, scale) << linear->path;
+    EXPECT_EQ(made_by(3)->operation, &op::affine) << linear->path;
+    EXPECT_EQ(made_by(3)->attributes.scale, scale) << linear->path;
+  }
+}
+
 TEST(LayerOverrides, OfEverythingAreThePrecisionItself) {
   for (const Precision& row : precision_table()) {
+    if (needs_calibration(row.scheme)) continue;
     EXPECT_EQ(to_string(assigned("fp32", ("*=" + std::string(row.name)).c_str())), to_string(assigned(row.name)))
         << row.name;
   }

@@ -211,19 +211,33 @@ bool rounds_when_storing(const Operation* operation) {
   return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
 }
 
-/// A 32-bit value that only a cast reads is stored in the cast's dtype.
+/// And of these can round to s8 by a static scale.
+bool quantises_when_storing(const Operation* operation) {
+  const Operation* operations[] = {&op::quantized_linear, &op::layer_norm, &op::rms_norm,         &op::add_layer_norm,
+                                   &op::add_rms_norm,     &op::activation, &op::gated_activation, &op::gate};
+  return std::find(std::begin(operations), std::end(operations), operation) != std::end(operations);
+}
+
+/// What one rounding can do that two did: 32 bits to fewer, or any float to s8.
+bool folds_into(const Node& producer, const Node& cast, DType from) {
+  if (cast.attributes.output_scale != 0) return quantises_when_storing(producer.operation);
+  return from == DType::f32 && rounds_when_storing(producer.operation);
+}
+
+/// A value that only a cast reads is stored in the cast's dtype.
 void fold_casts(Program& program) {
   Edit edit(program);
   for (std::size_t i = 0; i < edit.size(); ++i) {
     const Node& node = edit.node(i);
     if (node.operation != &op::cast || program.value(node.outputs[0]).constant) continue;
     const ValueId from = node.inputs[0];
-    if (program.value(from).dtype != DType::f32 || edit.uses(from) != 1) continue;
+    if (edit.uses(from) != 1) continue;
     for (std::size_t maker = 0; maker < i; ++maker) {
       Node& producer = program.nodes[maker];
       const auto place = std::find(producer.outputs.begin(), producer.outputs.end(), from);
-      if (place == producer.outputs.end() || !rounds_when_storing(producer.operation)) continue;
+      if (place == producer.outputs.end() || !folds_into(producer, node, program.value(from).dtype)) continue;
       *place = node.outputs[0];
+      producer.attributes.output_scale = node.attributes.output_scale;
       edit.remove(i);
     }
   }

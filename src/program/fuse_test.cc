@@ -31,7 +31,7 @@ bool in_order(const Program& program) {
 TEST(Fuse, KeepsEveryPrecisionsProgramInOrder) {
   for (const Precision& precision : precision_table()) {
     for (const char* overrides : {"", "norm=f16,softmax=f16,head=f32", "attention=f32", "mlp=f32"}) {
-      if (!runs_on(precision, "cpu")) continue;
+      if (!runs_on(precision, "cpu") || needs_calibration(precision.scheme)) continue;
       EXPECT_TRUE(in_order(fused(precision.name, overrides))) << precision.name << " " << overrides;
     }
   }
@@ -72,6 +72,28 @@ TEST(Fuse, JoinsQuantisedLinearsWithTheirScales) {
   const Node& joined = *nodes_of(program, op::quantized_linear)[0];
   EXPECT_EQ(to_string(program.value(joined.inputs[2]).shape), "(18, 6)");
   EXPECT_EQ(to_string(program.value(joined.inputs[3]).shape), "(18)");
+}
+
+TEST(Fuse, StaticScalesAreWrittenByWhatComesBefore) {
+  const Program built = small_decoder();
+  PrecisionChoice choice = choose_precision("int8-static", "", DType::bf16);
+  choice.scales = made_up_scales(built);
+  const Program apart = assign_dtypes(built, choice);
+  EXPECT_EQ(count_of(apart, op::quantize_rows), 0U);
+  const Program program = fuse(apart);
+  EXPECT_TRUE(in_order(program));
+  const std::vector<const Node*> linears = nodes_of(program, op::quantized_linear);
+  ASSERT_EQ(linears.size(), 5U) << "joined, out, up, down, head";
+  for (const Node* linear : linears) {
+    EXPECT_EQ(dtype_of(program, linear->inputs[0]), DType::s8) << linear->path;
+    EXPECT_EQ(linear->inputs[1], no_value) << linear->path;
+    EXPECT_TRUE(program.value(linear->inputs[3]).constant) << linear->path << ": holds the input's scale";
+  }
+  EXPECT_EQ(dtype_of(program, linears[2]->outputs[0]), DType::s8) << "from up to down nothing is stored but s8";
+  EXPECT_EQ(linears[2]->attributes.output_scale, choice.scales->at("layers.0.mlp.down_proj"));
+  const auto quantises = [](const Node* cast) { return cast->attributes.output_scale != 0; };
+  const std::vector<const Node*> casts = nodes_of(program, op::cast);
+  EXPECT_EQ(std::count_if(casts.begin(), casts.end(), quantises), 1) << "behind attention";
 }
 
 TEST(Fuse, PutsActivationsIntoTheirLinear) {

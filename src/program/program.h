@@ -137,6 +137,7 @@ struct Attributes {
   AdamW adamw = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
   const BlockFormat* blocks = nullptr;    ///< Operations with weights in blocks: what their rows are
+  double output_scale = 0;                ///< What stores s8: round(y / output_scale), within +-127; 0: nothing does
 
   bool operator==(const Attributes&) const = default;
 };

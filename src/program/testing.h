@@ -3,10 +3,13 @@
 // For tests: two small programs, built by hand.
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "program/builder.h"
+#include "tensor/precision.h"
 
 namespace assay {
 
@@ -105,6 +108,18 @@ inline Program small_gated_mlp(const SmallSizes& sizes = {}) {
   const ValueId h = b.add(op::multiply, {gate, up});
   b.output("logits", linear("down_proj", h, sizes.d_model));
   return b.take();
+}
+
+/// A scale for the input of every linear layer: 0.01 and so on, q, k and v alike.
+inline std::shared_ptr<const ActivationScales> made_up_scales(const Program& built) {
+  const auto scales = std::make_shared<ActivationScales>();
+  std::map<ValueId, double> by_value;
+  for (const Node& node : built.nodes) {
+    if (node.operation != &op::linear) continue;
+    const double next = 0.01 * static_cast<double>(by_value.size() + 1);
+    (*scales)[node.path] = by_value.emplace(node.inputs[0], next).first->second;
+  }
+  return scales;
 }
 
 /// Nodes of that operation, in order.

@@ -7,6 +7,7 @@
 #include "report/records/described.h"
 #include "report/render.h"
 #include "report/text.h"
+#include "rules/verdict.h"
 
 namespace assay {
 namespace {
@@ -47,7 +48,7 @@ std::string markdown_paper(std::span<const ReportSource> sources, const std::str
   for (const ReportSource& source : sources) {
     if (sources.size() > 1) text += fmt::format("\n# {}\n", markdown_text(heading_of(source)));
     text += markdown_text_of(described(source.document, Detail::details), Detail::details);
-    const bool has_fields = !source.document.tells() && !source.document.records.empty();
+    const bool has_fields = !tells_in_their_place(source.document) && !source.document.records.empty();
     if (has_fields) text += markdown_text_of({.tables = {fields_table(subjects({&source, 1}))}}, Detail::details);
   }
   const std::vector<std::string> methods = methods_paragraphs(sources);

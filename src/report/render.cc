@@ -10,6 +10,7 @@
 #include "report/phrases.h"
 #include "report/records/described.h"
 #include "report/text.h"
+#include "rules/verdict.h"
 
 namespace assay {
 namespace {
@@ -40,7 +41,7 @@ std::string csv_of(std::span<const ReportSource> sources) {
   std::string text;
   for (const ReportSource& source : sources) {
     const Document& document = source.document;
-    if (document.tables.empty())
+    if (document.tables.empty() || !tells_in_their_place(document))
       for (const Record& record : document.records) records.push_back({record, {}, document.origin});
     else
       text += (text.empty() ? "" : "\r\n") + csv_text_of(document);

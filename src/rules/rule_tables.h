@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "rules/rules.h"
+#include "statistics/statistics.h"
 #include "tensor/precision.h"
 
 namespace assay {
@@ -66,6 +67,9 @@ std::optional<double> matmul_ratio(const Record& record);
 std::optional<double> short_warm_up(const Record& row);
 /// Samples of the row's first process: what changes while a process lives is seen there.
 std::span<const double> first_process_ms(const Record& row);
+/// How many times as fast as `a` `b` is, with its 95 % interval: the speed-up where one is the other's baseline, else
+/// by the rounds that both were timed in, over processes where there are several. Absent where neither is known.
+std::optional<Ratio> paired_ratio_of(const Record& a, const Record& b);
 /// Whether two measured rows are not told apart at 95 %: by the interval of the speed-up where one is the other's
 /// baseline, else of the ratio round by round, over processes where there are several; by overlapping intervals of the
 /// medians where samples are not at hand. So are rows without intervals, and those that were not timed interleaved.

@@ -11,6 +11,7 @@
 #include "results/identity.h"
 #include "results/model_name.h"
 #include "rules/rule_tables.h"
+#include "rules/verdict.h"
 #include "statistics/processes.h"
 #include "statistics/rounds.h"
 
@@ -255,27 +256,29 @@ void drop_repeated(std::vector<Finding>& findings) {
   });
 }
 
-/// Of the row's time over the baseline's, or what the rounds of both give; absent where there is neither.
-std::optional<Interval> paired_interval(const Record& baseline, const Record& row) {
-  if (baseline.setting.precision == row.setting.baseline && row.speedup->speedup_low && row.speedup->speedup_high)
-    return Interval{*row.speedup->speedup_low, *row.speedup->speedup_high};
+/// Of the first's time over the second's, over processes where there are several.
+std::optional<Ratio> ratio_of_samples(const Latency& a, const Latency& b) {
   const auto are_times = [](const std::vector<double>& all_ms) {
     return !all_ms.empty() && std::all_of(all_ms.begin(), all_ms.end(), [](double ms) { return ms > 0; });
   };
-  const std::vector<double>& a_ms = baseline.latency->raw_ms;
-  const std::vector<double>& b_ms = row.latency->raw_ms;
-  if (a_ms.size() != b_ms.size() || !are_times(a_ms) || !are_times(b_ms)) return std::nullopt;
-  const std::vector<double>& processes = row.latency->process_samples;
-  if (baseline.latency->process_samples == processes && are_of_processes(b_ms, processes)) {
-    const std::vector<double> ratios = ratios_of_processes(a_ms, b_ms, processes);
-    return interval_over_processes(ratios, median(ratios));
-  }
-  return ratio_of_rounds(a_ms, b_ms).interval;
+  if (a.raw_ms.size() != b.raw_ms.size() || !are_times(a.raw_ms) || !are_times(b.raw_ms)) return std::nullopt;
+  if (a.process_samples != b.process_samples || !are_of_processes(b.raw_ms, b.process_samples))
+    return ratio_of_rounds(b.raw_ms, a.raw_ms);
+  const std::vector<double> ratios = ratios_of_processes(a.raw_ms, b.raw_ms, b.process_samples);
+  return Ratio{median(ratios), interval_over_processes(ratios, median(ratios))};
 }
 
-/// Whichever of the two is the other's baseline.
-std::optional<Interval> paired_either_way(const Record& a, const Record& b) {
-  return b.setting.precision == a.setting.baseline ? paired_interval(b, a) : paired_interval(a, b);
+/// Over its baseline; absent where that has no interval.
+std::optional<Ratio> kept_speedup(const Speedup& speedup) {
+  if (!speedup.speedup || !speedup.speedup_low || !speedup.speedup_high) return std::nullopt;
+  return Ratio{*speedup.speedup, Interval{*speedup.speedup_low, *speedup.speedup_high}};
+}
+
+Ratio inverse(const Ratio& ratio) {
+  Ratio inverted{.value = 1 / ratio.value, .interval = std::nullopt};
+  if (ratio.interval && ratio.interval->low > 0)
+    inverted.interval = Interval{1 / ratio.interval->high, 1 / ratio.interval->low};
+  return inverted;
 }
 
 }  // namespace
@@ -384,17 +387,27 @@ std::optional<double> short_warm_up(const Record& row) {
   return ratio > most ? std::optional(ratio) : std::nullopt;
 }
 
+std::optional<Ratio> paired_ratio_of(const Record& a, const Record& b) {
+  const auto of_b = kept_speedup(*b.speedup);
+  if (of_b && a.setting.precision == b.setting.baseline) return of_b;
+  const auto of_a = kept_speedup(*a.speedup);
+  if (of_a && of_a->value > 0 && b.setting.precision == a.setting.baseline) return inverse(*of_a);
+  return were_interleaved(a, b) ? ratio_of_samples(*a.latency, *b.latency) : std::nullopt;
+}
+
 bool is_tie(const Record& a, const Record& b) {
   if (!a.latency->ci_low_ms || !a.latency->ci_high_ms || !b.latency->ci_low_ms || !b.latency->ci_high_ms) return true;
   if (!were_interleaved(a, b)) return true;
-  if (const auto paired = paired_either_way(a, b)) return paired->low <= 1 && paired->high >= 1;
+  if (const auto paired = paired_ratio_of(a, b); paired && paired->interval)
+    return paired->interval->low <= 1 && paired->interval->high >= 1;
   return *a.latency->ci_low_ms <= *b.latency->ci_high_ms && *b.latency->ci_low_ms <= *a.latency->ci_high_ms;
 }
 
 std::string ratio_words(const Record& a, const Record& b) {
-  const auto paired = were_interleaved(a, b) ? paired_either_way(a, b) : std::nullopt;
-  if (!paired) return "";
-  return fmt::format(", 95 % [{}, {}]", format_significant(paired->low), format_significant(paired->high));
+  const auto paired = were_interleaved(a, b) ? paired_ratio_of(a, b) : std::nullopt;
+  if (!paired || !paired->interval) return "";
+  return fmt::format(", 95 % [{}, {}]", format_significant(paired->interval->low),
+                     format_significant(paired->interval->high));
 }
 
 std::string at_shape(const Record& row) {
@@ -463,6 +476,8 @@ Document judged(Document document) {
 Document believed(Document document) {
   document.records = derived_again(std::move(document.records));
   if (!document.tells() || is_graded(document.records)) document = judged(std::move(document));
+  const std::vector<std::string> rows = rows_of_verdict(document);
+  if (!rows.empty() && !document.records.empty()) tell_verdict(rows, document);
   if (document.origin && document.origin->seal.state == Seal::State::broken)
     document.findings.insert(document.findings.begin(), broken_document(*document.origin));
   return document;

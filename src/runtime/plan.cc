@@ -158,7 +158,7 @@ void Plan::set_input(const std::string& name, std::span<const std::byte> bytes) 
   const Program& program = instance_.program();
   for (const NamedValue& in : program.inputs) {
     if (in.name != name) continue;
-    ASSAY_ASSERT(static_cast<std::int64_t>(bytes.size()) == storage_bytes(program, in.value, options_.extent));
+    ASSAY_ASSERT(static_cast<std::int64_t>(bytes.size()) == placement(in.value).bytes);
     device().upload(address(in.value), bytes.data(), bytes.size());
   }
 }

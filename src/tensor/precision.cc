@@ -58,6 +58,8 @@ constexpr Precision table[] = {
      Scheme::none, 64, anywhere, 5e-2, "sums 64 products in f16, then flushes to f32"},
     {"int8",         s8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,
      Scheme::dynamic_int8, 0, anywhere, 2.5e-1, "every linear layer, the head included; weights per channel, activations per token"},
+    {"int8-static",  s8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,
+     Scheme::static_int8, 0, by_name, 2.5e-1, "as int8, activations by scales that calibration data gave; experts as int8"},
     {"int8-weights", s8,   f32,  native,   f32,    f32,  f32,   f32, none,     false,
      Scheme::weight_only_int8, 0, anywhere, 1e-1, "weight only: dequantised on the fly, no integer arithmetic"},
     {"int8-group",   u8,   f32,  native,   s8,     s32,  f32,   f32, none,     false,

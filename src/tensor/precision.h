@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +25,7 @@ std::optional<Role> parse_role(std::string_view text);
 enum class Scheme : std::uint8_t {
   none,
   dynamic_int8,        ///< s8 weights per output channel, symmetric; activations quantised per token at run time.
+  static_int8,         ///< The same weights; activations quantised by scales that calibration data gave.
   weight_only_int8,    ///< The same weights, dequantised on the fly; no integer arithmetic.
   float8,              ///< As dynamic_int8, in e4m3: products of floats of 8 bits, summed in f32.
   weight_only_blocks,  ///< Blocks of Precision::blocks are made, widened on the fly; no integer arithmetic.
@@ -37,6 +40,14 @@ constexpr bool widens_weights(Scheme scheme) {
 /// Whether the file says how weights are kept.
 constexpr bool takes_formats(Scheme scheme) {
   return scheme == Scheme::as_stored || scheme == Scheme::stored_dynamic;
+}
+/// Whether activations have scales of whole rows or tensors, which calibration makes fit.
+constexpr bool takes_calibration(Scheme scheme) {
+  return scheme == Scheme::dynamic_int8 || scheme == Scheme::static_int8;
+}
+/// Whether it cannot be had without.
+constexpr bool needs_calibration(Scheme scheme) {
+  return scheme == Scheme::static_int8;
 }
 /// Whether blocks are multiplied by integers, group by group.
 constexpr bool sums_groups(Scheme scheme) {
@@ -111,12 +122,16 @@ enum class Casts : std::uint8_t {
   every_call  ///< At each call, which is what autocast does and why it is often slower.
 };
 
+/// By the path of a linear layer: what one step of its input in s8 stands for. Of others each token has its own.
+using ActivationScales = std::map<std::string, double>;
+
 /// A row as a run uses it: with overrides, and with `native_16bit` settled.
 struct PrecisionChoice {
   Precision row;
   std::vector<RoleOverride> overrides;
   Casts casts = Casts::once;
   std::vector<LayerOverride> layers = {};
+  std::shared_ptr<const ActivationScales> scales = nullptr;  ///< What static_int8 takes; null: not calibrated.
 
   /// "bf16", or "bf16[softmax=f32,layers.0.*=int8]" where something is overridden.
   std::string name() const;

@@ -26,9 +26,10 @@ std::string message_of(std::string_view name, std::string_view overrides) {
 TEST(PrecisionTable, HasItsRowsInOrder) {
   std::vector<std::string> names;
   for (const Precision& row : precision_table()) names.emplace_back(row.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"fp32", "tf32", "fp16", "bf16", "mixed-fp16", "mixed-bf16", "fp16-acc16",
-                                             "int8", "int8-weights", "int8-group", "int4-weights", "int4-weights-g128",
-                                             "int4-weights-zp", "int4", "fp8", "stored", "stored-int8"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"fp32", "tf32", "fp16", "bf16", "mixed-fp16", "mixed-bf16", "fp16-acc16", "int8",
+                                      "int8-static", "int8-weights", "int8-group", "int4-weights", "int4-weights-g128",
+                                      "int4-weights-zp", "int4", "fp8", "stored", "stored-int8"}));
 }
 
 TEST(PrecisionTable, RowsAreConsistent) {
@@ -40,7 +41,7 @@ TEST(PrecisionTable, RowsAreConsistent) {
     EXPECT_EQ(row.math, DType::f32) << row.name << ": norms, softmax and loss are computed in f32 in every row";
     EXPECT_EQ(row.chunk > 0, row.accumulator == DType::f16) << row.name << ": only f16 sums are flushed in chunks";
     EXPECT_EQ(row.operand == DType::s8, row.accumulator == DType::s32) << row.name << ": s8 products sum in s32";
-    EXPECT_EQ(row.weights == DType::s8, row.scheme == Scheme::dynamic_int8 || row.scheme == Scheme::weight_only_int8)
+    EXPECT_EQ(row.weights == DType::s8, takes_calibration(row.scheme) || row.scheme == Scheme::weight_only_int8)
         << row.name;
     EXPECT_EQ(row.weights == DType::u8, row.blocks != nullptr) << row.name << ": blocks are bytes";
     EXPECT_EQ(row.blocks != nullptr, row.scheme == Scheme::weight_only_blocks || row.scheme == Scheme::dynamic_blocks)
@@ -73,7 +74,7 @@ TEST(PrecisionTable, UnderstandsTheNamesOfOthers) {
 TEST(PrecisionTable, SaysWhereARowRunsAndWhereAllMeansIt) {
   for (const Precision& row : precision_table()) {
     EXPECT_TRUE(runs_on(row, "cuda")) << row.name;
-    EXPECT_EQ(is_listed_on(row, "cuda"), !takes_formats(row.scheme)) << row.name;
+    EXPECT_EQ(is_listed_on(row, "cuda"), !takes_formats(row.scheme) && !needs_calibration(row.scheme)) << row.name;
   }
   EXPECT_FALSE(runs_on(find_precision("tf32"), "cpu"));
   EXPECT_TRUE(is_listed_on(find_precision("tf32"), "cpu")) << "a row that says why not";
@@ -147,7 +148,8 @@ TEST(ChoosePrecision, StarsStandForAnyCharacters) {
 TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
-            "fp16-acc16, int8, int8-weights, int8-group, int4-weights, int4-weights-g128, int4-weights-zp, int4, fp8, "
+            "fp16-acc16, int8, int8-static, int8-weights, int8-group, int4-weights, int4-weights-g128, "
+            "int4-weights-zp, int4, fp8, "
             "stored, stored-int8");
   EXPECT_EQ(message_of("bf16", "nose=f16"),
             "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "

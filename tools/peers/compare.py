@@ -13,50 +13,18 @@ what is printed is the median over the rounds with its range. `least` is the rat
 what is left of it where others disturb the medians."""
 import argparse
 import json
-import os
-import random
-import signal
-import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+from rounds import ROOT, Peer, compared, in_rounds, typical_ms
+
 ASSAY_PRECISION = {"int8-static": "int8", "int8-dynamic": "int8"}
 ALL_PEERS = "pytorch,pytorch-compiled,onnxruntime,openvino,ctranslate2,llama.cpp"
 WORKLOADS = ("distilbert-base:1:128", "distilbert-base:8:128", "distilbert-base:32:128", "gpt2:1:128", "gpt2:8:128",
              "gpt2:1:1024", "minilm-l6:1:128", "smollm2-135m:1:512")
-
-
-class Peer:
-    """A worker process, stopped but in its turns."""
-
-    def __init__(self, name, workload, precision, threads):
-        command = [sys.executable, str(HERE / "worker.py"), name, *workload.split(":"), precision, str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        stderr=subprocess.DEVNULL)
-        line = self.process.stdout.readline()
-        first = json.loads(line) if line else {"refused": f"ended with exit code {self.process.wait()}"}
-        self.ran, self.refused = first.get("ran"), first.get("refused")
-        if self.refused is None:
-            os.kill(self.process.pid, signal.SIGSTOP)
-        else:
-            self.close()
-
-    def round_ms(self, seconds):
-        os.kill(self.process.pid, signal.SIGCONT)
-        self.process.stdin.write(f"{seconds}\n")
-        self.process.stdin.flush()
-        times = json.loads(self.process.stdout.readline())
-        os.kill(self.process.pid, signal.SIGSTOP)
-        return times
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
 
 
 def assay_turn_ms(options, workload, precision):
@@ -80,33 +48,14 @@ def assay_round_ms(options, workload, precision):
     return {name: assay_turn_ms(options, workload, name) for name in dict.fromkeys(["fp32", precision])}
 
 
-def compared(over, under):
-    """Ratios of two lists of rounds, each a list of times: of their medians round by round, and of the least times."""
-    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(over, under)]
-    return {"ratio": statistics.median(ratios), "ratio_low": min(ratios), "ratio_high": max(ratios),
-            "least": min(map(min, over)) / min(map(min, under))}
-
-
-def typical_ms(rounds):
-    return statistics.median(statistics.median(times) for times in rounds)
-
-
-def timed_rounds(options, workload, precision, peers):
-    """{who: a list of rounds}, everyone once a round, in random order."""
-    times = {name: [] for name in ["assay", *peers]}
-    for _ in range(options.rounds):
-        for name in random.sample(list(times), len(times)):
-            times[name].append(assay_round_ms(options, workload, precision) if name == "assay" else
-                               peers[name].round_ms(options.seconds))
-    return times
-
-
 def compare(options, workload, precision):
-    peers = {name: Peer(name, workload, precision, options.threads) for name in options.peers.split(",")}
+    peers = {name: Peer("worker.py", name, *workload.split(":"), precision, options.threads)
+             for name in options.peers.split(",")}
     ready = {name: peer for name, peer in peers.items() if peer.refused is None}
     ours = ASSAY_PRECISION.get(precision, precision)
     try:
-        times = timed_rounds(options, workload, ours, ready)
+        times = in_rounds({"assay": partial(assay_round_ms, options, workload, ours),
+                           **{name: partial(peer.turn, options.seconds) for name, peer in ready.items()}}, options.rounds)
     finally:
         for peer in ready.values():
             peer.close()

@@ -17,12 +17,6 @@ void cast_rows(const Call& call, const Memory& memory, std::int64_t begin, std::
   for (std::int64_t row = begin; row < end; ++row) copy_row(x[row], y[row], call.in(0).width());
 }
 
-/// Of values within +-127, or NaN, which becomes 0. Adding 1.5 * 2^23 leaves the whole number, rounded to nearest even,
-/// in the lowest bits.
-HWY_INLINE W32 bits_as_s8(V32 value) {
-  return hn::BitCast(u32_lanes, hn::Add(value, hn::Set(f32_lanes, 0x1.8p23F)));
-}
-
 /// Of values within +-448, or NaN. The upper bits of f32 are those of e4m3 with another bias; below 2^-6, where e4m3
 /// counts in steps of 2^-9, so does f32 from 2^14 on.
 HWY_INLINE W32 bits_as_e4m3(V32 value) {

@@ -239,12 +239,15 @@ Epilogue epilogue_at(const LinearCall& call, const MatmulCode& code, const Linea
   if (call.has_bias) epilogue.bias = shifted({tensors.bias, call.bias}, n);
   epilogue.activation = call.activation;
   const std::int64_t size = bytes_of(call.y);
-  epilogue.y = {tensors.y + (row * call.y_stride + n) * size, call.y, call.y_stride * size};
+  epilogue.y = {.data = tensors.y + (row * call.y_stride + n) * size,
+                .dtype = call.y,
+                .stride_bytes = call.y_stride * size,
+                .factor = sink_factor(call.y_scale)};
   return epilogue;
 }
 
 const char* unfit_for_panels(const LinearCall& call, const Packing& packing) {
-  if (!is_vector_float(call.y) || (call.has_bias && !is_vector_float(call.bias)))
+  if (!is_vector_output(call.y, call.y_scale) || (call.has_bias && !is_vector_float(call.bias)))
     return "an output or bias of 16 or 32 bits is needed";
   if (!call.constant_weight) return "the weight changes between calls and is not packed";
   if (call.weight != packing.dtype) return "the weight has another dtype";

@@ -13,7 +13,6 @@ constexpr std::int64_t most_s32_products = 65'000;
 
 /// Why true int8 arithmetic cannot take the call; null where it can.
 const char* unfit_for_s32(const LinearCall& linear) {
-  if (!linear.has_x_scale) return "x is not quantised";
   if (linear.x != DType::s8) return "x is not s8";
   if (linear.in > most_s32_products) return "sums of so many products may pass 2^31";
   return nullptr;

@@ -16,12 +16,22 @@ SourceRows source_rows(const Call& call, const Memory& memory, std::size_t index
 
 SinkRows sink_rows(const Call& call, const Memory& memory, std::size_t index) {
   const Argument& argument = call.out(index);
-  return {memory.out<std::byte>(index), argument.dtype,
-          argument.row_stride * static_cast<std::int64_t>(size_of(argument.dtype))};
+  return {.data = memory.out<std::byte>(index),
+          .dtype = argument.dtype,
+          .stride_bytes = argument.row_stride * static_cast<std::int64_t>(size_of(argument.dtype)),
+          .factor = sink_factor(call.attributes.output_scale)};
 }
 
 bool is_vector_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+bool is_vector_output(DType dtype, double output_scale) {
+  return is_vector_float(dtype) || (dtype == DType::s8 && output_scale != 0);
+}
+
+float sink_factor(double output_scale) {
+  return output_scale == 0 ? 1.0F : static_cast<float>(1 / output_scale);
 }
 
 const char* unfit_for_vectors(const Call& call) {
@@ -33,7 +43,8 @@ const char* unfit_for_vectors(const Call& call) {
     if (input.packing.kind != Packing::Kind::plain) return "an input is packed";
   }
   for (const Argument& output : call.outputs) {
-    if (output.present && !is_vector_float(output.dtype)) return "an output is neither f32 nor f16 nor bf16";
+    if (output.present && !is_vector_output(output.dtype, call.attributes.output_scale))
+      return "an output is neither f32 nor f16 nor bf16, nor s8 with a scale";
   }
   return nullptr;
 }
@@ -69,7 +80,7 @@ const char* unfit_for_copying(const Call& call) {
   for (const Argument& input : call.inputs) {
     if (!input.present) continue;
     if (input.packing.kind != Packing::Kind::plain) return "an input is packed";
-    const bool floats = is_vector_float(input.dtype) && is_vector_float(target);
+    const bool floats = is_vector_float(input.dtype) && is_vector_output(target, call.attributes.output_scale);
     if (input.dtype != target && !floats) return "dtypes differ and are not both among f32, f16 and bf16";
   }
   return nullptr;

@@ -17,6 +17,7 @@ struct Source {
 struct Sink {
   std::byte* data = nullptr;
   DType dtype = DType::f32;
+  float factor = 1;  ///< Of what is stored in s8.
 };
 
 /// An input or output as rows, which may be windows into wider rows.
@@ -38,8 +39,9 @@ struct SinkRows {
   std::int64_t stride_bytes = 0;
   std::int64_t groups = 1;
   std::int64_t group_bytes = 0;
+  float factor = 1;
 
-  Sink operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + offset(row), dtype}; }
+  Sink operator[](std::int64_t row) const { return {data == nullptr ? nullptr : data + offset(row), dtype, factor}; }
   std::int64_t offset(std::int64_t row) const {
     return groups == 1 ? row * stride_bytes : row / groups * stride_bytes + row % groups * group_bytes;
   }
@@ -60,7 +62,7 @@ inline Source shifted(Source source, std::int64_t elements) {
   return {source.data + elements * static_cast<std::int64_t>(size_of(source.dtype)), source.dtype};
 }
 inline Sink shifted(Sink sink, std::int64_t elements) {
-  return {sink.data + elements * static_cast<std::int64_t>(size_of(sink.dtype)), sink.dtype};
+  return {sink.data + elements * static_cast<std::int64_t>(size_of(sink.dtype)), sink.dtype, sink.factor};
 }
 
 /// Work of fewer elements than this stays on the calling thread: starting another takes about as long.
@@ -79,6 +81,10 @@ void for_parts(std::int64_t rows, std::int64_t elements_per_row, int threads, Bo
 
 /// f32, f16 or bf16: what vector kernels load and store.
 bool is_vector_float(DType dtype);
+/// Whether they can store that output: such a float, or s8 with a scale (Attributes::output_scale).
+bool is_vector_output(DType dtype, double output_scale);
+/// What values are multiplied by before they are stored in s8.
+float sink_factor(double output_scale);
 
 /// Elements that are handled at a time where rows do not matter, and that random numbers are made for on the stack.
 constexpr std::int64_t chunk_elements = 1024;

@@ -193,7 +193,10 @@ class StripeMatmul final : public Kernel {
     if (call_.has_bias) epilogue.bias = shifted({tensors.bias, call_.bias}, n);
     epilogue.activation = call_.activation;
     const std::int64_t size = bytes_of(call_.y);
-    epilogue.y = {tensors.y + (row * call_.y_stride + n) * size, call_.y, call_.y_stride * size};
+    epilogue.y = {.data = tensors.y + (row * call_.y_stride + n) * size,
+                  .dtype = call_.y,
+                  .stride_bytes = call_.y_stride * size,
+                  .factor = sink_factor(call_.y_scale)};
     return epilogue;
   }
 

@@ -102,6 +102,19 @@ HWY_INLINE void narrow_f16(V32 value, std::byte* data) {
 }
 #endif
 
+/// Of values within +-127, or NaN, which becomes 0. Adding 1.5 * 2^23 leaves the whole number, rounded to nearest even,
+/// in the lowest bits.
+HWY_INLINE W32 bits_as_s8(V32 value) {
+  return hn::BitCast(u32_lanes, hn::Add(value, hn::Set(f32_lanes, 0x1.8p23F)));
+}
+
+HWY_INLINE void narrow_s8(V32 value, std::byte* data) {
+  const hn::Rebind<std::uint8_t, F32> byte;
+  const V32 limit = hn::Set(f32_lanes, 127.0F);
+  const W32 bits = bits_as_s8(hn::Max(hn::Min(value, limit), hn::Neg(limit)));
+  hn::StoreU(hn::TruncateTo(byte, bits), byte, reinterpret_cast<std::uint8_t*>(data));
+}
+
 HWY_INLINE std::int64_t bytes_of(DType dtype) {
   return dtype == DType::f32 ? 4 : dtype == DType::s8 || dtype == DType::e4m3 ? 1 : 2;
 }
@@ -120,6 +133,7 @@ HWY_INLINE void store(V32 value, Sink sink, std::int64_t i) {
   std::byte* data = sink.data + i * bytes_of(sink.dtype);
   if (sink.dtype == DType::f32) return hn::StoreU(value, f32_lanes, reinterpret_cast<float*>(data));
   if (sink.dtype == DType::bf16) return narrow_bf16(value, data);
+  if (sink.dtype == DType::s8) return narrow_s8(hn::Mul(value, hn::Set(f32_lanes, sink.factor)), data);
   narrow_f16(value, data);
 }
 
@@ -134,7 +148,7 @@ HWY_INLINE V32 load_first(Source source, std::int64_t i, std::int64_t count) {
 HWY_INLINE void store_first(V32 value, Sink sink, std::int64_t i, std::int64_t count) {
   alignas(64) std::byte lanes[HWY_MAX_BYTES];
   const std::int64_t bytes = bytes_of(sink.dtype);
-  store(value, {lanes, sink.dtype}, 0);
+  store(value, {lanes, sink.dtype, sink.factor}, 0);
   std::memcpy(sink.data + i * bytes, lanes, std::min(static_cast<std::size_t>(count * bytes), sizeof(lanes)));
 }
 

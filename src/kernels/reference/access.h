@@ -118,13 +118,18 @@ class Reader {
   const std::byte* data_;
 };
 
-/// An output as rows and columns; writes to an absent one go nowhere.
+/// An output as rows and columns; writes to an absent one go nowhere. With a scale s8 is Attributes::output_scale's.
 class Writer {
  public:
-  Writer(const Argument& argument, std::byte* data)
-      : dtype_(argument.dtype), offset_{argument.row_stride}, data_(data) {}
+  Writer(const Argument& argument, std::byte* data, double scale)
+      : dtype_(argument.dtype),
+        offset_{argument.row_stride},
+        data_(data),
+        scale_(argument.dtype == DType::s8 ? scale : 0) {}
   void set(std::int64_t row, std::int64_t column, double value) const {
-    if (data_ != nullptr) store(dtype_, data_, offset_(row) + column, value);
+    if (data_ == nullptr) return;
+    const double stored = scale_ == 0 ? value : std::clamp(value / scale_, -127.0, 127.0);
+    store(dtype_, data_, offset_(row) + column, stored);
   }
   Writer by_group(const NormRows& rows) const {
     Writer grouped = *this;
@@ -136,13 +141,14 @@ class Writer {
   DType dtype_;
   RowOffset offset_;
   std::byte* data_;
+  double scale_;
 };
 
 inline Reader reader(const Call& call, const Memory& memory, std::size_t index) {
   return {call.in(index), memory.in<std::byte>(index)};
 }
 inline Writer writer(const Call& call, const Memory& memory, std::size_t index) {
-  return {call.out(index), memory.out<std::byte>(index)};
+  return {call.out(index), memory.out<std::byte>(index), call.attributes.output_scale};
 }
 
 /// Arithmetic in attributes.math: 16-bit dtypes are rounded to after every step; f32 is kept in f64 and rounded once,

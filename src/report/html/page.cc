@@ -172,6 +172,12 @@ std::string methods_part(std::span<const ReportSource> sources) {
   return text;
 }
 
+/// Of what a document says itself.
+std::string own_title(const Document& document) {
+  if (!document.subject.title.empty() || document.sentences.empty()) return document.subject.title;
+  return document.sentences.front().title;
+}
+
 /// What documents say themselves, beside their records.
 std::vector<Part> told_parts(std::span<const ReportSource> sources, Detail detail) {
   std::vector<Part> parts;
@@ -179,7 +185,7 @@ std::vector<Part> told_parts(std::span<const ReportSource> sources, Detail detai
     if (!source.document.tells()) continue;
     const std::string number = std::to_string(parts.size() + 1);
     const std::string from = sources.size() > 1 ? source.label + ": " : "";
-    parts.push_back({"study-" + number, from + source.document.subject.title,
+    parts.push_back({"study-" + number, from + own_title(source.document),
                      html_of(source.document, "document-" + number, detail),
                      parts.empty() ? Reading::open : Reading::folded});
   }

@@ -5,6 +5,7 @@
 
 #include "report/records/remarks.h"
 #include "report/records/results_table.h"
+#include "rules/verdict.h"
 
 namespace assay {
 
@@ -20,7 +21,7 @@ bool is_reason(const Finding& finding, std::span<const Record> records) {
 /// Findings that no other sentence says.
 std::vector<Finding> unsaid_findings(const Document& document) {
   std::vector<Finding> unsaid = document.findings;
-  if (!document.tells())
+  if (!tells_in_their_place(document))
     std::erase_if(unsaid, [&](const Finding& finding) { return is_reason(finding, document.records); });
   for (const Sentences& sentences : document.sentences) {
     std::erase_if(unsaid, [&](const Finding& finding) {
@@ -35,7 +36,7 @@ std::vector<Finding> unsaid_findings(const Document& document) {
 Document described(const Document& document, Detail detail) {
   Document shown = document;
   const std::span<const Record> records = document.records;
-  if (!document.tells()) {
+  if (!tells_in_their_place(document)) {
     for (Table& table : results_tables(records)) shown.tables.push_back(std::move(table));
     shown.sentences.push_back(left_out_remarks(records, detail));
     const Sentences reading = reading_remarks(records, detail);

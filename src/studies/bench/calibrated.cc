@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/paths.h"
@@ -21,11 +22,21 @@ bool is_scored_on(const BenchRequest& request) {
          std::filesystem::equivalent(find_data(request.data), find_data(request.calibration), ignored);
 }
 
-bool takes_any(const BenchRequest& request, const MachineFacts& facts) {
-  const std::vector<Contender> asked = asked_contenders(request);
-  return std::any_of(asked.begin(), asked.end(), [&](const Contender& contender) {
-    return takes_calibration(precision_choice(contender.precision, engine_for(contender, request.engine), facts));
-  });
+/// Of the precisions asked for, those that take calibration, each once.
+std::set<std::string> calibrated_rows(const BenchRequest& request, const MachineFacts& facts) {
+  std::set<std::string> rows;
+  for (const Contender& contender : asked_contenders(request)) {
+    const PrecisionChoice choice = precision_choice(contender.precision, engine_for(contender, request.engine), facts);
+    if (const Precision* row = calibrated_row(choice)) rows.insert(row->name);
+  }
+  return rows;
+}
+
+std::string said_of(const Model& model, const Calibration& found) {
+  const auto smoothed = std::count_if(found.places.begin(), found.places.end(),
+                                      [](const CalibratedPlace& place) { return place.is_smoothed; });
+  return fmt::format("{}: {}; {} of {} places smoothed", shown_model_name(model.name), found.words, smoothed,
+                     found.places.size());
 }
 
 }  // namespace
@@ -36,18 +47,17 @@ void calibrate_for(const BenchRequest& request, Model& model, const MachineFacts
   if (is_scored_on(request))
     fail_user("--calibrate {}: is scored, too; data that precisions are calibrated on flatters them",
               request.calibration.string());
-  if (!takes_any(request, facts)) fail_user("--calibrate: of the precisions, int8 alone takes it");
+  const std::set<std::string> rows = calibrated_rows(request, facts);
+  if (rows.empty()) fail_user("--calibrate: of the precisions, int8 and int8-static alone take it");
   CalibrationRequest calibration{.data = request.calibration, .samples = request.calibration_samples};
   calibration.engine = request.engine;
   calibration.engine.overrides.clear();
-  const Calibration found = calibrate(model, calibration, facts, callbacks);
-  const auto smoothed = std::count_if(found.places.begin(), found.places.end(),
-                                      [](const SmoothedPlace& place) { return place.is_smoothed; });
-  if (callbacks.say)
-    callbacks.say(fmt::format("{}: {}; {} of {} places changed", shown_model_name(model.name), found.words, smoothed,
-                              found.places.size()));
-  model.calibrated = std::make_shared<Weights>(changed_weights(model.weights, found.changes));
-  model.calibration = found.words;
+  for (const std::string& row : rows) {
+    calibration.precision = row;
+    const Calibration found = calibrate(model, calibration, facts, callbacks);
+    if (callbacks.say) callbacks.say(said_of(model, found));
+    model.calibrated[row] = std::make_shared<CalibratedWeights>(calibrated_weights(model, found));
+  }
 }
 
 }  // namespace assay

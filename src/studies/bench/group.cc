@@ -50,8 +50,9 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& s
         hindrance_of([&] { member.instance = make_instance(model_, contender.precision, engine, facts_); });
     if (hindrance) set_outcome(*hindrance, member.blank.outcome);
     if (member.instance) set_precision(contender.precision, member.instance->precision(), engine, member.blank.setting);
-    if (member.instance && model_.calibrated && takes_calibration(member.instance->precision()))
-      member.blank.setting.calibration = model_.calibration;
+    const CalibratedWeights* const calibrated =
+        member.instance ? calibrated_for(model_, member.instance->precision()) : nullptr;
+    if (calibrated != nullptr) member.blank.setting.calibration = calibrated->words;
     members_.push_back(std::move(member));
   }
 }

@@ -4,21 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "program/passes.h"
 
 namespace assay {
 namespace {
 
-std::string output_name(const SmoothPlace& place) {
+std::string output_name(const LinearPlace& place) {
   return place.name + " input";
 }
 
-Program program_with(const Program& built, const std::vector<SmoothPlace>& places) {
+Program program_with(const Program& built, const std::vector<LinearPlace>& places) {
   Program program = built;
-  for (const SmoothPlace& place : places) program.outputs.push_back({output_name(place), place.value});
+  for (const LinearPlace& place : places) program.outputs.push_back({output_name(place), place.value});
   return program;
 }
+
+/// Distances between places of rows that are taken from one batch after the other, prime to most lengths.
+constexpr std::int64_t stagger = 37;
 
 /// Rows by token, of which padding is left out; all where a row stands for a sequence.
 bool is_real(const QualityBatch& batch, std::int64_t rows, std::int64_t row) {
@@ -34,18 +38,21 @@ class PlaceRows {
     largest_.resize(static_cast<std::size_t>(width));
   }
 
+  /// A few tokens of a model may be a hundred times as large as all others, and the model depend on them: every second
+  /// row that is kept is the largest of its batch.
   void add(const Tensor& values, const QualityBatch& batch) {
     const std::int64_t rows = values.count() / width_;
-    const std::int64_t every = std::max<std::int64_t>(1, rows / a_batch_);
-    const bool is_batch_kept = batches_++ % every_batch_ == 0;
-    std::int64_t kept = 0;
+    std::vector<std::pair<float, const float*>> real;  // with the largest magnitude of each
     for (std::int64_t row = 0; row < rows; ++row) {
-      if (!is_real(batch, rows, row)) continue;
       const float* const from = values.as<float>() + row * width_;
-      for (std::size_t i = 0; i < largest_.size(); ++i) largest_[i] = std::max(largest_[i], std::abs(from[i]));
-      if (!is_batch_kept || row % every != every / 2 || kept == a_batch_) continue;
+      if (is_real(batch, rows, row)) real.emplace_back(added(from), from);
+    }
+    if (batches_++ % every_batch_ != 0 || real.empty()) return;
+    const auto largest = std::max_element(real.begin(), real.end());
+    for (std::int64_t i = 0; i < a_batch_; ++i, ++kept_rows_) {
+      const auto at = static_cast<std::size_t>(kept_rows_ * stagger % std::ssize(real));
+      const float* const from = kept_rows_ % 2 == 0 ? real[at].second : largest->second;
       kept_.insert(kept_.end(), from, from + width_);
-      ++kept;
     }
   }
 
@@ -56,22 +63,32 @@ class PlaceRows {
   }
 
  private:
+  /// Its largest magnitude.
+  float added(const float* row) {
+    float most = 0;
+    for (std::size_t i = 0; i < largest_.size(); ++i) {
+      largest_[i] = std::max(largest_[i], std::abs(row[i]));
+      most = std::max(most, std::abs(row[i]));
+    }
+    return most;
+  }
+
   std::int64_t width_;
   std::int64_t a_batch_;
   std::int64_t every_batch_;
   std::int64_t batches_ = 0;
+  std::int64_t kept_rows_ = 0;
   std::vector<float> largest_;
   std::vector<float> kept_;
 };
 
 }  // namespace
 
-std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<SmoothPlace>& places,
+std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<LinearPlace>& places,
                                              std::int64_t most_rows) {
   std::vector<PlaceRows> rows;
   rows.reserve(places.size());
-  for (const SmoothPlace& place : places)
-    rows.emplace_back(std::ssize(place.channels), most_rows, std::ssize(subject.set.batches));
+  for (const LinearPlace& place : places) rows.emplace_back(place.width, most_rows, std::ssize(subject.set.batches));
   Instance instance(assign_dtypes(program_with(subject.built, places), subject.fp32), subject.fp32,
                     subject.model.weights, find_backend(subject.request.engine.device), subject.facts);
   for (const QualityBatch& batch : subject.set.batches) {
@@ -79,7 +96,7 @@ std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const 
     if (subject.callbacks.progress) subject.callbacks.progress("calibration data", 0);
     PlanOptions options{.extent = batch.extent,
                         .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given};
-    for (const SmoothPlace& place : places) options.outputs.push_back(output_name(place));
+    for (const LinearPlace& place : places) options.outputs.push_back(output_name(place));
     Plan plan(instance, options);
     plan.set_inputs(batch.ids, batch.mask, batch.token_types);
     plan.run();

@@ -19,18 +19,22 @@ class PlaceFinder {
     }
   }
 
-  std::vector<SmoothPlace> run() {
-    std::vector<SmoothPlace> places;
+  std::vector<LinearPlace> run() {
+    std::vector<LinearPlace> places;
     for (std::size_t n = 0; n < built_.nodes.size(); ++n) {
       if (built_.nodes[n].operation != &op::linear) continue;
       const ValueId value = built_.nodes[n].inputs[0];
       const auto known =
-          std::find_if(places.begin(), places.end(), [&](const SmoothPlace& place) { return place.value == value; });
-      SmoothPlace& place = known == places.end() ? places.emplace_back() : *known;
+          std::find_if(places.begin(), places.end(), [&](const LinearPlace& place) { return place.value == value; });
+      LinearPlace& place = known == places.end() ? places.emplace_back() : *known;
       place.value = value;
       place.layers.push_back(n);
     }
-    std::erase_if(places, [&](SmoothPlace& place) { return !complete(place); });
+    for (LinearPlace& place : places) {
+      place.name = built_.nodes[place.layers.front()].path;
+      place.width = width(place.value);
+      place.is_smoothable = complete(place);
+    }
     return places;
   }
 
@@ -43,19 +47,18 @@ class PlaceFinder {
 
   std::int64_t width(ValueId id) const { return built_.value(id).shape.back().factor; }
 
-  bool complete(SmoothPlace& place) {
+  bool complete(LinearPlace& place) {
     if (uses(place.value) != static_cast<int>(place.layers.size())) return false;
     for (const std::size_t n : place.layers) {
       const ValueId matrix = built_.nodes[n].inputs[1];
       if (!is_own(matrix)) return false;
       place.matrices.push_back(built_.value(matrix).name);
     }
-    place.name = built_.nodes[place.layers.front()].path;
     const Node* const source = maker(place.value);
     return source != nullptr && divide(*source, place);
   }
 
-  bool divide(const Node& source, SmoothPlace& place) {
+  bool divide(const Node& source, LinearPlace& place) {
     if (source.operation == &op::rms_norm || source.operation == &op::layer_norm) return divide_norm(source, place);
     if (source.operation == &op::gate) return divide_linear(source.inputs[1], place);
     if (source.operation == &op::attention) return divide_values(source, source.inputs[2], place);
@@ -63,13 +66,13 @@ class PlaceFinder {
     return false;
   }
 
-  void set_rows(SmoothPlace& place, std::int64_t rows) const {
+  void set_rows(LinearPlace& place, std::int64_t rows) const {
     place.rows = rows;
     place.channels.resize(static_cast<std::size_t>(width(place.value)));
     std::iota(place.channels.begin(), place.channels.end(), 0);
   }
 
-  bool divide_norm(const Node& norm, SmoothPlace& place) {
+  bool divide_norm(const Node& norm, LinearPlace& place) {
     if (width(norm.inputs[1]) != width(place.value)) return false;  // a gain for each head
     for (std::size_t i = 1; i < norm.inputs.size(); ++i) {
       if (norm.inputs[i] == no_value) continue;
@@ -81,7 +84,7 @@ class PlaceFinder {
   }
 
   /// What a linear layer gives, without an activation on it, read here alone.
-  bool divide_linear(ValueId value, SmoothPlace& place) {
+  bool divide_linear(ValueId value, LinearPlace& place) {
     const Node* const linear = maker(value);
     const bool is_plain = linear != nullptr && linear->operation == &op::linear && uses(value) == 1 &&
                           linear->attributes.activation == Activation::none;
@@ -95,7 +98,7 @@ class PlaceFinder {
     return true;
   }
 
-  bool divide_values(const Node& attention, ValueId values, SmoothPlace& place) {
+  bool divide_values(const Node& attention, ValueId values, LinearPlace& place) {
     if (!divide_linear(values, place)) return false;
     const Attributes& attributes = attention.attributes;
     const std::int64_t group = attributes.heads / attributes.kv_heads;
@@ -114,7 +117,7 @@ class PlaceFinder {
 
 }  // namespace
 
-std::vector<SmoothPlace> smooth_places(const Program& built) {
+std::vector<LinearPlace> linear_places(const Program& built) {
   return PlaceFinder(built).run();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/changed_weights.h"
+#include "studies/calibrate/scales.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/surroundings.h"
 
@@ -20,26 +21,33 @@ struct CalibrationRequest {
 };
 
 /// What calibration made of one place.
-struct SmoothedPlace {
+struct CalibratedPlace {
   std::string name = {};
   double alpha = 0;  ///< Of the exponent that won; 0 and `is_smoothed` false: it stays as it was.
   bool is_smoothed = false;
   double error_before = 0;  ///< Of its layers' outputs on the samples, relative, squared.
   double error_after = 0;
+  ScaleChoice scale = {};  ///< Where the row's are static; 0, "by token": it has none here.
 };
 
 /// Factors that make the outputs of linear layers with quantised activations nearer to fp32's, as changes of weights
 /// that leave the function in fp32 what it is, and corrections of biases, which do not.
 struct Calibration {
   std::shared_ptr<WeightChanges> changes = {};
-  std::vector<SmoothedPlace> places = {};
+  std::shared_ptr<ActivationScales> scales = {};  ///< Null where the row's are not static.
+  std::vector<CalibratedPlace> places = {};
   std::string words = {};  ///< Method, data and its hash, for methods texts and records.
 };
 
-/// SmoothQuant (Xiao et al. 2023) with alpha searched for each place: the least error of the row's own kernels on what
-/// the samples put there; then bias correction (Nagel et al. 2019): the mean error of each layer that has a bias is
-/// taken off it. Throws user errors for data that the model cannot run on.
+/// SmoothQuant (Xiao et al. 2023) with alpha searched for each place: the least error of the row's own kernels, with
+/// scales by token, on what the samples put there; then, where the row's scales are static, that
+/// of the methods of scale_choices whose error is least, or none where scales by token err by far less; then bias
+/// correction (Nagel et al. 2019): the mean error of each layer that has a bias is taken off it. Throws user errors for
+/// data that the model cannot run on.
 Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
                       const StudyCallbacks& callbacks);
+
+/// The model's weights with what calibration found.
+CalibratedWeights calibrated_weights(const Model& model, const Calibration& calibration);
 
 }  // namespace assay

@@ -22,7 +22,7 @@ class Calibrate : public testing::TestWithParam<const char*> {
   Calibrate() : facts_(read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"})) {
     std::vector<std::int32_t> ids;
     ids.reserve(rows * seq);
-    for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 50 + 1);
+    for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 17 + i / 50 * 7) % 50 + 1);  // Each of 50.
     write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
     request_.data = folder_.path();
   }
@@ -73,7 +73,7 @@ using CalibrateOutliers = Calibrate;
 /// A channel that is a hundred times as large, and whose weights are a hundredth: the same function, harder in 8 bits.
 TEST_F(CalibrateOutliers, AreTakenOutOfActivations) {
   const Model model = model_of("llama-tied");
-  const std::vector<SmoothPlace> places = smooth_places(build_program(model.config, {}));
+  const std::vector<LinearPlace> places = linear_places(build_program(model.config, {}));
   ASSERT_FALSE(places.empty());
   const auto planted = std::make_shared<WeightChanges>();
   std::vector<float> larger(static_cast<std::size_t>(places[0].rows), 1.0F);
@@ -90,9 +90,51 @@ TEST_F(CalibrateOutliers, AreTakenOutOfActivations) {
 
   const Tensor exact = logits(harder, "fp32");
   const double before = relative_difference(exact, logits(harder, "int8"));
-  harder.calibrated = std::make_shared<Weights>(changed_weights(harder.weights, calibration.changes));
+  harder.calibrated["int8"] = std::make_shared<CalibratedWeights>(calibrated_weights(harder, calibration));
   EXPECT_LT(relative_difference(exact, logits(harder, "int8")), 0.5 * before);
   EXPECT_EQ(relative_difference(exact, logits(harder, "fp32")), 0) << "what quantises nothing is as it was";
+}
+
+using CalibrateStatic = Calibrate;
+
+/// The programs of static scales on the machine and by the reference's loops, and how far both are from fp32.
+TEST_P(CalibrateStatic, MultipliesByItsScales) {
+  Model model = model_of(GetParam());
+  request_.precision = "int8-static";
+  const Calibration calibration = calibrate(model, request_, facts_, {});
+  ASSERT_NE(calibration.scales, nullptr);
+  for (const CalibratedPlace& place : calibration.places) EXPECT_NE(place.scale.method, std::string()) << place.name;
+  EXPECT_NE(calibration.words.find("static scales"), std::string::npos);
+  EXPECT_THROW(logits(model, "int8-static"), Error) << "before it is calibrated";
+  model.calibrated["int8-static"] = std::make_shared<CalibratedWeights>(calibrated_weights(model, calibration));
+  const Tensor exact = logits(model, "fp32");
+  const Tensor fused = logits(model, "int8-static");
+  EXPECT_LT(relative_difference(exact, fused), 0.5) << "of a random model of two layers, whose tokens differ by far";
+  EXPECT_GT(relative_difference(exact, fused), 1e-5) << "something was rounded";
+  request_.engine.device = "reference";
+  request_.engine.fusion = Fusion::off;
+  EXPECT_LT(relative_difference(logits(model, "int8-static"), fused), 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, CalibrateStatic, testing::Values("llama-tied", "gpt2", "bert-classifier"));
+
+/// Each place's scale is judged by the layers' own outputs: one that is doubled or halved serves worse.
+TEST_F(CalibrateStatic, ScalesAreNearTheBest) {
+  Model model = model_of("llama-tied");
+  request_.precision = "int8-static";
+  const Calibration calibration = calibrate(model, request_, facts_, {});
+  const Tensor exact = logits(model, "fp32");
+  const auto error_with = [&](double factor) {
+    CalibratedWeights calibrated = calibrated_weights(model, calibration);
+    ActivationScales scales = *calibrated.scales;
+    for (auto& [path, scale] : scales) scale *= factor;
+    calibrated.scales = std::make_shared<ActivationScales>(scales);
+    model.calibrated["int8-static"] = std::make_shared<CalibratedWeights>(std::move(calibrated));
+    return relative_difference(exact, logits(model, "int8-static"));
+  };
+  const double found = error_with(1);
+  EXPECT_LT(found, error_with(4));
+  EXPECT_LT(found, error_with(0.25));
 }
 
 }  // namespace

@@ -21,7 +21,11 @@ std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
 
 TimedGeneration::TimedGeneration(Instance& instance, const GenerationCell& cell, const std::vector<std::int32_t>& ids,
                                  const SessionOptions& options)
-    : cell_(cell), ids_(ids), session_(instance, options), next_ids_(static_cast<std::size_t>(cell.batch), 0) {
+    : cell_(cell), ids_(ids), session_(instance, options) {
+  next_.ids.resize(static_cast<std::size_t>(cell.batch));
+  next_.positions.resize(next_.ids.size());
+  token_ms_.reserve(static_cast<std::size_t>(cell.new_tokens));
+  choice_ms_.reserve(static_cast<std::size_t>(cell.new_tokens));
   const Program& program = instance.program();
   logits_.resize(static_cast<std::size_t>(program.value(program.output("logits")).shape.back().factor));
   make_plans();
@@ -68,9 +72,9 @@ void TimedGeneration::keep_first(std::int64_t tokens) {
 
 void TimedGeneration::choose(const Plan& plan) {
   const ValueId logits = plan.program().output("logits");
-  for (std::size_t row = 0; row < next_ids_.size(); ++row) {
+  for (std::size_t row = 0; row < next_.ids.size(); ++row) {
     plan.read_rows(logits, {.first = static_cast<std::int64_t>(row), .count = 1}, logits_.data());
-    next_ids_[row] = most_probable(logits_);
+    next_.ids[row] = most_probable(logits_);
   }
 }
 
@@ -91,19 +95,18 @@ void TimedGeneration::prefill() {
     first += count;
   }
   choose(*last);
-  first_ids_ = next_ids_;
+  first_ids_ = next_.ids;
 }
 
 void TimedGeneration::decode() {
   keep_first(cell_.behind_prompt());
-  next_ids_ = first_ids_;
+  next_.ids = first_ids_;
   token_ms_.clear();
   choice_ms_.clear();
   for (std::int64_t i = 0; i < cell_.new_tokens; ++i) {
     const double begin_s = now_s();
-    const auto position = static_cast<std::int32_t>(cell_.behind_prompt() + i);
-    const Plan& plan = session_.run(
-        {.seq = 1, .ids = next_ids_, .mask = {}, .positions = std::vector<std::int32_t>(next_ids_.size(), position)});
+    std::fill(next_.positions.begin(), next_.positions.end(), static_cast<std::int32_t>(cell_.behind_prompt() + i));
+    const Plan& plan = session_.run(next_);
     const double ran_s = now_s();
     choose(plan);
     const double end_s = now_s();
@@ -115,7 +118,7 @@ void TimedGeneration::decode() {
 std::int32_t TimedGeneration::read_id() {
   const auto is_number = [](float logit) { return std::isfinite(logit); };
   is_finite_ = is_finite_ && std::all_of(logits_.begin(), logits_.end(), is_number);
-  return next_ids_.front();
+  return next_.ids.front();
 }
 
 double TimedGeneration::steady_s() const {

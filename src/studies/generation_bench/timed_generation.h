@@ -53,7 +53,7 @@ class TimedGeneration {
   const std::vector<std::int32_t>& ids_;
   Session session_;
   std::vector<std::int32_t> first_ids_;  ///< Behind the prompt, a row each.
-  std::vector<std::int32_t> next_ids_;
+  NewTokens next_{.seq = 1, .ids = {}, .mask = {}, .positions = {}};  ///< Its memory serves every token.
   std::vector<float> logits_;  ///< (vocabulary), of a row.
   std::vector<double> token_ms_;
   std::vector<double> choice_ms_;

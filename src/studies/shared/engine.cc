@@ -95,7 +95,8 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
   std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
   if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
   const Program& built = passes.back().program;
-  const PrecisionChoice by_path = named_by_path(precision, built, checkpoint_names(model.weights));
+  PrecisionChoice by_path = named_by_path(precision, built, checkpoint_names(model.weights));
+  if (const CalibratedWeights* calibrated = calibrated_for(model, precision)) by_path.scales = calibrated->scales;
   passes.push_back({"assign_dtypes", assign_dtypes(built, by_path, weights_for(model, precision).formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
   return passes;
@@ -103,14 +104,24 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
 
 }  // namespace
 
-bool takes_calibration(const PrecisionChoice& precision) {
-  return precision.row.scheme == Scheme::dynamic_int8 ||
-         std::any_of(precision.layers.begin(), precision.layers.end(),
-                     [](const LayerOverride& layer) { return layer.row.scheme == Scheme::dynamic_int8; });
+const Precision* calibrated_row(const PrecisionChoice& precision) {
+  const Precision* found = takes_calibration(precision.row.scheme) ? &precision.row : nullptr;
+  for (const LayerOverride& layer : precision.layers) {
+    const bool decides = layer.row.scheme == Scheme::static_int8 || found == nullptr;
+    if (takes_calibration(layer.row.scheme) && decides) found = &layer.row;
+  }
+  return found;
+}
+
+const CalibratedWeights* calibrated_for(const Model& model, const PrecisionChoice& precision) {
+  const Precision* const row = calibrated_row(precision);
+  const auto found = row == nullptr ? model.calibrated.end() : model.calibrated.find(row->name);
+  return found == model.calibrated.end() ? nullptr : found->second.get();
 }
 
 const Weights& weights_for(const Model& model, const PrecisionChoice& precision) {
-  return model.calibrated && takes_calibration(precision) ? *model.calibrated : model.weights;
+  const CalibratedWeights* const calibrated = calibrated_for(model, precision);
+  return calibrated == nullptr ? model.weights : calibrated->weights;
 }
 
 void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options) {

@@ -60,8 +60,10 @@ PrecisionChoice precision_choice(const std::string& precision, const EngineOptio
 /// activations are bf16, by the instruction set: this machine was not probed". Empty for any other.
 std::string settled_words(const Instance& instance, const MachineFacts& facts);
 
-/// Whether calibrated weights are for it: where it quantises activations by token.
-bool takes_calibration(const PrecisionChoice& precision);
+/// The row of the choice that calibrated weights are for, if any: of two, that whose scales are static.
+const Precision* calibrated_row(const PrecisionChoice& precision);
+/// What the model was calibrated to for it; null where it was not.
+const CalibratedWeights* calibrated_for(const Model& model, const PrecisionChoice& precision);
 /// Those that the precision is made from: the model's, or calibrated ones.
 const Weights& weights_for(const Model& model, const PrecisionChoice& precision);
 

@@ -5,11 +5,25 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
+/// A scale that was measured beforehand, of what it writes or of what it multiplies.
+bool has_static_scale(const Call& call) {
+  return call.attributes.output_scale != 0 ||
+         (call.operation == &op::quantized_linear && call.in(0).dtype == DType::s8 && !call.in(1).present);
+}
+
 template <Offer (*prepare)(const Call&, const MachineFacts&)>
-constexpr Implementation ours[] = {{"cuda", prepare}};
+Offer without_static_scales(const Call& call, const MachineFacts& facts) {
+  if (has_static_scale(call))
+    return Declined{"static scales run on no CUDA device yet; --precision int8 has dynamic ones"};
+  return prepare(call, facts);
+}
+
+template <Offer (*prepare)(const Call&, const MachineFacts&)>
+constexpr Implementation ours[] = {{"cuda", without_static_scales<prepare>}};
 
 template <Offer (*library)(const Call&, const MachineFacts&), Offer (*plain)(const Call&, const MachineFacts&)>
-constexpr Implementation product[] = {{"cublaslt", library}, {"cuda, no tensor cores", plain}};
+constexpr Implementation product[] = {{"cublaslt", without_static_scales<library>},
+                                      {"cuda, no tensor cores", without_static_scales<plain>}};
 
 /// What keeps cuDNN from a call is told beside what runs instead: the two differ by far in speed and memory.
 template <Offer (*fused)(const Call&, const MachineFacts&), Offer (*library)(const Call&, const MachineFacts&),
