@@ -155,17 +155,22 @@ TEST_P(TrainingParity, SixteenBitGradientsAreNoisyAndNothingElse) {
 INSTANTIATE_TEST_SUITE_P(Fixtures, TrainingParity, testing::ValuesIn(fixtures_with("cases/plain.grads.safetensors")),
                          [](const auto& tested) { return test_name(tested.param); });
 
-TEST(AdamWSteps, AgreeWithPyTorchAfterFive) {
-  const Case one = open_case("cs336", "plain");
-  const Safetensors expected = open_safetensors(model_fixtures / "cs336/cases/plain.adamw.safetensors");
-  Trainer trainer(one.model.config, one.model.weights, options_of({}, StepParts::whole), cpu_backend(), facts());
-  trainer.set_batch(one.batch);
+/// On one batch; each loss is PyTorch's.
+void take_five_steps(Trainer& trainer, const TrainingBatch& batch, const Safetensors& expected) {
+  trainer.set_batch(batch);
   for (std::int64_t step = 0; step < 5; ++step) {
     const double loss = trainer.forward();
     EXPECT_NEAR(loss, expected.find("losses")->view().as<float>()[step], 1e-5 * loss) << step;
     trainer.backward();
     trainer.update(step);
   }
+}
+
+TEST(AdamWSteps, AgreeWithPyTorchAfterFive) {
+  const Case one = open_case("cs336", "plain");
+  const Safetensors expected = open_safetensors(model_fixtures / "cs336/cases/plain.adamw.safetensors");
+  Trainer trainer(one.model.config, one.model.weights, options_of({}, StepParts::whole), cpu_backend(), facts());
+  take_five_steps(trainer, one.batch, expected);
   for (const auto& [name, weight] : one.model.weights.by_name) {
     const TensorView right = expected.find(name)->view();
     const auto* got = trainer.state().find(name)->as<float>();
@@ -187,13 +192,7 @@ TEST(AdamWSteps, OfGroupsAgreeWithPyTorchAfterFive) {
   options.optimizer.weight_decay = 0.5;
   options.optimizer.groups = {parse_no_decay("usual", ""), parse_role_rates("embedding=5e-3", "")};
   Trainer trainer(one.model.config, one.model.weights, options, cpu_backend(), facts());
-  trainer.set_batch(one.batch);
-  for (std::int64_t step = 0; step < 5; ++step) {
-    const double loss = trainer.forward();
-    EXPECT_NEAR(loss, expected.find("losses")->view().as<float>()[step], 1e-5 * loss) << step;
-    trainer.backward();
-    trainer.update(step);
-  }
+  take_five_steps(trainer, one.batch, expected);
   for (const auto& [name, weight] : one.model.weights.by_name) {
     const TensorView right = expected.find(weight.checkpoint_name)->view();
     const Tensor wide = converted(trainer.state().find(name)->view(), DType::f32);
