@@ -366,7 +366,9 @@ void check_slices(const Operation& slice_columns) {
 /// The backward drops what the forward dropped.
 void check_dropout(const Operation& dropout) {
   Around a;
-  a.check(dropout, {a.parameter(rows_of_6), a.integers(DType::s32, {dim(2)}, {5, 9})}, {.rate = 0.4, .stream = 3});
+  a.check(dropout,
+          {a.parameter(rows_of_6), a.integers(DType::s32, {dim(2)}, {5, 9}), a.integers(DType::s32, {dim(1)}, {7})},
+          {.rate = 0.4, .stream = 3});
 }
 
 void check_cross_entropy(const Operation& cross_entropy) {

@@ -11,7 +11,9 @@ namespace assay {
 Blocks::Blocks(const ModelConfig& config, const ProgramOptions& options) : config_(config), options_(options) {
   ids_ = builder_.input("input_ids", DType::s32, {dim_batch, dim_seq});
   mask_ = builder_.input("attention_mask", DType::u8, {dim_batch, dim_seq});
-  if (options.dropout > 0) seed_ = builder_.input("seed", DType::s32, {dim(2)});
+  if (options.dropout == 0) return;
+  seed_ = builder_.input("seed", DType::s32, {dim(2)});
+  first_row_ = builder_.input("first_row", DType::s32, {dim(1)});
 }
 
 ValueId Blocks::dropout(ValueId x) {
@@ -19,7 +21,7 @@ ValueId Blocks::dropout(ValueId x) {
   Attributes attributes;
   attributes.rate = options_.dropout;
   attributes.stream = dropouts_++;
-  return builder_.add(op::dropout, {x, seed_}, attributes);
+  return builder_.add(op::dropout, {x, seed_, first_row_}, attributes);
 }
 
 void Blocks::output(ValueId logits) {

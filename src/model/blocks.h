@@ -114,7 +114,8 @@ class Blocks {
   Builder builder_;
   ValueId ids_ = no_value;
   ValueId mask_ = no_value;
-  ValueId seed_ = no_value;  ///< Absent without dropout.
+  ValueId seed_ = no_value;  ///< Absent without dropout, as first_row_.
+  ValueId first_row_ = no_value;
   std::int64_t dropouts_ = 0;
 };
 

@@ -106,8 +106,8 @@ struct Operation {
   OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
   OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
   OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \
-  OPERATION(dropout)          /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */              \
-  OPERATION(cross_entropy)    /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                \
+  OPERATION(dropout)       /* x, seed s32 (2), first s32 (1) -> x / (1 - rate) or 0, by a counter-based generator */  \
+  OPERATION(cross_entropy) /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                   \
   /* Weights in blocks that are made here, and multiplied by s8 with a scale for 32 inputs. */                        \
   OPERATION(quantize_blocks)               /* W (out,in) -> blocks u8 (out,row bytes): scales searched for */         \
   OPERATION(quantize_groups)               /* x (..,d) -> s8 (..,d), f32 scale (..,groups): dynamic */                \
