@@ -43,6 +43,7 @@ constexpr Implementation quantized_linear[] = {
     {"f32 from 8 bits, few rows", quantized_linear_few_f32},
     {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
+    {"avx2 s8", quantized_linear_avx2},
     {"amx bf16 tiles from 8 bits", quantized_linear_bf16_tiles},
     {"avx512 bf16 dot products from 8 bits", quantized_linear_bf16},
     {"f32 from 8 bits", quantized_linear_f32},
@@ -71,6 +72,7 @@ constexpr Implementation expert_linear[] = {
 constexpr Implementation expert_quantized_linear[] = {
     {"amx s8 tiles", each_expert<quantized_linear_tiles>},
     {"avx512 vnni", each_expert<quantized_linear_vnni>},
+    {"avx2 s8", each_expert<quantized_linear_avx2>},
     {"amx bf16 tiles from 8 bits", each_expert<quantized_linear_bf16_tiles>},
     {"avx512 bf16 dot products from 8 bits", each_expert<quantized_linear_bf16>},
     {"f32 from 8 bits", each_expert<quantized_linear_f32>},

@@ -31,6 +31,7 @@ Offer quantized_linear_few_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_few_f32(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
