@@ -31,14 +31,13 @@ TEST_F(CliNames, HabitsOfOtherBenchmarksMeanOurs) {
   const Json records = parse_json(outcome.out, "-o json").at("records");
   ASSERT_EQ(records.size(), 2U) << outcome.out;
   EXPECT_EQ(records.at(0).at("mode"), "prefill");
-  EXPECT_EQ(records.at(0).at("threads"), 1);
   EXPECT_EQ(records.at(0).at("prompt_tokens"), 4);
   EXPECT_EQ(records.at(0).at("new_tokens"), 2);
   EXPECT_EQ(records.at(0).at("depth"), 8);
 
   const Arguments explain = {"explain", "model", "--seq", "8"};
   Arguments exported = explain;
-  exported.insert(exported.end(), {"--export-json", "out.json"});
+  exported.insert(exported.end(), {"-t", "1", "--export-json", "out.json"});
   EXPECT_EQ(run(exported).exit_code, 0) << "--json is a flag of explain";
   EXPECT_TRUE(fs::exists(folder_.path() / "out.json"));
   for (const auto& [format, begin] : {std::pair{"md", "#"}, {"csv", "table,"}}) {

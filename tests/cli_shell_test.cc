@@ -1,5 +1,7 @@
+#include <cstdlib>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "cli_fixture.h"
 
@@ -102,7 +104,7 @@ TEST_F(CliShell, ModelsAreCompletedByThePresentCache) {
 TEST_F(CliShell, NothingThatHelpListsIsMissing) {
   const std::string fish = printed({"completion", "fish"});
   const std::string zsh = printed({"completion", "zsh"});
-  const std::regex option("^  (?:-[a-z],)?(--[a-z-]+)", std::regex::multiline);
+  const std::regex option("^  (?:-[a-z],)?(--[a-z0-9-]+)", std::regex::multiline);
   std::size_t options = 0;
   for (const std::string& command : commands_in_help(printed({"--help"}))) {
     const std::string help = printed({command, "--help"});
@@ -135,8 +137,8 @@ TEST_F(CliShell, PagesOfTheManualAreSoundRoff) {
     EXPECT_EQ(lines[1], ".SH NAME");
     EXPECT_NE(lines[2].find(" \\- "), std::string::npos) << "what apropos reads: " << lines[2];
     for (const std::string& line : lines) {
-      EXPECT_FALSE(line.starts_with('\'')) << line;
-      if (line.starts_with('.')) EXPECT_TRUE(std::regex_match(line, request)) << entry.path() << ": " << line;
+      const bool is_text = !line.starts_with('.') && !line.starts_with('\'');
+      EXPECT_TRUE(is_text || std::regex_match(line, request)) << entry.path() << ": " << line;
     }
   }
   EXPECT_EQ(pages, commands_in_help(printed({"--help"})).size() + 1);
