@@ -150,6 +150,21 @@ tidy_changed_files() {
   echo "$(grep -c '^ok' <<<"$verdicts") $(grep -c '^FAILED' <<<"$verdicts") $(grep -c '^not reached' <<<"$verdicts")"
 }
 
+check_package() {  # PRESET: what cpack makes of its program is whole, knows what it needs, and runs where it is unpacked
+  local folder=build/check/package file content package
+  if ! command -v dpkg-shlibdeps >/dev/null; then echo "dpkg-shlibdeps is not here (apt install dpkg-dev)" && return $not_here; fi
+  rm -rf "$folder"
+  cpack -G DEB --config "build/$1/CPackConfig.cmake" -B "$PWD/$folder" || return
+  package=$(echo "$folder"/assay_*.deb)
+  content=$(dpkg-deb -c "$package") || return
+  for file in bin/assay share/man/man1/assay-bench.1.gz share/bash-completion/completions/assay \
+      share/fish/vendor_completions.d/assay.fish share/zsh/vendor-completions/_assay share/doc/assay/copyright; do
+    if [[ $content != *" ./usr/$file"* ]]; then echo "$package lacks $file" && return 1; fi
+  done
+  dpkg-deb -f "$package" Depends | grep libc6 || return
+  dpkg-deb -x "$package" "$folder/unpacked" && (cd / && "$OLDPWD/$folder/unpacked/usr/bin/assay" --version)
+}
+
 run_readme_commands() {
   if [[ ! -f README.md ]]; then echo "there is no README.md" && return 1; fi
   tools/check/readme_commands.sh "$root"
