@@ -136,5 +136,14 @@ TEST(WrittenGgufs, RefuseWhatNoTypeIsByName) {
       0U);
 }
 
+TEST(WrittenGgufs, AreOpenedWhateverTheLettersOfTheirEnding) {
+  const TemporaryFolder place;
+  const Model model = small_llama();
+  ModelInPrecision made(model, "bf16");
+  write_model_gguf(made.source(), place.path() / "m.GGUF");
+  const Model opened = open_model((place.path() / "m.GGUF").string(), {});
+  EXPECT_EQ(opened.config.d_model, model.config.d_model);
+}
+
 }  // namespace
 }  // namespace assay
