@@ -10,7 +10,6 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "formats/gguf_write.h"
 #include "model/families.h"
 #include "model/gguf_entries.h"
@@ -214,7 +213,7 @@ WrittenModel write_model_gguf(const QuantizationSource& source, const std::files
   }
   if (const auto divisors = divisors_source(source.model.config)) tensors.push_back(*divisors);
   write_gguf(file, metadata_of(source, tensors, written), tensors);
-  written.bytes = static_cast<std::int64_t>(MappedFile(file).bytes().size());
+  for (const GgufTensorSource& tensor : tensors) written.bytes += static_cast<std::int64_t>(tensor_bytes(tensor));
   check_read_back(source, all, file);
   return written;
 }

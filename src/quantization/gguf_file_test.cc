@@ -145,5 +145,16 @@ TEST(WrittenGgufs, AreOpenedWhateverTheLettersOfTheirEnding) {
   EXPECT_EQ(opened.config.d_model, model.config.d_model);
 }
 
+/// Of a model as small as this one, metadata is a good part of the file.
+TEST(WrittenGgufs, CountBytesOfTensorsAlone) {
+  const Model model = small_llama();
+  ModelInPrecision made(model, "bf16");
+  const WrittenGguf written(made);
+  std::int64_t bytes = 0;
+  for (const GgufTensor& tensor : open_gguf(written.file).tensors) bytes += std::ssize(tensor.bytes);
+  EXPECT_EQ(written.written.bytes, bytes);
+  EXPECT_LT(bytes, static_cast<std::int64_t>(fs::file_size(written.file)));
+}
+
 }  // namespace
 }  // namespace assay
