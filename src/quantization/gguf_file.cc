@@ -178,6 +178,10 @@ std::vector<GgufEntry> metadata_of(const QuantizationSource& source, const std::
   return entries;
 }
 
+void refuse_difference(const QuantizationSource& source, const std::string& difference) {
+  if (!difference.empty()) fail_user("{}: {}: GGUF cannot hold it", source.model.name, difference);
+}
+
 /// What was written has to be the model.
 void check_read_back(const QuantizationSource& source, const std::vector<KeptWeight>& all,
                      const std::filesystem::path& file) {
@@ -186,8 +190,7 @@ void check_read_back(const QuantizationSource& source, const std::vector<KeptWei
   const bool has_head_apart =
       std::ranges::any_of(all, [&](const KeptWeight& kept) { return is_head_apart(kept, all); });
   if (has_head_apart) config.tied_head = false;
-  const std::string difference = gguf_difference(config, read.config);
-  if (!difference.empty()) fail_user("{}: {}: GGUF cannot hold it", source.model.name, difference);
+  refuse_difference(source, gguf_difference(config, read.config));
 }
 
 }  // namespace
@@ -199,6 +202,7 @@ void check_gguf(const QuantizationSource& source) {
     fail_user("{}: models of family {} are not written as GGUF", source.model.name, family.name);
   if (family.gguf->has_experts)
     fail_user("{}: has experts, which are not written as GGUF; a folder holds them", source.model.name);
+  refuse_difference(source, gguf_hindrance(source.model.config, source.model.name));
   const std::vector<KeptWeight> all = kept_weights(source.instance.program());
   for (const KeptWeight& kept : all) check_weight(source, kept, all);
 }
