@@ -12,7 +12,10 @@
 #include "base/paths.h"
 #include "base/printable.h"
 #include "base/write_file.h"
+#include "statistics/statistics.h"
+#include "studies/sensitivity/run.h"
 #include "studies/tune/run.h"
+#include "studies/tune/search.h"
 
 namespace assay {
 namespace {

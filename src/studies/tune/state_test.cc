@@ -6,7 +6,10 @@
 #include "base/file.h"
 #include "base/testing.h"
 #include "base/write_file.h"
+#include "statistics/statistics.h"
+#include "studies/sensitivity/run.h"
 #include "studies/tune/run.h"
+#include "studies/tune/search.h"
 
 namespace assay {
 namespace {
