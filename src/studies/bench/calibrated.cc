@@ -16,15 +16,15 @@
 namespace assay {
 namespace {
 
-QualitySet rows_of(const Model& model, const BenchRequest& request, const std::filesystem::path& data) {
+QualitySet cut_rows(const Model& model, const BenchRequest& request, const std::filesystem::path& data) {
   return std::move(*quality_data(model, {data, request.protocol, request.model_options.seed}).set);
 }
 
 /// By ids, cut in the same way: copies, other formats and the bundled text are known as what they are.
 bool is_scored_on(const Model& model, const BenchRequest& request) {
   if (request.quality == QualityMode::none) return false;
-  const QualitySet scored = rows_of(model, request, request.data);
-  const QualitySet calibrated = rows_of(model, request, request.calibration);
+  const QualitySet scored = cut_rows(model, request, request.data);
+  const QualitySet calibrated = cut_rows(model, request, request.calibration);
   return std::ranges::equal(scored.batches, calibrated.batches, {}, &QualityBatch::ids, &QualityBatch::ids);
 }
 

@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-constexpr const char* identity = "a model; data";
+constexpr const char* tuning_identity = "a model; data";
 
 /// A state of two mixes, of which tests spoil a copy.
 class TuneState : public testing::Test {
@@ -23,7 +23,7 @@ class TuneState : public testing::Test {
     UnitQuality loss;
     loss.kl = {0.25, Interval{0.125, 0.5}};
     loss.delta_nll = Change{-0.5};
-    write_losses(file_, identity, {{"a = \"int8\"\n", loss}, {"b = \"int8\"\n", loss}});
+    write_losses(file_, tuning_identity, {{"a = \"int8\"\n", loss}, {"b = \"int8\"\n", loss}});
   }
   /// Of the state with `part` replaced, behind the file's name.
   std::string fault(const std::string& part, const std::string& by) const {
@@ -33,7 +33,7 @@ class TuneState : public testing::Test {
   }
   std::string fault_of(const std::string& text) const {
     const std::filesystem::path spoilt = folder_.file("spoilt.json", text);
-    const std::string error = user_error_of([&] { losses_from(spoilt, identity); });
+    const std::string error = user_error_of([&] { losses_from(spoilt, tuning_identity); });
     EXPECT_TRUE(error.starts_with(spoilt.string() + ": ")) << error;
     EXPECT_EQ(error.find_first_of("[{\""), std::string::npos) << error << ": quotes the file";
     return error.substr(spoilt.string().size() + 2);
@@ -44,7 +44,7 @@ class TuneState : public testing::Test {
 };
 
 TEST_F(TuneState, IsReadAsItWasWritten) {
-  const MeasuredLosses read = losses_from(file_, identity);
+  const MeasuredLosses read = losses_from(file_, tuning_identity);
   ASSERT_EQ(read.size(), 2U);
   const UnitQuality& loss = read.begin()->second;
   EXPECT_EQ(loss.kl.value, 0.25);
