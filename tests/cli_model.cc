@@ -47,8 +47,8 @@ void TinyTensors::add(const std::string& name, const Shape& shape) {
   std::fill_n(tensors.back().as<float>(), tensors.back().count(), 0.5F);
 }
 
-TinyTensors tiny_tensors() {
-  const ModelConfig config = parse_config(tiny_config(), "config.json");
+TinyTensors tiny_tensors(const Json& of) {
+  const ModelConfig config = parse_config(of, "config.json");
   TinyTensors tiny;
   for (const auto& [name, weight] : random_weights(build_program(config, {}), config, 1).by_name) {
     tiny.names.push_back(name);
@@ -69,10 +69,10 @@ void write_tensors(const fs::path& file, const TinyTensors& tensors) {
   write_safetensors(file, named);
 }
 
-void write_tiny_model(const fs::path& folder) {
+void write_tiny_model(const fs::path& folder, const Json& config) {
   fs::create_directories(folder);
-  write_text(folder / "config.json", tiny_config().dump());
-  write_tensors(folder / "model.safetensors", tiny_tensors());
+  write_text(folder / "config.json", config.dump());
+  write_tensors(folder / "model.safetensors", tiny_tensors(config));
 }
 
 std::string safetensors_text(std::uint64_t header_bytes, std::string_view header, std::string_view data) {

@@ -25,12 +25,12 @@ struct TinyTensors {
   void remove(const std::string& name);
   void add(const std::string& name, const Shape& shape);
 };
-TinyTensors tiny_tensors();
+TinyTensors tiny_tensors(const Json& config = tiny_config());
 
 void write_text(const fs::path& file, std::string_view content);
 void write_tensors(const fs::path& file, const TinyTensors& tensors);
 /// config.json and model.safetensors in `folder`, which is made.
-void write_tiny_model(const fs::path& folder);
+void write_tiny_model(const fs::path& folder, const Json& config = tiny_config());
 
 /// A safetensors file with any header.
 std::string safetensors_text(std::uint64_t header_bytes, std::string_view header, std::string_view data = {});

@@ -2,6 +2,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <set>
 
 #include "base/handle.h"
@@ -16,6 +17,25 @@ class CliTrain : public Cli {
     Arguments arguments = {"train", "model", "--tokens", "tokens.json", "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
+  }
+  /// A model of bytes, and two texts.
+  Arguments on_text(const Arguments& more) const {
+    Json config = tiny_config();
+    config["vocab_size"] = 256;
+    write_tiny_model(folder_.path() / "bytes", config);
+    std::string text;
+    for (int i = 0; i < 900; ++i) text += static_cast<char>('a' + i * i % 19);
+    write_text(folder_.path() / "text.txt", text);
+    write_text(folder_.path() / "other.txt", text.substr(0, 200) + text.substr(300, 55));
+    Arguments arguments = {"train",   "bytes", "--data", "text.txt", "--bytes", "--eval", "other.txt",
+                           "--batch", "2",     "--seq",  "16",       "--lr",    "0.02",   "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  Json on_text_json(const Arguments& more) const {
+    const Outcome outcome = run(on_text(more));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return parse_json(outcome.out, "stdout");
   }
   Json losses(const Arguments& more) const {
     const Outcome outcome = run(on_tokens(more));
@@ -121,6 +141,8 @@ TEST_F(CliTrain, BadInputIsOneLine) {
         "kept: holds a training; --resume goes on with it");
   fails({"--tokens", "tokens.json", "--steps", "2", "--out", "kept", "--resume", "--overwrite"}, "--overwrite");
   fails({"--tokens", "tokens.json", "--steps", "1", "--batch", "4"}, "--tokens excludes --batch");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--eval", "empty.txt"}, "--eval: goes with --data");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--eval-every", "2"}, "--eval-every requires --eval");
 }
 
 TEST_F(CliTrain, AnEarlierTrainingIsReplacedWhereThatIsAskedFor) {
@@ -176,6 +198,72 @@ TEST_F(CliTrain, NothingOfTheUsersGoesAndNothingOfOursStaysBeside) {
   EXPECT_EQ(names(), expected);
   EXPECT_EQ(file("run/notes.txt"), "mine");
   EXPECT_EQ(file("run.tmp-20261122/data"), "mine");
+}
+
+TEST_F(CliTrain, AModelIsScoredOnHeldOutTextAndTheBestIsKept) {
+  // A rate that rises without end: it gets better, then worse.
+  const Json all =
+      on_text_json({"--steps", "12", "--eval-every", "3", "--out", "run", "--warmup-steps", "200", "--lr", "4"});
+  const Json& scores = all.at("held_out");
+  ASSERT_EQ(scores.size(), 4U);
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(scores[i].at("step"), 3 * (i + 1));
+    EXPECT_EQ(scores[i].at("scored"), 255 - 16) << "every id but the first of each of 16 windows";
+    EXPECT_NEAR(scores[i].at("perplexity").get<double>(), std::exp(scores[i].at("mean_loss").get<double>()), 1e-6);
+    if (scores[i].at("mean_loss") < scores[best].at("mean_loss")) best = i;
+  }
+  EXPECT_EQ(all.at("best_step"), 3 * (best + 1));
+  EXPECT_EQ(parse_json(file("run/best/training.json"), "").at("steps"), all.at("best_step"));
+  EXPECT_EQ(parse_json(file("run/training.json"), "").at("steps"), 12);
+  const Outcome opened = run({"dump", "run/best", "--tokens", "tokens.json", "--out", "out.safetensors"});
+  EXPECT_EQ(opened.exit_code, 0) << opened.err;
+}
+
+TEST_F(CliTrain, ScoresChangeNoStepAndAreGoneOnWith) {
+  const Json whole = on_text_json({"--steps", "6", "--eval-every", "2", "--out", "six"});
+  EXPECT_EQ(on_text_json({"--steps", "6"}).at("losses"), whole.at("losses"));
+  on_text_json({"--steps", "4", "--eval-every", "2", "--out", "four"});
+  on_text_json({"--steps", "6", "--eval-every", "2", "--out", "four", "--resume"});
+  EXPECT_EQ(file("four/training.json"), file("six/training.json"));
+  EXPECT_EQ(file("four/best/model.safetensors"), file("six/best/model.safetensors"));
+}
+
+TEST_F(CliTrain, PrecisionsAreComparedOnHeldOutText) {
+  Arguments arguments = on_text({"--steps", "4", "--precision", "fp32,bf16"});
+  arguments.front() = "compare-training";
+  std::replace(arguments.begin(), arguments.end(), std::string("--json"), std::string("--json=c.json"));
+  const Outcome outcome = run(arguments);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json rows = parse_json(file("c.json"), "c.json").at("precisions");
+  const auto loss_alone = [&](const char* precision) {
+    return on_text_json({"--steps", "4", "--precision", precision}).at("held_out").back().at("mean_loss").get<double>();
+  };
+  const double fp32 = loss_alone("fp32");
+  EXPECT_NEAR(rows[0].at("held_out_loss").get<double>(), fp32, 1e-9);
+  EXPECT_TRUE(rows[0].at("held_out_difference").is_null());
+  EXPECT_NEAR(rows[1].at("held_out_difference").get<double>(), loss_alone("bf16") - fp32, 1e-9);
+  EXPECT_LT(rows[1].at("held_out_difference_low"), rows[1].at("held_out_difference"));
+}
+
+TEST_F(CliTrain, WhatAnEarlierTrainingDidBestGoesWithIt) {
+  on_text_json({"--steps", "2", "--out", "run"});
+  EXPECT_TRUE(fs::exists(folder_.path() / "run" / "best"));
+  losses({"--steps", "1", "--out", "run", "--overwrite"});
+  EXPECT_FALSE(fs::exists(folder_.path() / "run" / "best"));
+}
+
+TEST_F(CliTrain, ParametersOfAGroupAreUpdatedAsItSays) {
+  const Json alike = losses({"--steps", "3", "--weight-decay", "0.5"});
+  EXPECT_NE(losses({"--steps", "3", "--weight-decay", "0.5", "--no-decay", "usual"}), alike);
+  EXPECT_EQ(losses({"--steps", "3", "--weight-decay", "0.5", "--lr-by-role", "head=0.001,mlp=1e-3"}), alike);
+  const Json slow = losses({"--steps", "3", "--weight-decay", "0.5", "--lr-by-role", "head=0"});
+  EXPECT_NE(slow, alike);
+  write_text(folder_.path() / "groups.toml", "[precision]\n[training]\nlr-by-role = \"head=0\"\n");
+  EXPECT_EQ(losses({"--steps", "3", "--weight-decay", "0.5", "--recipe", "groups.toml"}), slow);
+  losses({"--steps", "1", "--out", "kept", "--no-decay", "norms"});
+  expect_failure(on_tokens({"--steps", "2", "--out", "kept", "--resume"}), 2, "--no-decay \"norms\", not \"\"");
+  expect_failure(on_tokens({"--steps", "2", "--no-decay", "heads"}), 2, "--no-decay: 'heads'");
 }
 
 TEST_F(CliTrain, ASecondTrainingIntoOneFolderIsRefused) {

@@ -196,14 +196,16 @@ class OwnCs336:
         return {"logits": logits, "loss": language_loss(logits, tokens), **hidden}
 
 
-def cases(seed, labels, by_token=False, types=0):
+def cases(seed, labels, by_token=False, types=0, first_is_real=False):
     """plain: no mask; right: right padding and, for language models, labels of their own; left: left padding. `labels`:
-    classes, one label a row or token; `types`: token types, of pairs."""
+    classes, one label a row or token; `types`: token types, of pairs; `first_is_real`: what would be left padding stands
+    behind the first token."""
     generator = torch.Generator().manual_seed(seed)
     ids = lambda rows, seq: torch.randint(0, VOCABULARY, (rows, seq), generator=generator)
     right, left = torch.ones(3, 9, dtype=torch.long), torch.ones(2, 8, dtype=torch.long)
     right[1, 4:], right[2, 8:] = 0, 0
-    left[0, :5], left[1, :1] = 0, 0
+    first = 1 if first_is_real else 0
+    left[0, first:5], left[1, first:first + 1] = 0, 0
     result = {
         "plain": {"input_ids": ids(2, 11), "attention_mask": torch.ones(2, 11, dtype=torch.long)},
         "right": {"input_ids": ids(3, 9), "attention_mask": right},
@@ -271,7 +273,7 @@ def fresh(root, name):
 
 
 def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_prefix="", shards=1, labels=0, extra=None,
-                published=False, quantise=None, types=0):  # fmt: skip
+                published=False, quantise=None, types=0, first_is_real=False):  # fmt: skip
     """`published`: under the names with which the library saves, where those within the library are others. `quantise`:
     changes parameters to values that codes hold, and gives what is stored: None for those, and their codes."""
     folder = fresh(root, name)
@@ -283,7 +285,8 @@ def write_model(root, name, model, places, *, seed, dtype=torch.float32, drop_pr
     state = published_state(model, dtype) if published else stored(model, dtype, drop_prefix, extra or {})
     state = {key: value for key, value in {**state, **coded}.items() if value is not None}
     write_weights(folder, state, shards)
-    write_cases(folder, Transformers(model, *places), seed + 1, labels, by_token=labels_tokens(model), types=types)
+    write_cases(folder, Transformers(model, *places), seed + 1, labels, by_token=labels_tokens(model), types=types,
+                first_is_real=first_is_real)  # fmt: skip
     return model
 
 
@@ -368,6 +371,8 @@ def write_heads(root):
     write_model(root, "bert-masked", *encoder(masked, "bert", hidden_act="relu"), seed=410, labels=VOCABULARY, published=True)
     write_model(root, "roberta-masked", *encoder(masked, "roberta", max_position_embeddings=CONTEXT + 2, type_vocab_size=1,
                 tie_word_embeddings=False), seed=415, labels=VOCABULARY, published=True)  # fmt: skip
+    write_model(root, "roberta-masked-zero", *encoder(masked, "roberta", max_position_embeddings=CONTEXT + 1, pad_token_id=0,
+                type_vocab_size=1), seed=630, labels=VOCABULARY, published=True)  # fmt: skip
     write_model(root, "electra-masked", *encoder(masked, "electra", embedding_size=28), seed=420, labels=VOCABULARY)
     model, (base, embeddings, blocks) = distilbert(DistilBertForMaskedLM, dim=40, n_heads=4, hidden_dim=44)
     write_model(root, "distilbert-masked", model, (base, embeddings, blocks), seed=425, labels=VOCABULARY,
@@ -379,6 +384,25 @@ def write_heads(root):
     (root / "bert-cls" / "1_Pooling").mkdir()
     pooling = {"word_embedding_dimension": 40, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
     (root / "bert-cls" / "1_Pooling" / "config.json").write_text(json.dumps(pooling, indent=2) + "\n")
+
+
+def write_deberta(root):
+    """v3's way, v2's, and one kind of scores each. A padded query's attention is arbitrary there, so that a classifier's
+    first token must be real."""
+    third = {"relative_attention": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True,
+             "pos_att_type": "p2c|c2p", "position_biased_input": False, "type_vocab_size": 0}  # fmt: skip
+    second = {"relative_attention": True, "pos_att_type": ["c2p"], "max_relative_positions": 7, "type_vocab_size": 2}
+    write_model(root, "deberta", *encoder(AutoModel, "deberta-v2", **third), seed=600, drop_prefix="deberta.")
+    file = root / "deberta" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "pos_att_type": "p2c|c2p"}, indent=2) + "\n")
+    write_model(root, "deberta-classifier", *encoder(AutoModelForSequenceClassification, "deberta-v2", **third,
+                num_labels=3), seed=605, labels=3, dtype=torch.float16, first_is_real=True)  # fmt: skip
+    write_model(root, "deberta-tokens", *encoder(AutoModelForTokenClassification, "deberta-v2", **{**third, "pos_att_type": [
+        "p2c"], "share_att_key": False, "norm_rel_ebd": "none"}, hidden_size=36, num_labels=9), seed=610, labels=9)  # fmt: skip
+    write_model(root, "deberta-masked", *encoder(AutoModelForMaskedLM, "deberta-v2", **second, embedding_size=28),
+                seed=615, labels=VOCABULARY, types=2)  # fmt: skip
+    write_model(root, "deberta-masked-own", *encoder(AutoModelForMaskedLM, "deberta-v2", **third, legacy=False), seed=620,
+                labels=VOCABULARY, dtype=torch.bfloat16)  # fmt: skip
 
 
 def modernbert(kind, **settings):
@@ -745,6 +769,7 @@ def main():
     write_encoders(root)
     write_quantised(root)
     write_heads(root)
+    write_deberta(root)
     write_image_readers(root)
     write_modernbert(root)
     write_parallel_decoders(root)

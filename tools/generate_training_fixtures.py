@@ -9,7 +9,9 @@ cases/NAME.grads.safetensors: grad.<parameter> of the case's mean loss, f32, nam
 for cases without left padding, where the loss of a language model does not read a padded position. cs336 has also
 cases/plain.adamw.safetensors: the parameters after five steps of torch.optim.AdamW (lr 1e-3, the rest as it comes) on
 that one batch, and `losses` (5), each taken before its update. Models with experts have cases/plain.steps.json: the
-losses of three such steps. transformers adds the router's loss of balance only where output_router_logits asks for it.
+losses of three such steps. gpt2 has cases/plain.groups.safetensors: the parameters after five steps with groups (lr
+1e-3, weight decay 0.5; no decay of normalisations and biases; lr 5e-3 of the tables of tokens and positions), and
+`losses`. transformers adds the router's loss of balance only where output_router_logits asks for it.
 """
 import argparse
 import json
@@ -31,7 +33,10 @@ DECODERS = ("GPT2LMHeadModel", "LlamaForCausalLM", "GPTJForCausalLM", "FalconFor
             "Qwen3MoeForCausalLM")  # fmt: skip
 ENCODERS = ("BertForSequenceClassification", "DistilBertForSequenceClassification", "BertForTokenClassification",
             "BertForMaskedLM", "RobertaForMaskedLM", "ElectraForMaskedLM", "ModernBertForSequenceClassification",
-            "ModernBertForTokenClassification", "ModernBertForMaskedLM")  # fmt: skip
+            "ModernBertForTokenClassification", "ModernBertForMaskedLM", "DebertaV2ForSequenceClassification",
+            "DebertaV2ForTokenClassification", "DebertaV2ForMaskedLM")  # fmt: skip
+# Models that steps are taken of, beside those with experts.
+STEPPED = ("bert-tokens", "deberta-tokens", "deberta-classifier")
 
 
 def open_model(folder):
@@ -113,9 +118,9 @@ def as_stored(name, stored):
     return short
 
 
-def take_steps(folder, model, run, count):
+def take_steps(folder, model, run, count, optimizer=None):
     tokens = tokens_of(folder / "cases" / "plain.json")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-3)
     losses = []
     for _ in range(count):
         optimizer.zero_grad()
@@ -124,6 +129,18 @@ def take_steps(folder, model, run, count):
         loss.backward()
         optimizer.step()
     return losses
+
+
+def write_steps_of_groups(folder, model, run):
+    named = dict(model.named_parameters())
+    tables = [name for name in named if ".wte." in name or ".wpe." in name]
+    undecayed = [name for name in named if ".ln_" in name or name.endswith(".bias")]
+    rest = [name for name in named if name not in tables + undecayed]
+    groups = [{"params": [named[name] for name in names], **more}
+              for names, more in ((rest, {}), (undecayed, {"weight_decay": 0}), (tables, {"lr": 5e-3}))]  # fmt: skip
+    losses = take_steps(folder, model, run, 5, torch.optim.AdamW(groups, lr=1e-3, weight_decay=0.5))
+    tensors = {name: parameter.detach().clone() for name, parameter in named.items()}
+    save_file({"losses": torch.tensor(losses), **tensors}, folder / "cases" / "plain.groups.safetensors")
 
 
 def write_steps(folder, model, run):
@@ -148,7 +165,9 @@ def main():
         write_gradients(folder, model, run, stored)
         if folder.name == "cs336":
             write_steps(folder, model, run)
-        elif model.config.model_type in EXPERTS:
+        elif folder.name == "gpt2":
+            write_steps_of_groups(folder, model, run)
+        elif model.config.model_type in EXPERTS or folder.name in STEPPED:
             losses = take_steps(folder, model, run, 3)
             (folder / "cases" / "plain.steps.json").write_text(json.dumps({"losses": losses}) + "\n")
         print(folder.name)

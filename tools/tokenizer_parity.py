@@ -152,6 +152,9 @@ def definitions():
     }  # fmt: skip
 
 
+# What a normaliser may drop or make several characters of, at the beginning.
+STARTS = ["\u00ad\u00adx y", "\u0001a", "\u0301a", "\u0301\u0323a.", "...a", "…a", "…. b", "bba", "bThb", "Th. a", "  . a", "\u00a0a",
+          "\n\nab", "\u00ade\u0301.b", "ﬁne", "\u0130.", "e\u0301\u0323", "[SEP]a", "a[SEP] .b", "\u1ffd\u00b4.", "\u0344\u0323a"]  # fmt: skip
 CORPUS = """The quick brown fox jumps over the lazy dog; it's 2026 and she doesn't know 3.14159 from 1,000,000.
 Tokenizers cut texts into words: don't THEY'RE we'VE I'LL naïve café Ångström Żółć ΟΔΥΣΣΕΥΣ straße Ёлка дом работа.
 한국어 문장 하나. 日本語のテキスト テスト。 中文文本測試，好的。 नमस्ते दुनिया สวัสดีชาวโลก שלום עולם مرحبا بالعالم ١٢٣ ½ Ⅳ ² ﬁnance ＡＢＣ
@@ -200,13 +203,20 @@ def template(single, pair):
     return processors.TemplateProcessing(single=single, pair=pair, special_tokens=[("<s>", 1), ("</s>", 2)])
 
 
-def charsmap():
-    """A character map as sentencepiece compiles it: a double array, here laid out with a block of 256 units a node."""
+def usual_map():
     entries = {chr(c): unicodedata.normalize("NFKC", chr(c)) for c in [*range(0xA0, 0x100), *range(0xFB00, 0xFB03),
                *range(0xFF21, 0xFF24), 0x3000, 0x2122]}  # fmt: skip
     entries = {k: v for k, v in entries.items() if k != v}
     entries.update({"\t": " ", "\n": " ", "\r": " ", "\r\n": " ", "\u200b": "", "\u00ad": "", "e\u0301": "é",
                     "a\u0308": "ä", "o\u0302": "ô", "\u0600": "N", "A\u030a": "Å"})  # fmt: skip
+    return entries
+
+
+SMALL_MAP = {"\t": " ", "\r\n": " ", "\u00ad": "", "…": "...", "ﬁ": "fi", "e\u0301": "é", "\u0301": ""}
+
+
+def charsmap(entries):
+    """A character map as sentencepiece compiles it: a double array, here laid out with a block of 256 units a node."""
     replacements, offsets = b"", {}
     for value in sorted(set(entries.values())):
         offsets[value] = len(replacements)
@@ -237,10 +247,11 @@ def charsmap():
     return struct.pack("<I", len(array)) + array + replacements
 
 
-def unigram(normalizer, before="always", **model):
-    trainer = trainers.UnigramTrainer(vocab_size=400, special_tokens=SPECIALS, unk_token="<unk>", show_progress=False)
+def unigram(normalizer, before="always", first=(), specials=SPECIALS, **model):
+    unknown = next(token for token in specials if "unk" in token.lower())
+    trainer = trainers.UnigramTrainer(vocab_size=400, special_tokens=specials, unk_token=unknown, show_progress=False)
     metaspace = pre_tokenizers.Metaspace(prepend_scheme=before)
-    made = trained(models.Unigram(), trainer, normalizer, metaspace)
+    made = trained(models.Unigram(), trainer, normalizer, pre_tokenizers.Sequence([*first, metaspace]) if first else metaspace)
     definition = json.loads(made.to_str())
     if model.get("byte_fallback"):
         definition["model"]["vocab"] += [[b, 0.0] for b in BYTES]
@@ -249,6 +260,25 @@ def unigram(normalizer, before="always", **model):
     made.decoder = decoders.Metaspace()
     made.post_processor = template("<s> $A </s>", "<s> $A </s> </s> $B </s>")
     return made
+
+
+def deberta():
+    """As transformers 5 builds it, as its converter of sentencepiece's files did before, and with what is rarer: text that
+    counts as the first though something before it was dropped, and the other way round."""
+    punctuation = [pre_tokenizers.Punctuation("isolated")]
+    specials = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
+    last = [normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), normalizers.NFC(), normalizers.Strip(left=False, right=True)]
+    mapped = [normalizers.Strip(), normalizers.Precompiled(charsmap(SMALL_MAP)), normalizers.Replace(Regex(" {2,}"), " ")]
+    drops = [normalizers.Nmt(), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Replace("Th", ""),
+             normalizers.Replace(Regex("[bcd]+"), "z"), normalizers.Strip()]  # fmt: skip
+    cleaned = [normalizers.Precompiled(charsmap(SMALL_MAP)), normalizers.BertNormalizer(strip_accents=False)]
+    for name, steps, before, first in [("deberta", last, "always", []), ("deberta-first", [normalizers.Lowercase(), *last], "first", punctuation),
+                                       ("deberta-map", mapped, "always", punctuation), ("deberta-map-first", mapped, "first", punctuation),
+                                       ("first-dropped", drops, "first", []), ("first-cleaned", cleaned, "first", punctuation)]:  # fmt: skip
+        made = unigram(normalizers.Sequence(steps), before, first, specials)
+        made.post_processor = processors.TemplateProcessing(
+            single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)])  # fmt: skip
+        yield f"trained-{name}", made
 
 
 def families():
@@ -264,8 +294,9 @@ def families():
     yield "trained-gemma", fallback_bpe(normalizers.Replace(" ", "▁"), pre_tokenizers.Split(" ", "merged_with_previous"))
     yield "trained-mistral", fallback_bpe(None, pre_tokenizers.Metaspace(prepend_scheme="first", split=False),
                                           ignore_merges=True)  # fmt: skip
-    nfkc_map = normalizers.Sequence([normalizers.Precompiled(charsmap()), normalizers.Replace(Regex(" {2,}"), " ")])
+    nfkc_map = normalizers.Sequence([normalizers.Precompiled(charsmap(usual_map())), normalizers.Replace(Regex(" {2,}"), " ")])
     yield "trained-xlmr", unigram(nfkc_map)
+    yield from deberta()
     yield "trained-t5-bytes", unigram(normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()]), byte_fallback=True)
     suffix = trained(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", fuse_unk=False),
                      trainers.BpeTrainer(vocab_size=300, special_tokens=SPECIALS, end_of_word_suffix="</w>",
@@ -353,7 +384,8 @@ def main():
         rng = random.Random(f"{name} {options.seed}")
         specials = [t.content for t in tokenizer.get_added_tokens_decoder().values()]
         decoded = name.startswith("trained-")
-        texts = ["", " ", "\0 \0a", "\r", "a\rb\r\n", " " * 70 + "x", "👨‍👩‍👧‍👦 👍🏽e\u0301\u0323", "word wordy Don  don't <mask> x", "\n", "Hello, world!\n", *(random_text(rng, specials) for _ in range(options.cases))]
+        starts = STARTS if '"first"' in tokenizer.to_str() else []
+        texts = [*starts, "", " ", "\0 \0a", "\r", "a\rb\r\n", " " * 70 + "x", "👨‍👩‍👧‍👦 👍🏽e\u0301\u0323", "word wordy Don  don't <mask> x", "\n", "Hello, world!\n", *(random_text(rng, specials) for _ in range(options.cases))]
         cases = []
         for text in texts:
             ids = tokenizer.encode(text).ids

@@ -47,10 +47,17 @@ std::string status_line(const TrainStatus& status) {
                      status.last.update.learning_rate, format_count(std::llround(status.tokens_per_s)), skipped);
 }
 
-std::string epoch_line(const EpochScore& score) {
-  return fmt::format("epoch {}: {} of {} correct ({:.2f} %), mean loss {}, after {:.0f} s", score.epoch, score.correct,
-                     score.of, 100.0 * static_cast<double>(score.correct) / static_cast<double>(score.of),
-                     loss_words(score.mean_loss), score.seconds);
+std::string score_line(const EvalScore& score) {
+  const HeldOut& held_out = score.held_out;
+  const std::string when =
+      score.epoch > 0 ? fmt::format("epoch {}", score.epoch) : fmt::format("step {}", held_out.steps);
+  if (score.task == Task::language_model)
+    return fmt::format("{}: held-out loss {}, perplexity {:.4g}, {} tokens scored, after {:.0f} s", when,
+                       loss_words(held_out.mean_loss), std::exp(held_out.mean_loss), format_count(held_out.of),
+                       score.seconds);
+  return fmt::format("{}: {} of {} correct ({:.2f} %), mean loss {}, after {:.0f} s", when, held_out.correct,
+                     held_out.of, 100.0 * static_cast<double>(held_out.correct) / static_cast<double>(held_out.of),
+                     loss_words(held_out.mean_loss), score.seconds);
 }
 
 /// Lines on stdout: some twenty over the run, whatever its length.
@@ -106,7 +113,7 @@ int run_train(const TrainCommand& options) {
     if (is_worth_a_line(status)) line(status_line(status));
     progress.show(status_line(status), status.seconds_left);
   };
-  callbacks.epoch = [&](const EpochScore& score) { line(epoch_line(score)); };
+  callbacks.score = [&](const EvalScore& score) { line(score_line(score)); };
   callbacks.say = [&](const std::string& sentence) { progress.say(sentence); };
   callbacks.interrupted = &watch_interrupts();
   const TrainReport report =
@@ -128,7 +135,12 @@ void add_data_options(CLI::App& command, TrainRequest& request) {
   command.add_option("--data", request.data, "text; or labelled .tsv or .jsonl for a classifier");
   CLI::Option* tokens =
       command.add_option("--tokens", request.tokens, "JSON with input_ids: train on that one batch, as it is");
-  command.add_option("--eval", request.eval, "labelled .tsv or .jsonl, scored after every epoch");
+  CLI::Option* eval = command.add_option("--eval", request.eval, "held-out text, or labelled .tsv or .jsonl, to score");
+  command
+      .add_option("--eval-every", request.eval_every,
+                  "steps between two scores (default: an epoch; of text a tenth of all steps)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->needs(eval);
   command.add_flag_callback(
       "--bytes", [&request] { request.reading = Reading::bytes; }, "the bytes of the text are its ids");
   command.add_option("--labels", request.labels, "put a fresh head of so many classes on an encoder")
@@ -147,6 +159,15 @@ void add_data_options(CLI::App& command, TrainRequest& request) {
       ->check(CLI::Range(1, 1 << 20));
 }
 
+void add_group_options(CLI::App& command, ParameterGroups& groups) {
+  command.add_option_function<std::string>(
+      "--no-decay", [&groups](const std::string& list) { groups.no_decay = parse_no_decay(list, "--no-decay"); },
+      "no weight decay of norms, biases, embeddings; usual: norms,biases");
+  command.add_option_function<std::string>(
+      "--lr-by-role", [&groups](const std::string& list) { groups.rates = parse_role_rates(list, "--lr-by-role"); },
+      "learning rates of roles, such as embedding=1e-4,head=3e-3");
+}
+
 void add_optimizer_options(CLI::App& command, TrainRequest& request) {
   OptimizerOptions& optimizer = request.training.optimizer;
   static const std::map<std::string, OptimizerKind> kinds = {{"adamw", OptimizerKind::adamw},
@@ -159,6 +180,7 @@ void add_optimizer_options(CLI::App& command, TrainRequest& request) {
   command.add_option("--eps", optimizer.epsilon, "default 1e-8")->check(between(0, 1));
   command.add_option("--weight-decay", optimizer.weight_decay, "of every parameter (default 0.01)")
       ->check(between(0, 1e6));
+  add_group_options(command, optimizer.groups);
   add_choice(command, "--adamw", optimizer.variant, variants, "whose order of operations");
   command.add_flag_callback(
       "--stochastic-rounding", [&optimizer] { optimizer.rounding = Rounding::stochastic; },

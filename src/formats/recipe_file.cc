@@ -1,6 +1,7 @@
 #include "formats/recipe_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -90,18 +91,29 @@ void take_entry(const RecipeEntry& entry, const std::string& source, Recipe& rec
   }
 }
 
-const toml::table& precision_table_of(const toml::table& root, const std::string& source) {
-  const std::vector<std::string> known = {"precision"};
+void take_training_entry(const RecipeEntry& entry, const std::string& source, ParameterGroups& groups) {
+  const std::vector<std::string> known = {"no-decay", "lr-by-role"};
+  const std::string place = place_of_node(source, *entry.value);
+  if (std::ranges::find(known, entry.key) == known.end())
+    fail_recipe(place, fmt::format("'{}' is no key of [training], which has {}{}", printable(entry.key),
+                                   fmt::join(known, " and "), did_you_mean(entry.key, known)));
+  if (!entry.value->is_string()) fail_recipe(place, fmt::format("'{}' must be words in quotes", entry.key));
+  const std::string word = entry.value->as_string()->get();
+  const std::string option = fmt::format("{}: {}", place, entry.key);
+  if (entry.key == known.front()) groups.no_decay = parse_no_decay(word, option);
+  if (entry.key == known.back()) groups.rates = parse_role_rates(word, option);
+}
+
+void check_sections(const toml::table& root, const std::string& source) {
+  const std::vector<std::string> known = {"precision", "training"};
   for (const auto& [key, node] : root) {
     const std::string word{std::string_view(key)};
-    if (word != known.front())
-      fail_recipe(place_of_node(source, node), fmt::format("'{}' is no section of a recipe, which has [precision]{}",
-                                                           printable(word), did_you_mean(word, known)));
+    if (std::ranges::find(known, word) == known.end())
+      fail_recipe(place_of_node(source, node),
+                  fmt::format("'{}' is no section of a recipe, which has [precision] and [training]{}", printable(word),
+                              did_you_mean(word, known)));
+    if (!node.is_table()) fail_recipe(place_of_node(source, node), fmt::format("'{0}' must be a section, [{0}]", word));
   }
-  const toml::node* table = root.get(known.front());
-  if (table == nullptr) fail_recipe(source + ":1", "has no section [precision]");
-  if (!table->is_table()) fail_recipe(place_of_node(source, *table), "'precision' must be a section, [precision]");
-  return *table->as_table();
 }
 
 }  // namespace
@@ -110,8 +122,14 @@ Recipe parse_recipe(std::string_view text, const std::string& source) {
   Recipe recipe{.name = std::filesystem::path(source).stem().string(), .rest = &find_precision("fp32")};
   try {
     const toml::table root = toml::parse(text, source);
-    for (const RecipeEntry& entry : entries_of(precision_table_of(root, source), source))
-      take_entry(entry, source, recipe);
+    check_sections(root, source);
+    const toml::table* precision = root["precision"].as_table();
+    if (precision == nullptr) fail_recipe(source + ":1", "has no section [precision]");
+    for (const RecipeEntry& entry : entries_of(*precision, source)) take_entry(entry, source, recipe);
+    if (const toml::table* training = root["training"].as_table(); training != nullptr) {
+      for (const RecipeEntry& entry : entries_of(*training, source))
+        take_training_entry(entry, source, recipe.training);
+    }
   } catch (const toml::parse_error& error) {
     fail_recipe(fmt::format("{}:{}", source, error.source().begin.line), std::string(error.description()));
   }

@@ -38,6 +38,20 @@ TEST(RecipeFile, ReadsBackWhatARecipeIsWrittenAs) {
   EXPECT_EQ(recipe_text(parse_recipe(text, "any.toml")), text);
 }
 
+TEST(RecipeFile, SaysWhichParametersTrainOtherwise) {
+  const std::string text =
+      "[precision]\ndefault = \"mixed-bf16\"\n\n[training]\nno-decay = \"norms,biases\"\n"
+      "lr-by-role = \"embedding=0.0001\"\n";
+  EXPECT_EQ(recipe_text(parse_recipe(text, "any.toml")), text);
+  EXPECT_EQ(recipe_error("[precision]\n[training]\nno-decoy = \"norms\"\n"),
+            "mix.toml:3: 'no-decoy' is no key of [training], which has no-decay and lr-by-role; did you mean "
+            "'no-decay'?");
+  EXPECT_EQ(recipe_error("[precision]\n[training]\nno-decay = 1\n"), "mix.toml:3: 'no-decay' must be words in quotes");
+  EXPECT_EQ(recipe_error("[precision]\n[training]\nno-decay = \"all\"\n").find("mix.toml:3: no-decay: 'all'"), 0U);
+  EXPECT_EQ(recipe_error("training = 1\n"), "mix.toml:1: 'training' must be a section, [training]");
+  EXPECT_EQ(recipe_error("[training]\n"), "mix.toml:1: has no section [precision]");
+}
+
 TEST(RecipeFile, TakesPathsWithoutQuotesAsPaths) {
   const Recipe recipe = parse_recipe("[precision]\nlayers.3.mlp.down_proj = \"int8\"\n", "mix.toml");
   ASSERT_EQ(recipe.layers.size(), 1U);
@@ -49,7 +63,8 @@ TEST(RecipeFile, ErrorsHaveTheLine) {
   EXPECT_EQ(recipe_error(""), "mix.toml:1: has no section [precision]");
   EXPECT_EQ(recipe_error("precision = 3\n"), "mix.toml:1: 'precision' must be a section, [precision]");
   EXPECT_EQ(recipe_error("[precision]\n[precisoin]\n"),
-            "mix.toml:2: 'precisoin' is no section of a recipe, which has [precision]; did you mean 'precision'?");
+            "mix.toml:2: 'precisoin' is no section of a recipe, which has [precision] and [training]; did you mean "
+            "'precision'?");
   EXPECT_EQ(recipe_error("[precision]\nmlp = 8\n"), "mix.toml:2: 'mlp' must be a precision in quotes");
   EXPECT_EQ(recipe_error("[precision]\n\"\" = \"int8\"\n"), "mix.toml:2: a key without a character names no layer");
   EXPECT_EQ(recipe_error("[precision]\n\nkv = \"int4\"\n"), "mix.toml:3: kv can be f32, f16, bf16 or s8, not 'int4'");

@@ -108,6 +108,8 @@ std::vector<Case> optimizer_cases(const Operation& operation);
 std::vector<Case> l2_norm_cases(const Operation& operation);
 /// Of attention and of its three parts.
 std::vector<Case> attention_cases(const Operation& operation);
+/// Of relative_scores and its gradients.
+std::vector<Case> relative_cases(const Operation& operation);
 std::vector<Case> append_cache_cases(const Operation& operation);
 std::vector<Case> cached_attention_cases(const Operation& operation);
 

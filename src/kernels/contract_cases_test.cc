@@ -152,8 +152,9 @@ std::vector<Case> count_positions_cases(const Operation& operation) {
       add(cases, operation, {.offset = 1, .padding_id = 0}, {{dense(DType::u8, {3, seq}), mask}},
           {dense(DType::s32, {3, seq})});
     add(cases, operation, {.offset = 1, .padding_id = 0}, {Filled{Argument{}}}, {dense(DType::s32, {3, seq})});
-    add(cases, operation, {.offset = 3, .padding_id = 3}, {{dense(DType::s32, {3, seq}), Fill::few_ids}},
-        {dense(DType::s32, {3, seq})});
+    for (const std::int64_t padding : {0, 3})
+      add(cases, operation, {.offset = padding, .padding_id = padding}, {{dense(DType::s32, {3, seq}), Fill::few_ids}},
+          {dense(DType::s32, {3, seq})});
     add(cases, operation, {.offset = 1, .padding_id = 0},
         {{dense(DType::u8, {3, seq}), Fill::holes}, {dense(DType::s32, {3}), Fill::few_ids}},
         {dense(DType::s32, {3, seq})});
@@ -286,6 +287,7 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::soft_cap_gradient, elementwise_cases},
       {&op::rope, rope_cases},
       {&op::attention_scores, attention_cases},
+      {&op::relative_scores, relative_cases},
       {&op::softmax, attention_cases},
       {&op::attention_context, attention_cases},
       {&op::attention, attention_cases},
@@ -315,6 +317,8 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::rms_norm_gradient, norm_gradient_cases},
       {&op::activation_gradient, activation_gradient_cases},
       {&op::gate_gradient, activation_gradient_cases},
+      {&op::relative_input_gradient, relative_cases},
+      {&op::relative_table_gradient, relative_cases},
       {&op::softmax_gradient, attention_gradient_cases},
       {&op::attention_context_transposed, attention_gradient_cases},
       {&op::attention_gradient, attention_gradient_cases},

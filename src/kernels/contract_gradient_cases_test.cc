@@ -284,7 +284,10 @@ std::vector<Case> dropout_cases(const Operation& operation) {
   for (const DType dtype : floats) {
     for_widths([&](const Shape& shape, std::int64_t more) {
       add(cases, operation, {.rate = 0.3, .stream = 5},
-          {{window(dtype, shape, more)}, {dense(DType::s32, {2}), Fill::whole}}, {dense(dtype, shape)});
+          {{window(dtype, shape, more)},
+           {dense(DType::s32, {2}), Fill::whole},
+           {dense(DType::s32, {1}), Fill::few_ids}},
+          {dense(dtype, shape)});
     });
   }
   return cases;

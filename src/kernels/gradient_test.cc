@@ -292,6 +292,16 @@ void check_scores(const Operation& scores) {
   }
 }
 
+void check_relative_scores(const Operation& relative_scores) {
+  for (const ScoredBy scored_by : {ScoredBy::query, ScoredBy::key}) {
+    for (const RelativePositions positions : {RelativePositions{2, 0}, RelativePositions{2, 3}}) {
+      Around a;
+      a.check(relative_scores, {a.parameter(attention_matrix), a.parameter(queries), a.parameter({dim(4), dim(12)})},
+              {.heads = 4, .head_dim = 3, .scale = 0.7, .relative = positions, .scored_by = scored_by});
+    }
+  }
+}
+
 void check_softmax(const Operation& softmax) {
   for (const Attributes& attributes : attention_attributes()) {
     Around a;
@@ -356,7 +366,9 @@ void check_slices(const Operation& slice_columns) {
 /// The backward drops what the forward dropped.
 void check_dropout(const Operation& dropout) {
   Around a;
-  a.check(dropout, {a.parameter(rows_of_6), a.integers(DType::s32, {dim(2)}, {5, 9})}, {.rate = 0.4, .stream = 3});
+  a.check(dropout,
+          {a.parameter(rows_of_6), a.integers(DType::s32, {dim(2)}, {5, 9}), a.integers(DType::s32, {dim(1)}, {7})},
+          {.rate = 0.4, .stream = 3});
 }
 
 void check_cross_entropy(const Operation& cross_entropy) {
@@ -421,6 +433,7 @@ const std::map<const Operation*, GradientCheck> gradient_checks = {
     {&op::soft_cap, check_elementwise},
     {&op::rope, check_rope},
     {&op::attention_scores, check_scores},
+    {&op::relative_scores, check_relative_scores},
     {&op::softmax, check_softmax},
     {&op::attention_context, check_context},
     {&op::attention, check_attention},

@@ -19,6 +19,12 @@ std::int64_t Argument::rows() const {
   return product;
 }
 
+std::int64_t Argument::rows_each() const {
+  std::int64_t product = 1;
+  for (std::size_t axis = 1; axis + 1 < shape.size(); ++axis) product *= shape[axis];
+  return product;
+}
+
 const Argument& Call::in(std::size_t index) const {
   static const Argument absent;
   return index < inputs.size() ? inputs[index] : absent;

@@ -30,7 +30,8 @@ struct Argument {
   Packing packing;  ///< Constants: the layout in which this one will be handed over, where that is settled already.
 
   std::int64_t width() const { return shape.empty() ? 1 : shape.back(); }
-  std::int64_t rows() const;  ///< Product of all axes but the last.
+  std::int64_t rows() const;       ///< Product of all axes but the last.
+  std::int64_t rows_each() const;  ///< Rows that one place of the first axis has.
 };
 
 /// The rows of a norm. Where its gain is narrower than x, each stretch of a row that is as wide as the gain is

@@ -113,7 +113,8 @@ const char* instruction_set(DType operand, const MachineFacts& facts) {
     case DType::f16:
       return isa.avx512_fp16 ? "avx512_fp16" : nullptr;
     case DType::s8:
-      return isa.amx_int8 ? "amx_int8" : isa.avx512_vnni ? "avx512_vnni" : nullptr;
+      // Of AVX2 it is vpmaddubsw, whose products are added in 16 bits first.
+      return isa.amx_int8 ? "amx_int8" : isa.avx512_vnni ? "avx512_vnni" : isa.avx2 ? "avx2" : nullptr;
     default:
       return nullptr;
   }

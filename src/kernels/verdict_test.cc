@@ -76,7 +76,9 @@ TEST(Verdict, FollowsTheEvidence) {
        "0.48x fp32"},
       {"Zen 4", machine(zen4, {fp32, rate(f16, f32, "wide", 340)}), f16, Verdict::emulated,
        "no f16 product instruction on this processor; computed in f32: matmul measured at 340"},
-      {"AVX2", machine(avx2, {fp32, rate(s8, s8, "pairs", 100)}), s8, Verdict::emulated,
+      {"AVX2", machine(avx2, {fp32, rate(s8, s8, "pairs", 420)}), s8, Verdict::native, "avx2; matmul measured at 420"},
+      {"AVX2", machine(avx2, {fp32, rate(s8, s8, "pairs", 100)}), s8, Verdict::slow, "0.29x fp32"},
+      {"SSE", machine({}, {fp32, rate(s8, s8, "pairs", 100)}), s8, Verdict::emulated,
        "computed in other instructions"},
       {"AVX2", machine(avx2, {fp32}), s8, Verdict::unsupported, "no kernel multiplies s8"},
       {"at the bound", machine(zen4, {fp32, rate(bf16, bf16, "dot", 315)}), bf16, Verdict::native, "0.90x"},
@@ -138,7 +140,9 @@ TEST(Verdict, PlainLoopsAreSlowOrEmulatedNeverNative) {
   EXPECT_EQ(verdict(s8, s8), Verdict::slow);
   EXPECT_EQ(verdict(bf16, DType::f64), Verdict::emulated);
   facts.isa = avx2;
-  EXPECT_EQ(verdict(s8, s8), Verdict::emulated) << "as probe says of a machine without VNNI";
+  EXPECT_EQ(verdict(s8, s8), Verdict::slow);
+  facts.isa = {};
+  EXPECT_EQ(verdict(s8, s8), Verdict::emulated) << "as probe says of a machine without products of bytes";
 }
 
 MachineFacts facts_of_gpu(ComputeCapability capability) {

@@ -32,7 +32,7 @@ struct ProgramOptions {
 ///          with Objective::cross_entropy also loss, f32 (1), of the further input
 ///          labels s32: (B, T), what each position is to predict, where every token has logits; else (B); negative ones
 ///          do not count
-/// With dropout there is a further input: seed s32 (2).
+/// With dropout there are further inputs: seed s32 (2), and first_row s32 (1): the place of the first row in its step.
 ///
 /// Weights carry the names of the family's published checkpoints, without the family's prefix.
 Program build_program(const ModelConfig& config, const ProgramOptions& options);

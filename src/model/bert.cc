@@ -20,52 +20,10 @@ constexpr const char* electra_unused[] = {"discriminator_predictions.", "generat
 constexpr const char* distilbert_unused[] = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
                                              "qa_outputs."};
 
-/// Names of one encoder layer's parameters; BERT and DistilBERT differ in nothing else.
-struct EncoderLayerNames {
-  std::string query, key, value, attention_out, attention_norm, up, down, output_norm;
-};
-
-EncoderLayerNames bert_names(std::int64_t layer) {
-  const std::string p = fmt::format("encoder.layer.{}.", layer);
-  return {p + "attention.self.query",
-          p + "attention.self.key",
-          p + "attention.self.value",
-          p + "attention.output.dense",
-          p + "attention.output.LayerNorm",
-          p + "intermediate.dense",
-          p + "output.dense",
-          p + "output.LayerNorm"};
-}
-
 EncoderLayerNames distilbert_names(std::int64_t layer) {
   const std::string p = fmt::format("transformer.layer.{}.", layer);
   return {p + "attention.q_lin", p + "attention.k_lin", p + "attention.v_lin", p + "attention.out_lin",
           p + "sa_layer_norm",   p + "ffn.lin1",        p + "ffn.lin2",        p + "output_layer_norm"};
-}
-
-/// ln(x + f(x)) twice: attention, then the MLP (Devlin et al. 2018).
-ValueId encoder_block(Blocks& b, ValueId x, const EncoderLayerNames& names, std::int64_t layer) {
-  const ModelConfig& c = b.config();
-  const std::string path = fmt::format("layers.{}", layer);
-  b.at(path + ".attn.q_proj", Role::attention);
-  const ValueId q = b.linear(x, names.query, c.d_model, Bias::present);
-  b.at(path + ".attn.k_proj", Role::attention);
-  const ValueId k = b.linear(x, names.key, c.d_model, Bias::present);
-  b.at(path + ".attn.v_proj", Role::attention);
-  const ValueId v = b.linear(x, names.value, c.d_model, Bias::present);
-  ValueId h = b.attention(path + ".attn", q, k, v);
-  b.at(path + ".attn.out_proj", Role::attention);
-  h = b.linear(h, names.attention_out, c.d_model, Bias::present);
-  h = b.add(x, b.dropout(h));
-  b.at(path + ".ln1", Role::norm);
-  x = b.layer_norm(h, names.attention_norm);
-  b.at(path + ".mlp.up_proj", Role::mlp);
-  h = b.activation(b.linear(x, names.up, c.d_ff, Bias::present), c.activation);
-  b.at(path + ".mlp.down_proj", Role::mlp);
-  h = b.linear(h, names.down, c.d_model, Bias::present);
-  h = b.add(x, b.dropout(h));
-  b.at(path + ".ln2", Role::norm);
-  return b.layer_norm(h, names.output_norm);
 }
 
 ValueId encoder_embeddings(Blocks& b) {
@@ -73,8 +31,8 @@ ValueId encoder_embeddings(Blocks& b) {
   b.at("embeddings", Role::embedding);
   ValueId x = b.token_embedding();
   const char* const positions = "embeddings.position_embeddings.weight";
-  x = c.position_base > 0 ? b.add_counted_positions(x, positions, c.context + c.position_base + 1, Counted::ids)
-                          : b.add_rows(x, positions, c.context, RowChoice::by_position);
+  x = c.position_base >= 0 ? b.add_counted_positions(x, positions, c.context + c.position_base + 1, Counted::ids)
+                           : b.add_rows(x, positions, c.context, RowChoice::by_position);
   if (c.token_types > 0) x = b.add_token_types(x, "embeddings.token_type_embeddings.weight");
   b.at("embeddings.norm", Role::norm);
   x = b.dropout(b.layer_norm(x, "embeddings.LayerNorm"));
@@ -89,7 +47,9 @@ ValueId encoder_embeddings(Blocks& b) {
 void encoder(Blocks& b, EncoderLayerNames (*names)(std::int64_t), const EncoderHeads& heads) {
   ValueId x = encoder_embeddings(b);
   for (std::int64_t layer = 0; layer < b.config().layers; ++layer) {
-    x = encoder_block(b, x, names(layer), layer);
+    x = encoder_block(b, x, names(layer), layer, [&](const std::string& path, ValueId q, ValueId k, ValueId v) {
+      return b.attention(path, q, k, v);
+    });
     b.hidden(layer + 1, x);
   }
   emit_heads(b, x, heads);
@@ -176,7 +136,7 @@ ModelConfig parse_bert(const ConfigReader& in) {
 ModelConfig parse_roberta(const ConfigReader& in) {
   ModelConfig c = parse_bert(in);
   c.position_base = in.whole_or("pad_token_id", 1);
-  if (c.position_base < 1 || c.position_base + 1 >= c.context)
+  if (c.position_base + 1 >= c.context)
     fail_user("{}: 'pad_token_id' {} leaves no positions of {}", in.file(), c.position_base, c.context);
   c.context -= c.position_base + 1;
   return c;
@@ -252,15 +212,15 @@ Json write_distilbert(const ModelConfig& c) {
 }
 
 void emit_bert(Blocks& b) {
-  encoder(b, bert_names, bert_heads);
+  encoder(b, bert_layer_names, bert_heads);
 }
 
 void emit_roberta(Blocks& b) {
-  encoder(b, bert_names, roberta_heads);
+  encoder(b, bert_layer_names, roberta_heads);
 }
 
 void emit_electra(Blocks& b) {
-  encoder(b, bert_names, electra_heads);
+  encoder(b, bert_layer_names, electra_heads);
 }
 
 void emit_distilbert(Blocks& b) {

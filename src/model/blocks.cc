@@ -11,7 +11,9 @@ namespace assay {
 Blocks::Blocks(const ModelConfig& config, const ProgramOptions& options) : config_(config), options_(options) {
   ids_ = builder_.input("input_ids", DType::s32, {dim_batch, dim_seq});
   mask_ = builder_.input("attention_mask", DType::u8, {dim_batch, dim_seq});
-  if (options.dropout > 0) seed_ = builder_.input("seed", DType::s32, {dim(2)});
+  if (options.dropout == 0) return;
+  seed_ = builder_.input("seed", DType::s32, {dim(2)});
+  first_row_ = builder_.input("first_row", DType::s32, {dim(1)});
 }
 
 ValueId Blocks::dropout(ValueId x) {
@@ -19,7 +21,7 @@ ValueId Blocks::dropout(ValueId x) {
   Attributes attributes;
   attributes.rate = options_.dropout;
   attributes.stream = dropouts_++;
-  return builder_.add(op::dropout, {x, seed_}, attributes);
+  return builder_.add(op::dropout, {x, seed_, first_row_}, attributes);
 }
 
 void Blocks::output(ValueId logits) {
@@ -156,8 +158,7 @@ ValueId Blocks::rope(ValueId x, std::int64_t heads, const Rotary& rotary) {
   return builder_.add(op::rope, {x}, attributes);
 }
 
-ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window,
-                          const std::string& sinks) {
+Attributes Blocks::attention_attributes(std::int64_t window) const {
   Attributes attributes;
   attributes.heads = config_.heads;
   attributes.kv_heads = config_.kv_heads;
@@ -166,15 +167,46 @@ ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId
       config_.score_scale > 0 ? config_.score_scale : 1.0 / std::sqrt(static_cast<double>(config_.head_dim));
   attributes.causal = config_.task == Task::language_model;
   attributes.window = window;
-  at(path + ".scores", Role::attention);
-  const ValueId scores = soft_cap(builder_.add(op::attention_scores, {q, k}, attributes), config_.score_cap);
+  return attributes;
+}
+
+ValueId Blocks::softmax_and_context(const std::string& path, ValueId scores, ValueId v, const Attributes& attributes,
+                                    const std::string& sinks) {
   at(path + ".softmax", Role::softmax);
   std::vector<ValueId> inputs = {scores, mask_};
   if (!sinks.empty()) inputs.push_back(builder_.weight(sinks, {dim(config_.heads)}));
   const ValueId probabilities = dropout(builder_.add(op::softmax, std::move(inputs), attributes));
   at(path + ".context", Role::attention);
-  attributes.scale = 1;
-  return builder_.add(op::attention_context, {probabilities, v}, attributes);
+  Attributes unscaled = attributes;
+  unscaled.scale = 1;
+  return builder_.add(op::attention_context, {probabilities, v}, unscaled);
+}
+
+ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window,
+                          const std::string& sinks) {
+  const Attributes attributes = attention_attributes(window);
+  at(path + ".scores", Role::attention);
+  const ValueId scores = soft_cap(builder_.add(op::attention_scores, {q, k}, attributes), config_.score_cap);
+  return softmax_and_context(path, scores, v, attributes, sinks);
+}
+
+ValueId Blocks::attention(const std::string& path, ValueId q, ValueId k, ValueId v, const DistanceTables& tables) {
+  const Attributes attributes = attention_attributes(0);
+  at(path + ".scores", Role::attention);
+  ValueId scores = builder_.add(op::attention_scores, {q, k}, attributes);
+  const auto add_distances = [&](ValueId x, ValueId table, ScoredBy scored_by) {
+    Attributes relative = attributes;
+    relative.relative = config_.disentangled.positions;
+    relative.scored_by = scored_by;
+    if (table != no_value) scores = builder_.add(op::relative_scores, {scores, x, table}, relative);
+  };
+  add_distances(q, tables.by_query, ScoredBy::query);
+  add_distances(k, tables.by_key, ScoredBy::key);
+  return softmax_and_context(path, scores, v, attributes, "");
+}
+
+ValueId Blocks::table(const std::string& name, std::int64_t rows, std::int64_t width) {
+  return builder_.weight(name, {dim(rows), dim(width)});
 }
 
 ValueId Blocks::pooled(ValueId x, Pooling pooling) {

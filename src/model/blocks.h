@@ -23,6 +23,12 @@ struct ExpertList {
   Bias bias;
 };
 
+/// What queries and keys meet in the place of each other, where they do.
+struct DistanceTables {
+  ValueId by_query = no_value;
+  ValueId by_key = no_value;
+};
+
 /// What learned positions count: ids that are not position_base (then an id too, that of padding), or the mask's ones.
 enum class Counted : std::uint8_t { ids, mask };
 
@@ -74,6 +80,11 @@ class Blocks {
   /// head_dim. `window`: as Attributes has it. `sinks`: the name of the parameter, empty where there is none.
   ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, std::int64_t window = 0,
                     const std::string& sinks = "");
+  /// The same of an encoder whose scores count the distance from query to key too, by tables (2 span, heads *
+  /// head_dim).
+  ValueId attention(const std::string& path, ValueId q, ValueId k, ValueId v, const DistanceTables& tables);
+  /// The parameter of that name, as a matrix that is no linear layer's.
+  ValueId table(const std::string& name, std::int64_t rows, std::int64_t width);
   /// (B, T, width) -> (B, width)
   ValueId pooled(ValueId x, Pooling pooling);
   /// Notes hidden.N where hidden states are kept.
@@ -91,6 +102,10 @@ class Blocks {
   Program take() { return builder_.take(); }
 
  private:
+  Attributes attention_attributes(std::int64_t window) const;
+  /// Behind the scores.
+  ValueId softmax_and_context(const std::string& path, ValueId scores, ValueId v, const Attributes& attributes,
+                              const std::string& sinks);
   /// Of embedding and head: (vocab, d_model).
   ValueId token_table(const char* name);
 
@@ -99,7 +114,8 @@ class Blocks {
   Builder builder_;
   ValueId ids_ = no_value;
   ValueId mask_ = no_value;
-  ValueId seed_ = no_value;  ///< Absent without dropout.
+  ValueId seed_ = no_value;  ///< Absent without dropout, as first_row_.
+  ValueId first_row_ = no_value;
   std::int64_t dropouts_ = 0;
 };
 

@@ -33,21 +33,7 @@ std::string known_families() {
   return names;
 }
 
-/// Published architectures that are no row of families(), and what they compute that is not built.
-struct Unbuilt {
-  std::string_view model_type;
-  const char* differs;
-};
-constexpr Unbuilt unbuilt[] = {
-    {"deberta-v2", "attention to relative positions, apart from that to content"},
-};
-
 [[noreturn]] void fail_unknown(const ConfigReader& in, const std::string& type) {
-  for (const Unbuilt& known : unbuilt) {
-    if (type == known.model_type)
-      fail_user("{}: model_type '{}' is not supported, for it has {}; supported are {}", in.file(), type, known.differs,
-                known_families());
-  }
   fail_user("{}: model_type '{}' is unknown; known are {}, and the text parts of {}", in.file(), printable(type, 60),
             known_families(), text_part_types());
 }

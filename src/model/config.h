@@ -57,6 +57,15 @@ struct Rotary {
   bool operator==(const Rotary&) const = default;
 };
 
+/// Attention that scores the distance from query to key beside their contents (DeBERTa; He et al. 2021).
+struct Disentangled {
+  RelativePositions positions = {};  ///< Of the table that all layers share; span 0: there is none.
+  bool by_query = false;             ///< A query's content meets the distance ("c2p"),
+  bool by_key = false;               ///< and a key's ("p2c").
+  bool shares_projections = false;   ///< The table is projected as contents are (share_att_key).
+  bool is_normalised = false;        ///< The table is, before that.
+};
+
 struct TextPart;
 
 /// What an architecture needs to know, whatever file it came from. Counts are positive; heads divide d_model unless
@@ -77,8 +86,11 @@ struct ModelConfig {
   Outputs outputs = Outputs::classes;         ///< Classification only.
   std::vector<std::string> label_names = {};  ///< Of classes, as the configuration has them; empty: numbers.
   std::int64_t embedding_width = 0;           ///< Of the token table, where it is projected to d_model; 0: d_model.
-  std::int64_t position_base = 0;  ///< Of learned positions that count real tokens: the number before the first.
-  std::int64_t token_types = 0;    ///< BERT's token type table; 0: none.
+  Disentangled disentangled = {};
+  bool learned_positions = true;    ///< Of DeBERTa, which may do without.
+  bool legacy_masked_head = true;   ///< Of DeBERTa: that of transformers, not of its authors.
+  std::int64_t position_base = -1;  ///< Of positions that count real tokens: the number before the first; -1: columns.
+  std::int64_t token_types = 0;     ///< BERT's token type table; 0: none.
   Activation activation = Activation::gelu_erf;
   double norm_epsilon = 1e-5;
   Rotary rotary = {};

@@ -57,7 +57,7 @@ TEST(ConfigJson, AnEncodersHeadComesBack) {
       c.task = task;
       c.labels = 5;
       c.token_types = &family == find_family("distilbert") ? 0 : 2;
-      c.position_base = family.tensors == &roberta_tensors ? 1 : 0;
+      c.position_base = family.tensors == &roberta_tensors ? 0 : -1;
       c.norm = NormKind::layer;
       if (family.rotary) c.window_rotary = Rotary{};
       c.norm_epsilon = 1e-12;

@@ -239,6 +239,23 @@ TEST(Config, OneOutputIsAScoreAndSeveralAreClassesUnlessTheProblemSaysOtherwise)
             std::string::npos);
 }
 
+Json deberta_with(const char* key, const Json& value) {
+  return with(with(with(bert_json(), "model_type", "deberta-v2"), "relative_attention", true), key, value);
+}
+
+TEST(Config, DebertaSaysWhichDistancesItScores) {
+  const ModelConfig third =
+      parsed(with(with(deberta_with("pos_att_type", "p2c|c2p"), "position_buckets", 8), "max_relative_positions", -1));
+  EXPECT_TRUE(third.disentangled.by_query && third.disentangled.by_key);
+  EXPECT_EQ(third.disentangled.positions, (RelativePositions{8, third.context}));
+  EXPECT_DOUBLE_EQ(third.score_scale, 1 / std::sqrt(3.0 * static_cast<double>(third.d_model / third.heads)));
+  const ModelConfig second = parsed(deberta_with("pos_att_type", {"c2p"}));
+  EXPECT_FALSE(second.disentangled.by_key);
+  EXPECT_EQ(second.disentangled.positions, (RelativePositions{second.context, 0}));
+  EXPECT_EQ(parsed(with(deberta_with("pos_att_type", "c2p"), "relative_attention", false)).disentangled.positions.span,
+            0);
+}
+
 TEST(Config, TheTextPartOfAWholeIsAModelByItself) {
   Json whole = {{"model_type", "mistral3"}, {"tie_word_embeddings", true}, {"text_config", llama_json()}};
   whole["text_config"]["model_type"] = "mistral";
@@ -300,7 +317,10 @@ TEST(Config, WhatIsAbsurdOrNotBuiltIsRefusedInOneLine) {
       {"two norms of one", with(falcon_json(), "num_ln_in_parallel_attn", 2), "num_ln_in_parallel_attn"},
       {"an unknown pooling", with(modernbert_json(), "classifier_pooling", "max"), "classifier_pooling"},
       {"a type of layers", with(modernbert_json(), "layer_types", {"full_attention", "chunked"}), "chunked"},
-      {"relative positions", with(bert_json(), "model_type", "deberta-v2"), "attention to relative positions"},
+      {"a convolution", deberta_with("conv_kernel_size", 3), "the convolution behind the first layer"},
+      {"distances that nobody scores", deberta_with("pos_att_type", "c2p|p2p"), "'p2p'"},
+      {"steps without distances", deberta_with("position_buckets", 2000), "'position_buckets' 2000"},
+      {"an unknown norm", deberta_with("norm_rel_ebd", "rms"), "'norm_rel_ebd' is 'rms'"},
       {"huge deviation", with(gpt2_json(), "initializer_range", 1e38), "initializer_range"},
   };
   for (const Absurd& one : cases) {

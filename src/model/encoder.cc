@@ -129,6 +129,42 @@ Json write_encoder(const ModelConfig& c, const std::string& family) {
   return json;
 }
 
+EncoderLayerNames bert_layer_names(std::int64_t layer) {
+  const std::string p = fmt::format("encoder.layer.{}.", layer);
+  return {p + "attention.self.query",
+          p + "attention.self.key",
+          p + "attention.self.value",
+          p + "attention.output.dense",
+          p + "attention.output.LayerNorm",
+          p + "intermediate.dense",
+          p + "output.dense",
+          p + "output.LayerNorm"};
+}
+
+ValueId encoder_block(Blocks& b, ValueId x, const EncoderLayerNames& names, std::int64_t layer, const Attend& attend) {
+  const ModelConfig& c = b.config();
+  const std::string path = fmt::format("layers.{}", layer);
+  b.at(path + ".attn.q_proj", Role::attention);
+  const ValueId q = b.linear(x, names.query, c.d_model, Bias::present);
+  b.at(path + ".attn.k_proj", Role::attention);
+  const ValueId k = b.linear(x, names.key, c.d_model, Bias::present);
+  b.at(path + ".attn.v_proj", Role::attention);
+  const ValueId v = b.linear(x, names.value, c.d_model, Bias::present);
+  ValueId h = attend(path + ".attn", q, k, v);
+  b.at(path + ".attn.out_proj", Role::attention);
+  h = b.linear(h, names.attention_out, c.d_model, Bias::present);
+  h = b.add(x, b.dropout(h));
+  b.at(path + ".ln1", Role::norm);
+  x = b.layer_norm(h, names.attention_norm);
+  b.at(path + ".mlp.up_proj", Role::mlp);
+  h = b.activation(b.linear(x, names.up, c.d_ff, Bias::present), c.activation);
+  b.at(path + ".mlp.down_proj", Role::mlp);
+  h = b.linear(h, names.down, c.d_model, Bias::present);
+  h = b.add(x, b.dropout(h));
+  b.at(path + ".ln2", Role::norm);
+  return b.layer_norm(h, names.output_norm);
+}
+
 void emit_embedding(Blocks& b, ValueId x) {
   b.at("head.pool", Role::head);
   b.output(b.pooled(x, b.config().pooling));

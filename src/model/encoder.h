@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,18 @@ struct EncoderHeads {
   const char* transform_norm;
   const char* vocabulary_bias;
 };
+
+/// What the parameters of one encoder layer are called.
+struct EncoderLayerNames {
+  std::string query, key, value, attention_out, attention_norm, up, down, output_norm;
+};
+/// BERT's: "encoder.layer.3.attention.self.query", ...
+EncoderLayerNames bert_layer_names(std::int64_t layer);
+
+/// Attention's context at `path` of queries, keys and values.
+using Attend = std::function<ValueId(const std::string& path, ValueId q, ValueId k, ValueId v)>;
+/// ln(x + f(x)) twice: attention, then the MLP (Devlin et al. 2018).
+ValueId encoder_block(Blocks& b, ValueId x, const EncoderLayerNames& names, std::int64_t layer, const Attend& attend);
 
 /// Of tokens: classifier(x), in all families.
 inline constexpr const char* token_classifier_name = "classifier";

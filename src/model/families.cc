@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/bert.h"
+#include "model/deberta.h"
 #include "model/decoders.h"
 #include "model/experts.h"
 #include "model/gemma.h"
@@ -55,6 +56,7 @@ std::span<const Family> families() {
       {"roberta",    encoder, learned,     Padding::none,      present, parse_roberta,    write_roberta,    emit_roberta,    initial_normal, &roberta_tensors,    nullptr},
       {"xlm-roberta",encoder, learned,     Padding::none,      present, parse_roberta,    write_xlm_roberta,emit_roberta,    initial_normal, &roberta_tensors,    nullptr},
       {"electra",    encoder, learned,     Padding::first_id,  present, parse_electra,    write_electra,    emit_electra,    initial_normal, &electra_tensors,    nullptr},
+      {"deberta-v2", encoder, learned,     Padding::first_id,  present, parse_deberta,    write_deberta,    emit_deberta,    initial_normal, &deberta_tensors,    nullptr},
       {"modernbert", encoder, halves,      Padding::none,      absent,  parse_modernbert, write_modernbert, emit_modernbert, initial_normal, &modernbert_tensors, nullptr},
       {"opt",        decoder, learned,     Padding::none,      absent,  parse_opt,        write_opt,        emit_opt,        initial_normal, &opt_tensors,        nullptr},
       {"llama",      decoder, halves,      Padding::none,      absent,  parse_llama,      write_llama,      emit_llama,      initial_normal, &llama_tensors,      &llama_gguf},
@@ -99,7 +101,8 @@ bool ends_with_any(std::string_view text, TensorNames::Words endings) {
 }
 
 std::string published_name(const std::string& canonical, const Family& family) {
-  return begins_with_any(canonical, names_beside) ? canonical : family.tensors->prefix + canonical;
+  const bool is_beside = begins_with_any(canonical, names_beside) || begins_with_any(canonical, family.tensors->beside);
+  return is_beside ? canonical : family.tensors->prefix + canonical;
 }
 
 }  // namespace assay

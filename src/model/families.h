@@ -37,6 +37,7 @@ struct TensorNames {
   const char* embedding;        ///< The token embedding's table.
   Words task_head = {};         ///< Begin the names of a classification head.
   Words unused = {};            ///< Begin the names of heads of other tasks, which published files carry.
+  Words beside = {};            ///< Begin the names of heads that take no prefix, which other families' do.
   Words transposed = {};        ///< End the names of weights that are stored as [in, out],
   Words by_key_head = {};       ///< and of what stands as StoredOrder::by_key_head.
   bool joined_experts = false;  ///< Experts stand as model/joined_experts.h draws.

@@ -17,7 +17,8 @@ std::string_view block_of(std::string_view path) {
 }
 
 bool makes_attention_matrix(const Node& node) {
-  return node.operation == &op::attention_scores || node.operation == &op::softmax;
+  return node.operation == &op::attention_scores || node.operation == &op::relative_scores ||
+         node.operation == &op::softmax;
 }
 
 /// What gives a value of its input's size, element by element.

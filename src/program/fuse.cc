@@ -87,7 +87,7 @@ void join_linears(Program& program) {
   std::map<decltype(join_key(program, program.nodes[0])), std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < edit.size(); ++i) {
     const Node& node = edit.node(i);
-    if (!is_linear(node)) continue;
+    if (!is_linear(node) || program.value(node.outputs[0]).constant) continue;  // What is made once need not be fast.
     if (program.value(node.inputs[linear_inputs(node.operation).stacked[0]]).constant) {
       groups[join_key(program, node)].push_back(i);
     }

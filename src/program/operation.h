@@ -88,6 +88,7 @@ struct Operation {
   OPERATION(soft_cap)                /* x -> cap * tanh(x / cap) */                                                   \
   OPERATION(rope)                    /* x (B,T,heads*head_dim) [, positions s32 (B,T)] -> rotated by position */      \
   OPERATION(attention_scores)        /* q (B,T,H*D), k (B,T,K*D) -> scale * q k^T (B,H,T,T) */                        \
+  OPERATION(relative_scores)         /* s (B,H,T,T), x (B,T,H*D), table (R,H*D) -> s + scale x table[distance] */     \
   OPERATION(softmax)                 /* scores (B,H,T,T) [, mask (B,T)] [, sinks (H)] -> probabilities (B,H,T,T) */   \
   OPERATION(attention_context)       /* p (B,H,T,T), v (B,T,K*D) -> (B,T,H*D) */                                      \
   OPERATION(attention)               /* q, k, v [, mask] [, sinks] -> (B,T,H*D); the three above in one */            \
@@ -105,8 +106,8 @@ struct Operation {
   OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
   OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
   OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \
-  OPERATION(dropout)          /* x, seed s32 (2) -> x / (1 - rate) or 0, by a counter-based generator */              \
-  OPERATION(cross_entropy)    /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                \
+  OPERATION(dropout)       /* x, seed s32 (2), first s32 (1) -> x / (1 - rate) or 0, by a counter-based generator */  \
+  OPERATION(cross_entropy) /* logits (..,V), labels s32 (rows) -> f32 (1): mean over labels >= 0 */                   \
   /* Weights in blocks that are made here, and multiplied by s8 with a scale for 32 inputs. */                        \
   OPERATION(quantize_blocks)               /* W (out,in) -> blocks u8 (out,row bytes): scales searched for */         \
   OPERATION(quantize_groups)               /* x (..,d) -> s8 (..,d), f32 scale (..,groups): dynamic */                \
@@ -126,6 +127,8 @@ struct Operation {
   OPERATION(activation_gradient)           /* dy, x -> dx */                                                          \
   OPERATION(gate_gradient)                 /* dz, x, y -> dx, dy */                                                   \
   OPERATION(soft_cap_gradient)             /* dy, y -> dx */                                                          \
+  OPERATION(relative_input_gradient)       /* ds (B,H,T,T), table (R,H*D) -> dx (B,T,H*D) */                          \
+  OPERATION(relative_table_gradient)       /* ds (B,H,T,T), x (B,T,H*D) -> dtable (R,H*D) */                          \
   OPERATION(softmax_gradient)              /* dp, p (B,H,T,T) -> ds */                                                \
   OPERATION(attention_context_transposed)  /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                  \
   OPERATION(attention_gradient)            /* dy, q, k, v [, mask] -> dq, dk, dv */                                   \
@@ -156,6 +159,9 @@ std::int64_t rotary_columns(const Attributes& attributes);
 /// times frequency, as in the code that models were trained with: at position 500 an ulp of the frequency turns a pair
 /// by 3e-5.
 std::vector<float> rotary_frequencies(const Attributes& attributes, std::int64_t positions);
+
+/// The row of a table of 2 span rows that a query has for a key so far before it (behind it where that is negative).
+std::int64_t relative_row(const RelativePositions& positions, std::int64_t distance);
 
 /// The keys [begin, end) of a sequence that attention lets position `query` see, padding aside.
 struct SeenKeys {

@@ -90,6 +90,18 @@ struct RopeScaling {
 /// last.
 enum class RowChoice : std::uint8_t { by_position, first, last };
 
+/// Which row of a table the distance from a query to a key has: row(0) = span, a row for each of the shorter distances
+/// on both sides, and beyond those one for each step of a logarithm (DeBERTa v2; He et al. 2021). The table has 2 span
+/// rows, and what is farther than them shares the first or last.
+struct RelativePositions {
+  std::int64_t span = 0;      ///< 0: no table.
+  std::int64_t farthest = 0;  ///< The distance at which logarithms end; 0: every distance has a row.
+
+  bool operator==(const RelativePositions&) const = default;
+};
+/// Whose vector meets the row of a distance.
+enum class ScoredBy : std::uint8_t { query, key };
+
 /// Two readings of "Decoupled weight decay regularization" (Loshchilov & Hutter 2019).
 enum class AdamW : std::uint8_t {
   pytorch,  ///< w (1 - lr decay) - lr m^ / (sqrt(v^) + epsilon), m^ and v^ corrected for their start at zero
@@ -116,7 +128,9 @@ struct Attributes {
   RopeScaling rope_scaling = {};
   RotaryPairs pairs = RotaryPairs::halves;
   RowChoice row = RowChoice::by_position;
-  std::int64_t offset = 0;  ///< slice_columns: first column; count_positions: the number before the first
+  RelativePositions relative = {};       ///< relative_scores and its gradients,
+  ScoredBy scored_by = ScoredBy::query;  ///< and which of the two that is
+  std::int64_t offset = 0;               ///< slice_columns: first column; count_positions: the number before the first
   std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold
   DType math = DType::f32;  ///< norms, softmax: dtype of the arithmetic inside
   int chunk = 0;            ///< linear with an f16 accumulator: products added before the flush to f32

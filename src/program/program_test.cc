@@ -90,6 +90,24 @@ TEST(Program, AttentionCountsThePairsThatItsWindowLetsSee) {
   }
 }
 
+TEST(Program, ScoresOfDistancesCountEveryPairAndReadTheTableOnce) {
+  Builder b;
+  const ValueId scores = b.input("scores", DType::f32, {dim_batch, dim(3), dim_seq, dim_seq});
+  const ValueId tokens = b.input("x", DType::f32, {dim_batch, dim_seq, dim(6)});
+  const ValueId table = b.weight("table", {dim(8), dim(6)});
+  const Attributes a = {.heads = 3, .head_dim = 2, .relative = {.span = 4}};
+  b.add(op::relative_scores, {scores, tokens, table}, a);
+  b.add(op::relative_input_gradient, {scores, table}, a);
+  b.add(op::relative_table_gradient, {scores, tokens}, a);
+  const Program program = b.take();
+  // 25 pairs in 2 x 3 heads of 2, a multiply-add is two: the same for each of the three.
+  for (const Node& node : program.nodes) EXPECT_EQ(flops(program, node, {2, 5}), 2 * (2 * 3 * 2) * 25);
+  // scores (2, 3, 5, 5), x and dx (2, 5, 6), table and dtable (8, 6)
+  EXPECT_EQ(bytes(program, program.nodes[0], {2, 5}), 4 * (150 + 60 + 48 + 150));
+  EXPECT_EQ(bytes(program, program.nodes[1], {2, 5}), 4 * (150 + 48 + 60));
+  EXPECT_EQ(bytes(program, program.nodes[2], {2, 5}), 4 * (150 + 60 + 48));
+}
+
 TEST(Program, BytesAreReadOnceAndWrittenOnce) {
   const Program program = small_decoder();
   const Node& up = *nodes_of(program, op::linear)[4];

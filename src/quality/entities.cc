@@ -1,6 +1,7 @@
 #include "quality/entities.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 

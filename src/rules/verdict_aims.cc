@@ -209,7 +209,7 @@ std::string loss_words(const Record& row) {
 }
 
 constexpr const char* takes = "{1} takes {0}";
-constexpr Aim all_aims[] = {
+constexpr VerdictAim all_aims[] = {
     {"latency", "ms", 1, time_margin, median_of, lacks_time, time_over, time_words, "{0} as fast as {1}"},
     {"throughput", "1/s", 1, time_margin, rate_of, lacks_time, rate_over, rate_words, "{0} as many as {1}"},
     {"energy", "J", 1, time_margin, energy_of_row, lacks_energy, energy_over, energy_words, takes},
@@ -220,7 +220,7 @@ constexpr Aim all_aims[] = {
     {"quality", "change", 0, log_perplexity_margin, loss_of, lacks_quality, loss_over, loss_words, "{1} loses {0}"},
 };
 
-AimStanding standing_of(const Aim& aim, const std::optional<Gain>& gain) {
+AimStanding standing_of(const VerdictAim& aim, const std::optional<Gain>& gain) {
   if (!gain || !gain->range) return AimStanding::open;
   const double low = gain->range->low - aim.alike;
   const double high = gain->range->high - aim.alike;
@@ -228,12 +228,12 @@ AimStanding standing_of(const Aim& aim, const std::optional<Gain>& gain) {
   return low > 0 ? AimStanding::worse : AimStanding::open;
 }
 
-std::string reason_of(const Aim& aim, const std::optional<Gain>& gain) {
+std::string reason_of(const VerdictAim& aim, const std::optional<Gain>& gain) {
   return gain && gain->range ? fmt::format("the interval contains {}", aim.alike) : "there is no interval";
 }
 
 /// One row after the other against the best so far.
-const VerdictRow* best_row(const Aim& aim, std::span<const VerdictRow* const> rows) {
+const VerdictRow* best_row(const VerdictAim& aim, std::span<const VerdictRow* const> rows) {
   const VerdictRow* best = nullptr;
   for (const VerdictRow* row : rows) {
     if (best == nullptr) {
@@ -275,12 +275,12 @@ constexpr ProxyRule proxy_rules[] = {{"bits", "by bits alone", bits_of, false},
 
 }  // namespace
 
-std::span<const Aim> aims() {
+std::span<const VerdictAim> aims() {
   return all_aims;
 }
 
-const Aim& aim_named(std::string_view key) {
-  return *std::find_if(std::begin(all_aims), std::end(all_aims), [&](const Aim& aim) { return key == aim.key; });
+const VerdictAim& aim_named(std::string_view key) {
+  return *std::find_if(std::begin(all_aims), std::end(all_aims), [&](const VerdictAim& aim) { return key == aim.key; });
 }
 
 const char* name(AimStanding standing) {
@@ -294,7 +294,7 @@ bool AimChoice::is_settled() const {
          });
 }
 
-AimChoice choose(const Aim& aim, std::span<const VerdictRow* const> rows) {
+AimChoice choose(const VerdictAim& aim, std::span<const VerdictRow* const> rows) {
   AimChoice choice{.aim = &aim, .best = nullptr, .rows = {}};
   std::vector<const VerdictRow*> with_figure;
   for (const VerdictRow* row : rows) {

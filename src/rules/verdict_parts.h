@@ -41,7 +41,7 @@ struct Gain {
 inline constexpr const char* measured_apart = "measured apart";
 
 /// What a row is chosen for.
-struct Aim {
+struct VerdictAim {
   const char* key;
   const char* unit;
   double alike;   ///< The gain of a row over itself: 1 of ratios, 0 of differences.
@@ -53,8 +53,8 @@ struct Aim {
   std::string (*figure_words)(const Record& row);
   const char* than;  ///< "{0} as fast as {1}": gain and other row.
 };
-std::span<const Aim> aims();
-const Aim& aim_named(std::string_view key);
+std::span<const VerdictAim> aims();
+const VerdictAim& aim_named(std::string_view key);
 
 /// What the intervals say of a row beside the best one.
 enum class AimStanding : std::uint8_t { taken, alike, worse, open, lacking };
@@ -67,13 +67,13 @@ struct AimRow {
   std::string reason = {};        ///< Why it is open or lacking.
 };
 struct AimChoice {
-  const Aim* aim = nullptr;
+  const VerdictAim* aim = nullptr;
   const VerdictRow* best = nullptr;  ///< Null: no row has a figure.
   std::vector<AimRow> rows;          ///< The best one among them.
   /// Whether there were two to choose from, and their intervals decide.
   bool is_settled() const;
 };
-AimChoice choose(const Aim& aim, std::span<const VerdictRow* const> rows);
+AimChoice choose(const VerdictAim& aim, std::span<const VerdictRow* const> rows);
 
 /// What a figure that is no time would have said of the times of two rows.
 struct Proxy {

@@ -48,12 +48,12 @@ std::string loss_gain_words(const Gain& gain, const Record& row) {
                       : fmt::format("{:.2f} points{}", 100 * gain.value, ends_words(gain, "{:.2f}", 100));
 }
 
-std::string gain_words(const Aim& aim, const AimRow& row) {
+std::string gain_words(const VerdictAim& aim, const AimRow& row) {
   return aim.alike == 1 ? ratio_words_of(*row.gain) : loss_gain_words(*row.gain, *row.row->record);
 }
 
 /// What a time is of; at one batch it is the throughput, too.
-std::string aim_words(const Aim& aim, const Record& row) {
+std::string aim_words(const VerdictAim& aim, const Record& row) {
   if (std::string_view(aim.key) != "latency") return aim.key;
   switch (row.setting.mode) {
     case Mode::prefill:
@@ -65,7 +65,7 @@ std::string aim_words(const Aim& aim, const Record& row) {
   }
 }
 
-std::string alike_words(const Aim& aim) {
+std::string alike_words(const VerdictAim& aim) {
   return aim.alike == 1 ? fmt::format("alike within {:g} %", 100 * aim.margin)
                         : fmt::format("alike within {:g} nat or {:g} point", aim.margin, 100 * aim.margin);
 }
@@ -183,7 +183,7 @@ std::vector<AimChoice> without_throughput(std::vector<AimChoice> choices) {
 VerdictPart part_of_cell(const VerdictCell& cell) {
   VerdictPart part{.scope = "cell", .text = cell_title(cell.any(), conditions_words(cell.any(), Level::cell))};
   const Rows rows = usable_rows(cell);
-  for (const Aim& aim : aims()) part.choices.push_back(choose(aim, rows));
+  for (const VerdictAim& aim : aims()) part.choices.push_back(choose(aim, rows));
   part.text += rows.size() < 2 ? nothing_words(rows) : choice_sentences(without_throughput(part.choices), own_name);
   part.text += left_out_words(cell);
   for (const VerdictRow* row : rows) part.text += remark_on(*row);
@@ -232,7 +232,7 @@ bool differ_in_place(const Record& a, const Record& b) {
 }
 
 /// Of each precision the cell in which it gets most done.
-Rows best_batches(const Aim& aim, const Cells& cells) {
+Rows best_batches(const VerdictAim& aim, const Cells& cells) {
   Rows best;
   for (std::size_t i = 0; i < cells.front()->rows.size(); ++i) {
     Rows candidates;
@@ -245,7 +245,7 @@ Rows best_batches(const Aim& aim, const Cells& cells) {
 }
 
 /// Of each cell the best of its rows; one without a figure where none has one.
-Rows best_of_cells(const Aim& aim, const Cells& cells) {
+Rows best_of_cells(const VerdictAim& aim, const Cells& cells) {
   Rows best;
   for (const VerdictCell* cell : cells) {
     const Rows rows = usable_rows(*cell);
@@ -257,7 +257,7 @@ Rows best_of_cells(const Aim& aim, const Cells& cells) {
 }
 
 VerdictPart part_of_batches(const Cells& cells) {
-  const Aim& aim = aim_named("throughput");
+  const VerdictAim& aim = aim_named("throughput");
   Setting setting = cells.front()->any().setting;
   VerdictPart part{.scope = "batches", .choices = {choose(aim, best_batches(aim, cells))}};
   part.text =

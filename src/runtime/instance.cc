@@ -31,6 +31,21 @@ void pack_straight(const std::vector<const Weight*>& weights, const Packing& pac
   }
 }
 
+/// Packs the inputs of a call, which are plain, where its kernel wants them so; what they lie in then.
+std::vector<AlignedBytes> packed_inputs(const Call& call, const Prepared& prepared,
+                                        std::vector<const std::byte*>& inputs) {
+  std::vector<AlignedBytes> packed;
+  for (std::size_t i = 0; i < std::min(inputs.size(), prepared.packing.size()); ++i) {
+    const Packing& packing = prepared.packing[i];
+    if (packing.kind == Packing::Kind::plain || inputs[i] == nullptr) continue;
+    const Shape& shape = call.in(i).shape;
+    packed.push_back(allocate_aligned(packed_bytes(packing, shape[0], shape[1])));
+    pack({call.in(i).dtype, shape, inputs[i]}, packing, packed.back().get());
+    inputs[i] = packed.back().get();
+  }
+  return packed;
+}
+
 /// Whether a weight is what the checkpoint holds, not its values.
 bool is_in_blocks(const Value& value) {
   return value.dtype == DType::u8;
@@ -153,6 +168,7 @@ void Instance::compute(const Node& node) {
   if (const auto* declined = std::get_if<Declined>(&offer))
     fail_lacking("{} {}: {}", node.path, node.operation->name, declined->why);
   const Prepared& prepared = std::get<Prepared>(offer);
+  const std::vector<AlignedBytes> packed = packed_inputs(call, prepared, inputs);
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
   prepared.kernel->run({inputs, outputs, workspace.get()});
   for (const ValueId id : node.inputs) drop(id);

@@ -24,6 +24,15 @@ std::string recipe_key(const std::string& pattern) {
   return is_role_pattern(pattern) ? pattern.substr(1) : quoted(pattern);
 }
 
+/// The section, where it says anything.
+std::string training_text(const ParameterGroups& groups) {
+  if (groups.no_decay.empty() && groups.rates.empty()) return "";
+  std::string text = "\n[training]\n";
+  if (!groups.no_decay.empty()) text += fmt::format("no-decay = \"{}\"\n", words(groups.no_decay));
+  if (!groups.rates.empty()) text += fmt::format("lr-by-role = \"{}\"\n", words(groups.rates));
+  return text;
+}
+
 }  // namespace
 
 std::string words(const RecipeLayers& layers) {
@@ -39,7 +48,7 @@ std::string recipe_text(const Recipe& recipe) {
   if (recipe.kv) text += fmt::format("kv = \"{}\"\n", name(*recipe.kv));
   for (const RecipeLayers& one : recipe.layers)
     text += fmt::format("{} = \"{}\"\n", recipe_key(one.pattern), one.row->name);
-  return text;
+  return text + training_text(recipe.training);
 }
 
 PrecisionChoice choose_precision(const Recipe& recipe, std::optional<DType> native16) {

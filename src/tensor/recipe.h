@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tensor/parameter_groups.h"
 #include "tensor/precision.h"
 
 namespace assay {
@@ -26,6 +27,7 @@ struct Recipe {
   const Precision* rest;         ///< Of layers that nothing below names.
   std::optional<DType> kv = {};  ///< In which keys and values are kept for later tokens; absent: as multiplied.
   std::vector<RecipeLayers> layers = {};  ///< The last that matches decides.
+  ParameterGroups training = {};          ///< What its trainings treat otherwise.
 };
 
 /// Begins the names of recipes where rows are named, too.
@@ -40,6 +42,10 @@ std::string precision_name(const Recipe& recipe);
 ///   kv = "s8"
 ///   mlp = "int8"
 ///   "layers.3.mlp.down_proj" = "int8-group"
+///
+///   [training]
+///   no-decay = "norms,biases"
+///   lr-by-role = "embedding=0.0001"
 std::string recipe_text(const Recipe& recipe);
 
 /// As a run uses it: overrides by layer, rows settled for this machine's native 16-bit type, if any.

@@ -1,6 +1,7 @@
 #include "text/normalizer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "text/unicode.h"
 
@@ -151,6 +152,48 @@ std::string normalized_by(const Trim& step, std::string_view text) {
   return std::string(text);
 }
 
+/// What a step made of a text.
+struct StepDone {
+  std::string_view text;
+  std::string_view made;
+};
+
+/// How many of the first bytes of what was made stand for the first `count` bytes of the text.
+std::size_t traced(const CharacterStep& step, const StepDone& done, std::size_t count) {
+  const std::size_t alone = normalized_by(step, done.text.substr(0, count)).size();
+  std::size_t end = 0;  // The last of these characters may have been composed with the next one.
+  while (end < std::min(alone, done.made.size())) unicode::next_code_point(done.made, end);
+  return end;
+}
+
+std::size_t traced(const Prepend& step, const StepDone&, std::size_t count) {
+  return step.text.size() + count;
+}
+
+/// The library sets what replaces a match in the place of the match's last character.
+std::size_t traced(const Replacement& step, const StepDone& done, std::size_t count) {
+  std::size_t bytes = 0;
+  std::size_t at = 0;
+  while (at < count) {
+    const Expression::Match match = step.pattern.find(done.text, at);
+    bytes += std::min(match.begin, count) - at;
+    if (match.begin >= count || match.end > count) break;
+    bytes += step.content.size();
+    at = match.end;
+  }
+  return bytes;
+}
+
+std::size_t traced(const CharacterMap& step, const StepDone& done, std::size_t count) {
+  return mapped_bytes(step, done.text, count);
+}
+
+std::size_t traced(const Trim& step, const StepDone& done, std::size_t count) {
+  const std::string left = normalized_by(Trim{.left = step.left, .right = false}, done.text);
+  const std::size_t dropped = done.text.size() - left.size();
+  return std::min(count - std::min(count, dropped), done.made.size());
+}
+
 }  // namespace
 
 std::string normalize(const std::vector<NormalizerStep>& steps, std::string_view text) {
@@ -161,15 +204,24 @@ std::string normalize(const std::vector<NormalizerStep>& steps, std::string_view
   return current;
 }
 
-bool may_drop_the_first(const std::vector<NormalizerStep>& steps) {
+std::size_t bytes_of_first(const std::vector<NormalizerStep>& steps, std::string_view text) {
+  std::string current(text);
+  std::size_t count = 0;
+  if (!text.empty()) unicode::next_code_point(text, count);
   for (const NormalizerStep& step : steps) {
-    if (const auto* kind = std::get_if<CharacterStep>(&step)) {
-      if (kind->clean_text || kind->clean_nmt || kind->strip_marks || kind->strip_accents) return true;
-    }
-    if (const auto* kind = std::get_if<Replacement>(&step); kind != nullptr && kind->content.empty()) return true;
-    if (std::holds_alternative<Trim>(step) || std::holds_alternative<CharacterMap>(step)) return true;
+    if (count == 0) return 0;
+    std::string made = std::visit([&](const auto& kind) { return normalized_by(kind, current); }, step);
+    count = std::visit([&](const auto& kind) { return traced(kind, {current, made}, count); }, step);
+    current = std::move(made);
   }
-  return false;
+  return count;
+}
+
+bool counts_the_first(const std::vector<NormalizerStep>& steps) {
+  return std::none_of(steps.begin(), steps.end(), [](const NormalizerStep& step) {
+    const auto* kind = std::get_if<CharacterStep>(&step);
+    return kind != nullptr && kind->strip_marks;
+  });
 }
 
 }  // namespace assay

@@ -47,7 +47,12 @@ using NormalizerStep = std::variant<CharacterStep, Prepend, Replacement, Trim, C
 /// The text after all steps. The text must be valid UTF-8.
 std::string normalize(const std::vector<NormalizerStep>& steps, std::string_view text);
 
-/// True where the first character of the result may come from a later one than the text's first.
-bool may_drop_the_first(const std::vector<NormalizerStep>& steps);
+/// How many bytes at the beginning of the text after all steps stand, as the `tokenizers` library counts, for the
+/// character that the text begins with: 0 where that was dropped.
+std::size_t bytes_of_first(const std::vector<NormalizerStep>& steps, std::string_view text);
+
+/// False where a step puts marks in order and drops some of them: which one the library then counts as the first
+/// depends on those that are gone.
+bool counts_the_first(const std::vector<NormalizerStep>& steps);
 
 }  // namespace assay

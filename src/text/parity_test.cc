@@ -70,7 +70,7 @@ Tokenizer load(const Json& source) {
 /// Why the tokenizer of a fixture cannot be had here; empty where it can.
 std::string missing(const Json& source) {
   if (source.contains("gguf")) return smollm2().empty() ? "no SmolLM2 GGUF in the cache or in ASSAY_SMOLLM2" : "";
-  const bool self_contained = source.contains("json") && source["json"]["model"]["vocab"].is_object();
+  const bool self_contained = source.contains("json") && !source["json"]["model"]["vocab"].is_string();
   return self_contained || fs::exists(shared_folder / "models") ? "" : "no folder shared/models";
 }
 

@@ -41,6 +41,61 @@ std::string_view replacement_of(const CharacterMap& map, std::string_view text) 
   return {};
 }
 
+/// Calls take(part, what it becomes) for the grapheme at `at` or its characters, and moves `at` behind it.
+template <typename Take>
+void map_grapheme(const CharacterMap& map, std::string_view text, std::size_t& at, const Take& take) {
+  const auto replaced = [&](std::string_view part) {
+    const std::string_view found = replacement_of(map, part);
+    if (found.data() != nullptr) take(part, found);
+    return found.data() != nullptr;
+  };
+  const std::size_t end = grapheme_end(text, at);
+  if (end - at < 6 && replaced(text.substr(at, end - at))) at = end;
+  while (at < end) {
+    const std::size_t begin = at;
+    unicode::next_code_point(text, at);
+    const std::string_view character = text.substr(begin, at - begin);
+    if (!replaced(character)) take(character, character);
+  }
+}
+
+std::size_t code_points(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count) unicode::next_code_point(text, at);
+  return count;
+}
+
+/// Follows a map as the library's offsets do: each character written takes the place of one that was replaced, those
+/// beyond share the last one's; replaced ones beyond are passed over, but not before something was written.
+class MappedBytes {
+ public:
+  MappedBytes(std::string_view text, std::size_t count) : text_(text), count_(count) {}
+
+  void take(std::string_view part, std::string_view made) {
+    std::size_t left = code_points(part);
+    for (std::size_t at = 0; at < made.size();) {
+      if (left > 0 && is_done()) return;
+      if (left > 0) pass(1), --left;
+      const std::size_t begin = at;
+      unicode::next_code_point(made, at);
+      bytes_ += at - begin;
+    }
+    if (bytes_ > 0) pass(left);
+  }
+  bool is_done() const { return place_ >= count_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void pass(std::size_t characters) {
+    for (; characters > 0 && place_ < text_.size(); --characters) unicode::next_code_point(text_, place_);
+  }
+
+  std::string_view text_;
+  std::size_t count_;
+  std::size_t place_ = 0;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace
 
 CharacterMap read_character_map(std::string_view bytes, const std::string& name) {
@@ -62,25 +117,15 @@ CharacterMap read_character_map(std::string_view bytes, const std::string& name)
 std::string map_characters(const CharacterMap& map, std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  const auto replaced = [&](std::string_view part) {
-    const std::string_view found = replacement_of(map, part);
-    if (found.data() != nullptr) out += found;
-    return found.data() != nullptr;
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = grapheme_end(text, at);
-    if (end - at < 6 && replaced(text.substr(at, end - at))) {
-      at = end;
-      continue;
-    }
-    while (at < end) {
-      const std::size_t begin = at;
-      unicode::next_code_point(text, at);
-      const std::string_view character = text.substr(begin, at - begin);
-      if (!replaced(character)) out += character;
-    }
-  }
+  for (std::size_t at = 0; at < text.size();) map_grapheme(map, text, at, [&](auto, auto made) { out += made; });
   return out;
+}
+
+std::size_t mapped_bytes(const CharacterMap& map, std::string_view text, std::size_t count) {
+  MappedBytes counted(text, count);
+  for (std::size_t at = 0; at < text.size() && !counted.is_done();)
+    map_grapheme(map, text, at, [&](auto part, auto made) { counted.take(part, made); });
+  return counted.bytes();
 }
 
 std::string from_base64(std::string_view text, const std::string& name) {

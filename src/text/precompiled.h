@@ -22,6 +22,10 @@ CharacterMap read_character_map(std::string_view bytes, const std::string& name)
 /// replaced whole by what its shortest known beginning becomes, else each character by itself.
 std::string map_characters(const CharacterMap& map, std::string_view text);
 
+/// How many bytes at the beginning of the mapped text the library takes to come from the first `count` bytes of `text`.
+/// It forgets what was dropped before anything was written: what comes next then stands in its place.
+std::size_t mapped_bytes(const CharacterMap& map, std::string_view text, std::size_t count);
+
 /// The bytes that base64 text stands for. Throws a user error that begins with `name` for other characters.
 std::string from_base64(std::string_view text, const std::string& name);
 

@@ -213,7 +213,7 @@ std::vector<Stretch> joined(const std::vector<Stretch>& found, Behaviour behavio
 }
 
 /// The text with its spaces replaced and one put before it, as the step wants.
-std::string with_spaces(const SplitStep& step, std::string_view text, Place place) {
+std::string with_spaces(const SplitStep& step, std::string_view text, std::size_t first_bytes) {
   std::string made;
   for (const char c : text) {
     if (c == ' ')
@@ -221,20 +221,22 @@ std::string with_spaces(const SplitStep& step, std::string_view text, Place plac
     else
       made += c;
   }
-  const bool wanted =
-      step.prefix == PrefixSpace::always || (step.prefix == PrefixSpace::first && place == Place::beginning);
+  const bool wanted = step.prefix == PrefixSpace::always || (step.prefix == PrefixSpace::first && first_bytes > 0);
   return wanted && !made.starts_with(step.space) ? step.space + made : made;
 }
 
 }  // namespace
 
-void split(const SplitStep& step, std::string_view text, Place place, const TakePiece& take) {
+void split(const SplitStep& step, std::string_view text, std::size_t first_bytes, const TakePiece& take) {
   std::string spaced;
-  if (step.prefix != PrefixSpace::never || step.space != " ") text = spaced = with_spaces(step, text, place);
-  const auto place_of = [&](std::size_t begin) { return begin == 0 ? place : Place::later; };
+  if (step.prefix != PrefixSpace::never || step.space != " ") {
+    spaced = with_spaces(step, text, first_bytes);
+    if (first_bytes > 0) first_bytes = with_spaces(step, text.substr(0, first_bytes), first_bytes).size();
+    text = spaced;
+  }
   if (step.expression) {
     for (const Stretch& piece : joined(find_stretches(step, text), step.behaviour)) {
-      take(text.substr(piece.begin, piece.end - piece.begin), place_of(piece.begin));
+      take(text.substr(piece.begin, piece.end - piece.begin), first_bytes_at(piece.begin, first_bytes));
     }
     return;
   }
@@ -243,7 +245,7 @@ void split(const SplitStep& step, std::string_view text, Place place, const Take
     if (dropped != 0) at = run_end(text, at, dropped, dropped);
     if (at >= text.size()) return;
     const std::size_t end = piece_end(step.splitter, text, at);
-    take(text.substr(at, end - at), place_of(at));
+    take(text.substr(at, end - at), first_bytes_at(at, first_bytes));
     at = end;
   }
 }

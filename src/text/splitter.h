@@ -31,7 +31,7 @@ enum class Splitter {
 /// What becomes of the matches of an expression that cuts a text.
 enum class Behaviour { isolated, removed, merged_with_previous, merged_with_next, contiguous };
 
-/// Where a piece gets a space before it: `first` only at the very beginning of the text.
+/// Where a piece gets a space before it: `first` only where it stands for the very first character of the text.
 enum class PrefixSpace { never, first, always };
 
 /// One way to cut, after which the next one is applied to every piece.
@@ -44,12 +44,16 @@ struct SplitStep {
   bool inverted = false;  ///< What lies between matches counts as the match.
 };
 
-/// A piece of a text, and whether it begins where the whole text begins.
-enum class Place { beginning, later };
-using TakePiece = std::function<void(std::string_view piece, Place place)>;
+/// A piece of a text, and how many of its bytes, from the left, stand for the first character of the whole text.
+using TakePiece = std::function<void(std::string_view piece, std::size_t first_bytes)>;
 
 /// Cuts a text (valid UTF-8, not empty) and hands out the pieces from left to right; the views live as long as the
 /// call.
-void split(const SplitStep& step, std::string_view text, Place place, const TakePiece& take);
+void split(const SplitStep& step, std::string_view text, std::size_t first_bytes, const TakePiece& take);
+
+/// How many of `first_bytes` at the beginning of a text lie at `at` and behind it.
+inline std::size_t first_bytes_at(std::size_t at, std::size_t first_bytes) {
+  return first_bytes > at ? first_bytes - at : 0;
+}
 
 }  // namespace assay

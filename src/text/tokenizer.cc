@@ -1,5 +1,6 @@
 #include "text/tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "text/unicode.h"
@@ -11,7 +12,9 @@ namespace {
 /// One call of encode: what it has found so far.
 class Encoding {
  public:
-  explicit Encoding(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  explicit Encoding(const Tokenizer& tokenizer)
+      : tokenizer_(tokenizer),
+        asks_for_first_(std::any_of(tokenizer.splits.begin(), tokenizer.splits.end(), is_first)) {}
 
   void add_text(std::string_view text) {
     for (const Segment& segment : tokenizer_.raw_tokens.split(text)) {
@@ -19,11 +22,12 @@ class Encoding {
         ids_.push_back(segment.id);
         continue;
       }
-      const Place place = segment.text.data() == text.data() ? Place::beginning : Place::later;
+      const bool begins = segment.text.data() == text.data();
+      const std::size_t first = begins && asks_for_first_ ? bytes_of_first(tokenizer_.normalizer, segment.text) : 0;
       if (tokenizer_.normalizer.empty()) {
-        add_normalized(segment.text, place);
+        add_normalized(segment.text, first);
       } else {
-        add_normalized(normalize(tokenizer_.normalizer, segment.text), place);
+        add_normalized(normalize(tokenizer_.normalizer, segment.text), first);
       }
     }
   }
@@ -31,22 +35,24 @@ class Encoding {
   std::vector<std::int32_t> finish() { return std::move(ids_); }
 
  private:
-  void add_normalized(std::string_view text, Place place) {
+  /// `first_bytes` here and below: as split() takes them.
+  void add_normalized(std::string_view text, std::size_t first_bytes) {
     for (const Segment& segment : tokenizer_.normalized_tokens.split(text)) {
       if (segment.id >= 0) {
         ids_.push_back(segment.id);
       } else {
-        add_split(segment.text, segment.text.data() == text.data() ? place : Place::later, 0);
+        const auto begin = static_cast<std::size_t>(segment.text.data() - text.data());
+        add_split(segment.text, first_bytes_at(begin, first_bytes), 0);
       }
     }
   }
 
   /// Cuts the text by step `step` and each piece by the steps after it.
-  void add_split(std::string_view text, Place place, std::size_t step) {
+  void add_split(std::string_view text, std::size_t first_bytes, std::size_t step) {
     if (text.empty()) return;
     if (step == tokenizer_.splits.size()) return add_word(text);
-    split(tokenizer_.splits[step], text, place,
-          [this, step](std::string_view piece, Place at) { add_split(piece, at, step + 1); });
+    split(tokenizer_.splits[step], text, first_bytes,
+          [this, step](std::string_view piece, std::size_t first) { add_split(piece, first, step + 1); });
   }
 
   void add_word(std::string_view word) {
@@ -56,7 +62,10 @@ class Encoding {
     cache_.remember(word, std::span(ids_).subspan(before));
   }
 
+  static bool is_first(const SplitStep& step) { return step.prefix == PrefixSpace::first; }
+
   const Tokenizer& tokenizer_;
+  bool asks_for_first_;  ///< Whether a step asks where the text begins; else nobody looks.
   std::vector<std::int32_t> ids_;
   WordCache cache_;
 };

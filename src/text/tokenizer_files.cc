@@ -158,6 +158,19 @@ Tokenizer load_vocabulary_and_merges(const fs::path& folder) {
   return tokenizer;
 }
 
+/// Files that DeBERTa and others were published with, and no tokenizer.json beside them.
+constexpr const char* sentencepiece_files[] = {"spm.model", "spiece.model", "sentencepiece.bpe.model",
+                                               "tokenizer.model"};
+
+[[noreturn]] void fail_without_files(const fs::path& folder) {
+  for (const char* file : sentencepiece_files) {
+    if (is_there(folder / file))
+      fail_user("{}: is not read; transformers writes a tokenizer.json of it (AutoTokenizer's save_pretrained)",
+                (folder / file).string());
+  }
+  fail_user("{}: has no tokenizer.json, no vocab.json with merges.txt and no vocab.txt", folder.string());
+}
+
 }  // namespace
 
 Tokenizer load_tokenizer(const fs::path& path) {
@@ -169,7 +182,7 @@ Tokenizer load_tokenizer(const fs::path& path) {
   }
   if (is_there(path / "vocab.json") && is_there(path / "merges.txt")) return load_vocabulary_and_merges(path);
   if (is_there(path / "vocab.txt")) return load_vocabulary_text(path / "vocab.txt");
-  fail_user("{}: has no tokenizer.json, no vocab.json with merges.txt and no vocab.txt", path.string());
+  fail_without_files(path);
 }
 
 }  // namespace assay

@@ -122,14 +122,14 @@ std::string telling_text(const JsonTokenizer& from) {
   return text;
 }
 
-void cut_on(const std::vector<SplitStep>& steps, std::size_t step, std::string_view text, Place place,
+void cut_on(const std::vector<SplitStep>& steps, std::size_t step, std::string_view text, std::size_t first_bytes,
             std::vector<std::string>& pieces) {
   if (step == steps.size()) {
     pieces.emplace_back(text);
     return;
   }
-  split(steps[step], text, place,
-        [&](std::string_view piece, Place where) { cut_on(steps, step + 1, piece, where, pieces); });
+  split(steps[step], text, first_bytes,
+        [&](std::string_view piece, std::size_t first) { cut_on(steps, step + 1, piece, first, pieces); });
 }
 
 /// A small vocabulary may give the same ids however a text is cut: both are compared.
@@ -138,7 +138,7 @@ struct CutText {
   std::vector<std::int32_t> ids;
 
   CutText(const Tokenizer& tokenizer, const std::string& text) : ids(tokenizer.encode(text)) {
-    cut_on(tokenizer.splits, 0, text, Place::beginning, pieces);
+    cut_on(tokenizer.splits, 0, text, 1, pieces);
   }
   bool operator==(const CutText&) const = default;
 };

@@ -156,8 +156,8 @@ void check_combination(const Tokenizer& tokenizer, Alphabet alphabet, const std:
   }
   const bool first = std::any_of(tokenizer.splits.begin(), tokenizer.splits.end(),
                                  [](const SplitStep& step) { return step.prefix == PrefixSpace::first; });
-  if (first && may_drop_the_first(tokenizer.normalizer)) {
-    fail_user("{}: Metaspace with prepend_scheme first after a normalizer that may drop characters is not supported",
+  if (first && !counts_the_first(tokenizer.normalizer)) {
+    fail_user("{}: Metaspace with prepend_scheme first after a BertNormalizer that strips accents is not supported",
               name);
   }
 }

@@ -98,6 +98,9 @@ TEST(Tokenizers, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(error_of(bpe_file(), R"({"model": {"dropout": 0.1}})"), "T: a BPE model with dropout is not supported");
   EXPECT_EQ(error_of(bpe_file(), R"({"model": {"byte_fallback": true}})"),
             "T: a BPE model with fuse_unk or byte_fallback whose vocabulary lacks bytes is not supported");
+  EXPECT_EQ(error_of(wordpiece_file(),
+                     R"({"pre_tokenizer": {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"}})"),
+            "T: Metaspace with prepend_scheme first after a BertNormalizer that strips accents is not supported");
 }
 
 TEST(Tokenizers, ExpressionsThatAreNotKnownAreShown) {
@@ -163,6 +166,8 @@ TEST(Tokenizers, FolderWithoutATokenizerSaysWhatWasLookedFor) {
   const TemporaryFolder folder;
   const std::string message = user_error_of([&] { load_tokenizer(folder.path()); });
   EXPECT_NE(message.find("has no tokenizer.json"), std::string::npos);
+  folder.file("spm.model", "");
+  EXPECT_NE(user_error_of([&] { load_tokenizer(folder.path()); }).find("spm.model: is not read"), std::string::npos);
   folder.file("vocab.json", "{\"a\": 0}");
   folder.file("merges.txt", "#version: 0.2\na\n");
   EXPECT_NE(user_error_of([&] { load_tokenizer(folder.path()); }).find("merges.txt:2: 'a' is not"), std::string::npos);

@@ -53,6 +53,13 @@ void write_moments(const fs::path& file, const State& state) {
   write_safetensors(file, tensors);
 }
 
+Json held_out_json(const std::vector<HeldOut>& all) {
+  Json list = Json::array();
+  for (const HeldOut& one : all)
+    list.push_back({{"step", one.steps}, {"correct", one.correct}, {"of", one.of}, {"mean_loss", one.mean_loss}});
+  return list;
+}
+
 Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
   const LossScale::Progress& scale = trainer.loss_scale().progress();
   Json losses = Json::array();
@@ -63,7 +70,9 @@ Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
           {"loss_scale",
            {{"scale", scale.scale}, {"steps_since_growth", scale.steps_since_growth}, {"skipped", scale.skipped}}},
           {"options", progress.options},
-          {"losses", losses}};
+          {"losses", losses},
+          {"held_out", held_out_json(progress.held_out)},
+          {"held_out_data", progress.held_out_data}};
 }
 
 Json read_progress(const fs::path& folder) {
@@ -75,9 +84,10 @@ Json read_progress(const fs::path& folder) {
   return json;
 }
 
+/// An option that came with a later version is one that was not given.
 void refuse_other_options(const fs::path& folder, const Json& had, const Json& now) {
   for (const auto& [name, value] : now.items()) {
-    const Json before = had.value(name, Json());
+    const Json before = had.value(name, Json(""));
     if (before == value) continue;
     fail_user("{}: was trained with {} {}, not {}; --resume goes on with what it had", folder.string(), name,
               printable(before.dump()), value.dump());
@@ -117,6 +127,20 @@ double scale_of(const Json& json, const fs::path& file) {
   return scale;
 }
 
+/// Earlier versions wrote none.
+std::vector<HeldOut> held_out_from(const Json& json, std::int64_t steps, const fs::path& file) {
+  std::vector<HeldOut> all;
+  for (const Json& entry : json.value("held_out", Json::array())) {
+    HeldOut one;
+    one.steps = count_of(entry, "step", steps, file);
+    one.of = count_of(entry, "of", std::numeric_limits<std::int64_t>::max(), file);
+    one.correct = count_of(entry, "correct", one.of, file);
+    one.mean_loss = entry.at("mean_loss").get<double>();
+    all.push_back(one);
+  }
+  return all;
+}
+
 TrainingProgress progress_from(const Json& json, const fs::path& file) {
   TrainingProgress progress;
   progress.options = json.at("options");
@@ -125,6 +149,8 @@ TrainingProgress progress_from(const Json& json, const fs::path& file) {
   if (!losses.is_array() || losses.size() != static_cast<std::size_t>(progress.steps))
     fail_user("{}: has {} losses of {} steps", file.string(), losses.size(), progress.steps);
   for (const Json& loss : losses) progress.losses.push_back(loss_of(loss, file));
+  progress.held_out = held_out_from(json, progress.steps, file);
+  progress.held_out_data = json.value("held_out_data", "");
   return progress;
 }
 

@@ -19,16 +19,28 @@ namespace assay {
 //   config.json, model.safetensors      the model as it is published: names, orientation, a tied weight once
 //   tokenizer.json, vocab.txt, ...      as the model's folder has them
 //   optimizer.safetensors               optimizer.m.<parameter>, optimizer.v.<parameter> as the trainer holds them
-//   training.json                       {"format": ..., "steps", "updates", "loss_scale", "options", "losses"}
+//   training.json                       {"format": ..., "steps", "updates", "loss_scale", "options", "losses",
+//                                       "held_out": [{"step", "correct", "of", "mean_loss"}],
+//                                       "held_out_data"}
 //   manifest.json                       what each of those files was when it was written (manifest.h)
 //
 // folder.h says how they come there so that a whole checkpoint stands there at any moment.
 
+/// What a model came to on data that it is not trained on.
+struct HeldOut {
+  std::int64_t steps = 0;  ///< Of the training until then.
+  std::int64_t correct = 0;
+  std::int64_t of = 0;   ///< Tokens or sentences that were scored.
+  double mean_loss = 0;  ///< Nats; finite.
+};
+
 /// What goes on besides the trainer's state.
 struct TrainingProgress {
-  std::int64_t steps = 0;      ///< Done, skipped updates included.
-  std::vector<double> losses;  ///< Of every step, before its update; NaN and infinities are kept.
-  Json options;                ///< What the numbers depend on, by the names of the command's options; flat.
+  std::int64_t steps = 0;              ///< Done, skipped updates included.
+  std::vector<double> losses;          ///< Of every step, before its update; NaN and infinities are kept.
+  Json options;                        ///< What the numbers depend on, by the names of the command's options; flat.
+  std::vector<HeldOut> held_out = {};  ///< In the order of their steps.
+  std::string held_out_data = {};      ///< sha256 of what they are scores of.
 };
 
 /// The parameters of a state as weights: loads give f32 copies. `state` must outlive them.

@@ -175,7 +175,8 @@ std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts)
                       rows_of(batch.input_ids, begin, end, seq),
                       rows_of(batch.attention_mask, begin, end, seq),
                       rows_of(batch.labels, begin, end, labels_a_row),
-                      rows_of(batch.token_types, begin, end, seq)});
+                      rows_of(batch.token_types, begin, end, seq),
+                      begin});
   }
   return result;
 }

@@ -49,6 +49,7 @@ TokenisedSet tokenise(const LabelledSet& set, const Tokenizer& tokenizer, Limits
 TrainingData labelled_batches(TokenisedSet set, std::int64_t batch, std::int64_t context, std::uint64_t seed);
 
 /// The rows of a batch in `parts` of about equal size, for gradient accumulation; fewer where there are fewer rows.
+/// Each knows its first row's place.
 std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts);
 
 /// Labels that count.

@@ -259,6 +259,16 @@ void TrainingFolder::replace(const std::function<void(const fs::path&)>& write) 
   put_in_place(saved, path_);
 }
 
+void remove_training(const fs::path& folder) {
+  if (!is_there(folder)) return;
+  std::vector<std::string> notes;
+  const TrainingFolder held(folder, notes);
+  for (const char* name : support_files) take_away(folder / name);
+  // The files by which it is known as ours go last.
+  for (const char* name : {weights_file, moments_file, manifest_file, progress_file}) take_away(folder / name);
+  ::rmdir(folder.c_str());
+}
+
 bool holds_training(const fs::path& folder) {
   return names_format(folder / progress_file, "assay training ") ||
          names_format(folder / manifest_file, "assay manifest ");

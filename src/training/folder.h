@@ -66,6 +66,10 @@ class TrainingFolder {
   FolderClaim claim_;
 };
 
+/// Takes a training of ours away, with its folder where nothing else is in it; does nothing where there is no folder.
+/// Throws a user error where it holds something else, or another process trains into it.
+void remove_training(const std::filesystem::path& folder);
+
 /// Whether a training of ours stands in the folder: its training.json says so, or its manifest.
 bool holds_training(const std::filesystem::path& folder);
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "program/program.h"
+#include "tensor/parameter_groups.h"
 
 namespace assay {
 
@@ -26,11 +27,12 @@ struct OptimizerOptions {
   double beta1 = 0.9;  ///< sgd: momentum
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  ///< Of every parameter.
+  double weight_decay = 0.01;  ///< Of every parameter that no group leaves out.
   AdamW variant = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;
   double clip_norm = 0;  ///< The gradient's norm is scaled down to it; 0: never.
-  Schedule schedule;
+  Schedule schedule;     ///< Of the learning rates of groups, too.
+  ParameterGroups groups;
 };
 
 /// Throws a user error for any other word than adamw and sgd.

@@ -1,8 +1,12 @@
 #include "training/programs.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/error.h"
 #include "model/families.h"
 #include "program/builder.h"
+#include "training/parameter_use.h"
 
 namespace assay {
 namespace {
@@ -61,56 +65,107 @@ Program norm_program(const Program& step) {
   return b.take();
 }
 
+/// Parameters that are updated alike.
+struct UpdateGroup {
+  double rate = 0;
+  double weight_decay = 0;
+  std::vector<const Value*> parameters;
+};
+
+double rate_of(const ParameterUse& use, const OptimizerOptions& options) {
+  const auto found = std::ranges::find(options.groups.rates, use.role, &RoleRate::role);
+  return found == options.groups.rates.end() ? options.learning_rate : found->rate;
+}
+
+double weight_decay_of(const ParameterUse& use, const OptimizerOptions& options) {
+  const std::vector<ParameterKind>& none = options.groups.no_decay;
+  return std::ranges::find_first_of(use.kinds, none) == use.kinds.end() ? options.weight_decay : 0;
+}
+
+void refuse_role_without_parameters(const std::map<std::string, ParameterUse>& uses, const OptimizerOptions& options) {
+  for (const RoleRate& one : options.groups.rates) {
+    const auto is_there = [&](const auto& use) { return use.second.role == one.role; };
+    if (std::ranges::none_of(uses, is_there))
+      fail_user("--lr-by-role '{}': this model has no parameters of that role{}", name(one.role),
+                one.role == Role::head ? "; its head has the embedding's table" : "");
+  }
+}
+
+/// In the order of their first parameters; without options.groups all are one.
+std::vector<UpdateGroup> update_groups(const Program& step, const ModelConfig& config,
+                                       const OptimizerOptions& options) {
+  const std::map<std::string, ParameterUse> uses = parameter_uses(build_program(config, {}));
+  refuse_role_without_parameters(uses, options);
+  std::vector<UpdateGroup> groups;
+  for (const Value& value : step.values) {
+    if (!is_parameter(value)) continue;
+    const auto use = uses.find(value.name);
+    const ParameterUse known = use == uses.end() ? ParameterUse{} : use->second;
+    const double rate = rate_of(known, options);
+    const double decay = weight_decay_of(known, options);
+    auto group = std::ranges::find_if(
+        groups, [&](const UpdateGroup& one) { return one.rate == rate && one.weight_decay == decay; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {rate, decay, {}});
+    group->parameters.push_back(&value);
+  }
+  return groups;
+}
+
 Attributes optimizer_attributes(const OptimizerOptions& options) {
   Attributes attributes;
   attributes.beta1 = options.beta1;
   attributes.beta2 = options.beta2;
   attributes.epsilon = options.epsilon;
-  attributes.weight_decay = options.weight_decay;
   attributes.adamw = options.variant;
   attributes.rounding = options.rounding;
   return attributes;
 }
 
-/// Moments have the parameter's dtype, as PyTorch's have. Parameter k draws its random numbers from stream k.
-Program update_program(const Program& step, const TrainingOptions& options) {
+/// Moments have the parameter's dtype, as PyTorch's have.
+void append_operands(Builder& b, const Value& value, const OptimizerOptions& options, Node& update) {
+  const bool adam = options.kind == OptimizerKind::adamw;
+  const bool momentum = adam || options.beta1 > 0;
+  const auto state = [&](const std::string& prefix) { return b.state(prefix + value.name, value.dtype, value.shape); };
+  const ValueId w = state("");
+  const ValueId m = momentum ? state("optimizer.m.") : no_value;
+  update.inputs.insert(update.inputs.end(), {w, state("grad."), m});
+  update.outputs.insert(update.outputs.end(), {w, m});
+  if (!adam) return;
+  update.inputs.push_back(state("optimizer.v."));
+  update.outputs.push_back(update.inputs.back());
+}
+
+/// Parameter k draws its random numbers from stream k, counted over the groups one after another.
+Program update_program(const std::vector<UpdateGroup>& groups, const TrainingOptions& options) {
   const bool adam = options.optimizer.kind == OptimizerKind::adamw;
-  const bool momentum = adam || options.optimizer.beta1 > 0;
   Builder b;
-  const ValueId hyper = b.input("hyper", DType::f32, {dim(4)});
   const ValueId seed = b.input("seed", DType::s32, {dim(2)});
-  Node update{adam ? &op::adamw : &op::sgd,
-              {},
-              {},
-              optimizer_attributes(options.optimizer),
-              "optimizer",
-              Role::optimizer,
-              Phase::optimizer};
-  std::int64_t parameters = 0;
-  for (const Value& value : step.values) {
-    if (!is_parameter(value)) continue;
-    ++parameters;
-    const auto state = [&](const std::string& prefix) {
-      return b.state(prefix + value.name, value.dtype, value.shape);
-    };
-    const ValueId w = state("");
-    const ValueId m = momentum ? state("optimizer.m.") : no_value;
-    update.inputs.insert(update.inputs.end(), {w, state("grad."), m});
-    update.outputs.insert(update.outputs.end(), {w, m});
-    if (!adam) continue;
-    update.inputs.push_back(state("optimizer.v."));
-    update.outputs.push_back(update.inputs.back());
+  Attributes attributes = optimizer_attributes(options.optimizer);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const auto parameters = std::ssize(groups[g].parameters);
+    attributes.weight_decay = groups[g].weight_decay;
+    Node update{adam ? &op::adamw : &op::sgd, {}, {}, attributes, "optimizer", Role::optimizer, Phase::optimizer};
+    for (const Value* value : groups[g].parameters) append_operands(b, *value, options.optimizer, update);
+    update.inputs.insert(update.inputs.end(), {b.input(hyper_name(g), DType::f32, {dim(4)}), seed});
+    if (options.count_lost_updates) {
+      update.outputs.push_back(b.value(lost_name(g), DType::s32, {dim(parameters)}));
+      b.output(lost_name(g), update.outputs.back());
+    }
+    b.add_update(std::move(update));
+    attributes.stream += parameters;
   }
-  update.inputs.insert(update.inputs.end(), {hyper, seed});
-  if (options.count_lost_updates) {
-    update.outputs.push_back(b.value("lost", DType::s32, {dim(parameters)}));
-    b.output("lost", update.outputs.back());
-  }
-  b.add_update(std::move(update));
   return b.take();
 }
 
 }  // namespace
+
+std::string hyper_name(std::size_t group) {
+  return fmt::format("hyper.{}", group);
+}
+
+std::string lost_name(std::size_t group) {
+  return fmt::format("lost.{}", group);
+}
 
 bool scales_loss(const Precision& row) {
   return row.operand == DType::f16 && row.master_weights;
@@ -131,7 +186,9 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
   programs.step = step_program(config, options);
   if (options.parts != StepParts::whole) return programs;
   if (takes_norms(options)) programs.norms = norm_program(programs.step);
-  programs.update = update_program(programs.step, options);
+  const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options.optimizer);
+  for (const UpdateGroup& group : groups) programs.rates.push_back(group.rate);
+  programs.update = update_program(groups, options);
   return programs;
 }
 

@@ -42,9 +42,10 @@ struct TrainingPrograms {
   /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values. Empty where no norms
   /// are taken.
   Program norms;
-  /// Inputs hyper f32 (4) and seed s32 (2) as op::adamw has them; writes the parameters and their moments. With
-  /// count_lost_updates outputs lost, s32 (parameters), in the order of step.values.
+  /// A node for each group of parameters. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
+  /// the parameters and their moments. With count_lost_updates outputs lost.<group>, s32 (parameters of the group).
   Program update;
+  std::vector<double> rates;  ///< The full learning rate of each group.
 };
 
 /// Throws a user error for a precision or model in which nothing can be trained.
@@ -54,6 +55,10 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
 bool scales_loss(const Precision& row);
 /// Whether a step with these options takes the norm of its gradients.
 bool takes_norms(const TrainingOptions& options);
+
+/// What the update program calls a group's input and output.
+std::string hyper_name(std::size_t group);
+std::string lost_name(std::size_t group);
 
 /// Whether the value is a parameter of a step program: state, and no gradient.
 bool is_parameter(const Value& value);

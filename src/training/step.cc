@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-std::uint64_t part_seed(std::uint64_t seed, std::int64_t step, std::int64_t part) {
-  const auto bits = philox(seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part));
+std::uint64_t step_seed(std::uint64_t seed, std::int64_t step) {
+  const auto bits = philox(seed, static_cast<std::uint64_t>(step), 0);
   return static_cast<std::uint64_t>(bits[1]) << 32 | bits[0];
 }
 
@@ -21,10 +21,9 @@ StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t s
   if (counted == 0) fail_user("step {}: no label of its batch counts", step);
   StepResult result;
   if (options.parts > 1) trainer.clear_gradients();
-  std::int64_t part = 0;
+  const std::uint64_t seed = step_seed(options.seed, step);
   for (const TrainingBatch& rows : split(batch, options.parts)) {
     const double share = static_cast<double>(counted_labels(rows)) / static_cast<double>(counted);
-    const std::uint64_t seed = part_seed(options.seed, step, part++);
     if (share == 0) continue;
     trainer.set_batch(rows);
     trainer.set_seed(seed);

@@ -28,7 +28,8 @@ class Diverged : public Error {
 };
 
 /// One step of training on the batch. With several parts the gradient is that of the whole batch, each part weighted by
-/// its share of the labels that count. Dropout and rounding draw from (seed, step, part). Where the loss is not finite
+/// its share of the labels that count. Dropout and rounding draw from (seed, step), whatever the
+/// parts. Where the loss is not finite
 /// the update is left out. A batch in which no label counts is a user error.
 StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t step, const StepOptions& options);
 

@@ -103,6 +103,8 @@ void Trainer::set_batch(const TrainingBatch& batch) {
   plan_ = plans_.at(key).get();
   plan_->set_inputs(batch.input_ids, batch.attention_mask, batch.token_types);
   plan_->set_input("labels", std::as_bytes(std::span(batch.labels)));
+  const auto first_row = static_cast<std::int32_t>(batch.first_row);
+  plan_->set_input("first_row", std::as_bytes(std::span(&first_row, 1)));
 }
 
 void Trainer::set_seed(std::uint64_t seed) {
@@ -164,16 +166,26 @@ UpdateResult Trainer::update(std::int64_t step) {
   // As torch.nn.utils.clip_grad_norm_: the norm is made a little larger, and nothing is scaled up.
   const double clip =
       optimizer.clip_norm > 0 ? std::min(1.0, optimizer.clip_norm / (*result.gradient_norm + 1e-6)) : 1.0;
-  const float hyper[] = {static_cast<float>(result.learning_rate), static_cast<float>(1 - std::pow(optimizer.beta1, t)),
-                         static_cast<float>(1 - std::pow(optimizer.beta2, t)),
-                         static_cast<float>(clip / result.loss_scale)};
-  update_plan_->set_input("hyper", std::as_bytes(std::span(hyper)));
+  float hyper[] = {0, static_cast<float>(1 - std::pow(optimizer.beta1, t)),
+                   static_cast<float>(1 - std::pow(optimizer.beta2, t)), static_cast<float>(clip / result.loss_scale)};
+  const double share = rate_share(optimizer.schedule, step);
+  for (std::size_t group = 0; group < programs_.rates.size(); ++group) {
+    hyper[0] = static_cast<float>(programs_.rates[group] * share);
+    update_plan_->set_input(hyper_name(group), std::as_bytes(std::span(hyper)));
+  }
   update_plan_->run();
-  if (!options_.count_lost_updates) return result;
-  const TensorView lost = update_plan_->output("lost").tensor;
-  const auto* counts = reinterpret_cast<const std::int32_t*>(lost.data);
-  result.lost = std::accumulate(counts, counts + element_count(lost.shape), std::int64_t{0});
+  if (options_.count_lost_updates) result.lost = lost_updates();
   return result;
+}
+
+std::int64_t Trainer::lost_updates() const {
+  std::int64_t lost = 0;
+  for (std::size_t group = 0; group < programs_.rates.size(); ++group) {
+    const TensorView of_group = update_plan_->output(lost_name(group)).tensor;
+    const auto* counts = reinterpret_cast<const std::int32_t*>(of_group.data);
+    lost = std::accumulate(counts, counts + element_count(of_group.shape), lost);
+  }
+  return lost;
 }
 
 }  // namespace assay

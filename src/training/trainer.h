@@ -23,6 +23,7 @@ struct TrainingBatch {
   std::vector<std::uint8_t> attention_mask;    ///< (B, T), or empty: all real
   std::vector<std::int32_t> labels;            ///< (B, T): what each position is to predict; classification: (B)
   std::vector<std::int32_t> token_types = {};  ///< (B, T), or empty: all 0
+  std::int64_t first_row = 0;                  ///< Of a part: its first row's place in the step.
 };
 
 /// Labels as the loss wants them: position t is to predict label t + 1 of its row, the last position nothing.
@@ -33,10 +34,10 @@ struct UpdateResult {
   /// Over all parameters, before clipping, without the loss scale; may be infinite or NaN. Absent where the options
   /// take none.
   std::optional<double> gradient_norm;
-  double loss_scale = 1;  ///< With which the gradients were made.
-  bool skipped = false;   ///< The loss or the gradients, where their norm is taken, were not finite.
-  double learning_rate = 0;
-  std::int64_t lost = 0;  ///< Elements whose update was not zero and rounded to nothing; counted where asked for.
+  double loss_scale = 1;     ///< With which the gradients were made.
+  bool skipped = false;      ///< The loss or the gradients, where their norm is taken, were not finite.
+  double learning_rate = 0;  ///< Of parameters whose role has none of its own.
+  std::int64_t lost = 0;     ///< Elements whose update was not zero and rounded to nothing; counted where asked for.
 };
 
 /// A step that was ended before its update: the parameters are what they were.
@@ -92,6 +93,7 @@ class Trainer {
   void refuse_what_does_not_fit(const MachineFacts& facts) const;
   std::optional<double> gradient_norm();
   UpdateResult before_update(std::int64_t step, std::optional<double> norm);
+  std::int64_t lost_updates() const;
 
   TrainingOptions options_;
   TrainingPrograms programs_;

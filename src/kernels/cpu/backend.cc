@@ -43,6 +43,7 @@ constexpr Implementation quantized_linear[] = {
     {"f32 from 8 bits, few rows", quantized_linear_few_f32},
     {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
+    {"avx2 s8", quantized_linear_avx2},
     {"amx bf16 tiles from 8 bits", quantized_linear_bf16_tiles},
     {"avx512 bf16 dot products from 8 bits", quantized_linear_bf16},
     {"f32 from 8 bits", quantized_linear_f32},
@@ -71,6 +72,7 @@ constexpr Implementation expert_linear[] = {
 constexpr Implementation expert_quantized_linear[] = {
     {"amx s8 tiles", each_expert<quantized_linear_tiles>},
     {"avx512 vnni", each_expert<quantized_linear_vnni>},
+    {"avx2 s8", each_expert<quantized_linear_avx2>},
     {"amx bf16 tiles from 8 bits", each_expert<quantized_linear_bf16_tiles>},
     {"avx512 bf16 dot products from 8 bits", each_expert<quantized_linear_bf16>},
     {"f32 from 8 bits", each_expert<quantized_linear_f32>},
@@ -115,6 +117,8 @@ constexpr Implementation attention_scores[] = {
     {"f32", attention_scores_f32},
     reference_loops<reference::attention_scores>,
 };
+constexpr Implementation relative_scores[] = {{"vectors", relative_scores_vectors},
+                                              reference_loops<reference::relative_scores>};
 constexpr Implementation softmax[] = {{"vectors", softmax_vectors}, reference_loops<reference::softmax>};
 constexpr Implementation attention_context[] = {
     {"bf16 tiles", attention_context_bf16_tiles},
@@ -192,6 +196,10 @@ constexpr Implementation activation_gradient[] = {{"vectors", activation_gradien
                                                   reference_loops<reference::activation_gradient>};
 constexpr Implementation gate_gradient[] = {{"vectors", gate_gradient_vectors},
                                             reference_loops<reference::gate_gradient>};
+constexpr Implementation relative_input_gradient[] = {{"vectors", relative_input_gradient_vectors},
+                                                      reference_loops<reference::relative_input_gradient>};
+constexpr Implementation relative_table_gradient[] = {{"vectors", relative_table_gradient_vectors},
+                                                      reference_loops<reference::relative_table_gradient>};
 constexpr Implementation softmax_gradient[] = {{"vectors", softmax_gradient_vectors},
                                                reference_loops<reference::softmax_gradient>};
 constexpr Implementation attention_context_transposed[] = {
@@ -248,6 +256,7 @@ constexpr OperationKernels table[] = {
     {&op::soft_cap, soft_cap},
     {&op::rope, rope},
     {&op::attention_scores, attention_scores},
+    {&op::relative_scores, relative_scores},
     {&op::softmax, softmax},
     {&op::attention_context, attention_context},
     {&op::attention, attention},
@@ -280,6 +289,8 @@ constexpr OperationKernels table[] = {
     {&op::activation_gradient, activation_gradient},
     {&op::gate_gradient, gate_gradient},
     {&op::soft_cap_gradient, soft_cap_gradient},
+    {&op::relative_input_gradient, relative_input_gradient},
+    {&op::relative_table_gradient, relative_table_gradient},
     {&op::softmax_gradient, softmax_gradient},
     {&op::attention_context_transposed, attention_context_transposed},
     {&op::attention_gradient, attention_gradient},

@@ -31,6 +31,7 @@ Offer quantized_linear_few_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_few_f32(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
@@ -141,6 +142,9 @@ Offer add_rows_gradient_vectors(const Call& call, const MachineFacts& facts);
 
 // select_gradient.cc
 Offer select_row_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer relative_scores_vectors(const Call& call, const MachineFacts& facts);
+Offer relative_input_gradient_vectors(const Call& call, const MachineFacts& facts);
+Offer relative_table_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer mean_pool_gradient_vectors(const Call& call, const MachineFacts& facts);
 Offer concat_columns_vectors(const Call& call, const MachineFacts& facts);
 

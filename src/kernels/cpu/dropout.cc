@@ -22,13 +22,14 @@ void dropout_rows(const Call& call, const Memory& memory, std::int64_t begin, st
   const SinkRows y = sink_rows(call, memory, 0);
   const RandomStream random = random_stream(memory.in<std::int32_t>(1), call.attributes.stream);
   const std::int64_t width = call.in(0).width();
+  const std::int64_t before = *memory.in<std::int32_t>(2) * call.in(0).rows_each();
   const V32 rate = hn::Set(f32_lanes, static_cast<float>(call.attributes.rate));
   const V32 scale = hn::Set(f32_lanes, static_cast<float>(1 / (1 - call.attributes.rate)));
   RandomBits drawn;
   for (std::int64_t row = begin; row < end; ++row) {
     for (std::int64_t first = 0; first < width; first += chunk_elements) {
       const std::int64_t count = std::min(width - first, chunk_elements);
-      const std::int64_t skipped = draw(random, row * width + first, count, drawn);
+      const std::int64_t skipped = draw(random, (before + row) * width + first, count, drawn);
       for_vectors(count, [&](auto lanes, std::int64_t i) HWY_ATTR {
         const auto kept = hn::Ge(uniform_of(drawn.at(skipped + i)), rate);
         const V32 value = hn::Mul(lanes.get(x[row], first + i), scale);
@@ -47,7 +48,8 @@ namespace assay::cpu {
 HWY_EXPORT(dropout_rows);
 
 Offer dropout_vectors(const Call& call, const MachineFacts& facts) {
-  if (call.in(1).dtype != DType::s32) return Declined{"the seed is not s32"};
+  if (call.in(1).dtype != DType::s32 || call.in(2).dtype != DType::s32)
+    return Declined{"the seed or the first row is not s32"};
   return row_offer(call, facts, first_input_rows(call), [] { return &HWY_DYNAMIC_DISPATCH(dropout_rows); });
 }
 

@@ -83,6 +83,16 @@ MatmulCode s8_tiles() {
   return code;
 }
 
+MatmulCode s8_avx2() {
+  MatmulCode code = vnni();
+  code.description = "avx2 s8 in pairs";
+  code.operand = DType::s8;
+  code.multiply = micro::multiply_s8_avx2;
+  code.block_rows = micro::avx2_rows_s8;
+  code.chunk = widened_groups * code.group;  // as f32_avx2's
+  return code;
+}
+
 MatmulCode f16_chunks(std::int64_t in, int chunk) {
   return {.description = "avx512 fp16, flushed to f32 by chunks",
           .operand = DType::f16,

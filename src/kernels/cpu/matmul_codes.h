@@ -11,6 +11,7 @@ MatmulCode bf16_dot_products();
 MatmulCode bf16_tiles();
 MatmulCode vnni();
 MatmulCode s8_tiles();
+MatmulCode s8_avx2();
 /// f16 products and sums; sums go to f32 after `chunk` products, 0: after all of them.
 MatmulCode f16_chunks(std::int64_t in, int chunk);
 

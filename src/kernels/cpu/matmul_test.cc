@@ -226,7 +226,8 @@ TEST(Choice, FollowsTheInstructionSets) {
   EXPECT_EQ(Verdict::emulated, first_verdict(bf16, facts));
   EXPECT_PRED2(starts_with, first_choice(e4m3, facts), "avx512 f32 from e4m3,");
   facts.isa.avx512_vnni = false;
-  EXPECT_FALSE(starts_with(first_choice(s8, facts), "avx512"));
+  EXPECT_PRED2(starts_with, first_choice(s8, facts), "avx2 s8 in pairs");
+  EXPECT_EQ(Verdict::native, first_verdict(s8, facts));
   facts.isa.avx512 = false;
   EXPECT_PRED2(starts_with, first_choice(f32, facts), "avx2 f32,");
   EXPECT_PRED2(starts_with, first_choice(f16, facts), "avx2 f32 from f16,");

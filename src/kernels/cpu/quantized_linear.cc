@@ -75,6 +75,13 @@ Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts) {
   return prepare_matmul(linear, facts, codes::vnni());
 }
 
+Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (const char* why = unfit_for_s32(linear)) return Declined{why};
+  return prepare_matmul(linear, facts, codes::s8_avx2());
+}
+
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.amx_bf16) return Declined{"no AMX-BF16 here"};

@@ -35,6 +35,7 @@ void affine(const Call& call, const Memory& memory);
 void soft_cap(const Call& call, const Memory& memory);
 void rope(const Call& call, const Memory& memory);
 void attention_scores(const Call& call, const Memory& memory);
+void relative_scores(const Call& call, const Memory& memory);
 void softmax(const Call& call, const Memory& memory);
 void attention_context(const Call& call, const Memory& memory);
 void attention(const Call& call, const Memory& memory);  ///< workspace: call.threads * T doubles
@@ -63,6 +64,8 @@ void rms_norm_gradient(const Call& call, const Memory& memory);
 void activation_gradient(const Call& call, const Memory& memory);
 void gate_gradient(const Call& call, const Memory& memory);
 void soft_cap_gradient(const Call& call, const Memory& memory);
+void relative_input_gradient(const Call& call, const Memory& memory);
+void relative_table_gradient(const Call& call, const Memory& memory);
 void softmax_gradient(const Call& call, const Memory& memory);
 void attention_context_transposed(const Call& call, const Memory& memory);
 void attention_gradient(const Call& call, const Memory& memory);  ///< workspace: attention_gradient_doubles

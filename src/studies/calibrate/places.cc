@@ -24,6 +24,7 @@ class PlaceFinder {
     for (std::size_t n = 0; n < built_.nodes.size(); ++n) {
       if (built_.nodes[n].operation != &op::linear) continue;
       const ValueId value = built_.nodes[n].inputs[0];
+      if (built_.value(value).constant) continue;  // Made of weights alone: no data is in it.
       const auto known =
           std::find_if(places.begin(), places.end(), [&](const LinearPlace& place) { return place.value == value; });
       LinearPlace& place = known == places.end() ? places.emplace_back() : *known;

@@ -55,7 +55,7 @@ QualitySet calibration_set(const Model& model, const CalibrationRequest& request
 }
 
 /// Rows at a place, and what their layers give in fp32.
-struct PlaceRows {
+struct RowsAtPlace {
   const LinearPlace& place;
   const Tensor& rows;
   float largest;  ///< Magnitude of all that was ever there.
@@ -224,10 +224,10 @@ class Calibrator {
     return best;
   }
 
-  void choose_scale(const PlaceRows& at, const std::vector<Tensor>& exact, CalibratedPlace& result) const {
+  void choose_scale(const RowsAtPlace& at, const std::vector<Tensor>& exact, CalibratedPlace& result) const {
     result.scale = {"by token", by_token};
     double least = most_of_error_by_token * result.error_after;
-    for (const ScaleChoice& choice : scale_choices(values_in(at.rows), at.largest)) {
+    for (const StaticScale& choice : scale_choices(values_in(at.rows), at.largest)) {
       const double error = relative_error(exact, trials_.low(at.place, at.rows, choice.scale));
       if (error >= least) continue;
       result.scale = choice;

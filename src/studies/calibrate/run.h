@@ -31,7 +31,7 @@ struct CalibratedPlace {
   bool is_smoothed = false;
   double error_before = 0;  ///< Of its layers' outputs on the samples, relative, squared.
   double error_after = 0;
-  ScaleChoice scale = {};  ///< Where the row's are static; 0, "by token": it has none here.
+  StaticScale scale = {};  ///< Where the row's are static; 0, "by token": it has none here.
 };
 
 /// Factors that make the outputs of linear layers with quantised activations nearer to fp32's, as changes of weights

@@ -101,7 +101,7 @@ std::size_t best_cut(const Cost& cost) {
   return best;
 }
 
-ScaleChoice least_squares_of(const MagnitudeHistogram& histogram) {
+StaticScale least_squares_of(const MagnitudeHistogram& histogram) {
   const std::size_t cut =
       best_cut([&](std::size_t kept) { return histogram.squared_error(histogram.edge(kept) / steps); });
   return {"least squares", histogram.edge(cut) / steps};
@@ -109,7 +109,7 @@ ScaleChoice least_squares_of(const MagnitudeHistogram& histogram) {
 
 }  // namespace
 
-std::vector<ScaleChoice> scale_choices(std::span<const float> values, float largest) {
+std::vector<StaticScale> scale_choices(std::span<const float> values, float largest) {
   const MagnitudeHistogram histogram(values);
   const double min_max = largest > 0 ? largest / steps : 1;
   if (histogram.is_empty()) return {{"min-max", min_max}};
@@ -121,7 +121,7 @@ std::vector<ScaleChoice> scale_choices(std::span<const float> values, float larg
           {"entropy", histogram.edge(entropy) / steps}};
 }
 
-ScaleChoice least_squares_scale(std::span<const float> values, float largest) {
+StaticScale least_squares_scale(std::span<const float> values, float largest) {
   const MagnitudeHistogram histogram(values);
   if (histogram.is_empty()) return {"min-max", largest > 0 ? largest / steps : 1};
   return least_squares_of(histogram);

@@ -6,7 +6,7 @@
 namespace assay {
 
 /// What one step of s8 stands for, and how that was found.
-struct ScaleChoice {
+struct StaticScale {
   const char* method = "";
   double scale = 0;
 };
@@ -20,9 +20,9 @@ struct ScaleChoice {
 ///   inference with TensorRT", 2017).
 ///
 /// All but the first by a histogram of 2,048 bins of `values`; where those are all nothing, the first alone.
-std::vector<ScaleChoice> scale_choices(std::span<const float> values, float largest);
+std::vector<StaticScale> scale_choices(std::span<const float> values, float largest);
 
 /// That of least squares.
-ScaleChoice least_squares_scale(std::span<const float> values, float largest);
+StaticScale least_squares_scale(std::span<const float> values, float largest);
 
 }  // namespace assay

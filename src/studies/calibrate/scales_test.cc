@@ -32,7 +32,7 @@ std::vector<float> normal_values() {
 
 std::map<std::string, double> by_method(const std::vector<float>& values, float largest) {
   std::map<std::string, double> scales;
-  for (const ScaleChoice& choice : scale_choices(values, largest)) scales[choice.method] = choice.scale;
+  for (const StaticScale& choice : scale_choices(values, largest)) scales[choice.method] = choice.scale;
   return scales;
 }
 

@@ -57,6 +57,14 @@ std::vector<NamedCurve> curves_of(const TrainingComparison& comparison) {
   return all;
 }
 
+/// With its interval, where there are windows enough.
+Table::Cell held_out_cell(const PrecisionCurves& one) {
+  if (!one.held_out_difference) return Absent{};
+  const WindowMean& mean = *one.held_out_difference;
+  if (!mean.interval) return mean.value;
+  return Estimate{mean.value, mean.interval->low, mean.interval->high};
+}
+
 Table precisions_table(const TrainingComparison& comparison) {
   using Row = PrecisionCurves;
   using Cell = Table::Cell;
@@ -85,6 +93,22 @@ Table precisions_table(const TrainingComparison& comparison) {
         .notation = Notation::fixed,
         .digits = 4},
        [](const Row& row) { return or_absent(row.difference_se); }},
+      {{.key = "held_out_loss",
+        .title = "held out",
+        .unit = "nat",
+        .meaning = "mean loss on held-out data behind the last step",
+        .notation = Notation::fixed,
+        .digits = 4},
+       [](const Row& row) { return or_absent(row.held_out_loss); }},
+      {{.key = "held_out_difference",
+        .title = "held out, less " + first,
+        .unit = "nat",
+        .meaning = "difference to the first precision on the same held-out tokens, 95 % interval over windows",
+        .notation = Notation::fixed,
+        .digits = 4,
+        .sign = Sign::always,
+        .more_keys = {"held_out_difference_low", "held_out_difference_high"}},
+       [](const Row& row) { return held_out_cell(row); }},
       {{.key = "seconds_to_target",
         .title = "to " + target_words(comparison),
         .unit = "s",

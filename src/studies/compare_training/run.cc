@@ -99,6 +99,26 @@ void compare(PrecisionCurves& mine, const PrecisionCurves& first) {
     mine.difference_se = blocks.standard_deviation() / std::sqrt(static_cast<double>(blocks.count()));
 }
 
+/// Where every seed ended whole and was scored there.
+void add_held_out_loss(PrecisionCurves& mine) {
+  if (mine.held_out.size() != mine.curves.size()) mine.held_out.clear();
+  if (mine.held_out.empty()) return;
+  double sum = 0;
+  for (const QualityRows& rows : mine.held_out) sum += figures(rows).mean_nll;
+  mine.held_out_loss = sum / static_cast<double>(mine.held_out.size());
+}
+
+void compare_held_out(PrecisionCurves& mine, const PrecisionCurves& first) {
+  if (mine.held_out.empty() || mine.held_out.size() != first.held_out.size()) return;
+  std::vector<double> differences(mine.held_out.front().nll.size());
+  const auto seeds = static_cast<double>(mine.held_out.size());
+  for (std::size_t seed = 0; seed < mine.held_out.size(); ++seed) {
+    for (std::size_t i = 0; i < differences.size(); ++i)
+      differences[i] += (mine.held_out[seed].nll[i] - first.held_out[seed].nll[i]) / seeds;
+  }
+  mine.held_out_difference = mean_over_windows(differences, mine.held_out.front().windows);
+}
+
 void reach_target(PrecisionCurves& mine, double target) {
   if (!mine.final_loss) return;
   double seconds = 0;
@@ -142,7 +162,10 @@ void add_summary(TrainingComparison& comparison, const std::optional<double>& as
     if (const double loss = mean(finals); std::isfinite(loss)) one.final_loss = loss;
     one.learned = has_learned(one, comparison.precisions.front());
     if (one.learned) worst = std::max(worst, *one.final_loss);
-    if (&one != &comparison.precisions.front()) compare(one, comparison.precisions.front());
+    add_held_out_loss(one);
+    if (&one == &comparison.precisions.front()) continue;
+    compare(one, comparison.precisions.front());
+    compare_held_out(one, comparison.precisions.front());
   }
   comparison.target_loss = asked_target;
   if (!asked_target && std::isfinite(worst)) comparison.target_loss = worst;
@@ -159,6 +182,10 @@ void note_end(const TrainReport& report, TrainingCurve& curve) {
     curve.diverged = true;
     if (!curve.first_nonfinite) curve.first_nonfinite = error.step - 1;
   }
+}
+
+bool is_scored_at_its_end(const TrainReport& report) {
+  return report.held_out && !report.failure && report.scores.back().held_out.steps == report.total;
 }
 
 }  // namespace
@@ -192,6 +219,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
         comparison.data = report.data;
         comparison.steps = report.total;
         note_end(report, recorder.curve);
+        if (is_scored_at_its_end(report)) curves.held_out.push_back(*report.held_out);
       } catch (const OutOfMemory& error) {
         curves.failure = error.what();
         continue;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "quality/compare.h"
 #include "results/document.h"
 #include "studies/train/run.h"
 
@@ -43,6 +44,11 @@ struct PrecisionCurves {
   /// steps of every seed, since neighbouring steps are not independent.
   std::optional<double> difference;
   std::optional<double> difference_se;
+  /// With held-out data: what the last evaluation of each seed found, row by row; empty where one has none.
+  std::vector<QualityRows> held_out;
+  std::optional<double> held_out_loss;  ///< Mean over rows and seeds.
+  /// Less the first precision's, row by row, means over seeds; the interval is over windows of the text.
+  std::optional<WindowMean> held_out_difference;
   std::optional<double> seconds_to_target;  ///< Mean over seeds; absent where a seed never got there.
   std::optional<double> joules_to_target;
 };

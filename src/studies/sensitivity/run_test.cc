@@ -96,6 +96,17 @@ TEST_F(Sensitivity, UnitsAreTheLayersBlocksAndRolesOfTheModel) {
   EXPECT_LT(whole.cost->low_bytes, 0.5 * whole.cost->fp32_bytes);
 }
 
+TEST(SensitivityUnits, WhatIsMadeOnceOfWeightsAloneIsNoLayerOfARun) {
+  const Model model = open_model(ASSAY_SOURCE_DIR "/tests/fixtures/models/deberta-tokens", {});
+  int once = 0;
+  for (const ModelUnit& unit : units_of(build_program(model.config, {}), {UnitKind::layer})) {
+    const bool is_once = unit.name.find(".distance_") != std::string::npos;
+    once += is_once ? 1 : 0;
+    EXPECT_EQ(unit.is_linear(), !is_once && unit.name != "embeddings") << unit.name;
+  }
+  EXPECT_EQ(once, 2) << "keys alone score distances, in each of two layers";
+}
+
 TEST_F(Sensitivity, ALayerOverExpertsIsOneUnit) {
   for (const char* model : {"mixtral", "qwen3-moe"}) {
     request_.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/" + std::string(model)};

@@ -43,6 +43,7 @@ void add_layers(const Program& program, std::vector<ModelUnit>& units) {
     const Node& node = program.nodes[i];
     std::vector<std::string> weights = layer_weights(program, node);
     if ((weights.empty() && node.operation != &op::embedding) || !known.insert(node.path).second) continue;
+    if (program.value(node.outputs[0]).constant) weights.clear();  // Made once, of weights alone: no run computes it.
     units.push_back({UnitKind::layer,
                      node.path,
                      name(node.role),

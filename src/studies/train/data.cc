@@ -34,27 +34,26 @@ std::vector<std::int32_t> byte_ids(const std::string& text, const Model& model) 
   return ids;
 }
 
-std::vector<std::int32_t> text_ids(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
-  const std::string file = request.data.string();
-  const std::string text = load_text(request.data);
+/// The ids of a text, all inside the vocabulary.
+std::vector<std::int32_t> text_ids(const std::filesystem::path& path, Reading reading, const Model& model) {
+  const std::string file = path.string();
+  const std::string text = load_text(path);
   if (text.empty()) fail_user("{}: is empty", file);
-  const bool no_tokenizer = !model.files.has_value();
-  if (request.reading == Reading::bytes || no_tokenizer) {
-    if (no_tokenizer && callbacks.say)
-      callbacks.say(
-          fmt::format("{} is a preset without a tokenizer: it is trained on the bytes of the text", model.name));
-    return byte_ids(text, model);
-  }
-  return tokenizer_of(model, file).encode(text, file);
+  const bool are_bytes = reading == Reading::bytes || !model.files.has_value();
+  std::vector<std::int32_t> ids = are_bytes ? byte_ids(text, model) : tokenizer_of(model, file).encode(text, file);
+  check_vocabulary(model, ids, file);
+  return ids;
 }
 
 TrainingData training_text(const TrainRequest& request, const Model& model, const TrainCallbacks& callbacks) {
   if (holds_labelled(request.data)) check_classifies(model, request.data.string());
   const Extent extent = {request.batch, request.seq};
   check_extent(model, extent);
-  std::vector<std::int32_t> ids = text_ids(request, model, callbacks);
-  check_vocabulary(model, ids, request.data.string());
-  return random_windows(std::move(ids), extent, request.model_options.seed, request.data.string());
+  if (!model.files.has_value() && callbacks.say)
+    callbacks.say(
+        fmt::format("{} is a preset without a tokenizer: it is trained on the bytes of the text", model.name));
+  return random_windows(text_ids(request.data, request.reading, model), extent, request.model_options.seed,
+                        request.data.string());
 }
 
 TokenisedSet labelled(const std::filesystem::path& file, const Model& model) {
@@ -74,7 +73,15 @@ TrainingData from_sentences(const TrainRequest& request, const Model& model) {
   return data;
 }
 
-QualitySet evaluation_set(const TrainRequest& request, const Model& model) {
+/// Windows as long as those that are trained on, one behind the other: every id but the first of each is scored.
+QualitySet text_to_score(const TrainRequest& request, const Model& model) {
+  const std::vector<std::int32_t> ids = text_ids(request.eval, request.reading, model);
+  QualitySet set = windows(ids, {.window = request.seq, .batch = request.batch});
+  if (set.batches.empty()) fail_user("{}: holds nothing to score", request.eval.string());
+  return set;
+}
+
+QualitySet sentences_to_score(const TrainRequest& request, const Model& model) {
   constexpr std::int64_t rows_at_a_time = 32;
   labelled(request.eval, model);  // for its errors
   QualitySet set = sentences(load_labelled(request.eval, LabelKind::classes, model.config.label_names),
@@ -87,8 +94,8 @@ void check_request(const TrainRequest& request, const Model& model) {
   if (request.tokens.empty() == request.data.empty())
     fail_user("train: --data TEXT or --tokens F.json is needed, one of the two");
   const bool classifies = model.config.task == Task::classification;
-  if (!request.eval.empty() && (!classifies || !request.tokens.empty()))
-    fail_user("--eval: scores classifiers that are trained on labelled sentences");
+  if (!request.eval.empty() && !request.tokens.empty())
+    fail_user("--eval: goes with --data; nothing is held out from one batch of --tokens");
   if (model.config.task == Task::embedding)
     fail_user("{}: an embedding model has no loss; --labels N gives it a classification head", model.name);
   const bool has_own_labels = !classifies && model.config.task != Task::language_model;
@@ -110,8 +117,12 @@ TrainInput train_input(const TrainRequest& request, const Model& model, const Tr
   } else {
     input.data = training_text(request, model, callbacks);
   }
-  if (!request.eval.empty()) input.eval = evaluation_set(request, model);
+  if (!request.eval.empty())
+    input.eval = classifies ? sentences_to_score(request, model) : text_to_score(request, model);
   input.identity = sha256_file(request.tokens.empty() ? find_data(request.data) : request.tokens);
+  if (input.eval) input.eval_identity = sha256_file(find_data(request.eval));
+  if (input.eval_identity == input.identity && callbacks.say)
+    callbacks.say(fmt::format("--eval {}: is what is trained on, nothing is held out", request.eval.string()));
   return input;
 }
 

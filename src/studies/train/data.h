@@ -12,7 +12,8 @@ namespace assay {
 struct TrainInput {
   TrainingData data;
   std::optional<QualitySet> eval;
-  std::string identity;  ///< sha256 of the file that is trained on.
+  std::string eval_identity;  ///< sha256 of the file that is held out.
+  std::string identity;       ///< sha256 of the file that is trained on.
 };
 
 /// The request's tokens, text or labelled sentences, checked against the model. Throws user errors that name the file.

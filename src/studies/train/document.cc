@@ -8,20 +8,54 @@
 namespace assay {
 namespace {
 
-Table epochs_table(const TrainReport& report) {
-  using Row = EpochScore;
+using ScoreColumn = ColumnOf<EvalScore>;
+
+const std::vector<ScoreColumn>& step_columns() {
   using Cell = Table::Cell;
-  const std::vector<ColumnOf<Row>> columns = {
-      {{.key = "epoch", .role = Table::Role::label}, [](const Row& row) -> Cell { return std::int64_t{row.epoch}; }},
-      {{.key = "correct"}, [](const Row& row) -> Cell { return std::int64_t{row.correct}; }},
-      {{.key = "of"}, [](const Row& row) -> Cell { return std::int64_t{row.of}; }},
-      {{.key = "accuracy", .notation = Notation::percent, .digits = 2},
-       [](const Row& row) -> Cell { return static_cast<double>(row.correct) / static_cast<double>(row.of); }},
+  static const std::vector<ScoreColumn> columns = {
+      {{.key = "epoch", .role = Table::Role::label},
+       [](const EvalScore& row) -> Cell { return row.epoch > 0 ? Cell(row.epoch) : Cell(Absent{}); }},
+      {{.key = "step", .role = Table::Role::label}, [](const EvalScore& row) -> Cell { return row.held_out.steps; }}};
+  return columns;
+}
+
+const std::vector<ScoreColumn>& classifier_columns() {
+  using Cell = Table::Cell;
+  static const std::vector<ScoreColumn> columns = {
+      {{.key = "correct"}, [](const EvalScore& row) -> Cell { return row.held_out.correct; }},
+      {{.key = "of"}, [](const EvalScore& row) -> Cell { return row.held_out.of; }},
+      {{.key = "accuracy", .notation = Notation::percent, .digits = 2}, [](const EvalScore& row) -> Cell {
+         return static_cast<double>(row.held_out.correct) / static_cast<double>(row.held_out.of);
+       }}};
+  return columns;
+}
+
+const std::vector<ScoreColumn>& text_columns() {
+  using Cell = Table::Cell;
+  static const std::vector<ScoreColumn> columns = {
+      {{.key = "scored", .title = "tokens scored", .notation = Notation::count},
+       [](const EvalScore& row) -> Cell { return row.held_out.of; }},
+      {{.key = "perplexity", .digits = 4},
+       [](const EvalScore& row) -> Cell { return std::exp(row.held_out.mean_loss); }}};
+  return columns;
+}
+
+const std::vector<ScoreColumn>& loss_columns() {
+  using Cell = Table::Cell;
+  static const std::vector<ScoreColumn> columns = {
       {{.key = "mean_loss", .title = "mean loss", .unit = "nat", .notation = Notation::fixed, .digits = 4},
-       [](const Row& row) -> Cell { return row.mean_loss; }},
+       [](const EvalScore& row) -> Cell { return row.held_out.mean_loss; }},
       {{.key = "seconds", .title = "after", .unit = "s", .notation = Notation::fixed, .digits = 0},
-       [](const Row& row) -> Cell { return row.seconds; }}};
-  return filled({.key = "epochs", .caption = "Scores of the epochs"}, columns, report.epochs);
+       [](const EvalScore& row) -> Cell { return row.seconds; }}};
+  return columns;
+}
+
+Table scores_table(const TrainReport& report) {
+  const bool is_text = report.scores.front().task == Task::language_model;
+  std::vector<ScoreColumn> columns = step_columns();
+  for (const auto* more : {is_text ? &text_columns() : &classifier_columns(), &loss_columns()})
+    columns.insert(columns.end(), more->begin(), more->end());
+  return filled({.key = "held_out", .caption = "Scores on held-out data"}, columns, report.scores);
 }
 
 Table::Cell finite_cell(double value) {
@@ -54,7 +88,7 @@ Figure training_loss_figure(const TrainReport& report) {
 
 Table training_facts(const TrainRequest& request, const TrainReport& report) {
   Table facts = Document{}.subject.facts;
-  const bool has_saved = !request.out.empty() && !report.failure;
+  const bool has_saved = report.saved && !report.failure;
   add_fact(facts, {.key = "model", .detail = Detail::details}, request.model);
   add_fact(facts, {.key = "precision", .detail = Detail::details}, request.precision);
   add_fact(facts, {.key = "data"}, report.data);
@@ -69,6 +103,10 @@ Table training_facts(const TrainRequest& request, const TrainReport& report) {
             .detail = report.skipped > 0 ? Detail::brief : Detail::details},
            report.skipped);
   add_fact(facts, {.key = "saved"}, text_or_absent(has_saved ? request.out.string() : ""));
+  if (report.best) {
+    add_fact(facts, {.key = "best_step", .title = "best on held-out data", .unit = "step"}, report.best->steps);
+    add_fact(facts, {.key = "best_saved", .title = "it is in"}, (request.out / best_folder_name).string());
+  }
   add_fact(facts, {.key = "losses", .unit = "nat", .detail = Detail::data}, report.losses);
   return facts;
 }
@@ -81,7 +119,7 @@ Document to_document(const TrainRequest& request, const TrainReport& report) {
                       .title = fmt::format("{} in {}: a training", shown_model_name(request.model), request.precision),
                       .facts = training_facts(request, report)};
   document.tables.push_back(losses_table(report));
-  if (!report.epochs.empty()) document.tables.push_back(epochs_table(report));
+  if (!report.scores.empty()) document.tables.push_back(scores_table(report));
   if (!report.losses.empty()) document.figures.push_back(training_loss_figure(report));
   return document;
 }

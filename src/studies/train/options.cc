@@ -26,6 +26,8 @@ Json of_optimizer(const OptimizerOptions& o) {
           {"--beta2", o.beta2},
           {"--eps", o.epsilon},
           {"--weight-decay", o.weight_decay},
+          {"--no-decay", words(o.groups.no_decay)},
+          {"--lr-by-role", words(o.groups.rates)},
           {"--adamw", o.variant == AdamW::pytorch ? "pytorch" : "cs336"},
           {"--stochastic-rounding", o.rounding == Rounding::stochastic},
           {"--clip", o.clip_norm},
@@ -40,6 +42,14 @@ void refuse_layers(const TrainRequest& request) {
   if (recipe == nullptr || recipe->layers.empty()) return;
   fail_user("{}: layers can have a precision of their own in inference; training has one",
             words(recipe->layers.front()));
+}
+
+/// What a recipe says of groups, where the command line says nothing.
+void take_recipe_groups(const TrainRequest& request, ParameterGroups& groups) {
+  const Recipe* recipe = find_recipe(request.precision, request.engine);
+  if (recipe == nullptr) return;
+  if (groups.no_decay.empty()) groups.no_decay = recipe->training.no_decay;
+  if (groups.rates.empty()) groups.rates = recipe->training.rates;
 }
 
 }  // namespace
@@ -59,6 +69,7 @@ TrainingOptions settle_options(const TrainRequest& request, const TrainingData& 
   options.graphs = request.engine.graphs;
   options.norms = GradientNorms::always;  // They are told, and a gradient that is not finite is seen in its own step.
   if (request.accumulate > 1) options.gradients = Gradients::added;
+  take_recipe_groups(request, options.optimizer.groups);
   Schedule& schedule = options.optimizer.schedule;
   schedule.total_steps = total_steps(request, data.steps_an_epoch);
   if (request.warmup_share > 0)

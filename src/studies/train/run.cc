@@ -1,5 +1,6 @@
 #include "studies/train/run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include "base/interrupt.h"
 #include "base/paths.h"
 #include "model/fresh_head.h"
+#include "quality/compare.h"
 #include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
 #include "studies/train/options.h"
@@ -57,6 +59,7 @@ class TrainingRun {
     report_.data = input_.data.words;
     report_.total = total_steps(request, input_.data.steps_an_epoch);
     progress_.options = recorded_options(request, options_, model_, input_.identity);
+    progress_.held_out_data = input_.eval_identity;
     trainer_.end_at(callbacks.interrupted);
     take_up();
   }
@@ -76,7 +79,7 @@ class TrainingRun {
  private:
   void run_steps() {
     while (progress_.steps < report_.total && !interrupted() && step()) {
-      if (is_epochs_end()) evaluate_epoch();
+      if (is_evaluated()) evaluate_now();
       if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
     }
     save();
@@ -90,6 +93,7 @@ class TrainingRun {
 
   void take_up() {
     if (folder_ == nullptr) return;
+    if (input_.eval) check_best_folder();
     const std::string folder = folder_->path().string();
     if (request_.earlier == Earlier::resumed) {
       resume();
@@ -97,9 +101,24 @@ class TrainingRun {
         fail_user("{}: has {} steps already, {} were asked for", folder, progress_.steps, report_.total);
       report_.saved = progress_.steps;
       say(fmt::format("{}: going on after step {}", folder, progress_.steps));
+      keep_best();
     } else if (holds_training(folder_->path())) {
       say(fmt::format("{}: the earlier training there is replaced at the first save", folder));
     }
+  }
+
+  /// Scores of other data say nothing of which is best on this.
+  void take_up_scores() {
+    if (!input_.eval || progress_.held_out_data == input_.eval_identity) return;
+    if (!progress_.held_out.empty()) say("--eval: is other data than before; what is best is found anew");
+    progress_.held_out.clear();
+    progress_.held_out_data = input_.eval_identity;
+  }
+
+  /// Before the first step it is known whether a checkpoint can be written there.
+  void check_best_folder() const {
+    std::vector<std::string> notes;
+    if (is_there(best_folder())) const TrainingFolder held(best_folder(), notes);
   }
 
   /// With other steps a schedule goes on as if it had always been meant to end there.
@@ -110,6 +129,7 @@ class TrainingRun {
     std::vector<std::string> notes;
     progress_ = resume_training(*folder_, model_, trainer_, fixed, notes);
     const Json before = std::exchange(progress_.options, std::move(now));
+    take_up_scores();
     for (const std::string& note : notes) say(note);
     if (before.contains("--steps") && before.at("--steps") != progress_.options.at("--steps"))
       say(fmt::format("the schedule, which was to end at step {}, now ends at {}", before.at("--steps").dump(),
@@ -168,14 +188,34 @@ class TrainingRun {
     return fmt::format("; {} holds the training up to step {}", folder, *report_.saved);
   }
 
-  bool is_epochs_end() const {
+  bool is_evaluated() const {
     if (!input_.eval) return false;
-    return progress_.steps == report_.total || progress_.steps % input_.data.steps_an_epoch == 0;
+    return progress_.steps == report_.total || progress_.steps % evaluated_every() == 0;
   }
 
-  /// The trained weights in the forward-only program of the same precision.
-  void evaluate_epoch() {
+  std::int64_t evaluated_every() const {
+    constexpr std::int64_t times = 10;
+    if (request_.eval_every > 0) return request_.eval_every;
+    return has_epochs() ? input_.data.steps_an_epoch : std::max<std::int64_t>(report_.total / times, 1);
+  }
+
+  bool has_epochs() const { return input_.data.steps_an_epoch > 0; }
+
+  void evaluate_now() {
     end_where_state_diverged();
+    const std::optional<QualityRows> rows = held_out_rows();
+    if (!rows) return;
+    if (rows->non_finite)
+      return say(fmt::format("after step {} there is no score: {}", progress_.steps, words(*rows->non_finite)));
+    const QualityFigures figures = assay::figures(*rows);
+    progress_.held_out.push_back({progress_.steps, figures.correct, figures.scored, figures.mean_nll});
+    tell_score();
+    report_.held_out = rows;
+    keep_best();
+  }
+
+  /// The trained weights in the forward-only program of the same precision; none where it was interrupted.
+  std::optional<QualityRows> held_out_rows() {
     Model trained;
     trained.name = model_.name;
     trained.config = model_.config;
@@ -183,18 +223,42 @@ class TrainingRun {
     const auto instance = make_instance(trained, request_.precision, engine_for(*input_.eval, request_.engine), facts_);
     Instance* const instances[] = {instance.get()};
     const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
-    if (!evaluation.is_whole()) return;
-    const QualityRows& quality = evaluation.qualities[0];
-    EpochScore score;
-    score.epoch = (progress_.steps + input_.data.steps_an_epoch - 1) / input_.data.steps_an_epoch;
-    if (quality.non_finite)
-      return say(fmt::format("epoch {} has no score: {}", score.epoch, words(*quality.non_finite)));
-    score.of = static_cast<std::int64_t>(quality.correct.size());
-    score.correct = std::accumulate(quality.correct.begin(), quality.correct.end(), std::int64_t{0});
-    score.mean_loss = std::accumulate(quality.nll.begin(), quality.nll.end(), 0.0) / static_cast<double>(score.of);
+    if (!evaluation.is_whole()) return std::nullopt;
+    return evaluation.qualities[0];
+  }
+
+  void tell_score() {
+    EvalScore score;
+    score.held_out = progress_.held_out.back();
+    score.task = model_.config.task;
+    if (has_epochs() && request_.eval_every == 0)
+      score.epoch = (progress_.steps + input_.data.steps_an_epoch - 1) / input_.data.steps_an_epoch;
     score.seconds = now_s() - start_s_;
-    report_.epochs.push_back(score);
-    if (callbacks_.epoch) callbacks_.epoch(score);
+    report_.scores.push_back(score);
+    if (callbacks_.score) callbacks_.score(score);
+  }
+
+  std::filesystem::path best_folder() const { return folder_->path() / best_folder_name; }
+
+  /// Classifiers by what they answer, language models by their loss; the first of several that are equal.
+  std::optional<HeldOut> best_held_out() const {
+    const auto is_better = [&](const HeldOut& one, const HeldOut& other) {
+      const bool by_answers = model_.config.task == Task::classification && one.correct != other.correct;
+      return by_answers ? one.correct > other.correct : one.mean_loss < other.mean_loss;
+    };
+    const auto best = std::ranges::min_element(progress_.held_out, is_better);
+    return best == progress_.held_out.end() ? std::nullopt : std::optional(*best);
+  }
+
+  /// The training itself is saved first, so that whoever is killed in between finds here what best/ lacks.
+  void keep_best() {
+    if (folder_ == nullptr) return;
+    report_.best = best_held_out();
+    if (!report_.best || report_.best->steps != progress_.steps) return;
+    save();
+    std::vector<std::string> notes;
+    TrainingFolder best(best_folder(), notes);
+    save_training(best, model_, trainer_, progress_);
   }
 
   void end_where_state_diverged() const {
@@ -203,10 +267,12 @@ class TrainingRun {
   }
 
   void save() {
-    if (report_.saved == progress_.steps) return;
+    if (report_.saved == progress_.steps || progress_.steps == 0) return;
     end_where_state_diverged();
     if (folder_ == nullptr) return;
     save_training(*folder_, model_, trainer_, progress_);
+    // What an earlier training did best is none of this one's.
+    if (request_.earlier == Earlier::overwritten && !report_.saved) remove_training(best_folder());
     report_.saved = progress_.steps;
   }
 

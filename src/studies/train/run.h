@@ -8,11 +8,15 @@
 #include <vector>
 
 #include "base/interrupt.h"
+#include "quality/evaluate.h"
 #include "studies/shared/engine.h"
 #include "training/checkpoint.h"
 #include "training/step.h"
 
 namespace assay {
+
+/// In the folder of a training: the checkpoint that did best on held-out data.
+inline constexpr const char* best_folder_name = "best";
 
 /// What becomes of an earlier training in the folder.
 enum class Earlier : std::uint8_t { refused, resumed, overwritten };
@@ -31,7 +35,7 @@ struct TrainRequest {
   std::string precision = "fp32";
   std::filesystem::path tokens;  ///< One batch for every step, {"input_ids": ...}; or
   std::filesystem::path data;    ///< a text, or a .tsv or .jsonl of labelled sentences for a classifier.
-  std::filesystem::path eval;    ///< Classifiers: a .tsv or .jsonl scored after every epoch.
+  std::filesystem::path eval;    ///< Held out: of classifiers a .tsv or .jsonl, of language models a text.
   std::filesystem::path out;     ///< Where the training is kept; empty: nowhere.
   Reading reading = Reading::tokenizer;
   Earlier earlier = Earlier::refused;
@@ -42,6 +46,7 @@ struct TrainRequest {
   std::int64_t seq = 128;
   std::int64_t accumulate = 1;
   std::int64_t save_every = 0;  ///< Steps; 0: at the end only.
+  std::int64_t eval_every = 0;  ///< Steps; 0: an epoch, where there are none a tenth of all steps.
   OnNonfinite nonfinite = OnNonfinite::stop;
   double warmup_share = 0;   ///< Of all steps; instead of a number of warm-up steps.
   TrainingOptions training;  ///< Its precision, dtypes and total steps are filled in.
@@ -49,12 +54,12 @@ struct TrainRequest {
   ModelOptions model_options;  ///< Its seed is the one seed: weights, heads, order, windows, dropout, rounding.
 };
 
-struct EpochScore {
-  std::int64_t epoch = 0;  ///< From 1.
-  std::int64_t correct = 0;
-  std::int64_t of = 0;
-  double mean_loss = 0;
-  double seconds = 0;  ///< From the start of the run.
+/// What came of held-out data after some steps.
+struct EvalScore {
+  HeldOut held_out;
+  Task task = Task::language_model;
+  std::int64_t epoch = 0;  ///< From 1; 0 where scores are not by epoch.
+  double seconds = 0;      ///< From the start of the run.
 };
 
 /// What the last step did, and where the run stands.
@@ -69,7 +74,7 @@ struct TrainStatus {
 
 struct TrainCallbacks {
   std::function<void(const TrainStatus&)> step;
-  std::function<void(const EpochScore&)> epoch;
+  std::function<void(const EvalScore&)> score;
   std::function<void(const std::string& sentence)> say;
   InterruptFlag interrupted = nullptr;  ///< Ends before the next update; what was trained until then is saved.
 };
@@ -78,8 +83,10 @@ struct TrainReport {
   std::string data;            ///< In words.
   std::int64_t total = 0;      ///< Steps that were to be done.
   std::vector<double> losses;  ///< Before each update, those of earlier runs included; the last may be not finite.
-  std::vector<double> gradient_norms;  ///< Of the steps of this run; NaN where the loss was not finite.
-  std::vector<EpochScore> epochs;
+  std::vector<double> gradient_norms;   ///< Of the steps of this run; NaN where the loss was not finite.
+  std::vector<EvalScore> scores;        ///< Of this run.
+  std::optional<QualityRows> held_out;  ///< Row by row, of the last of them.
+  std::optional<HeldOut> best;          ///< Whose checkpoint stands in best/.
   std::int64_t skipped = 0;
   double seconds = 0;  ///< Of the steps of this run.
   double tokens_per_s = 0;

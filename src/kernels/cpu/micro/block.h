@@ -62,6 +62,10 @@ void multiply_s8_tiles(const Block& block, int rows);    ///< AMX-INT8: tdpbssd,
 constexpr int avx2_rows = 6;
 void multiply_f32_avx2(const Block& block, int rows);
 
+/// AVX2: vpmaddubsw and vpmaddwd, both signed and neither -128. rows <= avx2_rows_s8
+constexpr int avx2_rows_s8 = 4;
+void multiply_s8_avx2(const Block& block, int rows);
+
 /// Loops for one to four rows (decoding), made for memory's speed: c = a times a whole panel as it is stored, `groups`
 /// of its groups; sums start at zero and `ahead` is not heeded. a is f32 where nothing else is said, whatever the panel
 /// holds. AVX-512, or AVX2 with FMA and F16C, up to two rows, where the name says so.

@@ -45,6 +45,10 @@ Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
 
+Offer decline_distances(const Call&, const MachineFacts&) {
+  return Declined{"attention to relative positions runs on no CUDA device yet; --device cpu runs it"};
+}
+
 /// `place`: of the sinks among the inputs.
 template <std::size_t place, Offer (*prepare)(const Call&, const MachineFacts&)>
 Offer without_sinks(const Call& call, const MachineFacts& facts) {
@@ -78,6 +82,7 @@ constexpr OperationKernels kernels[] = {
     {&op::soft_cap, ours<prepare_soft_cap>},
     {&op::rope, ours<prepare_rope>},
     {&op::attention_scores, product<or_in_f32<prepare_library_attention_scores>, prepare_plain_attention_scores>},
+    {&op::relative_scores, ours<decline_distances>},
     {&op::softmax, ours<without_sinks<2, prepare_softmax>>},
     {&op::attention_context, product<or_in_f32<prepare_library_attention_context>, prepare_plain_attention_context>},
     {&op::attention,
@@ -114,6 +119,8 @@ constexpr OperationKernels kernels[] = {
     {&op::activation_gradient, ours<prepare_activation_gradient>},
     {&op::gate_gradient, ours<prepare_gate_gradient>},
     {&op::soft_cap_gradient, ours<prepare_soft_cap_gradient>},
+    {&op::relative_input_gradient, ours<decline_distances>},
+    {&op::relative_table_gradient, ours<decline_distances>},
     {&op::softmax_gradient, ours<prepare_softmax_gradient>},
     {&op::attention_context_transposed,
      product<or_in_f32<prepare_library_attention_context_transposed>, prepare_plain_attention_context_transposed>},
