@@ -2,6 +2,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -27,8 +28,9 @@ class CliTrain : public Cli {
     for (int i = 0; i < 900; ++i) text += static_cast<char>('a' + i * i % 19);
     write_text(folder_.path() / "text.txt", text);
     write_text(folder_.path() / "other.txt", text.substr(0, 200) + text.substr(300, 55));
-    Arguments arguments = {"train",   "bytes", "--data", "text.txt", "--bytes", "--eval", "other.txt",
-                           "--batch", "2",     "--seq",  "16",       "--lr",    "0.02",   "--json"};
+    Arguments arguments = {"train",     "bytes",   "--data", "text.txt", "--bytes", "--eval",
+                           "other.txt", "--batch", "2",      "--seq",    "16",      "--json"};
+    if (std::find(more.begin(), more.end(), "--lr") == more.end()) arguments.insert(arguments.end(), {"--lr", "0.02"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }

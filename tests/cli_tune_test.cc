@@ -46,7 +46,7 @@ TEST_F(CliTune, WritesARecipeThatBenchTakes) {
 
 TEST_F(CliTune, CalibrationSaysWhatItIsNotFor) {
   expect_failure({"bench", "model", "--precision", "bf16", "--seq", "8", "--quality", "none", "--calibrate", "data"}, 2,
-                 "int8 alone takes it");
+                 "int8 and int8-static alone take it");
   expect_failure({"bench", "model", "--precision", "int8", "--seq", "8", "--data", "data", "--calibrate", "data"}, 2,
                  "is scored, too");
 }
