@@ -8,15 +8,14 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <string_view>
+#include <algorithm>
+#include <string>
+#include <vector>
 
-#include "base/random.h"
-#include "base/threads.h"
-#include "hardware/machine.h"
 #include "kernels/kernel.h"
+#include "product_bench.h"
 #include "tensor/make_blocks.h"
 #include "tensor/slabs.h"
-#include "threads_option.h"
 
 namespace assay {
 namespace {
@@ -117,28 +116,20 @@ void run(benchmark::State& state, const Kind& kind, const ProductShape& s, const
   const Offer offer = implementation.prepare(product.call(), facts);
   const auto& prepared = std::get<Prepared>(offer);
   product.hand_over(prepared);
-  for (auto _ : state) product.run(prepared);
-  const double operations = 2.0 * static_cast<double>(s.rows * s.in * s.out);
-  state.counters["Gop/s"] = benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["read"] = benchmark::Counter(product.weight_bytes(), benchmark::Counter::kIsIterationInvariantRate);
-  state.SetLabel(prepared.description);
+  time_product(state, prepared, static_cast<double>(s.rows * s.in * s.out), [&] { product.run(prepared); });
+  state.counters["read"] = rate_of(product.weight_bytes());
 }
 
 void add_benchmarks(const Kind& kind, const ProductShape& s, const MachineFacts& facts) {
   ProductShape small = s;
   small.out = 32;
   const Product probe(kind, small, facts.threads);
-  for (const OperationKernels& kernels : cpu_backend().table) {
-    if (kernels.operation != kind.operation) continue;
-    for (const Implementation& implementation : kernels.implementations) {
-      if (std::string_view(implementation.name) == "reference loops") continue;
-      if (!std::holds_alternative<Prepared>(implementation.prepare(probe.call(), facts))) continue;
-      const char* const weight = kind.blocks != nullptr ? kind.blocks->name : name(kind.weight);
-      const std::string title =
-          fmt::format("{}x{}x{}/{}*{}/{}", s.rows, s.in, s.out, name(kind.x), weight, implementation.name);
-      benchmark::RegisterBenchmark(title.c_str(), run, kind, s, implementation, facts)->UseRealTime();
-    }
-  }
+  const char* const weight = kind.blocks != nullptr ? kind.blocks->name : name(kind.weight);
+  for_implementations(probe.call(), facts, [&](const Implementation& implementation) {
+    const std::string title =
+        fmt::format("{}x{}x{}/{}*{}/{}", s.rows, s.in, s.out, name(kind.x), weight, implementation.name);
+    benchmark::RegisterBenchmark(title.c_str(), run, kind, s, implementation, facts)->UseRealTime();
+  });
 }
 
 }  // namespace
@@ -146,9 +137,7 @@ void add_benchmarks(const Kind& kind, const ProductShape& s, const MachineFacts&
 
 int main(int argc, char** argv) {
   using namespace assay;
-  benchmark::Initialize(&argc, argv);
-  const MachineFacts facts = read_machine_facts({.max_isa = {}, .threads = wanted_threads(argc, argv), .root = "/"});
-  set_threads(facts.threads);
+  const MachineFacts facts = benchmark_machine(argc, argv);
   for (const ProductShape& s : shapes) {
     for (const Kind& kind : kinds()) add_benchmarks(kind, s, facts);
   }

@@ -7,15 +7,13 @@
 // processor time, which stays meaningful on a machine that others use too.
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
-#include <cstdlib>
-#include <string_view>
+#include <string>
 
-#include "base/threads.h"
-#include "hardware/machine.h"
 #include "kernels/cpu/linear_testing.h"
 #include "kernels/kernel.h"
-#include "threads_option.h"
+#include "product_bench.h"
 
 namespace assay {
 namespace {
@@ -47,12 +45,9 @@ void run(benchmark::State& state, const LinearCase& c, const Implementation& imp
   const Offer offer = implementation.prepare(problem.call(), facts);
   const auto& prepared = std::get<Prepared>(offer);
   problem.hand_over(prepared);
-  for (auto _ : state) problem.run(prepared);
-  const double operations = 2.0 * static_cast<double>(c.rows * c.in * c.out);
-  state.counters["Gop/s"] = benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+  time_product(state, prepared, static_cast<double>(c.rows * c.in * c.out), [&] { problem.run(prepared); });
   const double bytes = static_cast<double>(c.in * c.out) * static_cast<double>(size_of(c.weight));
-  state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetLabel(prepared.description);
+  state.counters["GB/s"] = rate_of(bytes * 1e-9);
 }
 
 void add_benchmarks(const LinearCase& c, const MachineFacts& facts) {
@@ -61,17 +56,12 @@ void add_benchmarks(const LinearCase& c, const MachineFacts& facts) {
   LinearCase small = c;
   small.in = small.out = 64;
   const LinearProblem probe(small);
-  for (const OperationKernels& kernels : cpu_backend().table) {
-    if (kernels.operation != probe.call().operation) continue;
-    for (const Implementation& implementation : kernels.implementations) {
-      if (std::string_view(implementation.name) == "reference loops") continue;
-      if (!std::holds_alternative<Prepared>(implementation.prepare(probe.call(), facts))) continue;
-      const std::string name = fmt::format("{}x{}x{}/{}*{}/{}", c.rows, c.in, c.out, assay::name(c.x),
-                                           assay::name(c.weight), implementation.name);
-      auto* registered = benchmark::RegisterBenchmark(name.c_str(), run, c, implementation, facts);
-      if (c.threads > 1) registered->UseRealTime();
-    }
-  }
+  for_implementations(probe.call(), facts, [&](const Implementation& implementation) {
+    const std::string title =
+        fmt::format("{}x{}x{}/{}*{}/{}", c.rows, c.in, c.out, name(c.x), name(c.weight), implementation.name);
+    auto* registered = benchmark::RegisterBenchmark(title.c_str(), run, c, implementation, facts);
+    if (c.threads > 1) registered->UseRealTime();
+  });
 }
 
 }  // namespace
@@ -79,9 +69,7 @@ void add_benchmarks(const LinearCase& c, const MachineFacts& facts) {
 
 int main(int argc, char** argv) {
   using namespace assay;
-  benchmark::Initialize(&argc, argv);
-  const MachineFacts facts = read_machine_facts({.max_isa = {}, .threads = wanted_threads(argc, argv), .root = "/"});
-  set_threads(facts.threads);
+  const MachineFacts facts = benchmark_machine(argc, argv);
   for (const auto& d : dtypes) {
     for (const auto& shape : shapes) {
       LinearCase c;

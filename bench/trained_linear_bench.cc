@@ -7,14 +7,14 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <string_view>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
-#include "base/threads.h"
-#include "hardware/machine.h"
 #include "kernels/kernel.h"
-#include "threads_option.h"
+#include "product_bench.h"
 
 namespace assay {
 namespace {
@@ -106,27 +106,19 @@ void run(benchmark::State& state, const Call& call, const Implementation& implem
   Tensor result(call.out(0).dtype, call.out(0).shape);
   Tensor workspace(DType::u8, {static_cast<std::int64_t>(prepared.workspace_bytes)});
   std::byte* const outputs[] = {result.data()};
-  for (auto _ : state) prepared.kernel->run({.inputs = inputs, .outputs = outputs, .workspace = workspace.data()});
-  const double operations = call.operation->name == op::linear_weight_gradient.name
-                                ? 2.0 * static_cast<double>(call.in(0).rows() * element_count(call.out(0).shape))
-                                : 2.0 * static_cast<double>(call.in(0).rows() * element_count(call.in(1).shape));
-  state.counters["Gop/s"] = benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetLabel(prepared.description);
+  const Argument& matrix = call.operation == &op::linear_weight_gradient ? call.out(0) : call.in(1);
+  time_product(state, prepared, static_cast<double>(call.in(0).rows() * element_count(matrix.shape)),
+               [&] { prepared.kernel->run({.inputs = inputs, .outputs = outputs, .workspace = workspace.data()}); });
 }
 
 void add_benchmarks(Way way, const Shapes& s, const Dtypes& d, const MachineFacts& facts) {
   const Call call = call_of(way, s, d, facts.threads);
-  for (const OperationKernels& kernels : cpu_backend().table) {
-    if (kernels.operation != call.operation) continue;
-    for (const Implementation& implementation : kernels.implementations) {
-      if (std::string_view(implementation.name) == "reference loops") continue;
-      if (!std::holds_alternative<Prepared>(implementation.prepare(call, facts))) continue;
-      const std::string label = fmt::format("{}/{}x{}x{}/{}*{}/{}", name(way), s.rows, s.in, s.out, assay::name(d.x),
-                                            assay::name(d.weight), implementation.name);
-      auto* registered = benchmark::RegisterBenchmark(label.c_str(), run, call, implementation, facts);
-      if (call.threads > 1) registered->UseRealTime();
-    }
-  }
+  for_implementations(call, facts, [&](const Implementation& implementation) {
+    const std::string label = fmt::format("{}/{}x{}x{}/{}*{}/{}", name(way), s.rows, s.in, s.out, assay::name(d.x),
+                                          assay::name(d.weight), implementation.name);
+    auto* registered = benchmark::RegisterBenchmark(label.c_str(), run, call, implementation, facts);
+    if (call.threads > 1) registered->UseRealTime();
+  });
 }
 
 }  // namespace
@@ -134,9 +126,7 @@ void add_benchmarks(Way way, const Shapes& s, const Dtypes& d, const MachineFact
 
 int main(int argc, char** argv) {
   using namespace assay;
-  benchmark::Initialize(&argc, argv);
-  const MachineFacts facts = read_machine_facts({.max_isa = {}, .threads = wanted_threads(argc, argv), .root = "/"});
-  set_threads(facts.threads);
+  const MachineFacts facts = benchmark_machine(argc, argv);
   for (const Dtypes& d : dtypes) {
     for (const Shapes& s : shapes) {
       for (const Way way : ways) add_benchmarks(way, s, d, facts);

@@ -86,6 +86,8 @@ TEST_F(CliRecipe, QuantizeWritesItWholeOrNotAtAll) {
   expect_failure({"quantize", "model", "--out", "other"}, 2, "--precision or --recipe says in what");
   expect_failure({"quantize", "model", "--precision", "bf16", "--out", "no/folder/here"}, 2,
                  "there is no folder no/folder");
+  expect_failure({"quantize", "model", "--precision", "bf16", "--out", "written.GGUF"}, 2,
+                 "models of family cs336 are not written as GGUF");
   fs::create_directory(folder_.path() / "mine");
   write_text(folder_.path() / "mine" / "notes.txt", "kept");
   expect_failure({"quantize", "model", "--precision", "bf16", "--out", "mine", "--overwrite"}, 2,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/system_error.h"
 
 namespace assay {
@@ -28,6 +29,10 @@ bool is_there(const std::filesystem::path& path) {
 bool is_folder(const std::filesystem::path& path) {
   struct stat status {};
   return has_found(::stat(path.c_str(), &status), path) && S_ISDIR(status.st_mode);
+}
+
+bool has_ending(const std::filesystem::path& path, std::string_view ending) {
+  return lower_case(path.extension().string()) == ending;
 }
 
 std::filesystem::path temporary_folder() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace assay {
 
@@ -12,6 +13,9 @@ namespace assay {
 bool is_there(const std::filesystem::path& path);
 /// Whether it leads to a folder, through links.
 bool is_folder(const std::filesystem::path& path);
+
+/// Whether its name has the ending, ".gguf", in letters of any case.
+bool has_ending(const std::filesystem::path& path, std::string_view ending);
 
 /// Where temporary files go: $TMPDIR, else /tmp. Throws a user error where TMPDIR names no folder.
 std::filesystem::path temporary_folder();

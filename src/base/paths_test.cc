@@ -42,6 +42,13 @@ TEST(Paths, ALinkThatLeadsNowhereIsThereAndNoFolder) {
   EXPECT_TRUE(is_folder(folder.path()));
 }
 
+TEST(Paths, EndInLettersOfAnyCase) {
+  EXPECT_TRUE(has_ending("models.x/m.gguf", ".gguf"));
+  EXPECT_TRUE(has_ending("m.GGuF", ".gguf"));
+  EXPECT_FALSE(has_ending("m.gguf/config.json", ".gguf"));
+  EXPECT_FALSE(has_ending("gguf", ".gguf"));
+}
+
 TEST(Paths, TemporaryFilesGoWhereTheEnvironmentSays) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;

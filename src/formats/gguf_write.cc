@@ -42,13 +42,6 @@ GgufEntry array_entry(std::string key, GgufType element, std::uint64_t count) {
   return entry;
 }
 
-std::uint64_t tensor_bytes(const GgufTensorSource& tensor) {
-  const GgmlLayout& layout = layout_of(tensor.type);
-  const auto elements = static_cast<std::uint64_t>(element_count(tensor.shape));
-  ASSAY_ASSERT(tensor.shape.empty() || static_cast<std::size_t>(tensor.shape.back()) % layout.block_elements == 0);
-  return elements / layout.block_elements * layout.block_bytes;
-}
-
 std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + written_alignment - 1) / written_alignment * written_alignment;
 }
@@ -133,6 +126,13 @@ GgufEntry gguf_copy(const GgufValue& value) {
   GgufEntry entry = array_entry(std::string(value.key), value.element, value.count);
   entry.bytes += content;
   return entry;
+}
+
+std::uint64_t tensor_bytes(const GgufTensorSource& tensor) {
+  const GgmlLayout& layout = layout_of(tensor.type);
+  const auto elements = static_cast<std::uint64_t>(element_count(tensor.shape));
+  ASSAY_ASSERT(tensor.shape.empty() || static_cast<std::size_t>(tensor.shape.back()) % layout.block_elements == 0);
+  return elements / layout.block_elements * layout.block_bytes;
 }
 
 std::string gguf_bytes(const std::vector<GgufEntry>& metadata) {

@@ -36,6 +36,9 @@ struct GgufTensorSource {
   std::function<void(const ByteSink&)> produce;  ///< Hands over all bytes of its elements, when they are written.
 };
 
+/// That its elements take in the file.
+std::uint64_t tensor_bytes(const GgufTensorSource& tensor);
+
 /// A file without tensors.
 std::string gguf_bytes(const std::vector<GgufEntry>& metadata);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folders.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "hub/elsewhere.h"
 #include "hub/hub_cache.h"
@@ -22,7 +23,7 @@ bool leads_to_folder(const fs::path& path) {
 
 bool is_gguf_file(const fs::path& path) {
   std::error_code unreadable;
-  return path.extension() == ".gguf" && fs::is_regular_file(path, unreadable);
+  return has_ending(path, ".gguf") && fs::is_regular_file(path, unreadable);
 }
 
 /// Its configuration and tokenizer stand beside it.
@@ -87,7 +88,7 @@ std::optional<fs::path> find_local(std::string_view name, HubNeed need) {
   const fs::path path = is_hub_name(name) ? find_in_hub(name, need) : fs::path(name);
   if (is_gguf_file(path) || is_safetensors_file(path)) return path;
   if (leads_to_folder(path)) return model_in(path);
-  if (is_hub_name(name) || name.find('/') != std::string_view::npos || path.extension() == ".gguf") fail_path(path);
+  if (is_hub_name(name) || name.find('/') != std::string_view::npos || has_ending(path, ".gguf")) fail_path(path);
   const std::optional<fs::path> cache = find_cache_folder();
   if (!cache || name.front() == '.') return std::nullopt;  // Names with a leading dot are unfinished downloads.
   const fs::path cached = *cache / "models" / path;

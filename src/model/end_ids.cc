@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "formats/gguf.h"
 
 namespace assay {
@@ -44,7 +45,7 @@ std::vector<std::int32_t> ids_of_gguf(const std::filesystem::path& path) {
 }  // namespace
 
 std::vector<std::int32_t> end_ids(const std::filesystem::path& checkpoint) {
-  if (checkpoint.extension() == ".gguf") return ids_of_gguf(checkpoint);
+  if (has_ending(checkpoint, ".gguf")) return ids_of_gguf(checkpoint);
   const std::filesystem::path folder =
       std::filesystem::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path();
   if (const auto ids = ids_in(folder / "generation_config.json")) return *ids;

@@ -72,6 +72,9 @@ void add_scaling(const RopeScaling& scaling, const std::string& prefix, std::vec
         gguf_count(prefix + "rope.scaling.original_context_length", static_cast<std::uint32_t>(scaling.original)));
 }
 
+/// What config.json says of biases, which no entry of a file does.
+constexpr const char* bias_entries[] = {"attention_bias", "mlp_bias", "use_qkv_bias", "bias"};
+
 /// Numbers as far as f32 has them, in which files and kernels do.
 bool is_equal_entry(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) return a.get<float>() == b.get<float>();
@@ -117,6 +120,14 @@ std::vector<GgufEntry> gguf_config_entries(const ModelConfig& config) {
   entries.push_back(gguf_count(prefix + "vocab_size", static_cast<std::uint32_t>(config.vocab_size)));
   add_scaling(config.rotary.scaling, prefix, entries);
   return entries;
+}
+
+std::string gguf_hindrance(const ModelConfig& config, const std::string& name) {
+  Json json = config_json(config);
+  for (const char* entry : bias_entries) json.erase(entry);
+  json["has_qkv_bias"] = config.qkv_bias == Bias::present;  // Which tensors say.
+  if (config.family->gguf->imply != nullptr) config.family->gguf->imply(json, name);
+  return gguf_difference(config, parse_config(json, name));
 }
 
 std::vector<float> gguf_rope_divisors(const ModelConfig& config) {

@@ -27,6 +27,10 @@ std::span<const GgufEntryName> gguf_entry_names();
 /// what reading it back shows: gguf_differences.
 std::vector<GgufEntry> gguf_config_entries(const ModelConfig& config);
 
+/// What of the configuration is in no file of its family, because readers know it of the family: biases, and what
+/// GgufNames::imply sets. As gguf_difference has it. Throws what `imply` throws, `name` first.
+std::string gguf_hindrance(const ModelConfig& config, const std::string& name);
+
 /// The divisor of each rotary pair's frequency that Llama 3.1's scaling stands for ("rope_freqs.weight"); empty where
 /// the model has none.
 std::vector<float> gguf_rope_divisors(const ModelConfig& config);

@@ -18,7 +18,7 @@ constexpr std::int64_t usual_shard_bytes = 5'000'000'000;
 
 /// What was written.
 struct WrittenModel {
-  std::int64_t bytes = 0;      ///< Of weights.
+  std::int64_t bytes = 0;      ///< Of weights, without what a file says beside them.
   std::int64_t quantised = 0;  ///< Weights in codes,
   std::int64_t plain = 0;      ///< and others.
   std::vector<std::string> notes = {};

@@ -10,7 +10,6 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "formats/gguf_write.h"
 #include "model/families.h"
 #include "model/gguf_entries.h"
@@ -179,6 +178,10 @@ std::vector<GgufEntry> metadata_of(const QuantizationSource& source, const std::
   return entries;
 }
 
+void refuse_difference(const QuantizationSource& source, const std::string& difference) {
+  if (!difference.empty()) fail_user("{}: {}: GGUF cannot hold it", source.model.name, difference);
+}
+
 /// What was written has to be the model.
 void check_read_back(const QuantizationSource& source, const std::vector<KeptWeight>& all,
                      const std::filesystem::path& file) {
@@ -187,8 +190,7 @@ void check_read_back(const QuantizationSource& source, const std::vector<KeptWei
   const bool has_head_apart =
       std::ranges::any_of(all, [&](const KeptWeight& kept) { return is_head_apart(kept, all); });
   if (has_head_apart) config.tied_head = false;
-  const std::string difference = gguf_difference(config, read.config);
-  if (!difference.empty()) fail_user("{}: {}: GGUF cannot hold it", source.model.name, difference);
+  refuse_difference(source, gguf_difference(config, read.config));
 }
 
 }  // namespace
@@ -200,6 +202,7 @@ void check_gguf(const QuantizationSource& source) {
     fail_user("{}: models of family {} are not written as GGUF", source.model.name, family.name);
   if (family.gguf->has_experts)
     fail_user("{}: has experts, which are not written as GGUF; a folder holds them", source.model.name);
+  refuse_difference(source, gguf_hindrance(source.model.config, source.model.name));
   const std::vector<KeptWeight> all = kept_weights(source.instance.program());
   for (const KeptWeight& kept : all) check_weight(source, kept, all);
 }
@@ -214,7 +217,7 @@ WrittenModel write_model_gguf(const QuantizationSource& source, const std::files
   }
   if (const auto divisors = divisors_source(source.model.config)) tensors.push_back(*divisors);
   write_gguf(file, metadata_of(source, tensors, written), tensors);
-  written.bytes = static_cast<std::int64_t>(MappedFile(file).bytes().size());
+  for (const GgufTensorSource& tensor : tensors) written.bytes += static_cast<std::int64_t>(tensor_bytes(tensor));
   check_read_back(source, all, file);
   return written;
 }

@@ -1,5 +1,6 @@
 #include "quantization/gguf_file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -134,6 +135,53 @@ TEST(WrittenGgufs, RefuseWhatNoTypeIsByName) {
           small_model({{"model_type", "llama"}, {"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}), "fp32")
           .find("small: 'rope_parameters' is "),
       0U);
+}
+
+/// No entry of a file says them: readers have biases where the family has them.
+TEST(WrittenGgufs, RefuseBiasesThatTheFamilyHasNotBeforeAnythingIsWritten) {
+  const Json gelu = {{"head_dim", 32}, {"hidden_act", "gelu_pytorch_tanh"}};
+  const auto refusal = [](Json config, const char* bias, bool is_there) {
+    config[bias] = is_there;
+    const Model model = small_model(config);
+    ModelInPrecision made(model, "fp32");
+    return user_error_of([&] { check_gguf(made.source()); });
+  };
+  const auto expected = [](const char* bias, const char* is, const char* said) {
+    return fmt::format("small: '{}' is {}, and such a file says {}: GGUF cannot hold it", bias, is, said);
+  };
+  for (const char* family : {"gemma", "gemma2", "gemma3_text"}) {
+    Json config = gelu;
+    config["model_type"] = family;
+    if (std::string(family) != "gemma") config["query_pre_attn_scalar"] = 32;
+    EXPECT_EQ(refusal(config, "attention_bias", true), expected("attention_bias", "true", "false")) << family;
+  }
+  EXPECT_EQ(refusal({{"model_type", "llama"}}, "attention_bias", true), expected("attention_bias", "true", "false"));
+  EXPECT_EQ(refusal({{"model_type", "llama"}}, "mlp_bias", true), expected("mlp_bias", "true", "false"));
+  EXPECT_EQ(refusal({{"model_type", "qwen3"}, {"head_dim", 32}}, "attention_bias", true),
+            expected("attention_bias", "true", "false"));
+  EXPECT_EQ(refusal({{"model_type", "gpt_neox"}, {"hidden_act", "gelu"}, {"num_key_value_heads", 4}}, "attention_bias",
+                    false),
+            expected("attention_bias", "false", "true"));
+}
+
+/// Of a model as small as this one, metadata is a good part of the file.
+TEST(WrittenGgufs, CountBytesOfTensorsAlone) {
+  const Model model = small_llama();
+  ModelInPrecision made(model, "bf16");
+  const WrittenGguf written(made);
+  std::int64_t bytes = 0;
+  for (const GgufTensor& tensor : open_gguf(written.file).tensors) bytes += std::ssize(tensor.bytes);
+  EXPECT_EQ(written.written.bytes, bytes);
+  EXPECT_LT(bytes, static_cast<std::int64_t>(fs::file_size(written.file)));
+}
+
+TEST(WrittenGgufs, AreOpenedWhateverTheLettersOfTheirEnding) {
+  const TemporaryFolder place;
+  const Model model = small_llama();
+  ModelInPrecision made(model, "bf16");
+  write_model_gguf(made.source(), place.path() / "m.GGUF");
+  const Model opened = open_model((place.path() / "m.GGUF").string(), {});
+  EXPECT_EQ(opened.config.d_model, model.config.d_model);
 }
 
 }  // namespace

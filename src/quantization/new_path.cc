@@ -1,6 +1,5 @@
 #include "quantization/new_path.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "base/handle.h"
 #include "base/paths.h"
 #include "base/system_error.h"
+#include "quantization/put_in_place.h"
 
 namespace assay {
 namespace {
@@ -56,12 +56,6 @@ void check_is_model(const fs::path& folder) {
   }
   if (error) fail_call(folder.string(), error.value());
   if (!is_there(folder / "config.json")) fail_user("{}: holds no model that could be overwritten", folder.string());
-}
-
-void put_in_place(const fs::path& made, const fs::path& path, unsigned flags) {
-  if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, path.c_str(), flags) != 0)
-    fail_call(path.string() + ": cannot be written", errno);
-  sync_folder(folder_around(path));
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ ChatTemplate read_gguf_template(const fs::path& path, const std::string& wanted)
 }  // namespace
 
 ChatTemplate load_chat_template(const fs::path& checkpoint, const std::string& template_name) {
-  if (checkpoint.extension() == ".gguf") return read_gguf_template(checkpoint, template_name);
+  if (has_ending(checkpoint, ".gguf")) return read_gguf_template(checkpoint, template_name);
   const fs::path folder = is_folder(checkpoint) ? checkpoint : checkpoint.parent_path();
   ChatTemplate made;
   read_folder_template(folder, template_name, made);

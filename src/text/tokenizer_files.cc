@@ -174,7 +174,7 @@ constexpr const char* sentencepiece_files[] = {"spm.model", "spiece.model", "sen
 }  // namespace
 
 Tokenizer load_tokenizer(const fs::path& path) {
-  if (path.extension() == ".gguf") return load_gguf_tokenizer(path);
+  if (has_ending(path, ".gguf")) return load_gguf_tokenizer(path);
   if (path.filename() == "vocab.txt") return load_vocabulary_text(path);
   if (!is_folder(path)) return parse_tokenizer_json(read_file(path), path.string());
   if (const fs::path json = path / "tokenizer.json"; is_there(json)) {

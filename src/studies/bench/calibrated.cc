@@ -3,23 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
-#include "base/paths.h"
 #include "results/model_name.h"
 #include "studies/bench/contenders.h"
 #include "studies/calibrate/run.h"
-#include "text/data_set_name.h"
+#include "studies/shared/quality_data.h"
 
 namespace assay {
 namespace {
 
-bool is_scored_on(const BenchRequest& request) {
-  std::error_code ignored;
-  if (request.quality == QualityMode::none || request.data.empty()) return false;
-  return request.data == request.calibration ||
-         std::filesystem::equivalent(find_data(request.data), find_data(request.calibration), ignored);
+QualitySet cut_rows(const Model& model, const BenchRequest& request, const std::filesystem::path& data) {
+  return std::move(*quality_data(model, {data, request.protocol, request.model_options.seed}).set);
+}
+
+/// By ids, cut in the same way: copies, other formats and the bundled text are known as what they are.
+bool is_scored_on(const Model& model, const BenchRequest& request) {
+  if (request.quality == QualityMode::none) return false;
+  const QualitySet scored = cut_rows(model, request, request.data);
+  const QualitySet calibrated = cut_rows(model, request, request.calibration);
+  return std::ranges::equal(scored.batches, calibrated.batches, {}, &QualityBatch::ids, &QualityBatch::ids);
 }
 
 /// Of the precisions asked for, those that take calibration, each once.
@@ -44,7 +50,7 @@ std::string said_of(const Model& model, const Calibration& found) {
 void calibrate_for(const BenchRequest& request, Model& model, const MachineFacts& facts,
                    const StudyCallbacks& callbacks) {
   if (request.calibration.empty()) return;
-  if (is_scored_on(request))
+  if (is_scored_on(model, request))
     fail_user("--calibrate {}: is scored, too; data that precisions are calibrated on flatters them",
               request.calibration.string());
   const std::set<std::string> rows = calibrated_rows(request, facts);

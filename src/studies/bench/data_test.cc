@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/testing.h"
@@ -8,7 +10,9 @@
 #include "hardware/facts_testing.h"
 #include "model/testing.h"
 #include "results/record.h"
+#include "studies/bench/calibrated.h"
 #include "studies/bench/request.h"
+#include "text/bundled.h"
 
 namespace assay {
 namespace {
@@ -116,6 +120,55 @@ TEST_F(LetterData, LabelledLinesOfJsonAreNoTextOfALanguageModel) {
   const std::string error =
       user_error_of([&] { first_record(model, "s.jsonl", "{\"text\": \"abcd\", \"label\": 0}\n"); });
   EXPECT_NE(error.find("s.jsonl: labelled sentences need a classifier"), std::string::npos) << error;
+}
+
+/// What int8 is calibrated on must not be scored, whatever it is called.
+class CalibrationData : public LetterData {
+ protected:
+  CalibrationData() {
+    folder_.file(std::filesystem::path(model_) / "tokenizer.json",
+                 R"({"pre_tokenizer": {"type": "BertPreTokenizer"},
+                 "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "ab": 1, "cd": 2, "the": 3, "of": 4, "##s": 5}}})");
+  }
+  /// The precision takes no calibration: that is said of data that is not scored.
+  std::string failure(const std::filesystem::path& scored, const std::filesystem::path& calibration) const {
+    BenchRequest asked = request(model_);
+    asked.precisions = {"bf16"};
+    asked.data = scored;
+    asked.calibration = calibration;
+    Model model = open_model(model_, {});
+    return user_error_of([&] { calibrate_for(asked, model, facts_without_peaks(), {}); });
+  }
+  static std::string refused(const std::filesystem::path& calibration) {
+    return "--calibrate " + calibration.string() +
+           ": is scored, too; data that precisions are calibrated on flatters them";
+  }
+
+  const std::string model_ = model_of("gpt2");
+};
+
+TEST_F(CalibrationData, IsKnownByItsContent) {
+  const std::filesystem::path text = folder_.file("t.txt", "ab cd the of\nab the\n");
+  const std::filesystem::path copy = folder_.file("copies/u.txt", "ab cd the of\nab the\n");
+  const std::filesystem::path lines = folder_.file("t.jsonl", "{\"text\": \"ab cd the of\\nab the\"}\n");
+  const std::filesystem::path other = folder_.file("v.txt", "ab cd the ab\nab the\n");
+  for (const std::filesystem::path& same : {text, copy, lines}) EXPECT_EQ(failure(text, same), refused(same));
+  EXPECT_EQ(failure(text, other), "--calibrate: of the precisions, int8 and int8-static alone take it");
+}
+
+TEST_F(CalibrationData, IsNotTheBundledTextThatIsScored) {
+  const std::filesystem::path copy = folder_.file("mine.txt", bundled_text());
+  EXPECT_EQ(failure("", copy), refused(copy));
+  EXPECT_EQ(failure("", folder_.file("other.txt", "ab cd the")),
+            "--calibrate: of the precisions, int8 and int8-static alone take it");
+}
+
+TEST_F(CalibrationData, InRowsIsKnownByItsIds) {
+  write_ids(3);
+  const std::filesystem::path copy = folder_.path() / "copies";
+  std::filesystem::create_directory(copy);
+  std::filesystem::copy_file(folder_.path() / "input_ids.npy", copy / "input_ids.npy");
+  EXPECT_EQ(failure(folder_.path(), copy), refused(copy));
 }
 
 }  // namespace

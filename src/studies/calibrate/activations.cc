@@ -4,9 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <string>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "program/passes.h"
+#include "program/program.h"
+#include "quality/evaluate.h"
+#include "runtime/instance.h"
+#include "runtime/layout.h"
+#include "runtime/plan.h"
+#include "studies/shared/engine.h"
+#include "tensor/dtype.h"
 
 namespace assay {
 namespace {

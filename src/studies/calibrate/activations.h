@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "studies/calibrate/places.h"
 #include "studies/sensitivity/run.h"
+#include "tensor/tensor.h"
 
 namespace assay {
 

@@ -5,14 +5,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/interrupt.h"
+#include "model/config.h"
 #include "model/stored_values.h"
+#include "model/weights.h"
+#include "program/program.h"
+#include "quality/evaluate.h"
 #include "studies/calibrate/activations.h"
+#include "studies/calibrate/places.h"
 #include "studies/sensitivity/alone.h"
+#include "studies/sensitivity/request.h"
+#include "studies/sensitivity/run.h"
 #include "studies/shared/quality_data.h"
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace assay {
 namespace {

@@ -1,14 +1,18 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "hardware/facts.h"
 #include "model/changed_weights.h"
+#include "model/model.h"
 #include "studies/calibrate/scales.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/surroundings.h"
+#include "tensor/precision.h"
 
 namespace assay {
 

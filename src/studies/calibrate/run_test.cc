@@ -4,11 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
 
+#include "base/error.h"
+#include "base/testing.h"
 #include "formats/npy.h"
 #include "formats/testing.h"
 #include "hardware/machine.h"
+#include "model/architecture.h"
+#include "program/passes.h"
+#include "runtime/plan.h"
 #include "studies/calibrate/places.h"
+#include "tensor/tensor.h"
 
 namespace assay {
 namespace {

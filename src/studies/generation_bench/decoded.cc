@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "quality/compare.h"
+#include "quality/evaluate.h"
 #include "results/derive.h"
+#include "results/parts.h"
+#include "results/states.h"
 #include "studies/bench/score.h"
+#include "studies/shared/engine.h"
 #include "studies/shared/hindrance.h"
 
 namespace assay {

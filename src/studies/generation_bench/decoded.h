@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "model/model.h"
+#include "program/passes.h"
 #include "quality/decoding.h"
+#include "results/record.h"
 #include "studies/bench/group.h"
 #include "studies/generation_bench/cell.h"
+#include "studies/generation_bench/request.h"
 #include "studies/shared/quality_data.h"
 
 namespace assay {

@@ -1,9 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
+#include "results/document.h"
+#include "results/figure.h"
 #include "results/model_name.h"
+#include "results/parts.h"
+#include "results/record.h"
+#include "results/states.h"
+#include "results/table.h"
 #include "studies/generation_bench/document.h"
 
 namespace assay {

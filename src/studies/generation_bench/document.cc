@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "base/units.h"
 #include "results/identity.h"
 #include "results/model_name.h"
+#include "results/parts.h"
+#include "results/states.h"
+#include "results/table.h"
 
 namespace assay {
 namespace {

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "results/document.h"
+#include "results/figure.h"
+#include "results/record.h"
 
 namespace assay {
 

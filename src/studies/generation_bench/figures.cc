@@ -1,10 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
+#include "results/figure.h"
 #include "results/model_name.h"
+#include "results/parts.h"
+#include "results/record.h"
+#include "results/states.h"
 #include "studies/generation_bench/document.h"
 
 namespace assay {

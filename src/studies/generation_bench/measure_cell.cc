@@ -3,17 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/units.h"
+#include "generation/session.h"
 #include "kernels/gpu_bus_id.h"
+#include "measure/sampling.h"
+#include "measure/series.h"
 #include "results/derive.h"
+#include "results/states.h"
+#include "runtime/instance.h"
 #include "runtime/state.h"
 #include "statistics/statistics.h"
+#include "studies/bench/request.h"
 #include "studies/generation_bench/record.h"
+#include "studies/generation_bench/timed_generation.h"
+#include "studies/shared/energy_record.h"
+#include "studies/shared/engine.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/random_ids.h"
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "results/record.h"
 #include "studies/bench/group.h"
 #include "studies/generation_bench/cell.h"
 

@@ -1,8 +1,17 @@
 #include "studies/generation_bench/record.h"
 
+#include <cstdint>
+#include <optional>
+
+#include "hardware/facts.h"
+#include "measure/energy.h"
 #include "program/operation.h"
+#include "program/program.h"
+#include "results/parts.h"
+#include "runtime/plan.h"
 #include "runtime/state.h"
 #include "statistics/statistics.h"
+#include "studies/shared/engine.h"
 #include "studies/shared/plan_record.h"
 #include "studies/shared/series_record.h"
 

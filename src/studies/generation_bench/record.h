@@ -3,7 +3,12 @@
 #include <vector>
 
 #include "measure/sampling.h"
+#include "measure/series.h"
+#include "results/record.h"
+#include "results/states.h"
+#include "runtime/instance.h"
 #include "studies/bench/group.h"
+#include "studies/generation_bench/cell.h"
 #include "studies/generation_bench/timed_generation.h"
 
 namespace assay {

@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "quality/protocols.h"
+#include "results/document.h"
 #include "studies/bench/request.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 

@@ -1,19 +1,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "hardware/facts.h"
+#include "model/architecture.h"
+#include "model/model.h"
+#include "results/document.h"
 #include "results/model_name.h"
+#include "results/parts.h"
+#include "results/record.h"
 #include "rules/rules.h"
 #include "studies/bench/calibrated.h"
 #include "studies/bench/contenders.h"
+#include "studies/bench/group.h"
 #include "studies/bench/group_rows.h"
 #include "studies/bench/record.h"
+#include "studies/bench/request.h"
+#include "studies/generation_bench/cell.h"
 #include "studies/generation_bench/decoded.h"
 #include "studies/generation_bench/document.h"
 #include "studies/generation_bench/measure_cell.h"
+#include "studies/generation_bench/request.h"
 #include "studies/probe/run.h"
+#include "studies/shared/cached.h"
+#include "studies/shared/energy_record.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 namespace {

@@ -1,16 +1,30 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/testing.h"
 #include "formats/npy.h"
+#include "hardware/facts.h"
 #include "hardware/machine.h"
+#include "model/architecture.h"
+#include "model/config.h"
+#include "model/model.h"
+#include "results/document.h"
 #include "results/fields.h"
+#include "results/record.h"
+#include "results/states.h"
+#include "studies/bench/request.h"
+#include "studies/generation_bench/cell.h"
 #include "studies/generation_bench/request.h"
 #include "studies/generation_bench/timed_generation.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 namespace {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 
 #include "base/clock.h"
 #include "generation/sampling.h"
+#include "program/program.h"
+#include "studies/shared/cached.h"
 
 namespace assay {
 namespace {

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "generation/session.h"
+#include "runtime/instance.h"
+#include "runtime/plan.h"
 #include "studies/generation_bench/cell.h"
 
 namespace assay {
@@ -52,9 +54,9 @@ class TimedGeneration {
   const GenerationCell cell_;
   const std::vector<std::int32_t>& ids_;
   Session session_;
-  std::vector<std::int32_t> first_ids_;  ///< Behind the prompt, a row each.
+  std::vector<std::int32_t> first_ids_;                               ///< Behind the prompt, a row each.
   NewTokens next_{.seq = 1, .ids = {}, .mask = {}, .positions = {}};  ///< Its memory serves every token.
-  std::vector<float> logits_;  ///< (vocabulary), of a row.
+  std::vector<float> logits_;                                         ///< (vocabulary), of a row.
   std::vector<double> token_ms_;
   std::vector<double> choice_ms_;
   bool is_finite_ = true;

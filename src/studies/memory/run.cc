@@ -46,12 +46,17 @@ void compare_with_free(MemoryCell& cell, const MachineFacts& facts) {
                             format_bytes(static_cast<double>(facts.available_bytes)));
 }
 
+/// What generates keeps keys and values: what a recipe says of them counts.
+EngineOptions engine_of(const MemoryCell& cell, const MemoryRequest& request) {
+  return request.mode == RunMode::generate ? engine_with_cache(request.engine, cell.extent.seq) : request.engine;
+}
+
 /// What a device or a precision lacks is a row; what the user mistook is not.
 MemoryCell predict_or_say(const Model& model, const MemoryCell& blank, const MemoryRequest& request,
                           const MachineFacts& facts) {
   try {
     check_recipe(model, blank.precision, request.engine);
-    const PrecisionChoice precision = precision_choice(blank.precision, request.engine, facts);
+    const PrecisionChoice precision = precision_choice(blank.precision, engine_of(blank, request), facts);
     if (!runs_on(precision.row, request.engine.device))
       fail_lacking("{}: exists on CUDA devices only ({})", precision.row.name, precision.row.note);
     MemoryCell cell = predict_memory(model, precision, blank, request, facts);

@@ -127,6 +127,22 @@ TEST(Memory, ACacheInEightBitsTakesAQuarterAndItsScales) {
   EXPECT_EQ(cache(1), in_f32 / 4 + in_f32 / config.head_dim) << "a scale of f32 a token and head";
 }
 
+TEST(Memory, ACacheIsInWhatTheRecipeSaysOfKeysAndValues) {
+  MemoryRequest request = generating("llama-tied");
+  request.seqs = {16};
+  const Recipe recipe = {.name = "mix", .rest = &find_precision("fp32"), .kv = DType::s8};
+  request.engine.recipes = {recipe};
+  const auto cache = [&](const std::string& precision, const std::string& overrides) {
+    request.precisions = {precision};
+    request.engine.overrides = overrides;
+    return study(request).cells.at(0).held[static_cast<std::size_t>(Held::cache)];
+  };
+  EXPECT_EQ(cache(precision_name(recipe), ""), cache("fp32", "kv=s8"));
+  EXPECT_LT(cache(precision_name(recipe), ""), cache("fp32", ""));
+  request.mode = RunMode::infer;
+  EXPECT_EQ(cache(precision_name(recipe), ""), 0) << "nothing is kept of one run";
+}
+
 /// Mixed precisions keep a copy of the probabilities in 16 bits, which has as many elements.
 TEST(Memory, NoMatrixOfAttentionsIsKeptWhereTheyAreComputedAgain) {
   MemoryRequest request = training("cs336-small");

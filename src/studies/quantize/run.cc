@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/paths.h"
 #include "base/units.h"
 #include "quantization/folder.h"
 #include "quantization/gguf_file.h"
@@ -17,13 +18,9 @@ EngineOptions engine_to_write(EngineOptions engine) {
   return engine;
 }
 
-bool is_gguf(const std::filesystem::path& path) {
-  return path.extension() == ".gguf";
-}
-
 WrittenModel write_model(const QuantizationSource& source, const QuantizeRequest& request) {
   WrittenModel written;
-  if (is_gguf(request.out)) {
+  if (has_ending(request.out, ".gguf")) {
     check_gguf(source);
     write_new_file(request.out, request.existing, [&](const auto& to) { written = write_model_gguf(source, to); });
   } else {

@@ -1,11 +1,27 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/units.h"
+#include "results/document.h"
+#include "results/figure.h"
+#include "results/parts.h"
+#include "results/record.h"
+#include "results/table.h"
+#include "studies/sensitivity/run.h"
+#include "studies/tune/request.h"
 #include "studies/tune/run.h"
+#include "studies/tune/search.h"
+#include "tensor/recipe.h"
 
 namespace assay {
 namespace {

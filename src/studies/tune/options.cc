@@ -2,8 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "base/interrupt.h"
+#include "program/passes.h"
+#include "runtime/instance.h"
 #include "studies/probe/run.h"
+#include "studies/sensitivity/units.h"
+#include "studies/shared/energy_record.h"
+#include "studies/shared/engine.h"
+#include "tensor/recipe.h"
 
 namespace assay {
 namespace {

@@ -2,7 +2,10 @@
 
 #include <optional>
 
+#include "quality/evaluate.h"
+#include "studies/sensitivity/run.h"
 #include "studies/tune/parts.h"
+#include "studies/tune/request.h"
 
 namespace assay {
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "program/program.h"
 #include "studies/sensitivity/alone.h"
+#include "tensor/precision.h"
 
 namespace assay {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/model.h"
 #include "results/document.h"
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"

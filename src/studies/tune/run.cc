@@ -1,21 +1,42 @@
 #include "studies/tune/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include <fmt/format.h>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/write_file.h"
+#include "hardware/facts.h"
+#include "model/config.h"
+#include "model/model.h"
+#include "program/passes.h"
+#include "quality/evaluate.h"
+#include "quality/protocols.h"
 #include "results/model_name.h"
+#include "results/states.h"
+#include "runtime/instance.h"
+#include "runtime/layout.h"
+#include "runtime/plan.h"
 #include "studies/bench/request.h"
 #include "studies/generation_bench/request.h"
+#include "studies/sensitivity/request.h"
 #include "studies/shared/cached.h"
+#include "studies/shared/engine.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/random_ids.h"
 #include "studies/shared/setting.h"
+#include "studies/shared/surroundings.h"
+#include "studies/tune/options.h"
+#include "studies/tune/parts.h"
+#include "tensor/ledger.h"
+#include "tensor/precision.h"
 
 namespace assay {
 namespace {

@@ -1,12 +1,19 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "results/document.h"
+#include "results/record.h"
+#include "studies/sensitivity/run.h"
+#include "studies/tune/request.h"
 #include "studies/tune/search.h"
+#include "tensor/recipe.h"
 
 namespace assay {
 

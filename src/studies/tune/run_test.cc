@@ -4,15 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <variant>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/testing.h"
 #include "base/write_file.h"
 #include "formats/npy.h"
 #include "formats/recipe_file.h"
 #include "formats/testing.h"
+#include "hardware/facts.h"
 #include "hardware/machine.h"
+#include "results/table.h"
+#include "statistics/statistics.h"
 #include "studies/bench/request.h"
 
 namespace assay {

@@ -1,13 +1,21 @@
 #include "studies/tune/search.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <set>
-
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <set>
+#include <utility>
+
 #include "base/clock.h"
+#include "base/interrupt.h"
+#include "program/passes.h"
+#include "program/program.h"
+#include "runtime/instance.h"
+#include "studies/shared/engine.h"
 
 namespace assay {
 namespace {

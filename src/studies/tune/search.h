@@ -6,7 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "studies/sensitivity/run.h"
+#include "studies/tune/knapsack.h"
 #include "studies/tune/options.h"
+#include "studies/tune/parts.h"
+#include "studies/tune/request.h"
+#include "tensor/recipe.h"
 
 namespace assay {
 

@@ -1,9 +1,21 @@
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/paths.h"
+#include "base/printable.h"
 #include "base/write_file.h"
+#include "statistics/statistics.h"
+#include "studies/sensitivity/run.h"
 #include "studies/tune/run.h"
+#include "studies/tune/search.h"
 
 namespace assay {
 namespace {
@@ -38,21 +50,48 @@ UnitQuality loss_from(const Json& json) {
           change_from(json.at("accuracy_change")), json.at("failure").get<std::string>()};
 }
 
+[[noreturn]] void fail_damaged(const std::filesystem::path& file, const std::string& fault) {
+  fail_user("{}: is damaged: {}; without the file 'assay tune' starts anew", file.string(), fault);
+}
+
+Json state_json(const std::filesystem::path& file) {
+  const std::string text = read_file(file, largest_state);
+  try {
+    return parse_json(text, file.string());
+  } catch (const Error&) {  // Which would quote what stands there.
+    fail_damaged(file, "it is no JSON, or not all of it");
+  }
+}
+
+/// Empty where there is no such text.
+std::string text_of(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json.at(key).is_string()) return "";
+  return json.at(key).get<std::string>();
+}
+
+void check_head(const Json& json, const std::filesystem::path& file, const std::string& identity) {
+  if (text_of(json, "schema") != state_schema) fail_user("{}: is no state of 'assay tune'", file.string());
+  const std::string stored = text_of(json, "identity");
+  if (stored.empty()) fail_damaged(file, "it lacks 'identity'");
+  if (stored != identity)
+    fail_user("{}: is of another model, data, limit or machine: {}", file.string(), printable(stored, 200));
+  if (!json.contains("mixes") || !json.at("mixes").is_object()) fail_damaged(file, "it lacks 'mixes'");
+}
+
 }  // namespace
 
 MeasuredLosses losses_from(const std::filesystem::path& file, const std::string& identity) {
   if (file.empty() || !is_there(file)) return {};
-  const Json json = parse_json(read_file(file, largest_state), file.string());
+  const Json json = state_json(file);
+  check_head(json, file, identity);
+  const Json& mixes = json.at("mixes");
   MeasuredLosses losses;
-  try {
-    if (json.at("schema").get<std::string>() != state_schema)
-      fail_user("{}: is no state of 'assay tune'", file.string());
-    if (json.at("identity").get<std::string>() != identity)
-      fail_user("{}: is of another model, data, limit or machine: {}", file.string(),
-                json.at("identity").get<std::string>());
-    for (const auto& [recipe, loss] : json.at("mixes").items()) losses[recipe] = loss_from(loss);
-  } catch (const Json::exception& e) {
-    fail_user("{}: is no state of 'assay tune' ({})", file.string(), e.what());
+  for (const auto& [recipe, loss] : mixes.items()) {
+    try {
+      losses.emplace(recipe, loss_from(loss));
+    } catch (const Json::exception&) {
+      fail_damaged(file, fmt::format("of mix {} of {} it lacks a loss", losses.size() + 1, mixes.size()));
+    }
   }
   return losses;
 }
