@@ -265,9 +265,7 @@ class Tuner {
   Tuner(const TuneRequest& request, const Model& model, const MachineFacts& facts, const StudyCallbacks& callbacks)
       : request_(request), model_(model), facts_(facts), callbacks_(callbacks), begin_s_(now_s()) {}
 
-  Document run() {
-    SplitData data = split_data(model_, request_);
-    check_limit(request_, model_, data.search);
+  Document run(SplitData data) {
     sensitivity_.models = {request_.model};
     sensitivity_.precisions = asked_rows(request_);
     sensitivity_.by = {"layer"};
@@ -403,8 +401,10 @@ Document tune(const TuneRequest& asked, const FactsSource& source, const StudyCa
   check_tune(asked);
   const Model model = open_model(asked.model, asked.model_options);
   const TuneRequest request = within_context(asked, model);
-  const MachineFacts facts = source();
-  return Tuner(request, model, facts, callbacks).run();
+  SplitData data = split_data(model, request);
+  check_limit(request, model, data.search);
+  const MachineFacts facts = source();  // Measures, where nothing is known: last of what may fail.
+  return Tuner(request, model, facts, callbacks).run(std::move(data));
 }
 
 }  // namespace assay
