@@ -248,7 +248,8 @@ TEST(Config, DebertaSaysWhichDistancesItScores) {
       parsed(with(with(deberta_with("pos_att_type", "p2c|c2p"), "position_buckets", 8), "max_relative_positions", -1));
   EXPECT_TRUE(third.disentangled.by_query && third.disentangled.by_key);
   EXPECT_EQ(third.disentangled.positions, (RelativePositions{8, third.context}));
-  EXPECT_DOUBLE_EQ(third.score_scale, 1 / std::sqrt(3.0 * static_cast<double>(third.d_model / third.heads)));
+  const std::int64_t head_dim = third.d_model / third.heads;
+  EXPECT_DOUBLE_EQ(third.score_scale, 1 / std::sqrt(3.0 * static_cast<double>(head_dim)));
   const ModelConfig second = parsed(deberta_with("pos_att_type", {"c2p"}));
   EXPECT_FALSE(second.disentangled.by_key);
   EXPECT_EQ(second.disentangled.positions, (RelativePositions{second.context, 0}));

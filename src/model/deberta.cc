@@ -190,8 +190,9 @@ ModelConfig parse_deberta(const ConfigReader& in) {
     c.embedding_width = width;
   c.disentangled = read_disentangled(in, c.context);
   refuse_unbuilt(in, c);
+  const std::int64_t head_dim = c.d_model / c.heads;
   const int scored = 1 + static_cast<int>(c.disentangled.by_query) + static_cast<int>(c.disentangled.by_key);
-  c.score_scale = 1 / std::sqrt(static_cast<double>(c.d_model / c.heads * scored));
+  c.score_scale = 1 / std::sqrt(static_cast<double>(scored) * static_cast<double>(head_dim));
   return c;
 }
 

@@ -15,7 +15,6 @@ struct Entity {
   std::size_t first = 0;
   std::size_t last = 0;
 
-  friend bool operator==(const Entity&, const Entity&) = default;
   friend bool operator<(const Entity& a, const Entity& b) {
     return std::tie(a.first, a.last, a.kind) < std::tie(b.first, b.last, b.kind);
   }

@@ -92,8 +92,10 @@ TEST(PrecisionVerdict, AimsThatPartAreNamedEach) {
 
 TEST(PrecisionVerdict, WhatTheIntervalLeavesOpenIsNotSettled) {
   std::vector<Record> records = split_cell();
-  for (std::size_t i = 0; i < 40; ++i)  // Over processes 0.9 to 1.3 times as fast.
-    records[2].latency.made().raw_ms[i] = 40 / (0.9 + 0.1 * static_cast<double>(i / 8));
+  for (std::size_t i = 0; i < 40; ++i) {  // Over processes 0.9 to 1.3 times as fast.
+    const std::size_t process = i / 8;
+    records[2].latency.made().raw_ms[i] = 40 / (0.9 + 0.1 * static_cast<double>(process));
+  }
   const Document document = told(records);
   EXPECT_EQ(cell_of(document, "latency", "int8", "stands"), "take") << "the best by its figure; the other is open";
   EXPECT_EQ(cell_of(document, "latency", "fp16", "stands"), "not settled");

@@ -79,7 +79,7 @@ std::string taken_words(const AimChoice& choice, NameOf name_of) {
     if (one.standing == AimStanding::alike) names.push_back(name_of(*one.row));
     const std::string gain = gain_words(*choice.aim, one);
     figures.push_back(fmt::format(fmt::runtime(choice.aim->than), gain, name_of(*one.row)));
-    if (one.gain->by == measured_apart) figures.back() += std::string(", ") + measured_apart;
+    if (std::string_view(one.gain->by) == measured_apart) figures.back() += std::string(", ") + measured_apart;
   }
   if (names.size() > 1) figures.push_back(alike_words(*choice.aim));
   return fmt::format("{} ({})", fmt::join(names, " or "), fmt::join(figures, "; "));
@@ -308,6 +308,7 @@ std::vector<const VerdictRow*> usable_rows(const VerdictCell& cell) {
 
 std::vector<VerdictPart> verdict_parts(const std::vector<VerdictCell>& cells) {
   std::vector<VerdictPart> parts;
+  parts.reserve(cells.size());
   for (const VerdictCell& cell : cells) parts.push_back(part_of_cell(cell));
   for (const Cells& group : groups_of_cells(cells, differ_in_batch)) parts.push_back(part_of_batches(group));
   for (const Cells& group : groups_of_cells(cells, differ_in_place)) parts.push_back(part_of_places(group));

@@ -84,8 +84,9 @@ std::vector<Segment> AddedTokenFinder::split(std::string_view text) const {
       const std::size_t start = token.lstrip ? std::max(done, white_start(text, at, std::min(done, at))) : at;
       const std::size_t stop = token.rstrip ? white_end(text, end) : end;
       if (done < start) segments.push_back({text.substr(done, start - done), -1});
-      segments.push_back({text.substr(start, stop > start ? stop - start : 0), token.id});
-      done = stop;
+      // White space that the token before it took leaves nothing of one that is all white space.
+      if (start < stop) segments.push_back({text.substr(start, stop - start), token.id});
+      if (start < stop) done = stop;
     }
     at = end;
   }

@@ -41,7 +41,8 @@ void relative_rule(GradientBuilder& g, const Node& node) {
 
 /// As far from zero as `distance`; in f32, step by step as in the code that models were trained with.
 std::int64_t logarithmic_step(const RelativePositions& positions, std::int64_t distance) {
-  const auto middle = static_cast<float>(positions.span / 2);
+  const std::int64_t half = positions.span / 2;
+  const auto middle = static_cast<float>(half);
   const float whole = std::log((static_cast<float>(positions.farthest) - 1) / middle);
   const float share = std::log(static_cast<float>(distance) / middle) / whole;
   return static_cast<std::int64_t>(std::ceil(share * (middle - 1)) + middle);

@@ -35,8 +35,9 @@ std::vector<std::pair<std::string, Tensor>> gradients(const DumpRequest& request
   trainer.forward();
   trainer.backward();
   for (const auto& [name, weight] : model.weights.by_name) {
-    const Tensor& gradient = *trainer.state().find("grad." + name);
-    found.emplace_back("grad." + weight.checkpoint_name, as_stored(gradient, weight, model.config));
+    const Tensor* const gradient = trainer.state().find("grad." + name);
+    if (gradient == nullptr) continue;  // The loss does not depend on it.
+    found.emplace_back("grad." + weight.checkpoint_name, as_stored(*gradient, weight, model.config));
     if (request.model_options.checkpoint.nonfinite == Nonfinite::refused)
       refuse_nonfinite(model, trainer, found.back(), tokens.attention_mask);
   }

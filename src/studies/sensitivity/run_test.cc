@@ -30,6 +30,7 @@ class Sensitivity : public testing::Test {
 
   Sensitivity() {
     std::vector<std::int32_t> ids;
+    ids.reserve(rows * seq);
     for (std::int32_t i = 0; i < rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 60 + 1);
     write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(ids)));
     request_.models = {ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-tied"};
