@@ -33,7 +33,7 @@ class AddedTokenFinder {
   /// that normalise alike the `tokenizers` library takes one or the other, from run to run).
   void add(std::string_view pattern, const AddedToken& token);
   /// The parts of a text (valid UTF-8) in order. Where a token that strips has swallowed the white space with which
-  /// the next one begins, both stand, as in the `tokenizers` library.
+  /// the next one begins, both stand, as in the `tokenizers` library, unless that one strips too and nothing is left.
   std::vector<Segment> split(std::string_view text) const;
 
  private:
