@@ -88,7 +88,7 @@ std::vector<Case> quantize_groups_cases(const Operation& operation) {
 std::vector<Case> quantize_blocks_cases(const Operation& operation) {
   std::vector<Case> cases;
   for (const BlockFormat* format : block_formats()) {
-    if (format->maker == nullptr) continue;
+    if (!format->can_be_made()) continue;
     for (const std::int64_t width : {format->elements, 3 * format->elements - 7})
       add(cases, operation, {.blocks = format}, {{constant(DType::f32, {5, width}), Fill::weights}},
           {dense(DType::u8, {5, format->bytes_of(width)})});

@@ -170,7 +170,7 @@ TEST(AssignDtypes, Int4MultipliesBlocksOfEveryLinearByQuantisedGroups) {
 }
 
 TEST(AssignDtypes, FourBitsOfWeightsAloneKeepFloatActivations) {
-  for (const char* name : {"int4-weights", "int4-weights-g128", "int4-weights-zp"}) {
+  for (const char* name : {"int4-weights", "int4-weights-g128", "int4-weights-zp", "int5-weights-k"}) {
     const Program program = assigned(name);
     ASSERT_EQ(count_of(program, op::block_linear), 7U) << name;
     EXPECT_EQ(count_of(program, op::quantize_groups), 0U) << name;

@@ -91,6 +91,8 @@ std::string hindrance_of(const QuantizationSource& source, const KeptWeight& kep
   if (stored_order(kept.name, *source.model.config.family) == StoredOrder::transposed)
     return fmt::format("'{}' is kept transposed (a Conv1D), and compressed-tensors have codes of linear layers alone",
                        name);
+  if (kept.blocks != nullptr && kept.blocks->maker == nullptr)
+    return fmt::format("compressed-tensors have no codes as {}'s; GGUF has", kept.blocks->name);
   if (kept.blocks != nullptr && inputs_of(source, kept) % kept.blocks->elements != 0)
     return fmt::format("rows of {} values make no whole groups of {}", inputs_of(source, kept), kept.blocks->group);
   return "";
@@ -180,6 +182,7 @@ class Shards {
       : folder_(std::move(folder)), most_bytes_(most_bytes) {
     metadata_ = {{"format", "pt"}, {"assay.precision", source.precision}};
     if (!source.recipe.empty()) metadata_["assay.recipe"] = source.recipe;
+    if (!source.calibration.empty()) metadata_["assay.calibration"] = source.calibration;
   }
 
   /// `stored` as NamedTensor has it.

@@ -26,8 +26,9 @@ struct TypeOfBlocks {
   const BlockFormat* blocks;
   GgmlType type;
 };
-constexpr TypeOfBlocks types_of_blocks[] = {
-    {&blocks::q8_0, GgmlType::q8_0}, {&blocks::q4_0, GgmlType::q4_0}, {&blocks::int4_g128, GgmlType::q4_0}};
+constexpr TypeOfBlocks types_of_blocks[] = {{&blocks::q8_0, GgmlType::q8_0},      {&blocks::q4_0, GgmlType::q4_0},
+                                            {&blocks::int4_g128, GgmlType::q4_0}, {&blocks::q4_k, GgmlType::q4_k},
+                                            {&blocks::q5_k, GgmlType::q5_k},      {&blocks::q6_k, GgmlType::q6_k}};
 
 struct TypeOfDtype {
   DType dtype;
@@ -41,8 +42,9 @@ struct FileType {
   GgmlType type;
   std::uint32_t number;
 };
-constexpr FileType file_types[] = {
-    {GgmlType::f32, 0}, {GgmlType::f16, 1}, {GgmlType::q4_0, 2}, {GgmlType::q8_0, 7}, {GgmlType::bf16, 32}};
+constexpr FileType file_types[] = {{GgmlType::f32, 0},   {GgmlType::f16, 1},   {GgmlType::q4_0, 2},
+                                   {GgmlType::q8_0, 7},  {GgmlType::q4_k, 14}, {GgmlType::q5_k, 16},
+                                   {GgmlType::q6_k, 18}, {GgmlType::bf16, 32}};
 
 /// Of a matrix; absent where no type holds it.
 std::optional<GgmlType> type_of_matrix(const QuantizationSource& source, const KeptWeight& kept) {
@@ -89,8 +91,8 @@ void check_weight(const QuantizationSource& source, const KeptWeight& kept, cons
   const std::optional<GgmlType> type = type_of_matrix(source, kept);
   if (!type)
     fail_user(
-        "{}: no type of GGUF has such weights; those of int8-group are its Q8_0, of int4-weights its Q4_0, and fp32, "
-        "fp16 and bf16 are as they are",
+        "{}: no type of GGUF has such weights; those of int8-group are its Q8_0, of int4-weights its Q4_0, of "
+        "int4-weights-k, int5-weights-k and int6-weights-k its K types, and fp32, fp16 and bf16 are as they are",
         layer_words(source, reader));
   const std::int64_t width = source.model.weights.at(kept.name).shape[1];
   if (const std::size_t block = layout_of(*type).block_elements; static_cast<std::size_t>(width) % block != 0)

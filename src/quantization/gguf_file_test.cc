@@ -52,6 +52,18 @@ INSTANTIATE_TEST_SUITE_P(Rows, WrittenGgufRows,
                            return name;
                          });
 
+/// Of rows of whole super-blocks.
+TEST(WrittenGgufs, OfKTypesGiveTheVeryLogits) {
+  const Model model = small_model({{"model_type", "llama"}, {"hidden_size", 256}, {"intermediate_size", 512}});
+  for (const char* row : {"int4-weights-k", "int5-weights-k", "int6-weights-k"}) {
+    ModelInPrecision made(model, row);
+    const WrittenGguf written(made);
+    const Model opened = written.opened();
+    ModelInPrecision read(opened, "stored");
+    EXPECT_TRUE(have_the_same_bits(small_logits(made.instance), small_logits(read.instance))) << row;
+  }
+}
+
 /// Families of which GGUF differs from folders in another way each: rows in pairs, norms and one, names, joined rows.
 TEST(WrittenGgufs, OfEveryFamilyReadBack) {
   const Json families[] = {

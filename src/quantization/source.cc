@@ -23,6 +23,8 @@ constexpr UnsaidRow unsaid_rows[] = {
      "keeps f32 weights and casts them as it runs, which no file says; fp32 writes the same weights"},
     {[](const Precision& row) { return row.operand == DType::tf32; },
      "multiplies f32 weights in another way, which no file says; fp32 writes the same weights"},
+    {[](const Precision& row) { return row.scheme == Scheme::static_int8; },
+     "multiplies by scales of activations, which go into no file; int8 has such weights"},
     {[](const Precision& row) { return row.chunk > 0; },
      "adds in 16 bits, which no file says; fp16 writes the same weights"},
 };

@@ -17,6 +17,8 @@ struct QuantizationSource {
   Instance& instance;
   std::string precision;  ///< As tables call it.
   std::string recipe;     ///< Its text; empty: none.
+  /// Method, data and its hash, where the model is calibrated for the precision; else empty.
+  std::string calibration;
   InterruptFlag interrupted = nullptr;
 };
 

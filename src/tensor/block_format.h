@@ -9,6 +9,7 @@
 #include "tensor/dtype.h"
 #include "tensor/ggml_blocks.h"
 #include "tensor/group_blocks.h"
+#include "tensor/make_super_blocks.h"
 #include "tensor/table_blocks.h"
 
 namespace assay {
@@ -35,7 +36,12 @@ struct BlockFormat {
   std::int64_t group;  ///< Elements that share a scale.
   void (*decode)(const std::byte* block, GroupedCodes& out);
   std::span<const float> table = {};  ///< What a code of 4 or 8 bits without a sign stands for; empty: itself.
-  const BlockMaker* maker = nullptr;  ///< Null: such blocks come from files alone.
+  const BlockMaker* maker = nullptr;  ///< Of blocks of one group; null: there is none.
+  /// Of blocks of several groups, from `elements` values; null: there is none.
+  void (*make)(const float* x, std::byte* block) = nullptr;
+
+  /// Others come from files alone.
+  constexpr bool can_be_made() const { return maker != nullptr || make != nullptr; }
 
   /// Bytes of a row of so many values: whole blocks, what fills up the last one being zero.
   constexpr std::int64_t bytes_of(std::int64_t values) const { return (values + elements - 1) / elements * bytes; }
@@ -59,9 +65,9 @@ inline constexpr BlockFormat q5_0 =   {"Q5_0",    32,      22,    32,   decode_q
 inline constexpr BlockFormat q5_1 =   {"Q5_1",    32,      24,    32,   decode_q5_1};
 inline constexpr BlockFormat q2_k =   {"Q2_K",   256,      84,    16,   decode_q2_k};
 inline constexpr BlockFormat q3_k =   {"Q3_K",   256,     110,    16,   decode_q3_k};
-inline constexpr BlockFormat q4_k =   {"Q4_K",   256,     144,    32,   decode_q4_k};
-inline constexpr BlockFormat q5_k =   {"Q5_K",   256,     176,    32,   decode_q5_k};
-inline constexpr BlockFormat q6_k =   {"Q6_K",   256,     210,    16,   decode_q6_k};
+inline constexpr BlockFormat q4_k =   {"Q4_K",   256,     144,    32,   decode_q4_k, {}, nullptr, make_q4_k};
+inline constexpr BlockFormat q5_k =   {"Q5_K",   256,     176,    32,   decode_q5_k, {}, nullptr, make_q5_k};
+inline constexpr BlockFormat q6_k =   {"Q6_K",   256,     210,    16,   decode_q6_k, {}, nullptr, make_q6_k};
 inline constexpr BlockFormat iq4_nl = {"IQ4_NL",  32,      18,    32,   decode_iq4_nl};
 inline constexpr BlockFormat iq4_xs = {"IQ4_XS", 256,     136,    32,   decode_iq4_xs};
 inline constexpr BlockFormat mxfp4 =  {"MXFP4",   32,      17,    32,   decode_mxfp4};

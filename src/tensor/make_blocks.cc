@@ -160,6 +160,7 @@ bool is_finite(const Group& group) {
 }
 
 void make_block(const BlockFormat& format, const Group& group, ScaleChoice choice, std::byte* block) {
+  if (format.make != nullptr) return format.make(group.x, block);
   const BlockMaker& maker = *format.maker;
   std::array<std::int8_t, most_group> codes{};
   if (!is_finite(group)) return maker.write(std::numeric_limits<float>::quiet_NaN(), 0, codes.data(), block);
@@ -176,7 +177,7 @@ void make_block(const BlockFormat& format, const Group& group, ScaleChoice choic
 
 void make_blocks(const BlockFormat& format, const float* values, std::int64_t count, std::byte* blocks,
                  ScaleChoice choice) {
-  ASSAY_ASSERT(format.maker != nullptr && format.group == format.elements);
+  ASSAY_ASSERT(format.make != nullptr || (format.maker != nullptr && format.group == format.elements));
   const std::int64_t whole_blocks = count / format.elements;
   for (std::int64_t i = 0; i < whole_blocks; ++i)
     make_block(format, {values + i * format.elements, format.elements}, choice, blocks + i * format.bytes);

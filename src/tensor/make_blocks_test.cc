@@ -15,7 +15,7 @@ namespace {
 std::vector<const BlockFormat*> made_formats() {
   std::vector<const BlockFormat*> formats;
   for (const BlockFormat* format : block_formats()) {
-    if (format->maker != nullptr) formats.push_back(format);
+    if (format->can_be_made()) formats.push_back(format);
   }
   return formats;
 }
@@ -64,7 +64,7 @@ TEST(MakeBlocks, TheSearchIsNeverWorseThanThePlainMaximumAndBetterForFourBits) {
         plain_sum += plain;
       }
       const bool is_normal = &x == rows.data();
-      const bool has_four_bits = format->maker->highest - format->maker->lowest < 16;
+      const bool has_four_bits = format->maker != nullptr && format->maker->highest - format->maker->lowest < 16;
       EXPECT_LE(searched_sum, (is_normal && has_four_bits ? 0.95 : 1 + 1e-5) * plain_sum) << format->name;
     }
   }
@@ -123,6 +123,26 @@ TEST(MakeBlocks, SignalToNoiseOfNormalWeightsIsWhatTheBitsGive) {
   EXPECT_GT(decibels(blocks::q4_0), decibels(blocks::int4_g128)) << "finer groups follow closer";
   EXPECT_GT(decibels(blocks::int4z_g128), decibels(blocks::int4_g128) - 0.5);
   EXPECT_GT(decibels(blocks::q8_0), 44.0);
+  EXPECT_GT(decibels(blocks::q4_k), decibels(blocks::q4_0) + 1) << "minima follow closer";
+  EXPECT_GT(decibels(blocks::q5_k), decibels(blocks::q4_k) + 5.5) << "a bit more is 6 dB";
+  EXPECT_GT(decibels(blocks::q6_k), decibels(blocks::q5_k) + 5.5);
+}
+
+/// Weights that are small in one group and large in another of the same super-block.
+TEST(MakeBlocks, GroupsOfASuperBlockHaveScalesOfTheirOwn) {
+  std::vector<float> x = sorts_of_rows(256 * 32)[0];
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] *= i / 32 % 8 == 3 ? 1.0F : 0.2F;
+  for (const BlockFormat* format : {&blocks::q4_k, &blocks::q5_k, &blocks::q6_k}) {
+    const std::vector<float> values = made_and_read(*format, x);
+    double small_signal = 0;
+    double small_noise = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i / 32 % 8 == 3) continue;
+      small_signal += std::pow(static_cast<double>(x[i]), 2);
+      small_noise += std::pow(static_cast<double>(x[i] - values[i]), 2);
+    }
+    EXPECT_LT(small_noise, 0.01 * small_signal) << format->name;
+  }
 }
 
 TEST(MakeBlocks, AZeroPointPaysForWeightsOfOneSign) {

@@ -28,8 +28,9 @@ bool collide_in_cache(std::int64_t stride, std::int64_t rows) {
 RowLayout row_layout(const LinearCall& call, const MatmulCode& code) {
   const std::int64_t in_place = call.x_stride * bytes_of(call.x);
   const bool whole_groups = call.in % code.group == 0;
-  if (call.x == code.operand && whole_groups && !collide_in_cache(in_place, call.rows)) return {false, in_place};
-  const std::int64_t dense = round_up(call.in * bytes_of(code.operand), line_bytes);
+  if (call.x == code.operand && code.lies_in == 0 && whole_groups && !collide_in_cache(in_place, call.rows))
+    return {false, in_place};
+  const std::int64_t dense = round_up(call.in * code.operand_bytes(), line_bytes);
   return {true, collide_in_cache(dense, call.rows) ? dense + line_bytes : dense};
 }
 
@@ -73,7 +74,7 @@ class Matmul final : public Kernel {
   std::int64_t sums_bytes() const { return tasks_.task_panels * panel_sums_bytes(); }
   std::int64_t wide_bytes() const {
     return !code_.widens() ? 0
-                           : ceil_div(chunk_, code_.group) * micro::panel_width * code_.group * bytes_of(code_.operand);
+                           : ceil_div(chunk_, code_.group) * micro::panel_width * code_.group * code_.operand_bytes();
   }
   std::byte* scratch(const LinearMemory& tensors, int thread) const {
     return tensors.workspace + rows_bytes() + thread * (sums_bytes() + wide_bytes());
@@ -144,7 +145,7 @@ class Matmul final : public Kernel {
     block.groups = ceil_div(count, code_.group);
     block.sums = k == 0 ? micro::Sums::start : micro::Sums::go_on;
     const micro::Ahead ahead = after(task, panel, k);
-    const std::byte* const x = (rows_.copied ? task.tensors.workspace : task.tensors.x) + k * bytes_of(code_.operand);
+    const std::byte* const x = (rows_.copied ? task.tensors.workspace : task.tensors.x) + k * code_.operand_bytes();
     for (std::int64_t row = task.first_row; row < task.end_row; row += code_.block_rows) {
       const std::int64_t rows = std::min<std::int64_t>(code_.block_rows, task.end_row - row);
       block.a = x + row * rows_.stride;
@@ -208,11 +209,20 @@ class Matmul final : public Kernel {
   Finish finish_;
 };
 
+/// s8 as s16.
+void copy_in_16_bits(const std::byte* x, std::int64_t count, std::byte* row) {
+  const auto* const from = reinterpret_cast<const std::int8_t*>(x);
+  auto* const to = reinterpret_cast<std::int16_t*>(row);
+#pragma omp simd
+  for (std::int64_t k = 0; k < count; ++k) to[k] = from[k];
+}
+
 }  // namespace
 
 void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x, std::byte* row) {
   const std::int64_t padding = round_up(call.in, code.group) - call.in;
-  std::memset(row + call.in * bytes_of(code.operand), 0, static_cast<std::size_t>(padding * bytes_of(code.operand)));
+  std::memset(row + call.in * code.operand_bytes(), 0, static_cast<std::size_t>(padding * code.operand_bytes()));
+  if (code.lies_in == 2) return copy_in_16_bits(x, call.in, row);
   if (code.operand != DType::u8) {
     convert(call.x, x, code.operand, row, static_cast<std::size_t>(call.in));
     return;

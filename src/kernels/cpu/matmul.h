@@ -23,7 +23,9 @@ struct MatmulCode {
   micro::Widen widen;                         ///< From the stored panels to the operand's; null: they are the same
   const BlockFormat* blocks = nullptr;        ///< Where the stored panels are of blocks
   micro::WidenBlocks widen_blocks = nullptr;  ///< In the place of `widen` then
+  std::int64_t lies_in = 0;                   ///< Bytes of a value of `operand` as the loop reads it; 0: its own
 
+  std::int64_t operand_bytes() const { return lies_in > 0 ? lies_in : static_cast<std::int64_t>(size_of(operand)); }
   bool widens() const { return widen != nullptr || widen_blocks != nullptr; }
 };
 
@@ -40,7 +42,8 @@ const char* unfit(const LinearCall& call, const MatmulCode& code);
 Epilogue epilogue_at(const LinearCall& call, const MatmulCode& code, const LinearMemory& tensors, std::int64_t row,
                      std::int64_t n);
 
-/// Writes `x` (call.in values) as the code reads it: in its operand's dtype, filled up with zeros to whole groups.
+/// Writes `x` (call.in values) as the code reads it: in its operand's dtype and bytes, filled up with zeros to whole
+/// groups.
 void copy_row(const LinearCall& call, const MatmulCode& code, const std::byte* x, std::byte* row);
 
 /// What a kernel of that code says of itself.

@@ -93,6 +93,18 @@ MatmulCode s8_avx2() {
   return code;
 }
 
+MatmulCode s8_avx2_in_16_bits() {
+  MatmulCode code = s8_avx2();
+  code.description = "avx2 s8 as pairs of 16 bits";
+  code.group = 2;
+  code.multiply = micro::multiply_s16_avx2;
+  code.block_rows = micro::avx2_rows;
+  code.lies_in = 2;
+  code.chunk = widened_groups * code.group;
+  code.widen = micro::s8_to_s16_avx2;
+  return code;
+}
+
 MatmulCode f16_chunks(std::int64_t in, int chunk) {
   return {.description = "avx512 fp16, flushed to f32 by chunks",
           .operand = DType::f16,

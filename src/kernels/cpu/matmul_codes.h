@@ -12,6 +12,8 @@ MatmulCode bf16_tiles();
 MatmulCode vnni();
 MatmulCode s8_tiles();
 MatmulCode s8_avx2();
+/// Faster for many rows: panels are widened to 16 bits first, which pays from some tens of rows on.
+MatmulCode s8_avx2_in_16_bits();
 /// f16 products and sums; sums go to f32 after `chunk` products, 0: after all of them.
 MatmulCode f16_chunks(std::int64_t in, int chunk);
 

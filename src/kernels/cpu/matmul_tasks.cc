@@ -45,7 +45,7 @@ Tasks divide(const LinearCall& call, const MatmulCode& code, std::int64_t chunk)
   constexpr std::int64_t most_rows = 256;
   constexpr double even_enough = 0.96;
   const std::int64_t rows = std::max<std::int64_t>(call.rows, 1);
-  const std::int64_t chunk_row_bytes = std::max<std::int64_t>(std::min(call.in, chunk) * bytes_of(code.operand), 1);
+  const std::int64_t chunk_row_bytes = std::max<std::int64_t>(std::min(call.in, chunk) * code.operand_bytes(), 1);
   const std::int64_t fit = std::clamp<std::int64_t>(second_cache_share / chunk_row_bytes, code.block_rows, most_rows);
   Tasks best;
   for (std::int64_t cuts = ceil_div(rows, fit); cuts <= ceil_div(rows, code.block_rows); ++cuts) {

@@ -188,6 +188,18 @@ TEST(Avx2, ProductsAgreeWithTheLoops) {
   }
 }
 
+/// Both ways, whichever a call would take: the largest products there are, and sums that pass what 16 bits hold.
+TEST(Avx2, IntegerProductsAreExact) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
+  for (const MatmulCode& code : {codes::s8_avx2(), codes::s8_avx2_in_16_bits()}) {
+    for (const Size& size : sizes) {
+      const LinearCase c = case_of(size, DType::s8, DType::s8, DType::f32);
+      expect_within(c, reference(c), run_code(c, code), 2e-6);
+    }
+  }
+}
+
 std::string first_choice(const LinearCase& c, const MachineFacts& facts) {
   const Offer offer = prepare(cpu_backend(), LinearProblem(c).call(), facts);
   return std::holds_alternative<Prepared>(offer) ? std::get<Prepared>(offer).description
@@ -226,7 +238,9 @@ TEST(Choice, FollowsTheInstructionSets) {
   EXPECT_EQ(Verdict::emulated, first_verdict(bf16, facts));
   EXPECT_PRED2(starts_with, first_choice(e4m3, facts), "avx512 f32 from e4m3,");
   facts.isa.avx512_vnni = false;
-  EXPECT_PRED2(starts_with, first_choice(s8, facts), "avx2 s8 in pairs");
+  EXPECT_PRED2(starts_with, first_choice(s8, facts), "avx2 s8 as pairs of 16 bits,");
+  EXPECT_PRED2(starts_with, first_choice(case_of({8, 768, 768}, DType::s8, DType::s8, DType::bf16), facts),
+               "avx2 s8 in pairs,");
   EXPECT_EQ(Verdict::native, first_verdict(s8, facts));
   facts.isa.avx512 = false;
   EXPECT_PRED2(starts_with, first_choice(f32, facts), "avx2 f32,");

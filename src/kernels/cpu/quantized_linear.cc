@@ -79,7 +79,10 @@ Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (const char* why = unfit_for_s32(linear)) return Declined{why};
-  return prepare_matmul(linear, facts, codes::s8_avx2());
+  // Widening a panel costs as much as five rows.
+  constexpr std::int64_t rows_worth_widening = 32;
+  return prepare_matmul(linear, facts,
+                        linear.rows >= rows_worth_widening ? codes::s8_avx2_in_16_bits() : codes::s8_avx2());
 }
 
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts) {

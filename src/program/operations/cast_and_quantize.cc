@@ -19,7 +19,7 @@ std::vector<SymbolicShape> values_and_group_scales(const Program& program, const
 
 std::vector<SymbolicShape> rows_in_blocks(const Program& program, const Node& node) {
   const SymbolicShape& weight = input(program, node, 0).shape;
-  ASSAY_ASSERT(weight.size() == 2 && node.attributes.blocks != nullptr && node.attributes.blocks->maker != nullptr);
+  ASSAY_ASSERT(weight.size() == 2 && node.attributes.blocks != nullptr && node.attributes.blocks->can_be_made());
   return {{weight[0], dim(node.attributes.blocks->bytes_of(weight[1].factor))}};
 }
 

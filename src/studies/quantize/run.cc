@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
+#include "base/error.h"
 #include "base/paths.h"
 #include "base/units.h"
 #include "quantization/folder.h"
 #include "quantization/gguf_file.h"
+#include "studies/calibrate/run.h"
 
 namespace assay {
 namespace {
@@ -36,19 +40,39 @@ std::string written_words(const Model& model, const QuantizeRequest& request, co
                      written.quantised, written.plain, format_bytes(static_cast<double>(written.bytes)), bits);
 }
 
+/// Calibrates the model for the row of the precision that takes it; says so.
+std::string calibrated_words(const QuantizeRequest& request, const EngineOptions& engine, const MachineFacts& facts,
+                             InterruptFlag interrupted, Model& model) {
+  if (request.calibration.empty()) return "";
+  const Precision* const row = calibrated_row(precision_choice(request.precision, engine, facts));
+  if (row == nullptr) fail_user("--calibrate: {} takes no calibration, int8 does", request.precision);
+  StudyCallbacks callbacks;
+  callbacks.interrupted = interrupted;
+  const Calibration found = calibrate(model,
+                                      {.data = request.calibration,
+                                       .samples = request.calibration_samples,
+                                       .precision = request.precision,
+                                       .engine = engine},
+                                      facts, callbacks);
+  model.calibrated[row->name] = std::make_shared<CalibratedWeights>(calibrated_weights(model, found));
+  return found.words;
+}
+
 }  // namespace
 
 std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
                                   InterruptFlag interrupted) {
   check_new_path(request.out, request.existing);
-  const Model model = open_model(request.model, request.model_options);
+  Model model = open_model(request.model, request.model_options);
   const EngineOptions engine = engine_to_write(request.engine);
+  const std::string calibration = calibrated_words(request, engine, facts, interrupted, model);
   const auto instance = make_instance(model, request.precision, engine, facts);
   const Recipe* recipe = find_recipe(request.precision, engine);
   const QuantizationSource source{model, *instance, precision_title(request.precision, instance->precision()),
-                                  recipe == nullptr ? "" : recipe_text(*recipe), interrupted};
+                                  recipe == nullptr ? "" : recipe_text(*recipe), calibration, interrupted};
   const WrittenModel written = write_model(source, request);
   std::vector<std::string> sentences = {written_words(model, request, written)};
+  if (!calibration.empty()) sentences.push_back(calibration);
   sentences.insert(sentences.end(), written.notes.begin(), written.notes.end());
   if (recipe != nullptr && recipe->kv)
     sentences.push_back("how keys and values are kept (kv) is not in the file: who runs it says so");

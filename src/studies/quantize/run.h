@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,13 +15,15 @@ struct QuantizeRequest {
   std::string precision;      ///< A row, or a recipe of the engine's.
   std::filesystem::path out;  ///< A folder, or a file that ends in .gguf.
   Existing existing = Existing::refused;
+  std::filesystem::path calibration = {};  ///< Data for rows that take it; empty: none.
+  std::int64_t calibration_samples = 128;  ///< Rows of it.
   EngineOptions engine;
   ModelOptions model_options;
 };
 
 /// Writes the model in that precision, as it would run here, for other programs: whole or not at all. Returns sentences
 /// about what was written and what the file does not say. Throws a user error, before anything is written, for what
-/// the format cannot hold, which it names.
+/// the format cannot hold, which it names, and for calibration data where the precision takes none.
 std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
                                   InterruptFlag interrupted = nullptr);
 

@@ -65,6 +65,9 @@ void multiply_f32_avx2(const Block& block, int rows);
 /// AVX2: vpmaddubsw and vpmaddwd, both signed and neither -128. rows <= avx2_rows_s8
 constexpr int avx2_rows_s8 = 4;
 void multiply_s8_avx2(const Block& block, int rows);
+/// AVX2: vpmaddwd of s8 that lie in 16 bits each, two a group, on both sides; sums are s32. On Zen 3 a seventh faster
+/// than the one before, once panels are widened. rows <= avx2_rows
+void multiply_s16_avx2(const Block& block, int rows);
 
 /// Loops for one to four rows (decoding), made for memory's speed: c = a times a whole panel as it is stored, `groups`
 /// of its groups; sums start at zero and `ahead` is not heeded. a is f32 where nothing else is said, whatever the panel
@@ -96,6 +99,7 @@ void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wid
 void bf16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 void s8_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
 void e4m3_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);
+void s8_to_s16_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide);  ///< quads to pairs, without F16C
 
 /// The same of a panel of blocks: `blocks` blocks of each of its rows, as stored.
 using WidenBlocks = void (*)(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide);
