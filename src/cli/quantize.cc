@@ -22,7 +22,8 @@ void add_quantize(CLI::App& program, Action& action) {
   command.add_option("--precision", request.precision, "one precision");
   add_recipe_option(command, request.engine, request.precision);
   add_with_option(command, request.engine);
-  command.add_option("--calibrate", request.calibration, "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on");
+  command.add_option("--calibrate", request.calibration,
+                     "text, .tsv, .jsonl or folder of .npy that int8 is calibrated on");
   command.add_option("--samples", request.calibration_samples, "rows of it (default 128)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
   command.add_option("--out", request.out, "folder to make, or a file that ends in .gguf")->required();

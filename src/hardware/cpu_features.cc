@@ -73,6 +73,7 @@ InstructionSets decode(const CpuidLeaves& leaves, std::uint64_t xcr0, AmxPermiss
 
   InstructionSets isa;
   isa.avx2 = ymm && bit(seven.ebx, 5) && bit(one.ecx, 12) && bit(one.ecx, 29);  // AVX2, FMA, F16C
+  isa.avx_vnni = isa.avx2 && bit(leaves.extended1.eax, 4);
   isa.avx512 = zmm && isa.avx2 && bit(seven.ebx, 16) && bit(seven.ebx, 17) && bit(seven.ebx, 30) &&
                bit(seven.ebx, 31);  // F, DQ, BW, VL
   isa.avx512_vnni = isa.avx512 && bit(seven.ecx, 11);

@@ -46,18 +46,18 @@ TEST(CpuFeatures, Zen4HasVnniAndBf16ButNeitherFp16NorTiles) {
 
 TEST(CpuFeatures, SapphireRapidsHasEverythingOnceTheKernelGrantsTheTiles) {
   EXPECT_EQ(sets_of(sapphire_rapids, saves_tiles, AmxPermission::granted),
-            "avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_bf16 amx_int8");
+            "avx2 avx_vnni avx512 avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_bf16 amx_int8");
 }
 
 TEST(CpuFeatures, CpuidAloneIsNoPermissionForTiles) {
   EXPECT_EQ(sets_of(sapphire_rapids, saves_tiles, AmxPermission::refused),
-            "avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16");
+            "avx2 avx_vnni avx512 avx512_vnni avx512_bf16 avx512_fp16");
   EXPECT_EQ(sets_of(sapphire_rapids, saves_zmm, AmxPermission::granted),
-            "avx2 avx512 avx512_vnni avx512_bf16 avx512_fp16");
+            "avx2 avx_vnni avx512 avx512_vnni avx512_bf16 avx512_fp16");
 }
 
 TEST(CpuFeatures, AnOperatingSystemThatDoesNotSaveZmmLeavesAvx2) {
-  EXPECT_EQ(sets_of(sapphire_rapids, saves_ymm, AmxPermission::granted), "avx2");
+  EXPECT_EQ(sets_of(sapphire_rapids, saves_ymm, AmxPermission::granted), "avx2 avx_vnni");
   EXPECT_EQ(sets_of(zen4_guest, 0), "none");
 }
 

@@ -17,8 +17,9 @@ namespace assay {
 /// Instruction sets that a kernel may use. `true` means: the processor has it, the operating system saves its state,
 /// the permission was really obtained (AMX), and no cap forbids it.
 struct InstructionSets {
-  bool avx2 = false;    ///< with FMA and F16C
-  bool avx512 = false;  ///< F, BW, DQ, VL
+  bool avx2 = false;      ///< with FMA and F16C
+  bool avx_vnni = false;  ///< In the registers of AVX2.
+  bool avx512 = false;    ///< F, BW, DQ, VL
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool avx512_fp16 = false;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdlib>
+#include <initializer_list>
 
 #include "base/error.h"
 
@@ -11,12 +12,15 @@ namespace {
 
 constexpr InstructionSets baseline{};
 constexpr InstructionSets avx2{.avx2 = true};
+constexpr InstructionSets avx_vnni{.avx2 = true, .avx_vnni = true};
 constexpr InstructionSets avx512{.avx2 = true, .avx512 = true};
-constexpr InstructionSets vnni{.avx2 = true, .avx512 = true, .avx512_vnni = true};
-constexpr InstructionSets bf16{.avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
+constexpr InstructionSets vnni{.avx2 = true, .avx_vnni = true, .avx512 = true, .avx512_vnni = true};
+constexpr InstructionSets bf16{
+    .avx2 = true, .avx_vnni = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
 constexpr InstructionSets fp16{
-    .avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true, .avx512_fp16 = true};
+    .avx2 = true, .avx_vnni = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true, .avx512_fp16 = true};
 constexpr InstructionSets all{.avx2 = true,
+                              .avx_vnni = true,
                               .avx512 = true,
                               .avx512_vnni = true,
                               .avx512_bf16 = true,
@@ -25,10 +29,9 @@ constexpr InstructionSets all{.avx2 = true,
                               .amx_bf16 = true,
                               .amx_int8 = true};
 
-constexpr InstructionSets all_without(bool InstructionSets::*first, bool InstructionSets::*second) {
+constexpr InstructionSets all_without(std::initializer_list<bool InstructionSets::*> members) {
   InstructionSets isa = all;
-  isa.*first = false;
-  isa.*second = false;
+  for (bool InstructionSets::*member : members) isa.*member = false;
   return isa;
 }
 
@@ -36,15 +39,16 @@ using Sets = InstructionSets;
 constexpr IsaCap caps[] = {
     {"baseline", baseline, "plain x86-64, no vector sets of ours"},
     {"avx2", avx2, "AVX2 with FMA and F16C"},
-    {"avx512", avx512, "and AVX-512 F, BW, DQ, VL"},
+    {"avx-vnni", avx_vnni, "and 8-bit dot products in its registers (AVX-VNNI)"},
+    {"avx512", avx512, "AVX2 and AVX-512 F, BW, DQ, VL"},
     {"vnni", vnni, "and 8-bit dot products (AVX512-VNNI)"},
     {"bf16", bf16, "and bf16 dot products (AVX512-BF16)"},
     {"fp16", fp16, "and f16 arithmetic (AVX512-FP16)"},
     {"amx", all, "and AMX tiles: everything, no cap"},
-    {"no-vnni", all_without(&Sets::avx512_vnni, &Sets::avx512_vnni), "everything but AVX512-VNNI"},
-    {"no-int8", all_without(&Sets::avx512_vnni, &Sets::amx_int8), "everything but 8-bit products"},
-    {"no-bf16", all_without(&Sets::avx512_bf16, &Sets::amx_bf16), "everything but bf16 products"},
-    {"no-fp16", all_without(&Sets::avx512_fp16, &Sets::avx512_fp16), "everything but f16 arithmetic"},
+    {"no-vnni", all_without({&Sets::avx512_vnni, &Sets::avx_vnni}), "everything but VNNI, of AVX-512 and of AVX2"},
+    {"no-int8", all_without({&Sets::avx512_vnni, &Sets::avx_vnni, &Sets::amx_int8}), "everything but 8-bit products"},
+    {"no-bf16", all_without({&Sets::avx512_bf16, &Sets::amx_bf16}), "everything but bf16 products"},
+    {"no-fp16", all_without({&Sets::avx512_fp16}), "everything but f16 arithmetic"},
     {"no-amx", fp16, "everything but AMX"},
 };
 
@@ -53,6 +57,7 @@ struct NamedSet {
   bool InstructionSets::*member;
 };
 constexpr NamedSet sets[] = {{"avx2", &Sets::avx2},
+                             {"avx_vnni", &Sets::avx_vnni},
                              {"avx512", &Sets::avx512},
                              {"avx512_vnni", &Sets::avx512_vnni},
                              {"avx512_bf16", &Sets::avx512_bf16},

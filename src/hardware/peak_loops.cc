@@ -48,6 +48,7 @@ constexpr int s8_b = 0x374d2b35;
 #define ASSAY_FMA_PH(i) "vfmadd231ph %2, %1, %%zmm" #i "\n\t"
 #define ASSAY_DOT_BF16(i) "vdpbf16ps %2, %1, %%zmm" #i "\n\t"
 #define ASSAY_PAIRS_S8(i) "vpmaddubsw %2, %1, %%ymm" #i "\n\t"
+#define ASSAY_DOT_S8_YMM(i) "%{vex%} vpdpbusd %2, %1, %%ymm" #i "\n\t"
 #define ASSAY_DOT_S8(i) "vpdpbusd %2, %1, %%zmm" #i "\n\t"
 
 ASSAY_PEAK_LOOP(run_fma_ymm, "avx2,fma", ASSAY_ZERO_YMM, ASSAY_FMA_YMM, _mm256_set1_epi32, f32_a, f32_b)
@@ -56,6 +57,7 @@ ASSAY_PEAK_LOOP(run_fma_ph, "avx512f,avx512fp16", ASSAY_ZERO_ZMM, ASSAY_FMA_PH, 
 ASSAY_PEAK_LOOP(run_dot_bf16, "avx512f,avx512bf16", ASSAY_ZERO_ZMM, ASSAY_DOT_BF16, _mm512_set1_epi32, bf16_a, bf16_b)
 // The products of bytes alone: what adds them in 32 bits takes two instructions more.
 ASSAY_PEAK_LOOP(run_pairs_s8, "avx2", ASSAY_ZERO_YMM, ASSAY_PAIRS_S8, _mm256_set1_epi32, s8_a, s8_b)
+ASSAY_PEAK_LOOP(run_dot_s8_ymm, "avx2,avxvnni", ASSAY_ZERO_YMM, ASSAY_DOT_S8_YMM, _mm256_set1_epi32, s8_a, s8_b)
 ASSAY_PEAK_LOOP(run_dot_s8, "avx512f,avx512vnni", ASSAY_ZERO_ZMM, ASSAY_DOT_S8, _mm512_set1_epi32, s8_a, s8_b)
 
 #define ASSAY_ZERO_XMM(i) "xorps %%xmm" #i ", %%xmm" #i "\n\t"
@@ -88,6 +90,7 @@ constexpr PeakLoop loops[] = {
     {DType::bf16, "tdpbf16ps", "amx_bf16", &InstructionSets::amx_bf16, tile_instructions* tile_bf16_operations,
      run_tdpbf16ps},
     {DType::s8, "vpmaddubsw ymm", "avx2", &InstructionSets::avx2, accumulators* fma * 32, run_pairs_s8},
+    {DType::s8, "vpdpbusd ymm", "avx_vnni", &InstructionSets::avx_vnni, accumulators* fma * 32, run_dot_s8_ymm},
     {DType::s8, "vpdpbusd zmm", "avx512_vnni", &InstructionSets::avx512_vnni, accumulators* fma * 64, run_dot_s8},
     {DType::s8, "tdpbusd", "amx_int8", &InstructionSets::amx_int8, tile_instructions* tile_s8_operations, run_tdpbusd},
 };

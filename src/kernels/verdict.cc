@@ -114,7 +114,11 @@ const char* instruction_set(DType operand, const MachineFacts& facts) {
       return isa.avx512_fp16 ? "avx512_fp16" : nullptr;
     case DType::s8:
       // Of AVX2 it is vpmaddubsw, whose products are added in 16 bits first.
-      return isa.amx_int8 ? "amx_int8" : isa.avx512_vnni ? "avx512_vnni" : isa.avx2 ? "avx2" : nullptr;
+      return isa.amx_int8      ? "amx_int8"
+             : isa.avx512_vnni ? "avx512_vnni"
+             : isa.avx_vnni    ? "avx_vnni"
+             : isa.avx2        ? "avx2"
+                               : nullptr;
     default:
       return nullptr;
   }

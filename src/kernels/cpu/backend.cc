@@ -38,11 +38,13 @@ constexpr Implementation linear[] = {
 };
 constexpr Implementation quantized_linear[] = {
     {"avx512 vnni, few rows", quantized_linear_few_vnni},
+    {"avx-vnni, few rows", quantized_linear_few_avx_vnni},
     {"avx2 s8, few rows", quantized_linear_few_s8},
     {"avx512 bf16 dot products from 8 bits, few rows", quantized_linear_few_bf16},
     {"f32 from 8 bits, few rows", quantized_linear_few_f32},
     {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
+    {"avx-vnni", quantized_linear_avx_vnni},
     {"avx2 s8", quantized_linear_avx2},
     {"amx bf16 tiles from 8 bits", quantized_linear_bf16_tiles},
     {"avx512 bf16 dot products from 8 bits", quantized_linear_bf16},
@@ -72,6 +74,7 @@ constexpr Implementation expert_linear[] = {
 constexpr Implementation expert_quantized_linear[] = {
     {"amx s8 tiles", each_expert<quantized_linear_tiles>},
     {"avx512 vnni", each_expert<quantized_linear_vnni>},
+    {"avx-vnni", each_expert<quantized_linear_avx_vnni>},
     {"avx2 s8", each_expert<quantized_linear_avx2>},
     {"amx bf16 tiles from 8 bits", each_expert<quantized_linear_bf16_tiles>},
     {"avx512 bf16 dot products from 8 bits", each_expert<quantized_linear_bf16>},
@@ -88,11 +91,13 @@ constexpr Implementation expert_block_linear[] = {
 };
 constexpr Implementation quantized_block_linear[] = {
     {"avx512 vnni", quantized_block_linear_vnni},
+    {"avx-vnni", quantized_block_linear_avx_vnni},
     {"avx2", quantized_block_linear_avx2},
     reference_loops<reference::quantized_block_linear>,
 };
 constexpr Implementation expert_quantized_block_linear[] = {
     {"avx512 vnni", each_expert<quantized_block_linear_vnni>},
+    {"avx-vnni", each_expert<quantized_block_linear_avx_vnni>},
     {"avx2", each_expert<quantized_block_linear_avx2>},
     reference_loops<reference::expert_quantized_block_linear>,
 };

@@ -42,6 +42,11 @@ Offer quantized_block_linear_vnni(const Call& call, const MachineFacts& facts) {
   return prepare_stripes(quantized_block_linear_call(call), facts, codes::stripes_vnni());
 }
 
+Offer quantized_block_linear_avx_vnni(const Call& call, const MachineFacts& facts) {
+  if (!facts.isa.avx_vnni) return Declined{"no AVX-VNNI here"};
+  return prepare_stripes(quantized_block_linear_call(call), facts, codes::stripes_avx_vnni());
+}
+
 Offer quantized_block_linear_avx2(const Call& call, const MachineFacts& facts) {
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   return prepare_stripes(quantized_block_linear_call(call), facts, codes::stripes_maddubs());

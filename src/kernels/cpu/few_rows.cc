@@ -157,6 +157,10 @@ MatmulCode few_vnni() {
   return for_few_rows(vnni(), "avx512 vnni u8 x s8, few rows", micro::multiply_u8s8, micro::few_rows);
 }
 
+MatmulCode few_avx_vnni() {
+  return for_few_rows(vnni(), "avx-vnni u8 x s8, few rows", micro::multiply_u8s8_avx_vnni, micro::few_rows);
+}
+
 MatmulCode few_s8_avx2() {
   MatmulCode code = for_few_rows(vnni(), "avx2 s8 as pairs of 16 bits, few rows", micro::multiply_few_s8s8_avx2,
                                  micro::few_rows_avx2);

@@ -15,6 +15,7 @@ MatmulCode few_bf16_dot_products();
 MatmulCode few_bf16_dot_products_from_s8();
 MatmulCode few_vnni();
 /// s8 by s8, exact, with the registers of AVX2.
+MatmulCode few_avx_vnni();
 MatmulCode few_s8_avx2();
 
 }  // namespace codes

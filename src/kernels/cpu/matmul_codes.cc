@@ -73,6 +73,15 @@ MatmulCode vnni() {
           .widen = nullptr};
 }
 
+MatmulCode avx_vnni() {
+  MatmulCode code = vnni();
+  code.description = "avx-vnni u8 x s8";
+  code.multiply = micro::multiply_u8s8_avx_vnni;
+  code.block_rows = micro::avx2_rows;
+  code.chunk = widened_groups * code.group;  // as f32_avx2's
+  return code;
+}
+
 MatmulCode s8_tiles() {
   MatmulCode code = vnni();
   code.description = "amx s8 tiles";
@@ -173,6 +182,15 @@ MatmulCode from_blocks(MatmulCode code, const BlockFormat& format) {
 StripeCode stripes_vnni() {
   return {"avx512 vnni u8 x s8",     DType::s8, DType::s32, micro::StripeRows::s8, micro::multiply_stripes_vnni,
           micro::integer_stripe_rows};
+}
+
+StripeCode stripes_avx_vnni() {
+  return {"avx-vnni u8 x s8",
+          DType::s8,
+          DType::s32,
+          micro::StripeRows::s8,
+          micro::multiply_stripes_avx_vnni,
+          micro::integer_stripe_rows_avx2};
 }
 
 StripeCode stripes_maddubs() {

@@ -10,6 +10,7 @@ MatmulCode f32();
 MatmulCode bf16_dot_products();
 MatmulCode bf16_tiles();
 MatmulCode vnni();
+MatmulCode avx_vnni();
 MatmulCode s8_tiles();
 MatmulCode s8_avx2();
 /// Faster for many rows: panels are widened to 16 bits first, which pays from some tens of rows on.
@@ -31,6 +32,7 @@ MatmulCode from_blocks(MatmulCode code, const BlockFormat& format);
 
 /// Straight from stripes: integers for any number of rows, floats for few.
 StripeCode stripes_vnni();
+StripeCode stripes_avx_vnni();
 StripeCode stripes_maddubs();
 StripeCode stripes_f32(const StripeLayout& layout);
 StripeCode stripes_f32_avx2(const StripeLayout& layout);

@@ -33,7 +33,7 @@ dnnl::engine& engine() {
 /// The highest of oneDNN's instruction sets that holds nothing which the facts lack.
 dnnl::cpu_isa allowed_isa(const InstructionSets& isa) {
   if (!isa.avx2) return dnnl::cpu_isa::sse41;
-  if (!isa.avx512) return dnnl::cpu_isa::avx2;
+  if (!isa.avx512) return isa.avx_vnni ? dnnl::cpu_isa::avx2_vnni : dnnl::cpu_isa::avx2;
   if (!isa.avx512_vnni) return dnnl::cpu_isa::avx512_core;
   if (!isa.avx512_bf16) return dnnl::cpu_isa::avx512_core_vnni;
   if (!isa.avx512_fp16) return dnnl::cpu_isa::avx512_core_bf16;

@@ -38,6 +38,13 @@ Offer quantized_linear_few_vnni(const Call& call, const MachineFacts& facts) {
   return prepare_few_rows(linear, facts, codes::few_vnni());
 }
 
+Offer quantized_linear_few_avx_vnni(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx_vnni) return Declined{"no AVX-VNNI here"};
+  if (const char* why = unfit_for_s32(linear)) return Declined{why};
+  return prepare_few_rows(linear, facts, codes::few_avx_vnni());
+}
+
 Offer quantized_linear_few_s8(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
@@ -73,6 +80,13 @@ Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts) {
   if (!facts.isa.avx512_vnni || !facts.isa.avx512) return Declined{"no AVX512-VNNI here"};
   if (const char* why = unfit_for_s32(linear)) return Declined{why};
   return prepare_matmul(linear, facts, codes::vnni());
+}
+
+Offer quantized_linear_avx_vnni(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx_vnni) return Declined{"no AVX-VNNI here"};
+  if (const char* why = unfit_for_s32(linear)) return Declined{why};
+  return prepare_matmul(linear, facts, codes::avx_vnni());
 }
 
 Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts) {

@@ -68,8 +68,12 @@ std::vector<std::string> quantize(const QuantizeRequest& request, const MachineF
   const std::string calibration = calibrated_words(request, engine, facts, interrupted, model);
   const auto instance = make_instance(model, request.precision, engine, facts);
   const Recipe* recipe = find_recipe(request.precision, engine);
-  const QuantizationSource source{model, *instance, precision_title(request.precision, instance->precision()),
-                                  recipe == nullptr ? "" : recipe_text(*recipe), calibration, interrupted};
+  const QuantizationSource source{model,
+                                  *instance,
+                                  precision_title(request.precision, instance->precision()),
+                                  recipe == nullptr ? "" : recipe_text(*recipe),
+                                  calibration,
+                                  interrupted};
   const WrittenModel written = write_model(source, request);
   std::vector<std::string> sentences = {written_words(model, request, written)};
   if (!calibration.empty()) sentences.push_back(calibration);

@@ -5,6 +5,7 @@
 #include "tensor/small_float.h"
 
 ASSAY_TARGET("avx2,fma,f16c")
+#include "kernels/cpu/micro/half_panel.h"
 
 namespace assay::cpu::micro {
 namespace {
@@ -19,45 +20,15 @@ const float* floats(const std::byte* data) {
   return reinterpret_cast<const float*>(data);
 }
 
-/// `rows` x 16 sums, one half of a panel: 12 accumulators of the 16 registers.
-template <int rows>
-inline void multiply_half(const Block& block, std::int64_t offset) {
-  __m256 sums[rows][2];
-#pragma GCC unroll 6
-  for (int row = 0; row < rows; ++row) {
-    const std::byte* const c = block.c + row * panel_row_bytes + offset;
-    sums[row][0] = block.sums == Sums::start ? _mm256_setzero_ps() : _mm256_load_ps(floats(c));
-    sums[row][1] = block.sums == Sums::start ? _mm256_setzero_ps() : _mm256_load_ps(floats(c + vector_bytes));
-  }
-  const std::byte* panel = block.panel + offset;
-  for (std::int64_t k = 0; k < block.groups; ++k) {
-    const __m256 left = _mm256_load_ps(floats(panel));
-    const __m256 right = _mm256_load_ps(floats(panel + vector_bytes));
-    panel += panel_row_bytes;
-    const std::byte* const a = block.a + k * 4;
-#pragma GCC unroll 6
-    for (int row = 0; row < rows; ++row) {
-      const __m256 value = _mm256_broadcast_ss(floats(a + row * block.a_stride));
-      sums[row][0] = _mm256_fmadd_ps(value, left, sums[row][0]);
-      sums[row][1] = _mm256_fmadd_ps(value, right, sums[row][1]);
-    }
-  }
-#pragma GCC unroll 6
-  for (int row = 0; row < rows; ++row) {
-    std::byte* const c = block.c + row * panel_row_bytes + offset;
-    _mm256_store_ps(floats(c), sums[row][0]);
-    _mm256_store_ps(floats(c + vector_bytes), sums[row][1]);
-  }
-}
-
-template <int rows>
-void multiply_up_to(const Block& block, int count) {
-  if constexpr (rows > 1) {
-    if (count < rows) return multiply_up_to<rows - 1>(block, count);
-  }
-  multiply_half<rows>(block, 0);
-  multiply_half<rows>(block, panel_row_bytes / 2);
-}
+struct F32OfAvx2 {
+  using Vector = __m256;
+  static Vector zero() { return _mm256_setzero_ps(); }
+  static Vector load(const std::byte* c) { return _mm256_load_ps(floats(c)); }
+  static void store(std::byte* c, Vector sums) { _mm256_store_ps(floats(c), sums); }
+  static Vector load_weights(const std::byte* panel) { return _mm256_load_ps(floats(panel)); }
+  static Vector broadcast(const std::byte* a) { return _mm256_broadcast_ss(floats(a)); }
+  static Vector multiply_add(Vector sums, Vector a, Vector weights) { return _mm256_fmadd_ps(a, weights, sums); }
+};
 
 /// 8 f32 from 16-byte halves: f16 by the conversion instruction.
 inline __m256 from_f16(const std::byte* data) {
@@ -94,7 +65,7 @@ inline void bytes_to_f32(const std::byte* panel, std::int64_t groups, std::byte*
 }  // namespace
 
 void multiply_f32_avx2(const Block& block, int rows) {
-  multiply_up_to<avx2_rows>(block, rows);
+  multiply_halves_up_to<F32OfAvx2, avx2_rows>(block, rows);
 }
 
 void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {

@@ -69,6 +69,9 @@ void multiply_s8_avx2(const Block& block, int rows);
 /// than the one before, once panels are widened. rows <= avx2_rows
 void multiply_s16_avx2(const Block& block, int rows);
 
+/// AVX-VNNI: vpdpbusd, a unsigned, in the registers of AVX2. rows <= avx2_rows
+void multiply_u8s8_avx_vnni(const Block& block, int rows);
+
 /// Loops for one to four rows (decoding), made for memory's speed: c = a times a whole panel as it is stored, `groups`
 /// of its groups; sums start at zero and `ahead` is not heeded. a is f32 where nothing else is said, whatever the panel
 /// holds. AVX-512, or AVX2 with FMA and F16C, up to two rows, where the name says so.

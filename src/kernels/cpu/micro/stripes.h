@@ -61,7 +61,9 @@ constexpr int float_stripe_rows_avx2 = 2;
 void multiply_stripes_vnni(const StripeBlock& block, int rows);  ///< AVX512-VNNI: vpdpbusd. s8
 void multiply_stripes_f32(const StripeBlock& block, int rows);   ///< AVX-512. 4 bits: f32_halves, 8: f32
 void multiply_stripes_bf16(const StripeBlock& block, int rows);  ///< AVX512-BF16: vdpbf16ps. 4 bits alone, bf16_pairs
-void multiply_stripes_maddubs(const StripeBlock& block, int rows);   ///< AVX2. s8
+void multiply_stripes_maddubs(const StripeBlock& block, int rows);  ///< AVX2. s8
+void multiply_stripes_avx_vnni(const StripeBlock& block,
+                               int rows);  ///< AVX2 and AVX-VNNI. s8; integer_stripe_rows_avx2
 void multiply_stripes_f32_avx2(const StripeBlock& block, int rows);  ///< AVX2 with FMA. 4 bits: f32_halves, 8: f32
 
 /// WidenBlocks of re-laid stripes.

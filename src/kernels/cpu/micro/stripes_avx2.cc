@@ -6,101 +6,15 @@
 #include "kernels/cpu/micro/target.h"
 
 ASSAY_TARGET("avx2,fma,f16c")
+#include "kernels/cpu/micro/integer_stripes_avx2.h"
 
 namespace assay::cpu::micro {
 namespace {
 
-constexpr std::int64_t lanes_bytes = 32;
-constexpr std::int64_t vector_pair_bytes = 128;  ///< Of codes: both halves of the rows.
-constexpr int most_groups = 8;
-constexpr int rows_of_quarter = 8;
-constexpr int quarters_of_panel = 4;
-constexpr int input_of_place[8] = {0, 4, 1, 5, 2, 6, 3, 7};
-
-/// What a stripe's header says of 8 rows.
-struct QuarterHeader {
-  __m256 scale[most_groups];
-  __m256 offset[most_groups];  ///< minimum, or scale * zero.
-  __m256 zero;
-  int step;  ///< 0: one scale for all stretches.
-};
-
-inline __m256 eight_f16(const std::byte* data) {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data)));
-}
-
-inline __m256 eight_f32(const std::byte* data) {
-  return _mm256_loadu_ps(reinterpret_cast<const float*>(data));
-}
-
-inline __m256 eight_bytes(const std::byte* data) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(data))));
-}
-
-inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
-  const int row = quarter * rows_of_quarter;
-  header.step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
-  const StripeScales scales = shape.layout.scales;
-  header.scale[0] = scales == StripeScales::f32 || scales == StripeScales::f32_minimum
-                        ? eight_f32(stripe + std::ptrdiff_t{4} * row)
-                        : eight_f16(stripe + std::ptrdiff_t{2} * row);
-  if (scales == StripeScales::f32_minimum) header.offset[0] = eight_f32(stripe + 4 * (stripe_rows + row));
-  if (scales == StripeScales::f16_pair)
-    header.offset[0] = _mm256_sub_ps(_mm256_setzero_ps(), eight_f16(stripe + 2 * (stripe_rows + row)));
-  if (shape.layout.has_zero) {
-    header.zero = eight_bytes(stripe + shape.zero_at + row);
-    header.offset[0] = _mm256_mul_ps(header.scale[0], header.zero);
-  }
-  if (header.step == 0) return;
-  const __m256 d = header.scale[0];
-  const __m256 m = eight_f16(stripe + 2 * (stripe_rows + row));
-  const std::byte* const sixes = stripe + 4 * stripe_rows + row;
-  for (std::int64_t i = 0; i < shape.groups; ++i) {
-    header.scale[i] = _mm256_mul_ps(d, eight_bytes(sixes + i * stripe_rows));
-    header.offset[i] = _mm256_mul_ps(m, eight_bytes(sixes + (i + shape.groups) * stripe_rows));
-  }
-}
-
-/// body(stretch of K, its codes of these 8 rows, its place among the header's) for each stretch of the panel.
-template <typename Body>
-inline void for_quarter(const StripeBlock& block, int quarter, QuarterHeader& header, Body body) {
-  const StripeShape& shape = block.shape;
-  const std::int64_t code_bytes = shape.layout.code_bytes();
-  const std::byte* stripe = block.panel;
-  for (std::int64_t first = 0; first < block.stretches; first += shape.stretches, stripe += shape.bytes) {
-    read_quarter(shape, stripe, quarter, header);
-    const std::int64_t count = block.stretches - first < shape.stretches ? block.stretches - first : shape.stretches;
-    const std::byte* codes = stripe + shape.header_bytes + quarter * lanes_bytes;
-    for (std::int64_t i = 0; i < count; ++i, codes += code_bytes) body(first + i, codes, i * header.step);
-  }
-}
-
-inline __m256i load_lanes(const std::byte* codes, int pair) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + pair * vector_pair_bytes));
-}
-
-inline __m256i four_of_x(const std::byte* x) {
-  int quad;
-  __builtin_memcpy(&quad, x, sizeof(quad));
-  return _mm256_set1_epi32(quad);
-}
-
-inline void add_group(__m256& total, __m256 group, const QuarterHeader& header, std::int64_t place, bool has_offset,
-                      float x_sum) {
-  total = _mm256_fmadd_ps(group, header.scale[place], total);
-  if (has_offset) total = _mm256_fnmadd_ps(header.offset[place], _mm256_set1_ps(x_sum), total);
-}
-
-template <int rows>
-inline void store_quarter(const StripeBlock& block, int quarter, const __m256 (&totals)[rows]) {
-  for (int row = 0; row < rows; ++row)
-    _mm256_storeu_ps(block.c + row * panel_width + quarter * rows_of_quarter, totals[row]);
-}
-
 /// Of 4 bits, 8 pairs of products a lane stay below 2^15: 8 * 2 * 15 * 127. Of 8 bits one pair does, of magnitudes up
 /// to 128, and x takes the codes' sign.
 template <int bits>
-inline __m256i products_of_stretch(const std::byte* codes, const std::byte* x) {
+inline __m256i pairs_of_stretch(const std::byte* codes, const std::byte* x) {
   const __m256i ones = _mm256_set1_epi16(1);
   if constexpr (bits == 4) {
     const __m256i low = _mm256_set1_epi8(0x0F);
@@ -125,26 +39,14 @@ inline __m256i products_of_stretch(const std::byte* codes, const std::byte* x) {
   }
 }
 
-template <int bits, int rows>
-void multiply_integer_quarter(const StripeBlock& block, int quarter) {
-  __m256 totals[rows];
-  for (__m256& total : totals) total = _mm256_setzero_ps();
-  const bool has_offset = block.shape.has_offset();
-  QuarterHeader header;
-  for_quarter(block, quarter, header, [&](std::int64_t part, const std::byte* codes, std::int64_t place) {
-    const std::int64_t stretch = part / block.parts;
-#pragma GCC unroll 3
-    for (int row = 0; row < rows; ++row) {
-      const std::int64_t side = row * block.side_stride + stretch;
-      __m256i sum = products_of_stretch<bits>(codes, block.x + row * block.x_stride + stretch * stretch_values);
-      if constexpr (bits == 4) sum = _mm256_add_epi32(sum, _mm256_set1_epi32(block.starts[side]));
-      const __m256 group = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(block.x_scale[side]));
-      add_group(totals[row], group, header, place, has_offset,
-                has_offset ? block.x_sums[row * block.side_stride * block.parts + part] : 0);
-    }
-  });
-  store_quarter<rows>(block, quarter, totals);
-}
+struct PairProducts {
+  /// Codes of 8 bits get their signs back.
+  static constexpr bool starts_at_zero(int bits) { return bits == 8; }
+  template <int bits>
+  static __m256i of_stretch(const std::byte* codes, const std::byte* x) {
+    return pairs_of_stretch<bits>(codes, x);
+  }
+};
 
 /// Value `place` of each lane, as the number it is less the zero that all blocks share.
 template <int bits, int place>
@@ -193,14 +95,6 @@ void multiply_float_quarter(const StripeBlock& block, int quarter) {
 }
 
 template <int bits, int rows>
-void multiply_integer_rows(const StripeBlock& block, int count) {
-  if constexpr (rows > 1) {
-    if (count < rows) return multiply_integer_rows<bits, rows - 1>(block, count);
-  }
-  for (int quarter = 0; quarter < quarters_of_panel; ++quarter) multiply_integer_quarter<bits, rows>(block, quarter);
-}
-
-template <int bits, int rows>
 void multiply_float_rows(const StripeBlock& block, int count) {
   if constexpr (rows > 1) {
     if (count < rows) return multiply_float_rows<bits, rows - 1>(block, count);
@@ -230,8 +124,7 @@ void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* 
 }  // namespace
 
 void multiply_stripes_maddubs(const StripeBlock& block, int rows) {
-  if (block.shape.layout.bits == 4) return multiply_integer_rows<4, integer_stripe_rows_avx2>(block, rows);
-  multiply_integer_rows<8, integer_stripe_rows_avx2>(block, rows);
+  multiply_integer_stripes<PairProducts>(block, rows);
 }
 
 void multiply_stripes_f32_avx2(const StripeBlock& block, int rows) {

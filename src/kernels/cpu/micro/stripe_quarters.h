@@ -1,0 +1,101 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/cpu/micro/stripes.h"
+
+// Included behind ASSAY_TARGET: stripes in AVX2's registers, 8 rows (a quarter of a panel) at a time.
+namespace assay::cpu::micro {
+namespace {
+
+constexpr std::int64_t lanes_bytes = 32;
+constexpr std::int64_t vector_pair_bytes = 128;  ///< Of codes: both halves of the rows.
+constexpr int most_groups = 8;
+constexpr int rows_of_quarter = 8;
+constexpr int quarters_of_panel = 4;
+constexpr int input_of_place[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+
+/// What a stripe's header says of 8 rows.
+struct QuarterHeader {
+  __m256 scale[most_groups];
+  __m256 offset[most_groups];  ///< minimum, or scale * zero.
+  __m256 zero;
+  int step;  ///< 0: one scale for all stretches.
+};
+
+inline __m256 eight_f16(const std::byte* data) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data)));
+}
+
+inline __m256 eight_f32(const std::byte* data) {
+  return _mm256_loadu_ps(reinterpret_cast<const float*>(data));
+}
+
+inline __m256 eight_bytes(const std::byte* data) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(data))));
+}
+
+inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
+  const int row = quarter * rows_of_quarter;
+  header.step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
+  const StripeScales scales = shape.layout.scales;
+  header.scale[0] = scales == StripeScales::f32 || scales == StripeScales::f32_minimum
+                        ? eight_f32(stripe + std::ptrdiff_t{4} * row)
+                        : eight_f16(stripe + std::ptrdiff_t{2} * row);
+  if (scales == StripeScales::f32_minimum) header.offset[0] = eight_f32(stripe + 4 * (stripe_rows + row));
+  if (scales == StripeScales::f16_pair)
+    header.offset[0] = _mm256_sub_ps(_mm256_setzero_ps(), eight_f16(stripe + 2 * (stripe_rows + row)));
+  if (shape.layout.has_zero) {
+    header.zero = eight_bytes(stripe + shape.zero_at + row);
+    header.offset[0] = _mm256_mul_ps(header.scale[0], header.zero);
+  }
+  if (header.step == 0) return;
+  const __m256 d = header.scale[0];
+  const __m256 m = eight_f16(stripe + 2 * (stripe_rows + row));
+  const std::byte* const sixes = stripe + 4 * stripe_rows + row;
+  for (std::int64_t i = 0; i < shape.groups; ++i) {
+    header.scale[i] = _mm256_mul_ps(d, eight_bytes(sixes + i * stripe_rows));
+    header.offset[i] = _mm256_mul_ps(m, eight_bytes(sixes + (i + shape.groups) * stripe_rows));
+  }
+}
+
+/// body(stretch of K, its codes of these 8 rows, its place among the header's) for each stretch of the panel.
+template <typename Body>
+inline void for_quarter(const StripeBlock& block, int quarter, QuarterHeader& header, Body body) {
+  const StripeShape& shape = block.shape;
+  const std::int64_t code_bytes = shape.layout.code_bytes();
+  const std::byte* stripe = block.panel;
+  for (std::int64_t first = 0; first < block.stretches; first += shape.stretches, stripe += shape.bytes) {
+    read_quarter(shape, stripe, quarter, header);
+    const std::int64_t count = block.stretches - first < shape.stretches ? block.stretches - first : shape.stretches;
+    const std::byte* codes = stripe + shape.header_bytes + quarter * lanes_bytes;
+    for (std::int64_t i = 0; i < count; ++i, codes += code_bytes) body(first + i, codes, i * header.step);
+  }
+}
+
+inline __m256i load_lanes(const std::byte* codes, int pair) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + pair * vector_pair_bytes));
+}
+
+inline __m256i four_of_x(const std::byte* x) {
+  int quad;
+  __builtin_memcpy(&quad, x, sizeof(quad));
+  return _mm256_set1_epi32(quad);
+}
+
+inline void add_group(__m256& total, __m256 group, const QuarterHeader& header, std::int64_t place, bool has_offset,
+                      float x_sum) {
+  total = _mm256_fmadd_ps(group, header.scale[place], total);
+  if (has_offset) total = _mm256_fnmadd_ps(header.offset[place], _mm256_set1_ps(x_sum), total);
+}
+
+template <int rows>
+inline void store_quarter(const StripeBlock& block, int quarter, const __m256 (&totals)[rows]) {
+  for (int row = 0; row < rows; ++row)
+    _mm256_storeu_ps(block.c + row * panel_width + quarter * rows_of_quarter, totals[row]);
+}
+
+}  // namespace
+}  // namespace assay::cpu::micro
