@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <generated/commit.h>  // Of the build folder: cmake/commit.cmake.
 
 #include <chrono>
@@ -23,12 +24,15 @@ std::string shell_word(const std::string& word) {
 
 }  // namespace
 
-std::string command_line() {
+std::vector<std::string> command_words() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text;
-  for (std::string word; std::getline(file, word, '\0');)
-    text += (text.empty() ? "" : " ") + shell_word(without_secrets(word));
-  return text;
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(shell_word(without_secrets(word)));
+  return words;
+}
+
+std::string command_line() {
+  return fmt::format("{}", fmt::join(command_words(), " "));
 }
 
 RunOrigin run_origin() {

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "results/document.h"
 
 namespace assay {
 
+/// The words of the command line, each as a shell takes it, without secrets.
+std::vector<std::string> command_words();
 /// The command line as a shell takes it, without secrets.
 std::string command_line();
 
