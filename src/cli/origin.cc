@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <generated/commit.h>  // Of the build folder: cmake/commit.cmake.
 
 #include <chrono>
@@ -27,12 +26,18 @@ std::string shell_word(const std::string& word) {
 std::vector<std::string> command_words() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(shell_word(without_secrets(word)));
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(without_secrets(word));
   return words;
 }
 
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
 std::string command_line() {
-  return fmt::format("{}", fmt::join(command_words(), " "));
+  return shell_line(command_words());
 }
 
 RunOrigin run_origin() {

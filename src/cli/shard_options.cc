@@ -1,11 +1,12 @@
 #include "cli/shard_options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/streams.h"
@@ -174,7 +175,7 @@ GridDivision division_of(const ShardOptions& options) {
   if (options.shard.empty() && options.every_machine == EveryMachine::no) return division;
   std::vector<std::string> words = grid_words(command_words(), *options.command);
   words.front() = "assay";
-  division.grid = fmt::format("{}", fmt::join(words, " "));
+  division.grid = shell_line(words);
   if (options.shard.empty()) return division;
   division.part = options.shard == "auto" ? shard_of(environment) : parse_shard(options.shard);
   if (!division.part) fail_user("--shard {}: not a part such as 2/4, nor auto", options.shard);
