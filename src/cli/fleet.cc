@@ -45,10 +45,10 @@ void add_fleet(CLI::App& program, Action& action) {
   command.footer("example: assay fleet report node*.db --html fleet.html");
   static const std::map<std::string, FleetTask> tasks = {{"report", FleetTask::report}};
   add_choice(command, "task", options->task, tasks, "one page over all machines")->required();
-  command
-      .add_option("stores", options->stores, "stores, what assay export wrote, or --json files: of every machine")
+  command.add_option("stores", options->stores, "stores, what assay export wrote, or --json files: of every machine")
       ->required();
-  command.add_option("--max-kl", request.most_loss.kl, "most KL(baseline || precision) of a choice, nats (default 0.01)")
+  command
+      .add_option("--max-kl", request.most_loss.kl, "most KL(baseline || precision) of a choice, nats (default 0.01)")
       ->check(between(0, 1e6))
       ->each([&request](const std::string&) { request.most_loss.counts_unmeasured = false; });
   command.add_option("--max-drop", options->max_drop, "most accuracy that a choice may lose, such as 0.5%");

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +25,6 @@ void add_shard_options(CLI::App& command, ShardOptions& options);
 bool is_idle(const ShardOptions& options);
 /// Throws a user error for what names no shard, and for surroundings that tell none.
 GridDivision division_of(const ShardOptions& options);
-
-/// The value of an environment variable; absent where it is not set.
-using Surroundings = std::function<std::optional<std::string>(const char* name)>;
-/// Which of how many processes this one is, as Slurm (array tasks, tasks of a step) or Open MPI say: the innermost that
-/// has more than one. Throws a user error of one line that names the variables where they say nothing, contradict each
-/// other or are no numbers.
-Shard shard_of(const Surroundings& surroundings);
 
 /// Of a command line's words those that say what is measured: without its shard, what it writes and where it is kept.
 std::vector<std::string> grid_words(std::vector<std::string> words, const CLI::App& command);

@@ -16,7 +16,7 @@ std::vector<ExchangedRun> read_store(const std::string& file, Progress& progress
   });
 }
 
-std::size_t for_each_store(const std::vector<std::string>& files,
+std::size_t for_each_store(const std::vector<std::string>& files, Progress& progress,
                            const std::function<void(const std::string& file)>& work) {
   std::size_t failed = 0;
   for (const std::string& file : files) {
@@ -24,6 +24,7 @@ std::size_t for_each_store(const std::vector<std::string>& files,
       work(file);
     } catch (const Error& e) {
       if (e.code() != ExitCode::user) throw;
+      progress.clear();
       complain(e.what());
       ++failed;
     }
@@ -33,7 +34,7 @@ std::size_t for_each_store(const std::vector<std::string>& files,
 
 ReadStores read_stores(const std::vector<std::string>& files, Progress& progress) {
   ReadStores read;
-  read.failed = for_each_store(files, [&](const std::string& file) {
+  read.failed = for_each_store(files, progress, [&](const std::string& file) {
     std::vector<ExchangedRun> runs = read_store(file, progress);
     std::move(runs.begin(), runs.end(), std::back_inserter(read.runs));
   });

@@ -19,7 +19,7 @@ struct ReadStores {
 ReadStores read_stores(const std::vector<std::string>& files, Progress& progress);
 
 /// Does `work` on each; what a file of them is at fault for is told in a line. Returns how many were.
-std::size_t for_each_store(const std::vector<std::string>& files,
+std::size_t for_each_store(const std::vector<std::string>& files, Progress& progress,
                            const std::function<void(const std::string& file)>& work);
 /// The runs of one, told while they are read.
 std::vector<ExchangedRun> read_store(const std::string& file, Progress& progress);

@@ -41,8 +41,9 @@ const std::vector<CellKind>& cell_kinds() {
 }
 
 /// Options that are the study's own affair: what it writes, where it keeps it, what it resumes.
-constexpr const char* own_options[] = {"json",    "csv",     "markdown", "latex", "html",          "store",   "resume",
-                                       "details", "machine", "help",     "shard", "every-machine", "of-grid", "benchmark"};
+constexpr const char* own_options[] = {"json",  "csv",           "markdown", "latex",    "html",
+                                       "store", "resume",        "details",  "machine",  "help",
+                                       "shard", "every-machine", "of-grid",  "benchmark"};
 /// Options whose words are files to read.
 constexpr const char* read_options[] = {"data", "eval", "text-file", "recipe"};
 /// Options that may name one.

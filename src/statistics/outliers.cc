@@ -33,8 +33,8 @@ std::vector<std::size_t> extremes(std::span<const double> values, double level) 
     const Welford spread = spread_of(values, left);
     if (spread.standard_deviation() <= 0) break;
     const auto off = [&](std::size_t one) { return std::abs(values[one] - spread.mean()); };
-    const auto farthest = std::max_element(left.begin(), left.end(),
-                                           [&](std::size_t a, std::size_t b) { return off(a) < off(b); });
+    const auto farthest =
+        std::max_element(left.begin(), left.end(), [&](std::size_t a, std::size_t b) { return off(a) < off(b); });
     const bool is_apart = off(*farthest) / spread.standard_deviation() > critical_deviate(left.size(), level);
     taken.push_back(*farthest);
     left.erase(farthest);
@@ -45,7 +45,8 @@ std::vector<std::size_t> extremes(std::span<const double> values, double level) 
 }
 
 /// Beside the others that do not stand apart, of which there are two or more.
-Deviation beside(std::span<const double> values, std::size_t one, const std::vector<std::size_t>& others, double level) {
+Deviation beside(std::span<const double> values, std::size_t one, const std::vector<std::size_t>& others,
+                 double level) {
   const Welford spread = spread_of(values, others);
   const auto all = static_cast<double>(values.size());
   const auto count = static_cast<double>(others.size());

@@ -13,9 +13,9 @@ namespace assay {
 
 /// A value beside those that do not stand apart.
 struct Deviation {
-  double value = 0;       ///< It less the mean of those others.
-  Interval interval = {}; ///< Student's t of what one more of them may be off by, Bonferroni over all values.
-  double p = 1;           ///< Of that deviation, adjusted likewise: at most 1.
+  double value = 0;        ///< It less the mean of those others.
+  Interval interval = {};  ///< Student's t of what one more of them may be off by, Bonferroni over all values.
+  double p = 1;            ///< Of that deviation, adjusted likewise: at most 1.
   bool stands_apart = false;
 };
 

@@ -260,9 +260,9 @@ BenchRequest with_calibration(BenchRequest request) {
 }
 
 std::int64_t count_cells(const std::vector<Entry>& entries) {
-  return std::accumulate(
-      entries.begin(), entries.end(), std::int64_t{0},
-      [](std::int64_t sum, const Entry& entry) { return sum + static_cast<std::int64_t>(entry.cells.size()); });
+  return std::accumulate(entries.begin(), entries.end(), std::int64_t{0}, [](std::int64_t sum, const Entry& entry) {
+    return sum + static_cast<std::int64_t>(entry.cells.size());
+  });
 }
 
 std::vector<ComparedModel> opened_models(const std::vector<Entry>& entries) {

@@ -97,8 +97,7 @@ Table by_machine_table(const std::vector<GroupAnswer>& answers) {
   constexpr std::size_t most_brief = 24;
   const std::vector<ColumnOf<GroupAnswer>> columns = {
       {fleet_label("machine"), [](const GroupAnswer& a) -> Cell { return a.group->label; }},
-      {fleet_label("model"),
-       [](const GroupAnswer& a) -> Cell { return shown_model_name(a.cell->any->setting.model); }},
+      {fleet_label("model"), [](const GroupAnswer& a) -> Cell { return shown_model_name(a.cell->any->setting.model); }},
       {fleet_label("of"), [](const GroupAnswer& a) -> Cell { return cell_words(*a.cell); }},
       {fleet_label("aim"), [](const GroupAnswer& a) -> Cell { return a.answer->aim; }},
       {{.key = "best"},
@@ -172,8 +171,7 @@ Table disagreements_table(const std::vector<Disagreement>& all) {
       {fleet_label("of"), [](const Disagreement& d) -> Cell { return cell_words(*d.cell); }},
       {fleet_label("aim"), [](const Disagreement& d) -> Cell { return d.aim; }},
       {fleet_label("machine"), [](const Disagreement& d) -> Cell { return d.group->label; }},
-      {{.key = "best"},
-       [](const Disagreement& d) -> Cell { return choice_words(*d.best, d.cell->over_batches); }},
+      {{.key = "best"}, [](const Disagreement& d) -> Cell { return choice_words(*d.best, d.cell->over_batches); }},
       {fleet_label("other_machine", "other machine"), [](const Disagreement& d) -> Cell { return d.other->label; }},
       {{.key = "other_best", .title = "its best"},
        [](const Disagreement& d) -> Cell { return choice_words(*d.other_best, d.cell->over_batches); }},
@@ -214,16 +212,17 @@ Table standings_table(const std::vector<MachineStanding>& standings, const Fleet
       {ratio("least_ratio", "least of a cell"), [](const MachineStanding& s) -> Cell { return s.least_ratio; }},
       {ratio("most_ratio", "most"), [](const MachineStanding& s) -> Cell { return s.most_ratio; }},
       {{.key = "evidence"}, [](const MachineStanding& s) -> Cell { return s.evidence; }}};
-  return filled(
-      {.key = "standings",
-       .caption = "Machines beside the others of their kind",
-       .legend = fmt::format(
-           "Each paired with the others cell by cell; the middle over cells, beside what machines of the kind differ by. "
-           "Intervals and p are corrected for the number of machines (Bonferroni). slower, faster: the interval is clear "
-           "of 1, the test of extreme deviates (Rosner 1983) agrees, and it is more than {:.1f} %. The chance that any of "
-           "alike machines is called so is {:.0f} %.",
-           100 * request.margin, 100 * request.level)},
-      columns, standings);
+  return filled({.key = "standings",
+                 .caption = "Machines beside the others of their kind",
+                 .legend = fmt::format("Each paired with the others cell by cell; the middle over cells, beside what "
+                                       "machines of the kind differ by. "
+                                       "Intervals and p are corrected for the number of machines (Bonferroni). slower, "
+                                       "faster: the interval is clear "
+                                       "of 1, the test of extreme deviates (Rosner 1983) agrees, and it is more than "
+                                       "{:.1f} %. The chance that any of "
+                                       "alike machines is called so is {:.0f} %.",
+                                       100 * request.margin, 100 * request.level)},
+                columns, standings);
 }
 
 Table kinds_table(const std::vector<FleetKind>& kinds) {
@@ -231,10 +230,14 @@ Table kinds_table(const std::vector<FleetKind>& kinds) {
       {fleet_label("kind"), [](const FleetKind& k) -> Cell { return k.kind; }},
       {{.key = "machines", .notation = Notation::count},
        [](const FleetKind& k) -> Cell { return static_cast<std::int64_t>(k.machines.size()); }},
-      {{.key = "spread", .title = "they differ by", .meaning = "standard deviation of log time",
-        .notation = Notation::percent, .digits = 1},
+      {{.key = "spread",
+        .title = "they differ by",
+        .meaning = "standard deviation of log time",
+        .notation = Notation::percent,
+        .digits = 1},
        [](const FleetKind& k) -> Cell { return k.untested.empty() ? Cell(k.spread) : Cell(Absent{k.untested}); }},
-      {{.key = "untested", .title = "not compared, since"}, [](const FleetKind& k) { return text_or_absent(k.untested); }}};
+      {{.key = "untested", .title = "not compared, since"},
+       [](const FleetKind& k) { return text_or_absent(k.untested); }}};
   return filled({.key = "kinds", .caption = "Kinds of machines"}, columns, kinds);
 }
 
@@ -274,9 +277,10 @@ Table missing_table(const std::vector<MissingPart>& missing) {
 // ---- the page ----
 
 std::string standing_sentence(const MachineStanding& standing) {
-  std::string text = fmt::format("{} is {}: {:.2f} times the time of the others of its kind [{:.2f}, {:.2f}], over {} cell{}",
-                                 standing.machine->label, standing_words(standing), standing.time_ratio, standing.low,
-                                 standing.high, standing.cells, standing.cells == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} is {}: {:.2f} times the time of the others of its kind [{:.2f}, {:.2f}], over {} cell{}",
+                  standing.machine->label, standing_words(standing), standing.time_ratio, standing.low, standing.high,
+                  standing.cells, standing.cells == 1 ? "" : "s");
   if (standing.evidence.empty()) return text + "; nothing that was recorded tells why.";
   return text + fmt::format(". Recorded: {}.", fmt::join(standing.evidence, "; "));
 }
@@ -309,8 +313,8 @@ std::vector<std::string> summary(const Fleet& fleet, const std::vector<MachineSt
   if (!disagreed.empty())
     texts.push_back(fmt::format("Machines disagree {} times on the best precision.", disagreed.size()));
   if (!missing.empty())
-    texts.push_back(fmt::format("{} parts of divided grids are missing; the first: {}", missing.size(),
-                                missing.front().command));
+    texts.push_back(
+        fmt::format("{} parts of divided grids are missing; the first: {}", missing.size(), missing.front().command));
   const std::vector<std::string> found = findings_of(fleet);
   texts.insert(texts.end(), found.begin(), found.end());
   return texts;

@@ -75,8 +75,9 @@ MachineKey key_of(const FleetRun& run, const Record& record) {
 
 /// What a label says of a machine; each word more only where those before it name several.
 std::vector<std::string> label_words(const FleetMachine& machine, std::size_t number) {
-  return {machine.host.empty() ? "unnamed" : machine.host, machine.host_id.empty() ? "" : "#" + machine.host_id.substr(0, 4),
-          " (" + machine.kind + ")", fmt::format(" no. {}", number)};
+  return {machine.host.empty() ? "unnamed" : machine.host,
+          machine.host_id.empty() ? "" : "#" + machine.host_id.substr(0, 4), " (" + machine.kind + ")",
+          fmt::format(" no. {}", number)};
 }
 
 void label(std::vector<FleetMachine>& machines) {

@@ -30,7 +30,7 @@ struct FleetMachine {
   std::string label = {};  ///< Its host name, and what tells it from others of that name.
   std::string host = {};
   std::string host_id = {};
-  std::string kind = {};  ///< Processor and cores, as records say it.
+  std::string kind = {};        ///< Processor and cores, as records say it.
   const Json* facts = nullptr;  ///< Of its latest run.
   std::vector<FleetRecord> records = {};
 };

@@ -14,7 +14,7 @@ namespace {
 /// What the stores have of one grid that is divided into so many shards, or that every machine measures (no shards).
 struct GridState {
   struct Held {
-    std::set<std::string> rows;  ///< By subject; baselines of other shards are none.
+    std::set<std::string> rows;                    ///< By subject; baselines of other shards are none.
     std::map<std::string, std::string> open_runs;  ///< Commands of runs that did not end, and when they began.
     std::map<std::string, std::string> done_runs;  ///< Of each command the last run that did.
     std::string machine;

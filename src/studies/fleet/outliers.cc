@@ -157,8 +157,8 @@ std::vector<std::string> evidence_of(const FleetMachine& machine, const std::vec
   for (const SuspectFact& fact : suspect_facts) {
     const Json own = machine.facts->value(fact.key, Json());
     const bool is_alone = std::all_of(others.begin(), others.end(), [&](const FleetMachine* other) {
-      return other->facts->value(fact.key, Json()) != own && other->facts->value(fact.key, Json()) ==
-                                                                 others.front()->facts->value(fact.key, Json());
+      return other->facts->value(fact.key, Json()) != own &&
+             other->facts->value(fact.key, Json()) == others.front()->facts->value(fact.key, Json());
     });
     if (!is_alone || !own.is_primitive()) continue;
     texts.push_back(fmt::format("{}: {}, on the others {}", fact.words, own.dump(),
@@ -239,9 +239,8 @@ std::vector<FleetKind> kinds_of(const Fleet& fleet) {
 
 std::vector<FleetKind> fleet_kinds(const Fleet& fleet, const FleetRequest& request) {
   std::vector<FleetKind> kinds = kinds_of(fleet);
-  const auto testable = std::count_if(kinds.begin(), kinds.end(), [](const FleetKind& kind) {
-    return kind.machines.size() >= fewest_machines;
-  });
+  const auto testable = std::count_if(kinds.begin(), kinds.end(),
+                                      [](const FleetKind& kind) { return kind.machines.size() >= fewest_machines; });
   for (FleetKind& kind : kinds) {
     if (kind.machines.size() >= fewest_machines)
       test_kind(kind, request.margin, request.level / static_cast<double>(testable));
