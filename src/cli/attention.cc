@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/outputs.h"
+#include "cli/shard_options.h"
 #include "studies/attention/request.h"
 
 namespace assay {
@@ -11,9 +12,12 @@ struct AttentionCommand {
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
+  ShardOptions shard;
 };
 
-int run_attention(const AttentionCommand& options) {
+int run_attention(AttentionCommand& options) {
+  if (is_idle(options.shard)) return 0;
+  options.request.division = division_of(options.shard);
   Measuring measuring(options.store);
   const Document document = attention(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
@@ -49,6 +53,7 @@ void add_attention(CLI::App& program, Action& action) {
   command.add_option("--seed", request.seed, "of q, k, v, dy and the order of rounds (default 1)");
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
+  add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run_attention(*options); }; });
 }

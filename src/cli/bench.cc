@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
+#include "cli/shard_options.h"
 #include "cli/verdict_option.h"
 #include "report/formats.h"
 #include "report/terminal.h"
@@ -34,6 +35,7 @@ struct BenchCommand {
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
+  ShardOptions shard;
 };
 
 void add_grid_options(CLI::App& command, BenchCommand& options) {
@@ -187,6 +189,17 @@ constexpr Misfit misfits_of_passes[] = {{"--prompt-tokens", "it is a part of --g
                                         {"--depth", "it is a part of --generate"},
                                         {"--continuations", "it is a part of --generate"}};
 
+/// What is about all of a grid at once.
+constexpr const char* misfits_of_shards[] = {"--explain-perplexity", "--baseline"};
+
+void refuse_divided(const CLI::App& command) {
+  if (command.count("--shard") == 0) return;
+  for (const char* option : misfits_of_shards) {
+    if (command.count(option) > 0)
+      fail_user("--shard with {}: it compares what must be measured in one process; drop one of them", option);
+  }
+}
+
 /// What asks for something else than which precision to take.
 constexpr const char* misfits_of_verdict[] = {"--baseline", "--explain-perplexity"};
 
@@ -219,6 +232,8 @@ void take_protocol(const CLI::App& command, const ProtocolOptions& given, Protoc
 }
 
 int run_bench(BenchCommand& options) {
+  if (is_idle(options.shard)) return 0;
+  options.request.division = division_of(options.shard);
   const bool generates = options.question == Question::how_it_generates;
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
@@ -259,6 +274,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_store_option(command, options->store);
   command.add_flag("--resume", options->store.resumes,
                    "continue the newest run with these settings: cells that it has kept are not measured again");
+  add_shard_options(command, options->shard);
   add_engine_options(command, options->request.engine);
   add_recipe_option(command, options->request.engine, options->request.precisions);
   add_known_recipe_option(command, options->request.engine);
@@ -269,6 +285,7 @@ void add_bench(CLI::App& program, Action& action) {
   command.callback([options, &action, &command] {
     action = [options, &command] {
       refuse_misfits(*options, command);
+      refuse_divided(command);
       take_verdict(*options, command);
       take_protocol(command, options->request.protocol, options->generation.protocol);
       return run_bench(*options);

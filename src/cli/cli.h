@@ -84,6 +84,7 @@ void add_compare(CLI::App& program, Action& action);
 void add_dump(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
+void add_fleet(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);
 void add_history(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);

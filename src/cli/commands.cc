@@ -33,8 +33,8 @@ constexpr CommandRow commands[] = {
     {causes, add_autocast}, {causes, add_accumulate}, {others, add_measure},
     {others, add_check},    {others, add_findings},   {results, add_report},
     {results, add_history}, {results, add_export},    {results, add_import},
-    {results, add_verify},  {itself, add_completion}, {itself, add_man},
-    {hidden, add_resident},
+    {results, add_fleet},   {results, add_verify},    {itself, add_completion},
+    {itself, add_man},      {hidden, add_resident},
 };
 
 constexpr const char* ending =

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/outputs.h"
 #include "cli/run_recorder.h"
+#include "cli/share_option.h"
 
 namespace assay {
 namespace {
@@ -25,17 +26,6 @@ struct CompareCommand {
   StoreOptions store;
   OutputOptions outputs;
 };
-
-/// "3%" or "0.03" as a share.
-double share_of(const std::string& text, const char* option) {
-  const bool is_percent = text.ends_with('%');
-  double value = 0;
-  const std::string number = is_percent ? text.substr(0, text.size() - 1) : text;
-  if (!CLI::detail::lexical_cast(number, value) || !(value >= 0 && value < 1000)) {
-    fail_user("{} {}: not a share such as 3% or 0.03", option, text);
-  }
-  return is_percent ? value / 100 : value;
-}
 
 /// "90", "90s", "2m" or "1h" in seconds.
 double seconds_of(const std::string& text, const char* option) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -16,8 +17,11 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/run_recorder.h"
+#include "cli/stores.h"
 #include "report/csv.h"
 #include "results/exchange.h"
+#include "results/identity.h"
+#include "studies/fleet/machines.h"
 #include "studies/history/document.h"
 
 namespace assay {
@@ -28,7 +32,11 @@ struct HistoryCommand {
   Filter filter;
   std::string status;
   OutputOptions outputs;
-  std::string file;
+};
+
+struct ImportCommand {
+  std::vector<std::string> files;
+  StoreOptions store;
 };
 
 void add_filter_options(CLI::App& command, HistoryCommand& options) {
@@ -120,29 +128,90 @@ int export_records(HistoryCommand& options) {
   return 0;
 }
 
-int import_records(const HistoryCommand& options) {
-  Progress progress;
-  progress.show(options.file + ": reading", 0);
-  const std::vector<ExchangedRun> runs = read_exchange(options.file, [&](std::size_t done, std::size_t all) {
-    progress.show(fmt::format("{}: {} of {} records read", options.file, done, all), 0);
-  });
-  Store store(store_file(options.store), Access::write);
-  std::size_t taken = 0;
+/// What came of one file.
+struct Imported {
+  std::size_t runs = 0;
   std::size_t seen = 0;
-  std::size_t altered = 0;
-  for (const ExchangedRun& one : runs) {
-    progress.show(fmt::format("{}: keeping {} records", options.file, one.records.size()), 0);
-    seen += one.records.size();
-    altered += static_cast<std::size_t>(std::count_if(
-        one.records.begin(), one.records.end(), [](const StoredRecord& stored) { return is_altered(stored.record); }));
-    taken += store.merge(one.run, one.records, options.file);
+  std::size_t taken = 0;
+  std::set<std::string> grids = {};  ///< That its records name.
+};
+
+std::string imported_words(const Imported& one) {
+  return fmt::format("{} records of {} runs read, {} were new\n", one.seen, one.runs, one.taken);
+}
+
+/// What `assay report` would not believe is taken over as it is, and told.
+void tell_doubts(const std::string& file, const ExchangedRun& run) {
+  std::size_t impossible = 0;
+  std::string first;
+  for (const StoredRecord& stored : believed_history(run.records)) {
+    const CellOutcome& outcome = stored.record.outcome;
+    if (outcome.status != Status::impossible && outcome.status != Status::not_finite) continue;
+    if (impossible++ == 0)
+      first = fmt::format("{}: {}", subject_words(stored.record), outcome.reason.value_or(name(outcome.status)));
   }
-  progress.finish();
-  print(fmt::format("{} records of {} runs read, {} were new\n", seen, runs.size(), taken));
+  if (impossible > 0)
+    tell(fmt::format("{}: {} of its records cannot be right by the rules: {}{}\n", file, impossible, first,
+                     impossible > 1 ? ", ..." : ""));
+  const auto altered = std::count_if(run.records.begin(), run.records.end(),
+                                     [](const StoredRecord& stored) { return is_altered(stored.record); });
   if (altered > 0)
-    tell(fmt::format("{}: {} of its records were changed after they were written; assay verify names them\n",
-                     options.file, altered));
-  return 0;
+    tell(fmt::format("{}: {} of its records were changed after they were written; assay verify names them\n", file,
+                     altered));
+}
+
+Imported import_file(const std::string& file, const std::filesystem::path& store_file, Progress& progress) {
+  const std::vector<ExchangedRun> runs = read_store(file, progress);
+  Store store(store_file, Access::write);
+  Imported came{.runs = runs.size()};
+  for (const ExchangedRun& one : runs) {
+    progress.show(fmt::format("{}: keeping {} records", file, one.records.size()), 0);
+    came.seen += one.records.size();
+    came.taken += store.merge(one.run, one.records, file);
+    for (const StoredRecord& stored : one.records) {
+      if (stored.record.share->grid) came.grids.insert(*stored.record.share->grid);
+    }
+  }
+  progress.clear();
+  for (const ExchangedRun& one : runs) tell_doubts(file, one);
+  return came;
+}
+
+/// Of these grids, as the store has them now.
+void print_missing(const std::filesystem::path& store, const std::set<std::string>& grids) {
+  if (grids.empty()) return;
+  std::vector<ExchangedRun> runs = read_exchange(store);
+  std::erase_if(runs, [&](const ExchangedRun& run) {
+    return std::none_of(run.records.begin(), run.records.end(), [&](const StoredRecord& stored) {
+      return stored.record.share->grid && grids.contains(*stored.record.share->grid);
+    });
+  });
+  const std::vector<MissingPart> missing = missing_parts(fleet_of(std::move(runs)));
+  for (const MissingPart& part : missing) {
+    print(fmt::format("missing: {}{} ({}): {}\n", part.part, part.machine.empty() ? "" : " on " + part.machine,
+                      part.why, part.command));
+  }
+  if (missing.empty()) print("no part of a divided grid is missing\n");
+}
+
+int import_records(const ImportCommand& options) {
+  Progress progress;
+  const std::filesystem::path store = store_file(options.store);
+  Imported all;
+  const std::size_t failed = for_each_store(options.files, progress, [&](const std::string& file) {
+    const Imported one = import_file(file, store, progress);
+    if (options.files.size() > 1) print(file + ": " + imported_words(one));
+    all.runs += one.runs;
+    all.seen += one.seen;
+    all.taken += one.taken;
+    all.grids.insert(one.grids.begin(), one.grids.end());
+  });
+  progress.finish();
+  if (failed < options.files.size()) {
+    print(imported_words(all));
+    print_missing(store, all.grids);
+  }
+  return failed > 0 ? static_cast<int>(ExitCode::user) : 0;
 }
 
 }  // namespace
@@ -168,10 +237,11 @@ void add_export(CLI::App& program, Action& action) {
 }
 
 void add_import(CLI::App& program, Action& action) {
-  const auto options = std::make_shared<HistoryCommand>();
-  CLI::App& command = *program.add_subcommand("import", "Take over the records of another store or file");
-  command.footer("example: assay import laptop.db");
-  command.add_option("file", options->file, "a store, what assay export wrote, or a --json file")->required();
+  const auto options = std::make_shared<ImportCommand>();
+  CLI::App& command = *program.add_subcommand("import", "Take over the records of other stores or files");
+  command.footer("examples: assay import laptop.db\n          assay import shard-*.db --store grid.db");
+  command.add_option("files", options->files, "stores, what assay export wrote, or --json files, in any order")
+      ->required();
   command.add_option("--store", options->store.file,
                      "database to write (default: results.db in $XDG_DATA_HOME/assay, else ~/.local/share/assay)");
   command.callback([options, &action] { action = [options] { return import_records(*options); }; });

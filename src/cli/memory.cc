@@ -5,6 +5,7 @@
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/shard_options.h"
 #include "report/draw/figure.h"
 
 namespace assay {
@@ -17,6 +18,7 @@ struct MemoryCommand {
   std::vector<std::int64_t> contexts = {4096};
   MachineOptions machine;
   OutputOptions outputs;
+  ShardOptions shard;
   std::filesystem::path svg;
 };
 
@@ -31,6 +33,8 @@ void settle_mode(MemoryCommand& options, const CLI::App& command) {
 }
 
 int run_memory(MemoryCommand& options) {
+  if (is_idle(options.shard)) return 0;
+  options.request.division = division_of(options.shard);
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
@@ -69,6 +73,7 @@ void add_memory(CLI::App& program, Action& action) {
       "--measure", [&request] { request.measure = Measure::yes; },
       "run what fits, each in a process of its own, and say how well the prediction agrees");
   add_output_options(command, options->outputs);
+  add_shard_options(command, options->shard);
   add_output_file(command, "--svg", options->svg, "draw live bytes over the steps");
   add_engine_options(command, request.engine);
   add_recipe_option(command, request.engine, request.precisions);

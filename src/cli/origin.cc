@@ -23,12 +23,21 @@ std::string shell_word(const std::string& word) {
 
 }  // namespace
 
-std::string command_line() {
+std::vector<std::string> command_words() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(without_secrets(word));
+  return words;
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
   std::string text;
-  for (std::string word; std::getline(file, word, '\0');)
-    text += (text.empty() ? "" : " ") + shell_word(without_secrets(word));
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
   return text;
+}
+
+std::string command_line() {
+  return shell_line(command_words());
 }
 
 RunOrigin run_origin() {

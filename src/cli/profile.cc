@@ -5,6 +5,7 @@
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/shard_options.h"
 #include "report/draw/figure.h"
 #include "studies/probe/run.h"
 #include "studies/profile/run.h"
@@ -17,6 +18,7 @@ struct ProfileCommand {
   ProfileGrid grid;
   MachineOptions machine;
   OutputOptions outputs;
+  ShardOptions shard;
   std::filesystem::path trace;
   std::filesystem::path flame;
 };
@@ -35,8 +37,15 @@ void check_options(const ProfileCommand& options) {
     fail_user("--trace: holds one run; give one model and one --seq");
 }
 
-int run_profile(const ProfileCommand& options) {
+int run_profile(ProfileCommand& options) {
+  if (is_idle(options.shard)) return 0;
   check_options(options);
+  options.grid.division = division_of(options.shard);
+  GridDivision division = options.grid.division;
+  if (profile_part(division, options.grid).is_empty()) {
+    deliver(document_without_part(division, "assay-profile-1"), options.outputs);
+    return 0;
+  }
   Progress progress;
   progress.show("probing this machine", 0);
   ProbeOptions probing;
@@ -77,6 +86,7 @@ void add_profile(CLI::App& program, Action& action) {
   add_output_file(command, "--trace", options->trace, "write Chrome trace events: opens in Perfetto");
   add_output_file(command, "--flame", options->flame, "draw the time by phase, layer and operation (SVG)");
   add_output_options(command, options->outputs);
+  add_shard_options(command, options->shard);
   add_engine_options(command, request.engine);
   add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);

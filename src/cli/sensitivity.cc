@@ -2,6 +2,7 @@
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "cli/outputs.h"
+#include "cli/shard_options.h"
 #include "studies/sensitivity/request.h"
 
 namespace assay {
@@ -11,9 +12,31 @@ struct SensitivityCommand {
   SensitivityRequest request;
   MachineOptions machine;
   OutputOptions outputs;
+  ShardOptions shard;
 };
 
-int run_sensitivity(const SensitivityCommand& options) {
+/// Leaves of models and precisions the part that is measured here.
+ShardPart keep_sensitivity_part(GridDivision& division, SensitivityRequest& request) {
+  const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
+  const ShardPart part = take_part(division, {count(request.models), count(request.precisions)});
+  const auto keep = [](auto& list, const IndexRange& kept) {
+    std::int64_t number = 0;
+    std::erase_if(list, [&](const auto&) { return !kept.holds(number++); });
+  };
+  if (part.is_empty()) return part;
+  if (request.data.size() == request.models.size()) keep(request.data, part.cells);
+  keep(request.models, part.cells);
+  keep(request.precisions, part.rows);
+  return part;
+}
+
+int run_sensitivity(SensitivityCommand& options) {
+  if (is_idle(options.shard)) return 0;
+  GridDivision division = division_of(options.shard);
+  if (keep_sensitivity_part(division, options.request).is_empty()) {
+    deliver(document_without_part(division, "assay-sensitivity-1"), options.outputs);
+    return 0;
+  }
   Measuring measuring({.file = "none"});
   const Document document = sensitivity(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.engine.device); },
@@ -57,6 +80,7 @@ void add_sensitivity(CLI::App& program, Action& action) {
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--resume", request.resume, "JSON of an earlier run, whose direct figures are taken over");
   add_output_options(command, options->outputs);
+  add_shard_options(command, options->shard);
   add_engine_options(command, request.engine);
   add_model_options(command, request.model_options);
   add_meter_options(command, request.energy);

@@ -20,6 +20,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/run_recorder.h"
+#include "cli/shard_options.h"
 #include "cli/study_cells.h"
 #include "cli/verdict_option.h"
 #include "hub/scratch.h"
@@ -47,6 +48,8 @@ struct StudyCommand {
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
+  ShardOptions shard;
+  std::string of_grid;  ///< What cells' records say of their grid.
 };
 
 std::string names_of_examples() {
@@ -100,7 +103,7 @@ std::string absolute_where_there(const std::string& word) {
 }
 
 StudyOverrides overrides_of(const StudyCommand& options) {
-  StudyOverrides overrides{.store = options.store.file};
+  StudyOverrides overrides{.of_grid = options.of_grid, .store = options.store.file};
   for (const std::string& model : options.models) overrides.models.push_back(absolute_where_there(model));
   if (!options.data.empty() && !is_there(find_data(options.data)))
     fail_user("{}: no such file or folder", options.data);
@@ -237,13 +240,25 @@ int run_study_file(const StudyFile& study, std::vector<CellCommand> commands, St
   return code;
 }
 
+/// Leaves the cells of this part.
+void keep_study_part(const IndexRange& kept, std::vector<CellCommand>& commands) {
+  std::int64_t number = 0;
+  std::erase_if(commands, [&](const CellCommand& /*command*/) { return !kept.holds(number++); });
+}
+
 int run_study_command(StudyCommand& options) {
   if (options.task == StudyTask::list) return list_studies();
   if (!options.init.empty()) return copy_example(options.init);
   if (options.study.empty()) fail_user("study: a file, or one of {} (assay study --list)", names_of_examples());
   const StudyFile study = read_study(options.study);
   if (!options.verdict.empty()) options.verdict = verdict_rows(options.verdict);
+  if (is_idle(options.shard)) return 0;
+  GridDivision division = division_of(options.shard);
+  const ShardPart part = take_part(division, {.cells = static_cast<std::int64_t>(study.cells.size())});
+  if (!division.grid.empty())
+    options.of_grid = fmt::format("{} {}", division.shard.empty() ? "-" : division.shard, division.grid);
   std::vector<CellCommand> commands = cell_commands(study, options.length, overrides_of(options));
+  keep_study_part(part.cells, commands);
   if (options.task == StudyTask::run) return run_study_file(study, std::move(commands), options);
   deliver(dry_run(study, commands, options), options.outputs);
   return 0;
@@ -278,6 +293,7 @@ void add_study(CLI::App& program, Action& action) {
   add_verdict_option(command, options->verdict);
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
+  add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);
   command.callback([options, &action] { action = [options] { return run_study_command(*options); }; });
 }

@@ -41,8 +41,9 @@ const std::vector<CellKind>& cell_kinds() {
 }
 
 /// Options that are the study's own affair: what it writes, where it keeps it, what it resumes.
-constexpr const char* own_options[] = {"json",   "csv",     "markdown", "latex", "html",     "store",
-                                       "resume", "details", "machine",  "help",  "benchmark"};
+constexpr const char* own_options[] = {"json",  "csv",           "markdown", "latex",    "html",
+                                       "store", "resume",        "details",  "machine",  "help",
+                                       "shard", "every-machine", "of-grid",  "benchmark"};
 /// Options whose words are files to read.
 constexpr const char* read_options[] = {"data", "eval", "text-file", "recipe"};
 /// Options that may name one.
@@ -149,10 +150,14 @@ const CLI::Option& cell_option(const StudyFile& study, const StudyCell& cell, co
 }
 
 CellCommand command_of(const StudyFile& study, const StudyCell& cell, const std::vector<StudyOption>& options,
-                       const CellParser& parser, const std::string& store) {
+                       const CellParser& parser, const StudyOverrides& overrides) {
   CellCommand command{.cell = &cell, .words = parser.kind->words};
-  if (!store.empty() && parser.command->get_option_no_throw("--store") != nullptr)
-    command.words.push_back("--store=" + store);
+  const auto add_own = [&](const char* name, const std::string& word) {
+    if (!word.empty() && parser.command->get_option_no_throw(name) != nullptr)
+      command.words.push_back(std::string(name) + "=" + word);
+  };
+  add_own("--store", overrides.store);
+  add_own("--of-grid", overrides.of_grid);
   for (const StudyOption& given : options) {
     const CLI::Option& option = cell_option(study, cell, given, parser);
     check_form(study, cell, given, option);
@@ -289,7 +294,7 @@ std::vector<CellCommand> cell_commands(const StudyFile& study, StudyLength lengt
     // What --quick says is checked in any case: no file is half right.
     for (const StudyOption& option : cell.quick) cell_option(study, cell, option, parser);
     const std::vector<StudyOption> options = merged(study, cell, length, overrides, parser);
-    commands.push_back(command_of(study, cell, options, parser, overrides.store));
+    commands.push_back(command_of(study, cell, options, parser, overrides));
     commands.back().models_are_given = !overrides.models.empty();
     commands.back().keeps_records = overrides.store != "none";
     check_words(study, commands.back(), options, parser);

@@ -13,6 +13,7 @@ struct StudyOverrides {
   std::string data = {};                     ///< Of cells that name data; where none does, of all that take it.
   std::vector<StudyOption> everywhere = {};  ///< Of every cell whose kind has that option.
   std::vector<std::string> verdict = {};     ///< Precisions that cells which time inference measure beside their own.
+  std::string of_grid = {};                  ///< `--of-grid` of cells that measure a grid; empty: none.
   std::string store = {};                    ///< Where cells keep their records; empty: the user's own.
 };
 

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
+#include "cli/shard_options.h"
 #include "report/formats.h"
 
 namespace assay {
@@ -16,6 +17,7 @@ struct TrainBenchmarkCommand {
   MachineOptions machine;
   OutputOptions outputs;
   StoreOptions store;
+  ShardOptions shard;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -61,7 +63,9 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
   add_meter_options(command, request.energy);
 }
 
-int run_train_benchmark(const TrainBenchmarkCommand& options) {
+int run_train_benchmark(TrainBenchmarkCommand& options) {
+  if (is_idle(options.shard)) return 0;
+  options.request.division = division_of(options.shard);
   Measuring measuring(options.store);
   const Document document = train_benchmark(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
@@ -82,6 +86,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
   add_shape_options(command, options->request);
   add_output_options(command, options->outputs);
   add_store_option(command, options->store);
+  add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {

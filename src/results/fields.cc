@@ -67,6 +67,13 @@ constexpr Field fields[] = {
     ASSAY_FIELD(outcome, group, "",
                 "Precisions that were timed interleaved share it; from 1. Speed-ups hold within a group."),
     ASSAY_FIELD(outcome, restored, "", "Where a resumed run took the row from the store: when it was saved (UTC)."),
+    ASSAY_FIELD(share, grid, "",
+                "Of a grid that is divided among processes or machines: the command that asks for all of it; else "
+                "null."),
+    ASSAY_FIELD(share, shard, "", "Which shard of it the row is of, `2/4`; null where a machine measured all of it."),
+    ASSAY_FIELD(share, compared_only, "",
+                "true of a baseline that was timed for other rows to be compared with: another shard has it as its "
+                "own."),
     ASSAY_FIELD(setting, command, "", "Of `assay measure`: the command line; a sample is one run of it."),
     ASSAY_FIELD(setting, phase, "",
                 "Of a phase that a program marked itself: its name; a sample is one time through it."),

@@ -57,6 +57,13 @@ struct CellOutcome {
   std::optional<std::string> restored = {};
 };
 
+/// Of a grid that is divided among processes or machines: which part of it the record is of.
+struct GridShare {
+  std::optional<std::string> grid = {};    ///< The command that asks for all of it.
+  std::optional<std::string> shard = {};   ///< "2/4"; absent where each machine measures all of it.
+  std::optional<bool> compared_only = {};  ///< A baseline that another shard has as its own.
+};
+
 /// Of what was sampled.
 struct Latency {
   std::int64_t samples = 0;

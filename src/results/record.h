@@ -29,6 +29,7 @@ class OptionalPart : public std::optional<T> {
 struct Record {
   Setting setting = {};
   CellOutcome outcome = {};
+  OptionalPart<GridShare> share = {};
   OptionalPart<Latency> latency = {};
   OptionalPart<Circumstances> circumstances = {};
   OptionalPart<Speedup> speedup = {};

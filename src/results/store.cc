@@ -164,8 +164,8 @@ std::int64_t insert_foreign_run(const Database& database, const StoredRun& run) 
 }
 
 /// What stays from day to day: free memory, clocks and measured rates do not.
-constexpr const char* lasting[] = {"processor", "hypervisor",   "operating_system", "kernel",
-                                   "cores",     "memory_bytes", "instruction_sets", "gpu"};
+constexpr const char* lasting[] = {"host",   "host_id", "processor",    "hypervisor",       "operating_system",
+                                   "kernel", "cores",   "memory_bytes", "instruction_sets", "gpu"};
 
 bool is_same_machine(const std::string& a, const std::string& b) {
   const Json one = Json::parse(a, nullptr, false);

@@ -229,6 +229,8 @@ Table attention_methods(const AttentionRequest& request) {
 }  // namespace
 
 Document attention(const AttentionRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks) {
+  GridDivision division = request.division;
+  if (attention_part(division, request).is_empty()) return document_without_part(division, "assay-attention-1");
   const AttentionResult result = attention_cells(request, facts, callbacks);
   Document document{.subject = {.schema = "assay-attention-1", .title = attention_title(request, result)},
                     .machine = machine_json(result.facts),

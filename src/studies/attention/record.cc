@@ -49,6 +49,7 @@ Record attention_record(const MeasuredPhase& measured, const AttentionRequest& r
                 .quality = Quality{.quality_status = {QualityState::random_weights}},
                 .evidence = attention_evidence(measured, facts)};
   record_series(measured.series, {.baseline = {}, .power = {}, .seed = request.seed}, record);
+  mark_share(request.division, record);
   return record;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "results/document.h"
+#include "studies/shared/shard.h"
 #include "studies/shared/surroundings.h"
 
 namespace assay {
@@ -20,6 +21,7 @@ struct AttentionRequest {
   double seconds = 5;     ///< Budget a cell (one method in one precision at one shape).
   std::uint64_t seed = 1;
   std::string device = "cpu";
+  GridDivision division;  ///< Among processes and machines, of precisions, head sizes and lengths.
 };
 
 /// Measures attention alone: a cell for each method, precision, head_dim and length, the two methods of a shape

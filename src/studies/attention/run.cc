@@ -261,9 +261,16 @@ class AttentionRun {
 
 }  // namespace
 
-AttentionResult attention_cells(const AttentionRequest& request, const FactsSource& facts,
+ShardPart attention_part(GridDivision& division, const AttentionRequest& request) {
+  const std::size_t cells = request.precisions.size() * request.head_dims.size() * request.seqs.size();
+  return take_part(division, {.cells = static_cast<std::int64_t>(cells)});
+}
+
+AttentionResult attention_cells(const AttentionRequest& asked, const FactsSource& facts,
                                 const StudyCallbacks& callbacks) {
-  check_attention(request);
+  check_attention(asked);
+  AttentionRequest request = asked;
+  const ShardPart part = attention_part(request.division, asked);
   std::vector<PrecisionChoice> precisions;
   for (const std::string& precision : request.precisions) {
     precisions.push_back(choose_precision(precision, "", std::nullopt));
@@ -275,9 +282,13 @@ AttentionResult attention_cells(const AttentionRequest& request, const FactsSour
   AttentionRun run(request, result.facts, callbacks);
   double later_s =
       2 * request.seconds * static_cast<double>(precisions.size() * request.head_dims.size() * seqs.size());
+  std::int64_t number = 0;
   for (const PrecisionChoice& precision : precisions) {
     for (const std::int64_t head_dim : request.head_dims) {
-      for (const std::int64_t seq : seqs) run.measure(precision, head_dim, seq, later_s -= 2 * request.seconds);
+      for (const std::int64_t seq : seqs) {
+        later_s -= 2 * request.seconds;
+        if (part.cells.holds(number++)) run.measure(precision, head_dim, seq, later_s);
+      }
     }
   }
   result.cells = run.take();

@@ -35,6 +35,9 @@ struct AttentionResult {
   MachineFacts facts;
 };
 
+/// What of its grid is measured here.
+ShardPart attention_part(GridDivision& division, const AttentionRequest& request);
+
 /// Measures every cell, the two methods of a shape interleaved. What would not fit is an `oom` row with what it needs
 /// and what there is, before anything is allocated; a cell of which one step would take longer than the budget, at the
 /// rate of the largest smaller cell that was measured, is `too_slow`. After an interrupt: what was measured so far.

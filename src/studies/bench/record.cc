@@ -12,6 +12,9 @@ Setting bench_setting(const Model& model, const BenchRequest& request, const Mac
 }
 
 void close_record(const BenchRequest& request, Record& record) {
+  mark_share(request.division, record);
+  if (request.baseline_rows == BaselineRows::of_another_shard && record.setting.precision == "fp32")
+    record.share.made().compared_only = true;
   Energy& energy = record.energy.made();
   set_prices(request.energy, energy);
   if (record.latency->samples == 0) energy.energy_status = {EnergyState::not_run};

@@ -18,7 +18,8 @@ void record_quality(const Model& model, const QualityData& data, const QualityOu
 /// What every record of one model shares.
 Setting bench_setting(const Model& model, const BenchRequest& request, const MachineFacts& facts);
 
-/// Says of rows that were not scored or not metered why: they did not run, or the run was interrupted.
+/// Says which part of a grid a row is of; and of one that was not scored or not metered why: it did not run, or the run
+/// was interrupted.
 void close_record(const BenchRequest& request, Record& record);
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include "results/document.h"
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/shard.h"
 #include "studies/shared/surroundings.h"
 
 namespace assay {
@@ -18,6 +19,9 @@ enum class QualityMode : std::uint8_t { automatic, none };
 enum class Isolate : std::uint8_t { no, yes };
 /// Whether fp32 runs beside what was asked for, so that speed-up and divergence have something to compare with.
 enum class Baseline : std::uint8_t { added, as_asked };
+
+/// Whose the baseline's rows are where a cell's rows are divided among shards: each measures it, and one counts it.
+enum class BaselineRows : std::uint8_t { own, of_another_shard };
 
 /// What a run finds in the caches: what the one before it left there, or nothing.
 enum class Caches : std::uint8_t { warm, cold };
@@ -52,6 +56,8 @@ struct BenchRequest {
   Isolate isolate = Isolate::no;
   double trial_seconds = 0;  ///< What a cell's own process may take; 0: see trial_limit_s.
   Baseline baseline = Baseline::added;
+  BaselineRows baseline_rows = BaselineRows::own;
+  GridDivision division;  ///< Among processes and machines, of all cells and precisions.
   Caches caches = Caches::warm;
   EngineOptions engine;
   ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.

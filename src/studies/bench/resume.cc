@@ -35,28 +35,30 @@ std::vector<std::string> recipe_texts(const EngineOptions& engine) {
 
 std::string settings_of(const BenchRequest& request) {
   const CheckpointOptions& checkpoint = request.model_options.checkpoint;
-  const OrderedJson json = {{"command", "bench"},
-                            {"data", request.data.string()},
-                            {"inputs", request.inputs ? static_cast<int>(*request.inputs) : -1},
-                            {"order", static_cast<int>(request.row_order)},
-                            {"skip_padding", static_cast<int>(request.skip_padding)},
-                            {"protocol", protocol_json(request.protocol)},
-                            {"energy", energy_json(request.energy)},
-                            {"seconds", request.seconds},
-                            {"rounds", request.rounds},
-                            {"processes", request.processes},
-                            {"width", request.width},
-                            {"quality", static_cast<int>(request.quality)},
-                            {"emulated", static_cast<int>(request.emulated)},
-                            {"isolate", static_cast<int>(request.isolate)},
-                            {"trial_seconds", request.trial_seconds},
-                            {"baseline", static_cast<int>(request.baseline)},
-                            {"against", request.against},
-                            {"caches", static_cast<int>(request.caches)},
-                            {"with", request.engine.overrides},
-                            {"recipes", recipe_texts(request.engine)},
-                            {"unused", static_cast<int>(checkpoint.unused)},
-                            {"nonfinite", static_cast<int>(checkpoint.nonfinite)}};
+  OrderedJson json = {{"command", "bench"},
+                      {"data", request.data.string()},
+                      {"inputs", request.inputs ? static_cast<int>(*request.inputs) : -1},
+                      {"order", static_cast<int>(request.row_order)},
+                      {"skip_padding", static_cast<int>(request.skip_padding)},
+                      {"protocol", protocol_json(request.protocol)},
+                      {"energy", energy_json(request.energy)},
+                      {"seconds", request.seconds},
+                      {"rounds", request.rounds},
+                      {"processes", request.processes},
+                      {"width", request.width},
+                      {"quality", static_cast<int>(request.quality)},
+                      {"emulated", static_cast<int>(request.emulated)},
+                      {"isolate", static_cast<int>(request.isolate)},
+                      {"trial_seconds", request.trial_seconds},
+                      {"baseline", static_cast<int>(request.baseline)},
+                      {"against", request.against},
+                      {"caches", static_cast<int>(request.caches)},
+                      {"with", request.engine.overrides},
+                      {"recipes", recipe_texts(request.engine)},
+                      {"unused", static_cast<int>(checkpoint.unused)},
+                      {"nonfinite", static_cast<int>(checkpoint.nonfinite)}};
+  // A shard goes on with its own run: that of another one would be taken for done when this one is.
+  if (request.division.part) json["shard"] = to_text(*request.division.part);
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

@@ -9,8 +9,8 @@
 
 namespace assay {
 
-/// All that a request asks beside its grid (models, precisions, batches, sequences), as text: runs that agree in it may
-/// continue each other.
+/// All that a request asks beside its grid (models, precisions, batches, sequences), as text, and which shard of it:
+/// runs that agree in it may continue each other.
 std::string settings_of(const BenchRequest& request);
 
 /// What a resumed run holds already.

@@ -18,6 +18,7 @@
 #include "studies/bench/record.h"
 #include "studies/bench/resume.h"
 #include "studies/bench/score.h"
+#include "studies/bench/shard.h"
 #include "studies/bench/timed_rows.h"
 #include "studies/probe/run.h"
 
@@ -258,6 +259,12 @@ BenchRequest with_calibration(BenchRequest request) {
   return request;
 }
 
+std::int64_t count_cells(const std::vector<Entry>& entries) {
+  return std::accumulate(entries.begin(), entries.end(), std::int64_t{0}, [](std::int64_t sum, const Entry& entry) {
+    return sum + static_cast<std::int64_t>(entry.cells.size());
+  });
+}
+
 std::vector<ComparedModel> opened_models(const std::vector<Entry>& entries) {
   std::vector<ComparedModel> models;
   models.reserve(entries.size());
@@ -275,18 +282,19 @@ BenchRequest timed_request(BenchRequest request) {
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
-  const BenchRequest request = without_repeats(with_compared_model(with_calibration(asked)));
+  BenchRequest request = without_repeats(with_compared_model(with_calibration(asked)));
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
+  const ShardPart part = keep_part(request, count_cells(entries));
+  if (part.is_empty()) return document_without_part(request.division);
+  keep_cells(part.cells, entries);
   const bool compares = !request.against.empty();
   const std::vector<ComparedModel> models = compares ? opened_models(entries) : std::vector<ComparedModel>{};
   const MachineFacts facts = facts_source();
   for (Entry& entry : entries) calibrate_for(request, entry.model, facts, callbacks);
-  const std::size_t cells =
-      std::accumulate(entries.begin(), entries.end(), std::size_t{0},
-                      [](std::size_t sum, const Entry& entry) { return sum + entry.cells.size(); });
   const BenchRequest timed = timed_request(request);
+  const auto cells = static_cast<std::size_t>(count_cells(entries));
   Run run{timed, facts, callbacks, power_of(timed), Remaining(timed, cells), kept_cells(timed, callbacks)};
   Document document;
   document.machine = machine_json(facts);

@@ -22,6 +22,7 @@
 #include "studies/bench/group_rows.h"
 #include "studies/bench/record.h"
 #include "studies/bench/request.h"
+#include "studies/bench/shard.h"
 #include "studies/generation_bench/cell.h"
 #include "studies/generation_bench/decoded.h"
 #include "studies/generation_bench/document.h"
@@ -90,13 +91,29 @@ void measure_entry(const GenerationEntry& entry, const MachineFacts& facts, cons
   records.insert(records.end(), mine.begin(), mine.end());
 }
 
+/// Leaves of the grid the part that is measured here; each entry's request knows it, too.
+ShardPart keep_generation_part(BenchRequest& request, std::vector<GenerationEntry>& entries) {
+  std::int64_t cells = 0;
+  for (const GenerationEntry& entry : entries) cells += static_cast<std::int64_t>(entry.cells.size());
+  const ShardPart part = keep_part(request, cells);
+  keep_cells(part.cells, entries);
+  for (GenerationEntry& entry : entries) {
+    entry.request.precisions = request.precisions;
+    entry.request.baseline_rows = request.baseline_rows;
+    entry.request.division = request.division;
+  }
+  return part;
+}
+
 }  // namespace
 
-Document generation_bench(const GenerationBenchRequest& request, const FactsSource& facts_source,
+Document generation_bench(const GenerationBenchRequest& asked, const FactsSource& facts_source,
                           const StudyCallbacks& callbacks) {
+  GenerationBenchRequest request = asked;
   check_precisions(request.bench);
   std::vector<GenerationEntry> entries;
   for (const std::string& model : request.bench.models) entries.push_back(open_generation(model, request, callbacks));
+  if (keep_generation_part(request.bench, entries).is_empty()) return document_without_part(request.bench.division);
   const MachineFacts facts = facts_source();
   for (GenerationEntry& entry : entries) calibrate_for(request.bench, entry.model, facts, callbacks);
   Power power = find_power(energy_on(request.bench.engine.device, request.bench.root, request.bench.energy));

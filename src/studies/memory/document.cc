@@ -431,13 +431,22 @@ Document memory(const std::vector<std::string>& models, const MemoryRequest& req
                 const MemoryProgress& progress) {
   MemoryRequest one = request;
   for (const std::string& model : models) open_model(model, request.model_options);  // What is not there is said first.
-  one.model = models.front();
-  MemoryStudy study = memory_study(one, facts, progress);
-  for (std::size_t i = 1; i < models.size(); ++i) {
+  const std::int64_t each = count_cells(request);
+  const ShardPart part = take_part(one.division, {.cells = static_cast<std::int64_t>(models.size()) * each});
+  std::optional<MemoryStudy> study;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const std::int64_t first = static_cast<std::int64_t>(i) * each;
     one.model = models[i];
-    append_cells(study, memory_study(one, facts, progress));
+    one.cells = IndexRange{std::max(part.cells.first - first, std::int64_t{0}), std::min(part.cells.end - first, each)};
+    if (one.cells->is_empty()) continue;
+    MemoryStudy more = memory_study(one, facts, progress);
+    if (study)
+      append_cells(*study, std::move(more));
+    else
+      study = std::move(more);
   }
-  return document_of(study, request, facts);
+  if (!study) return document_without_part(one.division, "assay-memory-1");
+  return document_of(*study, request, facts);
 }
 
 }  // namespace assay

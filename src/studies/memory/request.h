@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/document.h"
+#include "studies/shared/shard.h"
 #include "studies/shared/training_step.h"
 
 namespace assay {
@@ -20,6 +21,8 @@ struct MemoryRequest {
   RunMode mode = RunMode::infer;
   std::vector<Recompute> recomputes;  ///< Training; empty: all of them.
   Measure measure = Measure::no;
+  GridDivision division;            ///< Among processes and machines, of all models' cells.
+  std::optional<IndexRange> cells;  ///< Of the model, by number; absent: all.
   EngineOptions engine;
   ModelOptions model_options;
 };

@@ -90,7 +90,7 @@ void measure(MemoryCell& cell, const MemoryRequest& request, const MachineFacts&
   if (answer.bytes) cell.measured = MeasuredPeak{*answer.bytes, answer.program_bytes};
 }
 
-std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
+std::vector<MemoryCell> all_blank_cells(const MemoryRequest& request) {
   std::vector<MemoryCell> cells;
   for (const std::int64_t seq : request.seqs) {
     for (const std::string& precision : precisions_of(request)) {
@@ -106,7 +106,18 @@ std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
   return cells;
 }
 
+std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
+  std::vector<MemoryCell> cells = all_blank_cells(request);
+  std::int64_t number = 0;
+  if (request.cells) std::erase_if(cells, [&](const MemoryCell&) { return !request.cells->holds(number++); });
+  return cells;
+}
+
 }  // namespace
+
+std::int64_t count_cells(const MemoryRequest& request) {
+  return static_cast<std::int64_t>(all_blank_cells(request).size());
+}
 
 const char* name(Held held) {
   constexpr std::array<const char*, held_kinds> names = {"weights",     "packed copies",   "gradients",

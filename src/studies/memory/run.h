@@ -102,6 +102,9 @@ struct MemoryStudy {
   bool has_models() const { return !cells.empty() && cells.front().model != cells.back().model; }
 };
 
+/// Of one model, whatever part of them is asked for.
+std::int64_t count_cells(const MemoryRequest& request);
+
 /// Every cell predicted from layouts, no weight read and no buffer allocated; with Measure::yes those that fit then run
 /// one after another in processes of their own. Throws user errors for what does not exist before anything else.
 MemoryStudy memory_study(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress = {});

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "hardware/host.h"
 #include "hardware/isa_cap.h"
 #include "results/table_json.h"
 #include "studies/probe/run.h"
@@ -45,6 +46,8 @@ Table machine_facts_table(const MachineFacts& facts) {
     const Detail detail = *title == 0 ? Detail::data : Detail::brief;
     add_fact(table, {.key = key, .title = title, .notation = notation, .detail = detail}, std::move(value));
   };
+  fact("host", "host", text_or_absent(this_host().name));
+  fact("host_id", "", text_or_absent(this_host().id));
   fact("processor", "", facts.processor);
   fact("cores", "cores to run on", std::int64_t{facts.cores});
   fact("threads", "threads used", std::int64_t{facts.threads});

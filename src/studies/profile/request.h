@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/facts.h"
+#include "studies/shared/shard.h"
 #include "studies/shared/training_step.h"
 
 namespace assay {
@@ -28,7 +29,11 @@ struct ProfileGrid {
   ProfileRequest each = {};
   std::vector<std::string> models = {};
   std::vector<std::int64_t> seqs = {128};
+  GridDivision division = {};  ///< Among processes and machines.
 };
+
+/// What of the grid is measured here.
+ShardPart profile_part(GridDivision& division, const ProfileGrid& grid);
 
 using ProfileProgress = std::function<void(const std::string& what)>;
 

@@ -315,13 +315,22 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
   return study;
 }
 
+ShardPart profile_part(GridDivision& division, const ProfileGrid& grid) {
+  return take_part(division, {.cells = static_cast<std::int64_t>(grid.models.size() * grid.seqs.size())});
+}
+
 std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const MachineFacts& facts,
                                           const ProfileProgress& progress) {
   std::vector<ProfileStudy> studies;
-  studies.reserve(grid.models.size() * grid.seqs.size());
-  const bool is_only_one = grid.models.size() * grid.seqs.size() == 1;
+  const std::size_t cells = grid.models.size() * grid.seqs.size();
+  studies.reserve(cells);
+  const bool is_only_one = cells == 1;
+  GridDivision division = grid.division;
+  const ShardPart part = profile_part(division, grid);
+  std::int64_t number = 0;
   for (const std::string& model : grid.models) {
     for (const std::int64_t seq : grid.seqs) {
+      if (!part.cells.holds(number++)) continue;
       ProfileRequest request = grid.each;
       request.model = model;
       request.extent.seq = seq;

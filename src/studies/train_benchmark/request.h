@@ -7,6 +7,7 @@
 #include "results/document.h"
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/shard.h"
 #include "studies/shared/surroundings.h"
 #include "training/programs.h"
 
@@ -30,6 +31,7 @@ struct TrainBenchmarkRequest {
   std::string overrides;
   ModelOptions model_options;
   EnergyRequest energy;
+  GridDivision division;             ///< Among processes and machines, of models, batches and lengths.
   std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
 };
 /// The longest of its warm-ups.

@@ -116,16 +116,21 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
   for (const Model& model : models) {
     for (const std::int64_t seq : request.seqs) check_extent(model, {request.batches.front(), seq});
   }
+  GridDivision division = request.division;
+  const std::size_t cells = models.size() * request.batches.size() * request.seqs.size();
+  const ShardPart part = take_part(division, {.cells = static_cast<std::int64_t>(cells)});
+  if (part.is_empty()) return document_without_part(division);
   const MachineFacts facts = source();
   Power power = find_power(energy_on(request.device, request.root, request.energy));
   Document document;
   document.machine = machine_json(facts);
   std::vector<ReachedStep> reached;
+  std::int64_t number = 0;
   for (const Model& model : models) {
     std::string weights;
     for (const std::int64_t batch : request.batches) {
       for (const std::int64_t seq : request.seqs) {
-        if (is_set(callbacks.interrupted)) break;
+        if (!part.cells.holds(number++) || is_set(callbacks.interrupted)) continue;
         const std::size_t first = document.records.size();
         TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}, {}};
         cell.reached = std::move(reached);
@@ -135,7 +140,10 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
         // Hashing reads the whole checkpoint: before the first step it would have paged it in.
         if (weights.empty()) weights = model.random_weights() ? "random" : "sha256:" + weights_identity(model);
         const auto fresh = std::span(document.records).subspan(first);
-        for (Record& record : fresh) record.setting.weights = weights;
+        for (Record& record : fresh) {
+          record.setting.weights = weights;
+          mark_share(division, record);
+        }
         keep_judged(callbacks, {fresh.begin(), fresh.end()});
       }
     }
