@@ -47,7 +47,7 @@ TEST_F(CliNames, HabitsOfOtherBenchmarksMeanOurs) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_TRUE(result.out.starts_with(begin)) << result.out;
   }
-  expect_failure({"bench", "model", "-o", "sql"}, 2, "-o json, -o csv and -o md print the result so");
+  expect_failure({"bench", "model", "-o", "xml"}, 2, "-o json, -o jsonl, -o sql, -o csv and -o md print the result so");
 }
 
 TEST_F(CliNames, AListOfPrecisionsTakesThemOneByOne) {

@@ -52,6 +52,7 @@ void add_attention(CLI::App& program, Action& action) {
       ->option_text("cpu|cuda|mps|reference");
   command.add_option("--seed", request.seed, "of q, k, v, dy and the order of rounds (default 1)");
   add_output_options(command, options->outputs);
+  add_record_outputs(command, options->outputs);
   add_store_option(command, options->store);
   add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);

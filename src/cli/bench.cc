@@ -271,6 +271,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_meter_options(command, options->request.energy);
   add_energy_window_options(command, options->request.energy);
   add_output_options(command, options->outputs);
+  add_record_outputs(command, options->outputs);
   add_store_option(command, options->store);
   command.add_flag("--resume", options->store.resumes,
                    "continue the newest run with these settings: cells that it has kept are not measured again");

@@ -95,7 +95,7 @@ std::string exchange_text(const Store& store, const std::vector<StoredRecord>& r
          "\n";
 }
 
-std::string csv_text(const Store& store, const std::vector<StoredRecord>& records) {
+std::vector<CsvRecord> csv_rows(const Store& store, const std::vector<StoredRecord>& records) {
   std::map<std::int64_t, RunOrigin> origins;
   for (StoredRun& run : store.runs_of(records))
     origins[run.id] = {std::move(run.started), std::move(run.command), std::move(run.commit), std::move(run.seal)};
@@ -103,7 +103,7 @@ std::string csv_text(const Store& store, const std::vector<StoredRecord>& record
   rows.reserve(records.size());
   for (const StoredRecord& one : records)
     rows.push_back({one.record, {{"record", one.id}, {"run", one.run}, {"saved", one.saved}}, origins[one.run]});
-  return csv_of_records(rows);
+  return rows;
 }
 
 int history(HistoryCommand& options) {
@@ -112,19 +112,20 @@ int history(HistoryCommand& options) {
   const Document document = to_document(believed_history(records), store.runs_of(records));
   // What other stores take over is what stands there.
   const OwnTexts own = {{ReportFormat::json, [&] { return exchange_text(store, records); }},
-                        {ReportFormat::csv, [&] { return csv_text(store, records); }}};
+                        {ReportFormat::csv, [&] { return csv_of_records(csv_rows(store, records)); }}};
   deliver(document, options.outputs, own);
   return 0;
 }
 
 int export_records(HistoryCommand& options) {
-  if (options.outputs.json.empty() && options.outputs.csv.empty())
-    fail_user("export: --json FILE or --csv FILE is needed");
+  if (options.outputs.empty()) fail_user("export: --json FILE, --csv FILE or another format's file is needed");
   const Store store(store_file(options.store), Access::read);
   const std::vector<StoredRecord> records = find(store, options);
-  deliver([&] { print(fmt::format("{} records\n", records.size())); },
-          {{options.outputs.json, [&] { return exchange_text(store, records); }},
-           {options.outputs.csv, [&] { return csv_text(store, records); }}});
+  const auto rows = [&] { return csv_rows(store, records); };
+  std::vector<OutputFile> files = {{options.outputs.json, [&] { return exchange_text(store, records); }},
+                                   {options.outputs.csv, [&] { return csv_of_records(rows()); }}};
+  for (OutputFile& file : record_outputs(options.outputs, rows)) files.push_back(std::move(file));
+  deliver([&] { print(fmt::format("{} records\n", records.size())); }, files);
   return 0;
 }
 
@@ -232,6 +233,7 @@ void add_export(CLI::App& program, Action& action) {
   add_output_file(command, "--json", options->outputs.json,
                   "file to write: runs and records, for assay import and compare");
   add_output_file(command, "--csv", options->outputs.csv, "file to write: a line a record, one type a column");
+  add_record_outputs(command, options->outputs);
   add_filter_options(command, *options);
   command.callback([options, &action] { action = [options] { return export_records(*options); }; });
 }

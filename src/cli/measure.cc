@@ -81,6 +81,7 @@ void add_measure(CLI::App& program, Action& action) {
       "          assay measure --flops 2e12 --claims fp32 --json out.json -- ./matmul 10000");
   add_program_options(command, *options);
   add_output_options(command, options->outputs);
+  add_record_outputs(command, options->outputs);
   add_store_option(command, options->store);
   add_meter_options(command, options->request.energy);
   add_energy_window_options(command, options->request.energy);

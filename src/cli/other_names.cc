@@ -67,11 +67,11 @@ constexpr OtherName other_names[] = {
 };
 
 /// `-o FORMAT` prints the result so.
-constexpr OtherName printed_formats[] = {
-    {"json", "--json=-"}, {"csv", "--csv=-"}, {"md", "--markdown=-"}, {"markdown", "--markdown=-"}};
+constexpr OtherName printed_formats[] = {{"json", "--json=-"}, {"jsonl", "--jsonl=-"}, {"sql", "--sql=-"},
+                                         {"csv", "--csv=-"},   {"md", "--markdown=-"}, {"markdown", "--markdown=-"}};
 
 constexpr OtherName without[] = {
-    {"-o", "-o json, -o csv and -o md print the result so; --json FILE and the like write it"},
+    {"-o", "-o json, -o jsonl, -o sql, -o csv and -o md print the result so; --json FILE and the like write it"},
     {"-w", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--warmup", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--warmup-steps", "runs before the first that counts go on until they are steady, by a stated rule"},

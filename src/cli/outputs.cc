@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/streams.h"
@@ -51,6 +52,14 @@ void add_json_option(CLI::App& command, std::filesystem::path& file, JsonOption 
   }
 }
 
+void add_rows(const Document& document, std::vector<CsvRecord>& rows) {
+  for (const Record& record : document.records) rows.push_back({record, {}, document.origin});
+}
+
+void append(std::vector<OutputFile> more, std::vector<OutputFile>& files) {
+  files.insert(files.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
 /// Every file that is written says where it comes from. What was read says so already.
 Document with_origin(Document document) {
   if (!document.origin) document.origin = run_origin();
@@ -62,7 +71,13 @@ Document with_origin(Document document) {
 bool OutputOptions::takes_stdout() const {
   const std::filesystem::path* const files[] = {&json, &csv, &markdown, &latex, &html};
   return std::any_of(std::begin(files), std::end(files),
-                     [](const auto* file) { return *file == standard_output_path; });
+                     [](const auto* file) { return *file == standard_output_path; }) ||
+         std::find(record_files.begin(), record_files.end(), standard_output_path) != record_files.end();
+}
+
+bool OutputOptions::empty() const {
+  return json.empty() && csv.empty() && markdown.empty() && latex.empty() && html.empty() &&
+         std::all_of(record_files.begin(), record_files.end(), [](const auto& file) { return file.empty(); });
 }
 
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json) {
@@ -75,6 +90,21 @@ void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption js
       "--details", [&outputs] { outputs.shown = Detail::details; }, "print everything, not the gist alone");
 }
 
+void add_record_outputs(CLI::App& command, OutputOptions& outputs) {
+  outputs.record_files.resize(record_formats().size());
+  for (std::size_t i = 0; i < record_formats().size(); ++i)
+    add_output_file(command, record_formats()[i].option, outputs.record_files[i], record_formats()[i].about);
+}
+
+std::vector<OutputFile> record_outputs(const OutputOptions& outputs,
+                                       const std::function<std::vector<CsvRecord>()>& rows) {
+  std::vector<OutputFile> files;
+  files.reserve(outputs.record_files.size());
+  for (std::size_t i = 0; i < outputs.record_files.size(); ++i)
+    files.push_back({outputs.record_files[i], [rows, i] { return record_formats()[i].text(rows()); }});
+  return files;
+}
+
 void deliver(const Document& found, const OutputOptions& outputs, const OwnTexts& own,
              const std::vector<OutputFile>& more) {
   const Document document = with_origin(found);
@@ -84,7 +114,14 @@ void deliver(const Document& found, const OutputOptions& outputs, const OwnTexts
     return own.contains(format) ? own.at(format)() : render(document, format, options_of(format, options, outputs));
   };
   std::vector<OutputFile> files = files_of(outputs, text);
-  files.insert(files.end(), more.begin(), more.end());
+  append(record_outputs(outputs,
+                        [&] {
+                          std::vector<CsvRecord> rows;
+                          add_rows(document, rows);
+                          return rows;
+                        }),
+         files);
+  append(more, files);
   deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files);
 }
 
@@ -98,7 +135,15 @@ void deliver(std::span<const ReportSource> found, const OutputOptions& outputs, 
   const auto show_where_nothing_else = [&] {
     if (outputs.empty() || own.contains(ReportFormat::terminal)) show(text(ReportFormat::terminal), options.terminal);
   };
-  deliver(show_where_nothing_else, files_of(outputs, text));
+  std::vector<OutputFile> files = files_of(outputs, text);
+  append(record_outputs(outputs,
+                        [&] {
+                          std::vector<CsvRecord> rows;
+                          for (const ReportSource& source : sources) add_rows(source.document, rows);
+                          return rows;
+                        }),
+         files);
+  deliver(show_where_nothing_else, files);
 }
 
 int answered_code(const Document& document) {

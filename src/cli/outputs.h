@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/deliver.h"
+#include "report/record_formats.h"
 #include "report/render.h"
 
 namespace assay {
@@ -20,11 +21,12 @@ struct OutputOptions {
   std::filesystem::path markdown;
   std::filesystem::path latex;
   std::filesystem::path html;
-  Detail shown = Detail::brief;  ///< By the terminal; files have everything.
+  std::vector<std::filesystem::path> record_files;  ///< In the order of record_formats(); none: not asked for.
+  Detail shown = Detail::brief;                     ///< By the terminal; files have everything.
 
   /// Whether one of them goes to standard output, which then holds nothing else.
   bool takes_stdout() const;
-  bool empty() const { return json.empty() && csv.empty() && markdown.empty() && latex.empty() && html.empty(); }
+  bool empty() const;
 };
 
 enum class JsonOption : std::uint8_t {
@@ -34,6 +36,12 @@ enum class JsonOption : std::uint8_t {
 };
 /// `--json`, `--csv`, `--markdown`, `--latex`, `--html`, `--details`: the same for every command that has a result.
 void add_output_options(CLI::App& command, OutputOptions& outputs, JsonOption json = JsonOption::file);
+
+/// An option for each of record_formats(), of a command whose document has records. `deliver` writes them.
+void add_record_outputs(CLI::App& command, OutputOptions& outputs);
+/// Those of them that were asked for, of rows that are made when they are written.
+std::vector<OutputFile> record_outputs(const OutputOptions& outputs,
+                                       const std::function<std::vector<CsvRecord>()>& rows);
 
 /// Formats in which a command writes something else than the document, as what another store takes over.
 using OwnTexts = std::map<ReportFormat, std::function<std::string()>>;

@@ -1,28 +1,75 @@
 #include "cli/progress.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "base/streams.h"
 
 namespace assay {
+namespace {
 
-Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0) {}
+/// The pipe of who listens, or -1. A descriptor that this process got by chance under that number is not taken.
+int open_listener() {
+  const char* const number = std::getenv("ASSAY_PROGRESS_FD");
+  if (number == nullptr) return -1;
+  const std::string_view digits = number;
+  int descriptor = -1;
+  const auto [end, fault] = std::from_chars(digits.begin(), digits.end(), descriptor);
+  if (fault != std::errc() || end != digits.end() || descriptor <= STDERR_FILENO) return -1;
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) != 0 || !S_ISFIFO(facts.st_mode)) return -1;
+  const char* const inode = std::getenv("ASSAY_PROGRESS_INODE");
+  if (inode != nullptr && std::to_string(facts.st_ino) != inode) return -1;
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // Programs that this one starts have nothing to tell there.
+  return flags >= 0 && ::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0 ? descriptor : -1;
+}
+
+/// One for the process, whose commands may show more than one progress.
+int listener() {
+  static const int descriptor = open_listener();
+  return descriptor;
+}
+
+constexpr std::size_t longest_told = 600;  ///< Bytes; of six each where all are escaped: less than PIPE_BUF.
+
+/// A line is shorter than PIPE_BUF, so that it is written whole or not at all.
+void tell_listener(int descriptor, const OrderedJson& line) {
+  const std::string text = line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(descriptor, text.data(), text.size());
+}
+
+}  // namespace
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0), listener_(listener()) {}
 
 void Progress::show(const std::string& what, double seconds_left) {
-  if (!terminal_) return;
+  if (!terminal_ && listener_ < 0) return;
   constexpr double least_s_between = 0.1;
   if (now_s() - shown_s_ < least_s_between && what == last_) return;
   shown_s_ = now_s();
   last_ = what;
+  if (listener_ >= 0) {
+    const OrderedJson left = seconds_left >= 1 ? OrderedJson(seconds_left) : OrderedJson(nullptr);
+    tell_listener(listener_, {{"doing", printable(what, longest_told)}, {"seconds_left", left}});
+  }
+  if (!terminal_) return;
   const std::string left = seconds_left >= 1 ? fmt::format(", {:.0f} s left", seconds_left) : "";
   tell_terminal(fmt::format("\r\x1b[K{:.110}{}", printable(what, 200), left));
 }
 
 void Progress::say(const std::string& sentence) {
   clear();
+  if (listener_ >= 0) tell_listener(listener_, {{"said", printable(sentence, longest_told)}});
   if (terminal_) {
     tell(sentence + "\n");
   } else {

@@ -8,6 +8,11 @@ namespace assay {
 /// What runs and how long is left, on stderr: one line rewritten in place on a terminal. Elsewhere nothing is shown
 /// while it runs, so that a failure is exactly one line: sentences that stay wait for the end, and a failure drops
 /// them.
+///
+/// A program that started this one may listen: where ASSAY_PROGRESS_FD names a pipe that it handed on (and
+/// ASSAY_PROGRESS_INODE, where set, its inode), each step is a line of JSON there, {"doing": TEXT, "seconds_left":
+/// NUMBER or null}, and each sentence that stays another, {"said": TEXT}. Who does not read loses lines and holds
+/// nothing up.
 class Progress {
  public:
   Progress();
@@ -20,6 +25,7 @@ class Progress {
 
  private:
   bool terminal_;
+  int listener_;  ///< -1: none.
   std::string last_;
   double shown_s_ = 0;
   std::vector<std::string> waiting_;

@@ -69,6 +69,7 @@ void add_report(CLI::App& program, Action& action) {
       ->required();
   add_verdict_option(command, options->verdict);
   add_output_options(command, options->outputs);
+  add_record_outputs(command, options->outputs);
   add_read_store_option(command, options->store);
   command.add_option("--title", options->title, "heading of the page (default: the models)");
   command.add_flag_callback(

@@ -85,6 +85,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
   add_shape_options(command, options->request);
   add_output_options(command, options->outputs);
+  add_record_outputs(command, options->outputs);
   add_store_option(command, options->store);
   add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);

@@ -5,9 +5,8 @@
 #include "results/fields.h"
 
 namespace assay {
-namespace {
 
-std::vector<std::string> csv_header(const std::vector<JsonMember>& before) {
+std::vector<std::string> csv_names(const std::vector<JsonMember>& before) {
   std::vector<std::string> names;
   names.reserve(before.size() + record_fields().size() + std::size(origin_texts) + 1);
   for (const auto& [key, value] : before) names.push_back(key);
@@ -17,18 +16,16 @@ std::vector<std::string> csv_header(const std::vector<JsonMember>& before) {
   return names;
 }
 
-std::vector<std::string> csv_fields(const CsvRecord& row) {
-  std::vector<std::string> fields;
-  for (const auto& [key, value] : row.before) fields.push_back(csv_value(value));
+std::vector<JsonMember> flat_members(const CsvRecord& row) {
   const OrderedJson record = to_json(row.record);
-  for (const auto& [key, value] : record.items()) fields.push_back(csv_value(value));
   const RunOrigin origin = row.origin.value_or(RunOrigin{});
-  for (const auto& [key, member] : origin_texts) fields.push_back(csv_field(origin.*member));
-  fields.push_back(origin.seal.seal.value_or(""));
-  return fields;
+  std::vector<JsonMember> members = row.before;
+  members.reserve(members.size() + record.size() + std::size(origin_texts) + 1);
+  for (const auto& [key, value] : record.items()) members.emplace_back(key, value);
+  for (const auto& [key, member] : origin_texts) members.emplace_back(std::string("run_") + key, origin.*member);
+  members.emplace_back("run_seal", origin.seal.seal.value_or(""));
+  return members;
 }
-
-}  // namespace
 
 std::string csv_value(const OrderedJson& value) {
   if (value.is_null()) return "";
@@ -43,8 +40,14 @@ std::string csv_line(const std::vector<std::string>& fields) {
 }
 
 std::string csv_of_records(std::span<const CsvRecord> records) {
-  std::string text = csv_line(csv_header(records.empty() ? std::vector<JsonMember>() : records.front().before));
-  for (const CsvRecord& row : records) text += csv_line(csv_fields(row));
+  std::string text = csv_line(csv_names(records.empty() ? std::vector<JsonMember>() : records.front().before));
+  for (const CsvRecord& row : records) {
+    const std::vector<JsonMember> members = flat_members(row);
+    std::vector<std::string> fields;
+    fields.reserve(members.size());
+    for (const auto& [key, value] : members) fields.push_back(csv_value(value));
+    text += csv_line(fields);
+  }
   return text;
 }
 

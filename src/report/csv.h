@@ -24,8 +24,11 @@ struct CsvRecord {
   std::vector<JsonMember> before = {};
   std::optional<RunOrigin> origin = {};
 };
-/// A header line of names, then a line for each record, every field of the field list; then run_date, run_command,
-/// run_commit and run_seal. All must have the same `before`.
+/// Their names: of `before`, every field, then run_date, run_command, run_commit and run_seal.
+std::vector<std::string> csv_names(const std::vector<JsonMember>& before);
+/// The values under those names, as JSON has them.
+std::vector<JsonMember> flat_members(const CsvRecord& row);
+/// A header line of names, then a line for each record. All must have the same `before`.
 std::string csv_of_records(std::span<const CsvRecord> records);
 
 }  // namespace assay

@@ -25,13 +25,17 @@ T& made(OptionalPart<T>& part) {
 }
 
 template <auto part, auto figure>
-constexpr Field field_of(const char* name, const char* unit, const char* meaning) {
-  return {name, unit, meaning, [](const Record& record) -> FieldValue { return &(part_in(record.*part).*figure); },
+constexpr Field field_of(const char* part_name, const char* name, const char* unit, const char* meaning) {
+  return {part_name,
+          name,
+          unit,
+          meaning,
+          [](const Record& record) -> FieldValue { return &(part_in(record.*part).*figure); },
           [](Record& record) -> FieldPlace { return &(made(record.*part).*figure); }};
 }
 
 #define ASSAY_FIELD(part, member, unit, meaning) \
-  field_of<&Record::part, &std::remove_cvref_t<decltype(part_in(Record{}.part))>::member>(#member, unit, meaning)
+  field_of<&Record::part, &std::remove_cvref_t<decltype(part_in(Record{}.part))>::member>(#part, #member, unit, meaning)
 
 constexpr Field fields[] = {
     ASSAY_FIELD(setting, model, "", "Name or path of the model, as asked."),

@@ -27,6 +27,7 @@ using FieldPlace = AnyField::Place;
 
 /// One field of a record. This list feeds JSON, CSV, Markdown, the schema and the documents.
 struct Field {
+  const char* part;  ///< The member of Record that holds it: "latency".
   const char* name;
   const char* unit;  ///< Empty: a pure number or a text.
   const char* meaning;

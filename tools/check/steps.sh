@@ -80,6 +80,8 @@ run_all_faults() {
 
 build_sanitized() { configure sanitized && build sanitized "$@"; }
 
+test_python() { ASSAY_BINARY=$PWD/build/release/assay python3 python/tests/run.py; }
+
 fuzz_one() {  # PROGRAM: its seeds, if it has any, are in src/<room>/<name>_seeds/
   local name seeds
   name=$(basename "$1")

@@ -1,0 +1,10 @@
+# libcurl, as the target assay_curl: linked, or opened when it is first called.
+find_package(CURL REQUIRED)
+if(ASSAY_CURL_AT_RUN_TIME)
+  add_library(assay_curl STATIC "${CMAKE_CURRENT_LIST_DIR}/curl_at_run_time/curl.cc")
+  target_include_directories(assay_curl PUBLIC ${CURL_INCLUDE_DIRS})
+  target_link_libraries(assay_curl PRIVATE assay_settings assay_base ${CMAKE_DL_LIBS})
+else()
+  add_library(assay_curl INTERFACE)
+  target_link_libraries(assay_curl INTERFACE CURL::libcurl)
+endif()

@@ -1,0 +1,18 @@
+# What goes into a wheel, which pyproject.toml asks for: the program inside the Python package, where the module looks
+# for it, and the licences of what is compiled into it. Libraries that it links are put beside it by auditwheel.
+if(NOT ASSAY_WHEEL)
+  return()
+endif()
+
+# auditwheel finds them by the paths of the build, which it then takes out.
+set_target_properties(assay PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS assay RUNTIME DESTINATION assay/bin COMPONENT wheel)
+foreach(package libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libhwy-dev libssl-dev libsqlite3-dev libgomp1)
+  if(EXISTS "/usr/share/doc/${package}/copyright")
+    install(FILES "/usr/share/doc/${package}/copyright" RENAME "${package}.txt" DESTINATION assay/licenses COMPONENT wheel)
+  endif()
+endforeach()
+if(EXISTS "${CMAKE_SOURCE_DIR}/.deps/onednn/share/doc/onednn")
+  install(DIRECTORY "${CMAKE_SOURCE_DIR}/.deps/onednn/share/doc/onednn" DESTINATION assay/licenses COMPONENT wheel
+          FILES_MATCHING PATTERN LICENSE PATTERN THIRD-PARTY-PROGRAMS)
+endif()

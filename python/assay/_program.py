@@ -1,0 +1,178 @@
+"""Runs the program: its words in, its bytes, exit code and progress out."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from assay.errors import MachineError
+
+_READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the program does now, or a sentence that it says on its way."""
+
+    text: str
+    seconds_left: float | None = None
+    """None where nobody knows."""
+    is_remark: bool = False
+    """Whether it is a sentence that stays, as a warning, and no step."""
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass
+class Ended:
+    """A run of the program."""
+
+    words: list[str]
+    exit_code: int
+    out: bytes
+    err: str
+    was_interrupted: bool = False
+    """Whether this process passed a Ctrl-C on."""
+
+    @property
+    def message(self) -> str:
+        """Its last line on standard error, without the program's name."""
+        lines = [line for line in self.err.splitlines() if line.strip()]
+        return lines[-1].removeprefix("assay: ") if lines else f"ended with {self.exit_code} and without a word"
+
+
+def find_program() -> Path:
+    """$ASSAY_BINARY, else the program inside the installed package, else the one built in this source tree."""
+    named = os.environ.get("ASSAY_BINARY")
+    here = Path(__file__).resolve().parent
+    candidates = [Path(named)] if named else [here / "bin" / "assay", here.parents[1] / "build" / "release" / "assay"]
+    for one in candidates:
+        if one.is_file() and os.access(one, os.X_OK):
+            return one.resolve()
+    if named:
+        raise MachineError(f"ASSAY_BINARY {named}: no program that can be run")
+    raise MachineError("the program is neither in the package nor built beside it; ASSAY_BINARY names one elsewhere")
+
+
+def _parse_progress(line: bytes) -> Progress | None:
+    try:
+        told = json.loads(line)
+        if "said" in told:
+            return Progress(told["said"], is_remark=True)
+        return Progress(told["doing"], told.get("seconds_left"))
+    except (ValueError, KeyError, TypeError):
+        return None  # Nothing hangs on it.
+
+
+class _Listener:
+    """The pipe of ASSAY_PROGRESS_FD, cut into lines."""
+
+    def __init__(self, callback: ProgressCallback | None):
+        self.callback = callback
+        self.rest = b""
+        self.read_end, self.write_end = os.pipe()
+
+    def environment(self) -> dict[str, str]:
+        inode = os.fstat(self.write_end).st_ino
+        return {"ASSAY_PROGRESS_FD": str(self.write_end), "ASSAY_PROGRESS_INODE": str(inode)}
+
+    def take(self, piece: bytes) -> None:
+        *lines, self.rest = (self.rest + piece).split(b"\n")
+        for line in lines:
+            told = _parse_progress(line)
+            if told is not None and self.callback is not None:
+                self.callback(told)
+
+
+def run_program(words: Sequence[str], callback: ProgressCallback | None = None, stdin: bytes = b"") -> Ended:
+    """Runs it to its end. The program has a process group of its own: a Ctrl-C here, whoever else got it, is passed on
+    once, ends its work in good order, and what it then writes is read as usual; a second Ctrl-C ends it at once. An
+    exception of the callback ends it, too, and is raised."""
+    listener = _Listener(callback)
+    try:
+        child = subprocess.Popen(
+            [str(find_program()), *words],
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[listener.write_end],
+            env={**os.environ, **listener.environment()},
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(listener.read_end)
+        raise
+    finally:
+        os.close(listener.write_end)
+    with child, open(listener.read_end, "rb", buffering=0) as told:
+        return _attend(child, list(words), listener, told, stdin)
+
+
+def _attend(child: subprocess.Popen, words: list[str], listener: _Listener, told: IO[bytes], stdin: bytes) -> Ended:
+    out: list[bytes] = []
+    err: list[bytes] = []
+    assert child.stdout is not None and child.stderr is not None
+    takers = {child.stdout: out.append, child.stderr: err.append, told: listener.take}
+    interrupts = 0
+    with selectors.DefaultSelector() as open_pipes:
+        for stream, take in takers.items():
+            open_pipes.register(stream, selectors.EVENT_READ, take)
+        if stdin:
+            assert child.stdin is not None
+            os.set_blocking(child.stdin.fileno(), False)
+            open_pipes.register(child.stdin, selectors.EVENT_WRITE)
+        while True:
+            try:
+                # What it starts may hold the pipe of progress longer than it lives.
+                if not {child.stdout, child.stderr} & {key.fileobj for key in open_pipes.get_map().values()}:
+                    code = child.wait()
+                    break
+                stdin = _pass_on(child, open_pipes, stdin)
+            except KeyboardInterrupt:
+                interrupts += 1
+                child.send_signal(signal.SIGINT if interrupts == 1 else signal.SIGKILL)
+            except BaseException:
+                child.kill()
+                raise
+    _read_rest(told, listener)
+    return Ended(words, code, b"".join(out), b"".join(err).decode("utf-8", "replace"), interrupts > 0)
+
+
+def _read_rest(told: IO[bytes], listener: _Listener) -> None:
+    os.set_blocking(told.fileno(), False)
+    while piece := told.read(_READ_BYTES):
+        listener.take(piece)
+
+
+def _pass_on(child: subprocess.Popen, open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
+    """Waits for something to read or to write, and does it; what is left to write."""
+    for key, _ in open_pipes.select():
+        if key.fileobj is child.stdin:
+            stdin = _feed(child, open_pipes, stdin)
+            continue
+        piece = os.read(key.fd, _READ_BYTES)
+        if piece:
+            key.data(piece)
+        else:
+            open_pipes.unregister(key.fileobj)
+    return stdin
+
+
+def _feed(child: subprocess.Popen, open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
+    assert child.stdin is not None
+    try:
+        stdin = stdin[os.write(child.stdin.fileno(), stdin[:_READ_BYTES]) :]
+    except BrokenPipeError:
+        stdin = b""  # It has what it wants.
+    if not stdin:
+        open_pipes.unregister(child.stdin)
+        child.stdin.close()
+    return stdin

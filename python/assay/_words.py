@@ -1,0 +1,52 @@
+"""Python's arguments as the words of a command line. Knows no command and no option: what there is the program says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def word_of(value: Any) -> str:
+    """One value; `torch.bfloat16` as `bfloat16`."""
+    return str(os.fspath(value) if isinstance(value, os.PathLike) else value).removeprefix("torch.")
+
+
+def _joined(values: Iterable[Any]) -> str:
+    return ",".join(map(word_of, values))
+
+
+def option_words(name: str, value: Any) -> list[str]:
+    """The words of one keyword argument:
+
+    - `trial_seconds=3` is `--trial-seconds=3`; a trailing underscore (`with_=...`) goes, one letter is a short option
+    - True is the option alone, False and None are nothing
+    - a list, set or range is joined by commas, a mapping likewise as `key=value`
+    - a tuple is the option with several words behind it: `interleave=("./old", "./new")`
+    """
+    letters = name.rstrip("_")
+    option = "-" + letters if len(letters) == 1 else "--" + letters.replace("_", "-")
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    if isinstance(value, tuple):
+        return [option, *map(word_of, value)]
+    if isinstance(value, Mapping):
+        text = _joined(f"{word_of(key)}={word_of(one)}" for key, one in value.items())
+    elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        text = _joined(value)
+    else:
+        text = word_of(value)
+    return [option, text] if len(letters) == 1 else [f"{option}={text}"]
+
+
+def command_words(words: Iterable[Any], options: Mapping[str, Any]) -> list[str]:
+    """Words without an option first, so that no option that takes several swallows them; lists of them one by one."""
+    given: list[str] = []
+    for one in words:
+        several = isinstance(one, Iterable) and not isinstance(one, (str, bytes, os.PathLike))
+        given += map(word_of, one) if several else [word_of(one)]
+    for name, value in options.items():
+        given += option_words(name, value)
+    return given

@@ -1,0 +1,93 @@
+"""The gate of action.yml, and what counts its errors, with a program that answers as it is told."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from common import ROOT
+
+STUB = """#!/usr/bin/env bash
+# Answers by a list of exit codes in the file beside it, one a call, and writes what it was asked.
+folder=$(dirname "$0")
+echo "$*" >>"$folder/asked"
+code=$(head -n 1 "$folder/codes"); sed -i 1d "$folder/codes"
+for word; do
+  case $word in --json=*) cp "$folder/answer.json" "${word#--json=}" ;; esac
+done
+while (($# > 0)); do if [[ $1 == --markdown ]]; then echo "# compared" >"$2"; fi; shift; done
+exit "$code"
+"""
+
+
+@unittest.skipUnless((ROOT / "tools" / "gate").exists(), "not in the source tree")
+class Gate(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.program = self.folder / "assay"
+        self.program.write_text(STUB)
+        self.program.chmod(0o755)
+
+    def answers(self, codes, verdict="same", ratio=1.0):
+        (self.folder / "codes").write_text("".join(f"{code}\n" for code in codes))
+        (self.folder / "answer.json").write_text(json.dumps({"cells": [{"verdict": verdict, "ratio": ratio}]}))
+
+    def run_tool(self, tool, *arguments, **environment):
+        command = [str(ROOT / "tools" / tool), *map(str, arguments)]
+        more = {name: str(value) for name, value in environment.items()}
+        return subprocess.run(command, env={**os.environ, **more}, capture_output=True, text=True, cwd=self.folder)
+
+    def gate(self, **more):
+        place = {"GITHUB_OUTPUT": self.folder / "out", "GITHUB_STEP_SUMMARY": self.folder / "summary"}
+        asked = {"GATE_BASE": "old x", "GATE_HEAD": "new 'y z'", "GATE_PROGRAM": self.program}
+        return self.run_tool("gate", **place, **asked, **more)
+
+    def test_only_slower_beyond_doubt_fails(self):
+        for code, verdict in [(0, "same"), (0, "cannot tell"), (9, "slower"), (2, "")]:
+            with self.subTest(verdict=verdict):
+                self.answers([code], verdict, 1.07)
+                outcome = self.gate(GITHUB_ACTIONS="true")
+                self.assertEqual(outcome.returncode, code, outcome.stderr)
+                self.assertEqual("::notice" in outcome.stdout, verdict == "cannot tell")
+                self.assertIn(f"verdict={verdict}\nratio=1.07\n", (self.folder / "out").read_text())
+                self.assertIn("# compared", (self.folder / "summary").read_text())
+
+    def test_commands_are_handed_on_as_they_are(self):
+        self.answers([0])
+        self.gate(GATE_BUDGET="90s", GATE_ALLOWED="3%")
+        asked = (self.folder / "asked").read_text()
+        self.assertIn("--interleave old x new 'y z' --until-sure --budget 90s --fail-if-slower 3%", asked)
+
+    def test_error_rates_are_counted_and_judged(self):
+        for codes, tries, slowed, passes in [
+            ([0] * 3 + [9] * 2, 3, 2, True),
+            ([9] + [0] * 49 + [9], 50, 1, True),
+            ([9, 9] + [0] * 48 + [9], 50, 1, False),
+            ([0] + [9] * 9 + [0], 1, 10, True),
+            ([0] + [9] * 8 + [0] * 2, 1, 10, False),
+        ]:
+            with self.subTest(codes=codes):
+                self.answers(codes)
+                outcome = self.run_tool(
+                    "gate-error-rate", "--tries", tries, "--slowed", slowed, "true", ASSAY=self.program
+                )
+                self.assertEqual(outcome.returncode == 0, passes, outcome.stdout + outcome.stderr)
+                alarms = codes[:tries].count(9)
+                self.assertIn(f"{alarms} of {tries} fail", outcome.stdout)
+
+    def test_a_program_that_breaks_is_no_rate(self):
+        self.answers([2])
+        outcome = self.run_tool("gate-error-rate", "--tries", 1, "--slowed", 0, "true", ASSAY=self.program)
+        self.assertEqual(outcome.returncode, 2)
+
+    def test_what_is_slowed_takes_longer_and_ends_as_it_ended(self):
+        self.assertEqual(self.run_tool("slowed", "0.05", "exit 7").returncode, 7)
+        self.assertEqual(self.run_tool("slowed", "0", "echo 'a  b'").stdout, "a  b\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

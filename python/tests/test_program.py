@@ -1,0 +1,98 @@
+"""The module with the real program: what stands in its JSON arrives, typed."""
+
+import os
+import signal
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from common import REAL_PROGRAM, ROOT, assay
+
+MODEL = ROOT / "tests" / "fixtures" / "models" / "llama-tied.gguf"
+QUICK = {"seq": 8, "rounds": 2, "processes": 1, "quality": "none"}
+
+
+@unittest.skipUnless(REAL_PROGRAM and Path(REAL_PROGRAM).exists(), "ASSAY_BINARY names no program")
+@unittest.skipUnless(MODEL.exists(), "not in the source tree")
+class Program(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        patch = mock.patch.dict(os.environ, {"XDG_DATA_HOME": str(cls.folder / "data")})
+        patch.start()
+        cls.addClassCleanup(patch.stop)
+        cls.told = []
+        cls.result = assay.bench(MODEL, precision=["fp32", "int8"], batch=[1, 2], progress=cls.told.append, **QUICK)
+
+    def test_every_cell_is_a_record(self):
+        cells = [(one.precision, one.batch, one.seq) for one in self.result.records]
+        self.assertEqual(sorted(cells), sorted((p, b, 8) for p in ("fp32", "int8") for b in (1, 2)))
+        for record in self.result.records:
+            self.assertEqual((record.status, record.samples, len(record.raw_ms)), ("ok", 2, 2))
+            self.assertEqual(record.extra, {}, "the schema has every field")
+            self.assertGreater(record.median_ms, 0)
+            self.assertIn("s8" if record.precision == "int8" else "f32", {row.operand for row in record.ledger})
+        self.assertEqual([one.to_json() for one in self.result.records], self.result["records"])
+
+    def test_ledgers_are_in_the_same_words_as_those_of_torch(self):
+        ledger = assay.Ledger.of_record(self.result.records[0])
+        self.assertGreater(ledger.summary().total(), 0)
+        self.assertIn("linear", {row.operation for row in ledger})
+
+    def test_progress_is_told(self):
+        self.assertTrue(self.told)
+        self.assertTrue(all(isinstance(one.text, str) and one.text for one in self.told))
+
+    def test_the_page_is_the_reports(self):
+        page = self.result._repr_html_()
+        self.assertTrue(page.startswith("<iframe"))
+        self.assertIn("&lt;svg", page)
+        self.assertIn("int8", str(self.result))
+
+    def test_a_saved_result_compares_with_itself(self):
+        file = self.folder / "run.json"
+        self.result.save(file)
+        compared = assay.compare(file, file, fail_if_slower="3%")
+        self.assertEqual(compared.exit_code, 0)
+        self.assertTrue(compared.tables)
+        self.assertEqual(assay.verify(file).exit_code, 0)
+
+    def test_the_store_has_it_too_in_every_format(self):
+        records = assay.export(precision="int8")["records"]
+        self.assertEqual([one["batch"] for one in records], [1, 2])
+        for option in ("jsonl", "sql", "otlp", "prometheus", "mlflow"):
+            file = self.folder / option
+            assay.export(**{option: file})
+            self.assertGreater(file.stat().st_size, 100)
+
+    def test_mistakes_have_the_programs_own_words(self):
+        with self.assertRaisesRegex(assay.UserError, "no-such-option"):
+            assay.bench(MODEL, no_such_option=1)
+        with self.assertRaisesRegex(assay.UserError, "no_such_model"):
+            assay.bench("no_such_model")
+
+    def test_tables_of_studies_that_measure_no_record(self):
+        self.assertGreater(len(assay.memory(MODEL, seq=8).tables["cells"]), 0)
+        self.assertEqual(assay.check(ROOT / "examples" / "sound-table.md", device="A100", model="gpt2").exit_code, 0)
+        self.assertEqual(assay.check(ROOT / "examples" / "doubtful-table.md").exit_code, 10)
+
+    def test_any_program_is_measured(self):
+        records = assay.measure_program(["true"], runs=2, quiet=True).records
+        self.assertEqual([one.samples for one in records], [2])
+
+    def test_ctrl_c_gives_what_there_is(self):
+        def interrupt(told):
+            if not told.is_remark and "probing" not in told.text:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(assay.Interrupted) as caught:
+            assay.bench(MODEL, precision="fp32", seq=8, seconds=300, quality="none", processes=1, progress=interrupt)
+        self.assertEqual(caught.exception.result.exit_code, 130)
+        self.assertIsInstance(caught.exception.result.records, list)
+
+
+if __name__ == "__main__":
+    unittest.main()

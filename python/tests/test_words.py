@@ -1,0 +1,41 @@
+"""Keyword arguments as the words of a command line."""
+
+import unittest
+from pathlib import Path
+
+import common
+from assay._words import command_words, option_words
+
+
+class Words(unittest.TestCase):
+    def test_each_kind_of_value(self):
+        class Dtype:
+            def __str__(self):
+                return "torch.bfloat16"
+
+        for name, value, words in [
+            ("trial_seconds", 3, ["--trial-seconds=3"]),
+            ("width", 0.05, ["--width=0.05"]),
+            ("precision", ["fp32", "int8"], ["--precision=fp32,int8"]),
+            ("batch", range(1, 4), ["--batch=1,2,3"]),
+            ("precision", [Dtype()], ["--precision=bfloat16"]),
+            ("with_", {"norm": "f16", "layers.0.*": "int8"}, ["--with=norm=f16,layers.0.*=int8"]),
+            ("interleave", ("./old", "./new x"), ["--interleave", "./old", "./new x"]),
+            ("emulated", True, ["--emulated"]),
+            ("emulated", False, []),
+            ("data", None, []),
+            ("data", Path("a b.txt"), ["--data=a b.txt"]),
+            ("data", "", ["--data="]),
+            ("p", 16, ["-p", "16"]),
+            ("an_option_that_nobody_knows_yet", "-3", ["--an-option-that-nobody-knows-yet=-3"]),
+        ]:
+            with self.subTest(name=name, value=value):
+                self.assertEqual(option_words(name, value), words)
+
+    def test_words_without_an_option_come_first_and_lists_one_by_one(self):
+        self.assertEqual(command_words(["gpt2", [Path("a"), 7]], {"seq": [8]}), ["gpt2", "a", "7", "--seq=8"])
+
+
+assert common
+if __name__ == "__main__":
+    unittest.main()
