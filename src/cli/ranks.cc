@@ -1,12 +1,9 @@
 #include "cli/ranks.h"
 
-#include <algorithm>
 #include <map>
 
 #include "base/error.h"
-#include "base/threads.h"
 #include "processes/launch.h"
-#include "processes/thread_ranks.h"
 
 namespace assay {
 namespace {
@@ -51,28 +48,20 @@ void add_rank_options(CLI::App& command, TrainRequest& request) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
 }
 
-int as_rank(int threads, const std::function<int(Group&)>& work) {
-  if (!is_launched_as_rank() && threads > 1) {
-    int code = 0;
-    run_as_ranks(threads, [&](Group& group) {
-      const int own = work(group);
-      if (group.rank() == 0) code = own;
-    });
-    return code;
-  }
-  const std::unique_ptr<Group> group = launched_group();
-  if (group->size() == 1) return work(*group);
-  if (threads > 1) fail_user("--ranks: the launcher has made {} ranks; drop the option", group->size());
-  return as_launched_rank(*group, work);
+void add_thread_ranks_option(CLI::App& command, int& ranks) {
+  command.add_option("--ranks", ranks, "train as so many ranks, threads of this process (mpirun makes processes)")
+      ->check(CLI::Range(1, 1 << 10));
 }
 
-MachineFacts facts_of_rank(const MachineFacts& facts, const Group& group, int thread_ranks) {
-  if (group.size() == 1 || thread_ranks <= 1) return facts;
-  MachineFacts own = facts;
-  own.threads = std::max(1, facts.threads / group.size());
-  own.available_bytes = facts.available_bytes / group.size();
-  set_threads(own.threads);
-  return own;
+int as_rank(int thread_ranks, const std::function<int(Group&)>& work) {
+  const std::unique_ptr<Group> group = launched_group();
+  if (group->size() == 1) return work(*group);
+  return as_launched_rank(*group, [&](Group& launched) {
+    agreed(launched, [&] {
+      if (thread_ranks > 1) fail_user("--ranks: the launcher has made {} ranks; drop the option", launched.size());
+    });
+    return work(launched);
+  });
 }
 
 }  // namespace assay

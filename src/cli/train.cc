@@ -110,7 +110,7 @@ int exit_code(const TrainReport& report) {
 int train_beside(const TrainCommand& options, const MachineFacts& facts, Group& group) {
   TrainCallbacks silent;
   silent.interrupted = &watch_interrupts();
-  const TrainReport report = train(options.request, facts_of_rank(facts, group, options.ranks), silent, group);
+  const TrainReport report = train(options.request, facts, silent, group);
   if (report.failure) std::rethrow_exception(report.failure);
   return exit_code(report);
 }
@@ -132,7 +132,8 @@ int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group
   callbacks.score = [&](const EvalScore& score) { line(score_line(score)); };
   callbacks.say = [&](const std::string& sentence) { progress.say(sentence); };
   callbacks.interrupted = &watch_interrupts();
-  const TrainReport report = train(options.request, facts_of_rank(facts, group, options.ranks), callbacks, group);
+  const TrainReport report = options.ranks > 1 ? train_as_threads(options.request, facts, callbacks, options.ranks)
+                                               : train(options.request, facts, callbacks, group);
   progress.finish();
   hand_over(report, options, lines);
   return exit_code(report);
@@ -247,8 +248,7 @@ void add_train(CLI::App& program, Action& action) {
   add_schedule_options(command, options->request);
   add_step_options(command, options->request);
   add_rank_options(command, options->request);
-  command.add_option("--ranks", options->ranks, "train as so many ranks, threads of this process (mpirun makes processes)")
-      ->check(CLI::Range(1, 1 << 10));
+  add_thread_ranks_option(command, options->ranks);
   add_folder_options(command, *options);
   add_engine_options(command, options->request.engine);
   add_recipe_option(command, options->request.engine, options->request.precision);

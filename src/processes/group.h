@@ -65,7 +65,7 @@ class Group {
   virtual std::unique_ptr<Exchange> begin(int channel, std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
   /// Sums `values` of `dtype` (f32, bf16 or f16) over all ranks in place, every addition in that dtype, in an order that
   /// is the transport's own. Here: a balanced tree over what all ranks sent to all.
-  virtual std::unique_ptr<Exchange> begin_sum(std::span<std::byte> values, DType dtype);
+  virtual std::unique_ptr<Exchange> begin_sum(int channel, std::span<std::byte> values, DType dtype);
   /// This rank ends before its end: the others' waits throw RankLost with `why` ("ended: disk full"). The last call.
   virtual void leave(const std::string& why) = 0;
 };

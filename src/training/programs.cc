@@ -242,6 +242,22 @@ std::string hyper_name(std::size_t group) {
   return fmt::format("hyper.{}", group);
 }
 
+std::vector<FinishedGradient> finishing_order(const Program& step) {
+  std::vector<std::size_t> last(step.values.size());
+  for (std::size_t node = 0; node < step.nodes.size(); ++node) {
+    for (const ValueId id : step.nodes[node].outputs) {
+      if (id != no_value) last[static_cast<std::size_t>(id)] = node;
+    }
+  }
+  std::vector<FinishedGradient> order;
+  for (std::size_t id = 0; id < step.values.size(); ++id) {
+    if (step.values[id].source == Source::state && !is_parameter(step.values[id]))
+      order.push_back({static_cast<ValueId>(id), last[id]});
+  }
+  std::ranges::stable_sort(order, {}, &FinishedGradient::node);
+  return order;
+}
+
 std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int ranks) {
   std::vector<std::size_t> order(elements.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -88,6 +88,14 @@ bool takes_norms(const TrainingOptions& options);
 std::string hyper_name(std::size_t group);
 std::string lost_name(std::size_t node);
 
+/// A gradient, and the node of the step that writes it last.
+struct FinishedGradient {
+  ValueId value = no_value;
+  std::size_t node = 0;
+};
+/// In the order in which a backward finishes them, whatever a batch's shape.
+std::vector<FinishedGradient> finishing_order(const Program& step);
+
 /// The rank of `ranks` that each of so many elements is given to, whole: the largest first, each to who has least.
 std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int ranks);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <tuple>
 
 #include "base/clock.h"
@@ -66,7 +67,52 @@ void sum_in_rank_order(const ReduceFormat& format, std::span<const std::byte* co
   }
 }
 
+/// Tensors [first, last) travel together.
+struct BucketSpan {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::int64_t elements = 0;
+};
+
+std::vector<BucketSpan> bucket_spans(std::span<const GradientSize> tensors, std::int64_t bucket_bytes) {
+  std::vector<BucketSpan> spans;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (spans.empty() || bytes >= bucket_bytes) {
+      spans.push_back({i, i, 0});
+      bytes = 0;
+    }
+    bytes += tensors[i].count * static_cast<std::int64_t>(size_of(tensors[i].dtype));
+    spans.back().last = i + 1;
+    spans.back().elements += tensors[i].count;
+  }
+  return spans;
+}
+
 }  // namespace
+
+/// Besides the tensors a bucket takes what other ranks send, and a copy where the wire has another dtype.
+ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const ReduceOptions& options, int ranks) {
+  const auto width = static_cast<std::int64_t>(size_of(options.format.wire));
+  ReduceTraffic traffic;
+  std::vector<std::int64_t> scratch;
+  for (const BucketSpan& span : bucket_spans(tensors, options.bucket_bytes)) {
+    ++traffic.buckets;
+    traffic.last_bucket_bytes = span.elements * (ranks - 1) / ranks * width;
+    traffic.one_way_bytes += traffic.last_bucket_bytes;
+    const bool is_copied = std::any_of(tensors.begin() + static_cast<std::ptrdiff_t>(span.first),
+                                       tensors.begin() + static_cast<std::ptrdiff_t>(span.last),
+                                       [&](const GradientSize& one) { return one.dtype != options.format.wire; });
+    scratch.push_back(traffic.last_bucket_bytes + (is_copied ? span.elements * width : 0));
+  }
+  for (std::size_t first = 0; first < scratch.size(); ++first) {
+    const std::size_t behind = std::min(scratch.size(), first + GradientReducer::most_under_way);
+    const std::int64_t together = std::accumulate(scratch.begin() + static_cast<std::ptrdiff_t>(first),
+                                                  scratch.begin() + static_cast<std::ptrdiff_t>(behind), std::int64_t{0});
+    traffic.scratch_bytes = std::max(traffic.scratch_bytes, together);
+  }
+  return traffic;
+}
 
 std::span<const ReduceFormat> reduce_formats() {
   return formats;
@@ -113,24 +159,18 @@ struct GradientReducer::Bucket {
 GradientReducer::GradientReducer(Group& group, const ReduceOptions& options, std::vector<ReducedTensor> tensors)
     : group_(group), options_(options), tensors_(std::move(tensors)), bucket_of_(tensors_.size()) {
   check_reduce(options);
-  std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const ReducedTensor& tensor = tensors_[i];
-    const bool is_owned = tensor.owner >= 0;
-    if (buckets_.empty() || bytes >= options_.bucket_bytes || buckets_.back()->is_owned != is_owned) {
-      buckets_.push_back(std::make_unique<Bucket>());
-      buckets_.back()->first = i;
-      buckets_.back()->is_owned = is_owned;
-      buckets_.back()->channel = 2 * static_cast<int>(buckets_.size()) - 1;
-      bytes = 0;
-    }
-    bytes += tensor.count * static_cast<std::int64_t>(size_of(tensor.dtype));
-    buckets_.back()->last = i + 1;
-    buckets_.back()->elements += tensor.count;
-    bucket_of_[i] = buckets_.size() - 1;
-  }
-  for (const auto& bucket : buckets_) {
-    for (int rank = 0; rank < group_.size(); ++rank) add_share(*bucket, rank);
+  std::vector<GradientSize> sizes;
+  for (const ReducedTensor& tensor : tensors_) sizes.push_back({tensor.count, tensor.dtype});
+  for (const BucketSpan& span : bucket_spans(sizes, options.bucket_bytes)) {
+    Bucket& bucket = *buckets_.emplace_back(std::make_unique<Bucket>());
+    bucket.first = span.first;
+    bucket.last = span.last;
+    bucket.elements = span.elements;
+    bucket.is_owned = tensors_[span.first].owner >= 0;
+    bucket.channel = 2 * static_cast<int>(buckets_.size()) - 1;
+    std::fill(bucket_of_.begin() + static_cast<std::ptrdiff_t>(span.first),
+              bucket_of_.begin() + static_cast<std::ptrdiff_t>(span.last), buckets_.size() - 1);
+    for (int rank = 0; rank < group_.size(); ++rank) add_share(bucket, rank);
   }
 }
 
@@ -162,16 +202,6 @@ std::string GradientReducer::description() const {
   return fmt::format("{}, {} bucket{}, {}", how, buckets_.size(), buckets_.size() == 1 ? "" : "s", group_.transport());
 }
 
-std::int64_t GradientReducer::scratch_bytes() const {
-  const auto mine = static_cast<std::size_t>(group_.rank());
-  std::int64_t elements = 0;
-  for (const auto& bucket : buckets_) {
-    if (options_.by == ReduceBy::direct) elements += bucket->share_elements[mine] * (group_.size() - 1);
-    if (!travels_in_place(*bucket)) elements += bucket->elements;
-  }
-  return elements * static_cast<std::int64_t>(size_of(options_.format.wire));
-}
-
 void GradientReducer::start() {
   started_ = done_ = 0;
   statistics_ = {};
@@ -190,7 +220,7 @@ void GradientReducer::finished(std::size_t tensor) {
 
 void GradientReducer::start_buckets() {
   const Timed timed(statistics_.exposed_s);
-  while (started_ < buckets_.size() && buckets_[started_]->unfinished == 0) {
+  while (started_ < buckets_.size() && buckets_[started_]->unfinished == 0 && started_ - done_ < most_under_way) {
     if (started_ == 0) began_s_ = now_s();
     start_bucket(*buckets_[started_++]);
   }
@@ -198,10 +228,13 @@ void GradientReducer::start_buckets() {
 
 void GradientReducer::progress() {
   if (done_ == started_) return;
-  const Timed timed(statistics_.exposed_s);
-  for (std::size_t i = done_; i < started_; ++i) move_on(*buckets_[i]);
-  while (done_ < started_ && buckets_[done_]->state == Bucket::State::done) ++done_;
-  if (done_ == buckets_.size()) statistics_.busy_s = now_s() - began_s_;
+  {
+    const Timed timed(statistics_.exposed_s);
+    for (std::size_t i = done_; i < started_; ++i) move_on(*buckets_[i]);
+    while (done_ < started_ && buckets_[done_]->state == Bucket::State::done) ++done_;
+    if (done_ == buckets_.size()) statistics_.busy_s = now_s() - began_s_;
+  }
+  start_buckets();
 }
 
 void GradientReducer::wait() {
@@ -209,21 +242,16 @@ void GradientReducer::wait() {
   struct Rest : Exchange {
     explicit Rest(GradientReducer& all) : reducer(all) {}
     bool test() override {
-      for (std::size_t i = reducer.done_; i < reducer.started_; ++i) reducer.move_on(*reducer.buckets_[i]);
-      while (reducer.done_ < reducer.started_ && reducer.buckets_[reducer.done_]->state == Bucket::State::done)
-        ++reducer.done_;
+      reducer.progress();
       return reducer.done_ == reducer.buckets_.size();
     }
     GradientReducer& reducer;
   };
-  ASSAY_ASSERT(started_ == buckets_.size());
-  if (done_ == buckets_.size()) return;
-  {
-    const Timed timed(statistics_.exposed_s);
-    Rest rest(*this);
-    finish(rest);
-  }
-  statistics_.busy_s = now_s() - began_s_;
+  const double begin_s = now_s();
+  const double exposed_s = statistics_.exposed_s;
+  Rest rest(*this);
+  finish(rest);
+  statistics_.exposed_s = exposed_s + (now_s() - begin_s);
 }
 
 /// Where what is sent has the tensor's own dtype, it is sent from where it lies.

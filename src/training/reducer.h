@@ -54,6 +54,22 @@ struct ReduceStatistics {
   double hidden_s() const { return busy_s > exposed_s ? busy_s - exposed_s : 0; }
 };
 
+/// A gradient before there is one.
+struct GradientSize {
+  std::int64_t count = 0;
+  DType dtype = DType::f32;
+};
+
+/// What a direct exchange of such gradients comes to; each rank sums an equal share.
+struct ReduceTraffic {
+  std::int64_t buckets = 0;
+  std::int64_t one_way_bytes = 0;      ///< That each rank sends to the owners of shares; as much comes back.
+  std::int64_t last_bucket_bytes = 0;  ///< Of them, those of the last bucket.
+  std::int64_t scratch_bytes = 0;      ///< Besides the tensors, of the buckets that are under way at once.
+};
+/// `tensors`: in the order in which they are finished.
+ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const ReduceOptions& options, int ranks);
+
 /// Sums a step's gradients over the ranks of a group while the backward still runs. Tensors travel in buckets of
 /// neighbours in the order in which they are named, which is the order in which a backward finishes them; a bucket
 /// starts when its last tensor is finished and all buckets before it have started, so that all ranks start the same
@@ -65,7 +81,10 @@ struct ReduceStatistics {
 /// after another. Every rank, the summing one too, then holds the sum rounded to the wire's dtype: the same bits.
 class GradientReducer {
  public:
-  /// `group` outlives it. Tensors with an owner and such without do not share a bucket.
+  /// Buckets that are under way at once, so that what they take stays small.
+  static constexpr std::size_t most_under_way = 4;
+
+  /// `group` outlives it. Either all tensors have owners or none has.
   GradientReducer(Group& group, const ReduceOptions& options, std::vector<ReducedTensor> tensors);
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
@@ -85,8 +104,6 @@ class GradientReducer {
   std::size_t buckets() const { return buckets_.size(); }
   /// "direct exchange of bf16, f32 sums in rank order, 9 buckets, MPI (Open MPI v4.1.4)".
   std::string description() const;
-  /// Bytes that buckets under way take besides the tensors, at most.
-  std::int64_t scratch_bytes() const;
 
  private:
   struct Bucket;

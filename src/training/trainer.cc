@@ -141,30 +141,16 @@ void Trainer::backward(double share, StepEnd end) {
   if (reduces) end_reduction();
 }
 
-/// In the order of the nodes that write them last, which is the same whatever a batch's shape.
 std::vector<ReducedTensor> Trainer::gradients_as_finished() {
   const Program& program = programs_.step;
-  std::vector<std::size_t> last(program.values.size());
-  for (std::size_t node = 0; node < program.nodes.size(); ++node) {
-    for (const ValueId id : program.nodes[node].outputs) {
-      if (id != no_value) last[static_cast<std::size_t>(id)] = node;
-    }
-  }
-  std::vector<std::pair<std::size_t, ReducedTensor>> found;
-  for (std::size_t id = 0; id < program.values.size(); ++id) {
-    const Value& value = program.values[id];
-    if (value.source != Source::state || is_parameter(value)) continue;
-    Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
-    found.push_back({last[id],
-                     {value.name, value.dtype, gradient.count(), gradient.data(), owner_of_gradient(programs_, value)}});
-  }
-  std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
   finished_by_.assign(program.nodes.size(), {});
   std::vector<ReducedTensor> tensors;
-  tensors.reserve(found.size());
-  for (auto& [node, tensor] : found) {
-    finished_by_[node].push_back(tensors.size());
-    tensors.push_back(std::move(tensor));
+  for (const FinishedGradient& one : finishing_order(program)) {
+    const Value& value = program.value(one.value);
+    Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
+    finished_by_[one.node].push_back(tensors.size());
+    tensors.push_back(
+        {value.name, value.dtype, gradient.count(), gradient.data(), owner_of_gradient(programs_, value)});
   }
   return tensors;
 }

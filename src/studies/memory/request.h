@@ -2,15 +2,26 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "results/document.h"
 #include "studies/shared/training_step.h"
+#include "training/reducer.h"
 
 namespace assay {
 
 enum class Measure : std::uint8_t { no, yes };
+
+/// Training by several ranks: what each holds and, with step_ms, how long a step would take.
+struct RankRequest {
+  std::vector<std::int64_t> counts;  ///< Empty: not asked.
+  ReduceOptions reduce;
+  std::optional<double> step_ms;   ///< Of one rank alone, on its rows.
+  double bandwidth_gb_s = 12.5;    ///< That each rank sends with; 100 Gbit/s.
+  double latency_us = 5;           ///< Of a message.
+};
 
 struct MemoryRequest {
   std::string model;
@@ -20,6 +31,7 @@ struct MemoryRequest {
   RunMode mode = RunMode::infer;
   std::vector<Recompute> recomputes;  ///< Training; empty: all of them.
   Measure measure = Measure::no;
+  RankRequest ranks;
   EngineOptions engine;
   ModelOptions model_options;
 };

@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/paths.h"
+#include "base/threads.h"
 #include "model/fresh_head.h"
+#include "processes/thread_ranks.h"
 #include "quality/compare.h"
 #include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
@@ -366,6 +368,22 @@ TrainReport train(const TrainRequest& request, const MachineFacts& facts, const 
   std::optional<TrainingRun> run;
   agreed(group, [&] { run.emplace(request, facts, callbacks, folder ? &*folder : nullptr, group); });
   return run->run();
+}
+
+TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+                             int ranks) {
+  MachineFacts own = facts;
+  own.threads = std::max(1, facts.threads / ranks);
+  own.available_bytes = facts.available_bytes / ranks;
+  TrainCallbacks silent;
+  silent.interrupted = callbacks.interrupted;
+  TrainReport first;
+  run_as_ranks(ranks, [&](Group& group) {
+    set_threads(own.threads);
+    TrainReport report = train(request, own, group.rank() == 0 ? callbacks : silent, group);
+    if (group.rank() == 0) first = std::move(report);
+  });
+  return first;
 }
 
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks) {

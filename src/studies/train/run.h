@@ -109,5 +109,9 @@ struct TrainReport {
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
                   Group& group);
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks);
+/// The same by `ranks` threads of this process, each a rank with its part of the processor's threads and memory; what
+/// is told is rank 0's.
+TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+                             int ranks);
 
 }  // namespace assay
