@@ -47,6 +47,7 @@ class CliMpi : public CliRanks {
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);
+    ::setenv("OMPI_MCA_orte_tmpdir_base", "/tmp", 1);  // The folder of the test is too long a name for its sockets.
     CliRanks::SetUp();
   }
 

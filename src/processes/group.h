@@ -59,6 +59,8 @@ class Group {
   virtual int size() const = 0;
   /// What carries bytes: "MPI (Open MPI v4.1.4)".
   virtual std::string transport() const = 0;
+  /// Whether all ranks are of one process, and so of one program on one machine.
+  virtual bool is_one_process() const { return false; }
   /// Sends and receives without waiting. Between two ranks the pieces of a channel are matched in their order; those
   /// that are matched are of one size. `channel`: 0 (what all-gathers and the like use) to 30,000. None goes to oneself. What is not done when the exchange is destroyed is given up: the group is
   /// of no more use then.
@@ -90,6 +92,7 @@ class SingleProcess : public Group {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string transport() const override { return "a single process"; }
+  bool is_one_process() const override { return true; }
   std::unique_ptr<Exchange> begin(int channel, std::span<const Outgoing> out, std::span<const Incoming> in) override;
   void leave(const std::string&) override {}
 };
@@ -109,11 +112,11 @@ void agreed(Group& group, const Action& action);
 void share_failure(Group& group, const Error* failure);
 
 /// Which equal part of `count` things, in order, is a rank's.
-struct Part {
+struct EqualPart {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
-inline Part part_of(std::int64_t count, int rank, int size) {
+inline EqualPart part_of(std::int64_t count, int rank, int size) {
   return {count * rank / size, count * (rank + 1) / size};
 }
 

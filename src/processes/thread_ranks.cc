@@ -92,6 +92,7 @@ class ThreadRank : public Group {
   int rank() const override { return rank_; }
   int size() const override { return place_->size; }
   std::string transport() const override { return "threads of one process"; }
+  bool is_one_process() const override { return true; }
 
   std::unique_ptr<Exchange> begin(int channel, std::span<const Outgoing> out, std::span<const Incoming> in) override {
     const MeetingKey key = {channel, calls_[channel]++};

@@ -176,7 +176,7 @@ GradientReducer::GradientReducer(Group& group, const ReduceOptions& options, std
 
 /// An equal part of the elements; of tensors with owners, those that are the rank's.
 void GradientReducer::add_share(Bucket& bucket, int rank) const {
-  const Part part = part_of(bucket.elements, rank, group_.size());
+  const EqualPart part = part_of(bucket.elements, rank, group_.size());
   std::vector<Range>& share = bucket.shares.emplace_back();
   std::int64_t& elements = bucket.share_elements.emplace_back(0);
   std::int64_t place = 0;
@@ -247,6 +247,7 @@ void GradientReducer::wait() {
     }
     GradientReducer& reducer;
   };
+  for (const auto& bucket : buckets_) ASSAY_ASSERT(bucket->unfinished == 0);
   const double begin_s = now_s();
   const double exposed_s = statistics_.exposed_s;
   Rest rest(*this);

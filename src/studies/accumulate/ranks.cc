@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "model/families.h"
 #include "model/random_weights.h"
 #include "results/model_name.h"
 #include "studies/shared/training_step.h"

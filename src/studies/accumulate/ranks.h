@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hardware/facts.h"
 #include "model/model.h"
 #include "results/document.h"
 #include "tensor/dtype.h"

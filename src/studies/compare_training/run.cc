@@ -189,7 +189,7 @@ bool is_scored_at_its_end(const TrainReport& report) {
 }
 
 /// One line of the comparison: how it is trained.
-struct Trial {
+struct TrainedWay {
   std::string precision;
   std::optional<ReduceFormat> reduce;
   std::string label() const {
@@ -197,10 +197,10 @@ struct Trial {
   }
 };
 
-std::vector<Trial> trials_of(const CompareTrainingRequest& request, const Group& group) {
+std::vector<TrainedWay> trials_of(const CompareTrainingRequest& request, const Group& group) {
   if (!request.reduces.empty() && group.size() == 1 && request.thread_ranks <= 1)
     fail_user("--reduce: is between ranks; start them with mpirun, or ask for --ranks N");
-  std::vector<Trial> trials;
+  std::vector<TrainedWay> trials;
   for (const std::string& precision : request.precisions) {
     for (const ReduceFormat& format : request.reduces) trials.push_back({precision, format});
     if (request.reduces.empty()) trials.push_back({precision, std::nullopt});
@@ -224,7 +224,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   comparison.energy_status = to_text(status_of(energy));
   const std::int64_t parameters =
       open_model(request.training.model, request.training.model_options).weights.parameters();
-  for (const Trial& trial : trials_of(request, group)) {
+  for (const TrainedWay& trial : trials_of(request, group)) {
     PrecisionCurves& curves = comparison.precisions.emplace_back();
     curves.precision = trial.label();
     curves.failure = why_not(trial.precision, request.training.engine.device);

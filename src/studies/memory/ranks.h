@@ -22,9 +22,9 @@ struct RankCell {
   std::int64_t last_bucket_bytes = 0;  ///< Of it, what is sent when the backward has ended.
 
   /// Of a step, as --step-ms and the link have it; see RankRequest.
-  std::optional<double> direct_ms;
-  std::optional<double> tree_ms;
-  std::optional<double> exposed_ms;  ///< Of direct exchange.
+  std::optional<double> direct_ms = {};
+  std::optional<double> tree_ms = {};
+  std::optional<double> exposed_ms = {};  ///< Of direct exchange.
 };
 
 /// Time that a step's exchange takes by itself, ms. Direct: every rank sends each bucket's shares to all others, and

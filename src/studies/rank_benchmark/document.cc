@@ -7,26 +7,26 @@
 namespace assay {
 namespace {
 
-using Row = RankBenchmarkRow;
-using RowColumns = std::vector<ColumnOf<Row>>;
+using BenchmarkRow = RankBenchmarkRow;
+using RowColumns = std::vector<ColumnOf<BenchmarkRow>>;
 
 RowColumns row_labels() {
   using Cell = Table::Cell;
   constexpr auto label = Table::Role::label;
-  return {{{.key = "model", .role = label}, [](const Row& row) -> Cell { return shown_model_name(row.model); }},
-          {{.key = "precision", .role = label}, [](const Row& row) -> Cell { return row.precision; }},
+  return {{{.key = "model", .role = label}, [](const BenchmarkRow& row) -> Cell { return shown_model_name(row.model); }},
+          {{.key = "precision", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.precision; }},
           {{.key = "batch", .title = "B", .meaning = "rows of a whole step", .role = label},
-           [](const Row& row) -> Cell { return row.extent.batch; }},
-          {{.key = "seq", .title = "T", .role = label}, [](const Row& row) -> Cell { return row.extent.seq; }},
-          {{.key = "ranks", .role = label}, [](const Row& row) -> Cell { return std::int64_t{row.ranks}; }},
+           [](const BenchmarkRow& row) -> Cell { return row.extent.batch; }},
+          {{.key = "seq", .title = "T", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.extent.seq; }},
+          {{.key = "ranks", .role = label}, [](const BenchmarkRow& row) -> Cell { return std::int64_t{row.ranks}; }},
           {{.key = "reduce", .meaning = "how gradients travel and are summed", .role = label},
-           [](const Row& row) -> Cell { return std::string(row.format.name); }}};
+           [](const BenchmarkRow& row) -> Cell { return std::string(row.format.name); }}};
 }
 
 void add_times(RowColumns& columns) {
   const auto add = [&](const char* key, const char* title, const char* meaning, double RankStepTime::*member) {
     columns.push_back({{.key = key, .title = title, .unit = "ms", .meaning = meaning},
-                       [member](const Row& row) -> Table::Cell { return row.median.*member * 1e3; }});
+                       [member](const BenchmarkRow& row) -> Table::Cell { return row.median.*member * 1e3; }});
   };
   add("forward_ms", "forward", "median of the slowest rank", &RankStepTime::forward_s);
   add("backward_ms", "backward", "without exposed communication", &RankStepTime::backward_s);
@@ -39,38 +39,38 @@ void add_times(RowColumns& columns) {
 void add_efficiencies(RowColumns& columns) {
   using Cell = Table::Cell;
   columns.push_back({{.key = "exposed_share", .title = "exposed / step", .notation = Notation::percent, .digits = 1},
-                     [](const Row& row) -> Cell { return row.exposed_share(); }});
+                     [](const BenchmarkRow& row) -> Cell { return row.exposed_share(); }});
   columns.push_back({{.key = "sent_bytes", .title = "sent", .unit = "bytes", .meaning = "by a rank, a step", .notation = Notation::bytes},
-                     [](const Row& row) -> Cell { return row.sent_bytes; }});
+                     [](const BenchmarkRow& row) -> Cell { return row.sent_bytes; }});
   columns.push_back({{.key = "weak_efficiency", .title = "weak", .meaning = "rank 0's rows alone over this step", .notation = Notation::percent},
-                     [](const Row& row) -> Cell { return row.weak_efficiency(); }});
+                     [](const BenchmarkRow& row) -> Cell { return row.weak_efficiency(); }});
   columns.push_back({{.key = "speed_up", .title = "speed-up", .meaning = "all rows on rank 0 alone over this step"},
-                     [](const Row& row) -> Cell { return row.speed_up(); }});
+                     [](const BenchmarkRow& row) -> Cell { return row.speed_up(); }});
   columns.push_back({{.key = "strong_efficiency", .title = "strong", .meaning = "speed-up over ranks", .notation = Notation::percent},
-                     [](const Row& row) -> Cell { return row.strong_efficiency(); }});
+                     [](const BenchmarkRow& row) -> Cell { return row.strong_efficiency(); }});
   columns.push_back({{.key = "step_j", .title = "energy", .unit = "J", .meaning = "all machines, a step"},
-                     [](const Row& row) -> Cell {
+                     [](const BenchmarkRow& row) -> Cell {
                        if (!row.step_j) return Absent{row.energy_status};
                        return *row.step_j;
                      }});
   columns.push_back({{.key = "alone_part_ms", .unit = "ms", .detail = Detail::data},
-                     [](const Row& row) -> Cell { return row.alone_part_s * 1e3; }});
+                     [](const BenchmarkRow& row) -> Cell { return row.alone_part_s * 1e3; }});
   columns.push_back({{.key = "alone_whole_ms", .unit = "ms", .detail = Detail::data},
-                     [](const Row& row) -> Cell { return row.alone_whole_s * 1e3; }});
-  columns.push_back({{.key = "steps", .detail = Detail::data}, [](const Row& row) -> Cell { return row.steps; }});
+                     [](const BenchmarkRow& row) -> Cell { return row.alone_whole_s * 1e3; }});
+  columns.push_back({{.key = "steps", .detail = Detail::data}, [](const BenchmarkRow& row) -> Cell { return row.steps; }});
 }
 
 /// What ran, as a ledger tells it.
-Table reduction_table(const std::vector<Row>& rows) {
+Table reduction_table(const std::vector<BenchmarkRow>& rows) {
   using Cell = Table::Cell;
   constexpr auto label = Table::Role::label;
-  const std::vector<ColumnOf<Row>> columns = {
-      {{.key = "operation", .role = label}, [](const Row& row) -> Cell { return row.reduction.operation; }},
-      {{.key = "path", .role = label}, [](const Row& row) -> Cell { return row.reduction.path; }},
-      {{.key = "kernel"}, [](const Row& row) -> Cell { return row.reduction.kernel; }},
-      {{.key = "operand", .meaning = "dtype on the wire"}, [](const Row& row) -> Cell { return name(row.reduction.operand); }},
-      {{.key = "accumulator", .title = "sum"}, [](const Row& row) -> Cell { return name(row.reduction.accumulator); }},
-      {{.key = "stored"}, [](const Row& row) -> Cell { return name(row.reduction.stored); }}};
+  const std::vector<ColumnOf<BenchmarkRow>> columns = {
+      {{.key = "operation", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.reduction.operation; }},
+      {{.key = "path", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.reduction.path; }},
+      {{.key = "kernel"}, [](const BenchmarkRow& row) -> Cell { return row.reduction.kernel; }},
+      {{.key = "operand", .meaning = "dtype on the wire"}, [](const BenchmarkRow& row) -> Cell { return name(row.reduction.operand); }},
+      {{.key = "accumulator", .title = "sum"}, [](const BenchmarkRow& row) -> Cell { return name(row.reduction.accumulator); }},
+      {{.key = "stored"}, [](const BenchmarkRow& row) -> Cell { return name(row.reduction.stored); }}};
   return filled({.key = "reductions", .caption = "What sums gradients over ranks"}, columns, rows);
 }
 
@@ -78,7 +78,7 @@ Table reduction_table(const std::vector<Row>& rows) {
 
 Document rank_benchmark(const RankBenchmarkRequest& request, const MachineFacts& facts, Group& group,
                         InterruptFlag interrupted) {
-  const std::vector<Row> rows = rank_benchmark_rows(request, facts, group, interrupted);
+  const std::vector<BenchmarkRow> rows = rank_benchmark_rows(request, facts, group, interrupted);
   Document document;
   document.subject = {.schema = "assay-rank-benchmark-1",
                       .title = fmt::format("training steps of {} ranks, {}", group.size(), group.transport())};

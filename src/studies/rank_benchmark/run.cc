@@ -148,7 +148,11 @@ std::vector<T> counted(const std::vector<T>& steps, std::int64_t warmup) {
 
 RankBenchmarkRow measured(const RankCase& one) {
   Group& group = one.group;
-  RankBenchmarkRow row{.model = one.model.name, .precision = one.precision, .extent = one.extent, .format = one.format};
+  RankBenchmarkRow row;
+  row.model = one.model.name;
+  row.precision = one.precision;
+  row.extent = one.extent;
+  row.format = one.format;
   row.ranks = group.size();
   const TrainingBatch whole = random_batch(one.model, one.extent, one.request.model_options.seed);
   const TrainingBatch part = split(whole, group.size())[static_cast<std::size_t>(group.rank())];

@@ -103,7 +103,7 @@ void check_same_weights(Group& group, const std::string& hash, std::int64_t step
 }
 
 QualitySet part_of_set(const QualitySet& set, const Group& group) {
-  const Part part = part_of(std::ssize(set.batches), group.rank(), group.size());
+  const EqualPart part = part_of(std::ssize(set.batches), group.rank(), group.size());
   QualitySet own = set;
   own.batches.assign(set.batches.begin() + part.begin, set.batches.begin() + part.end);
   return own;

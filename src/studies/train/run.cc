@@ -100,7 +100,7 @@ class TrainingRun {
   bool interrupted() const { return is_alone() ? is_set(callbacks_.interrupted) : stopped_; }
 
   void join_ranks() {
-    check_same_everywhere(group_, {{"another program", program_hash()},
+    check_same_everywhere(group_, {{"another program", group_.is_one_process() ? "" : program_hash()},
                                    {"another model", progress_.options.at("model").dump()},
                                    {"other data", input_.identity + input_.eval_identity},
                                    {"other options", progress_.options.dump() + rank_options(request_, report_.total)}});
