@@ -26,6 +26,7 @@ function(assay_room room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cc")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   list(FILTER sources EXCLUDE REGEX "/src/${room}/cuda/")  # cmake/cuda.cmake says what of it is built
+  list(FILTER sources EXCLUDE REGEX "/src/${room}/mpi/")  # and cmake/mpi.cmake
   set(tests ${sources})
   set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$")

@@ -15,6 +15,7 @@ inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
     {"program", {"tensor"}},
     {"formats", {"tensor"}},
     {"hardware", {"tensor"}},
+    {"processes", {"tensor"}},
     {"text", {"formats", "hub"}},
     {"model", {"program", "formats", "hub", "tensor"}},
     {"kernels", {"program", "hardware", "tensor"}},
@@ -25,16 +26,16 @@ inline const std::map<std::string, std::set<std::string>> allowed_rooms = {
     {"rules", {"results", "statistics", "tensor"}},
     {"generation", {"runtime", "text", "model", "program", "tensor"}},
     {"quality", {"generation", "statistics", "runtime", "text", "model", "program", "tensor"}},
-    {"training", {"runtime", "text", "model", "program", "formats", "tensor"}},
+    {"training", {"processes", "runtime", "text", "model", "program", "formats", "tensor"}},
     {"quantization", {"runtime", "text", "model", "program", "formats", "tensor"}},
     {"report", {"results", "rules", "statistics", "tensor"}},
     {"published", {"results", "rules", "statistics", "formats", "tensor"}},
     {"studies",
      {"quality", "generation", "quantization", "training", "results", "rules", "measure", "statistics", "runtime",
-      "kernels", "model", "text", "program", "formats", "hardware", "hub", "tensor"}},
+      "kernels", "model", "text", "program", "formats", "hardware", "hub", "processes", "tensor"}},
     {"cli", {"studies", "report",  "published", "quality",    "generation", "quantization", "training",
              "results", "rules",   "measure",   "statistics", "runtime",    "kernels",      "model",
-             "text",    "program", "formats",   "hardware",   "hub",        "tensor"}},
+             "text",    "program", "formats",   "hardware",   "hub",        "processes",    "tensor"}},
 };
 
 }  // namespace assay

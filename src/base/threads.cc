@@ -1,5 +1,6 @@
 #include "base/threads.h"
 
+#include <atomic>
 #include <latch>
 #include <system_error>
 #include <thread>
@@ -29,9 +30,11 @@ void try_threads(int threads) {
 }  // namespace
 
 void set_threads(int threads) {
-  static int tried = 1;
-  if (threads > tried) try_threads(threads);
-  tried = threads > tried ? threads : tried;
+  static std::atomic<int> tried = 1;
+  if (threads > tried) {
+    try_threads(threads);
+    tried = threads;
+  }
   omp_set_num_threads(threads);
 }
 

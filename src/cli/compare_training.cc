@@ -8,6 +8,7 @@
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/train_options.h"
 #include "report/draw/figure.h"
 
@@ -29,12 +30,28 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
   command.add_option("--target-loss", options.request.target_loss,
                      "time to reach it is shown (default: the worst final loss of those that learn)");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--reduce",
+          [&options](const std::vector<std::string>& names) {
+            for (const std::string& name : names) options.request.reduces.push_back(find_reduce_format(name));
+          },
+          "ranks: how gradients are summed, comma-separated: f32, bf16, bf16-f32sum, f16, f16-f32sum")
+      ->delimiter(',');
+  add_thread_ranks_option(command, options.request.thread_ranks);
   add_output_options(command, options.outputs);
   add_output_file(command, "--svg", options.svg, "chart to write");
 }
 
-int run_compare_training(const CompareTrainingCommand& options) {
-  for (const std::string& precision : options.request.precisions) find_precision(precision);
+/// A rank beside rank 0: it trains, and tells nothing.
+int compare_beside(const CompareTrainingCommand& options, const MachineFacts& facts, Group& group) {
+  TrainCallbacks silent;
+  silent.interrupted = &watch_interrupts();
+  compare_training(options.request, facts, silent, group);
+  return 0;
+}
+
+int compare_and_tell(const CompareTrainingCommand& options, const MachineFacts& facts, Group& group) {
   const std::atomic<bool>& interrupted = watch_interrupts();
   Progress progress;
   TrainCallbacks callbacks;
@@ -44,11 +61,19 @@ int run_compare_training(const CompareTrainingCommand& options) {
   };
   callbacks.interrupted = &interrupted;
   const TrainingComparison comparison =
-      compare_training(options.request, facts_for(options.machine, options.request.training.engine.device), callbacks);
+      compare_training(options.request, facts, callbacks, group);
   progress.finish();
   const Document document = to_document(comparison);
   deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+}
+
+int run_compare_training(const CompareTrainingCommand& options) {
+  for (const std::string& precision : options.request.precisions) find_precision(precision);
+  const MachineFacts facts = facts_for(options.machine, options.request.training.engine.device);
+  return as_rank(options.request.thread_ranks, [&](Group& group) {
+    return group.rank() == 0 ? compare_and_tell(options, facts, group) : compare_beside(options, facts, group);
+  });
 }
 
 }  // namespace

@@ -45,6 +45,28 @@ int run_memory(MemoryCommand& options) {
   return answered_code(document);
 }
 
+void add_rank_prediction_options(CLI::App& command, RankRequest& ranks) {
+  CLI::Option* counts = command
+                            .add_option("--ranks", ranks.counts,
+                                        "training: also what each of so many ranks holds and sends, such as 8,64,4096")
+                            ->delimiter(',')
+                            ->check(CLI::Range(2, 1 << 16));
+  command
+      .add_option_function<std::string>(
+          "--reduce", [&ranks](const std::string& name) { ranks.reduce.format = find_reduce_format(name); },
+          "ranks: how gradients travel (default f32)")
+      ->needs(counts);
+  command.add_option("--step-ms", ranks.step_ms, "ranks: what a step takes one rank alone; predicts that of all")
+      ->check(CLI::PositiveNumber)
+      ->needs(counts);
+  command.add_option("--bandwidth", ranks.bandwidth_gb_s, "ranks: GB/s that each sends with (default 12.5)")
+      ->check(CLI::PositiveNumber)
+      ->needs(counts);
+  command.add_option("--latency-us", ranks.latency_us, "ranks: of a message (default 5)")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(counts);
+}
+
 }  // namespace
 
 void add_memory(CLI::App& program, Action& action) {
@@ -72,6 +94,7 @@ void add_memory(CLI::App& program, Action& action) {
   command.add_flag_callback(
       "--measure", [&request] { request.measure = Measure::yes; },
       "run what fits, each in a process of its own, and say how well the prediction agrees");
+  add_rank_prediction_options(command, request.ranks);
   add_output_options(command, options->outputs);
   add_shard_options(command, options->shard);
   add_output_file(command, "--svg", options->svg, "draw live bytes over the steps");

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/train_options.h"
 #include "studies/train/document.h"
 
@@ -23,6 +24,7 @@ struct TrainCommand {
   TrainRequest request;
   MachineOptions machine;
   OutputOptions outputs;
+  int ranks = 1;  ///< Threads of this process.
 };
 
 void add_folder_options(CLI::App& command, TrainCommand& options) {
@@ -99,7 +101,21 @@ void hand_over(const TrainReport& report, const TrainCommand& options, const Lin
   if (report.failure) std::rethrow_exception(report.failure);
 }
 
-int run_train(const TrainCommand& options) {
+int exit_code(const TrainReport& report) {
+  const bool whole = static_cast<std::int64_t>(report.losses.size()) == report.total;
+  return static_cast<int>(whole ? ExitCode::ok : ExitCode::interrupted);
+}
+
+/// A rank beside rank 0: it trains, and tells nothing.
+int train_beside(const TrainCommand& options, const MachineFacts& facts, Group& group) {
+  TrainCallbacks silent;
+  silent.interrupted = &watch_interrupts();
+  const TrainReport report = train(options.request, facts, silent, group);
+  if (report.failure) std::rethrow_exception(report.failure);
+  return exit_code(report);
+}
+
+int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group& group) {
   Progress progress;
   Lines lines;
   const bool quiet = options.outputs.takes_stdout();
@@ -116,12 +132,18 @@ int run_train(const TrainCommand& options) {
   callbacks.score = [&](const EvalScore& score) { line(score_line(score)); };
   callbacks.say = [&](const std::string& sentence) { progress.say(sentence); };
   callbacks.interrupted = &watch_interrupts();
-  const TrainReport report =
-      train(options.request, facts_for(options.machine, options.request.engine.device), callbacks);
+  const TrainReport report = options.ranks > 1 ? train_as_threads(options.request, facts, callbacks, options.ranks)
+                                               : train(options.request, facts, callbacks, group);
   progress.finish();
   hand_over(report, options, lines);
-  const bool whole = static_cast<std::int64_t>(report.losses.size()) == report.total;
-  return static_cast<int>(whole ? ExitCode::ok : ExitCode::interrupted);
+  return exit_code(report);
+}
+
+int run_train(const TrainCommand& options) {
+  const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
+  return as_rank(options.ranks, [&](Group& group) {
+    return group.rank() == 0 ? train_and_tell(options, facts, group) : train_beside(options, facts, group);
+  });
 }
 
 }  // namespace
@@ -225,6 +247,8 @@ void add_train(CLI::App& program, Action& action) {
   add_optimizer_options(command, options->request);
   add_schedule_options(command, options->request);
   add_step_options(command, options->request);
+  add_rank_options(command, options->request);
+  add_thread_ranks_option(command, options->ranks);
   add_folder_options(command, *options);
   add_engine_options(command, options->request.engine);
   add_recipe_option(command, options->request.engine, options->request.precision);

@@ -4,10 +4,15 @@
 
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
+#include "cli/outputs.h"
+#include "cli/ranks.h"
 #include "cli/shard_options.h"
+#include "processes/launch.h"
 #include "report/formats.h"
+#include "studies/rank_benchmark/request.h"
 
 namespace assay {
 namespace {
@@ -18,6 +23,7 @@ struct TrainBenchmarkCommand {
   OutputOptions outputs;
   StoreOptions store;
   ShardOptions shard;
+  RankBenchmarkRequest ranks;  ///< What of it is of ranks alone.
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -75,6 +81,51 @@ int run_train_benchmark(TrainBenchmarkCommand& options) {
   return measuring.exit_code(document.records);
 }
 
+void add_rank_benchmark_options(CLI::App& command, RankBenchmarkRequest& ranks) {
+  static const std::map<std::string, ReduceBy> ways = {{"direct", ReduceBy::direct}, {"library", ReduceBy::library}};
+  static const std::map<std::string, ZeroStage> stages = {{"0", ZeroStage::none}, {"1", ZeroStage::optimizer}};
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--reduce",
+          [&ranks](const std::vector<std::string>& names) {
+            for (const std::string& name : names) ranks.formats.push_back(find_reduce_format(name));
+          },
+          "under mpirun: how gradients are summed, comma-separated: f32 (default), bf16, bf16-f32sum, f16, f16-f32sum")
+      ->delimiter(',');
+  add_choice(command, "--reduce-by", ranks.reduce.by, ways, "under mpirun: who sums (default direct)");
+  add_choice(command, "--zero", ranks.stage, stages, "under mpirun: 1: each rank keeps a share of the optimizer's state");
+}
+
+RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {
+  const TrainBenchmarkRequest& request = options.request;
+  RankBenchmarkRequest ranks = options.ranks;
+  ranks.models = request.models;
+  ranks.precisions = request.precisions;
+  ranks.batches = request.batches;
+  ranks.seqs = request.seqs;
+  ranks.warmup = request.warmups.front();
+  ranks.steps = request.steps;
+  ranks.recompute = request.recompute;
+  ranks.optimizer = request.optimizer;
+  ranks.device = request.device;
+  ranks.overrides = request.overrides;
+  ranks.model_options = request.model_options;
+  return ranks;
+}
+
+/// Under a launcher of MPI every rank runs the grid; rank 0 tells.
+int run_benchmark(const TrainBenchmarkCommand& options) {
+  if (!is_launched_as_rank()) return run_train_benchmark(options);
+  const MachineFacts facts = facts_for(options.machine, options.request.device);
+  return as_rank(1, [&](Group& group) {
+    if (group.size() == 1) return run_train_benchmark(options);
+    const std::atomic<bool>& interrupted = watch_interrupts();
+    const Document document = rank_benchmark(rank_request(options), facts, group, &interrupted);
+    if (group.rank() == 0) deliver(document, options.outputs);
+    return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+  });
+}
+
 }  // namespace
 
 void add_train_benchmark(CLI::App& program, Action& action) {
@@ -84,6 +135,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
       "example: assay train --benchmark cs336-small --precision fp32,mixed-bf16 --batch 4 --seq 128,256 --warmup 5");
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
   add_shape_options(command, options->request);
+  add_rank_benchmark_options(command, options->ranks);
   add_output_options(command, options->outputs);
   add_record_outputs(command, options->outputs);
   add_store_option(command, options->store);
@@ -96,7 +148,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
         for (const std::string& model : split(list)) models.push_back(model);
       }
       options->request.models = models;
-      return run_train_benchmark(*options);
+      return run_benchmark(*options);
     };
   });
 }

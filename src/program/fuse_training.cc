@@ -67,6 +67,7 @@ Program fuse_gradients(const Program& program) {
     const Node& sum = edit.node(i);
     if (sum.operation != &op::add || sum.phase != Phase::backward) continue;
     const auto [known, last] = std::pair(sum.inputs[0], sum.inputs[1]);
+    if (known == sum.outputs[0]) continue;  // Each part of a step is summed by itself: as ranks would that share it.
     const std::size_t maker = edit.sole_producer(last);
     if (maker == nowhere || result.value(known).dtype != result.value(last).dtype) continue;
     Node& producer = result.nodes[maker];

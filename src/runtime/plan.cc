@@ -163,8 +163,8 @@ void Plan::set_input(const std::string& name, std::span<const std::byte> bytes) 
   }
 }
 
-bool Plan::run(Phase phase, InterruptFlag interrupted) {
-  const bool is_whole = enqueue_until(phase, interrupted);
+bool Plan::run(Phase phase, InterruptFlag interrupted, const NodeHook& after) {
+  const bool is_whole = enqueue_until(phase, interrupted, after);
   device().wait();
   return is_whole;
 }
@@ -176,12 +176,12 @@ void Plan::run() {
 }
 
 /// Libraries load their code in the first run, which a recording does not allow.
-bool Plan::enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted) {
-  if (options_.graphs == Graphs::off || device().is_host() || !has_steps(phase))
-    return enqueue_steps(phase, interrupted);
+bool Plan::enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted, const NodeHook& after) {
+  if (device().is_host()) return enqueue_steps(phase, interrupted, after);
+  if (options_.graphs == Graphs::off || !has_steps(phase)) return enqueue_steps(phase, interrupted, {});
   Segment& segment = segments_[phase ? 1 + static_cast<std::size_t>(*phase) : 0];
-  if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase, nullptr); });
-  if (!segment.recording) return enqueue_steps(phase, interrupted);
+  if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase, nullptr, {}); });
+  if (!segment.recording) return enqueue_steps(phase, interrupted, {});
   segment.recording->enqueue();
   return true;
 }
@@ -196,7 +196,7 @@ bool Plan::is_recorded() const {
                      [](const Segment& segment) { return segment.runs < 2 || segment.recording != nullptr; });
 }
 
-bool Plan::enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted) const {
+bool Plan::enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted, const NodeHook& after) const {
   const bool is_watched = !device().is_host();
   for (const Step& step : steps_) {
     const Node& node = instance_.program().nodes[step.node];
@@ -205,6 +205,7 @@ bool Plan::enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted) 
     if (is_watched) device().begin_range(node.path.c_str());
     step.kernel->run({step.inputs, step.outputs, step.workspace});
     if (is_watched) device().end_range();
+    if (after) after(step.node);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,9 @@ struct OutputView {
   std::int64_t row_stride = 0;
 };
 
+/// Told the index of a node in the program.
+using NodeHook = std::function<void(std::size_t node)>;
+
 /// An instance at one (B, T): kernels ready, every buffer at its place in one arena. Running it allocates nothing and
 /// decides nothing. One run at a time, of all plans in one arena; each run overwrites the others' inputs and outputs.
 class Plan {
@@ -50,10 +54,11 @@ class Plan {
   /// Runs all steps and waits for the device. From the second run on, a device's steps are a recording (Graphs).
   void run();
   /// The same without waiting, of all steps or of a phase's: a device still works when it returns.
-  void enqueue(std::optional<Phase> phase = std::nullopt) { enqueue_until(phase, nullptr); }
+  void enqueue(std::optional<Phase> phase = std::nullopt) { enqueue_until(phase, nullptr, {}); }
   /// Runs the steps of one phase and waits; they follow one another in `steps`. False where `interrupted` ended it
-  /// before its last step: then what the phase computes holds nothing. A recording is not ended.
-  bool run(Phase phase, InterruptFlag interrupted = nullptr);
+  /// before its last step: then what the phase computes holds nothing. A recording is not ended. `after` is told each
+  /// node that has run, where the host computes: a device is still at work when its steps are queued.
+  bool run(Phase phase, InterruptFlag interrupted = nullptr, const NodeHook& after = {});
   /// Whether all that ran more than once is a recording: not where graphs are off, or the device refused the memory.
   bool is_recorded() const;
   /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
@@ -97,8 +102,8 @@ class Plan {
   void bind();
   std::byte* address(ValueId value) const;
   const std::byte* fetch(ValueId value, const std::byte* from) const;
-  bool enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted);
-  bool enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted) const;
+  bool enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted, const NodeHook& after);
+  bool enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted, const NodeHook& after) const;
   bool has_steps(std::optional<Phase> phase) const;
 
   /// Steps that are queued together: all, or those of a phase.

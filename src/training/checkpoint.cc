@@ -45,11 +45,15 @@ void write_parameters(const fs::path& file, const Model& model, const Trainer& t
   write_safetensors(file, tensors);
 }
 
-void write_moments(const fs::path& file, const State& state) {
-  std::vector<NamedTensor> tensors;
+/// In the order of their names, whoever holds them.
+void write_moments(const fs::path& file, const State& state, const std::map<std::string, Tensor>& elsewhere) {
+  std::map<std::string, TensorView> moments;
   for (const auto& [name, tensor] : state.tensors()) {
-    if (name.starts_with(moment_prefix)) tensors.push_back({name, tensor.view()});
+    if (name.starts_with(moment_prefix)) moments[name] = tensor.view();
   }
+  for (const auto& [name, tensor] : elsewhere) moments[name] = tensor.view();
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, view] : moments) tensors.push_back({name, view});
   write_safetensors(file, tensors);
 }
 
@@ -173,23 +177,24 @@ struct Wanted {
   std::string name;   ///< In the file.
   std::string state;  ///< Of the trainer.
   StoredOrder order = StoredOrder::same;
+  DType dtype = DType::f32;  ///< As the trainer holds it, or another rank's.
+  Shape shape = {};
 };
 
 std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer) {
   std::vector<Wanted> wanted;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
-    wanted.push_back({checkpoint_name(model, value.name), value.name, stored_order(value.name, *model.config.family)});
+    wanted.push_back({checkpoint_name(model, value.name), value.name, stored_order(value.name, *model.config.family),
+                      value.dtype, concrete(value.shape, {})});
   }
   return wanted;
 }
 
 std::vector<Wanted> wanted_moments(const Trainer& trainer) {
   std::vector<Wanted> wanted;
-  for (const Value& value : trainer.programs().update.values) {
-    if (value.source == Source::state && value.name.starts_with(moment_prefix))
-      wanted.push_back({value.name, value.name});
-  }
+  for (const NamedMoment& moment : trainer.programs().moments)
+    wanted.push_back({moment.name, moment.name, StoredOrder::same, moment.dtype, moment.shape});
   return wanted;
 }
 
@@ -199,24 +204,24 @@ bool none_negative(const TensorView& view) {
   return std::none_of(values, values + wide.count(), [](float value) { return value < 0; });
 }
 
-void check_tensor(const StoredTensor* stored, const Wanted& wanted, const Tensor& held, const std::string& file) {
+void check_tensor(const StoredTensor* stored, const Wanted& wanted, const std::string& file) {
   if (stored == nullptr) fail_user("{}: tensor '{}' is missing", file, wanted.name);
-  const Shape shape = stored_shape(held.shape(), wanted.order);
-  if (stored->dtype != held.dtype() || stored->shape != shape)
+  const Shape shape = stored_shape(wanted.shape, wanted.order);
+  if (stored->dtype != wanted.dtype || stored->shape != shape)
     fail_user("{}: tensor '{}' is {} {}, in this model and precision it is {} {}", file, wanted.name, stored->stored,
-              to_string(stored->shape), name(held.dtype()), to_string(shape));
+              to_string(stored->shape), name(wanted.dtype), to_string(shape));
   if (!all_finite(stored->view())) fail_user("{}: tensor '{}' holds NaN or infinite values", file, wanted.name);
   if (wanted.state.starts_with(square_prefix) && !none_negative(stored->view()))
     fail_user("{}: tensor '{}' holds negative values, means of squares have none", file, wanted.name);
 }
 
-/// Every tensor is there, as the trainer holds it, finite, and no other is.
-void check_state(const Safetensors& file, const std::vector<Wanted>& all, const State& state) {
+/// Every tensor is there, as the training holds it, finite, and no other is.
+void check_state(const Safetensors& file, const std::vector<Wanted>& all) {
   const std::string path = file.files.front().path().string();
   std::set<std::string> known;
   for (const Wanted& wanted : all) {
     known.insert(wanted.name);
-    check_tensor(file.find(wanted.name), wanted, *state.find(wanted.state), path);
+    check_tensor(file.find(wanted.name), wanted, path);
   }
   for (const StoredTensor& tensor : file.tensors) {
     if (known.count(tensor.name) == 0)
@@ -226,6 +231,7 @@ void check_state(const Safetensors& file, const std::vector<Wanted>& all, const 
 
 void restore(const Safetensors& file, const std::vector<Wanted>& all, const ModelConfig& config, State& state) {
   for (const Wanted& wanted : all) {
+    if (!state.holds(wanted.state)) continue;  // Another rank does.
     Tensor& to = *state.find(wanted.state);
     const Tensor values = from_stored(file.find(wanted.name)->view(), wanted.order, config);
     std::memcpy(to.data(), values.data(), to.bytes());
@@ -269,45 +275,47 @@ Weights weights_of(const TrainingPrograms& programs, const State& state, const s
 std::optional<std::string> nonfinite_tensor(const Model& model, const Trainer& trainer) {
   for (const auto& all : {wanted_parameters(model, trainer), wanted_moments(trainer)}) {
     for (const Wanted& wanted : all) {
-      if (!all_finite(trainer.state().find(wanted.state)->view())) return wanted.name;
+      const Tensor* held = trainer.state().find(wanted.state);
+      if (held != nullptr && !all_finite(held->view())) return wanted.name;
     }
   }
   return std::nullopt;
 }
 
-void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress) {
+void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress,
+                   const std::map<std::string, Tensor>& elsewhere) {
   if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
     fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
   folder.replace([&](const fs::path& to) {
     write_file_atomically(to / config_file, published_config(model).dump(2) + "\n");
     copy_support_files(model, to);
     write_parameters(to / weights_file, model, trainer, trainer.state());
-    write_moments(to / moments_file, trainer.state());
+    write_moments(to / moments_file, trainer.state(), elsewhere);
     write_file_atomically(to / progress_file, progress_json(trainer, progress).dump() + "\n");
     write_manifest(to, progress.steps);
   });
 }
 
-TrainingProgress resume_training(const TrainingFolder& folder, const Model& model, Trainer& trainer,
+TrainingProgress resume_training(const fs::path& folder, const Model& model, Trainer& trainer,
                                  const Json& options, std::vector<std::string>& notes) {
-  const fs::path file = folder.path() / progress_file;
-  const Json json = read_progress(folder.path());
+  const fs::path file = folder / progress_file;
+  const Json json = read_progress(folder);
   TrainingProgress progress;
   Counts counts;
   try {
     progress = progress_from(json, file);
     counts = counts_from(json, progress.steps, file);
-    check_manifest(folder.path(), progress.steps, notes);
-    refuse_other_options(folder.path(), progress.options, options);
+    check_manifest(folder, progress.steps, notes);
+    refuse_other_options(folder, progress.options, options);
   } catch (const Json::exception&) {
     fail_user("{}: lacks an entry, or holds one of another kind", file.string());
   }
-  const Safetensors weights = open_safetensors(folder.path() / weights_file);
-  const Safetensors moments = open_safetensors(folder.path() / moments_file);
+  const Safetensors weights = open_safetensors(folder / weights_file);
+  const Safetensors moments = open_safetensors(folder / moments_file);
   const std::vector<Wanted> parameters = wanted_parameters(model, trainer);
   const std::vector<Wanted> averages = wanted_moments(trainer);
-  check_state(weights, parameters, trainer.state());
-  check_state(moments, averages, trainer.state());
+  check_state(weights, parameters);
+  check_state(moments, averages);
   restore(weights, parameters, model.config, trainer.state());
   restore(moments, averages, model.config, trainer.state());
   trainer.set_updates(counts.updates);

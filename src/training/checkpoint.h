@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,13 +52,15 @@ std::optional<std::string> nonfinite_tensor(const Model& model, const Trainer& t
 
 /// Throws an error naming the file that could not be written, or the tensor that is not finite; what stood in the
 /// folder stands there still.
-void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress);
+/// `elsewhere`: moments that other ranks hold (Trainer::gather_moments).
+void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer, const TrainingProgress& progress,
+                   const std::map<std::string, Tensor>& elsewhere = {});
 
 /// Restores parameters, moments, loss scale and updates, bit for bit, after everything was checked: each file against
 /// the manifest, every tensor against the model. A folder of before there were manifests is checked as far as it can
-/// be, and `notes` gains a sentence. Throws a user error naming the file and what is wrong with it where the folder
+/// be, and `notes` gains a sentence. Of moments that other ranks hold none is restored here. Throws a user error naming the file and what is wrong with it where the folder
 /// holds no training, a damaged one, another model's, or one with other options than `options`: the first that differs.
-TrainingProgress resume_training(const TrainingFolder& folder, const Model& model, Trainer& trainer,
+TrainingProgress resume_training(const std::filesystem::path& folder, const Model& model, Trainer& trainer,
                                  const Json& options, std::vector<std::string>& notes);
 
 }  // namespace assay

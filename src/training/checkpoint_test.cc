@@ -60,7 +60,7 @@ struct Training {
   }
   void resume(const fs::path& folder) {
     const TrainingFolder held(folder, notes);
-    progress = resume_training(held, model, *trainer, progress.options, notes);
+    progress = resume_training(held.path(), model, *trainer, progress.options, notes);
   }
 
   MachineFacts facts;

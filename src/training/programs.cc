@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
 #include "model/families.h"
 #include "program/builder.h"
+#include "program/update_list.h"
 #include "training/parameter_use.h"
 
 namespace assay {
 namespace {
-
-constexpr std::string_view gradient_prefix = "grad.";
 
 void check(const ModelConfig& config, const TrainingOptions& options) {
   const Precision& row = options.precision.row;
@@ -52,13 +52,39 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   return options.fusion == Fusion::on ? fuse_gradients(program) : program;
 }
 
-Program norm_program(const Program& step) {
+/// By the name of each parameter, whether this rank updates it.
+using IsOwn = std::map<std::string, bool>;
+
+IsOwn own_parameters(const Program& step, const std::vector<int>& owners, const Sharding& sharding) {
+  IsOwn own;
+  std::size_t parameter = 0;
+  for (const Value& value : step.values) {
+    if (!is_parameter(value)) continue;
+    own[value.name] = owners.empty() || owners[parameter] == sharding.rank;
+    ++parameter;
+  }
+  return own;
+}
+
+std::vector<int> owners_of(const Program& step, const Sharding& sharding) {
+  if (sharding.stage == ZeroStage::none || sharding.ranks == 1) return {};
+  std::vector<std::int64_t> elements;
+  for (const Value& value : step.values) {
+    if (is_parameter(value)) elements.push_back(element_count(concrete(value.shape, {})));
+  }
+  if (std::ssize(elements) < sharding.ranks)
+    fail_user("--zero: {} parameters cannot be shared among {} ranks", elements.size(), sharding.ranks);
+  return balanced_owners(elements, sharding.ranks);
+}
+
+Program norm_program(const Program& step, const IsOwn& own) {
   Builder b;
   b.in_phase(Phase::optimizer);
   b.at("optimizer", Role::optimizer);
   std::vector<ValueId> gradients;
   for (const Value& value : step.values) {
     if (value.source != Source::state || is_parameter(value)) continue;
+    if (!own.at(value.name.substr(gradient_prefix.size()))) continue;
     gradients.push_back(b.state(value.name, value.dtype, value.shape));
   }
   b.output("norms", b.add(op::l2_norm, gradients));
@@ -135,26 +161,79 @@ void append_operands(Builder& b, const Value& value, const OptimizerOptions& opt
   update.outputs.push_back(update.inputs.back());
 }
 
-/// Parameter k draws its random numbers from stream k, counted over the groups one after another.
-Program update_program(const std::vector<UpdateGroup>& groups, const TrainingOptions& options) {
+/// Neighbours of a group that this rank updates: a node.
+struct Stretch {
+  std::size_t group = 0;
+  double weight_decay = 0;
+  std::int64_t stream = 0;  ///< Of its first parameter.
+  std::vector<const Value*> parameters;
+};
+
+/// Parameter k draws its random numbers from stream k, counted over the groups one after another, whoever updates it.
+std::vector<Stretch> own_stretches(const std::vector<UpdateGroup>& groups, const IsOwn& own) {
+  std::vector<Stretch> stretches;
+  std::int64_t stream = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    bool goes_on = false;
+    for (const Value* value : groups[g].parameters) {
+      const bool is_own = own.at(value->name);
+      if (is_own && !goes_on) stretches.push_back({g, groups[g].weight_decay, stream, {}});
+      if (is_own) stretches.back().parameters.push_back(value);
+      goes_on = is_own;
+      ++stream;
+    }
+  }
+  return stretches;
+}
+
+Program update_program(const std::vector<Stretch>& stretches, const TrainingOptions& options) {
   const bool adam = options.optimizer.kind == OptimizerKind::adamw;
   Builder b;
   const ValueId seed = b.input("seed", DType::s32, {dim(2)});
   Attributes attributes = optimizer_attributes(options.optimizer);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const auto parameters = std::ssize(groups[g].parameters);
-    attributes.weight_decay = groups[g].weight_decay;
+  std::map<std::size_t, ValueId> hyper;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& stretch = stretches[i];
+    if (hyper.count(stretch.group) == 0)
+      hyper[stretch.group] = b.input(hyper_name(stretch.group), DType::f32, {dim(4)});
+    attributes.weight_decay = stretch.weight_decay;
+    attributes.stream = stretch.stream;
     Node update{adam ? &op::adamw : &op::sgd, {}, {}, attributes, "optimizer", Role::optimizer, Phase::optimizer};
-    for (const Value* value : groups[g].parameters) append_operands(b, *value, options.optimizer, update);
-    update.inputs.insert(update.inputs.end(), {b.input(hyper_name(g), DType::f32, {dim(4)}), seed});
+    for (const Value* value : stretch.parameters) append_operands(b, *value, options.optimizer, update);
+    update.inputs.insert(update.inputs.end(), {hyper.at(stretch.group), seed});
     if (options.count_lost_updates) {
-      update.outputs.push_back(b.value(lost_name(g), DType::s32, {dim(parameters)}));
-      b.output(lost_name(g), update.outputs.back());
+      update.outputs.push_back(b.value(lost_name(i), DType::s32, {dim(std::ssize(stretch.parameters))}));
+      b.output(lost_name(i), update.outputs.back());
     }
     b.add_update(std::move(update));
-    attributes.stream += parameters;
   }
   return b.take();
+}
+
+/// The moments of a whole training: those of other ranks' parameters too.
+std::vector<NamedMoment> moments_of(const std::vector<UpdateGroup>& groups, const TrainingOptions& options) {
+  std::vector<NamedMoment> moments;
+  const IsOwn all = [&] {
+    IsOwn own;
+    for (const UpdateGroup& group : groups) {
+      for (const Value* value : group.parameters) own[value->name] = true;
+    }
+    return own;
+  }();
+  const Program whole = update_program(own_stretches(groups, all), options);
+  for (const Node& node : whole.nodes) {
+    const UpdateList list = update_list(*node.operation, node.inputs.size());
+    for (std::size_t parameter = 0; parameter < list.parameters; ++parameter) {
+      const std::string& name = whole.value(node.inputs[list.input(parameter, 0)]).name;
+      for (std::size_t operand = 2; operand < list.inputs_each; ++operand) {
+        const ValueId id = node.inputs[list.input(parameter, operand)];
+        if (id == no_value) continue;
+        const Value& moment = whole.value(id);
+        moments.push_back({moment.name, name, moment.dtype, concrete(moment.shape, {})});
+      }
+    }
+  }
+  return moments;
 }
 
 }  // namespace
@@ -163,8 +242,38 @@ std::string hyper_name(std::size_t group) {
   return fmt::format("hyper.{}", group);
 }
 
-std::string lost_name(std::size_t group) {
-  return fmt::format("lost.{}", group);
+std::vector<FinishedGradient> finishing_order(const Program& step) {
+  std::vector<std::size_t> last(step.values.size());
+  for (std::size_t node = 0; node < step.nodes.size(); ++node) {
+    for (const ValueId id : step.nodes[node].outputs) {
+      if (id != no_value) last[static_cast<std::size_t>(id)] = node;
+    }
+  }
+  std::vector<FinishedGradient> order;
+  for (std::size_t id = 0; id < step.values.size(); ++id) {
+    if (step.values[id].source == Source::state && !is_parameter(step.values[id]))
+      order.push_back({static_cast<ValueId>(id), last[id]});
+  }
+  std::ranges::stable_sort(order, {}, &FinishedGradient::node);
+  return order;
+}
+
+std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int ranks) {
+  std::vector<std::size_t> order(elements.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
+  std::vector<std::int64_t> held(static_cast<std::size_t>(ranks));
+  std::vector<int> owners(elements.size());
+  for (const std::size_t parameter : order) {
+    const auto least = std::ranges::min_element(held);
+    owners[parameter] = static_cast<int>(least - held.begin());
+    *least += elements[parameter];
+  }
+  return owners;
+}
+
+std::string lost_name(std::size_t node) {
+  return fmt::format("lost.{}", node);
 }
 
 bool scales_loss(const Precision& row) {
@@ -185,10 +294,13 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
   TrainingPrograms programs;
   programs.step = step_program(config, options);
   if (options.parts != StepParts::whole) return programs;
-  if (takes_norms(options)) programs.norms = norm_program(programs.step);
+  programs.owners = owners_of(programs.step, options.sharding);
+  const IsOwn own = own_parameters(programs.step, programs.owners, options.sharding);
+  if (takes_norms(options)) programs.norms = norm_program(programs.step, own);
   const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options.optimizer);
   for (const UpdateGroup& group : groups) programs.rates.push_back(group.rate);
-  programs.update = update_program(groups, options);
+  programs.update = update_program(own_stretches(groups, own), options);
+  programs.moments = moments_of(groups, options);
   return programs;
 }
 

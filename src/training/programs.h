@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/architecture.h"
@@ -20,6 +22,17 @@ enum class GradientNorms : std::uint8_t {
 /// How far a step goes: what is not asked for is neither computed nor held.
 enum class StepParts : std::uint8_t { forward, forward_backward, whole };
 
+/// Which share of a training that several ranks do is this rank's to keep (ZeRO; Rajbhandari et al. 2020, section 5).
+enum class ZeroStage : std::uint8_t {
+  none,      ///< Every rank keeps everything.
+  optimizer  ///< Each keeps the moments of its parameters, updates those and hands them to the others.
+};
+struct Sharding {
+  ZeroStage stage = ZeroStage::none;
+  int rank = 0;
+  int ranks = 1;
+};
+
 struct TrainingOptions {
   PrecisionChoice precision;
   StepParts parts = StepParts::whole;
@@ -32,6 +45,15 @@ struct TrainingOptions {
   OptimizerOptions optimizer;
   GradientNorms norms = GradientNorms::where_needed;
   bool count_lost_updates = false;
+  Sharding sharding;
+};
+
+/// A tensor of the optimizer's state.
+struct NamedMoment {
+  std::string name;  ///< "optimizer.m.<parameter>"
+  std::string parameter;
+  DType dtype = DType::f32;
+  Shape shape;
 };
 
 /// A training step as three Programs over one state.
@@ -39,14 +61,20 @@ struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.
   Program step;
-  /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values. Empty where no norms
-  /// are taken.
+  /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values; with owners, of this
+  /// rank's. Empty where no norms are taken.
   Program norms;
-  /// A node for each group of parameters. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
-  /// the parameters and their moments. With count_lost_updates outputs lost.<group>, s32 (parameters of the group).
+  /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
+  /// the parameters and their moments. With count_lost_updates outputs lost.<node>, s32 (parameters of the node).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
+  /// The rank that updates each parameter, in the order of step.values; empty where all ranks update all.
+  std::vector<int> owners;
+  std::vector<NamedMoment> moments;  ///< Of all parameters, those that other ranks update too.
 };
+
+/// A gradient is called this and then as its parameter.
+inline constexpr std::string_view gradient_prefix = "grad.";
 
 /// Throws a user error for a precision or model in which nothing can be trained.
 TrainingPrograms training_programs(const ModelConfig& config, const TrainingOptions& options);
@@ -56,9 +84,20 @@ bool scales_loss(const Precision& row);
 /// Whether a step with these options takes the norm of its gradients.
 bool takes_norms(const TrainingOptions& options);
 
-/// What the update program calls a group's input and output.
+/// What the update program calls a group's input and a node's output.
 std::string hyper_name(std::size_t group);
-std::string lost_name(std::size_t group);
+std::string lost_name(std::size_t node);
+
+/// A gradient, and the node of the step that writes it last.
+struct FinishedGradient {
+  ValueId value = no_value;
+  std::size_t node = 0;
+};
+/// In the order in which a backward finishes them, whatever a batch's shape.
+std::vector<FinishedGradient> finishing_order(const Program& step);
+
+/// The rank of `ranks` that each of so many elements is given to, whole: the largest first, each to who has least.
+std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int ranks);
 
 /// Whether the value is a parameter of a step program: state, and no gradient.
 bool is_parameter(const Value& value);

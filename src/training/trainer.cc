@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/units.h"
 
 namespace assay {
@@ -18,6 +20,17 @@ LossScale::Mode scaling_of(const Precision& row) {
 
 void set_scalar(Plan& plan, const std::string& name, float value) {
   plan.set_input(name, std::as_bytes(std::span(&value, 1)));
+}
+
+/// -1: every rank.
+int owner_of_gradient(const TrainingPrograms& programs, const Value& gradient) {
+  std::size_t parameter = 0;
+  for (const Value& value : programs.step.values) {
+    if (programs.owners.empty() || !is_parameter(value)) continue;
+    if (value.name == std::string_view(gradient.name).substr(gradient_prefix.size())) return programs.owners[parameter];
+    ++parameter;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -119,9 +132,112 @@ double Trainer::forward() {
   return *plan_->output_f32("loss").as<float>();
 }
 
-void Trainer::backward(double share) {
+void Trainer::backward(double share, StepEnd end) {
   set_scalar(*plan_, "loss_scale", static_cast<float>(loss_scale_.scale() * share));
-  if (!plan_->run(Phase::backward, interrupted_)) throw StepInterrupted();
+  const bool reduces = reducer_ != nullptr && end == StepEnd::yes;
+  if (reduces) reducer_->start();
+  const NodeHook after = reduces ? NodeHook([this](std::size_t node) { note_finished(node); }) : NodeHook();
+  if (!plan_->run(Phase::backward, interrupted_, after)) throw StepInterrupted();
+  if (reduces) end_reduction();
+}
+
+std::vector<ReducedTensor> Trainer::gradients_as_finished() {
+  const Program& program = programs_.step;
+  finished_by_.assign(program.nodes.size(), {});
+  std::vector<ReducedTensor> tensors;
+  for (const FinishedGradient& one : finishing_order(program)) {
+    const Value& value = program.value(one.value);
+    Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
+    finished_by_[one.node].push_back(tensors.size());
+    tensors.push_back(
+        {value.name, value.dtype, gradient.count(), gradient.data(), owner_of_gradient(programs_, value)});
+  }
+  return tensors;
+}
+
+void Trainer::join(Group& group, const ReduceOptions& options) {
+  group_ = &group;
+  reducer_ = std::make_unique<GradientReducer>(group, options, gradients_as_finished());
+}
+
+void Trainer::note_finished(std::size_t node) {
+  for (const std::size_t tensor : finished_by_[node]) reducer_->finished(tensor);
+  reducer_->progress();
+}
+
+/// A device's gradients come to the host when its backward is over.
+void Trainer::end_reduction() {
+  const bool is_host = step_->device().is_host();
+  for (std::size_t i = 0; i < reducer_->tensors().size() && !is_host; ++i) {
+    state_.find(reducer_->tensors()[i].name);
+    reducer_->finished(i);
+  }
+  reducer_->wait();
+  for (const ReducedTensor& tensor : reducer_->tensors()) state_.store(tensor.name);
+}
+
+void Trainer::give_nothing(std::uint64_t seed) {
+  set_seed(seed);
+  clear_gradients();
+  reducer_->start();
+  for (std::size_t i = 0; i < reducer_->tensors().size() && step_->device().is_host(); ++i) reducer_->finished(i);
+  end_reduction();
+}
+
+/// Each rank's own parameters to all others.
+void Trainer::hand_out_parameters() {
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  std::vector<std::string> received;
+  std::size_t parameter = 0;
+  for (const Value& value : programs_.step.values) {
+    if (!is_parameter(value)) continue;
+    const int owner = programs_.owners[parameter++];
+    Tensor& tensor = *state_.find(value.name);
+    if (owner != group_->rank()) {
+      in.push_back({owner, {tensor.data(), tensor.bytes()}});
+      received.push_back(value.name);
+    }
+    for (int rank = 0; rank < group_->size() && owner == group_->rank(); ++rank) {
+      if (rank != owner) out.push_back({rank, {tensor.data(), tensor.bytes()}});
+    }
+  }
+  finish(*group_->begin(0, out, in));
+  for (const std::string& name : received) state_.store(name);
+}
+
+std::map<std::string, Tensor> Trainer::gather_moments() const {
+  std::map<std::string, Tensor> gathered;
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  std::map<std::string, int> owners;
+  for (const Value& value : programs_.step.values) {
+    if (is_parameter(value) && owners.size() < programs_.owners.size())
+      owners.emplace(value.name, programs_.owners[owners.size()]);
+  }
+  for (const NamedMoment& moment : programs_.moments) {
+    const auto owner = owners.find(moment.parameter);
+    if (owner == owners.end() || owner->second == 0) continue;
+    if (group_->rank() == 0) {
+      Tensor& to = gathered.emplace(moment.name, Tensor(moment.dtype, moment.shape)).first->second;
+      in.push_back({owner->second, {to.data(), to.bytes()}});
+    } else if (group_->rank() == owner->second) {
+      const Tensor& own = *state_.find(moment.name);
+      out.push_back({0, {own.data(), own.bytes()}});
+    }
+  }
+  if (group_ != nullptr) finish(*group_->begin(0, out, in));
+  return gathered;
+}
+
+std::string Trainer::parameters_hash() const {
+  std::string all;
+  for (const Value& value : programs_.step.values) {
+    if (!is_parameter(value)) continue;
+    const Tensor& tensor = *state_.find(value.name);
+    all += sha256_hex({tensor.data(), tensor.bytes()});
+  }
+  return sha256_hex(std::as_bytes(std::span(all)));
 }
 
 void Trainer::clear_gradients() {
@@ -132,16 +248,40 @@ void Trainer::clear_gradients() {
   }
 }
 
-std::optional<double> Trainer::gradient_norm() {
-  if (norm_plan_ == nullptr) return std::nullopt;
-  norm_plan_->run();
-  const Tensor norms = norm_plan_->output_f32("norms");
+double Trainer::squared_norm(const Tensor& norms) const {
   double squares = 0;
   for (std::int64_t i = 0; i < norms.count(); ++i) {
     const double norm = norms.as<float>()[i] / loss_scale_.scale();
     squares += norm * norm;
   }
-  return std::sqrt(squares);
+  return squares;
+}
+
+/// Ranks may compute with different instructions; what decides of a step has to be the same everywhere.
+std::optional<double> Trainer::gradient_norm() {
+  if (norm_plan_ == nullptr) return std::nullopt;
+  norm_plan_->run();
+  Tensor norms = norm_plan_->output_f32("norms");
+  if (!programs_.owners.empty()) norms = norms_of_all(norms);
+  const double squares = squared_norm(norms);
+  return std::sqrt(group_ == nullptr ? squares : all_gather_values(*group_, squares)[0]);
+}
+
+/// Each gradient's norm from the rank that owns it, in the order of step.values.
+Tensor Trainer::norms_of_all(const Tensor& own) const {
+  const std::vector<std::vector<std::byte>> by_rank = all_gather(*group_, {own.data(), own.bytes()});
+  std::vector<std::size_t> taken(by_rank.size());
+  std::vector<float> all;
+  for (const Value& value : programs_.step.values) {
+    if (value.source != Source::state || is_parameter(value)) continue;
+    const auto owner = static_cast<std::size_t>(owner_of_gradient(programs_, value));
+    float norm = 0;
+    std::memcpy(&norm, by_rank[owner].data() + sizeof(norm) * taken[owner]++, sizeof(norm));
+    all.push_back(norm);
+  }
+  Tensor norms(DType::f32, {std::ssize(all)});
+  std::ranges::copy(all, norms.as<float>());
+  return norms;
 }
 
 UpdateResult Trainer::before_update(std::int64_t step, std::optional<double> norm) {
@@ -174,18 +314,21 @@ UpdateResult Trainer::update(std::int64_t step) {
     update_plan_->set_input(hyper_name(group), std::as_bytes(std::span(hyper)));
   }
   update_plan_->run();
+  if (!programs_.owners.empty()) hand_out_parameters();
   if (options_.count_lost_updates) result.lost = lost_updates();
   return result;
 }
 
 std::int64_t Trainer::lost_updates() const {
   std::int64_t lost = 0;
-  for (std::size_t group = 0; group < programs_.rates.size(); ++group) {
-    const TensorView of_group = update_plan_->output(lost_name(group)).tensor;
-    const auto* counts = reinterpret_cast<const std::int32_t*>(of_group.data);
-    lost = std::accumulate(counts, counts + element_count(of_group.shape), lost);
+  for (const NamedValue& of_node : programs_.update.outputs) {
+    const TensorView view = update_plan_->output(of_node.name).tensor;
+    const auto* counts = reinterpret_cast<const std::int32_t*>(view.data);
+    lost = std::accumulate(counts, counts + element_count(view.shape), lost);
   }
-  return lost;
+  if (programs_.owners.empty()) return lost;
+  const std::vector<std::int64_t> all = all_gather_values(*group_, lost);
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
 }
 
 }  // namespace assay

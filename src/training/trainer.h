@@ -11,8 +11,10 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "model/weights.h"
+#include "processes/group.h"
 #include "runtime/plan.h"
 #include "training/programs.h"
+#include "training/reducer.h"
 
 namespace assay {
 
@@ -46,6 +48,9 @@ class StepInterrupted : public Error {
   StepInterrupted() : Error(ExitCode::interrupted, "training: interrupted within a step") {}
 };
 
+/// Whether a backward is a step's last.
+enum class StepEnd : std::uint8_t { no, yes };
+
 /// A model's parameters in training: state, and the three segments of a step over it.
 class Trainer {
  public:
@@ -62,8 +67,21 @@ class Trainer {
   void set_seed(std::uint64_t seed);
   /// Runs the forward; its mean loss.
   double forward();
-  /// Runs the backward of the last forward. `share`: of the step's loss that this batch is; 1 / batches a step.
-  void backward(double share = 1);
+  /// Runs the backward of the last forward. `share`: of the step's loss that this batch is; 1 / batches a step. In a
+  /// group the last one of a step also sums the gradients over its ranks.
+  void backward(double share = 1, StepEnd end = StepEnd::yes);
+  /// From now on this is one rank's trainer of several that train one model: each has its part of a step's rows, and the
+  /// gradients of all are summed. `group` outlives it.
+  void join(Group& group, const ReduceOptions& options);
+  /// In a group, instead of all backwards: this rank has no row in the step, or none that counts. `seed`: as set_seed.
+  void give_nothing(std::uint64_t seed);
+  /// Of the last step's reduction; null without a group.
+  const GradientReducer* reducer() const { return reducer_.get(); }
+  /// On rank 0 the moments that other ranks hold, by name; elsewhere, and where every rank holds all, nothing. Every rank
+  /// calls it.
+  std::map<std::string, Tensor> gather_moments() const;
+  /// SHA-256 of all parameters as they lie in memory.
+  std::string parameters_hash() const;
   /// Writes zeros over all gradients: with Gradients::added, before a step's first batch.
   void clear_gradients();
   /// Norms where they are taken, then the update. `step` counts from 0.
@@ -92,6 +110,12 @@ class Trainer {
   void load_parameters(const Weights& weights);
   void refuse_what_does_not_fit(const MachineFacts& facts) const;
   std::optional<double> gradient_norm();
+  Tensor norms_of_all(const Tensor& own) const;
+  double squared_norm(const Tensor& norms) const;
+  std::vector<ReducedTensor> gradients_as_finished();
+  void note_finished(std::size_t node);
+  void end_reduction();
+  void hand_out_parameters();
   UpdateResult before_update(std::int64_t step, std::optional<double> norm);
   std::int64_t lost_updates() const;
 
@@ -109,6 +133,9 @@ class Trainer {
   std::unique_ptr<Plan> update_plan_;
   std::int64_t updates_ = 0;
   InterruptFlag interrupted_ = nullptr;
+  Group* group_ = nullptr;
+  std::unique_ptr<GradientReducer> reducer_;
+  std::vector<std::vector<std::size_t>> finished_by_;  ///< By node of the step: tensors of the reducer.
 };
 
 /// Bytes of parameters, gradients and moments that training with those programs holds.

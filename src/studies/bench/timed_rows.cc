@@ -68,7 +68,7 @@ std::string hash_of(const std::vector<Row>& rows) {
 }
 
 /// Rows that stand together, and the length that they are filled up to.
-struct Group {
+struct RowGroup {
   std::vector<const Row*> rows;
   std::int64_t length = 0;
 };
@@ -80,29 +80,29 @@ std::int64_t longest(const std::vector<const Row*>& rows, std::int64_t (Row::*le
 }
 
 /// The rows in their order, cut into groups of `batch`. What is left at the end makes none.
-std::vector<Group> groups_in_order(const std::vector<const Row*>& rows, std::int64_t batch) {
-  std::vector<Group> groups;
+std::vector<RowGroup> groups_in_order(const std::vector<const Row*>& rows, std::int64_t batch) {
+  std::vector<RowGroup> groups;
   for (auto begin = rows.begin(); rows.end() - begin >= batch; begin += batch)
     groups.push_back({{begin, begin + batch}});
   return groups;
 }
 
 /// What does not fill a batch goes on into the next bucket.
-std::vector<Group> groups_by_buckets(const std::vector<const Row*>& rows, std::int64_t batch) {
+std::vector<RowGroup> groups_by_buckets(const std::vector<const Row*>& rows, std::int64_t batch) {
   std::map<std::int64_t, std::vector<const Row*>> buckets;
   for (const Row* row : rows) buckets[(row->end() + bucket_width - 1) / bucket_width * bucket_width].push_back(row);
-  std::vector<Group> groups;
+  std::vector<RowGroup> groups;
   std::vector<const Row*> open;
   for (const auto& [bound, members] : buckets) {
     open.insert(open.end(), members.begin(), members.end());
-    const std::vector<Group> filled = groups_in_order(open, batch);
-    for (const Group& group : filled) groups.push_back({group.rows, bound});
+    const std::vector<RowGroup> filled = groups_in_order(open, batch);
+    for (const RowGroup& group : filled) groups.push_back({group.rows, bound});
     open.erase(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(filled.size()) * batch);
   }
   return groups;
 }
 
-std::vector<Group> grouped(const std::vector<Row>& rows, RowOrder order, std::int64_t batch) {
+std::vector<RowGroup> grouped(const std::vector<Row>& rows, RowOrder order, std::int64_t batch) {
   std::vector<const Row*> all;
   all.reserve(rows.size());
   for (const Row& row : rows) all.push_back(&row);
@@ -113,7 +113,7 @@ std::vector<Group> grouped(const std::vector<Row>& rows, RowOrder order, std::in
 }
 
 /// Every row filled up with masked padding or cut, behind its last real id, to one length.
-QualityBatch batch_of(const Group& group, std::int64_t length) {
+QualityBatch batch_of(const RowGroup& group, std::int64_t length) {
   QualityBatch batch{{std::ssize(group.rows), length}, {}, {}, {}};
   for (const Row* row : group.rows) {
     for (std::int64_t t = 0; t < length; ++t) {
@@ -179,10 +179,10 @@ CellInputs cell_inputs(const Model& model, const BenchRequest& request, Extent a
   const QualityData data = rows_data(model, request, asked.seq);
   std::vector<Row> rows = rows_in(*data.set);
   const bool was_cut = cut(rows, asked.seq);
-  std::vector<Group> groups = grouped(rows, request.row_order, asked.batch);
+  std::vector<RowGroup> groups = grouped(rows, request.row_order, asked.batch);
   if (groups.empty()) fail_user("{}: {} rows are fewer than a batch of {}", data.set->data, rows.size(), asked.batch);
   CellInputs inputs{.extent = {asked.batch, 0}, .batches = {}, .data = ""};
-  for (Group& group : groups) {
+  for (RowGroup& group : groups) {
     const std::int64_t given = std::max(group.length, longest(group.rows, &Row::length));
     const std::int64_t needed = std::max<std::int64_t>(1, longest(group.rows, &Row::end));
     const std::int64_t length = group.length > 0 ? std::min(group.length, model.config.context) : needed;

@@ -188,23 +188,50 @@ bool is_scored_at_its_end(const TrainReport& report) {
   return report.held_out && !report.failure && report.scores.back().held_out.steps == report.total;
 }
 
+/// One line of the comparison: how it is trained.
+struct TrainedWay {
+  std::string precision;
+  std::optional<ReduceFormat> reduce;
+  std::string label() const {
+    return reduce ? fmt::format("{}, reduce {}", precision, reduce->name) : precision;
+  }
+};
+
+std::vector<TrainedWay> trials_of(const CompareTrainingRequest& request, const Group& group) {
+  if (!request.reduces.empty() && group.size() == 1 && request.thread_ranks <= 1)
+    fail_user("--reduce: is between ranks; start them with mpirun, or ask for --ranks N");
+  std::vector<TrainedWay> trials;
+  for (const std::string& precision : request.precisions) {
+    for (const ReduceFormat& format : request.reduces) trials.push_back({precision, format});
+    if (request.reduces.empty()) trials.push_back({precision, std::nullopt});
+  }
+  return trials;
+}
+
 }  // namespace
 
 TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
                                     const TrainCallbacks& callbacks) {
+  SingleProcess alone;
+  return compare_training(request, facts, callbacks, alone);
+}
+
+TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
+                                    const TrainCallbacks& callbacks, Group& group) {
   const EnergySource energy = find_energy_meter();
   TrainingComparison comparison;
   comparison.model = request.training.model;
   comparison.energy_status = to_text(status_of(energy));
   const std::int64_t parameters =
       open_model(request.training.model, request.training.model_options).weights.parameters();
-  for (const std::string& precision : request.precisions) {
+  for (const TrainedWay& trial : trials_of(request, group)) {
     PrecisionCurves& curves = comparison.precisions.emplace_back();
-    curves.precision = precision;
-    curves.failure = why_not(precision, request.training.engine.device);
+    curves.precision = trial.label();
+    curves.failure = why_not(trial.precision, request.training.engine.device);
     for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed) {
       TrainRequest training = request.training;
-      training.precision = precision;
+      training.precision = trial.precision;
+      if (trial.reduce) training.reduce.format = *trial.reduce;
       training.training.count_lost_updates = true;
       training.training.norms = GradientNorms::always;
       training.model_options.seed += static_cast<std::uint64_t>(seed);
@@ -215,7 +242,10 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
         if (callbacks.step) callbacks.step(status);
       };
       try {
-        const TrainReport report = with_memory_errors([&] { return train(training, facts, recording); });
+        const TrainReport report = with_memory_errors([&] {
+          return request.thread_ranks > 1 ? train_as_threads(training, facts, recording, request.thread_ranks)
+                                          : train(training, facts, recording, group);
+        });
         comparison.data = report.data;
         comparison.steps = report.total;
         note_end(report, recorder.curve);

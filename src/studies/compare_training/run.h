@@ -13,6 +13,8 @@ namespace assay {
 struct CompareTrainingRequest {
   TrainRequest training;                ///< Its precision and seed are set in turn; nothing of it is saved.
   std::vector<std::string> precisions;  ///< The first is what the others are compared with.
+  std::vector<ReduceFormat> reduces;    ///< Of several ranks: each precision with each; empty: as `training` says.
+  int thread_ranks = 1;                 ///< Threads of this process that are ranks.
   std::int64_t seeds = 1;               ///< Trainings a precision: seeds s, s + 1, ...
   std::optional<double> target_loss;    ///< Absent: the worst final loss of the precisions that learned.
 };
@@ -33,7 +35,7 @@ struct TrainingCurve {
 
 /// All trainings in one precision, and what they come to.
 struct PrecisionCurves {
-  std::string precision;
+  std::string precision;  ///< With --reduce "fp32, reduce bf16".
   std::string failure;  ///< Why there are none: does not fit, cannot be trained.
   std::vector<TrainingCurve> curves;
   /// Mean over seeds of the last tenth of the steps; absent where one of these losses is not finite, or a training
@@ -64,6 +66,9 @@ struct TrainingComparison {
 
 /// The same data in the same order from the same weights, in each precision. Throws what train() throws, but for a
 /// precision that does not fit or cannot be trained, which is a row with its reason.
+/// Each rank of a group calls it and gets the same but for times.
+TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
+                                    const TrainCallbacks& callbacks, Group& group);
 TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
                                     const TrainCallbacks& callbacks);
 

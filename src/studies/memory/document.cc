@@ -5,10 +5,12 @@
 #include <iterator>
 #include <utility>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "results/json_places.h"
 #include "results/model_name.h"
+#include "studies/memory/ranks.h"
 #include "studies/memory/run.h"
 #include "studies/probe/run.h"
 
@@ -421,6 +423,19 @@ Document document_of(const MemoryStudy& study, const MemoryRequest& request, con
   return document;
 }
 
+void add_ranks(const MemoryStudy& study, const std::vector<std::string>& models, const MemoryRequest& request,
+               const MachineFacts& facts, Document& document) {
+  if (request.mode != RunMode::train) fail_user("--ranks: what ranks share is a training; --mode train");
+  std::vector<RankCell> cells;
+  for (const std::string& model : models) {
+    const std::vector<RankCell> more = rank_cells(study, open_model(model, request.model_options), request, facts);
+    cells.insert(cells.end(), more.begin(), more.end());
+  }
+  document.tables.push_back(rank_table(cells, request));
+  document.sentences.push_back(
+      {.key = "rank_assumptions", .texts = rank_assumptions(request), .title = "What is assumed of ranks"});
+}
+
 }  // namespace
 
 Document memory(const MemoryRequest& request, const MachineFacts& facts, const MemoryProgress& progress) {
@@ -446,7 +461,9 @@ Document memory(const std::vector<std::string>& models, const MemoryRequest& req
       study = std::move(more);
   }
   if (!study) return document_without_part(one.division, "assay-memory-1");
-  return document_of(*study, request, facts);
+  Document document = document_of(*study, request, facts);
+  if (!request.ranks.counts.empty()) add_ranks(*study, models, request, facts, document);
+  return document;
 }
 
 }  // namespace assay

@@ -2,16 +2,27 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "results/document.h"
 #include "studies/shared/shard.h"
 #include "studies/shared/training_step.h"
+#include "training/reducer.h"
 
 namespace assay {
 
 enum class Measure : std::uint8_t { no, yes };
+
+/// Training by several ranks: what each holds and, with step_ms, how long a step would take.
+struct RankRequest {
+  std::vector<std::int64_t> counts;  ///< Empty: not asked.
+  ReduceOptions reduce;
+  std::optional<double> step_ms;   ///< Of one rank alone, on its rows.
+  double bandwidth_gb_s = 12.5;    ///< That each rank sends with; 100 Gbit/s.
+  double latency_us = 5;           ///< Of a message.
+};
 
 struct MemoryRequest {
   std::string model;
@@ -23,6 +34,7 @@ struct MemoryRequest {
   Measure measure = Measure::no;
   GridDivision division;            ///< Among processes and machines, of all models' cells.
   std::optional<IndexRange> cells;  ///< Of the model, by number; absent: all.
+  RankRequest ranks;
   EngineOptions engine;
   ModelOptions model_options;
 };

@@ -86,6 +86,19 @@ Figure training_loss_figure(const TrainReport& report) {
   return figure;
 }
 
+/// Of a training by several ranks.
+void add_reduction(const TrainReport& report, Table& facts) {
+  if (report.ranks == 1) return;
+  const ReduceStatistics& reduced = report.reduced;
+  add_fact(facts, {.key = "ranks"}, std::int64_t{report.ranks});
+  add_fact(facts, {.key = "reduction", .title = "gradients by"}, report.reduction);
+  add_fact(facts,
+           {.key = "sent_bytes", .title = "sent by rank 0", .unit = "bytes", .notation = Notation::bytes},
+           reduced.sent_bytes);
+  add_fact(facts, {.key = "exposed_s", .title = "exposed communication", .unit = "s"}, reduced.exposed_s);
+  add_fact(facts, {.key = "hidden_s", .title = "hidden communication", .unit = "s"}, reduced.hidden_s());
+}
+
 Table training_facts(const TrainRequest& request, const TrainReport& report) {
   Table facts = Document{}.subject.facts;
   const bool has_saved = report.saved && !report.failure;
@@ -97,6 +110,7 @@ Table training_facts(const TrainRequest& request, const TrainReport& report) {
   add_fact(facts, {.key = "seconds", .title = "in steps", .unit = "s"}, report.seconds);
   add_fact(facts, {.key = "tokens_per_s", .title = "tokens", .unit = "1/s", .notation = Notation::count},
            report.tokens_per_s);
+  add_reduction(report, facts);
   add_fact(facts,
            {.key = "skipped",
             .title = "updates skipped, not finite",

@@ -60,9 +60,14 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
   return request.epochs * steps_an_epoch;
 }
 
-TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts) {
+TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts,
+                               const Group& group) {
   refuse_layers(request);
+  if (request.tokens.empty() && request.batch < group.size())
+    fail_user("--batch {}: has no row for each of {} ranks", request.batch, group.size());
   TrainingOptions options = request.training;
+  options.sharding.rank = group.rank();
+  options.sharding.ranks = group.size();
   options.token_types = data.token_types;
   options.precision = precision_choice(request.precision, request.engine, facts);
   options.fusion = request.engine.fusion;
@@ -75,6 +80,14 @@ TrainingOptions settle_options(const TrainRequest& request, const TrainingData& 
   if (request.warmup_share > 0)
     schedule.warmup_steps = std::llround(request.warmup_share * static_cast<double>(schedule.total_steps));
   return options;
+}
+
+std::string rank_options(const TrainRequest& request, std::int64_t total_steps) {
+  return fmt::format("{} {} {} {} {} {} {} {} {}", total_steps, request.save_every, request.eval_every,
+                     request.check_every, static_cast<int>(request.nonfinite), request.reduce.format.name,
+                     static_cast<int>(request.reduce.by), request.reduce.bucket_bytes,
+                     static_cast<int>(request.training.sharding.stage)) +
+         request.out.string() + static_cast<char>('0' + static_cast<int>(request.earlier));
 }
 
 Json recorded_options(const TrainRequest& request, const TrainingOptions& options, const Model& model,

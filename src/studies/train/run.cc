@@ -11,11 +11,14 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/paths.h"
+#include "base/threads.h"
 #include "model/fresh_head.h"
+#include "processes/thread_ranks.h"
 #include "quality/compare.h"
 #include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
 #include "studies/train/options.h"
+#include "studies/train/ranks.h"
 #include "training/manifest.h"
 
 namespace assay {
@@ -45,29 +48,34 @@ std::int64_t real_tokens(const TrainingBatch& batch) {
 /// One training from its start, or from where an earlier run left it, to its end.
 class TrainingRun {
  public:
-  /// `folder`: where the training is kept; null: nowhere.
+  /// `folder`: where the training is kept; null: nowhere, or on another rank.
   TrainingRun(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
-              TrainingFolder* folder)
-      : request_(request),
+              TrainingFolder* folder, Group& group)
+      : group_(group),
+        request_(request),
         facts_(facts),
         callbacks_(callbacks),
         folder_(folder),
         model_(open_for_training(request)),
         input_(train_input(request, model_, callbacks)),
-        options_(settle_options(request, input_.data, facts)),
+        options_(settle_options(request, input_.data, facts, group)),
         trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
     report_.data = input_.data.words;
     report_.total = total_steps(request, input_.data.steps_an_epoch);
     progress_.options = recorded_options(request, options_, model_, input_.identity);
     progress_.held_out_data = input_.eval_identity;
-    trainer_.end_at(callbacks.interrupted);
-    take_up();
+    if (is_alone()) trainer_.end_at(callbacks.interrupted);
   }
 
   TrainReport run() {
+    if (!is_alone()) join_ranks();
+    agreed(group_, [this] { take_up(); });
+    if (report_.saved) keep_best();
     start_s_ = now_s();
     try {
       run_steps();
+    } catch (const RankLost& lost) {
+      report_.failure = std::make_exception_ptr(RankLost(lost.rank, lost.why + kept_words()));
     } catch (const std::exception&) {
       report_.failure = std::current_exception();
     }
@@ -85,24 +93,51 @@ class TrainingRun {
     save();
   }
 
-  bool interrupted() const { return is_set(callbacks_.interrupted); }
+  bool is_alone() const { return group_.size() == 1; }
+  Group* shared_group() const { return is_alone() ? nullptr : &group_; }
+
+  /// Ranks that train one model end behind the same step.
+  bool interrupted() const { return is_alone() ? is_set(callbacks_.interrupted) : stopped_; }
+
+  void join_ranks() {
+    check_same_everywhere(group_, {{"another program", group_.is_one_process() ? "" : program_hash()},
+                                   {"another model", progress_.options.at("model").dump()},
+                                   {"other data", input_.identity + input_.eval_identity},
+                                   {"other options", progress_.options.dump() + rank_options(request_, report_.total)}});
+    if (const std::string words = words_on_instructions(group_, facts_); !words.empty()) say(words);
+    trainer_.join(group_, request_.reduce);
+    report_.ranks = group_.size();
+    report_.reduction = trainer_.reducer()->description();
+    say(fmt::format("{} ranks, {}", group_.size(), report_.reduction));
+  }
+
+  void note_reduction() {
+    const ReduceStatistics& step = trainer_.reducer()->statistics();
+    report_.reduced.sent_bytes += step.sent_bytes;
+    report_.reduced.exposed_s += step.exposed_s;
+    report_.reduced.busy_s += step.busy_s;
+    if (request_.check_every > 0 && progress_.steps % request_.check_every == 0)
+      check_same_weights(group_, trainer_.parameters_hash(), progress_.steps);
+  }
+
+  bool is_kept() const { return !request_.out.empty(); }
+  std::filesystem::path out_folder() const { return folder_ != nullptr ? folder_->path() : request_.out; }
 
   void say(const std::string& sentence) const {
     if (callbacks_.say) callbacks_.say(sentence);
   }
 
   void take_up() {
-    if (folder_ == nullptr) return;
-    if (input_.eval) check_best_folder();
-    const std::string folder = folder_->path().string();
+    if (!is_kept()) return;
+    if (input_.eval && folder_ != nullptr) check_best_folder();
+    const std::string folder = out_folder().string();
     if (request_.earlier == Earlier::resumed) {
       resume();
       if (progress_.steps > report_.total)
         fail_user("{}: has {} steps already, {} were asked for", folder, progress_.steps, report_.total);
       report_.saved = progress_.steps;
       say(fmt::format("{}: going on after step {}", folder, progress_.steps));
-      keep_best();
-    } else if (holds_training(folder_->path())) {
+    } else if (holds_training(out_folder())) {
       say(fmt::format("{}: the earlier training there is replaced at the first save", folder));
     }
   }
@@ -127,7 +162,7 @@ class TrainingRun {
     Json fixed = now;
     fixed.erase("--steps");
     std::vector<std::string> notes;
-    progress_ = resume_training(*folder_, model_, trainer_, fixed, notes);
+    progress_ = resume_training(out_folder(), model_, trainer_, fixed, notes);
     const Json before = std::exchange(progress_.options, std::move(now));
     take_up_scores();
     for (const std::string& note : notes) say(note);
@@ -142,7 +177,7 @@ class TrainingRun {
     const double begin_s = now_s();
     StepResult result;
     try {
-      result = run_step(trainer_, batch, progress_.steps, {request_.accumulate, request_.model_options.seed});
+      result = run_step(trainer_, batch, progress_.steps, {request_.accumulate, request_.model_options.seed, shared_group(), callbacks_.interrupted});
     } catch (const StepInterrupted&) {
       return false;
     }
@@ -152,7 +187,9 @@ class TrainingRun {
     report_.gradient_norms.push_back(result.update.gradient_norm.value_or(std::numeric_limits<double>::quiet_NaN()));
     ++progress_.steps;
     ++steps_here_;
+    stopped_ = result.interrupted;
     tell(result);
+    if (!is_alone()) note_reduction();
     end_where_diverged(result);
     return true;
   }
@@ -182,8 +219,8 @@ class TrainingRun {
 
   /// What an end before the end leaves.
   std::string kept_words() const {
-    if (folder_ == nullptr) return "";
-    const std::string folder = folder_->path().string();
+    if (!is_kept()) return "";
+    const std::string folder = out_folder().string();
     if (!report_.saved) return fmt::format("; nothing of it is in {}", folder);
     return fmt::format("; {} holds the training up to step {}", folder, *report_.saved);
   }
@@ -220,11 +257,15 @@ class TrainingRun {
     trained.name = model_.name;
     trained.config = model_.config;
     trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained");
-    const auto instance = make_instance(trained, request_.precision, engine_for(*input_.eval, request_.engine), facts_);
-    Instance* const instances[] = {instance.get()};
-    const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
-    if (!evaluation.is_whole()) return std::nullopt;
-    return evaluation.qualities[0];
+    const QualitySet set = is_alone() ? *input_.eval : part_of_set(*input_.eval, group_);
+    std::optional<QualityRows> rows = QualityRows{};
+    if (!set.batches.empty()) {
+      const auto instance = make_instance(trained, request_.precision, engine_for(set, request_.engine), facts_);
+      Instance* const instances[] = {instance.get()};
+      const Evaluation evaluation = evaluate(instances, set, {callbacks_.interrupted, {}});
+      rows = evaluation.is_whole() ? std::optional(evaluation.qualities[0]) : std::nullopt;
+    }
+    return is_alone() ? rows : joined_rows(group_, rows);
   }
 
   void tell_score() {
@@ -238,7 +279,7 @@ class TrainingRun {
     if (callbacks_.score) callbacks_.score(score);
   }
 
-  std::filesystem::path best_folder() const { return folder_->path() / best_folder_name; }
+  std::filesystem::path best_folder() const { return out_folder() / best_folder_name; }
 
   /// Classifiers by what they answer, language models by their loss; the first of several that are equal.
   std::optional<HeldOut> best_held_out() const {
@@ -252,30 +293,40 @@ class TrainingRun {
 
   /// The training itself is saved first, so that whoever is killed in between finds here what best/ lacks.
   void keep_best() {
-    if (folder_ == nullptr) return;
+    if (!is_kept()) return;
     report_.best = best_held_out();
     if (!report_.best || report_.best->steps != progress_.steps) return;
     save();
-    std::vector<std::string> notes;
-    TrainingFolder best(best_folder(), notes);
-    save_training(best, model_, trainer_, progress_);
+    const auto elsewhere = trainer_.gather_moments();
+    agreed(group_, [&] {
+      if (folder_ == nullptr) return;
+      std::vector<std::string> notes;
+      TrainingFolder best(best_folder(), notes);
+      save_training(best, model_, trainer_, progress_, elsewhere);
+    });
   }
 
   void end_where_state_diverged() const {
-    if (const std::optional<std::string> name = nonfinite_tensor(model_, trainer_))
-      diverge(fmt::format("behind it tensor '{}' is not finite", *name));
+    std::optional<std::string> name = nonfinite_tensor(model_, trainer_);
+    if (!is_alone()) name = first_name(group_, name);
+    if (name) diverge(fmt::format("behind it tensor '{}' is not finite", *name));
   }
 
   void save() {
     if (report_.saved == progress_.steps || progress_.steps == 0) return;
     end_where_state_diverged();
-    if (folder_ == nullptr) return;
-    save_training(*folder_, model_, trainer_, progress_);
-    // What an earlier training did best is none of this one's.
-    if (request_.earlier == Earlier::overwritten && !report_.saved) remove_training(best_folder());
+    if (!is_kept()) return;
+    const auto elsewhere = trainer_.gather_moments();
+    agreed(group_, [&] {
+      if (folder_ == nullptr) return;
+      save_training(*folder_, model_, trainer_, progress_, elsewhere);
+      // What an earlier training did best is none of this one's.
+      if (request_.earlier == Earlier::overwritten && !report_.saved) remove_training(best_folder());
+    });
     report_.saved = progress_.steps;
   }
 
+  Group& group_;
   const TrainRequest& request_;
   const MachineFacts& facts_;
   const TrainCallbacks& callbacks_;
@@ -289,22 +340,55 @@ class TrainingRun {
   std::int64_t steps_here_ = 0;
   std::int64_t tokens_ = 0;
   double start_s_ = 0;
+  bool stopped_ = false;  ///< Some rank was interrupted in the last step.
 };
 
-}  // namespace
-
-TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks) {
+void claim(const TrainRequest& request, const TrainCallbacks& callbacks, std::optional<TrainingFolder>& folder) {
   if (request.earlier == Earlier::resumed && request.out.empty())
     fail_user("--resume: needs --out, the folder to go on with");
-  std::optional<TrainingFolder> folder;
+  if (request.out.empty()) return;
   std::vector<std::string> notes;
-  if (!request.out.empty()) folder.emplace(request.out, notes);
+  folder.emplace(request.out, notes);
   for (const std::string& note : notes) {
     if (callbacks.say) callbacks.say(note);
   }
-  if (folder && request.earlier == Earlier::refused && holds_training(request.out))
+  if (request.earlier == Earlier::refused && holds_training(request.out))
     fail_user("{}: holds a training; --resume goes on with it, --overwrite replaces it", request.out.string());
-  return TrainingRun(request, facts, callbacks, folder ? &*folder : nullptr).run();
+}
+
+}  // namespace
+
+TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+                  Group& group) {
+  std::optional<TrainingFolder> folder;
+  agreed(group, [&] {
+    check_reduce(request.reduce);
+    if (group.rank() == 0) claim(request, callbacks, folder);
+  });
+  std::optional<TrainingRun> run;
+  agreed(group, [&] { run.emplace(request, facts, callbacks, folder ? &*folder : nullptr, group); });
+  return run->run();
+}
+
+TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+                             int ranks) {
+  MachineFacts own = facts;
+  own.threads = std::max(1, facts.threads / ranks);
+  own.available_bytes = facts.available_bytes / ranks;
+  TrainCallbacks silent;
+  silent.interrupted = callbacks.interrupted;
+  TrainReport first;
+  run_as_ranks(ranks, [&](Group& group) {
+    set_threads(own.threads);
+    TrainReport report = train(request, own, group.rank() == 0 ? callbacks : silent, group);
+    if (group.rank() == 0) first = std::move(report);
+  });
+  return first;
+}
+
+TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks) {
+  SingleProcess alone;
+  return train(request, facts, callbacks, alone);
 }
 
 }  // namespace assay

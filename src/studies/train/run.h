@@ -47,6 +47,8 @@ struct TrainRequest {
   std::int64_t accumulate = 1;
   std::int64_t save_every = 0;  ///< Steps; 0: at the end only.
   std::int64_t eval_every = 0;  ///< Steps; 0: an epoch, where there are none a tenth of all steps.
+  ReduceOptions reduce;            ///< Of several ranks.
+  std::int64_t check_every = 100;  ///< Steps between two comparisons of the ranks' weights; 0: none.
   OnNonfinite nonfinite = OnNonfinite::stop;
   double warmup_share = 0;   ///< Of all steps; instead of a number of warm-up steps.
   TrainingOptions training;  ///< Its precision, dtypes and total steps are filled in.
@@ -90,6 +92,9 @@ struct TrainReport {
   std::int64_t skipped = 0;
   double seconds = 0;  ///< Of the steps of this run.
   double tokens_per_s = 0;
+  int ranks = 1;
+  std::string reduction;        ///< How gradients were summed over ranks.
+  ReduceStatistics reduced;     ///< All steps of this run, on this rank.
   std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.
   /// What ended it before its end: Diverged, a save that failed, anything that a step throws. To be rethrown once the
   /// losses have been told.
@@ -98,6 +103,15 @@ struct TrainReport {
 
 /// Trains. Everything that can be refused is refused before the first step, by what the parts throw; what fails
 /// afterwards is in the report. A state that is not finite is never saved.
+///
+/// With a group each rank calls it with the same request, and all get the same report but for times; rank 0 alone
+/// writes files. What one rank finds wrong all throw, as SharedError.
+TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+                  Group& group);
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks);
+/// The same by `ranks` threads of this process, each a rank with its part of the processor's threads and memory; what
+/// is told is rank 0's.
+TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+                             int ranks);
 
 }  // namespace assay

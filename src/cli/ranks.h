@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+#include "cli/cli.h"
+#include "processes/group.h"
+#include "studies/train/run.h"
+
+namespace assay {
+
+/// How gradients are summed over ranks, who keeps the optimizer's state, how often weights are compared.
+void add_rank_options(CLI::App& command, TrainRequest& request);
+
+/// "--ranks N": as so many threads of this process.
+void add_thread_ranks_option(CLI::App& command, int& ranks);
+
+/// Calls work(group) as the rank that a launcher of MPI made of this process, else alone. Errors that all ranks have,
+/// and the loss of another rank, are told by one of them; of the others only the exit code is left.
+/// Throws a user error where a launcher has made ranks and `thread_ranks` asks for more than 1.
+int as_rank(int thread_ranks, const std::function<int(Group&)>& work);
+
+}  // namespace assay

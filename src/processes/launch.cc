@@ -1,0 +1,62 @@
+#include "processes/launch.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "processes/mpi_group.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* module_file = "assay_mpi.so";
+
+/// Variables in which launchers say how many ranks there are: Open MPI, MPICH and Slurm's PMI-2, Intel MPI.
+constexpr const char* counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+/// PMIx says a rank's number alone.
+constexpr const char* pmix_rank = "PMIX_RANK";
+
+[[noreturn]] void fail_without_mpi(const std::string& why) {
+  fail_lacking("MPI: this process was started as one of several ranks, but {}", why);
+}
+
+/// Beside the program, where CMake found an MPI.
+const AssayMpiCalls& open_module() {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  const std::filesystem::path file = folder / module_file;
+  if (!std::filesystem::exists(file, ignored))
+    fail_without_mpi("this build has no MPI: install libopenmpi-dev and openmpi-bin and build again");
+  // Plug-ins of Open MPI look for its symbols among those of the program.
+  void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (module == nullptr) fail_without_mpi(::dlerror());
+  using Entry = const AssayMpiCalls* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(module, "assay_mpi_calls"));
+  if (entry == nullptr) fail_without_mpi(fmt::format("{} is of another build", file.string()));
+  return *entry();
+}
+
+}  // namespace
+
+bool is_launched_as_rank() {
+  const auto says_several = [](const char* variable) {
+    const char* const value = std::getenv(variable);
+    return value != nullptr && std::strtol(value, nullptr, 10) > 1;
+  };
+  if (std::ranges::any_of(counts, says_several)) return true;
+  const bool knows_count = std::ranges::any_of(counts, [](const char* name) { return std::getenv(name) != nullptr; });
+  return !knows_count && std::getenv(pmix_rank) != nullptr;
+}
+
+std::unique_ptr<Group> launched_group() {
+  if (!is_launched_as_rank()) return std::make_unique<SingleProcess>();
+  const AssayMpiCalls& calls = open_module();
+  if (const char* why = calls.init()) fail_lacking("MPI: {}", why);
+  return mpi_group(calls);
+}
+
+}  // namespace assay

@@ -1,0 +1,168 @@
+#include "studies/memory/ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace assay {
+namespace {
+
+/// Forward, backward and update take about 1 : 2 : 0.4 of a step; docs/distributed.md has it measured.
+constexpr double backward_share = 0.6;
+
+std::vector<GradientSize> gradient_sizes(const TrainingPrograms& programs) {
+  std::vector<GradientSize> sizes;
+  for (const FinishedGradient& one : finishing_order(programs.step)) {
+    const Value& value = programs.step.value(one.value);
+    sizes.push_back({element_count(concrete(value.shape, {})), value.dtype});
+  }
+  return sizes;
+}
+
+std::int64_t parameter_bytes(const TrainingPrograms& programs) {
+  std::int64_t bytes = 0;
+  for (std::size_t id = 0; id < programs.step.values.size(); ++id) {
+    if (is_parameter(programs.step.values[id])) bytes += storage_bytes(programs.step, static_cast<ValueId>(id), {});
+  }
+  return bytes;
+}
+
+/// Of the rank that owns most.
+std::int64_t most_moment_bytes(const TrainingPrograms& programs, int ranks) {
+  std::map<std::string, int> owners;
+  for (const Value& value : programs.step.values) {
+    if (is_parameter(value)) owners.emplace(value.name, programs.owners.empty() ? 0 : programs.owners[owners.size()]);
+  }
+  std::vector<std::int64_t> held(static_cast<std::size_t>(programs.owners.empty() ? 1 : ranks));
+  for (const NamedMoment& moment : programs.moments)
+    held[static_cast<std::size_t>(owners.at(moment.parameter))] +=
+        element_count(moment.shape) * static_cast<std::int64_t>(size_of(moment.dtype));
+  return std::ranges::max(held);
+}
+
+void predict_time(RankCell& one, const RankRequest& link) {
+  if (!link.step_ms) return;
+  const ExchangeTime all = exchange_time(one.sent_bytes, one.buckets, one.ranks, link);
+  const ExchangeTime last = exchange_time(one.last_bucket_bytes, 1, one.ranks, link);
+  const double hides = backward_share * *link.step_ms;
+  one.exposed_ms = std::max(all.direct_ms - hides, last.direct_ms);
+  one.direct_ms = *link.step_ms + *one.exposed_ms;
+  one.tree_ms = *link.step_ms + std::max(all.tree_ms - hides, last.tree_ms);
+}
+
+RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryRequest& request, const MachineFacts& facts,
+                   std::int64_t ranks, ZeroStage stage) {
+  TrainingOptions options =
+      whole_step(precision_choice(cell.precision, request.engine, facts), request.engine, cell.recompute);
+  options.sharding = {stage, 0, static_cast<int>(ranks)};
+  const TrainingPrograms programs = training_programs(model.config, options);
+  RankCell one{.cell = cell, .ranks = ranks, .stage = stage};
+  one.optimizer_bytes = most_moment_bytes(programs, static_cast<int>(ranks));
+  const ReduceTraffic traffic =
+      reduce_traffic(gradient_sizes(programs), request.ranks.reduce, static_cast<int>(ranks));
+  one.exchange_bytes = traffic.scratch_bytes;
+  one.buckets = traffic.buckets;
+  // Sums come back to all ranks; where each updates its own parameters, those do.
+  const std::int64_t back = stage == ZeroStage::none ? traffic.one_way_bytes
+                                                     : parameter_bytes(programs) * (ranks - 1) / ranks;
+  one.sent_bytes = traffic.one_way_bytes + back;
+  one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
+  const auto whole = cell.held[static_cast<std::size_t>(Held::optimizer)];
+  one.peak_bytes = std::max(cell.total_bytes - whole + one.optimizer_bytes + one.exchange_bytes, cell.loading_bytes);
+  predict_time(one, request.ranks);
+  return one;
+}
+
+const char* stage_word(ZeroStage stage) {
+  return stage == ZeroStage::none ? "0" : "1";
+}
+
+}  // namespace
+
+ExchangeTime exchange_time(std::int64_t bytes, std::int64_t buckets, std::int64_t ranks, const RankRequest& link) {
+  const double bytes_a_ms = link.bandwidth_gb_s * 1e6;
+  const double latency_ms = link.latency_us * 1e-3;
+  const auto others = static_cast<double>(ranks - 1);
+  const double levels = std::ceil(std::log2(static_cast<double>(ranks)));
+  const auto messages = static_cast<double>(buckets);
+  ExchangeTime time;
+  time.direct_ms = static_cast<double>(bytes) / bytes_a_ms + messages * 2 * others * latency_ms;
+  // A rank of a tree passes on whole buckets, (N - 1) / N of which would be its part of an exchange of shares.
+  const double whole = static_cast<double>(bytes) * static_cast<double>(ranks) / others;
+  time.tree_ms = whole / bytes_a_ms + messages * 2 * levels * latency_ms;
+  return time;
+}
+
+std::vector<RankCell> rank_cells(const MemoryStudy& study, const Model& model, const MemoryRequest& request,
+                                 const MachineFacts& facts) {
+  std::vector<RankCell> cells;
+  for (const MemoryCell& cell : study.cells) {
+    if (cell.fits == Fits::unsupported || cell.model != model.name) continue;
+    for (const std::int64_t ranks : request.ranks.counts) {
+      for (const ZeroStage stage : {ZeroStage::none, ZeroStage::optimizer})
+        cells.push_back(rank_cell(cell, model, request, facts, ranks, stage));
+    }
+  }
+  return cells;
+}
+
+Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& request) {
+  using Cell = Table::Cell;
+  constexpr auto label = Table::Role::label;
+  std::vector<ColumnOf<RankCell>> columns = {
+      {{.key = "precision", .role = label}, [](const RankCell& c) -> Cell { return c.cell.precision; }},
+      {{.key = "batch", .title = "B", .meaning = "rows a rank", .role = label},
+       [](const RankCell& c) -> Cell { return c.cell.extent.batch; }},
+      {{.key = "seq", .title = "T", .role = label}, [](const RankCell& c) -> Cell { return c.cell.extent.seq; }},
+      {{.key = "recompute", .role = label}, [](const RankCell& c) -> Cell { return name(c.cell.recompute); }},
+      {{.key = "ranks", .role = label}, [](const RankCell& c) -> Cell { return c.ranks; }},
+      {{.key = "zero", .meaning = "1: each rank keeps a share of the optimizer's state", .role = label},
+       [](const RankCell& c) -> Cell { return stage_word(c.stage); }}};
+  const auto bytes = [&](const char* key, const char* title, const char* meaning, auto member) {
+    columns.push_back({{.key = key, .title = title, .unit = "bytes", .meaning = meaning, .notation = Notation::bytes},
+                       [member](const RankCell& c) -> Cell { return c.*member; }});
+  };
+  bytes("optimizer_bytes", "optim", "moments of the rank that has most", &RankCell::optimizer_bytes);
+  bytes("exchange_bytes", "exchange", "buffers of gradients under way", &RankCell::exchange_bytes);
+  bytes("peak_bytes", "peak", "of the rank that has most", &RankCell::peak_bytes);
+  bytes("sent_bytes", "sent", "by each rank, a step", &RankCell::sent_bytes);
+  const auto time = [&](const char* key, const char* title, const char* meaning, auto member) {
+    if (!request.ranks.step_ms) return;
+    columns.push_back({{.key = key, .title = title, .unit = "ms", .meaning = meaning},
+                       [member](const RankCell& c) -> Cell { return *(c.*member); }});
+  };
+  time("exposed_ms", "exposed", "of direct exchange, not behind the backward", &RankCell::exposed_ms);
+  time("step_ms", "step", "by direct exchange", &RankCell::direct_ms);
+  time("tree_step_ms", "step, tree", "by a library's trees", &RankCell::tree_ms);
+  if (request.ranks.step_ms)
+    columns.push_back({{.key = "efficiency", .meaning = "weak scaling: one rank's step over this", .notation = Notation::percent},
+                       [&](const RankCell& c) -> Cell { return *request.ranks.step_ms / *c.direct_ms; }});
+  return filled({.key = "ranks", .caption = "A rank of several that train together"}, columns, cells);
+}
+
+std::vector<std::string> rank_assumptions(const MemoryRequest& request) {
+  const RankRequest& link = request.ranks;
+  std::vector<std::string> texts = {
+      fmt::format("Gradients travel as {}, in buckets of {}; each rank works B rows.", link.reduce.format.name,
+                  format_bytes(static_cast<double>(link.reduce.bucket_bytes)))};
+  if (!link.step_ms) {
+    texts.emplace_back("For a step's time: --step-ms, what one rank takes alone (train --benchmark measures it).");
+    return texts;
+  }
+  texts.push_back(
+      fmt::format("Times are predicted, not measured: one rank alone takes {:.4g} ms (given), a rank sends {:.4g} GB/s, "
+                  "a message takes {:.4g} us besides (given or assumed), no link is shared, no rank is slower.",
+                  *link.step_ms, link.bandwidth_gb_s, link.latency_us));
+  texts.push_back(fmt::format("The backward is {:.0f} % of a step; what is sent behind it costs nothing but the last "
+                              "bucket, and what takes longer than the backward is exposed.",
+                              100 * backward_share));
+  texts.emplace_back(
+      "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole buckets "
+      "at each.");
+  return texts;
+}
+
+}  // namespace assay

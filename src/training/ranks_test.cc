@@ -1,0 +1,249 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "base/testing.h"
+#include "base/threads.h"
+#include "model/random_weights.h"
+#include "model/model.h"
+#include "model/testing.h"
+#include "processes/thread_ranks.h"
+#include "runtime/testing.h"
+#include "training/data.h"
+#include "training/reducer.h"
+#include "training/step.h"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t rank_test_batch = 8;
+
+MachineFacts one_thread() {
+  MachineFacts facts = plain_facts();
+  facts.threads = 1;
+  facts.isa = {};
+  return facts;
+}
+
+/// What is trained, on which rows.
+struct RankCase {
+  std::string name;
+  ModelConfig config;
+  std::function<TrainingData()> data;  ///< Knows the order of an epoch: each rank makes its own.
+  std::string precision = "fp32";
+};
+
+ModelConfig small_cs336() {
+  ModelConfig config = small_gpt2();
+  config.family = find_family("cs336");
+  config.activation = Activation::silu;
+  return config;
+}
+
+RankCase language_case(const std::string& precision) {
+  const auto data = [] {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 400; ++i) ids.push_back(i * i % 97);
+    return random_windows(ids, {rank_test_batch, 12}, 1, "text");
+  };
+  return {"cs336 " + precision, small_cs336(), data, precision};
+}
+
+/// The last batch of an epoch has two rows: fewer than four ranks.
+RankCase classifier_case() {
+  const ModelConfig config = open_model((model_fixtures / "bert-classifier").string(), {}).config;
+  const auto data = [context = config.context, classes = config.labels] {
+    TokenisedSet set;
+    for (std::int32_t i = 0; i < 26; ++i) {
+      set.ids.emplace_back(static_cast<std::size_t>(2 + i % 11), 1 + i % 29);
+      set.labels.push_back(i % static_cast<std::int32_t>(classes));
+    }
+    return labelled_batches(std::move(set), rank_test_batch, context, 1);
+  };
+  return {"classifier", config, data};
+}
+
+TrainingOptions rank_options_of(const RankCase& one) {
+  TrainingOptions options;
+  options.precision = choose_precision(one.precision, "", std::nullopt);
+  options.optimizer.clip_norm = 0.5;
+  options.optimizer.weight_decay = 0.1;
+  if (one.config.family->dropout != Dropout::absent) options.dropout = 0.1;
+  return options;
+}
+
+/// Losses of every step and all bytes of the state behind the last.
+struct Trained {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  std::map<std::string, std::vector<std::byte>> state;
+  std::int64_t skipped = 0;
+};
+
+std::vector<std::byte> bytes_of(const Tensor& tensor) {
+  return {tensor.data(), tensor.data() + tensor.bytes()};
+}
+
+Trained train_as(const RankCase& one, const TrainingOptions& options, std::int64_t steps, const StepOptions& step,
+                 const ReduceOptions& reduce) {
+  const MachineFacts facts = one_thread();
+  set_threads(1);
+  const Weights weights = random_weights(build_program(one.config, {}), one.config, 3);
+  Trainer trainer(one.config, weights, options, cpu_backend(), facts);
+  if (step.group != nullptr) trainer.join(*step.group, reduce);
+  const TrainingData data = one.data();
+  Trained trained;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const StepResult result = run_step(trainer, data.batch(i), i, step);
+    trained.losses.push_back(result.loss);
+    trained.norms.push_back(result.update.gradient_norm.value_or(-1));
+  }
+  for (const auto& [name, tensor] : trainer.state().tensors()) {
+    if (!name.starts_with(gradient_prefix)) trained.state[name] = bytes_of(tensor);
+  }
+  for (const auto& [name, tensor] : trainer.gather_moments()) trained.state[name] = bytes_of(tensor);
+  trained.skipped = trainer.loss_scale().progress().skipped;
+  return trained;
+}
+
+Trained in_parts(const RankCase& one, std::int64_t steps, std::int64_t parts) {
+  TrainingOptions options = rank_options_of(one);
+  options.gradients = Gradients::added;
+  return train_as(one, options, steps, {.parts = parts, .seed = 7}, {});
+}
+
+/// What rank 0 of so many has in the end.
+Trained in_ranks(const RankCase& one, std::int64_t steps, int ranks, const ReduceOptions& reduce,
+                 ZeroStage zero = ZeroStage::none) {
+  Trained first;
+  run_as_ranks(ranks, [&](Group& group) {
+    TrainingOptions options = rank_options_of(one);
+    options.sharding = {zero, group.rank(), group.size()};
+    Trained trained = train_as(one, options, steps, {.seed = 7, .group = &group}, reduce);
+    if (group.rank() == 0) first = std::move(trained);
+  });
+  return first;
+}
+
+void expect_same(const Trained& a, const Trained& b, const std::string& what) {
+  EXPECT_EQ(a.losses, b.losses) << what;
+  EXPECT_EQ(a.norms, b.norms) << what;
+  ASSERT_EQ(a.state.size(), b.state.size()) << what;
+  for (const auto& [name, bytes] : a.state) {
+    ASSERT_TRUE(b.state.count(name)) << what << " " << name;
+    EXPECT_TRUE(bytes == b.state.at(name)) << what << " " << name;
+  }
+}
+
+TEST(Ranks, EqualOneProcessThatWorksTheirPartsToTheBit) {
+  constexpr std::int64_t steps = 20;
+  for (const RankCase& one : {language_case("fp32"), language_case("mixed-fp16"), classifier_case()}) {
+    for (const int ranks : {2, 4}) {
+      const Trained parts = in_parts(one, steps, ranks);
+      EXPECT_LT(parts.losses.back(), parts.losses.front());
+      ReduceOptions reduce;
+      reduce.bucket_bytes = 4096;  // Many buckets.
+      expect_same(in_ranks(one, steps, ranks, reduce), parts, fmt::format("{}, {} ranks", one.name, ranks));
+    }
+  }
+}
+
+TEST(Ranks, ZeroOneIsTheSameTrainingToTheBit) {
+  const RankCase one = language_case("fp32");
+  for (const int ranks : {2, 3}) {
+    const Trained whole = in_ranks(one, 6, ranks, {});
+    expect_same(in_ranks(one, 6, ranks, {}, ZeroStage::optimizer), whole, fmt::format("{} ranks", ranks));
+  }
+}
+
+TEST(Ranks, SixteenBitsOnTheWireStayNearAndSumsInF32Nearer) {
+  const RankCase one = language_case("fp32");
+  const Trained exact = in_ranks(one, 10, 4, {});
+  const auto error = [&](const char* format) {
+    const Trained other = in_ranks(one, 10, 4, {.format = find_reduce_format(format)});
+    double sum = 0;
+    for (std::size_t i = 0; i < exact.losses.size(); ++i) sum += std::abs(other.losses[i] - exact.losses[i]);
+    EXPECT_NE(other.losses, exact.losses) << format;
+    return sum / 10;
+  };
+  const double loss = exact.losses.back();
+  EXPECT_LT(error("bf16"), 0.02 * loss);
+  EXPECT_LT(error("bf16-f32sum"), 0.02 * loss);
+  EXPECT_LT(error("f16-f32sum"), 0.005 * loss);
+}
+
+/// One reduction of known values, on every rank.
+std::vector<std::vector<float>> reduced(int ranks, const ReduceOptions& options,
+                                        const std::function<float(int rank, std::size_t i)>& value,
+                                        std::vector<std::int64_t> counts) {
+  std::vector<std::vector<float>> all(static_cast<std::size_t>(ranks));
+  run_as_ranks(ranks, [&](Group& group) {
+    std::vector<std::vector<float>> memory;
+    std::vector<ReducedTensor> tensors;
+    std::size_t element = 0;
+    for (const std::int64_t count : counts) {
+      std::vector<float>& own = memory.emplace_back(static_cast<std::size_t>(count));
+      for (float& one : own) one = value(group.rank(), element++);
+      tensors.push_back({"t", DType::f32, count, reinterpret_cast<std::byte*>(own.data())});
+    }
+    GradientReducer reducer(group, options, tensors);
+    for (int step = 0; step < 2; ++step) {  // Again, with what the first left in its buffers.
+      element = 0;
+      for (auto& own : memory) {
+        for (float& one : own) one = value(group.rank(), element++);
+      }
+      reducer.start();
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        reducer.finished(i);
+        reducer.progress();
+      }
+      reducer.wait();
+    }
+    EXPECT_GT(reducer.statistics().sent_bytes, 0);
+    for (const auto& own : memory) {
+      auto& mine = all[static_cast<std::size_t>(group.rank())];
+      mine.insert(mine.end(), own.begin(), own.end());
+    }
+  });
+  return all;
+}
+
+TEST(Reducer, SumsInRankOrderAndRoundsAsItsFormatSays) {
+  const auto value = [](int rank, std::size_t i) {
+    return std::sin(static_cast<float>(i) + 0.3F) * std::pow(2.0F, static_cast<float>(rank * 3 % 7));
+  };
+  const std::vector<std::int64_t> counts = {1, 700, 3, 4999, 64};
+  for (const ReduceFormat& format : reduce_formats()) {
+    for (const int ranks : {2, 3, 4}) {
+      const auto all = reduced(ranks, {.format = format, .bucket_bytes = 2000}, value, counts);
+      for (std::size_t i = 0; i < all[0].size(); ++i) {
+        float sum = 0;
+        for (int rank = 0; rank < ranks; ++rank)
+          sum = round_to(format.sum, sum + round_to(format.wire, value(rank, i)));
+        for (const auto& of_rank : all) ASSERT_EQ(of_rank[i], round_to(format.wire, sum)) << format.name << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Reducer, ALibrarysSumIsTheSameOnEveryRank) {
+  const auto value = [](int rank, std::size_t i) { return static_cast<float>(i % 17) + static_cast<float>(rank); };
+  const auto all = reduced(3, {.by = ReduceBy::library, .bucket_bytes = 256}, value, {50, 200, 7});
+  for (std::size_t i = 0; i < all[0].size(); ++i) {
+    for (const auto& of_rank : all) EXPECT_EQ(of_rank[i], 3 * static_cast<float>(i % 17) + 3);
+  }
+  EXPECT_NE(user_error_of([] {
+              check_reduce({.format = find_reduce_format("bf16-f32sum"), .by = ReduceBy::library});
+            }).find("--reduce bf16-f32sum"),
+            std::string::npos);
+}
+
+TEST(Sharding, OwnersHaveAboutEqualShares) {
+  const std::vector<int> owners = balanced_owners({100, 90, 30, 30, 20, 10}, 3);
+  EXPECT_EQ(owners, (std::vector<int>{0, 1, 2, 2, 2, 1}));
+}
+
+}  // namespace
+}  // namespace assay

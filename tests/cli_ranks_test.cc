@@ -1,0 +1,191 @@
+// Trainings by several ranks: threads of one process, and processes that Open MPI starts where it is installed.
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "cli_fixture.h"
+
+namespace assay {
+namespace {
+
+class CliRanks : public Cli {
+ protected:
+  void SetUp() override {
+    Cli::SetUp();
+    Json config = tiny_config();
+    config["vocab_size"] = 256;
+    write_tiny_model(folder_.path() / "bytes", config);
+    std::string text;
+    for (int i = 0; i < 2000; ++i) text += static_cast<char>('a' + i * i % 23);
+    write_text(folder_.path() / "text.txt", text);
+    write_text(folder_.path() / "other.txt", text.substr(7, 400));
+  }
+
+  static Arguments training(const Arguments& more) {
+    Arguments arguments = {"train", "bytes", "--data", "text.txt", "--bytes",   "--batch", "8",
+                           "--seq", "16",    "--lr",   "0.01",     "--threads", "1",       "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  std::string file(const std::string& name) const { return read_file(folder_.path() / name); }
+  static Json json_of(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.exit_code == 0 ? parse_json(outcome.out, "stdout") : Json::object();
+  }
+};
+
+/// The same with mpirun.
+class CliMpi : public CliRanks {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(mpirun)) GTEST_SKIP() << "no Open MPI: " << mpirun << " (openmpi-bin) is not there";
+    if (!fs::exists(fs::path(ASSAY_PROGRAM).parent_path() / "assay_mpi.so"))
+      GTEST_SKIP() << "this build has no MPI: libopenmpi-dev was not there";
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    ::setenv("OMP_NUM_THREADS", "1", 1);
+    ::setenv("OMPI_MCA_orte_tmpdir_base", "/tmp", 1);  // The folder of the test is too long a name for its sockets.
+    CliRanks::SetUp();
+  }
+
+  static Arguments launched(int ranks, const Arguments& program) {
+    Arguments arguments = {"--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks), ASSAY_PROGRAM};
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return arguments;
+  }
+  Outcome run_ranks(int ranks, const Arguments& program) const {
+    return run_program(mpirun, folder_.path(), launched(ranks, program));
+  }
+  /// Sends the signal to that rank of a training in this folder, once it has saved.
+  void signal_rank_once_saved(int rank, int signal) const {
+    const fs::path saved = folder_.path() / "run" / "manifest.json";
+    for (int i = 0; i < 600 && !fs::exists(saved); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const std::string process = entry.path().filename();
+      if (process.find_first_not_of("0123456789") != std::string::npos || !is_rank(entry.path(), rank)) continue;
+      ::kill(static_cast<pid_t>(std::stol(process)), signal);
+    }
+  }
+  static constexpr const char* mpirun = "/usr/bin/mpirun";
+
+ private:
+  /// The launcher says to each process which rank it is.
+  bool is_rank(const fs::path& process, int rank) const {
+    std::error_code ignored;
+    if (fs::read_symlink(process / "cwd", ignored) != fs::canonical(folder_.path())) return false;
+    try {
+      const std::string environment = read_file(process / "environ");
+      return environment.find(fmt::format("OMPI_COMM_WORLD_RANK={}", rank) + '\0') != std::string::npos;
+    } catch (const Error&) {
+      return false;  // It has ended.
+    }
+  }
+};
+
+TEST_F(CliRanks, ThreadsEqualOneProcessThatAccumulates) {
+  const Json parts = json_of(run(training({"--steps", "6", "--accumulate", "4", "--clip", "1", "--out", "parts"})));
+  const Json ranks = json_of(run(training({"--steps", "6", "--ranks", "4", "--clip", "1", "--out", "ranks"})));
+  EXPECT_EQ(ranks.at("losses"), parts.at("losses"));
+  EXPECT_EQ(file("ranks/model.safetensors"), file("parts/model.safetensors"));
+  EXPECT_EQ(file("ranks/optimizer.safetensors"), file("parts/optimizer.safetensors"));
+  EXPECT_EQ(ranks.at("ranks"), 4);
+}
+
+TEST_F(CliRanks, ScoresAreTheSameAndAnyNumberGoesOn) {
+  const Arguments scored = {"--eval", "other.txt", "--eval-every", "2"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.end(), scored.begin(), scored.end());
+    return json_of(run(training(more)));
+  };
+  const Json whole = with({"--steps", "6", "--ranks", "2", "--out", "whole"});
+  with({"--steps", "2", "--ranks", "2", "--out", "parts"});
+  const Json went_on = with({"--steps", "6", "--ranks", "2", "--zero", "1", "--resume", "--out", "parts"});
+  EXPECT_EQ(went_on.at("losses"), whole.at("losses"));
+  EXPECT_EQ(file("parts/optimizer.safetensors"), file("whole/optimizer.safetensors"));
+  EXPECT_EQ(file("parts/best/model.safetensors"), file("whole/best/model.safetensors"));
+  const Json alone = with({"--steps", "8", "--resume", "--out", "whole"});
+  EXPECT_EQ(alone.at("losses").size(), 8U);
+}
+
+TEST_F(CliRanks, BadOptionsAreOneLine) {
+  expect_failure(training({"--steps", "1", "--ranks", "9"}), 2, "--batch 8: has no row for each of 9 ranks");
+  expect_failure(training({"--steps", "1", "--ranks", "2", "--reduce", "int3"}), 2, "--reduce 'int3'");
+  expect_failure(training({"--steps", "1", "--reduce", "bf16-f32sum", "--reduce-by", "library"}), 2, "library sums");
+  expect_failure({"train", "absent", "--data", "text.txt", "--steps", "1", "--ranks", "2"}, 2, "absent");
+}
+
+TEST_F(CliMpi, ProcessesEqualOneThatAccumulates) {
+  for (const int ranks : {2, 4}) {
+    const std::string name = std::to_string(ranks);
+    const Json parts = json_of(run(training({"--steps", "20", "--accumulate", name, "--out", "parts" + name})));
+    const Outcome outcome = run_ranks(ranks, training({"--steps", "20", "--check-every", "5", "--out", "ranks" + name}));
+    EXPECT_EQ(json_of(outcome).at("losses"), parts.at("losses"));
+    EXPECT_EQ(file("ranks" + name + "/model.safetensors"), file("parts" + name + "/model.safetensors"));
+    EXPECT_NE(outcome.err.find("MPI ("), std::string::npos) << outcome.err;
+  }
+  const Json zero = json_of(run_ranks(2, training({"--steps", "20", "--zero", "1", "--out", "zero"})));
+  EXPECT_EQ(file("zero/model.safetensors"), file("ranks2/model.safetensors"));
+  EXPECT_EQ(file("zero/optimizer.safetensors"), file("ranks2/optimizer.safetensors"));
+  for (const char* format : {"bf16", "f16", "bf16-f32sum"})
+    json_of(run_ranks(2, training({"--steps", "3", "--reduce", format, "--check-every", "1"})));
+  for (const char* format : {"f32", "bf16"})
+    json_of(run_ranks(
+        3, training({"--steps", "3", "--reduce", format, "--reduce-by", "library", "--check-every", "1"})));
+}
+
+TEST_F(CliMpi, RanksThatDifferAreRefusedAtStart) {
+  const auto refused = [&](const Arguments& second, const std::string& part) {
+    Arguments both = launched(1, training({"--steps", "2"}));
+    both.push_back(":");
+    const Arguments other = launched(1, second);
+    both.insert(both.end(), other.begin() + 1, other.end());  // --oversubscribe is said once.
+    const Outcome outcome = run_program(mpirun, folder_.path(), both);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+  };
+  write_text(folder_.path() / "text2.txt", std::string(600, 'q'));
+  Arguments other_data = training({"--steps", "2"});
+  other_data[3] = "text2.txt";
+  refused(other_data, "assay: rank 1: has other data than rank 0");
+  refused(training({"--steps", "3"}), "assay: rank 1: has other options than rank 0");
+  Json config = tiny_config();
+  config["vocab_size"] = 257;
+  write_tiny_model(folder_.path() / "bytes2", config);
+  Arguments other_model = training({"--steps", "2"});
+  other_model[1] = "bytes2";
+  refused(other_model, "assay: rank 1: has another model than rank 0");
+  other_model[1] = "absent";
+  refused(other_model, "assay: rank 1: ");
+}
+
+TEST_F(CliMpi, ARankThatDiesEndsTheOthersAndLeavesAWholeCheckpoint) {
+  std::chrono::steady_clock::time_point killed;
+  std::thread killer([&] {
+    signal_rank_once_saved(1, SIGKILL);
+    killed = std::chrono::steady_clock::now();
+  });
+  const Outcome outcome = run_ranks(3, training({"--steps", "1000000", "--save-every", "5", "--out", "run"}));
+  const auto ended = std::chrono::steady_clock::now();
+  killer.join();
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_LT(ended - killed, std::chrono::seconds(10));
+  EXPECT_NE(outcome.err.find("assay: rank 1 "), std::string::npos) << outcome.err;
+  const auto steps = parse_json(file("run/training.json"), "training.json").at("steps").get<std::int64_t>();
+  const Json on = json_of(run(training({"--steps", std::to_string(steps + 2), "--resume", "--out", "run"})));
+  EXPECT_EQ(on.at("losses").size(), static_cast<std::size_t>(steps + 2));
+}
+
+TEST_F(CliMpi, AnInterruptOfOneRankEndsAllBehindOneStep) {
+  std::thread interrupter([&] { signal_rank_once_saved(1, SIGINT); });
+  const Outcome outcome = run_ranks(2, training({"--steps", "1000000", "--save-every", "5", "--out", "run"}));
+  interrupter.join();
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  const Json progress = parse_json(file("run/training.json"), "training.json");
+  EXPECT_EQ(parse_json(outcome.out, "stdout").at("losses").size(), progress.at("steps").get<std::size_t>());
+}
+
+}  // namespace
+}  // namespace assay
