@@ -115,6 +115,8 @@ struct Operation {
   OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
   OPERATION(linear_input_gradient)         /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                       \
+  OPERATION(quantized_linear_input_gradient) /* dy (..,out), Wq 8 bits (out,in), w_scale (out) [, onto] -> dx */        \
+  OPERATION(block_linear_input_gradient)     /* dy (..,out), blocks u8 (out,row bytes) [, onto] -> dx (..,in) */        \
   OPERATION(linear_weight_gradient)        /* dy (..,out), x (..,in) -> dW (out,in) */                                \
   OPERATION(route_gradient)                /* dweights (B,T,k), logits, weights, experts -> dlogits (B,T,E) */        \
   OPERATION(group_rows_gradient)           /* drows (N,d), order, experts (B,T,k) -> dx (B,T,d) */                    \
