@@ -1,6 +1,8 @@
 #include "model/changed_weights.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include "base/error.h"
 #include "model/stored_values.h"
@@ -27,6 +29,15 @@ void change_matrix(const WeightChange& change, Tensor& weight) {
   }
 }
 
+Tensor matrix_of(const RowCodes& coded, const Shape& shape) {
+  Tensor matrix(DType::f32, shape);
+  ASSAY_ASSERT(coded.codes.size() == static_cast<std::size_t>(matrix.count()));
+  const std::size_t columns = coded.codes.size() / coded.scales.size();
+  for (std::size_t i = 0; i < coded.codes.size(); ++i)
+    matrix.as<float>()[i] = static_cast<float>(coded.codes[i]) * coded.scales[i / columns];
+  return matrix;
+}
+
 void change_vector(const WeightChange& change, Tensor& weight) {
   const auto count = static_cast<std::size_t>(weight.count());
   ASSAY_ASSERT(change.by_column.empty() && (change.by_row.empty() || change.by_row.size() == count) &&
@@ -38,6 +49,13 @@ void change_vector(const WeightChange& change, Tensor& weight) {
   }
 }
 
+WeightData owning(Tensor weight) {
+  WeightData result;
+  result.owned = std::move(weight);
+  result.view = result.owned.view();
+  return result;
+}
+
 WeightData changed(WeightData data, const WeightChange& change) {
   Tensor weight =
       data.owned.count() > 0 && data.owned.data() == data.view.data ? std::move(data.owned) : copy_of(data.view);
@@ -46,10 +64,7 @@ WeightData changed(WeightData data, const WeightChange& change) {
   } else {
     change_matrix(change, weight);
   }
-  WeightData result;
-  result.owned = std::move(weight);
-  result.view = result.owned.view();
-  return result;
+  return owning(std::move(weight));
 }
 
 }  // namespace
@@ -58,7 +73,9 @@ Weights changed_weights(const Weights& weights, const std::shared_ptr<const Weig
   Weights result = weights;
   for (auto& [name, weight] : result.by_name) {
     if (!changes->contains(name)) continue;
-    weight.load = [load = weight.load, changes = changes, name = name] {
+    weight.load = [load = weight.load, changes = changes, name = name, shape = weight.shape] {
+      const RowCodes& coded = changes->at(name).codes;
+      if (!coded.codes.empty()) return owning(matrix_of(coded, shape));
       return changed(in_f32(load()), changes->at(name));
     };
     weight.blocks = nullptr;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,11 +10,20 @@
 
 namespace assay {
 
+/// A matrix as s8 codes and a scale a row: value (i, j) is codes[i * columns + j] * scales[i].
+struct RowCodes {
+  std::vector<std::int8_t> codes = {};
+  std::vector<float> scales = {};
+
+  bool operator==(const RowCodes&) const = default;
+};
+
 /// What becomes of a parameter when it is read: each where it is not empty, in this order.
 struct WeightChange {
   std::vector<float> added = {};      ///< Is added to entry i of a vector.
   std::vector<float> by_column = {};  ///< Column j of a matrix is multiplied by by_column[j].
   std::vector<float> by_row = {};     ///< Row i of a matrix, or entry i of a vector, is multiplied by by_row[i].
+  RowCodes codes = {};                ///< Where there are any, a matrix is these, whatever else would become of it.
 
   bool operator==(const WeightChange&) const = default;
 };

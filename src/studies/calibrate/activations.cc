@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -26,19 +27,26 @@ std::string output_name(const LinearPlace& place) {
   return place.name + " input";
 }
 
-Program program_with(const Program& built, const std::vector<LinearPlace>& places) {
+Program program_with(const Program& built, std::span<const LinearPlace> places) {
   Program program = built;
   for (const LinearPlace& place : places) program.outputs.push_back({output_name(place), place.value});
   return program;
 }
 
+/// Rows by token, of which padding is left out; all where a row stands for a sequence.
+std::vector<const float*> real_rows(const QualityBatch& batch, const Tensor& values, std::int64_t width) {
+  const std::int64_t rows = values.count() / width;
+  const bool by_token = std::ssize(batch.mask) == rows;
+  std::vector<const float*> real;
+  real.reserve(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (!by_token || batch.mask[static_cast<std::size_t>(row)] != 0) real.push_back(values.as<float>() + row * width);
+  }
+  return real;
+}
+
 /// Distances between places of rows that are taken from one batch after the other, prime to most lengths.
 constexpr std::int64_t stagger = 37;
-
-/// Rows by token, of which padding is left out; all where a row stands for a sequence.
-bool is_real(const QualityBatch& batch, std::int64_t rows, std::int64_t row) {
-  return std::ssize(batch.mask) != rows || batch.mask[static_cast<std::size_t>(row)] != 0;
-}
 
 class PlaceRows {
  public:
@@ -51,13 +59,10 @@ class PlaceRows {
 
   /// A few tokens of a model may be a hundred times as large as all others, and the model depend on them: every second
   /// row that is kept is the largest of its batch.
-  void add(const Tensor& values, const QualityBatch& batch) {
-    const std::int64_t rows = values.count() / width_;
+  void add(const std::vector<const float*>& rows) {
     std::vector<std::pair<float, const float*>> real;  // with the largest magnitude of each
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const float* const from = values.as<float>() + row * width_;
-      if (is_real(batch, rows, row)) real.emplace_back(added(from), from);
-    }
+    real.reserve(rows.size());
+    for (const float* const row : rows) real.emplace_back(added(row), row);
     if (batches_++ % every_batch_ != 0 || real.empty()) return;
     const auto largest = std::max_element(real.begin(), real.end());
     for (std::int64_t i = 0; i < a_batch_; ++i, ++kept_rows_) {
@@ -95,14 +100,12 @@ class PlaceRows {
 
 }  // namespace
 
-std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<LinearPlace>& places,
-                                             std::int64_t most_rows) {
-  std::vector<PlaceRows> rows;
-  rows.reserve(places.size());
-  for (const LinearPlace& place : places) rows.emplace_back(place.width, most_rows, std::ssize(subject.set.batches));
+void visit_places(const StudiedModel& subject, std::span<const LinearPlace> places, std::size_t every,
+                  const PlaceVisitor& visit) {
   Instance instance(assign_dtypes(program_with(subject.built, places), subject.fp32), subject.fp32,
                     subject.model.weights, find_backend(subject.request.engine.device), subject.facts);
-  for (const QualityBatch& batch : subject.set.batches) {
+  for (std::size_t b = 0; b < subject.set.batches.size(); b += every) {
+    const QualityBatch& batch = subject.set.batches[b];
     if (is_set(subject.callbacks.interrupted)) break;
     if (subject.callbacks.progress) subject.callbacks.progress("calibration data", 0);
     PlanOptions options{.extent = batch.extent,
@@ -111,8 +114,20 @@ std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const 
     Plan plan(instance, options);
     plan.set_inputs(batch.ids, batch.mask, batch.token_types);
     plan.run();
-    for (std::size_t i = 0; i < places.size(); ++i) rows[i].add(plan.output_f32(output_name(places[i])), batch);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Tensor values = plan.output_f32(output_name(places[i]));
+      visit(i, real_rows(batch, values, places[i].width));
+    }
   }
+}
+
+std::vector<PlaceActivations> activations_at(const StudiedModel& subject, const std::vector<LinearPlace>& places,
+                                             std::int64_t most_rows) {
+  std::vector<PlaceRows> rows;
+  rows.reserve(places.size());
+  for (const LinearPlace& place : places) rows.emplace_back(place.width, most_rows, std::ssize(subject.set.batches));
+  visit_places(subject, places, 1,
+               [&](std::size_t place, const std::vector<const float*>& real) { rows[place].add(real); });
   std::vector<PlaceActivations> activations;
   activations.reserve(rows.size());
   for (PlaceRows& one : rows) activations.push_back(one.take());

@@ -19,6 +19,9 @@
 #include "program/program.h"
 #include "quality/evaluate.h"
 #include "studies/calibrate/activations.h"
+#include "studies/calibrate/factors.h"
+#include "studies/calibrate/feedback.h"
+#include "studies/calibrate/moments.h"
 #include "studies/calibrate/places.h"
 #include "studies/sensitivity/alone.h"
 #include "studies/sensitivity/request.h"
@@ -33,8 +36,6 @@ namespace {
 constexpr std::int64_t rows_behind_errors = 128;
 /// 0 and 1 put all of the difficulty on one side; the published optimum of most models lies between.
 constexpr double alphas[] = {0.25, 0.4, 0.5, 0.6, 0.75, 0.9};
-/// A channel that is nothing stays as it is.
-constexpr float least_magnitude = 1e-5F;
 /// In the place of a static scale.
 constexpr double by_token = 0;
 /// A static scale that makes the error larger than so many times that of scales by token is none.
@@ -54,12 +55,9 @@ QualitySet calibration_set(const Model& model, const CalibrationRequest& request
   return std::move(*data.set);
 }
 
-/// Rows at a place, and what their layers give in fp32.
-struct RowsAtPlace {
-  const LinearPlace& place;
-  const Tensor& rows;
-  float largest;  ///< Magnitude of all that was ever there.
-};
+const std::string& matrix_name(const Program& built, std::size_t layer) {
+  return built.value(built.nodes[layer].inputs[1]).name;
+}
 
 /// Outputs of linear layers in one row, with changed weights.
 class LayerTrials {
@@ -71,10 +69,12 @@ class LayerTrials {
 
   /// Of each layer of the place in fp32.
   std::vector<Tensor> exact(const LinearPlace& place, const Tensor& rows) const {
-    std::vector<Tensor> outputs;
-    outputs.reserve(place.layers.size());
-    for (const std::size_t n : place.layers) outputs.push_back(output_of(subject_, n, subject_.fp32, rows));
-    return outputs;
+    return outputs_of(subject_, place, subject_.fp32, rows);
+  }
+
+  /// The same with the changes as they are now.
+  std::vector<Tensor> exact_with_changes(const LinearPlace& place, const Tensor& rows) const {
+    return outputs_of(changed_, place, subject_.fp32, rows);
   }
 
   /// In the row, with the changes as they are now and that scale of the input.
@@ -85,13 +85,18 @@ class LayerTrials {
       for (const std::size_t n : place.layers) (*scales)[subject_.built.nodes[n].path] = scale;
     }
     choice.scales = scales;
-    std::vector<Tensor> outputs;
-    outputs.reserve(place.layers.size());
-    for (const std::size_t n : place.layers) outputs.push_back(output_of(changed_, n, choice, rows));
-    return outputs;
+    return outputs_of(changed_, place, choice, rows);
   }
 
  private:
+  static std::vector<Tensor> outputs_of(const StudiedModel& model, const LinearPlace& place,
+                                        const PrecisionChoice& choice, const Tensor& rows) {
+    std::vector<Tensor> outputs;
+    outputs.reserve(place.layers.size());
+    for (const std::size_t n : place.layers) outputs.push_back(output_of(model, n, choice, rows));
+    return outputs;
+  }
+
   static Tensor output_of(const StudiedModel& model, std::size_t node, const PrecisionChoice& choice,
                           const Tensor& rows) {
     LayerAlone layer(model, model.built.nodes[node], choice, {1, rows.shape()[0]});
@@ -156,91 +161,171 @@ std::vector<float> by_row(const LinearPlace& place, const std::vector<float>& by
   return rows;
 }
 
-/// s = max|x|^alpha / max|w|^(1 - alpha), by row, scaled so that they lie around 1; 1 where either is nothing.
-std::vector<float> factors_for(double alpha, const std::vector<float>& activations, const std::vector<float>& weights) {
-  std::vector<float> factors(activations.size(), 1.0F);
-  const auto is_nothing = [&](std::size_t i) {
-    return activations[i] < least_magnitude || weights[i] < least_magnitude;
-  };
-  double log_sum = 0;
-  double count = 0;
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    if (is_nothing(i)) continue;
-    factors[i] = static_cast<float>(std::pow(activations[i], alpha) / std::pow(weights[i], 1 - alpha));
-    log_sum += std::log(factors[i]);
-    ++count;
-  }
-  const auto middle = static_cast<float>(std::exp(log_sum / std::max(1.0, count)));
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    if (!is_nothing(i)) factors[i] = std::clamp(factors[i] / middle, 1e-3F, 1e3F);
-  }
-  return factors;
-}
-
-/// Works through places one by one; what it finds goes into `changes`.
+/// Finds the changes of one place after the other; what it finds goes into `changes`. All places are smoothed before
+/// any is rounded, since factors of one are rows of another's matrices.
 class Calibrator {
  public:
   Calibrator(const StudiedModel& subject, const StudiedModel& changed, WeightChanges& changes,
              const PrecisionChoice& row)
-      : subject_(subject), changes_(changes), trials_(subject, changed, row) {}
+      : subject_(subject), changed_(changed), changes_(changes), trials_(subject, changed, row) {}
 
-  CalibratedPlace calibrate(const LinearPlace& place, const PlaceActivations& activations) {
+  /// Factors of the place, which stay in its matrices and divide what its value comes from; 1 where there are none.
+  std::vector<float> smooth(const LinearPlace& place, const PlaceActivations& activations, CalibratedPlace& result) {
+    std::vector<float> none(static_cast<std::size_t>(place.width), 1.0F);
+    result.name = place.name;
     const std::vector<Tensor> exact = trials_.exact(place, activations.rows);
-    CalibratedPlace result{place.name};
     result.error_before = result.error_after = by_token_error(place, activations.rows, exact);
-    const std::vector<float> factors =
-        place.is_smoothable ? best_factors(place, activations, exact, result) : std::vector<float>();
-    if (place.is_smoothable) settle(place, factors);
-    const Tensor rows = factors.empty() ? copy_of(activations.rows) : divided(place, activations.rows, factors);
-    if (trials_.has_static_scales())
-      choose_scale({place, rows, most_of(divided(place, activations.largest, factors))}, exact, result);
+    if (!place.is_smoothable) return none;
+    const std::vector<float> factors = best_factors(place, activations, exact, result);
+    settle(place, factors);
+    return factors.empty() ? none : by_channel(place, factors);
+  }
+
+  /// Codes with feedback, static scales and corrections of biases, once all factors are known.
+  void round(const LinearPlace& place, const PlaceActivations& activations, const std::vector<float>& factors,
+             const PlaceMoments& moments, CalibratedPlace& result) {
+    const Tensor rows = divided(activations.rows, factors);
+    const std::vector<Tensor> exact = trials_.exact_with_changes(place, rows);
+    result.error_after = by_token_error(place, rows, exact);
+    choose_codes({place, rows, exact}, divided_moments(moments, factors, noise_of(place, activations.rows, factors)),
+                 result);
+    if (trials_.has_static_scales()) {
+      std::vector<float> largest = activations.largest;
+      for (std::size_t c = 0; c < largest.size(); ++c) largest[c] /= factors[c];
+      choose_scale({place, rows, exact}, most_of(largest), result);
+    }
     correct_biases(place, exact, trials_.low(place, rows, result.scale.scale));
-    return result;
+  }
+
+  /// sum_i W_ic^2 over the layers of the place, as the checkpoint has them.
+  std::vector<double> column_power(const LinearPlace& place) const {
+    std::vector<double> power(static_cast<std::size_t>(place.width));
+    for (const Tensor& matrix : matrices(subject_, place)) {
+      for (std::int64_t i = 0; i < matrix.count(); ++i)
+        power[static_cast<std::size_t>(i % place.width)] +=
+            static_cast<double>(matrix.as<float>()[i]) * matrix.as<float>()[i];
+    }
+    return power;
   }
 
  private:
+  /// Rows at a place as its layers read them, and what these make of them without rounding.
+  struct RowsAtPlace {
+    const LinearPlace& place;
+    const Tensor& rows;
+    const std::vector<Tensor>& exact;
+  };
+
+  /// Of each layer, with the model's changes as they are now.
+  static std::vector<Tensor> matrices(const StudiedModel& model, const LinearPlace& place) {
+    std::vector<Tensor> result;
+    result.reserve(place.layers.size());
+    for (const std::size_t n : place.layers) result.push_back(copy_of(matrix_of(model, n).view));
+    return result;
+  }
+  static WeightData matrix_of(const StudiedModel& model, std::size_t layer) {
+    return in_f32(model.model.weights.at(matrix_name(model.built, layer)).load());
+  }
+
   /// With the changes as they are now.
   double by_token_error(const LinearPlace& place, const Tensor& rows, const std::vector<Tensor>& exact) const {
     return relative_error(exact, trials_.low(place, rows, by_token));
   }
 
-  /// Empty where none makes the error less by least_gain.
+  /// Those of the least error among alphas, then what descent from there finds. Empty where none makes the error less
+  /// by least_gain.
   std::vector<float> best_factors(const LinearPlace& place, const PlaceActivations& activations,
                                   const std::vector<Tensor>& exact, CalibratedPlace& result) {
-    double least = result.error_before * (1 - least_gain);
     std::vector<float> best;
-    const std::vector<float> x = by_row(place, activations.largest);
-    const std::vector<float> w = by_row(place, largest_of_columns(subject_.model.weights, place));
-    for (const double alpha : alphas) {
-      std::vector<float> factors = factors_for(alpha, x, w);
+    double least = result.error_before * (1 - least_gain);
+    const auto try_factors = [&](std::vector<float> factors, double alpha) {
       set_columns(place, factors);
-      const double error = by_token_error(place, divided(place, activations.rows, factors), exact);
-      if (error >= least) continue;
+      const double error = by_token_error(place, divided(activations.rows, by_channel(place, factors)), exact);
+      if (error >= least) return;
       result.alpha = alpha;
       result.is_smoothed = true;
       result.error_after = least = error;
       best = std::move(factors);
-    }
+    };
+    const std::vector<float> x = by_row(place, activations.largest);
+    const std::vector<float> w = by_row(place, largest_of_columns(subject_.model.weights, place));
+    for (const double alpha : alphas) try_factors(smoothing_factors(alpha, x, w), alpha);
+    const std::vector<Tensor> undivided = matrices(subject_, place);
+    const FactorProblem problem{place, activations.rows, undivided, exact};
+    const std::vector<float> start = best.empty() ? std::vector<float>(x.size(), 1.0F) : best;
+    try_factors(descended_factors(problem, start), result.alpha);
     return best;
   }
 
-  void choose_scale(const RowsAtPlace& at, const std::vector<Tensor>& exact, CalibratedPlace& result) const {
+  /// Those with feedback where they make the error of the layers less.
+  void choose_codes(const RowsAtPlace& at, const Tensor& moments, CalibratedPlace& result) {
+    const ErrorFeedback feedback(moments);
+    for (const std::size_t n : at.place.layers)
+      changes_[matrix_name(subject_.built, n)].codes = feedback.rounded(copy_of(matrix_of(changed_, n).view));
+    const double error = by_token_error(at.place, at.rows, at.exact);
+    result.is_fed_back = error < result.error_after;
+    if (result.is_fed_back) {
+      result.error_after = error;
+      return;
+    }
+    for (const std::size_t n : at.place.layers) changes_[matrix_name(subject_.built, n)].codes = {};
+  }
+
+  /// What rounding a row of x, divided, adds to each channel's square, over the power of what the layers make of it; a
+  /// mean over rows.
+  double noise_of(const LinearPlace& place, const Tensor& rows, const std::vector<float>& factors) const {
+    const std::vector<double> power = column_power(place);
+    const std::size_t width = power.size();
+    double sum = 0;
+    const auto count = static_cast<std::size_t>(rows.shape()[0]);
+    for (std::size_t t = 0; t < count; ++t) {
+      const float* const row = rows.as<float>() + t * width;
+      double most = 0;
+      double of_row = 0;
+      for (std::size_t c = 0; c < width; ++c) {
+        most = std::max(most, static_cast<double>(std::abs(row[c] / factors[c])));
+        of_row += static_cast<double>(row[c]) * row[c] * power[c];
+      }
+      const double step = most / 127;
+      if (of_row > 0) sum += step * step / 12 / of_row;
+    }
+    return sum / static_cast<double>(std::max<std::size_t>(1, count));
+  }
+
+  static Tensor divided_moments(const PlaceMoments& moments, const std::vector<float>& factors, double noise) {
+    Tensor result(DType::f32, moments.sum.shape());
+    const std::size_t width = factors.size();
+    for (std::size_t i = 0; i < width; ++i) {
+      for (std::size_t j = 0; j < width; ++j) {
+        const std::size_t at = i * width + j;
+        result.as<float>()[at] = moments.sum.as<float>()[at] / (factors[i] * factors[j]);
+      }
+      result.as<float>()[i * width + i] += static_cast<float>(noise * moments.rows);
+    }
+    return result;
+  }
+
+  void choose_scale(const RowsAtPlace& at, float largest, CalibratedPlace& result) const {
     result.scale = {"by token", by_token};
     double least = most_of_error_by_token * result.error_after;
-    for (const StaticScale& choice : scale_choices(values_in(at.rows), at.largest)) {
-      const double error = relative_error(exact, trials_.low(at.place, at.rows, choice.scale));
+    for (const StaticScale& choice : scale_choices(values_in(at.rows), largest)) {
+      const double error = relative_error(at.exact, trials_.low(at.place, at.rows, choice.scale));
       if (error >= least) continue;
       result.scale = choice;
       result.error_after = least = error;
     }
   }
 
+  static std::vector<float> by_channel(const LinearPlace& place, const std::vector<float>& factors) {
+    std::vector<float> channels;
+    channels.reserve(place.channels.size());
+    for (const std::int32_t row : place.channels) channels.push_back(factors[static_cast<std::size_t>(row)]);
+    return channels;
+  }
+
   /// Each matrix's columns times the factor of the row that the channel comes from.
   void set_columns(const LinearPlace& place, const std::vector<float>& factors) {
-    std::vector<float> columns;
-    columns.reserve(place.channels.size());
-    for (const std::int32_t row : place.channels) columns.push_back(factors[static_cast<std::size_t>(row)]);
-    for (const std::string& name : place.matrices) changes_[name].by_column = columns;
+    for (const std::string& name : place.matrices) changes_[name].by_column = by_channel(place, factors);
   }
 
   /// The factors stay in the matrices and divide what the value comes from.
@@ -263,33 +348,28 @@ class Calibrator {
     return *std::max_element(magnitudes.begin(), magnitudes.end());
   }
 
-  static Tensor copy_of(const Tensor& rows) {
-    Tensor copy(DType::f32, rows.shape());
-    std::copy_n(rows.data(), rows.bytes(), copy.data());
+  static Tensor copy_of(const TensorView& values) {
+    Tensor copy(DType::f32, values.shape);
+    std::copy_n(values.data, values.bytes(), copy.data());
     return copy;
   }
 
-  static Tensor divided(const LinearPlace& place, const Tensor& rows, const std::vector<float>& factors) {
+  static Tensor divided(const Tensor& rows, const std::vector<float>& factors) {
     Tensor result(DType::f32, rows.shape());
-    const std::size_t width = place.channels.size();
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows.count()); ++i)
-      result.as<float>()[i] = rows.as<float>()[i] / factors[static_cast<std::size_t>(place.channels[i % width])];
+      result.as<float>()[i] = rows.as<float>()[i] / factors[i % factors.size()];
     return result;
   }
-  /// Of channels; without factors they stay.
-  static std::vector<float> divided(const LinearPlace& place, std::vector<float> channels,
-                                    const std::vector<float>& factors) {
-    for (std::size_t c = 0; c < channels.size() && !factors.empty(); ++c)
-      channels[c] /= factors[static_cast<std::size_t>(place.channels[c])];
-    return channels;
-  }
 
+  /// What is added to a bias is multiplied with it by the factors of its rows.
   void correct_biases(const LinearPlace& place, const std::vector<Tensor>& exact, const std::vector<Tensor>& low) {
     for (std::size_t i = 0; i < place.layers.size(); ++i) {
       const Node& layer = subject_.built.nodes[place.layers[i]];
       if (layer.inputs.size() < 3 || layer.inputs[2] == no_value || layer.attributes.activation != Activation::none)
         continue;
-      changes_[subject_.built.value(layer.inputs[2]).name].added = mean_error(exact[i], low[i]);
+      WeightChange& bias = changes_[subject_.built.value(layer.inputs[2]).name];
+      bias.added = mean_error(exact[i], low[i]);
+      for (std::size_t j = 0; j < bias.by_row.size(); ++j) bias.added[j] /= bias.by_row[j];
     }
   }
 
@@ -307,13 +387,15 @@ class Calibrator {
   }
 
   const StudiedModel& subject_;
+  const StudiedModel& changed_;
   WeightChanges& changes_;
   LayerTrials trials_;
 };
 
-/// A bias is read by one layer; a matrix of a place that stays as it is needs no entry, but its bias does.
+/// What calibration may change.
 void name_changes(const Program& built, const std::vector<LinearPlace>& places, WeightChanges& changes) {
   for (const LinearPlace& place : places) {
+    for (const std::size_t n : place.layers) changes[matrix_name(built, n)];
     if (place.is_smoothable) {
       for (const std::string& name : place.matrices) changes[name];
       for (const std::string& name : place.divided) changes[name];
@@ -345,6 +427,31 @@ std::string methods_won(const std::vector<CalibratedPlace>& places) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// What is known of places before they are rounded.
+struct SmoothedPlaces {
+  std::span<const LinearPlace> places;
+  std::span<const PlaceActivations> activations;
+  std::span<const std::vector<float>> factors;
+};
+
+/// As many at once as have room for their moments.
+void round_places(Calibrator& calibrator, const StudiedModel& subject, const SmoothedPlaces& all,
+                  std::vector<CalibratedPlace>& results) {
+  std::size_t first = 0;
+  while (first < all.places.size() && !is_set(subject.callbacks.interrupted)) {
+    const auto places = all.places.subspan(first, places_at_once(all.places.subspan(first)));
+    std::vector<std::vector<double>> power;
+    power.reserve(places.size());
+    for (const LinearPlace& place : places) power.push_back(calibrator.column_power(place));
+    const std::vector<PlaceMoments> moments = moments_at(subject, places, power);
+    for (std::size_t i = 0; i < places.size() && !is_set(subject.callbacks.interrupted); ++i) {
+      if (subject.callbacks.progress) subject.callbacks.progress("codes of " + places[i].name, 0);
+      calibrator.round(places[i], all.activations[first + i], all.factors[first + i], moments[i], results[first + i]);
+    }
+    first += places.size();
+  }
+}
+
 /// Of the ids, whatever file they came from.
 std::string hash_of_ids(const QualitySet& set) {
   std::vector<std::int32_t> ids;
@@ -373,15 +480,19 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
   const PrecisionChoice row = precision_choice(request.precision, request.engine, facts);
   const std::vector<PlaceActivations> activations = activations_at(subject, places, rows_behind_errors);
   Calibrator calibrator(subject, trial, *result.changes, row);
+  result.places.resize(places.size());
+  std::vector<std::vector<float>> factors(places.size());
   for (std::size_t i = 0; i < places.size() && !is_set(callbacks.interrupted); ++i) {
-    if (callbacks.progress) callbacks.progress("calibrating " + places[i].name, 0);
-    result.places.push_back(calibrator.calibrate(places[i], activations[i]));
+    if (callbacks.progress) callbacks.progress("factors of " + places[i].name, 0);
+    factors[i] = calibrator.smooth(places[i], activations[i], result.places[i]);
   }
+  round_places(calibrator, subject, {places, activations, factors}, result.places);
   std::erase_if(*result.changes, [](const auto& change) { return change.second == WeightChange{}; });
   const bool is_static = row.row.scheme == Scheme::static_int8;
   if (is_static) result.scales = std::make_shared<ActivationScales>(scales_of(subject.built, places, result.places));
   result.words = fmt::format(
-      "SmoothQuant by place for {}, alpha by least error of its own kernels, {}bias correction; {}, {} rows, sha256:{}",
+      "SmoothQuant by place for {}, factors by descent and least error of its own kernels, codes with error feedback "
+      "(GPTQ), {}bias correction; {}, {} rows, sha256:{}",
       request.precision,
       is_static ? fmt::format("static scales by the method of least error of them ({}), ", methods_won(result.places))
                 : "",

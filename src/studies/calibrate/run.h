@@ -31,7 +31,8 @@ struct CalibratedPlace {
   bool is_smoothed = false;
   double error_before = 0;  ///< Of its layers' outputs on the samples, relative, squared.
   double error_after = 0;
-  StaticScale scale = {};  ///< Where the row's are static; 0, "by token": it has none here.
+  bool is_fed_back = false;  ///< Its codes were rounded with feedback of errors.
+  StaticScale scale = {};    ///< Where the row's are static; 0, "by token": it has none here.
 };
 
 /// Factors that make the outputs of linear layers with quantised activations nearer to fp32's, as changes of weights
@@ -43,11 +44,12 @@ struct Calibration {
   std::string words = {};  ///< Method, data and its hash, for methods texts and records.
 };
 
-/// SmoothQuant (Xiao et al. 2023) with alpha searched for each place: the least error of the row's own kernels, with
-/// scales by token, on what the samples put there; then, where the row's scales are static, that
-/// of the methods of scale_choices whose error is least, or none where scales by token err by far less; then bias
-/// correction (Nagel et al. 2019): the mean error of each layer that has a bias is taken off it. Throws user errors for
-/// data that the model cannot run on.
+/// For each place, SmoothQuant's factors (Xiao et al. 2023): those of several alphas, and what descent from the best of
+/// them finds, by the least error of the row's own kernels, with scales by token, on what the samples put there; then
+/// codes with feedback of rounding errors (GPTQ, Frantar et al. 2023) where these make that error less; then, where the
+/// row's scales are static, that of the methods of scale_choices whose error is least, or none where scales by token
+/// err by far less; then bias correction (Nagel et al. 2019): the mean error of each layer that has a bias is taken off
+/// it. Throws user errors for data that the model cannot run on.
 Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
                       const StudyCallbacks& callbacks);
 

@@ -66,13 +66,30 @@ double relative_difference(const Tensor& exact, const Tensor& other) {
   return difference / largest;
 }
 
-TEST_P(Calibrate, LeavesTheFunctionWhatItIsButForBiases) {
+TEST_P(Calibrate, FactorsLeaveTheFunctionWhatItIs) {
   const Model model = model_of(GetParam());
   const Calibration calibration = calibrate(model, request_, facts_, {});
-  for (auto& [name, change] : *calibration.changes) change.added.clear();
+  for (auto& [name, change] : *calibration.changes) {
+    change.added.clear();
+    change.codes = {};
+  }
   Model changed = model;
   changed.weights = changed_weights(model.weights, calibration.changes);
   EXPECT_LT(relative_difference(logits(model, "fp32"), logits(changed, "fp32")), 1e-4);
+}
+
+/// As good as rounding to nearest, place by place and in the end.
+TEST_P(Calibrate, CodesWithFeedbackErrLess) {
+  const Model model = model_of(GetParam());
+  const Calibration calibration = calibrate(model, request_, facts_, {});
+  EXPECT_TRUE(std::any_of(calibration.places.begin(), calibration.places.end(),
+                          [](const CalibratedPlace& place) { return place.is_fed_back; }));
+  for (const CalibratedPlace& place : calibration.places) EXPECT_LE(place.error_after, 1.001 * place.error_before);
+  Model calibrated = model;
+  calibrated.calibrated["int8"] = std::make_shared<CalibratedWeights>(calibrated_weights(model, calibration));
+  const Tensor exact = logits(model, "fp32");
+  EXPECT_LT(relative_difference(exact, logits(calibrated, "int8")),
+            1.1 * relative_difference(exact, logits(model, "int8")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Calibrate, testing::Values("llama-tied", "gpt2", "bert-classifier"));
