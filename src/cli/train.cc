@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/streams.h"
@@ -24,6 +25,22 @@ struct TrainCommand {
   MachineOptions machine;
   OutputOptions outputs;
 };
+
+/// Adapters of a folder stand beside whatever head the model gets: they are opened behind it.
+void add_adapter_options(CLI::App& command, TrainRequest& request) {
+  CLI::Option* from = command.get_option("--lora-from");
+  command
+      .add_option_function<std::string>(
+          "--lora", [&request](const std::string& text) { request.lora = parse_lora(text, "--lora"); },
+          "train adapters of that rank alone; alpha: default 8; modules: last parts of names, or all-linear")
+      ->option_text("RANK[:alpha][:modules]")
+      ->excludes(from);
+  command.add_option("--lora-dropout", request.training.adapter_dropout, "of what adapters read (default 0)")
+      ->check(between(0, 0.999));
+  command.add_option("--base", request.base, "precision in which weights that are not trained are kept: int8-weights, "
+                                             "int4-weights, stored, ... (default: --precision)");
+  command.add_option("--merge", request.merge, "at the end: a folder to make of the model with its adapters added");
+}
 
 void add_folder_options(CLI::App& command, TrainCommand& options) {
   TrainRequest& request = options.request;
@@ -230,8 +247,12 @@ void add_train(CLI::App& program, Action& action) {
   add_recipe_option(command, options->request.engine, options->request.precision);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
+  add_adapter_options(command, options->request);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_train(*options); }; });
+  command.callback([options, &action] {
+    options->request.lora_from = std::exchange(options->request.model_options.lora_from, {});
+    action = [options] { return run_train(*options); };
+  });
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "hub/catalogue.h"
 #include "hub/models.h"
+#include "model/lora.h"
 #include "model/presets.h"
 #include "model/random_weights.h"
 #include "model/where_to_get.h"
@@ -53,9 +54,7 @@ std::string known_names() {
   return names;
 }
 
-}  // namespace
-
-Model open_model(const std::string& name, const ModelOptions& options) {
+Model open_bare_model(const std::string& name, const ModelOptions& options) {
   if (const auto local = find_local(name)) return from_files(name, *local, options);
   if (const Preset* preset = find_preset(name)) return from_preset(*preset, options);
   for (const PullableModel& pullable : pullable_models()) {
@@ -63,6 +62,13 @@ Model open_model(const std::string& name, const ModelOptions& options) {
   }
   fail_user("{}: is no path, no model in the cache and no preset ({}); {}", printable(name), known_names(),
             where_to_get(name));
+}
+
+}  // namespace
+
+Model open_model(const std::string& name, const ModelOptions& options) {
+  Model model = open_bare_model(name, options);
+  return options.lora_from.empty() ? std::move(model) : with_lora_from(std::move(model), options.lora_from);
 }
 
 const char* name(Origin origin) {
@@ -78,10 +84,11 @@ const char* name(Origin origin) {
 }
 
 std::string weights_identity(const Model& model) {
-  if (model.random_weights()) return model.weights.identity;
+  if (model.random_weights()) return model.weights.identity + model.adapters_identity;
   std::string hashes;
   for (const std::filesystem::path& file : model.checkpoint_files) hashes += sha256_file(file);
-  if (model.checkpoint_files.size() == 1) return hashes;
+  hashes += model.adapters_identity;
+  if (model.checkpoint_files.size() == 1 && model.adapters_identity.empty()) return hashes;
   return sha256_hex(std::as_bytes(std::span(hashes)));
 }
 

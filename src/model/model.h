@@ -33,6 +33,7 @@ struct Model {
   ModelConfig config;
   Weights weights;
   std::map<std::string, std::shared_ptr<const CalibratedWeights>> calibrated = {};  ///< By the row's name.
+  std::string adapters_identity = {};          ///< sha256 of the files that its adapters came from; empty: none did.
   std::vector<std::string> notes;              ///< What of the checkpoint is not used.
   std::optional<std::filesystem::path> files;  ///< Folder or GGUF file; holds the tokenizer too. Absent for presets.
   std::vector<std::filesystem::path> checkpoint_files;
@@ -42,6 +43,7 @@ struct Model {
 struct ModelOptions {
   CheckpointOptions checkpoint;
   std::uint64_t seed = 1;  ///< Of random weights.
+  std::filesystem::path lora_from = {};  ///< A folder of adapters to put beside the model (model/lora.h); empty: none.
   /// Told what a user must know of a checkpoint that is used otherwise than its configuration says; may be empty.
   std::function<void(const std::string&)> say = nullptr;
 };

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "formats/safetensors.h"
 #include "model/families.h"
+#include "model/lora.h"
 #include "tensor/finite.h"
 #include "training/manifest.h"
 
@@ -31,16 +32,32 @@ Json json_number(double value) {
   return value > 0 ? "inf" : "-inf";
 }
 
+bool is_of_adapters(const Model& model) {
+  return !model.config.adapters.empty();
+}
+
+/// The file that holds what is trained, and under which name and in which order.
+const char* parameters_file(const Model& model) {
+  return is_of_adapters(model) ? adapter_weights_file : weights_file;
+}
+std::string name_in_file(const Model& model, const std::string& parameter) {
+  return is_of_adapters(model) ? adapter_file_name(parameter, model.config) : checkpoint_name(model, parameter);
+}
+StoredOrder order_in_file(const Model& model, const std::string& parameter) {
+  return is_of_adapters(model) ? adapter_file_order(parameter, model.config)
+                               : stored_order(parameter, *model.config.family);
+}
+
 void write_parameters(const fs::path& file, const Model& model, const Trainer& trainer, const State& state) {
   std::vector<Tensor> reordered;
   std::vector<NamedTensor> tensors;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
     const Tensor& parameter = *state.find(value.name);
-    const StoredOrder order = stored_order(value.name, *model.config.family);
+    const StoredOrder order = order_in_file(model, value.name);
     if (order != StoredOrder::same) reordered.push_back(to_stored(parameter.view(), order, model.config));
     const Tensor& stored = order != StoredOrder::same ? reordered.back() : parameter;
-    tensors.push_back({checkpoint_name(model, value.name), stored.view()});
+    tensors.push_back({name_in_file(model, value.name), stored.view()});
   }
   write_safetensors(file, tensors);
 }
@@ -179,7 +196,7 @@ std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer
   std::vector<Wanted> wanted;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
-    wanted.push_back({checkpoint_name(model, value.name), value.name, stored_order(value.name, *model.config.family)});
+    wanted.push_back({name_in_file(model, value.name), value.name, order_in_file(model, value.name)});
   }
   return wanted;
 }
@@ -248,12 +265,14 @@ void check_manifest(const fs::path& folder, std::int64_t steps, std::vector<std:
 
 }  // namespace
 
-Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity) {
-  Weights weights;
+Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity,
+                   const Weights& base) {
+  Weights weights = base;
   weights.identity = identity;
   for (const Value& value : programs.step.values) {
     if (!is_parameter(value)) continue;
     Weight& weight = weights.by_name[value.name];
+    weight = {};
     weight.name = weight.checkpoint_name = value.name;
     weight.shape = concrete(value.shape, {1, 1});
     weight.stored = "trained";
@@ -279,9 +298,14 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
   if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
     fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
   folder.replace([&](const fs::path& to) {
-    write_file_atomically(to / config_file, published_config(model).dump(2) + "\n");
-    copy_support_files(model, to);
-    write_parameters(to / weights_file, model, trainer, trainer.state());
+    if (is_of_adapters(model)) {
+      const Json config = adapter_config(model, trainer.options().adapter_dropout);
+      write_file_atomically(to / adapter_config_file, config.dump(2) + "\n");
+    } else {
+      write_file_atomically(to / config_file, published_config(model).dump(2) + "\n");
+      copy_support_files(model, to);
+    }
+    write_parameters(to / parameters_file(model), model, trainer, trainer.state());
     write_moments(to / moments_file, trainer.state());
     write_file_atomically(to / progress_file, progress_json(trainer, progress).dump() + "\n");
     write_manifest(to, progress.steps);
@@ -302,7 +326,7 @@ TrainingProgress resume_training(const TrainingFolder& folder, const Model& mode
   } catch (const Json::exception&) {
     fail_user("{}: lacks an entry, or holds one of another kind", file.string());
   }
-  const Safetensors weights = open_safetensors(folder.path() / weights_file);
+  const Safetensors weights = open_safetensors(folder.path() / parameters_file(model));
   const Safetensors moments = open_safetensors(folder.path() / moments_file);
   const std::vector<Wanted> parameters = wanted_parameters(model, trainer);
   const std::vector<Wanted> averages = wanted_moments(trainer);

@@ -22,6 +22,9 @@ namespace assay {
 //   training.json                       {"format": ..., "steps", "updates", "loss_scale", "options", "losses",
 //                                       "held_out": [{"step", "correct", "of", "mean_loss"}],
 //                                       "held_out_data"}
+//   adapter_config.json, adapter_model.safetensors
+//                                       of a training of adapters, in the place of config.json, model.safetensors and
+//                                       the tokenizer: PEFT's layout (model/lora.h)
 //   manifest.json                       what each of those files was when it was written (manifest.h)
 //
 // folder.h says how they come there so that a whole checkpoint stands there at any moment.
@@ -43,8 +46,10 @@ struct TrainingProgress {
   std::string held_out_data = {};      ///< sha256 of what they are scores of.
 };
 
-/// The parameters of a state as weights: loads give f32 copies. `state` must outlive them.
-Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity);
+/// The parameters of a state as weights: loads give f32 copies; what is not trained as `base` has it. `state` must
+/// outlive them.
+Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity,
+                   const Weights& base = {});
 
 /// The first parameter or moment, by its name in a checkpoint, that holds NaN or an infinity.
 std::optional<std::string> nonfinite_tensor(const Model& model, const Trainer& trainer);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,16 @@ enum class GradientNorms : std::uint8_t {
 /// How far a step goes: what is not asked for is neither computed nor held.
 enum class StepParts : std::uint8_t { forward, forward_backward, whole };
 
+/// How weights that are not trained are kept (`--base`).
+struct FrozenBase {
+  Precision row;               ///< Widens weights: int8-weights, int4-weights, stored, ...
+  WeightFormats formats = {};  ///< How the checkpoint holds weights, for `stored`.
+};
+
 struct TrainingOptions {
   PrecisionChoice precision;
+  std::optional<FrozenBase> base = std::nullopt;  ///< Of a model with adapters; absent: in `precision`.
+  double adapter_dropout = 0;
   StepParts parts = StepParts::whole;
   Fusion fusion = Fusion::on;
   Graphs graphs = Graphs::on;
@@ -34,7 +43,8 @@ struct TrainingOptions {
   bool count_lost_updates = false;
 };
 
-/// A training step as three Programs over one state.
+/// A training step as three Programs over one state. Of a model with adapters (ModelConfig::adapters) these and the
+/// head of a classifier are trained; all other weights are constants.
 struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.

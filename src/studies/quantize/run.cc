@@ -4,6 +4,7 @@
 
 #include "base/paths.h"
 #include "base/units.h"
+#include "model/lora.h"
 #include "quantization/folder.h"
 #include "quantization/gguf_file.h"
 
@@ -41,7 +42,8 @@ std::string written_words(const Model& model, const QuantizeRequest& request, co
 std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
                                   InterruptFlag interrupted) {
   check_new_path(request.out, request.existing);
-  const Model model = open_model(request.model, request.model_options);
+  const Model opened = open_model(request.model, request.model_options);
+  const Model model = with_merged_lora(opened);
   const EngineOptions engine = engine_to_write(request.engine);
   const auto instance = make_instance(model, request.precision, engine, facts);
   const Recipe* recipe = find_recipe(request.precision, engine);

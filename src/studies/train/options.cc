@@ -60,11 +60,13 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
   return request.epochs * steps_an_epoch;
 }
 
-TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts) {
+TrainingOptions settle_options(const TrainRequest& request, const Model& model, const TrainingData& data,
+                               const MachineFacts& facts) {
   refuse_layers(request);
   TrainingOptions options = request.training;
   options.token_types = data.token_types;
   options.precision = precision_choice(request.precision, request.engine, facts);
+  if (!request.base.empty()) options.base = FrozenBase{find_precision(request.base), model.weights.formats()};
   options.fusion = request.engine.fusion;
   options.graphs = request.engine.graphs;
   options.norms = GradientNorms::always;  // They are told, and a gradient that is not finite is seen in its own step.
@@ -88,6 +90,11 @@ Json recorded_options(const TrainRequest& request, const TrainingOptions& option
   json["--dropout"] = options.dropout;
   json["--accumulate"] = request.accumulate;
   json["--labels"] = request.labels;
+  if (!model.config.adapters.empty()) {
+    json["--lora"] = request.lora ? words(*request.lora) : "";
+    json["--lora-dropout"] = options.adapter_dropout;
+    json["--base"] = request.base;
+  }
   json["--seed"] = request.model_options.seed;
   if (options.optimizer.schedule.shape != Schedule::Shape::constant)
     json["--steps"] = options.optimizer.schedule.total_steps;

@@ -12,7 +12,8 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
 
 /// The request's training options with what follows from the rest: the precision's row, warm-up and length of the
 /// schedule, whether gradients are added, whether the data has token types.
-TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts);
+TrainingOptions settle_options(const TrainRequest& request, const Model& model, const TrainingData& data,
+                               const MachineFacts& facts);
 
 /// What the numbers of a training depend on, by the names of the command's options. A training is only gone on with
 /// where all of it is the same. The number of steps belongs to it where the schedule has an end.

@@ -13,8 +13,10 @@
 #include "base/paths.h"
 #include "model/fresh_head.h"
 #include "quality/compare.h"
+#include "quantization/new_path.h"
 #include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
+#include "studies/train/merge.h"
 #include "studies/train/options.h"
 #include "training/manifest.h"
 
@@ -33,13 +35,21 @@ void check_support_files(const Model& model) {
 Model open_for_training(const TrainRequest& request) {
   Model model = open_model(request.model, request.model_options);
   if (!request.out.empty()) check_support_files(model);
-  if (request.labels == 0) return model;
-  return with_fresh_head(std::move(model), {request.labels, request.model_options.seed});
+  if (request.labels > 0) model = with_fresh_head(std::move(model), {request.labels, request.model_options.seed});
+  if (request.lora) return with_fresh_lora(std::move(model), *request.lora, request.model_options.seed);
+  return request.lora_from.empty() ? std::move(model) : with_lora_from(std::move(model), request.lora_from);
 }
 
 std::int64_t real_tokens(const TrainingBatch& batch) {
   if (batch.attention_mask.empty()) return static_cast<std::int64_t>(batch.input_ids.size());
   return std::accumulate(batch.attention_mask.begin(), batch.attention_mask.end(), std::int64_t{0});
+}
+
+void check_adapters(const TrainRequest& request) {
+  const bool has_adapters = request.lora || !request.lora_from.empty();
+  if (!request.base.empty()) find_precision(request.base);
+  if (!request.merge.empty() && !has_adapters) fail_user("--merge: there is nothing to add without --lora or --lora-from");
+  if (!request.merge.empty()) check_new_path(request.merge, Existing::refused);
 }
 
 /// One training from its start, or from where an earlier run left it, to its end.
@@ -54,7 +64,7 @@ class TrainingRun {
         folder_(folder),
         model_(open_for_training(request)),
         input_(train_input(request, model_, callbacks)),
-        options_(settle_options(request, input_.data, facts)),
+        options_(settle_options(request, model_, input_.data, facts)),
         trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
     report_.data = input_.data.words;
     report_.total = total_steps(request, input_.data.steps_an_epoch);
@@ -83,6 +93,9 @@ class TrainingRun {
       if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
     }
     save();
+    if (request_.merge.empty() || progress_.steps < report_.total) return;
+    write_merged(with_merged_lora(trained_model()), request_.merge, facts_);
+    say(fmt::format("{}: the model with its adapters added", request_.merge.string()));
   }
 
   bool interrupted() const { return is_set(callbacks_.interrupted); }
@@ -216,15 +229,20 @@ class TrainingRun {
 
   /// The trained weights in the forward-only program of the same precision; none where it was interrupted.
   std::optional<QualityRows> held_out_rows() {
-    Model trained;
-    trained.name = model_.name;
-    trained.config = model_.config;
-    trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained");
+    const Model trained = trained_model();
     const auto instance = make_instance(trained, request_.precision, engine_for(*input_.eval, request_.engine), facts_);
     Instance* const instances[] = {instance.get()};
     const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
     if (!evaluation.is_whole()) return std::nullopt;
     return evaluation.qualities[0];
+  }
+
+  /// As it is now; this run must outlive it.
+  Model trained_model() const {
+    Model trained = model_;
+    trained.calibrated.clear();
+    trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained", model_.weights);
+    return trained;
   }
 
   void tell_score() {
@@ -294,6 +312,7 @@ class TrainingRun {
 }  // namespace
 
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks) {
+  check_adapters(request);
   if (request.earlier == Earlier::resumed && request.out.empty())
     fail_user("--resume: needs --out, the folder to go on with");
   std::optional<TrainingFolder> folder;
