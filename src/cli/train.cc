@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/step_options.h"
 #include "cli/train_options.h"
 #include "studies/train/document.h"
 
@@ -26,19 +27,19 @@ struct TrainCommand {
   OutputOptions outputs;
 };
 
-/// Adapters of a folder stand beside whatever head the model gets: they are opened behind it.
+/// They stand beside whatever head the model gets: they are opened behind it.
+void take_adapters(TrainRequest& request) {
+  request.lora = std::exchange(request.model_options.lora, std::nullopt);
+  request.lora_from = std::exchange(request.model_options.lora_from, {});
+}
+
 void add_adapter_options(CLI::App& command, TrainRequest& request) {
-  CLI::Option* from = command.get_option("--lora-from");
-  command
-      .add_option_function<std::string>(
-          "--lora", [&request](const std::string& text) { request.lora = parse_lora(text, "--lora"); },
-          "train adapters of that rank alone; alpha: default 8; modules: last parts of names, or all-linear")
-      ->option_text("RANK[:alpha][:modules]")
-      ->excludes(from);
+  add_lora_option(command, request.model_options);
   command.add_option("--lora-dropout", request.training.adapter_dropout, "of what adapters read (default 0)")
       ->check(between(0, 0.999));
-  command.add_option("--base", request.base, "precision in which weights that are not trained are kept: int8-weights, "
-                                             "int4-weights, stored, ... (default: --precision)");
+  command.add_option("--base", request.base,
+                     "precision in which weights that are not trained are kept: int8-weights, "
+                     "int4-weights, stored, ... (default: --precision)");
   command.add_option("--merge", request.merge, "at the end: a folder to make of the model with its adapters added");
 }
 
@@ -53,6 +54,10 @@ void add_folder_options(CLI::App& command, TrainCommand& options) {
       .add_flag_callback(
           "--overwrite", [&request] { request.earlier = Earlier::overwritten; }, "replace an earlier training in --out")
       ->excludes(resume);
+  command.add_option("--optimizer-from", request.optimizer_from,
+                     "start with PyTorch's optimizer state (docs/training.md)");
+  command.add_option("--optimizer-to", request.optimizer_to,
+                     "write the optimizer's state as PyTorch has it, at the end");
   add_output_options(command, options.outputs, JsonOption::either);
 }
 
@@ -248,9 +253,11 @@ void add_train(CLI::App& program, Action& action) {
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
   add_adapter_options(command, options->request);
+  add_size_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
-    options->request.lora_from = std::exchange(options->request.model_options.lora_from, {});
+    take_adapters(options->request);
+    settle_model(options->request.model, options->request.model_options);
     action = [options] { return run_train(*options); };
   });
 }

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
+#include "cli/step_options.h"
 #include "report/formats.h"
 
 namespace assay {
@@ -32,8 +33,6 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
   static const std::map<std::string, StepParts> parts = {
       {"forward", StepParts::forward}, {"forward-backward", StepParts::forward_backward}, {"step", StepParts::whole}};
   static const std::map<std::string, Fusion> fusions = {{"on", Fusion::on}, {"off", Fusion::off}};
-  static const std::map<std::string, Recompute> recomputed = {
-      {"none", Recompute::none}, {"block", Recompute::block}, {"attention", Recompute::attention}};
   command.add_option("models", request.models, "presets, folders or cached models; comma-separated")->required();
   command.add_option("--precision", request.precisions, "comma-separated (default fp32)")->delimiter(',');
   command.add_option("--batch", request.batches, "rows a step, comma-separated (default 4)")
@@ -56,8 +55,10 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
       ->option_text("cpu|cuda|mps|reference");
   add_graphs_option(command, request.graphs);
   add_choice(command, "--mode", request.parts, parts, "how far a step goes (default step)");
-  add_choice(command, "--recompute", request.recompute, recomputed, "compute again instead of keeping");
+  add_step_axes(command, request.step);
   add_model_options(command, request.model_options);
+  add_lora_option(command, request.model_options);
+  add_size_options(command, request.model_options);
   add_meter_options(command, request.energy);
 }
 
@@ -89,6 +90,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
       for (const std::string& list : options->request.models) {
         for (const std::string& model : split(list)) models.push_back(model);
       }
+      settle_models(models, options->request.model_options);
       options->request.models = models;
       return run_train_benchmark(*options);
     };

@@ -19,7 +19,7 @@ struct ProgramOptions {
   TokenTypes token_types = TokenTypes::zero;
   Objective objective = Objective::none;
   double adapter_dropout = 0;  ///< Of what adapters read, in training.
-  double dropout = 0;  ///< Rate, wherever the family drops out in training; 0 where it has none.
+  double dropout = 0;          ///< Rate, wherever the family drops out in training; 0 where it has none.
 };
 
 /// The model as a Program of primitive operations, f32 throughout.

@@ -35,8 +35,8 @@ constexpr std::string_view lora_weight_ending = ".weight";
 /// peft.utils.constants, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING, where it has the family; the same parts
 /// where it has none (DistilBERT, ModernBERT).
 const std::vector<std::string> usual_targets[] = {
-    {"q_proj", "v_proj"}, {"query", "value"}, {"query_proj", "value_proj"}, {"c_attn"}, {"query_key_value"},
-    {"qkv_proj"},         {"q_lin", "v_lin"}, {"Wqkv"}};
+    {"q_proj", "v_proj"}, {"query", "value"}, {"query_proj", "value_proj"}, {"c_attn"},
+    {"query_key_value"},  {"qkv_proj"},       {"q_lin", "v_lin"},           {"Wqkv"}};
 
 bool ends_module(const std::string& module, const std::string& target) {
   return module == target || module.ends_with("." + target);
@@ -64,9 +64,8 @@ std::vector<std::string> matching(const std::vector<std::string>& modules, const
 }
 
 bool has_all(const std::vector<std::string>& modules, const std::vector<std::string>& targets, const Family& family) {
-  return std::all_of(targets.begin(), targets.end(), [&](const std::string& target) {
-    return !matching(modules, target, family).empty();
-  });
+  return std::all_of(targets.begin(), targets.end(),
+                     [&](const std::string& target) { return !matching(modules, target, family).empty(); });
 }
 
 /// Last parts of the names, each once.
@@ -212,7 +211,8 @@ class AdapterFolder {
     for (const char* key : {"use_dora", "use_qalora", "lora_bias", "trainable_token_indices", "layer_replication",
                             "corda_config", "target_parameters", "arrow_config"}) {
       const Json entry = json.value(key, Json());
-      const bool is_off = entry.is_null() || entry == false || ((entry.is_object() || entry.is_array()) && entry.empty());
+      const bool is_off =
+          entry.is_null() || entry == false || ((entry.is_object() || entry.is_array()) && entry.empty());
       if (!is_off) fail(fmt::format("{} is not built", key));
     }
     if (json.value("bias", "none") != "none") fail("trained biases are not built (bias is to be none)");
@@ -401,7 +401,8 @@ LoraOptions parse_lora(std::string_view text, std::string_view option) {
   const std::string_view alpha = rest.substr(0, rest.find(':'));
   const std::string_view modules = alpha.size() == rest.size() ? "" : rest.substr(alpha.size() + 1);
   const bool has_rank = read_number(rank, options.rank) && options.rank >= 1 && options.rank <= 1 << 16;
-  const bool has_alpha = alpha.empty() || (read_number(alpha, options.alpha) && options.alpha > 0 && options.alpha < 1e6);
+  const bool has_alpha =
+      alpha.empty() || (read_number(alpha, options.alpha) && options.alpha > 0 && options.alpha < 1e6);
   if (!has_rank || !has_alpha)
     fail_user("{} '{}': RANK[:alpha][:modules] is wanted, such as 16, 16:32 or 16:32:q_proj,v_proj", option,
               printable(std::string(text)));

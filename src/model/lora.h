@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "model/lora_options.h"
 #include "model/model.h"
 #include "model/stored_order.h"
 
@@ -25,20 +26,9 @@ namespace assay {
 inline constexpr const char* adapter_config_file = "adapter_config.json";
 inline constexpr const char* adapter_weights_file = "adapter_model.safetensors";
 
-/// What adapters are made anew; the defaults are those of PEFT's LoraConfig.
-struct LoraOptions {
-  std::int64_t rank = 8;
-  double alpha = 8;                       ///< What the adapter adds is multiplied by alpha / rank.
-  std::vector<std::string> modules = {};  ///< Last parts of names, or all-linear; empty: PEFT's choice for the family.
-
-  bool operator==(const LoraOptions&) const = default;
-};
-/// "RANK[:alpha][:module,module]"; throws a user error naming `option`.
-LoraOptions parse_lora(std::string_view text, std::string_view option);
-std::string words(const LoraOptions& options);
-
-/// The model with fresh adapters: A uniform in +-1 / sqrt(in) (PEFT's kaiming_uniform_ with a = sqrt(5)), drawn from the
-/// seed, B zero. A classifier's last layer is trained with them (PEFT's modules_to_save), of a fresh head all. Throws a user error for a module that the model has not.
+/// The model with fresh adapters: A uniform in +-1 / sqrt(in) (PEFT's kaiming_uniform_ with a = sqrt(5)), drawn from
+/// the seed, B zero. A classifier's last layer is trained with them (PEFT's modules_to_save), of a fresh head all.
+/// Throws a user error for a module that the model has not.
 Model with_fresh_lora(Model model, const LoraOptions& options, std::uint64_t seed);
 
 /// The model with the adapters of a folder of PEFT's layout; of an encoder also the head that stands there. Throws a
@@ -54,7 +44,8 @@ StoredOrder adapter_file_order(const std::string& parameter, const ModelConfig& 
 /// adapter_config.json of the model's adapters.
 Json adapter_config(const Model& model, double dropout);
 
-/// The model without adapters whose weights are W + scale B A, in f32 where something is added. `model` must outlive it.
+/// The model without adapters whose weights are W + scale B A, in f32 where something is added. `model` must outlive
+/// it.
 Model with_merged_lora(const Model& model);
 
 }  // namespace assay

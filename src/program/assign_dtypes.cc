@@ -192,8 +192,7 @@ class Assigner {
     const auto key = std::tuple(&operation, id, row_->operand == DType::s8 ? DType::s8 : row_->weights);
     const auto known = quantised_.find(key);
     if (known != quantised_.end()) return known->second;
-    const std::size_t index = to_.add_node(
-        {&operation, {id}, {}, {}, path_, role_, Phase::forward, own_row_name()});
+    const std::size_t index = to_.add_node({&operation, {id}, {}, {}, path_, role_, Phase::forward, own_row_name()});
     const std::vector<ValueId> outputs = to_.program().nodes[index].outputs;
     to_.set_dtype(outputs[0], std::get<DType>(key));
     return quantised_[key] = {outputs[0], outputs[1]};
@@ -553,7 +552,7 @@ class Assigner {
   const Precision* row_ = nullptr;        ///< Of the node that is assigned.
   bool reads_base_ = false;               ///< Its row is that of the frozen weights.
   const LayerOverride* layer_ = nullptr;  ///< Where its row comes from, if not from the rest's.
-  std::vector<bool> matched_;  ///< By layer override.
+  std::vector<bool> matched_;             ///< By layer override.
   Builder to_;
   std::string path_;
   Role role_ = Role::other;

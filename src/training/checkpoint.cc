@@ -10,10 +10,10 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "formats/safetensors.h"
-#include "model/families.h"
 #include "model/lora.h"
 #include "tensor/finite.h"
 #include "training/manifest.h"
+#include "training/parameter_names.h"
 
 namespace assay {
 namespace {
@@ -32,20 +32,9 @@ Json json_number(double value) {
   return value > 0 ? "inf" : "-inf";
 }
 
-bool is_of_adapters(const Model& model) {
-  return !model.config.adapters.empty();
-}
-
-/// The file that holds what is trained, and under which name and in which order.
+/// The file that holds what is trained.
 const char* parameters_file(const Model& model) {
-  return is_of_adapters(model) ? adapter_weights_file : weights_file;
-}
-std::string name_in_file(const Model& model, const std::string& parameter) {
-  return is_of_adapters(model) ? adapter_file_name(parameter, model.config) : checkpoint_name(model, parameter);
-}
-StoredOrder order_in_file(const Model& model, const std::string& parameter) {
-  return is_of_adapters(model) ? adapter_file_order(parameter, model.config)
-                               : stored_order(parameter, *model.config.family);
+  return trains_adapters(model) ? adapter_weights_file : weights_file;
 }
 
 void write_parameters(const fs::path& file, const Model& model, const Trainer& trainer, const State& state) {
@@ -54,10 +43,10 @@ void write_parameters(const fs::path& file, const Model& model, const Trainer& t
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
     const Tensor& parameter = *state.find(value.name);
-    const StoredOrder order = order_in_file(model, value.name);
+    const StoredOrder order = order_in_training(model, value.name);
     if (order != StoredOrder::same) reordered.push_back(to_stored(parameter.view(), order, model.config));
     const Tensor& stored = order != StoredOrder::same ? reordered.back() : parameter;
-    tensors.push_back({name_in_file(model, value.name), stored.view()});
+    tensors.push_back({name_in_training(model, value.name), stored.view()});
   }
   write_safetensors(file, tensors);
 }
@@ -84,6 +73,7 @@ Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
   return {{"format", progress_format},
           {"steps", progress.steps},
           {"updates", trainer.updates()},
+          {"updates_before", progress.updates_before},
           {"loss_scale",
            {{"scale", scale.scale}, {"steps_since_growth", scale.steps_since_growth}, {"skipped", scale.skipped}}},
           {"options", progress.options},
@@ -162,6 +152,8 @@ TrainingProgress progress_from(const Json& json, const fs::path& file) {
   TrainingProgress progress;
   progress.options = json.at("options");
   progress.steps = count_of(json, "steps", std::numeric_limits<std::int64_t>::max(), file);
+  // Earlier versions wrote none.
+  if (json.contains("updates_before")) progress.updates_before = count_of(json, "updates_before", 1 << 24, file);
   const Json& losses = json.at("losses");
   if (!losses.is_array() || losses.size() != static_cast<std::size_t>(progress.steps))
     fail_user("{}: has {} losses of {} steps", file.string(), losses.size(), progress.steps);
@@ -171,17 +163,18 @@ TrainingProgress progress_from(const Json& json, const fs::path& file) {
   return progress;
 }
 
-Counts counts_from(const Json& json, std::int64_t steps, const fs::path& file) {
+Counts counts_from(const Json& json, const TrainingProgress& progress, const fs::path& file) {
+  const std::int64_t steps = progress.steps;
   Counts counts;
-  counts.updates = count_of(json, "updates", steps, file);
+  counts.updates = count_of(json, "updates", steps + progress.updates_before, file);
   const Json& scale = json.at("loss_scale");
   counts.scale.scale = scale_of(scale, file);
   const std::int64_t most_growth = std::min(steps, LossScale::growth_interval - 1);
   counts.scale.steps_since_growth = count_of(scale, "steps_since_growth", most_growth, file);
   counts.scale.skipped = count_of(scale, "skipped", steps, file);
-  if (counts.updates + counts.scale.skipped != steps)
-    fail_user("{}: {} updates and {} that were skipped are not {} steps", file.string(), counts.updates,
-              counts.scale.skipped, steps);
+  if (counts.updates - progress.updates_before + counts.scale.skipped != steps)
+    fail_user("{}: {} updates and {} that were skipped are not {} steps", file.string(),
+              counts.updates - progress.updates_before, counts.scale.skipped, steps);
   return counts;
 }
 
@@ -196,7 +189,7 @@ std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer
   std::vector<Wanted> wanted;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
-    wanted.push_back({name_in_file(model, value.name), value.name, order_in_file(model, value.name)});
+    wanted.push_back({name_in_training(model, value.name), value.name, order_in_training(model, value.name)});
   }
   return wanted;
 }
@@ -298,7 +291,7 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
   if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
     fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
   folder.replace([&](const fs::path& to) {
-    if (is_of_adapters(model)) {
+    if (trains_adapters(model)) {
       const Json config = adapter_config(model, trainer.options().adapter_dropout);
       write_file_atomically(to / adapter_config_file, config.dump(2) + "\n");
     } else {
@@ -320,7 +313,7 @@ TrainingProgress resume_training(const TrainingFolder& folder, const Model& mode
   Counts counts;
   try {
     progress = progress_from(json, file);
-    counts = counts_from(json, progress.steps, file);
+    counts = counts_from(json, progress, file);
     check_manifest(folder.path(), progress.steps, notes);
     refuse_other_options(folder.path(), progress.options, options);
   } catch (const Json::exception&) {

@@ -19,7 +19,8 @@ namespace assay {
 //   config.json, model.safetensors      the model as it is published: names, orientation, a tied weight once
 //   tokenizer.json, vocab.txt, ...      as the model's folder has them
 //   optimizer.safetensors               optimizer.m.<parameter>, optimizer.v.<parameter> as the trainer holds them
-//   training.json                       {"format": ..., "steps", "updates", "loss_scale", "options", "losses",
+//   training.json                       {"format": ..., "steps", "updates", "updates_before", "loss_scale", "options",
+//   "losses",
 //                                       "held_out": [{"step", "correct", "of", "mean_loss"}],
 //                                       "held_out_data"}
 //   adapter_config.json, adapter_model.safetensors
@@ -40,6 +41,7 @@ struct HeldOut {
 /// What goes on besides the trainer's state.
 struct TrainingProgress {
   std::int64_t steps = 0;              ///< Done, skipped updates included.
+  std::int64_t updates_before = 0;     ///< Of the optimizer's state with which the training began.
   std::vector<double> losses;          ///< Of every step, before its update; NaN and infinities are kept.
   Json options;                        ///< What the numbers depend on, by the names of the command's options; flat.
   std::vector<HeldOut> held_out = {};  ///< In the order of their steps.

@@ -143,7 +143,8 @@ void put_in_place(const fs::path& saved, const fs::path& folder) {
   }
   for (const fs::path& file : stale) take_away(file);
   for (const char* name : support_files) move_into_place(saved, folder, name);
-  for (const char* name : {adapter_config_file, weights_file, adapter_weights_file, moments_file, progress_file, manifest_file})
+  for (const char* name :
+       {adapter_config_file, weights_file, adapter_weights_file, moments_file, progress_file, manifest_file})
     move_into_place(saved, folder, name);
   sync_folder(folder);
   remove_ours(saved);

@@ -18,10 +18,13 @@ void check_base(const ModelConfig& config, const TrainingOptions& options) {
   if (options.adapter_dropout < 0 || options.adapter_dropout >= 1)
     fail_user("--lora-dropout {}: from 0 up to 1 is possible", options.adapter_dropout);
   if (!options.base) return;
-  if (config.adapters.empty()) fail_user("--base {}: needs --lora or --lora-from; else all weights are trained", options.base->row.name);
+  if (config.adapters.empty())
+    fail_user("--base {}: needs --lora or --lora-from; else all weights are trained", options.base->row.name);
   if (config.experts > 0)
-    fail_user("--base {}: nothing gives gradients through experts' weights of fewer bits yet; without --base they are "
-              "frozen in the training's precision", options.base->row.name);
+    fail_user(
+        "--base {}: nothing gives gradients through experts' weights of fewer bits yet; without --base they are "
+        "frozen in the training's precision",
+        options.base->row.name);
 }
 
 FrozenWeights frozen_weights(const Program& program, const ModelConfig& config, const TrainingOptions& options) {

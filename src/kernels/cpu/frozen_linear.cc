@@ -122,19 +122,19 @@ Product product_through(const Call& call, const MachineFacts& facts) {
 }
 
 ProductMemory plain_memory(const Memory& m) {
-  return {m.in<std::byte>(0), m.in<std::byte>(1),  nullptr,     m.in<std::byte>(2),
-          m.out<std::byte>(0), m.workspace, nullptr};
+  return {m.in<std::byte>(0),  m.in<std::byte>(1), nullptr, m.in<std::byte>(2),
+          m.out<std::byte>(0), m.workspace,        nullptr};
 }
 
 ProductMemory scaled_memory(const Memory& m) {
-  return {m.in<std::byte>(0), m.in<std::byte>(1),  nullptr,       m.in<std::byte>(3),
-          m.out<std::byte>(0), m.workspace, m.in<float>(2)};
+  return {m.in<std::byte>(0),  m.in<std::byte>(1), nullptr,       m.in<std::byte>(3),
+          m.out<std::byte>(0), m.workspace,        m.in<float>(2)};
 }
 
 Offer through_panels(const Call& call, const MachineFacts& facts, const MatmulCode& code) {
   if (const char* why = unfit_for_panels(call)) return Declined{why};
-  Prepared prepared = prepare_product(product_through(call, facts), facts, code,
-                                      has_scales(call) ? scaled_memory : plain_memory);
+  Prepared prepared =
+      prepare_product(product_through(call, facts), facts, code, has_scales(call) ? scaled_memory : plain_memory);
   prepared.packing = {{}, panels_for(call)};
   return prepared;
 }

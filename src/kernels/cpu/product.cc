@@ -246,8 +246,8 @@ Prepared prepare_product(const Product& product, const MachineFacts& facts, cons
   Prepared prepared;
   prepared.workspace_bytes = kernel->workspace_bytes();
   prepared.kernel = std::move(kernel);
-  prepared.description =
-      std::string(code.description) + (product.held ? ", from panels of the forward" : ", both factors packed as it runs");
+  prepared.description = std::string(code.description) +
+                         (product.held ? ", from panels of the forward" : ", both factors packed as it runs");
   prepared.operand = code.operand;
   prepared.accumulator = code.accumulator;
   prepared.takes_rows = product.counted != nullptr;

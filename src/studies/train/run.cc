@@ -19,6 +19,7 @@
 #include "studies/train/merge.h"
 #include "studies/train/options.h"
 #include "training/manifest.h"
+#include "training/torch_state.h"
 
 namespace assay {
 namespace {
@@ -48,8 +49,11 @@ std::int64_t real_tokens(const TrainingBatch& batch) {
 void check_adapters(const TrainRequest& request) {
   const bool has_adapters = request.lora || !request.lora_from.empty();
   if (!request.base.empty()) find_precision(request.base);
-  if (!request.merge.empty() && !has_adapters) fail_user("--merge: there is nothing to add without --lora or --lora-from");
+  if (!request.merge.empty() && !has_adapters)
+    fail_user("--merge: there is nothing to add without --lora or --lora-from");
   if (!request.merge.empty()) check_new_path(request.merge, Existing::refused);
+  if (!request.optimizer_from.empty() && request.earlier == Earlier::resumed)
+    fail_user("--optimizer-from: --resume goes on with the optimizer's state that stands in {}", request.out.string());
 }
 
 /// One training from its start, or from where an earlier run left it, to its end.
@@ -72,6 +76,7 @@ class TrainingRun {
     progress_.held_out_data = input_.eval_identity;
     trainer_.end_at(callbacks.interrupted);
     take_up();
+    take_optimizer();
   }
 
   TrainReport run() {
@@ -93,6 +98,7 @@ class TrainingRun {
       if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
     }
     save();
+    if (!request_.optimizer_to.empty()) export_optimizer(request_.optimizer_to, model_, trainer_);
     if (request_.merge.empty() || progress_.steps < report_.total) return;
     write_merged(with_merged_lora(trained_model()), request_.merge, facts_);
     say(fmt::format("{}: the model with its adapters added", request_.merge.string()));
@@ -102,6 +108,13 @@ class TrainingRun {
 
   void say(const std::string& sentence) const {
     if (callbacks_.say) callbacks_.say(sentence);
+  }
+
+  void take_optimizer() {
+    if (request_.optimizer_from.empty() || request_.earlier == Earlier::resumed) return;
+    progress_.updates_before = import_optimizer(request_.optimizer_from, model_, trainer_);
+    say(fmt::format("{}: its {} updates go on; the schedule begins", request_.optimizer_from.string(),
+                    progress_.updates_before));
   }
 
   void take_up() {
