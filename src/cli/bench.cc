@@ -12,6 +12,7 @@
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "cli/shard_options.h"
+#include "cli/step_options.h"
 #include "cli/verdict_option.h"
 #include "report/formats.h"
 #include "report/terminal.h"
@@ -239,6 +240,7 @@ int run_bench(BenchCommand& options) {
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
   const StudyCallbacks callbacks = measuring.callbacks();
+  if (options.request.models.empty() && !options.request.model_options.config.empty()) options.request.models = {""};
   if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
   const auto facts = [&] { return measuring.probe_machine(options.machine, options.request.engine.device); };
   if (options.question == Question::why_this_perplexity) {
@@ -281,6 +283,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_known_recipe_option(command, options->request.engine);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
+  add_size_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
   add_measured_option(command, options->machine);
   command.callback([options, &action, &command] {

@@ -6,6 +6,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/shard_options.h"
+#include "cli/step_options.h"
 #include "report/draw/figure.h"
 
 namespace assay {
@@ -14,7 +15,6 @@ namespace {
 struct MemoryCommand {
   MemoryRequest request;
   std::vector<std::string> models;
-  std::vector<std::string> recomputes;
   std::vector<std::int64_t> contexts = {4096};
   MachineOptions machine;
   OutputOptions outputs;
@@ -25,17 +25,18 @@ struct MemoryCommand {
 /// What one mode has no use for is an error.
 void settle_mode(MemoryCommand& options, const CLI::App& command) {
   const bool generates = options.request.mode == RunMode::generate;
-  for (const char* unused : generates ? std::vector{"--seq", "--recompute"} : std::vector{"--context"}) {
+  for (const char* unused : generates ? std::vector{"--seq"} : std::vector{"--context"}) {
     if (command.count(unused) > 0)
       fail_user("--mode {}: {} says nothing of it; drop it", name(options.request.mode), unused);
   }
+  if (options.request.mode != RunMode::train)
+    refuse_step_axes(command, fmt::format("--mode {}: says nothing of it; drop it", name(options.request.mode)));
   if (generates) options.request.seqs = options.contexts;
 }
 
 int run_memory(MemoryCommand& options) {
   if (is_idle(options.shard)) return 0;
   options.request.division = division_of(options.shard);
-  for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
   const Document document =
@@ -89,8 +90,7 @@ void add_memory(CLI::App& program, Action& action) {
       .add_option("--context", options->contexts, "generate: tokens a row that the cache has room for (default 4096)")
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 20));
-  command.add_option("--recompute", options->recomputes, "training: none, attention, block (default: all three)")
-      ->delimiter(',');
+  add_step_axes(command, request.step);
   command.add_flag_callback(
       "--measure", [&request] { request.measure = Measure::yes; },
       "run what fits, each in a process of its own, and say how well the prediction agrees");
@@ -101,10 +101,13 @@ void add_memory(CLI::App& program, Action& action) {
   add_engine_options(command, request.engine);
   add_recipe_option(command, request.engine, request.precisions);
   add_model_options(command, request.model_options);
+  add_lora_option(command, request.model_options);
+  add_size_options(command, request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action, &command] {
     action = [options, &command] {
       settle_mode(*options, command);
+      settle_models(options->models, options->request.model_options);
       return run_memory(*options);
     };
   });

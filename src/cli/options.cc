@@ -137,6 +137,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_flag_callback(
       "--allow-nonfinite", [&] { options.checkpoint.nonfinite = Nonfinite::allowed; },
       "let NaN and infinity pass, in weights and in what dump writes");
+  command.add_option("--lora-from", options.lora_from, "adapters in PEFT's layout, put beside the model");
   command.add_option("--seed", options.seed, "of random weights, inputs and the order of rounds (default 1)");
 }
 

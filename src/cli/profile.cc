@@ -6,6 +6,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/shard_options.h"
+#include "cli/step_options.h"
 #include "report/draw/figure.h"
 #include "studies/probe/run.h"
 #include "studies/profile/run.h"
@@ -33,8 +34,8 @@ void check_options(const ProfileCommand& options) {
     const Model model = open_model(name, each.model_options);
     for (const std::int64_t seq : options.grid.seqs) check_extent(model, {each.extent.batch, seq});
   }
-  if (!options.trace.empty() && options.grid.models.size() * options.grid.seqs.size() > 1)
-    fail_user("--trace: holds one run; give one model and one --seq");
+  if (!options.trace.empty() && cells_of(options.grid) > 1)
+    fail_user("--trace: holds one run; give one model, one --seq and one way to do a step");
 }
 
 int run_profile(ProfileCommand& options) {
@@ -77,6 +78,7 @@ void add_profile(CLI::App& program, Action& action) {
   command.add_option("--precision", request.precision, "one precision (default fp32)");
   command.add_option("--against", request.against, "a second precision: what became faster, and why not the whole");
   add_mode_option(command, request.mode);
+  add_step_axes(command, grid.step);
   command.add_option("--batch", request.extent.batch, "rows (default 1)")->check(CLI::Range(1, 1 << 20));
   command.add_option("--seq", grid.seqs, "tokens a row, comma-separated (default 128)")
       ->delimiter(',')
@@ -90,8 +92,17 @@ void add_profile(CLI::App& program, Action& action) {
   add_engine_options(command, request.engine);
   add_graphs_option(command, request.engine.graphs);
   add_model_options(command, request.model_options);
+  add_lora_option(command, request.model_options);
+  add_size_options(command, request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_profile(*options); }; });
+  command.callback([options, &action, &command] {
+    action = [options, &command] {
+      ProfileRequest& each = options->grid.each;
+      if (each.mode != RunMode::train) refuse_step_axes(command, "--mode infer: says nothing of it; drop it");
+      settle_models(options->grid.models, each.model_options);
+      return run_profile(*options);
+    };
+  });
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/step_options.h"
 
 namespace assay {
 namespace {
@@ -23,6 +24,7 @@ void add_resident(CLI::App& program, Action& action) {
   struct Options {
     ResidentRequest request;
     MachineOptions machine;
+    StepAxes step;  ///< One of each.
   };
   const auto options = std::make_shared<Options>();
   ResidentRequest& request = options->request;
@@ -35,18 +37,19 @@ void add_resident(CLI::App& program, Action& action) {
   command.add_option("--seq", request.extent.seq, "tokens a row (default 128)")->check(CLI::Range(1, 1 << 20));
   add_measured_option(command, options->machine);
   add_mode_with_generate_option(command, request.mode);
-  static const std::map<std::string, Recompute> recomputes = {
-      {"none", Recompute::none}, {"attention", Recompute::attention}, {"block", Recompute::block}};
-  add_choice(command, "--recompute", request.recompute, recomputes, "training: what the backward computes again");
+  add_step_axes(command, options->step);
   command.add_flag_callback(
       "--leave-emulated", [&request] { request.emulated = Emulated::left_out; }, "do not run what is emulated here");
   add_logits_option(command, request.engine);
   add_engine_options(command, request.engine);
   add_known_recipe_option(command, request.engine);
   add_model_options(command, request.model_options);
+  add_lora_option(command, request.model_options);
+  add_size_options(command, request.model_options);
   add_machine_options(command, options->machine);
   command.callback([options, &action] {
     action = [options] {
+      options->request.step = step_variants(options->step).front();
       const MachineFacts facts = facts_for(options->machine, options->request.engine.device);
       print(answer(options->request, facts).dump() + "\n");
       return 0;

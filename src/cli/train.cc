@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/streams.h"
@@ -14,6 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
+#include "cli/step_options.h"
 #include "cli/train_options.h"
 #include "studies/train/document.h"
 
@@ -27,6 +29,22 @@ struct TrainCommand {
   int ranks = 1;  ///< Threads of this process.
 };
 
+/// They stand beside whatever head the model gets: they are opened behind it.
+void take_adapters(TrainRequest& request) {
+  request.lora = std::exchange(request.model_options.lora, std::nullopt);
+  request.lora_from = std::exchange(request.model_options.lora_from, {});
+}
+
+void add_adapter_options(CLI::App& command, TrainRequest& request) {
+  add_lora_option(command, request.model_options);
+  command.add_option("--lora-dropout", request.training.adapter_dropout, "of what adapters read (default 0)")
+      ->check(between(0, 0.999));
+  command.add_option("--base", request.base,
+                     "precision in which weights that are not trained are kept: int8-weights, "
+                     "int4-weights, stored, ... (default: --precision)");
+  command.add_option("--merge", request.merge, "at the end: a folder to make of the model with its adapters added");
+}
+
 void add_folder_options(CLI::App& command, TrainCommand& options) {
   TrainRequest& request = options.request;
   command.add_option("--out", request.out, "folder for the model and what is needed to go on");
@@ -38,6 +56,10 @@ void add_folder_options(CLI::App& command, TrainCommand& options) {
       .add_flag_callback(
           "--overwrite", [&request] { request.earlier = Earlier::overwritten; }, "replace an earlier training in --out")
       ->excludes(resume);
+  command.add_option("--optimizer-from", request.optimizer_from,
+                     "start with PyTorch's optimizer state (docs/training.md)");
+  command.add_option("--optimizer-to", request.optimizer_to,
+                     "write the optimizer's state as PyTorch has it, at the end");
   add_output_options(command, options.outputs, JsonOption::either);
 }
 
@@ -254,8 +276,14 @@ void add_train(CLI::App& program, Action& action) {
   add_recipe_option(command, options->request.engine, options->request.precision);
   add_graphs_option(command, options->request.engine.graphs);
   add_model_options(command, options->request.model_options);
+  add_adapter_options(command, options->request);
+  add_size_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_train(*options); }; });
+  command.callback([options, &action] {
+    take_adapters(options->request);
+    settle_model(options->request.model, options->request.model_options);
+    action = [options] { return run_train(*options); };
+  });
 }
 
 }  // namespace assay

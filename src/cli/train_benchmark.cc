@@ -11,6 +11,7 @@
 #include "cli/ranks.h"
 #include "cli/shard_options.h"
 #include "processes/launch.h"
+#include "cli/step_options.h"
 #include "report/formats.h"
 #include "studies/rank_benchmark/request.h"
 
@@ -40,8 +41,6 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
   static const std::map<std::string, StepParts> parts = {
       {"forward", StepParts::forward}, {"forward-backward", StepParts::forward_backward}, {"step", StepParts::whole}};
   static const std::map<std::string, Fusion> fusions = {{"on", Fusion::on}, {"off", Fusion::off}};
-  static const std::map<std::string, Recompute> recomputed = {
-      {"none", Recompute::none}, {"block", Recompute::block}, {"attention", Recompute::attention}};
   command.add_option("models", request.models, "presets, folders or cached models; comma-separated")->required();
   command.add_option("--precision", request.precisions, "comma-separated (default fp32)")->delimiter(',');
   command.add_option("--batch", request.batches, "rows a step, comma-separated (default 4)")
@@ -64,8 +63,10 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
       ->option_text("cpu|cuda|mps|reference");
   add_graphs_option(command, request.graphs);
   add_choice(command, "--mode", request.parts, parts, "how far a step goes (default step)");
-  add_choice(command, "--recompute", request.recompute, recomputed, "compute again instead of keeping");
+  add_step_axes(command, request.step);
   add_model_options(command, request.model_options);
+  add_lora_option(command, request.model_options);
+  add_size_options(command, request.model_options);
   add_meter_options(command, request.energy);
 }
 
@@ -147,6 +148,7 @@ void add_train_benchmark(CLI::App& program, Action& action) {
       for (const std::string& list : options->request.models) {
         for (const std::string& model : split(list)) models.push_back(model);
       }
+      settle_models(models, options->request.model_options);
       options->request.models = models;
       return run_benchmark(*options);
     };

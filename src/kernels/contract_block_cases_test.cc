@@ -45,6 +45,24 @@ std::vector<Case> block_linear_cases(const Operation& operation) {
   return cases;
 }
 
+std::vector<Case> block_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const BlockFormat* format : block_formats()) {
+    for (const DType dtype : floats) {
+      for (const BlockShape& s : block_shapes) {
+        Shape dy_shape = s.rows;
+        dy_shape.push_back(s.out);
+        Shape dx_shape = s.rows;
+        dx_shape.push_back(s.in(*format));
+        const Filled onto = s.out % 2 == 0 ? Filled{dense(dtype, dx_shape)} : Filled{Argument{}};
+        add(cases, operation, {.width = s.in(*format), .blocks = format},
+            {{window(dtype, dy_shape, 3)}, weight_in(*format, s.out, s.in(*format)), onto}, {dense(dtype, dx_shape)});
+      }
+    }
+  }
+  return cases;
+}
+
 std::vector<Case> quantized_block_linear_cases(const Operation& operation) {
   std::vector<Case> cases;
   for (const BlockFormat* format : block_formats()) {

@@ -88,6 +88,9 @@ std::vector<Case> block_embedding_cases(const Operation& operation);
 /// Of linears whose weight is no constant: it may change between runs.
 std::vector<Case> trained_linear_cases(const Operation& operation);
 std::vector<Case> linear_gradient_cases(const Operation& operation);
+/// Of quantized_linear_input_gradient and block_linear_input_gradient.
+std::vector<Case> frozen_linear_cases(const Operation& operation);
+std::vector<Case> block_gradient_cases(const Operation& operation);
 std::vector<Case> sum_rows_cases(const Operation& operation);
 std::vector<Case> norm_gradient_cases(const Operation& operation);
 std::vector<Case> activation_gradient_cases(const Operation& operation);

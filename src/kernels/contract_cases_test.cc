@@ -306,6 +306,8 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::dropout, dropout_cases},
       {&op::cross_entropy, cross_entropy_cases},
       {&op::linear_input_gradient, linear_gradient_cases},
+      {&op::quantized_linear_input_gradient, frozen_linear_cases},
+      {&op::block_linear_input_gradient, block_gradient_cases},
       {&op::linear_weight_gradient, linear_gradient_cases},
       {&op::route_gradient, route_gradient_cases},
       {&op::group_rows_gradient, merge_rows_cases},

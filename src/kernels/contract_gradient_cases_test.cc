@@ -69,11 +69,30 @@ std::vector<Case> linear_gradient_cases(const Operation& operation) {
     }
     for (const bool has_onto : {false, true}) {
       const Filled onto = has_onto ? Filled{dense(d.result, {s.rows, s.in})} : Filled{Argument{}};
-      add(cases, operation, {.operand = d.operand},
-          {{window(d.left, {s.rows, s.out}, 5)}, {dense(d.right, {s.out, s.in}), Fill::weights}, onto},
-          {dense(d.result, {s.rows, s.in})});
+      for (const Argument& weight : {dense(d.right, {s.out, s.in}), constant(d.right, {s.out, s.in})})
+        add(cases, operation, {.operand = d.operand},
+            {{window(d.left, {s.rows, s.out}, 5)}, {weight, Fill::weights}, onto}, {dense(d.result, {s.rows, s.in})});
     }
   });
+  return cases;
+}
+
+/// Through weights that are not trained, as their forward products hold them, and as they are.
+std::vector<Case> frozen_linear_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType dtype : floats) {
+    for (const ProductShape& s : product_shapes) {
+      for (const bool has_onto : {false, true}) {
+        const Filled onto = has_onto ? Filled{dense(dtype, {s.rows, s.in})} : Filled{Argument{}};
+        add(cases, operation, {},
+            {{window(dtype, {s.rows, s.out}, 5)},
+             {constant(DType::s8, {s.out, s.in}), Fill::whole},
+             {constant(DType::f32, {s.out}), Fill::small},
+             onto},
+            {window(dtype, {s.rows, s.in}, 2)});
+      }
+    }
+  }
   return cases;
 }
 

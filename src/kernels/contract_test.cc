@@ -216,6 +216,7 @@ bool lacks_on_cuda(const Call& call) {
                                 &op::group_rows_gradient,
                                 &op::merge_rows_gradient,
                                 &op::expert_linear_weight_gradient,
+                                &op::quantized_linear_input_gradient,
                                 &op::clamped_gate,
                                 &op::relative_scores,
                                 &op::relative_input_gradient,

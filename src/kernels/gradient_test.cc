@@ -138,6 +138,8 @@ class Around {
         for (std::size_t i = 0; i < known->second.size(); ++i) {
           if (value.dtype == DType::u8)
             interpreter.value(place).as<std::uint8_t>()[i] = static_cast<std::uint8_t>(known->second[i]);
+          if (value.dtype == DType::s8)
+            interpreter.value(place).as<std::int8_t>()[i] = static_cast<std::int8_t>(known->second[i]);
           if (value.dtype == DType::s32) interpreter.value(place).as<std::int32_t>()[i] = known->second[i];
         }
       } else if (value.dtype == DType::f32) {
@@ -212,6 +214,30 @@ const std::vector<std::int32_t> some_mask = {1, 1, 0, 0, 1, 1};
 void check_linear(const Operation& linear) {
   Around a;
   a.check(linear, {a.parameter(rows_of_6), a.parameter({dim(4), dim(6)}), a.parameter({dim(4)})}, {});
+}
+
+/// Of x alone: the weight stays.
+void check_quantized_linear(const Operation& linear) {
+  Around a;
+  std::vector<std::int32_t> codes(24);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int32_t>(i * 29 % 31) - 15;
+  const ValueId weight = a.integers(DType::s8, {dim(4), dim(6)}, codes);
+  const ValueId scales = a.builder.input("scales", DType::f64, {dim(4)});
+  a.check(linear, {a.parameter(rows_of_6), no_value, weight, scales, a.builder.input("bias", DType::f64, {dim(4)})},
+          {});
+}
+
+void check_block_linear(const Operation& linear) {
+  Around a;
+  const BlockFormat& format = blocks::q8_0;
+  std::vector<std::int32_t> bytes(static_cast<std::size_t>(4 * format.bytes));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const std::size_t place = i % static_cast<std::size_t>(format.bytes);
+    constexpr std::int32_t sixteenth_in_f16 = 0x2c;  // its other byte is 0
+    bytes[i] = place == 1 ? sixteenth_in_f16 : place >= 2 && place < 8 ? static_cast<std::int32_t>(i * 37 % 256) : 0;
+  }
+  const ValueId weight = a.integers(DType::u8, {dim(4), dim(format.bytes)}, bytes);
+  a.check(linear, {a.parameter(rows_of_6), weight, no_value}, {.blocks = &format});
 }
 
 /// x [, y], then a gain and what else there is one of for each column.
@@ -427,6 +453,8 @@ const std::map<const Operation*, GradientCheck> gradient_checks = {
     {&op::merge_rows, check_merge_rows},
     {&op::activation, check_activation},
     {&op::gate, check_gate},
+    {&op::quantized_linear, check_quantized_linear},
+    {&op::block_linear, check_block_linear},
     {&op::add, check_binary},
     {&op::multiply, check_binary},
     {&op::affine, check_elementwise},

@@ -18,7 +18,8 @@ struct ProgramOptions {
   HiddenStates hidden = HiddenStates::dropped;
   TokenTypes token_types = TokenTypes::zero;
   Objective objective = Objective::none;
-  double dropout = 0;  ///< Rate, wherever the family drops out in training; 0 where it has none.
+  double adapter_dropout = 0;  ///< Of what adapters read, in training.
+  double dropout = 0;          ///< Rate, wherever the family drops out in training; 0 where it has none.
 };
 
 /// The model as a Program of primitive operations, f32 throughout.
@@ -33,6 +34,8 @@ struct ProgramOptions {
 ///          labels s32: (B, T), what each position is to predict, where every token has logits; else (B); negative ones
 ///          do not count
 /// With dropout there are further inputs: seed s32 (2), and first_row s32 (1): the place of the first row in its step.
+///
+/// A configuration with adapters has them beside its linear layers (program/adapters.h).
 ///
 /// Weights carry the names of the family's published checkpoints, without the family's prefix.
 Program build_program(const ModelConfig& config, const ProgramOptions& options);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "program/adapters.h"
 #include "program/program.h"
 
 namespace assay {
@@ -134,6 +135,9 @@ struct ModelConfig {
   /// The token whose embedding receives no gradient from where it stands (PyTorch's padding_idx): absent, none.
   std::optional<std::int64_t> padding_id = std::nullopt;
   double initializer_range = 0.02;  ///< Standard deviation of random weights.
+  // Nothing of config.json (model/lora.h).
+  std::vector<Adapter> adapters = {};           ///< Beside its linear layers,
+  std::vector<std::string> trained_heads = {};  ///< and parameters of its head that are trained with them.
 };
 
 /// Reads a Hugging Face config.json (or one of "model_type": "cs336"). `file` begins every error message. Throws a user

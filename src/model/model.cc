@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "hub/catalogue.h"
 #include "hub/models.h"
+#include "model/lora.h"
 #include "model/presets.h"
 #include "model/random_weights.h"
 #include "model/where_to_get.h"
@@ -38,14 +39,7 @@ Model from_files(const std::string& name, const std::filesystem::path& path, con
   return model;
 }
 
-Model from_preset(const Preset& preset, const ModelOptions& options) {
-  Model model;
-  model.name = preset.name;
-  model.origin = Origin::preset;
-  model.config = preset.config;
-  model.weights = random_weights(build_program(model.config, {}), model.config, options.seed);
-  return model;
-}
+Model open_bare_model(const std::string& name, const ModelOptions& options);
 
 std::string known_names() {
   std::string names;
@@ -53,16 +47,48 @@ std::string known_names() {
   return names;
 }
 
-}  // namespace
+Model random_model(const std::string& name, const ModelConfig& config, const ModelOptions& options) {
+  Model model;
+  model.name = options.sizes.empty() ? name : fmt::format("{}[{}]", name, words(options.sizes));
+  model.origin = Origin::preset;
+  model.config = config;
+  model.weights = random_weights(build_program(model.config, {}), model.config, options.seed);
+  return model;
+}
 
-Model open_model(const std::string& name, const ModelOptions& options) {
+Model from_config(const std::string& name, const ModelOptions& options) {
+  if (!name.empty()) fail_user("--config: is a model by itself; drop '{}'", printable(name));
+  return random_model(options.config.string(), sized_config(options.config, options.sizes), options);
+}
+
+/// Of the shape of a known model.
+Model with_other_sizes(const std::string& name, const ModelOptions& options) {
+  const auto local = find_local(name);
+  if (local && is_folder(*local)) return random_model(name, sized_config(*local, options.sizes), options);
+  ModelOptions as_it_is = options;
+  as_it_is.sizes.clear();
+  as_it_is.say = nullptr;
+  return random_model(name, sized_config(open_bare_model(name, as_it_is).config, options.sizes), options);
+}
+
+Model open_bare_model(const std::string& name, const ModelOptions& options) {
+  if (!options.config.empty()) return from_config(name, options);
+  if (!options.sizes.empty()) return with_other_sizes(name, options);
   if (const auto local = find_local(name)) return from_files(name, *local, options);
-  if (const Preset* preset = find_preset(name)) return from_preset(*preset, options);
+  if (const Preset* preset = find_preset(name)) return random_model(preset->name, preset->config, options);
   for (const PullableModel& pullable : pullable_models()) {
     if (name == pullable.name) fail_user("{}: is not in the cache; 'assay pull {}' fetches it", name, name);
   }
   fail_user("{}: is no path, no model in the cache and no preset ({}); {}", printable(name), known_names(),
             where_to_get(name));
+}
+
+}  // namespace
+
+Model open_model(const std::string& name, const ModelOptions& options) {
+  Model model = open_bare_model(name, options);
+  if (options.lora) return with_fresh_lora(std::move(model), *options.lora, options.seed);
+  return options.lora_from.empty() ? std::move(model) : with_lora_from(std::move(model), options.lora_from);
 }
 
 const char* name(Origin origin) {
@@ -78,10 +104,11 @@ const char* name(Origin origin) {
 }
 
 std::string weights_identity(const Model& model) {
-  if (model.random_weights()) return model.weights.identity;
+  if (model.random_weights()) return model.weights.identity + model.adapters_identity;
   std::string hashes;
   for (const std::filesystem::path& file : model.checkpoint_files) hashes += sha256_file(file);
-  if (model.checkpoint_files.size() == 1) return hashes;
+  hashes += model.adapters_identity;
+  if (model.checkpoint_files.size() == 1 && model.adapters_identity.empty()) return hashes;
   return sha256_hex(std::as_bytes(std::span(hashes)));
 }
 

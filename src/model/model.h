@@ -11,6 +11,8 @@
 #include "model/architecture.h"
 #include "model/checkpoint.h"
 #include "model/config.h"
+#include "model/lora_options.h"
+#include "model/sizes.h"
 #include "model/weights.h"
 #include "tensor/precision.h"
 
@@ -33,6 +35,7 @@ struct Model {
   ModelConfig config;
   Weights weights;
   std::map<std::string, std::shared_ptr<const CalibratedWeights>> calibrated = {};  ///< By the row's name.
+  std::string adapters_identity = {};          ///< sha256 of the files that its adapters came from; empty: none did.
   std::vector<std::string> notes;              ///< What of the checkpoint is not used.
   std::optional<std::filesystem::path> files;  ///< Folder or GGUF file; holds the tokenizer too. Absent for presets.
   std::vector<std::filesystem::path> checkpoint_files;
@@ -41,7 +44,12 @@ struct Model {
 
 struct ModelOptions {
   CheckpointOptions checkpoint;
-  std::uint64_t seed = 1;  ///< Of random weights.
+  std::uint64_t seed = 1;                ///< Of random weights.
+  std::filesystem::path lora_from = {};  ///< A folder of adapters to put beside the model (model/lora.h); empty: none.
+  std::optional<LoraOptions> lora = std::nullopt;  ///< Fresh adapters instead.
+  std::filesystem::path config = {};               ///< A config.json, or a folder with one, in the place of a model's
+                                                   ///< name: weights are random.
+  Sizes sizes = {};                                ///< Other sizes than the model has: weights are random.
   /// Told what a user must know of a checkpoint that is used otherwise than its configuration says; may be empty.
   std::function<void(const std::string&)> say = nullptr;
 };

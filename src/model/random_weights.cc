@@ -18,13 +18,6 @@ Distribution distribution(const Value& value, const ModelConfig& config) {
   return config.family->initial(value, config);
 }
 
-/// FNV-1a: one Philox stream a parameter name.
-std::uint64_t stream_of(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
-
 /// Inverse of the standard normal distribution function (Acklam's rational approximation, relative error below
 /// 1.15e-9): one uniform in, one normal out, so that an element depends on nothing but its own number.
 double normal_quantile(double p) {
@@ -84,6 +77,13 @@ WeightData generate(const Distribution& from, std::uint64_t seed, std::uint64_t 
 
 Distribution initial_normal(const Value&, const ModelConfig& config) {
   return {config.initializer_range, 0, 0};
+}
+
+/// FNV-1a.
+std::uint64_t stream_of(const std::string& name) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
 }
 
 Weights random_weights(const Program& program, const ModelConfig& config, std::uint64_t seed) {

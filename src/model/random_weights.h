@@ -19,6 +19,9 @@ struct Distribution {
 /// normal(0, initializer_range), whatever matrix it is.
 Distribution initial_normal(const Value& weight, const ModelConfig& config);
 
+/// The Philox stream from which the parameter of that name is drawn.
+std::uint64_t stream_of(const std::string& name);
+
 /// Weights for every parameter that `program` reads: matrices as the family draws them, biases 0, gains 1. Element i of
 /// a weight is a function of (seed, name, i) alone.
 Weights random_weights(const Program& program, const ModelConfig& config, std::uint64_t seed);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "program/adapters.h"
 #include "program/builder.h"
 #include "program/passes.h"
 
@@ -25,8 +26,10 @@ Place place_of(const Node& node) {
 /// Copies a program operation by operation, with dtypes.
 class Assigner {
  public:
-  Assigner(const Program& from, const PrecisionChoice& precision, const WeightFormats& formats, Purpose purpose)
-      : from_(from), precision_(precision), formats_(formats), purpose_(purpose), matched_(precision.layers.size()) {
+  /// `frozen`: of a training; null: all are constant.
+  Assigner(const Program& from, const PrecisionChoice& precision, const WeightFormats& formats,
+           const FrozenWeights* frozen)
+      : from_(from), precision_(precision), formats_(formats), frozen_(frozen), matched_(precision.layers.size()) {
     mapped_.resize(from.values.size(), no_value);
   }
 
@@ -37,7 +40,7 @@ class Assigner {
     }
     for (const Node& node : from_.nodes) {
       choose_row(node);
-      to_.at(node.path, node.role, layer_ == nullptr ? "" : layer_->row.name);
+      to_.at(node.path, node.role, own_row_name());
       assign(node);
     }
     refuse_unmatched();
@@ -51,7 +54,22 @@ class Assigner {
     layer_ = layer_override(precision_, node);
     for (std::size_t i = 0; i < matched_.size(); ++i) matched_[i] = matched_[i] || matches(precision_.layers[i], node);
     row_ = layer_ == nullptr ? &precision_.row : &layer_->row;
+    reads_base_ = frozen_ != nullptr && frozen_->base && reads_frozen_matrix(node);
+    if (reads_base_) row_ = &*frozen_->base;
     ASSAY_ASSERT(row_->rule != Activations::native_16bit);
+  }
+
+  /// A linear layer or a table of tokens whose weight is not trained.
+  bool reads_frozen_matrix(const Node& node) const {
+    const bool reads = node.operation == &op::linear || (node.operation == &op::embedding && is_of_tokens(node));
+    return reads && is_frozen(node.inputs[1]);
+  }
+  bool is_frozen(ValueId old) const { return frozen_->names.contains(from_.value(old).name); }
+
+  /// The row of the node, where that is not the rest's.
+  const char* own_row_name() const {
+    if (reads_base_) return row_->name;
+    return layer_ == nullptr ? "" : layer_->row.name;
   }
 
   /// Only a program that keeps keys and values has a place for `kv`.
@@ -74,7 +92,7 @@ class Assigner {
 
   /// Overrides by role are of the precision that the rest has.
   std::optional<DType> override_for(Role role) const {
-    return layer_ == nullptr ? precision_.override_for(role) : std::nullopt;
+    return layer_ == nullptr && !reads_base_ ? precision_.override_for(role) : std::nullopt;
   }
 
   ValueId& map(ValueId old) { return mapped_[static_cast<std::size_t>(old)]; }
@@ -90,8 +108,8 @@ class Assigner {
     const Value& was = from_.value(old);
     if (map(old) == no_value) {
       ASSAY_ASSERT(was.source == Source::weight);
-      map(old) =
-          purpose_ == Purpose::training ? to_.state(was.name, stored(), was.shape) : to_.weight(was.name, was.shape);
+      const bool is_trained = frozen_ != nullptr && !is_frozen(old);
+      map(old) = is_trained ? to_.state(was.name, stored(), was.shape) : to_.weight(was.name, was.shape);
     }
     const bool leaves_embedding = role_ != Role::embedding && overridden_embedding_.contains(old);
     return leaves_embedding ? as(map(old), embedding_output()) : map(old);
@@ -174,8 +192,7 @@ class Assigner {
     const auto key = std::tuple(&operation, id, row_->operand == DType::s8 ? DType::s8 : row_->weights);
     const auto known = quantised_.find(key);
     if (known != quantised_.end()) return known->second;
-    const std::size_t index = to_.add_node(
-        {&operation, {id}, {}, {}, path_, role_, Phase::forward, layer_ == nullptr ? "" : layer_->row.name});
+    const std::size_t index = to_.add_node({&operation, {id}, {}, {}, path_, role_, Phase::forward, own_row_name()});
     const std::vector<ValueId> outputs = to_.program().nodes[index].outputs;
     to_.set_dtype(outputs[0], std::get<DType>(key));
     return quantised_[key] = {outputs[0], outputs[1]};
@@ -205,7 +222,11 @@ class Assigner {
     assign_widest(node);
   }
 
-  DType embedding_output() const { return row_->rule == Activations::as_stored ? row_->activations : row_->weights; }
+  /// What the rest goes on with, however a frozen table is kept.
+  DType embedding_output() const {
+    const Precision& row = reads_base_ ? precision_.row : *row_;
+    return row.rule == Activations::as_stored ? row.activations : row.weights;
+  }
 
   /// Tables, their sums and every step between them in one dtype. A tied head keeps a table of its own.
   void assign_overridden_embedding(const Node& node, DType wanted) {
@@ -240,6 +261,7 @@ class Assigner {
 
   void assign_linear(const Node& node) {
     const std::optional<DType> override = override_for(node.role);
+    if (quantised() && is_adapter_weight(from_.value(node.inputs[1]).name)) return assign_adapter(node);
     if (quantises_rows() && !override) return assign_quantised_linear(node);
     if (quantised() && !override) return assign_block_linear(node);
     const DType operand = override.value_or(row_->operand);
@@ -251,6 +273,13 @@ class Assigner {
     const DType out = override ? operand : row_->output;
     const ValueId y = add(op::linear, {x, weight, vector(bias_of(node, 2))}, attributes, out);
     map(node.outputs[0]) = override && node.role != Role::head ? as(y, row_->output) : y;
+  }
+
+  /// Beside weights of fewer bits an adapter keeps floats, as activations are.
+  void assign_adapter(const Node& node) {
+    const ValueId x = as(value(node.inputs[0]), row_->activations);
+    const ValueId weight = as(value(node.inputs[1]), row_->activations);
+    map(node.outputs[0]) = add(op::linear, {x, weight, no_value}, node.attributes, row_->activations);
   }
 
   /// The weight is in blocks, or it is what the file holds otherwise; the kernel widens what it must.
@@ -519,10 +548,11 @@ class Assigner {
   const Program& from_;
   const PrecisionChoice& precision_;
   const WeightFormats& formats_;
+  const FrozenWeights* frozen_;
   const Precision* row_ = nullptr;        ///< Of the node that is assigned.
+  bool reads_base_ = false;               ///< Its row is that of the frozen weights.
   const LayerOverride* layer_ = nullptr;  ///< Where its row comes from, if not from the rest's.
-  Purpose purpose_;
-  std::vector<bool> matched_;  ///< By layer override.
+  std::vector<bool> matched_;             ///< By layer override.
   Builder to_;
   std::string path_;
   Role role_ = Role::other;
@@ -590,13 +620,27 @@ const LayerOverride* layer_override(const PrecisionChoice& precision, const Node
 }
 
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision, const WeightFormats& formats) {
-  return Assigner(program, precision, formats, Purpose::inference).run();
+  return Assigner(program, precision, formats, nullptr).run();
 }
 
-Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision) {
+Precision base_row(const Precision& row, const Precision& precision) {
+  if (!widens_weights(row.scheme)) {
+    std::string rows;
+    for (const Precision& one : precision_table()) {
+      if (widens_weights(one.scheme)) rows += fmt::format("{}{}", rows.empty() ? "" : ", ", one.name);
+    }
+    fail_user("--base {}: does more than keep weights; a frozen base can be in {}", row.name, rows);
+  }
+  Precision settled = row;
+  settled.rule = Activations::as_stored;
+  settled.activations = settled.operand = precision.operand;
+  settled.output = precision.output;
+  return settled;
+}
+
+Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision, const FrozenWeights& frozen) {
   ASSAY_ASSERT(precision.row.gradients.has_value());
-  const WeightFormats none;
-  return Assigner(program, precision, none, Purpose::training).run();
+  return Assigner(program, precision, frozen.formats, &frozen).run();
 }
 
 }  // namespace assay

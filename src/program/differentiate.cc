@@ -64,7 +64,8 @@ class SavedValues {
   }
 
   bool is_computed_again(ValueId id, const Node& reader) const {
-    if (recompute_ == Recompute::none || producer(id) == nowhere) return false;
+    // What is constant is held anyway.
+    if (recompute_ == Recompute::none || producer(id) == nowhere || program_.value(id).constant) return false;
     const Node& maker = program_.nodes[producer(id)];
     if (recompute_ == Recompute::attention) return is_attention_matrix(id);
     const std::string_view block = block_of(maker.path);
@@ -120,6 +121,7 @@ class Differentiator final : public GradientBuilder {
     return has_input(node_, place) && wanted_[index(node_.inputs[place])];
   }
   std::int64_t rows_of(ValueId table) const override { return program_.value(table).shape[0].factor; }
+  std::int64_t width_of(ValueId value) const override { return program_.value(value).shape.back().factor; }
   ValueId saved(ValueId forward) override { return saved_.find(forward, node_); }
 
   std::vector<ValueId> add(const Operation& operation, std::vector<ValueId> inputs, const Attributes& attributes,

@@ -9,8 +9,12 @@ namespace {
 
 /// Operations that add a last input to their first output, and the place of that input.
 std::size_t place_of_onto(const Operation* operation) {
-  if (operation == &op::linear_input_gradient || operation == &op::embedding_gradient) return 2;
-  if (operation == &op::layer_norm_gradient || operation == &op::rms_norm_gradient) return 3;
+  if (operation == &op::linear_input_gradient || operation == &op::embedding_gradient ||
+      operation == &op::block_linear_input_gradient)
+    return 2;
+  if (operation == &op::layer_norm_gradient || operation == &op::rms_norm_gradient ||
+      operation == &op::quantized_linear_input_gradient)
+    return 3;
   return nowhere;
 }
 

@@ -21,6 +21,8 @@ class GradientBuilder {
   virtual bool wanted(std::size_t input) const = 0;
   /// Rows of a table.
   virtual std::int64_t rows_of(ValueId table) const = 0;
+  /// The last axis of a value.
+  virtual std::int64_t width_of(ValueId value) const = 0;
   /// An input or output of the node as the backward sees it: kept from the forward, or computed again.
   virtual ValueId saved(ValueId forward) = 0;
   /// Adds a node under the forward node's path and role; its outputs get the dtypes of `like`, one each (an output

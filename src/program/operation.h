@@ -114,30 +114,32 @@ struct Operation {
   OPERATION(quantized_block_linear)        /* x s8 (..,in), x_scale (..,groups), blocks [, bias] -> as linear */      \
   OPERATION(expert_quantized_block_linear) /* x, x_scale, offsets, blocks1, .. -> (N,out) */                          \
   /* Gradients: dy is the gradient of the forward operation's output. `onto`, where given, is added to the result. */ \
-  OPERATION(linear_input_gradient)         /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                       \
-  OPERATION(linear_weight_gradient)        /* dy (..,out), x (..,in) -> dW (out,in) */                                \
-  OPERATION(route_gradient)                /* dweights (B,T,k), logits, weights, experts -> dlogits (B,T,E) */        \
-  OPERATION(group_rows_gradient)           /* drows (N,d), order, experts (B,T,k) -> dx (B,T,d) */                    \
-  OPERATION(expert_linear_input_gradient)  /* dy (N,out), offsets, W1 (out,in), .., WE -> dx (N,in) */                \
-  OPERATION(expert_linear_weight_gradient) /* dy (N,out), x (N,in), offsets -> dW1 (out,in), .., dWE */               \
-  OPERATION(merge_rows_gradient)           /* dmerged (B,T,d), y (N,d), order, weights (B,T,k) -> dy, dweights */     \
-  OPERATION(sum_rows)                      /* dy (..,d) -> (d) */                                                     \
-  OPERATION(layer_norm_gradient)           /* dy, x, gain [, onto] -> dx, dgain, dbias */                             \
-  OPERATION(rms_norm_gradient)             /* dy, x, gain [, onto] -> dx, dgain */                                    \
-  OPERATION(activation_gradient)           /* dy, x -> dx */                                                          \
-  OPERATION(gate_gradient)                 /* dz, x, y -> dx, dy */                                                   \
-  OPERATION(soft_cap_gradient)             /* dy, y -> dx */                                                          \
-  OPERATION(relative_input_gradient)       /* ds (B,H,T,T), table (R,H*D) -> dx (B,T,H*D) */                          \
-  OPERATION(relative_table_gradient)       /* ds (B,H,T,T), x (B,T,H*D) -> dtable (R,H*D) */                          \
-  OPERATION(softmax_gradient)              /* dp, p (B,H,T,T) -> ds */                                                \
-  OPERATION(attention_context_transposed)  /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                  \
-  OPERATION(attention_gradient)            /* dy, q, k, v [, mask] -> dq, dk, dv */                                   \
-  OPERATION(embedding_gradient)            /* ids, dy [, onto] -> (rows,d) */                                         \
-  OPERATION(add_rows_gradient)             /* dy (B,T,d) -> (rows,d) */                                               \
-  OPERATION(select_row_gradient)           /* dy (B,d) -> (B,T,d): zeros but for the row that was chosen */           \
-  OPERATION(mean_pool_gradient)            /* dy (B,d) [, mask (B,T)] -> (B,T,d) */                                   \
-  OPERATION(concat_columns)                /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                        \
-  OPERATION(cross_entropy_gradient)        /* logits, labels, dloss (1) -> dlogits */                                 \
+  OPERATION(linear_input_gradient)           /* dy (..,out), W (out,in) [, onto] -> dx (..,in) */                     \
+  OPERATION(quantized_linear_input_gradient) /* dy (..,out), Wq 8 bits (out,in), w_scale (out) [, onto] -> dx */      \
+  OPERATION(block_linear_input_gradient)     /* dy (..,out), blocks u8 (out,row bytes) [, onto] -> dx (..,in) */      \
+  OPERATION(linear_weight_gradient)          /* dy (..,out), x (..,in) -> dW (out,in) */                              \
+  OPERATION(route_gradient)                  /* dweights (B,T,k), logits, weights, experts -> dlogits (B,T,E) */      \
+  OPERATION(group_rows_gradient)             /* drows (N,d), order, experts (B,T,k) -> dx (B,T,d) */                  \
+  OPERATION(expert_linear_input_gradient)    /* dy (N,out), offsets, W1 (out,in), .., WE -> dx (N,in) */              \
+  OPERATION(expert_linear_weight_gradient)   /* dy (N,out), x (N,in), offsets -> dW1 (out,in), .., dWE */             \
+  OPERATION(merge_rows_gradient)             /* dmerged (B,T,d), y (N,d), order, weights (B,T,k) -> dy, dweights */   \
+  OPERATION(sum_rows)                        /* dy (..,d) -> (d) */                                                   \
+  OPERATION(layer_norm_gradient)             /* dy, x, gain [, onto] -> dx, dgain, dbias */                           \
+  OPERATION(rms_norm_gradient)               /* dy, x, gain [, onto] -> dx, dgain */                                  \
+  OPERATION(activation_gradient)             /* dy, x -> dx */                                                        \
+  OPERATION(gate_gradient)                   /* dz, x, y -> dx, dy */                                                 \
+  OPERATION(soft_cap_gradient)               /* dy, y -> dx */                                                        \
+  OPERATION(relative_input_gradient)         /* ds (B,H,T,T), table (R,H*D) -> dx (B,T,H*D) */                        \
+  OPERATION(relative_table_gradient)         /* ds (B,H,T,T), x (B,T,H*D) -> dtable (R,H*D) */                        \
+  OPERATION(softmax_gradient)                /* dp, p (B,H,T,T) -> ds */                                              \
+  OPERATION(attention_context_transposed)    /* p (B,H,T,T), y (B,T,H*D) -> scale * p^T y (B,T,K*D) */                \
+  OPERATION(attention_gradient)              /* dy, q, k, v [, mask] -> dq, dk, dv */                                 \
+  OPERATION(embedding_gradient)              /* ids, dy [, onto] -> (rows,d) */                                       \
+  OPERATION(add_rows_gradient)               /* dy (B,T,d) -> (rows,d) */                                             \
+  OPERATION(select_row_gradient)             /* dy (B,d) -> (B,T,d): zeros but for the row that was chosen */         \
+  OPERATION(mean_pool_gradient)              /* dy (B,d) [, mask (B,T)] -> (B,T,d) */                                 \
+  OPERATION(concat_columns)                  /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                      \
+  OPERATION(cross_entropy_gradient)          /* logits, labels, dloss (1) -> dlogits */                               \
   /* Optimizer: over all parameters at once (program/update_list.h); these write over their inputs. */                \
   OPERATION(l2_norm) /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                          \
   OPERATION(adamw)   /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */                \

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -63,8 +65,21 @@ enum class Purpose : std::uint8_t {
   training    ///< Weights are state that an optimizer writes; intermediates that gradients need stay.
 };
 
+/// Parameters that a training leaves as they are: constants, as in inference.
+struct FrozenWeights {
+  std::set<std::string> names = {};
+  /// Of linear layers and tables of tokens that are frozen: a row that widens weights, settled to `precision`'s
+  /// operand. Absent: the precision's own.
+  std::optional<Precision> base = std::nullopt;
+  WeightFormats formats = {};  ///< How the checkpoint holds weights, for a base that takes them so.
+};
+/// The row that keeps frozen weights beside a training in `precision`: what it widens to is what that multiplies.
+/// Throws a user error for a row that does more than keep weights.
+Precision base_row(const Precision& row, const Precision& precision);
+
 /// The same with parameters as state: each has the dtype in which the precision stores it.
-Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision);
+Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision,
+                               const FrozenWeights& frozen = {});
 
 /// Which forward values the backward computes again instead of keeping them.
 enum class Recompute : std::uint8_t {

@@ -152,6 +152,10 @@ constexpr Field fields[] = {
                 "What a sample is: inference, or of a training step forward, forward-backward or step; of `assay "
                 "measure` program or phase; of a model with a cache prefill or decode."),
     ASSAY_FIELD(setting, recompute, "", "What the backward computes again: none, attention or block."),
+    ASSAY_FIELD(
+        setting, step, "",
+        "How a training step differs from AdamW's on the whole batch without clipping: optimizer, clipping, parts, "
+        "adapters, how frozen weights are kept."),
     ASSAY_FIELD(setting, warmup_steps, "", "Training steps before those that count."),
     ASSAY_FIELD(training, forward_ms, "ms", "Median of a step's forward, loss included."),
     ASSAY_FIELD(training, mean_forward_ms, "ms", "Its mean."),

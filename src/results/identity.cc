@@ -57,6 +57,9 @@ std::string mode_words(const Setting& setting) {
   if (is_of_program(setting.mode)) return setting.mode == Mode::program ? "runs of a program" : "a phase of a program";
   return is_of_training(setting.mode) ? std::string("training: ") + name(setting.mode) : name(setting.mode);
 }
+std::string step_words(const Setting& setting) {
+  return setting.step.value_or("");
+}
 std::string depth_words(const Setting& setting) {
   return setting.depth ? fmt::format("depth {}", *setting.depth) : "";
 }
@@ -103,6 +106,7 @@ constexpr SettingField settings[] = {
     ASSAY_SETTING(timed_data, subject, title, otherwise, .is_younger = true),
     ASSAY_SETTING(row_order, subject, title, where_unusual, .is_younger = true, .words = order_words),
     ASSAY_SETTING(skip_padding, subject, title, where_unusual, .is_younger = true, .words = padding_words),
+    ASSAY_SETTING(step, subject, title, where_unusual, .is_younger = true, .words = step_words),
     ASSAY_SETTING(depth, subject, cell, where_unusual, .is_younger = true, .words = depth_words),
     ASSAY_SETTING(prompt_tokens, subject, cell, where_unusual, .is_younger = true, .words = prompt_words),
     ASSAY_SETTING(new_tokens, subject, cell, where_unusual, .is_younger = true, .words = new_words),

@@ -44,6 +44,7 @@ struct Setting {
   std::optional<std::string> phase = {};
   Mode mode = Mode::inference;
   Recomputed recompute = Recomputed::none;
+  std::optional<std::string> step = {};
   std::optional<std::int64_t> warmup_steps = {};
   std::optional<std::int64_t> depth = {};
   std::optional<std::int64_t> prompt_tokens = {};

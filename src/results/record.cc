@@ -55,6 +55,8 @@ bool multiplies(const LedgerRow& row) {
                                    "relative_input_gradient",
                                    "relative_table_gradient",
                                    "linear_input_gradient",
+                                   "quantized_linear_input_gradient",
+                                   "block_linear_input_gradient",
                                    "linear_weight_gradient",
                                    "expert_linear_input_gradient",
                                    "expert_linear_weight_gradient"};

@@ -119,7 +119,8 @@ class Forecaster {
 
  private:
   void keep_master_weights() {
-    if (inputs_.precision.row.rule != Activations::autocast_lists) return;
+    const bool has_masters = inputs_.precision.row.rule == Activations::autocast_lists;
+    if (!has_masters || inputs_.masters == MasterWeights::dropped) return;
     for (std::size_t id = 0; id < program_.values.size(); ++id) {
       if (program_.values[id].source == Source::weight && program_.values[id].dtype != DType::u8)
         made_.master_bytes += storage_bytes(program_, static_cast<ValueId>(id), {1, 1});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/weights.h"
+#include "runtime/instance.h"
 #include "runtime/ledger_rows.h"
 #include "tensor/precision.h"
 
@@ -38,6 +39,7 @@ struct ForecastInputs {
   const Weights& weights;
   const Backend& backend;
   const MachineFacts& facts;
+  MasterWeights masters = MasterWeights::kept;
 };
 
 /// `program` has been through the passes; of options.state only the program's own state is looked at. Throws

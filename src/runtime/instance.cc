@@ -54,13 +54,14 @@ bool is_in_blocks(const Value& value) {
 }  // namespace
 
 Instance::Instance(Program program, PrecisionChoice precision, const Weights& weights, const Backend& backend,
-                   const MachineFacts& facts)
+                   const MachineFacts& facts, MasterWeights masters)
     : program_(std::move(program)),
       precision_(std::move(precision)),
       weights_(weights),
       backend_(backend),
       device_(backend.memory()),
-      facts_(facts) {
+      facts_(facts),
+      masters_(masters) {
   producer_ = producers_of(program_);
   recipes_.resize(program_.values.size());
   for (std::size_t id = 0; id < program_.values.size(); ++id) {
@@ -104,7 +105,7 @@ const Instance::Held* Instance::find_lent(ValueId id, const std::string& packing
 }
 
 bool Instance::keeps_master_weights() const {
-  return precision_.row.rule == Activations::autocast_lists;
+  return masters_ == MasterWeights::kept && precision_.row.rule == Activations::autocast_lists;
 }
 
 void Instance::keep_master_weights() {

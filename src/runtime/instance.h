@@ -22,6 +22,12 @@ struct HeldConstant {
   std::size_t bytes = 0;
 };
 
+/// Whether f32 weights stay beside the 16-bit copies that mixed precisions work with.
+enum class MasterWeights : std::uint8_t {
+  kept,
+  dropped  ///< Nobody updates the constants: those of a training are frozen.
+};
+
 /// A program in one precision on one backend with its weights. Constants are computed and packed when the first plan
 /// asks for them, and shared by all plans: packing never depends on B or T. A device's constants are computed on the
 /// host, by the cpu backend, and uploaded.
@@ -29,7 +35,7 @@ class Instance {
  public:
   /// `program` has been through the passes. The references must outlive the instance.
   Instance(Program program, PrecisionChoice precision, const Weights& weights, const Backend& backend,
-           const MachineFacts& facts);
+           const MachineFacts& facts, MasterWeights masters = MasterWeights::kept);
 
   const Program& program() const { return program_; }
   const PrecisionChoice& precision() const { return precision_; }
@@ -88,6 +94,7 @@ class Instance {
   const Backend& backend_;
   const Device& device_;
   const MachineFacts& facts_;
+  MasterWeights masters_;
   std::vector<std::size_t> producer_;  ///< Node that makes each value.
   std::map<ValueId, Intermediate> intermediates_;
   Slabs packed_;  ///< The host's packed constants.

@@ -10,9 +10,10 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "formats/safetensors.h"
-#include "model/families.h"
+#include "model/lora.h"
 #include "tensor/finite.h"
 #include "training/manifest.h"
+#include "training/parameter_names.h"
 
 namespace assay {
 namespace {
@@ -31,16 +32,21 @@ Json json_number(double value) {
   return value > 0 ? "inf" : "-inf";
 }
 
+/// The file that holds what is trained.
+const char* parameters_file(const Model& model) {
+  return trains_adapters(model) ? adapter_weights_file : weights_file;
+}
+
 void write_parameters(const fs::path& file, const Model& model, const Trainer& trainer, const State& state) {
   std::vector<Tensor> reordered;
   std::vector<NamedTensor> tensors;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
     const Tensor& parameter = *state.find(value.name);
-    const StoredOrder order = stored_order(value.name, *model.config.family);
+    const StoredOrder order = order_in_training(model, value.name);
     if (order != StoredOrder::same) reordered.push_back(to_stored(parameter.view(), order, model.config));
     const Tensor& stored = order != StoredOrder::same ? reordered.back() : parameter;
-    tensors.push_back({checkpoint_name(model, value.name), stored.view()});
+    tensors.push_back({name_in_training(model, value.name), stored.view()});
   }
   write_safetensors(file, tensors);
 }
@@ -71,6 +77,7 @@ Json progress_json(Trainer& trainer, const TrainingProgress& progress) {
   return {{"format", progress_format},
           {"steps", progress.steps},
           {"updates", trainer.updates()},
+          {"updates_before", progress.updates_before},
           {"loss_scale",
            {{"scale", scale.scale}, {"steps_since_growth", scale.steps_since_growth}, {"skipped", scale.skipped}}},
           {"options", progress.options},
@@ -149,6 +156,8 @@ TrainingProgress progress_from(const Json& json, const fs::path& file) {
   TrainingProgress progress;
   progress.options = json.at("options");
   progress.steps = count_of(json, "steps", std::numeric_limits<std::int64_t>::max(), file);
+  // Earlier versions wrote none.
+  if (json.contains("updates_before")) progress.updates_before = count_of(json, "updates_before", 1 << 24, file);
   const Json& losses = json.at("losses");
   if (!losses.is_array() || losses.size() != static_cast<std::size_t>(progress.steps))
     fail_user("{}: has {} losses of {} steps", file.string(), losses.size(), progress.steps);
@@ -158,17 +167,18 @@ TrainingProgress progress_from(const Json& json, const fs::path& file) {
   return progress;
 }
 
-Counts counts_from(const Json& json, std::int64_t steps, const fs::path& file) {
+Counts counts_from(const Json& json, const TrainingProgress& progress, const fs::path& file) {
+  const std::int64_t steps = progress.steps;
   Counts counts;
-  counts.updates = count_of(json, "updates", steps, file);
+  counts.updates = count_of(json, "updates", steps + progress.updates_before, file);
   const Json& scale = json.at("loss_scale");
   counts.scale.scale = scale_of(scale, file);
   const std::int64_t most_growth = std::min(steps, LossScale::growth_interval - 1);
   counts.scale.steps_since_growth = count_of(scale, "steps_since_growth", most_growth, file);
   counts.scale.skipped = count_of(scale, "skipped", steps, file);
-  if (counts.updates + counts.scale.skipped != steps)
-    fail_user("{}: {} updates and {} that were skipped are not {} steps", file.string(), counts.updates,
-              counts.scale.skipped, steps);
+  if (counts.updates - progress.updates_before + counts.scale.skipped != steps)
+    fail_user("{}: {} updates and {} that were skipped are not {} steps", file.string(),
+              counts.updates - progress.updates_before, counts.scale.skipped, steps);
   return counts;
 }
 
@@ -185,7 +195,7 @@ std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer
   std::vector<Wanted> wanted;
   for (const Value& value : trainer.programs().step.values) {
     if (!is_parameter(value)) continue;
-    wanted.push_back({checkpoint_name(model, value.name), value.name, stored_order(value.name, *model.config.family),
+    wanted.push_back({name_in_training(model, value.name), value.name, order_in_training(model, value.name),
                       value.dtype, concrete(value.shape, {})});
   }
   return wanted;
@@ -254,12 +264,14 @@ void check_manifest(const fs::path& folder, std::int64_t steps, std::vector<std:
 
 }  // namespace
 
-Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity) {
-  Weights weights;
+Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity,
+                   const Weights& base) {
+  Weights weights = base;
   weights.identity = identity;
   for (const Value& value : programs.step.values) {
     if (!is_parameter(value)) continue;
     Weight& weight = weights.by_name[value.name];
+    weight = {};
     weight.name = weight.checkpoint_name = value.name;
     weight.shape = concrete(value.shape, {1, 1});
     weight.stored = "trained";
@@ -287,9 +299,14 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
   if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
     fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
   folder.replace([&](const fs::path& to) {
-    write_file_atomically(to / config_file, published_config(model).dump(2) + "\n");
-    copy_support_files(model, to);
-    write_parameters(to / weights_file, model, trainer, trainer.state());
+    if (trains_adapters(model)) {
+      const Json config = adapter_config(model, trainer.options().adapter_dropout);
+      write_file_atomically(to / adapter_config_file, config.dump(2) + "\n");
+    } else {
+      write_file_atomically(to / config_file, published_config(model).dump(2) + "\n");
+      copy_support_files(model, to);
+    }
+    write_parameters(to / parameters_file(model), model, trainer, trainer.state());
     write_moments(to / moments_file, trainer.state(), elsewhere);
     write_file_atomically(to / progress_file, progress_json(trainer, progress).dump() + "\n");
     write_manifest(to, progress.steps);
@@ -304,13 +321,13 @@ TrainingProgress resume_training(const fs::path& folder, const Model& model, Tra
   Counts counts;
   try {
     progress = progress_from(json, file);
-    counts = counts_from(json, progress.steps, file);
+    counts = counts_from(json, progress, file);
     check_manifest(folder, progress.steps, notes);
     refuse_other_options(folder, progress.options, options);
   } catch (const Json::exception&) {
     fail_user("{}: lacks an entry, or holds one of another kind", file.string());
   }
-  const Safetensors weights = open_safetensors(folder / weights_file);
+  const Safetensors weights = open_safetensors(folder / parameters_file(model));
   const Safetensors moments = open_safetensors(folder / moments_file);
   const std::vector<Wanted> parameters = wanted_parameters(model, trainer);
   const std::vector<Wanted> averages = wanted_moments(trainer);

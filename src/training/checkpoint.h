@@ -20,9 +20,13 @@ namespace assay {
 //   config.json, model.safetensors      the model as it is published: names, orientation, a tied weight once
 //   tokenizer.json, vocab.txt, ...      as the model's folder has them
 //   optimizer.safetensors               optimizer.m.<parameter>, optimizer.v.<parameter> as the trainer holds them
-//   training.json                       {"format": ..., "steps", "updates", "loss_scale", "options", "losses",
+//   training.json                       {"format": ..., "steps", "updates", "updates_before", "loss_scale", "options",
+//   "losses",
 //                                       "held_out": [{"step", "correct", "of", "mean_loss"}],
 //                                       "held_out_data"}
+//   adapter_config.json, adapter_model.safetensors
+//                                       of a training of adapters, in the place of config.json, model.safetensors and
+//                                       the tokenizer: PEFT's layout (model/lora.h)
 //   manifest.json                       what each of those files was when it was written (manifest.h)
 //
 // folder.h says how they come there so that a whole checkpoint stands there at any moment.
@@ -38,14 +42,17 @@ struct HeldOut {
 /// What goes on besides the trainer's state.
 struct TrainingProgress {
   std::int64_t steps = 0;              ///< Done, skipped updates included.
+  std::int64_t updates_before = 0;     ///< Of the optimizer's state with which the training began.
   std::vector<double> losses;          ///< Of every step, before its update; NaN and infinities are kept.
   Json options;                        ///< What the numbers depend on, by the names of the command's options; flat.
   std::vector<HeldOut> held_out = {};  ///< In the order of their steps.
   std::string held_out_data = {};      ///< sha256 of what they are scores of.
 };
 
-/// The parameters of a state as weights: loads give f32 copies. `state` must outlive them.
-Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity);
+/// The parameters of a state as weights: loads give f32 copies; what is not trained as `base` has it. `state` must
+/// outlive them.
+Weights weights_of(const TrainingPrograms& programs, const State& state, const std::string& identity,
+                   const Weights& base = {});
 
 /// The first parameter or moment, by its name in a checkpoint, that holds NaN or an infinity.
 std::optional<std::string> nonfinite_tensor(const Model& model, const Trainer& trainer);

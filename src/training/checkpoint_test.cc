@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "formats/safetensors.h"
+#include "model/lora.h"
 #include "model/random_weights.h"
 #include "model/testing.h"
 #include "runtime/testing.h"
@@ -101,6 +102,62 @@ TEST_F(Checkpoint, SixStepsAreThreeAndThreeMoreToTheBit) {
     for (const char* file : {"model.safetensors", "optimizer.safetensors", "training.json"})
       EXPECT_EQ(read_file(out_ / file), read_file(folder_.path() / "whole" / file)) << precision << " " << file;
   }
+}
+
+/// Adapters alone are in the files, whatever the model is kept in, and the model is untouched.
+TEST_F(Checkpoint, SixStepsOfAdaptersAreThreeAndThreeMoreToTheBit) {
+  struct Way {
+    const char* precision;
+    const char* base;
+  };
+  for (const Way way : {Way{"fp32", ""}, {"mixed-bf16", ""}, {"bf16", "int4-weights"}, {"fp32", "int8-weights"}}) {
+    const auto adapt = [&](Training& training) {
+      training.model = with_fresh_lora(small_model(), {.rank = 3, .modules = {"c_attn", "c_fc"}}, 5);
+      training.options.adapter_dropout = 0.2;
+      if (*way.base != 0) training.options.base = FrozenBase{find_precision(way.base)};
+      training.trainer = std::make_unique<Trainer>(training.model.config, training.model.weights, training.options,
+                                                   reference_backend(), training.facts);
+    };
+    Training whole(way.precision);
+    adapt(whole);
+    whole.run(6);
+    whole.save(folder_.path() / "whole");
+    Training first(way.precision);
+    adapt(first);
+    first.run(3);
+    first.save(out_);
+    Training second(way.precision);
+    adapt(second);
+    second.resume(out_);
+    second.run(6);
+    second.save(out_);
+    EXPECT_EQ(second.progress.losses, whole.progress.losses) << way.precision;
+    for (const char* file : {adapter_weights_file, "optimizer.safetensors", "training.json"})
+      EXPECT_EQ(read_file(out_ / file), read_file(folder_.path() / "whole" / file)) << way.precision << " " << file;
+    EXPECT_EQ(names_in(out_), (std::set<std::string>{adapter_config_file, adapter_weights_file, "optimizer.safetensors",
+                                                     "training.json", "manifest.json"}));
+    EXPECT_LT(fs::file_size(out_ / adapter_weights_file), 12000U) << "two layers of (3, 32) and what belongs to it";
+    for (const auto& [name, tensor] : whole.trainer->state().tensors())
+      EXPECT_NE(name.find(".lora_"), std::string::npos) << name << " is no part of an adapter";
+  }
+}
+
+/// A folder that held a whole model does not keep it beside adapters.
+TEST_F(Checkpoint, AdaptersTakeThePlaceOfAModelAndTheOtherWayRound) {
+  Training model("fp32");
+  model.run(1);
+  Training adapters("fp32");
+  adapters.model = with_fresh_lora(small_model(), {.rank = 2}, 5);
+  adapters.trainer = std::make_unique<Trainer>(adapters.model.config, adapters.model.weights, adapters.options,
+                                               reference_backend(), adapters.facts);
+  adapters.run(1);
+  model.save(out_);
+  adapters.save(out_);
+  EXPECT_FALSE(fs::exists(out_ / "model.safetensors"));
+  EXPECT_FALSE(fs::exists(out_ / "config.json"));
+  model.save(out_);
+  EXPECT_FALSE(fs::exists(out_ / adapter_weights_file));
+  EXPECT_FALSE(fs::exists(out_ / adapter_config_file));
 }
 
 TEST_F(Checkpoint, TheFolderOpensAsAModelWithTheTrainedWeights) {

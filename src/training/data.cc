@@ -181,6 +181,11 @@ std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts)
   return result;
 }
 
+std::int64_t largest_part(std::int64_t rows, std::int64_t parts) {
+  parts = std::min(parts, rows);
+  return (rows + parts - 1) / parts;
+}
+
 std::int64_t counted_labels(const TrainingBatch& batch) {
   return std::count_if(batch.labels.begin(), batch.labels.end(), [](std::int32_t label) { return label >= 0; });
 }

@@ -53,6 +53,7 @@ TrainingData labelled_batches(TokenisedSet set, std::int64_t batch, std::int64_t
 std::vector<TrainingBatch> split(const TrainingBatch& batch, std::int64_t parts);
 
 /// Labels that count.
+std::int64_t largest_part(std::int64_t rows, std::int64_t parts);  ///< Rows of the largest part that split makes.
 std::int64_t counted_labels(const TrainingBatch& batch);
 
 }  // namespace assay

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "base/system_error.h"
+#include "model/lora.h"
 #include "model/published_files.h"
 #include "training/manifest.h"
 
@@ -115,7 +116,9 @@ std::vector<fs::path> stale_files(const fs::path& saved, const fs::path& folder)
   const std::optional<Manifest> before = manifest_before(folder);
   const fs::path config = saved / "config.json";
   const bool is_other_model = is_there(config) && !is_same_content(config, folder / "config.json");
-  for (const char* name : support_files) {
+  std::vector<const char*> names(std::begin(support_files), std::end(support_files));
+  names.insert(names.end(), {adapter_config_file, weights_file, adapter_weights_file});
+  for (const char* name : names) {
     const bool was_ours = before ? before->files.count(name) != 0 : is_other_model;
     if (was_ours && now->files.count(name) == 0 && is_there(folder / name)) stale.push_back(folder / name);
   }
@@ -140,7 +143,8 @@ void put_in_place(const fs::path& saved, const fs::path& folder) {
   }
   for (const fs::path& file : stale) take_away(file);
   for (const char* name : support_files) move_into_place(saved, folder, name);
-  for (const char* name : {weights_file, moments_file, progress_file, manifest_file})
+  for (const char* name :
+       {adapter_config_file, weights_file, adapter_weights_file, moments_file, progress_file, manifest_file})
     move_into_place(saved, folder, name);
   sync_folder(folder);
   remove_ours(saved);
@@ -265,7 +269,9 @@ void remove_training(const fs::path& folder) {
   const TrainingFolder held(folder, notes);
   for (const char* name : support_files) take_away(folder / name);
   // The files by which it is known as ours go last.
-  for (const char* name : {weights_file, moments_file, manifest_file, progress_file}) take_away(folder / name);
+  for (const char* name :
+       {adapter_config_file, weights_file, adapter_weights_file, moments_file, manifest_file, progress_file})
+    take_away(folder / name);
   ::rmdir(folder.c_str());
 }
 

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/system_error.h"
 #include "formats/safetensors.h"
+#include "model/lora.h"
 #include "model/published_files.h"
 
 namespace assay {
@@ -23,7 +24,7 @@ constexpr const char* manifest_format = "assay manifest 1";
 /// All but the manifest.
 std::vector<std::string> checkpoint_files() {
   std::vector<std::string> names(std::begin(support_files), std::end(support_files));
-  names.insert(names.end(), {weights_file, moments_file, progress_file});
+  names.insert(names.end(), {adapter_config_file, weights_file, adapter_weights_file, moments_file, progress_file});
   return names;
 }
 
@@ -45,7 +46,8 @@ std::int64_t bytes_of(const fs::path& file) {
 }
 
 bool holds_tensors(const fs::path& file) {
-  return file.filename() == weights_file || file.filename() == moments_file;
+  const fs::path name = file.filename();
+  return name == weights_file || name == adapter_weights_file || name == moments_file;
 }
 
 std::map<std::string, TensorFacts> tensors_of(const fs::path& file) {

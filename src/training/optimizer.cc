@@ -18,6 +18,10 @@ double rate_share(const Schedule& schedule, std::int64_t step) {
   return schedule.final_share + (1 - schedule.final_share) * left;
 }
 
+const char* name(OptimizerKind kind) {
+  return kind == OptimizerKind::adamw ? "adamw" : "sgd";
+}
+
 OptimizerKind parse_optimizer(std::string_view text) {
   if (text == "adamw") return OptimizerKind::adamw;
   if (text == "sgd") return OptimizerKind::sgd;

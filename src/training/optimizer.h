@@ -35,6 +35,7 @@ struct OptimizerOptions {
   ParameterGroups groups;
 };
 
+const char* name(OptimizerKind kind);
 /// Throws a user error for any other word than adamw and sgd.
 OptimizerKind parse_optimizer(std::string_view text);
 

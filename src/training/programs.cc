@@ -6,12 +6,41 @@
 
 #include "base/error.h"
 #include "model/families.h"
+#include "model/lora.h"
 #include "program/builder.h"
 #include "program/update_list.h"
 #include "training/parameter_use.h"
 
 namespace assay {
 namespace {
+
+constexpr std::string_view gradient_prefix = "grad.";
+
+void check_base(const ModelConfig& config, const TrainingOptions& options) {
+  if (options.adapter_dropout < 0 || options.adapter_dropout >= 1)
+    fail_user("--lora-dropout {}: from 0 up to 1 is possible", options.adapter_dropout);
+  if (!options.base) return;
+  if (config.adapters.empty())
+    fail_user("--base {}: needs --lora or --lora-from; else all weights are trained", options.base->row.name);
+  if (config.experts > 0)
+    fail_user(
+        "--base {}: nothing gives gradients through experts' weights of fewer bits yet; without --base they are "
+        "frozen in the training's precision",
+        options.base->row.name);
+}
+
+FrozenWeights frozen_weights(const Program& program, const ModelConfig& config, const TrainingOptions& options) {
+  FrozenWeights frozen;
+  if (config.adapters.empty()) return frozen;
+  for (const Value& value : program.values) {
+    if (value.source == Source::weight && !is_trained_beside_adapters(value.name, config))
+      frozen.names.insert(value.name);
+  }
+  if (!options.base) return frozen;
+  frozen.base = base_row(options.base->row, options.precision.row);
+  frozen.formats = options.base->formats;
+  return frozen;
+}
 
 void check(const ModelConfig& config, const TrainingOptions& options) {
   const Precision& row = options.precision.row;
@@ -34,6 +63,7 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
         "output_router_logits: asks for the router's loss of balance, which is not built; as false in config.json "
         "the model is trained without it");
   }
+  check_base(config, options);
   if (options.dropout > 0 && config.family->dropout == Dropout::absent)
     fail_user("--dropout: {} models have none", config.family->name);
   if (options.dropout < 0 || options.dropout >= 1)
@@ -44,8 +74,10 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   ProgramOptions model;
   model.objective = Objective::cross_entropy;
   model.dropout = options.dropout;
+  model.adapter_dropout = options.adapter_dropout;
   model.token_types = options.token_types;
-  Program program = assign_training_dtypes(build_program(config, model), options.precision);
+  const Program built = build_program(config, model);
+  Program program = assign_training_dtypes(built, options.precision, frozen_weights(built, config, options));
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
   if (options.parts == StepParts::forward) return program;
   program = differentiate(program, {.recompute = options.recompute, .gradients = options.gradients});
@@ -120,7 +152,10 @@ void refuse_role_without_parameters(const std::map<std::string, ParameterUse>& u
 /// In the order of their first parameters; without options.groups all are one.
 std::vector<UpdateGroup> update_groups(const Program& step, const ModelConfig& config,
                                        const OptimizerOptions& options) {
-  const std::map<std::string, ParameterUse> uses = parameter_uses(build_program(config, {}));
+  std::map<std::string, ParameterUse> uses = parameter_uses(build_program(config, {}));
+  std::erase_if(uses, [&](const auto& use) {
+    return !config.adapters.empty() && !is_trained_beside_adapters(use.first, config);
+  });
   refuse_role_without_parameters(uses, options);
   std::vector<UpdateGroup> groups;
   for (const Value& value : step.values) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,10 +32,16 @@ struct Sharding {
   ZeroStage stage = ZeroStage::none;
   int rank = 0;
   int ranks = 1;
+/// How weights that are not trained are kept (`--base`).
+struct FrozenBase {
+  Precision row;               ///< Widens weights: int8-weights, int4-weights, stored, ...
+  WeightFormats formats = {};  ///< How the checkpoint holds weights, for `stored`.
 };
 
 struct TrainingOptions {
   PrecisionChoice precision;
+  std::optional<FrozenBase> base = std::nullopt;  ///< Of a model with adapters; absent: in `precision`.
+  double adapter_dropout = 0;
   StepParts parts = StepParts::whole;
   Fusion fusion = Fusion::on;
   Graphs graphs = Graphs::on;
@@ -56,7 +63,8 @@ struct NamedMoment {
   Shape shape;
 };
 
-/// A training step as three Programs over one state.
+/// A training step as three Programs over one state. Of a model with adapters (ModelConfig::adapters) these and the
+/// head of a classifier are trained; all other weights are constants.
 struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.

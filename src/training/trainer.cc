@@ -64,20 +64,20 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
       state_(backend.memory()),
       loss_scale_(scaling_of(options.precision.row)) {
   refuse_what_does_not_fit(facts);
-  const auto instance = [&](const Program& program) {
-    return std::make_unique<Instance>(program, options.precision, no_weights_, backend, facts);
+  const auto instance = [&](const Program& program, const Weights& constants) {
+    return std::make_unique<Instance>(program, options.precision, constants, backend, facts, MasterWeights::dropped);
   };
-  step_ = instance(programs_.step);
+  step_ = instance(programs_.step, config.adapters.empty() ? no_weights_ : weights);
   load_parameters(weights);
   if (options.parts != StepParts::whole) return;
   const auto plan = [&](Instance& segment, const Program& program) {
     return std::make_unique<Plan>(
         segment, PlanOptions{.outputs = output_names(program), .state = &state_, .graphs = options_.graphs});
   };
-  update_ = instance(programs_.update);
+  update_ = instance(programs_.update, no_weights_);
   update_plan_ = plan(*update_, programs_.update);
   if (!takes_norms(options)) return;
-  norms_ = instance(programs_.norms);
+  norms_ = instance(programs_.norms, no_weights_);
   norm_plan_ = plan(*norms_, programs_.norms);
 }
 

@@ -54,7 +54,8 @@ enum class StepEnd : std::uint8_t { no, yes };
 /// A model's parameters in training: state, and the three segments of a step over it.
 class Trainer {
  public:
-  /// `weights` must outlive the constructor only, `backend` and `facts` the trainer. Throws OutOfMemory before anything
+  /// `backend` and `facts` must outlive the trainer, `weights` the constructor alone, but for a model with adapters:
+  /// what is frozen is read when a plan first asks for it. Throws OutOfMemory before anything
   /// is allocated where parameters, gradients and moments would not fit.
   Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options, const Backend& backend,
           const MachineFacts& facts);

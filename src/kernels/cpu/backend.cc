@@ -167,7 +167,22 @@ constexpr Implementation linear_input_gradient[] = {
     {"amx bf16 tiles, packed as it runs", trained_linear_tiles},
     {"avx512 bf16 dot products, packed as it runs", trained_linear_bf16},
     {"f32, packed as it runs", trained_linear_f32},
+    {"amx bf16 tiles from panels", frozen_linear_tiles},
+    {"avx512 bf16 dot products from panels", frozen_linear_bf16},
+    {"f32 from panels", frozen_linear_f32},
     reference_loops<reference::linear_input_gradient>,
+};
+constexpr Implementation quantized_linear_input_gradient[] = {
+    {"amx bf16 tiles from panels", frozen_linear_tiles},
+    {"avx512 bf16 dot products from panels", frozen_linear_bf16},
+    {"f32 from panels", frozen_linear_f32},
+    reference_loops<reference::quantized_linear_input_gradient>,
+};
+constexpr Implementation block_linear_input_gradient[] = {
+    {"amx bf16 tiles from panels", frozen_linear_tiles},
+    {"avx512 bf16 dot products from panels", frozen_linear_bf16},
+    {"f32 from panels", frozen_linear_f32},
+    reference_loops<reference::block_linear_input_gradient>,
 };
 constexpr Implementation linear_weight_gradient[] = {
     {"amx bf16 tiles, packed as it runs", trained_linear_tiles},
@@ -182,6 +197,9 @@ constexpr Implementation expert_linear_input_gradient[] = {
     {"amx bf16 tiles, packed as it runs", each_expert<trained_linear_tiles>},
     {"avx512 bf16 dot products, packed as it runs", each_expert<trained_linear_bf16>},
     {"f32, packed as it runs", each_expert<trained_linear_f32>},
+    {"amx bf16 tiles from panels", each_expert<frozen_linear_tiles>},
+    {"avx512 bf16 dot products from panels", each_expert<frozen_linear_bf16>},
+    {"f32 from panels", each_expert<frozen_linear_f32>},
     reference_loops<reference::expert_linear_input_gradient>,
 };
 constexpr Implementation expert_linear_weight_gradient[] = {
@@ -282,6 +300,8 @@ constexpr OperationKernels table[] = {
     {&op::dropout, dropout},
     {&op::cross_entropy, cross_entropy},
     {&op::linear_input_gradient, linear_input_gradient},
+    {&op::quantized_linear_input_gradient, quantized_linear_input_gradient},
+    {&op::block_linear_input_gradient, block_linear_input_gradient},
     {&op::linear_weight_gradient, linear_weight_gradient},
     {&op::route_gradient, route_gradient},
     {&op::group_rows_gradient, group_rows_gradient},

@@ -16,6 +16,10 @@ Offer linear_f32(const Call& call, const MachineFacts& facts);
 Offer linear_widened(const Call& call, const MachineFacts& facts);
 Offer linear_onednn(const Call& call, const MachineFacts& facts);
 
+// frozen_linear.cc: the gradient of a linear's input through a weight that is constant
+Offer frozen_linear_tiles(const Call& call, const MachineFacts& facts);
+Offer frozen_linear_bf16(const Call& call, const MachineFacts& facts);
+Offer frozen_linear_f32(const Call& call, const MachineFacts& facts);
 // trained_linear.cc: linear with a weight that changes, and both gradients
 Offer trained_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer trained_linear_bf16(const Call& call, const MachineFacts& facts);

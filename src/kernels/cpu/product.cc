@@ -33,10 +33,12 @@ struct PackingCost {
 PackingCost packing_cost(const Product& product, const MatmulCode& code) {
   constexpr double straight = 0.15;
   constexpr double transposed = 0.45;
+  constexpr double widened = 1.5;  // and transposed, and then packed
   const double scale = code.block_rows > micro::vector_rows ? 8 : 1;
   const bool a_transposed = product.a.order == Factor::Order::k_strided;
   const bool b_transposed = product.b.order == Factor::Order::k_contiguous;
-  return {scale * (a_transposed ? transposed : straight), scale * (b_transposed ? transposed : straight)};
+  const double b = product.held ? widened : b_transposed ? transposed : straight;
+  return {scale * (a_transposed ? transposed : straight), scale * b};
 }
 
 /// Time of the whole product under that cut, where 1 is multiplying alone on all threads. Half a task is lost at the
@@ -122,6 +124,7 @@ class PackedProduct final : public Kernel {
     std::byte* panels;
     std::byte* rows;
     std::byte* sums;
+    std::byte* stretch;
     std::int64_t first_panel;
     std::int64_t panel_count;
     std::int64_t first_row;
@@ -134,8 +137,13 @@ class PackedProduct final : public Kernel {
   std::int64_t row_bytes() const { return cut_.groups * item_bytes + line_bytes; }
   bool one_chunk() const { return cut_.groups * code_.group >= product_.depth; }
   std::int64_t panel_sums_bytes() const { return (one_chunk() ? code_.block_rows : cut_.rows) * sum_row_bytes; }
-  std::int64_t thread_bytes() const {
+  std::int64_t packed_bytes() const {
     return cut_.panels * (panel_bytes() + panel_sums_bytes()) + cut_.strip * row_bytes();
+  }
+  /// Behind all that, of a held weight: a stretch of it in f32, and what it takes to make that.
+  std::int64_t stretch_bytes() const { return cut_.panels * cut_.groups * code_.group * sum_row_bytes; }
+  std::int64_t thread_bytes() const {
+    return packed_bytes() + (product_.held ? stretch_bytes() + HeldWeight::scratch_bytes : 0);
   }
 
   void run_task(const ProductMemory& tensors, std::int64_t index, int thread) const {
@@ -147,6 +155,7 @@ class PackedProduct final : public Kernel {
                        .panels = scratch,
                        .rows = scratch + cut_.panels * (panel_bytes() + panel_sums_bytes()),
                        .sums = scratch + cut_.panels * panel_bytes(),
+                       .stretch = scratch + packed_bytes(),
                        .first_panel = first_panel,
                        .panel_count = std::min(cut_.panels, panels - first_panel),
                        .first_row = first_row,
@@ -157,11 +166,9 @@ class PackedProduct final : public Kernel {
 
   void run_chunk(const Task& task, std::int64_t k) const {
     const std::int64_t k_count = std::min(cut_.groups * code_.group, product_.depth - k);
-    Factor b = product_.b;
-    b.data = task.tensors.b;
     const std::int64_t column = task.first_panel * micro::panel_width;
     const std::int64_t columns = std::min(task.panel_count * micro::panel_width, product_.columns - column);
-    pack_panels_(b, {column, columns, k, k_count}, {task.panels, code_.operand, panel_bytes()});
+    pack_b(task, {column, columns, k, k_count});
     Factor a = product_.a;
     a.data = task.tensors.a;
     for (std::int64_t row = task.first_row; row < task.end_row; row += cut_.strip) {
@@ -169,6 +176,21 @@ class PackedProduct final : public Kernel {
       pack_rows_(a, stretch, {task.rows, code_.operand, row_bytes()});
       for (std::int64_t done = 0; done < stretch.count; done += code_.block_rows) multiply_block(task, stretch, done);
     }
+  }
+
+  void pack_b(const Task& task, const Stretch& stretch) const {
+    const Packed packed = {task.panels, code_.operand, panel_bytes()};
+    Factor b = product_.b;
+    b.data = task.tensors.b;
+    if (!product_.held) return pack_panels_(b, stretch, packed);
+    product_.held->read(b.data, task.tensors.scales, stretch, task.stretch + stretch_bytes(),
+                        reinterpret_cast<float*>(task.stretch));
+    b = {.data = task.stretch,
+         .dtype = DType::f32,
+         .rounded = DType::f32,
+         .stride_bytes = stretch.count * item_bytes,
+         .order = Factor::Order::k_strided};
+    pack_panels_(b, {0, stretch.count, 0, stretch.k_count}, packed);
   }
 
   std::int64_t columns_from(std::int64_t column) const {
@@ -224,7 +246,8 @@ Prepared prepare_product(const Product& product, const MachineFacts& facts, cons
   Prepared prepared;
   prepared.workspace_bytes = kernel->workspace_bytes();
   prepared.kernel = std::move(kernel);
-  prepared.description = std::string(code.description) + ", both factors packed as it runs";
+  prepared.description = std::string(code.description) +
+                         (product.held ? ", from panels of the forward" : ", both factors packed as it runs");
   prepared.operand = code.operand;
   prepared.accumulator = code.accumulator;
   prepared.takes_rows = product.counted != nullptr;

@@ -134,6 +134,8 @@ constexpr OperationKernels table[] = {
     {&op::dropout, only<dropout>},
     {&op::cross_entropy, only<cross_entropy>},
     {&op::linear_input_gradient, only<linear_input_gradient>},
+    {&op::quantized_linear_input_gradient, only<quantized_linear_input_gradient>},
+    {&op::block_linear_input_gradient, only<block_linear_input_gradient>},
     {&op::linear_weight_gradient, only<linear_weight_gradient>},
     {&op::route_gradient, only<route_gradient>},
     {&op::group_rows_gradient, only<group_rows_gradient>},

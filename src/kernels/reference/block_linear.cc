@@ -73,6 +73,24 @@ void block_linear(const Call& call, const Memory& memory) {
   });
 }
 
+void block_linear_input_gradient(const Call& call, const Memory& memory) {
+  const std::int64_t in = call.out(0).width();
+  const Reader dy = reader(call, memory, 0);
+  const Reader onto = reader(call, memory, 2);
+  const Writer dx = writer(call, memory, 0);
+  parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::vector<double> sums(static_cast<std::size_t>(in));
+      for (std::int64_t n = 0; n < call.in(1).shape[0]; ++n) {
+        const std::vector<float> weight = decoded_row(call, memory, n, in);
+        for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += dy(row, n) * static_cast<double>(weight[k]);
+      }
+      for (std::int64_t k = 0; k < in; ++k)
+        dx.set(row, k, sums[static_cast<std::size_t>(k)] + (onto.present() ? onto(row, k) : 0));
+    }
+  });
+}
+
 // Each product and sum is exact in f64 within a group; the order of the rest does not matter to f32.
 void quantized_block_linear(const Call& call, const Memory& memory) {
   const Reader x = reader(call, memory, 0);

@@ -52,6 +52,8 @@ void clamped_gate(const Call& call, const Memory& memory);
 void dropout(const Call& call, const Memory& memory);
 void cross_entropy(const Call& call, const Memory& memory);
 void linear_input_gradient(const Call& call, const Memory& memory);
+void quantized_linear_input_gradient(const Call& call, const Memory& memory);
+void block_linear_input_gradient(const Call& call, const Memory& memory);
 void linear_weight_gradient(const Call& call, const Memory& memory);
 void route_gradient(const Call& call, const Memory& memory);
 void group_rows_gradient(const Call& call, const Memory& memory);

@@ -27,4 +27,23 @@ void quantized_linear(const Call& call, const Memory& memory) {
   });
 }
 
+void quantized_linear_input_gradient(const Call& call, const Memory& memory) {
+  const std::int64_t out = call.in(1).shape[0];
+  const std::int64_t in = call.in(1).shape[1];
+  const Reader dy = reader(call, memory, 0);
+  const Reader weight = reader(call, memory, 1);
+  const Reader weight_scale = reader(call, memory, 2);
+  const Reader onto = reader(call, memory, 3);
+  const Writer dx = writer(call, memory, 0);
+  parallel_for(call.in(0).rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      for (std::int64_t k = 0; k < in; ++k) {
+        double sum = onto.present() ? onto(row, k) : 0;
+        for (std::int64_t n = 0; n < out; ++n) sum += dy(row, n) * weight_scale(n) * weight(n, k);
+        dx.set(row, k, sum);
+      }
+    }
+  });
+}
+
 }  // namespace assay::reference

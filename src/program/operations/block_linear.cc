@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "program/gradient.h"
 #include "program/operation.h"
 
 namespace assay {
@@ -35,6 +36,27 @@ double decoded_bytes(const Program& program, const Node& node, Extent extent) {
          input_count(program, node, 0, extent) * static_cast<double>(input(program, node, 1).shape[1].factor);
 }
 
+/// Of x alone: codes are not trained. Their rows do not say where a last block ends.
+void block_linear_rule(GradientBuilder& g, const Node& node) {
+  ASSAY_ASSERT(node.attributes.activation == Activation::none);
+  const Attributes attributes = {.width = g.width_of(node.inputs[0]), .blocks = node.attributes.blocks};
+  give_result(g, node, 0, op::block_linear_input_gradient, {g.of_output(0), node.inputs[1]}, attributes);
+}
+
+std::vector<SymbolicShape> block_gradient_shape(const Program& program, const Node& node) {
+  const SymbolicShape& blocks = rows_of_blocks(program, node, 1);
+  SymbolicShape shape = input(program, node, 0).shape;
+  ASSAY_ASSERT(shape.back() == blocks[0]);
+  ASSAY_ASSERT(node.attributes.blocks->bytes_of(node.attributes.width) == blocks[1].factor);
+  shape.back() = dim(node.attributes.width);
+  ASSAY_ASSERT(!has_input(node, 2) || input(program, node, 2).shape == shape);
+  return {shape};
+}
+
+double block_gradient_flops(const Program& program, const Node& node, Extent extent) {
+  return 2.0 * input_count(program, node, 0, extent) * static_cast<double>(node.attributes.width);
+}
+
 }  // namespace
 
 // y = f(x W^T + b)    x: (.., in), W: (out, in) as rows of blocks of attributes.blocks, u8 (out, bytes of a row),
@@ -46,6 +68,19 @@ const Operation op::block_linear = {
     .shapes = block_product_shape<1>,
     .flops = matmul_flops<1>,
     .bytes = read_once_write_once,
+    .gradient = block_linear_rule,
+    .products = ProductShare::all,
+};
+
+// dx = dy W + onto    dy: (.., out), W as block_linear has it, of attributes.width values a row, onto, dx: (.., in)
+const Operation op::block_linear_input_gradient = {
+    .name = "block_linear_input_gradient",
+    .kind = OperationKind::matmul,
+    .autocast = Autocast::low_precision,
+    .shapes = block_gradient_shape,
+    .flops = block_gradient_flops,
+    .bytes = read_once_write_once,
+    .in_place = 2,
     .products = ProductShare::all,
 };
 

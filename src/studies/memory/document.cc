@@ -25,8 +25,9 @@ std::string shown_bytes(std::int64_t bytes) {
 }
 
 std::string title_of(const MemoryCell& cell) {
-  return fmt::format("{} {}, {} x {}, recompute {}", cell.model, cell.precision, cell.extent.batch, cell.extent.seq,
-                     name(cell.recompute));
+  const std::string step = words(cell.step);
+  return fmt::format("{} {}, {} x {}, {}{}recompute {}", cell.model, cell.precision, cell.extent.batch, cell.extent.seq,
+                     step, step.empty() ? "" : ", ", name(cell.step.recompute));
 }
 
 bool is_predicted(const MemoryCell& cell) {
@@ -151,7 +152,11 @@ MemoryColumns memory_columns(const MemoryRequest& request, const MemoryStudy& st
   add_label(columns, {.key = "batch", .title = "B"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.batch; });
   add_label(columns, {.key = "seq", .title = "T"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.seq; });
   add_label(columns, {.key = "recompute", .detail = request.mode == RunMode::train ? Detail::brief : Detail::data},
-            [](const MemoryCell& c) -> Table::Cell { return name(c.recompute); });
+            [](const MemoryCell& c) -> Table::Cell { return name(c.step.recompute); });
+  const bool has_steps =
+      std::any_of(study.cells.begin(), study.cells.end(), [](const MemoryCell& c) { return !words(c.step).empty(); });
+  add_label(columns, {.key = "step", .detail = has_steps ? Detail::brief : Detail::data},
+            [](const MemoryCell& c) -> Table::Cell { return words(c.step); });
   add_held(columns);
   add_sums(columns, of_training);
   columns.push_back({{.key = "status"}, [](const MemoryCell& c) -> Table::Cell { return fits_word(c.fits); }});
@@ -200,7 +205,7 @@ const MemoryCell* longest_cell(const MemoryStudy& study) {
   for (const MemoryCell& cell : study.cells) {
     const MemoryCell& first = study.cells.front();
     const bool is_like_first =
-        cell.model == first.model && cell.precision == first.precision && cell.recompute == first.recompute;
+        cell.model == first.model && cell.precision == first.precision && cell.step == first.step;
     if (is_like_first && is_predicted(cell) && (longest == nullptr || cell.extent.seq > longest->extent.seq))
       longest = &cell;
   }
@@ -299,9 +304,11 @@ std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
   std::vector<std::string> texts;
   std::string in_vain;
   for (const MemoryCell& cell : study.cells) {
-    if (cell.recompute == Recompute::none || !is_predicted(cell)) continue;
+    if (cell.step.recompute == Recompute::none || !is_predicted(cell)) continue;
     const auto plain = std::find_if(study.cells.begin(), study.cells.end(), [&](const MemoryCell& other) {
-      return other.recompute == Recompute::none && other.model == cell.model && other.precision == cell.precision &&
+      StepVariant kept = cell.step;
+      kept.recompute = Recompute::none;
+      return other.step == kept && other.model == cell.model && other.precision == cell.precision &&
              other.extent.seq == cell.extent.seq;
     });
     if (plain == study.cells.end() || plain->saved_bytes == 0) continue;
@@ -312,7 +319,7 @@ std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
     texts.push_back(
         fmt::format("{} {}, {} x {}: recomputing {} saves {} of {} saved for backward; peak {} instead of "
                     "{}.",
-                    cell.model, cell.precision, cell.extent.batch, cell.extent.seq, name(cell.recompute),
+                    cell.model, cell.precision, cell.extent.batch, cell.extent.seq, name(cell.step.recompute),
                     shown_bytes(plain->saved_bytes - cell.saved_bytes), shown_bytes(plain->saved_bytes),
                     shown_bytes(cell.peak_bytes()), shown_bytes(plain->peak_bytes())));
   }
@@ -345,14 +352,14 @@ std::vector<std::string> sentences_on_growth(const MemoryStudy& study) {
   std::vector<std::string> texts;
   for (const MemoryCell& cell : study.cells) {
     const auto is_same_way = [&](const MemoryCell& other) {
-      return other.precision == cell.precision && other.recompute == cell.recompute;
+      return other.precision == cell.precision && other.step == cell.step;
     };
     const auto [shortest, longest] =
         ends_of(study, [&](const MemoryCell& o) { return is_same_way(o) && o.model == cell.model; });
     if (shortest == &cell && longest->extent.seq > cell.extent.seq) {
       const double ratio = static_cast<double>(longest->extent.seq) / static_cast<double>(cell.extent.seq);
       texts.push_back(fmt::format("{} {}, recompute {}: {} to {} tokens take {}.", cell.model, cell.precision,
-                                  name(cell.recompute), cell.extent.seq, longest->extent.seq,
+                                  name(cell.step.recompute), cell.extent.seq, longest->extent.seq,
                                   growth_words(cell, *longest, ratio)));
     }
     const auto [first, last] =
@@ -360,7 +367,7 @@ std::vector<std::string> sentences_on_growth(const MemoryStudy& study) {
     if (first == &cell && last->parameters > cell.parameters) {
       const double ratio = static_cast<double>(last->parameters) / static_cast<double>(cell.parameters);
       texts.push_back(fmt::format("{}, {} tokens, recompute {}: from {} to {}, {}x the parameters, takes {}.",
-                                  cell.precision, cell.extent.seq, name(cell.recompute), cell.model, last->model,
+                                  cell.precision, cell.extent.seq, name(cell.step.recompute), cell.model, last->model,
                                   format_significant(ratio), growth_words(cell, *last, ratio)));
     }
   }

@@ -6,6 +6,7 @@
 #include "runtime/forecast.h"
 #include "studies/memory/run.h"
 #include "studies/shared/cached.h"
+#include "training/data.h"
 
 namespace assay {
 namespace {
@@ -286,7 +287,7 @@ MemoryCell account_generation(const Model& model, const MemoryCell& blank, const
 
 MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, const MemoryCell& blank,
                           const MemoryRequest& request, const MachineFacts& facts) {
-  const ForecastInputs inputs{precision, model.weights, find_backend(request.engine.device), facts};
+  ForecastInputs inputs{precision, model.weights, find_backend(request.engine.device), facts};
   if (request.mode == RunMode::generate) return account_generation(model, blank, inputs, request.engine);
   const auto part = [&](const Program& program, Extent extent, std::vector<std::string> outputs) {
     return Part{program, extent, forecast(program, inputs, {.extent = extent, .outputs = std::move(outputs)})};
@@ -296,8 +297,11 @@ MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, 
     return account({part(program, blank.extent, {"logits"})}, blank);
   }
   const TrainingPrograms programs =
-      training_programs(model.config, whole_step(precision, request.engine, blank.recompute));
-  std::vector<Part> parts = {part(programs.step, blank.extent, {"loss"})};
+      training_programs(model.config, whole_step(precision, request.engine, model, blank.step));
+  inputs.masters = MasterWeights::dropped;
+  Extent extent = blank.extent;
+  extent.batch = largest_part(extent.batch, blank.step.accumulate);
+  std::vector<Part> parts = {part(programs.step, extent, {"loss"})};
   for (const Program* segment : {&programs.norms, &programs.update}) {
     if (!segment->nodes.empty()) parts.push_back(part(*segment, {}, output_names(*segment)));
   }

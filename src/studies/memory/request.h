@@ -30,7 +30,7 @@ struct MemoryRequest {
   std::vector<std::int64_t> seqs = {128};  ///< Tokens a row; of generation those that the cache has room for.
   std::int64_t batch = 1;
   RunMode mode = RunMode::infer;
-  std::vector<Recompute> recomputes;  ///< Training; empty: all of them.
+  StepAxes step = {};  ///< Training; no list of what is computed again: all ways.
   Measure measure = Measure::no;
   GridDivision division;            ///< Among processes and machines, of all models' cells.
   std::optional<IndexRange> cells;  ///< Of the model, by number; absent: all.

@@ -33,10 +33,11 @@ std::vector<std::string> precisions_of(const MemoryRequest& request) {
   return names;
 }
 
-std::vector<Recompute> recomputes_of(const MemoryRequest& request) {
-  if (request.mode != RunMode::train) return {Recompute::none};
-  if (!request.recomputes.empty()) return request.recomputes;
-  return {Recompute::none, Recompute::attention, Recompute::block};
+std::vector<StepVariant> steps_of(const MemoryRequest& request) {
+  if (request.mode != RunMode::train) return {StepVariant{}};
+  StepAxes axes = request.step;
+  if (axes.recomputes.empty()) axes.recomputes = {Recompute::none, Recompute::attention, Recompute::block};
+  return step_variants(axes);
 }
 
 void compare_with_free(MemoryCell& cell, const MachineFacts& facts) {
@@ -77,7 +78,7 @@ ResidentRequest resident_request(const MemoryCell& cell, const MemoryRequest& re
   resident.precision = cell.precision;
   resident.extent = cell.extent;
   resident.mode = request.mode;
-  resident.recompute = cell.recompute;
+  resident.step = cell.step;
   resident.engine = request.engine;
   resident.model_options = request.model_options;
   return resident;
@@ -94,11 +95,11 @@ std::vector<MemoryCell> all_blank_cells(const MemoryRequest& request) {
   std::vector<MemoryCell> cells;
   for (const std::int64_t seq : request.seqs) {
     for (const std::string& precision : precisions_of(request)) {
-      for (const Recompute recompute : recomputes_of(request)) {
+      for (const StepVariant& step : steps_of(request)) {
         MemoryCell cell;
         cell.precision = precision_name(precision, request.engine);
         cell.extent = {request.batch, seq};
-        cell.recompute = recompute;
+        cell.step = step;
         cells.push_back(std::move(cell));
       }
     }

@@ -60,13 +60,13 @@ struct MeasuredPeak {
 
 enum class Fits : std::uint8_t { yes, no, unsupported };
 
-/// One model, precision, sequence length and recomputation.
+/// One model, precision, sequence length and way to do a step.
 struct MemoryCell {
   std::string model;
   std::int64_t parameters = 0;
   std::string precision;
   Extent extent;
-  Recompute recompute = Recompute::none;
+  StepVariant step = {};  ///< Training.
   Fits fits = Fits::yes;
   std::string reason;  ///< Where it does not fit or is unsupported.
   HeldBytes held{};

@@ -58,8 +58,9 @@ TEST(Memory, CategoriesSumToTheTotalAndStateIsCountedByParameters) {
 TEST(Memory, TheTimelinesPeakIsTheMostThatLivesInTheArenaAtOnce) {
   const MemoryStudy s = study(training("cs336-small"));
   const MachineFacts facts = facts_with(plenty);
-  const TrainingPrograms programs = training_programs(
-      open_model("cs336-small", {}).config, whole_step(precision_choice("fp32", {}, facts), {}, Recompute::none));
+  const TrainingPrograms programs =
+      training_programs(open_model("cs336-small", {}).config,
+                        whole_step(precision_choice("fp32", {}, facts), {}, open_model("cs336-small", {})));
   const Layout layout = lay_out(programs.step, {.extent = {2, 64}, .outputs = {"loss"}});
   std::int64_t most = 0;
   for (int step = 1; step <= static_cast<int>(layout.nodes.size()); ++step) {
@@ -164,7 +165,7 @@ TEST(Memory, RecomputingBlocksSavesLessAndNeverCostsPeak) {
   const MemoryStudy s = study(training("cs336-small"));
   const MemoryCell& plain = s.cells[0];
   const MemoryCell& block = s.cells[2];
-  ASSERT_EQ(block.recompute, Recompute::block);
+  ASSERT_EQ(block.step.recompute, Recompute::block);
   EXPECT_LT(block.saved_bytes, plain.saved_bytes / 2);
   EXPECT_LT(block.total_bytes, plain.total_bytes);
 }
@@ -180,7 +181,7 @@ TEST(Memory, WhateverIsComputedAgainThePeakOfNoModelRises) {
       std::map<std::pair<std::string, std::int64_t>, std::int64_t> kept;
       for (const MemoryCell& cell : cells) {
         std::int64_t& total = kept.try_emplace({cell.precision, cell.extent.seq}, cell.total_bytes).first->second;
-        EXPECT_LE(cell.total_bytes, total) << model << " " << cell.precision << " " << name(cell.recompute);
+        EXPECT_LE(cell.total_bytes, total) << model << " " << cell.precision << " " << name(cell.step.recompute);
       }
       EXPECT_EQ(cells.size(), 3 * kept.size()) << "none comes first, then attention and block";
     }
@@ -192,10 +193,10 @@ TEST(Memory, ThePeakOfAStepIsWithinATenthOfItsFloor) {
   request.precisions = {"fp32", "bf16", "mixed-bf16", "mixed-fp16"};
   request.batch = 4;
   request.seqs = {128, 512};
-  request.recomputes = {Recompute::none};
+  request.step.recomputes = {Recompute::none};
   for (const MemoryCell& cell : study(request).cells) {
     EXPECT_LE(static_cast<double>(cell.peak_bytes()), 1.1 * static_cast<double>(cell.floor_bytes()))
-        << cell.precision << " " << cell.extent.seq << " " << name(cell.recompute);
+        << cell.precision << " " << cell.extent.seq << " " << name(cell.step.recompute);
     EXPECT_GE(cell.peak_bytes(), cell.floor_bytes());
   }
 }
@@ -203,7 +204,7 @@ TEST(Memory, ThePeakOfAStepIsWithinATenthOfItsFloor) {
 TEST(Memory, WithoutFusionTheAttentionMatricesAreSavedUnlessTheyAreComputedAgain) {
   MemoryRequest request = training("cs336-small");
   request.engine.fusion = Fusion::off;
-  request.recomputes = {Recompute::none, Recompute::attention};
+  request.step.recomputes = {Recompute::none, Recompute::attention};
   const MemoryStudy s = study(request);
   const auto saved_softmax = [](const MemoryCell& cell) {
     const auto found = std::find_if(cell.saved_by_operation.begin(), cell.saved_by_operation.end(),

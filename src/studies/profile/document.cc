@@ -336,6 +336,10 @@ Table profile_facts(const ProfileStudy& study) {
   fact("model", study.model);
   fact("batch", study.extent.batch);
   fact("seq", study.extent.seq);
+  if (study.profile.mode == RunMode::train) {
+    fact("recompute", name(study.step.recompute));
+    if (!words(study.step).empty()) fact("step", words(study.step));
+  }
   fact("fusion", study.fusion == Fusion::on ? "on" : "off");
   fact("clock_reading_ns", 1e9 * study.clock_cost_s);
   return facts;

@@ -38,7 +38,7 @@ void add_figure(GridColumns& columns, Table::Column column, FigureOfStudy figure
                      }});
 }
 
-void add_labels(GridColumns& columns) {
+void add_labels(GridColumns& columns, bool has_steps) {
   constexpr auto label = Table::Role::label;
   columns.push_back({{.key = "model", .role = label}, [](const ProfileStudy& s) -> Table::Cell { return s.model; }});
   columns.push_back({{.key = "parameters", .notation = Notation::count, .role = label, .detail = Detail::data},
@@ -47,6 +47,11 @@ void add_labels(GridColumns& columns) {
                      [](const ProfileStudy& s) -> Table::Cell { return s.extent.batch; }});
   columns.push_back(
       {{.key = "seq", .title = "T", .role = label}, [](const ProfileStudy& s) -> Table::Cell { return s.extent.seq; }});
+  if (!has_steps) return;
+  columns.push_back({{.key = "recompute", .role = label},
+                     [](const ProfileStudy& s) -> Table::Cell { return name(s.step.recompute); }});
+  columns.push_back(
+      {{.key = "step", .role = label}, [](const ProfileStudy& s) -> Table::Cell { return words(s.step); }});
 }
 
 void add_times(GridColumns& columns, bool trains) {
@@ -90,7 +95,9 @@ Table cells_table(const std::vector<ProfileStudy>& studies) {
     if (is_measured(study)) first = &study;
   }
   GridColumns columns;
-  add_labels(columns);
+  const bool has_steps = std::any_of(studies.begin(), studies.end(),
+                                     [](const ProfileStudy& study) { return study.step != StepVariant{}; });
+  add_labels(columns, has_steps);
   add_times(columns, first->profile.mode == RunMode::train);
   add_shares(columns, first->against.has_value());
   add_figure(columns,
@@ -132,15 +139,17 @@ std::vector<const ProfileStudy*> line_of(const std::vector<ProfileStudy>& studie
 std::vector<std::string> sentences_on_sizes(const std::vector<ProfileStudy>& studies) {
   std::vector<std::string> texts;
   for (const ProfileStudy& study : studies) {
-    const auto lengths = line_of(studies, [&](const ProfileStudy& other) { return other.model == study.model; });
+    const auto lengths = line_of(
+        studies, [&](const ProfileStudy& other) { return other.model == study.model && other.step == study.step; });
     if (!lengths.empty() && lengths.front() == &study && lengths.back()->extent.seq > study.extent.seq) {
       const auto& more = *lengths.back();
       const double ratio = static_cast<double>(more.extent.seq) / static_cast<double>(study.extent.seq);
       texts.push_back(fmt::format("{} from {} to {} tokens: {}.", study.model, study.extent.seq, more.extent.seq,
                                   change_words(study, more, ratio, "tokens")));
     }
-    const auto models =
-        line_of(studies, [&](const ProfileStudy& other) { return other.extent.seq == study.extent.seq; });
+    const auto models = line_of(studies, [&](const ProfileStudy& other) {
+      return other.extent.seq == study.extent.seq && other.step == study.step;
+    });
     if (!models.empty() && models.front() == &study && models.back()->parameters > study.parameters) {
       const auto& more = *models.back();
       const double ratio = static_cast<double>(more.parameters) / static_cast<double>(study.parameters);

@@ -17,9 +17,9 @@ struct ProfileRequest {
   std::string against = {};  ///< A second precision to compare with; empty: none.
   RunMode mode = RunMode::infer;
   Extent extent = {1, 128};
-  Recompute recompute = Recompute::none;
-  double seconds = 5;  ///< For each precision; at least fewest_for_interval rounds are run.
-  int rounds = 0;      ///< Exactly so many; 0: as many as fit.
+  StepVariant step = {};  ///< Training. Of several parts one is timed, and one update.
+  double seconds = 5;     ///< For each precision; at least fewest_for_interval rounds are run.
+  int rounds = 0;         ///< Exactly so many; 0: as many as fit.
   EngineOptions engine = {};
   ModelOptions model_options = {};
 };
@@ -30,6 +30,7 @@ struct ProfileGrid {
   std::vector<std::string> models = {};
   std::vector<std::int64_t> seqs = {128};
   GridDivision division = {};  ///< Among processes and machines.
+  StepAxes step = {};
 };
 
 /// What of the grid is measured here.

@@ -17,6 +17,7 @@
 #include "studies/shared/plan_record.h"
 #include "studies/shared/random_ids.h"
 #include "studies/shared/series_record.h"
+#include "training/data.h"
 
 namespace assay {
 namespace {
@@ -52,12 +53,13 @@ Workload training_workload(const Model& model, const ProfileRequest& request, co
                            const MachineFacts& facts) {
   Workload w{precision, RunMode::train, nullptr, nullptr, nullptr, {}, {}, {}, {}};
   const PrecisionChoice choice = precision_choice(precision, request.engine, facts);
-  TrainingOptions options = whole_step(choice, request.engine, request.recompute);
+  TrainingOptions options = whole_step(choice, request.engine, model, request.step);
   options.optimizer.learning_rate = 1e-6;  // Thousands of steps on one batch leave the weights where they were.
   w.trainer =
       std::make_unique<Trainer>(model.config, model.weights, options, find_backend(request.engine.device), facts);
   w.precision = choice.name();
-  w.trainer->set_batch(random_batch(model, request.extent, request.model_options.seed));
+  w.trainer->set_batch(
+      split(random_batch(model, request.extent, request.model_options.seed), request.step.accumulate).front());
   w.trainer->set_seed(request.model_options.seed);
   warm_up(*w.trainer);
   for (Plan* plan : {w.trainer->step_plan(), w.trainer->norm_plan(), w.trainer->update_plan()}) {
@@ -76,6 +78,12 @@ Workload inference_workload(const Model& model, const ProfileRequest& request, c
   w.plan->run();
   w.plans = {w.plan.get()};
   return w;
+}
+
+/// The forward that stands beside a training of parts works on one of them.
+ProfileRequest of_a_part(ProfileRequest request) {
+  request.extent.batch = request.extent.batch / std::min(request.step.accumulate, request.extent.batch);
+  return request;
 }
 
 void run_untraced(Workload& w) {
@@ -254,8 +262,8 @@ void predict_peaks(const Model& model, const ProfileRequest& request, ProfileStu
     memory.mode = profile.mode;
     memory.engine = request.engine;
     MemoryCell blank;
-    blank.extent = request.extent;
-    blank.recompute = request.recompute;
+    blank.extent = profile.mode == RunMode::infer ? of_a_part(request).extent : request.extent;
+    blank.step = request.step;
     const PrecisionChoice choice = precision_choice(profile.precision, request.engine, study.facts);
     profile.peak_bytes = predict_memory(model, choice, blank, memory, study.facts).peak_bytes();
   };
@@ -267,7 +275,11 @@ void predict_peaks(const Model& model, const ProfileRequest& request, ProfileStu
 /// One of a grid: what memory does not hold is an answer; what this machine cannot run is one beside others.
 ProfileStudy study_or_lack(const ProfileRequest& request, const MachineFacts& facts, const ProfileProgress& progress,
                            bool is_only_one) {
-  ProfileStudy study{.model = request.model, .extent = request.extent, .fusion = request.engine.fusion, .facts = facts};
+  ProfileStudy study{.model = request.model,
+                     .extent = request.extent,
+                     .step = request.step,
+                     .fusion = request.engine.fusion,
+                     .facts = facts};
   const auto hindrance = hindrance_of([&] { study = profile_study(request, facts, progress); });
   if (!hindrance) return study;
   if (is_only_one && hindrance->status != Status::oom) fail_lacking("{}", hindrance->reason);
@@ -299,12 +311,13 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
   std::vector<Workload> workloads;
   workloads.push_back(make(model, request, request.precision, facts));
   if (!request.against.empty()) workloads.push_back(make(model, request, request.against, facts));
-  if (train) workloads.push_back(inference_workload(model, request, request.precision, facts));
+  if (train) workloads.push_back(inference_workload(model, of_a_part(request), request.precision, facts));
   profile_rounds(workloads, request, progress);
   ProfileStudy study{.model = model.name,
                      .parameters = model.weights.parameters(),
                      .device = request.engine.device,
                      .extent = request.extent,
+                     .step = request.step,
                      .fusion = request.engine.fusion,
                      .facts = facts,
                      .clock_cost_s = clock_cost_s()};
@@ -316,13 +329,17 @@ ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& fa
 }
 
 ShardPart profile_part(GridDivision& division, const ProfileGrid& grid) {
-  return take_part(division, {.cells = static_cast<std::int64_t>(grid.models.size() * grid.seqs.size())});
+  return take_part(division, {.cells = static_cast<std::int64_t>(cells_of(grid))});
+}
+
+std::size_t cells_of(const ProfileGrid& grid) {
+  return grid.models.size() * grid.seqs.size() * step_variants(grid.step).size();
 }
 
 std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const MachineFacts& facts,
                                           const ProfileProgress& progress) {
   std::vector<ProfileStudy> studies;
-  const std::size_t cells = grid.models.size() * grid.seqs.size();
+  const std::size_t cells = cells_of(grid);
   studies.reserve(cells);
   const bool is_only_one = cells == 1;
   GridDivision division = grid.division;
@@ -330,11 +347,14 @@ std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const Machine
   std::int64_t number = 0;
   for (const std::string& model : grid.models) {
     for (const std::int64_t seq : grid.seqs) {
-      if (!part.cells.holds(number++)) continue;
-      ProfileRequest request = grid.each;
-      request.model = model;
-      request.extent.seq = seq;
-      studies.push_back(study_or_lack(request, facts, progress, is_only_one));
+      for (const StepVariant& step : step_variants(grid.step)) {
+        if (!part.cells.holds(number++)) continue;
+        ProfileRequest request = grid.each;
+        request.model = model;
+        request.extent.seq = seq;
+        request.step = step;
+        studies.push_back(study_or_lack(request, facts, progress, is_only_one));
+      }
     }
   }
   return studies;

@@ -72,6 +72,7 @@ struct ProfileStudy {
   std::int64_t parameters = 0;
   std::string device = "cpu";
   Extent extent = {};
+  StepVariant step = {};
   Fusion fusion = Fusion::on;
   Profile profile = {};
   std::optional<Profile> against = {};
@@ -86,8 +87,11 @@ struct ProfileStudy {
 ProfileStudy profile_study(const ProfileRequest& request, const MachineFacts& facts,
                            const ProfileProgress& progress = {});
 
-/// By model, then length. One that memory does not hold is there with what it lacks, and where there are several one
-/// that this machine cannot run; else throws as profile_study does.
+/// Models, lengths and ways to do a step, together.
+std::size_t cells_of(const ProfileGrid& grid);
+
+/// By model, then length, then way to do a step. One that memory does not hold is there with what it lacks, and where
+/// there are several one that this machine cannot run; else throws as profile_study does.
 std::vector<ProfileStudy> profile_studies(const ProfileGrid& grid, const MachineFacts& facts,
                                           const ProfileProgress& progress = {});
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 #include "base/units.h"
+#include "model/lora.h"
 #include "quantization/folder.h"
 #include "quantization/gguf_file.h"
 #include "studies/calibrate/run.h"
@@ -63,7 +64,8 @@ std::string calibrated_words(const QuantizeRequest& request, const EngineOptions
 std::vector<std::string> quantize(const QuantizeRequest& request, const MachineFacts& facts,
                                   InterruptFlag interrupted) {
   check_new_path(request.out, request.existing);
-  Model model = open_model(request.model, request.model_options);
+  const Model opened = open_model(request.model, request.model_options);
+  Model model = with_merged_lora(opened);
   const EngineOptions engine = engine_to_write(request.engine);
   const std::string calibration = calibrated_words(request, engine, facts, interrupted, model);
   const auto instance = make_instance(model, request.precision, engine, facts);

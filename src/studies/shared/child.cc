@@ -42,6 +42,10 @@ std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOp
   if (!engine.overrides.empty()) words.insert(words.end(), {"--with", engine.overrides});
   if (model.checkpoint.unused == Unused::allowed) words.emplace_back("--allow-unused");
   if (model.checkpoint.nonfinite == Nonfinite::allowed) words.emplace_back("--allow-nonfinite");
+  if (!model.lora_from.empty()) words.insert(words.end(), {"--lora-from", model.lora_from.string()});
+  if (model.lora) words.insert(words.end(), {"--lora", assay::words(*model.lora)});
+  if (!model.config.empty()) words.insert(words.end(), {"--config", model.config.string()});
+  if (!model.sizes.empty()) words.insert(words.end(), {"--set", assay::words(model.sizes)});
   return words;
 }
 

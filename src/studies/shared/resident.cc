@@ -113,13 +113,9 @@ void run_through_cache(const Model& model, const ResidentRequest& request, const
 
 void run_one_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
-  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute),
+  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, model, request.step),
                   find_backend(request.engine.device), facts);
-  trainer.set_batch(random_batch(model, request.extent, request.model_options.seed));
-  trainer.set_seed(request.model_options.seed);
-  trainer.forward();
-  trainer.backward();
-  trainer.update(0);
+  step_in_parts(trainer, random_batch(model, request.extent, request.model_options.seed), request.step, 0);
 }
 
 }  // namespace
@@ -134,11 +130,15 @@ ResidentBytes measure_resident(const ResidentRequest& request, const MachineFact
 }
 
 std::vector<std::string> resident_arguments(const ResidentRequest& request) {
-  std::vector<std::string> words = {"--precision", request.precision,
-                                    "--batch",     std::to_string(request.extent.batch),
-                                    "--seq",       std::to_string(request.extent.seq),
-                                    "--mode",      name(request.mode),
-                                    "--recompute", name(request.recompute)};
+  std::vector<std::string> words = {"--precision",  request.precision,
+                                    "--batch",      std::to_string(request.extent.batch),
+                                    "--seq",        std::to_string(request.extent.seq),
+                                    "--mode",       name(request.mode),
+                                    "--recompute",  name(request.step.recompute),
+                                    "--optimizer",  name(request.step.optimizer),
+                                    "--clip",       fmt::format("{}", request.step.clip),
+                                    "--accumulate", std::to_string(request.step.accumulate)};
+  if (!request.step.base.empty()) words.insert(words.end(), {"--base", request.step.base});
   const std::vector<std::string> engine = engine_words(request.engine, request.model_options);
   words.insert(words.end(), engine.begin(), engine.end());
   if (request.emulated == Emulated::left_out) words.emplace_back("--leave-emulated");

@@ -18,7 +18,7 @@ struct ResidentRequest {
   EngineOptions engine;
   ModelOptions model_options = {};
   RunMode mode = RunMode::infer;
-  Recompute recompute = Recompute::none;  ///< Training.
+  StepVariant step = {};  ///< Training.
   Emulated emulated = Emulated::included;
 };
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "quality/loss.h"
 #include "studies/shared/random_ids.h"
+#include "training/data.h"
 
 namespace assay {
 
@@ -11,13 +12,26 @@ const char* name(RunMode mode) {
   return names[static_cast<std::size_t>(mode)];
 }
 
-TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute) {
+TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, const Model& model,
+                           const StepVariant& variant) {
   TrainingOptions options;
   options.precision = precision;
   options.fusion = engine.fusion;
   options.graphs = engine.graphs;
-  options.recompute = recompute;
+  apply(variant, model.weights.formats(), options);
   return options;
+}
+
+UpdateResult step_in_parts(Trainer& trainer, const TrainingBatch& batch, const StepVariant& variant,
+                           std::int64_t step) {
+  const std::vector<TrainingBatch> parts = split(batch, variant.accumulate);
+  if (variant.accumulate > 1) trainer.clear_gradients();
+  for (const TrainingBatch& part : parts) {
+    trainer.set_batch(part);
+    trainer.forward();
+    trainer.backward(1.0 / static_cast<double>(parts.size()));
+  }
+  return trainer.update(step);
 }
 
 std::vector<std::int32_t> made_up_labels(const ModelConfig& config, const std::vector<std::int32_t>& ids,

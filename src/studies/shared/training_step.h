@@ -5,6 +5,7 @@
 
 #include "program/passes.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/step_variant.h"
 #include "training/trainer.h"
 
 namespace assay {
@@ -17,8 +18,11 @@ enum class RunMode : std::uint8_t {
 };
 const char* name(RunMode mode);
 
-/// A whole step with AdamW as `assay train` does it unless told otherwise.
-TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute);
+/// A whole step as `assay train` does it unless told otherwise, but for the variant.
+TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, const Model& model,
+                           const StepVariant& variant = {});
+/// One update on the batch: its parts one after another, where the variant has several.
+UpdateResult step_in_parts(Trainer& trainer, const TrainingBatch& batch, const StepVariant& variant, std::int64_t step);
 
 /// The batch with the labels that the model's loss wants: shifted for language models; the ids where none are given.
 /// Throws a user error naming `file` where labels do not fit the model.

@@ -93,7 +93,7 @@ std::int64_t longest_generated_row(RunMode mode, std::span<const StudyOption> op
 std::int64_t predicted_peak(const CellCommand& cell, std::span<const StudyOption> options, const MachineFacts& facts) {
   MemoryRequest request;
   request.mode = mode_of_cell(cell.cell->kind, options);
-  request.recomputes = {Recompute::none};
+  request.step.recomputes = {Recompute::none};
   request.precisions = given_words(options, "precision");
   if (request.precisions.empty() && cell.cell->kind != "bench") request.precisions = {"fp32"};
   request.batch = largest_given(options, "batch", cell.cell->kind == "train" ? 4 : 1);

@@ -60,8 +60,8 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
   return request.epochs * steps_an_epoch;
 }
 
-TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts,
-                               const Group& group) {
+TrainingOptions settle_options(const TrainRequest& request, const Model& model, const TrainingData& data,
+                               const MachineFacts& facts, const Group& group) {
   refuse_layers(request);
   if (request.tokens.empty() && request.batch < group.size())
     fail_user("--batch {}: has no row for each of {} ranks", request.batch, group.size());
@@ -70,6 +70,7 @@ TrainingOptions settle_options(const TrainRequest& request, const TrainingData& 
   options.sharding.ranks = group.size();
   options.token_types = data.token_types;
   options.precision = precision_choice(request.precision, request.engine, facts);
+  if (!request.base.empty()) options.base = FrozenBase{find_precision(request.base), model.weights.formats()};
   options.fusion = request.engine.fusion;
   options.graphs = request.engine.graphs;
   options.norms = GradientNorms::always;  // They are told, and a gradient that is not finite is seen in its own step.
@@ -101,6 +102,11 @@ Json recorded_options(const TrainRequest& request, const TrainingOptions& option
   json["--dropout"] = options.dropout;
   json["--accumulate"] = request.accumulate;
   json["--labels"] = request.labels;
+  if (!model.config.adapters.empty()) {
+    json["--lora"] = request.lora ? words(*request.lora) : "";
+    json["--lora-dropout"] = options.adapter_dropout;
+    json["--base"] = request.base;
+  }
   json["--seed"] = request.model_options.seed;
   if (options.optimizer.schedule.shape != Schedule::Shape::constant)
     json["--steps"] = options.optimizer.schedule.total_steps;

@@ -13,8 +13,8 @@ std::int64_t total_steps(const TrainRequest& request, std::int64_t steps_an_epoc
 /// The request's training options with what follows from the rest: the precision's row, warm-up and length of the
 /// schedule, whether gradients are added, whether the data has token types, which share of the state is this rank's.
 /// Throws a user error where the group has more ranks than a step has rows.
-TrainingOptions settle_options(const TrainRequest& request, const TrainingData& data, const MachineFacts& facts,
-                               const Group& group);
+TrainingOptions settle_options(const TrainRequest& request, const Model& model, const TrainingData& data,
+                               const MachineFacts& facts, const Group& group);
 
 /// What ranks have to have alike beside recorded_options, in one line.
 std::string rank_options(const TrainRequest& request, std::int64_t total_steps);

@@ -15,11 +15,14 @@
 #include "model/fresh_head.h"
 #include "processes/thread_ranks.h"
 #include "quality/compare.h"
+#include "quantization/new_path.h"
 #include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
+#include "studies/train/merge.h"
 #include "studies/train/options.h"
 #include "studies/train/ranks.h"
 #include "training/manifest.h"
+#include "training/torch_state.h"
 
 namespace assay {
 namespace {
@@ -36,13 +39,24 @@ void check_support_files(const Model& model) {
 Model open_for_training(const TrainRequest& request) {
   Model model = open_model(request.model, request.model_options);
   if (!request.out.empty()) check_support_files(model);
-  if (request.labels == 0) return model;
-  return with_fresh_head(std::move(model), {request.labels, request.model_options.seed});
+  if (request.labels > 0) model = with_fresh_head(std::move(model), {request.labels, request.model_options.seed});
+  if (request.lora) return with_fresh_lora(std::move(model), *request.lora, request.model_options.seed);
+  return request.lora_from.empty() ? std::move(model) : with_lora_from(std::move(model), request.lora_from);
 }
 
 std::int64_t real_tokens(const TrainingBatch& batch) {
   if (batch.attention_mask.empty()) return static_cast<std::int64_t>(batch.input_ids.size());
   return std::accumulate(batch.attention_mask.begin(), batch.attention_mask.end(), std::int64_t{0});
+}
+
+void check_adapters(const TrainRequest& request) {
+  const bool has_adapters = request.lora || !request.lora_from.empty();
+  if (!request.base.empty()) find_precision(request.base);
+  if (!request.merge.empty() && !has_adapters)
+    fail_user("--merge: there is nothing to add without --lora or --lora-from");
+  if (!request.merge.empty()) check_new_path(request.merge, Existing::refused);
+  if (!request.optimizer_from.empty() && request.earlier == Earlier::resumed)
+    fail_user("--optimizer-from: --resume goes on with the optimizer's state that stands in {}", request.out.string());
 }
 
 /// One training from its start, or from where an earlier run left it, to its end.
@@ -58,7 +72,7 @@ class TrainingRun {
         folder_(folder),
         model_(open_for_training(request)),
         input_(train_input(request, model_, callbacks)),
-        options_(settle_options(request, input_.data, facts, group)),
+        options_(settle_options(request, model_, input_.data, facts, group)),
         trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
     report_.data = input_.data.words;
     report_.total = total_steps(request, input_.data.steps_an_epoch);
@@ -69,7 +83,10 @@ class TrainingRun {
 
   TrainReport run() {
     if (!is_alone()) join_ranks();
-    agreed(group_, [this] { take_up(); });
+    agreed(group_, [this] {
+      take_up();
+      take_optimizer();
+    });
     if (report_.saved) keep_best();
     start_s_ = now_s();
     try {
@@ -91,6 +108,11 @@ class TrainingRun {
       if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
     }
     save();
+    if (group_.rank() > 0) return;
+    if (!request_.optimizer_to.empty()) export_optimizer(request_.optimizer_to, model_, trainer_);
+    if (request_.merge.empty() || progress_.steps < report_.total) return;
+    write_merged(with_merged_lora(trained_model()), request_.merge, facts_);
+    say(fmt::format("{}: the model with its adapters added", request_.merge.string()));
   }
 
   bool is_alone() const { return group_.size() == 1; }
@@ -125,6 +147,13 @@ class TrainingRun {
 
   void say(const std::string& sentence) const {
     if (callbacks_.say) callbacks_.say(sentence);
+  }
+
+  void take_optimizer() {
+    if (request_.optimizer_from.empty() || request_.earlier == Earlier::resumed) return;
+    progress_.updates_before = import_optimizer(request_.optimizer_from, model_, trainer_);
+    say(fmt::format("{}: its {} updates go on; the schedule begins", request_.optimizer_from.string(),
+                    progress_.updates_before));
   }
 
   void take_up() {
@@ -253,10 +282,7 @@ class TrainingRun {
 
   /// The trained weights in the forward-only program of the same precision; none where it was interrupted.
   std::optional<QualityRows> held_out_rows() {
-    Model trained;
-    trained.name = model_.name;
-    trained.config = model_.config;
-    trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained");
+    const Model trained = trained_model();
     const QualitySet set = is_alone() ? *input_.eval : part_of_set(*input_.eval, group_);
     std::optional<QualityRows> rows = QualityRows{};
     if (!set.batches.empty()) {
@@ -266,6 +292,14 @@ class TrainingRun {
       rows = evaluation.is_whole() ? std::optional(evaluation.qualities[0]) : std::nullopt;
     }
     return is_alone() ? rows : joined_rows(group_, rows);
+  }
+
+  /// As it is now; this run must outlive it.
+  Model trained_model() const {
+    Model trained = model_;
+    trained.calibrated.clear();
+    trained.weights = weights_of(trainer_.programs(), trainer_.state(), "trained", model_.weights);
+    return trained;
   }
 
   void tell_score() {
@@ -362,7 +396,10 @@ TrainReport train(const TrainRequest& request, const MachineFacts& facts, const 
                   Group& group) {
   std::optional<TrainingFolder> folder;
   agreed(group, [&] {
+    check_adapters(request);
     check_reduce(request.reduce);
+    if (request.training.sharding.stage != ZeroStage::none && !request.optimizer_to.empty())
+      fail_user("--optimizer-to: each rank keeps its share of the moments with --zero; a run without writes them");
     if (group.rank() == 0) claim(request, callbacks, folder);
   });
   std::optional<TrainingRun> run;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/interrupt.h"
+#include "model/lora.h"
 #include "quality/evaluate.h"
 #include "studies/shared/engine.h"
 #include "training/checkpoint.h"
@@ -39,8 +40,14 @@ struct TrainRequest {
   std::filesystem::path out;     ///< Where the training is kept; empty: nowhere.
   Reading reading = Reading::tokenizer;
   Earlier earlier = Earlier::refused;
-  std::int64_t labels = 0;  ///< A fresh head of so many classes; 0: the model as it is.
-  std::int64_t steps = 0;   ///< 0: by epochs.
+  std::optional<LoraOptions> lora = std::nullopt;  ///< Fresh adapters are trained, and the model left as it is;
+  std::filesystem::path lora_from;                 ///< or those of a folder. Empty: the model is trained.
+  std::string base;                                ///< How what is left as it is is kept; empty: in `precision`.
+  std::filesystem::path merge;                     ///< Where the model with its adapters added is put; empty: nowhere.
+  std::filesystem::path optimizer_from;            ///< training/torch_state.h; empty: moments begin at zero.
+  std::filesystem::path optimizer_to;              ///< Written at the end; empty: nowhere.
+  std::int64_t labels = 0;                         ///< A fresh head of so many classes; 0: the model as it is.
+  std::int64_t steps = 0;                          ///< 0: by epochs.
   std::int64_t epochs = 3;
   std::int64_t batch = 8;
   std::int64_t seq = 128;

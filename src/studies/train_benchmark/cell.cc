@@ -14,29 +14,36 @@
 #include "studies/shared/hindrance.h"
 #include "studies/shared/training_step.h"
 #include "studies/train_benchmark/pace.h"
+#include "training/data.h"
 
 namespace assay {
 namespace {
 
-TrainingOptions training_options(const TrainCell& cell, const std::string& precision, Fusion fusion) {
+TrainingOptions training_options(const TrainCell& cell, const std::string& precision, Fusion fusion,
+                                 const StepVariant& step) {
   const TrainBenchmarkRequest& request = cell.request;
   TrainingOptions options;
   options.precision = choose_precision(precision, request.overrides, native_16bit(cell.facts));
   options.parts = request.parts;
   options.fusion = fusion;
   options.graphs = request.graphs;
-  options.recompute = request.recompute;
-  options.optimizer = request.optimizer;
+  apply(step, cell.model.weights.formats(), options);
   return options;
 }
 
-std::int64_t predicted_bytes(const TrainingPrograms& programs, Extent extent) {
-  return state_bytes(programs) + lay_out(programs.step, {.extent = extent, .outputs = {"loss"}}).bytes;
+/// State, what is frozen, and the arena.
+std::int64_t predicted_bytes(const TrainCell& cell, const Variant& variant, const TrainingPrograms& programs) {
+  Extent extent = cell.extent;
+  extent.batch = largest_part(extent.batch, variant.step.accumulate);
+  const Instance frozen(programs.step, variant.options.precision, cell.model.weights, find_backend(cell.request.device),
+                        cell.facts, MasterWeights::dropped);
+  return state_bytes(programs) + frozen.missing_bytes(extent) +
+         lay_out(programs.step, {.extent = extent, .outputs = {"loss"}}).bytes;
 }
 
 void predict(const TrainCell& cell, Variant& variant) {
   const TrainingPrograms programs = training_programs(cell.model.config, variant.options);
-  variant.needed_bytes = predicted_bytes(programs, cell.extent);
+  variant.needed_bytes = predicted_bytes(cell, variant, programs);
   const std::int64_t available = cell.facts.available_bytes;
   if (available <= 0 || variant.needed_bytes <= available) return;
   variant.status = Status::oom;
@@ -79,6 +86,50 @@ void read_conditions(const TrainCell& cell, StepSample& sample) {
   sample.temperature_c = now.temperature_c;
 }
 
+/// What of a step went into its backward passes, and into reading the meter behind them and behind the forwards.
+struct PartSums {
+  double backward_s = 0;
+  double backward_j = 0;
+  double backward_missed_j = 0;
+  double reading_s = 0;
+  double forward_reading_s = 0;
+
+  void add_backward(const StepReading& begin, const StepReading& end) {
+    backward_s += end.at_s - begin.ready_s;
+    backward_j += end.joules - begin.joules;
+    backward_missed_j += end.missed_j - begin.missed_j;
+    reading_s += end.ready_s - end.at_s;
+  }
+};
+
+/// Forward and backward of every part. Where there are several their phases alternate: the readings are set as if all
+/// forwards had come first; handing over a part counts as forward.
+void time_parts(const TrainCell& cell, Variant& variant, StepSample& sample, double& loss) {
+  const bool goes_back = variant.options.parts != StepParts::forward;
+  const double share = 1.0 / static_cast<double>(variant.parts.size());
+  PartSums sums;
+  StepReading last = sample.readings[0];
+  if (variant.parts.size() > 1 && goes_back) variant.trainer->clear_gradients();
+  for (const TrainingBatch& part : variant.parts) {
+    if (variant.parts.size() > 1) variant.trainer->set_batch(part);
+    loss += share * variant.trainer->forward();
+    last = read(cell);
+    sums.forward_reading_s += last.ready_s - last.at_s;
+    if (!goes_back) continue;
+    const StepReading begin = last;
+    variant.trainer->backward(share);
+    last = read(cell);
+    sums.add_backward(begin, last);
+  }
+  StepReading& behind_all = sample.readings[2] = last;
+  behind_all.at_s = last.ready_s - sums.reading_s;
+  StepReading& behind_forward = sample.readings[1] = last;
+  behind_forward.ready_s = behind_all.at_s - sums.backward_s;
+  behind_forward.at_s = behind_forward.ready_s - sums.forward_reading_s;
+  behind_forward.joules -= sums.backward_j;
+  behind_forward.missed_j -= sums.backward_missed_j;
+}
+
 /// The meter is read between the phases; what that takes is no part of them.
 void time_step(const TrainCell& cell, Variant& variant) {
   const StepParts parts = variant.options.parts;
@@ -88,10 +139,8 @@ void time_step(const TrainCell& cell, Variant& variant) {
   sample.before = read_counters(cell.request.root);
   sample.begin_s = now_s();
   sample.readings[0] = read(cell);
-  const double loss = variant.trainer->forward();
-  sample.readings[1] = read(cell);
-  if (parts != StepParts::forward) variant.trainer->backward();
-  sample.readings[2] = parts == StepParts::forward ? ended_at_once(sample.readings[1]) : read(cell);
+  double loss = 0;
+  time_parts(cell, variant, sample, loss);
   if (parts == StepParts::whole) variant.trainer->update(number);
   sample.readings[3] = parts == StepParts::whole ? read(cell) : ended_at_once(sample.readings[2]);
   sample.end_s = now_s();
@@ -111,7 +160,9 @@ void prepare_variant(const TrainCell& cell, Variant& variant) {
   const auto hindrance = hindrance_of([&] {
     variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
                                                 find_backend(cell.request.device), cell.facts);
-    variant.trainer->set_batch(random_batch(cell.model, cell.extent, cell.request.model_options.seed));
+    const TrainingBatch batch = random_batch(cell.model, cell.extent, cell.request.model_options.seed);
+    variant.parts = split(batch, variant.step.accumulate);
+    for (const TrainingBatch& part : variant.parts) variant.trainer->set_batch(part);
   });
   if (hindrance) give_up(variant, *hindrance);
   variant.prepare_ms = (now_s() - begin) * 1e3;
@@ -205,15 +256,28 @@ double StepSample::reading_s() const {
   return total;
 }
 
+namespace {
+
+std::vector<std::pair<Fusion, StepVariant>> ways_of(const TrainBenchmarkRequest& request) {
+  std::vector<std::pair<Fusion, StepVariant>> ways;
+  for (const Fusion fusion : request.fusions) {
+    for (const StepVariant& step : step_variants(request.step)) ways.emplace_back(fusion, step);
+  }
+  return ways;
+}
+
+}  // namespace
+
 std::vector<Variant> make_variants(const TrainCell& cell) {
   std::vector<Variant> variants;
   for (const std::string& precision : cell.request.precisions) {
-    for (const Fusion fusion : cell.request.fusions) {
+    for (const auto& [fusion, step] : ways_of(cell.request)) {
       Variant& variant = variants.emplace_back();
       variant.precision = precision;
       variant.fusion = fusion;
+      variant.step = step;
       variant.counted = static_cast<std::size_t>(cell.request.steps);
-      variant.options = training_options(cell, precision, fusion);
+      variant.options = training_options(cell, precision, fusion, step);
       if (!runs_on(variant.options.precision.row, cell.request.device)) {
         variant.status = Status::unsupported;
         variant.reason = fmt::format("{} exists on CUDA devices only", precision);

@@ -50,8 +50,10 @@ struct StepSample {
 struct Variant {
   std::string precision;
   Fusion fusion = Fusion::on;
+  StepVariant step = {};
   TrainingOptions options;
-  std::int64_t needed_bytes = 0;  ///< State and arena, predicted.
+  std::vector<TrainingBatch> parts = {};  ///< Of the batch.
+  std::int64_t needed_bytes = 0;          ///< State and arena, predicted.
   Status status = Status::ok;
   std::string reason;
   std::unique_ptr<Trainer> trainer;

@@ -108,13 +108,13 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
 /// The variant that others at this shape compare with: the baseline's precision, with the same fusion, interleaved.
 const Variant* baseline_of(const TrainCell& cell, const Variant& variant, const std::string& baseline) {
   const auto found = std::find_if(cell.variants.begin(), cell.variants.end(), [&](const Variant& other) {
-    return other.options.precision.name() == baseline && other.fusion == variant.fusion &&
+    return other.options.precision.name() == baseline && other.fusion == variant.fusion && other.step == variant.step &&
            other.group == variant.group && other.status == Status::ok;
   });
   return found == cell.variants.end() ? nullptr : &*found;
 }
 
-/// Bytes of distinct parameters, gradients and moments that the plans read whole.
+/// Bytes of distinct parameters, frozen weights, gradients and moments that the plans read whole.
 double state_bytes_read(std::initializer_list<const Plan*> plans) {
   std::set<std::string> seen;
   double total = 0;
@@ -125,8 +125,10 @@ double state_bytes_read(std::initializer_list<const Plan*> plans) {
       const Node& node = program.nodes[step.node];
       if (node.operation == &op::embedding || node.operation == &op::add_rows) continue;
       for (const ValueId id : node.inputs) {
-        if (id == no_value || program.value(id).source != Source::state) continue;
-        if (seen.insert(program.value(id).name).second)
+        if (id == no_value) continue;
+        const Value& value = program.value(id);
+        if (value.source != Source::state && !value.constant) continue;
+        if (seen.insert(value.constant ? fmt::format("constant {}", id) : value.name).second)
           total += static_cast<double>(storage_bytes(program, id, plan->options().extent));
       }
     }
@@ -171,9 +173,10 @@ MemoryUse memory_of(const Variant& variant) {
   if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr)
     return {.peak_bytes = variant.needed_bytes};
   const Plan& plan = *variant.trainer->step_plan();
-  return {.model_bytes = parameter_bytes(plan.program()),
+  const std::int64_t frozen = plan.peak_bytes() - plan.arena_bytes();
+  return {.model_bytes = parameter_bytes(plan.program()) + frozen,
           .arena_bytes = plan.arena_bytes(),
-          .peak_bytes = variant.trainer->state().bytes() + plan.arena_bytes()};
+          .peak_bytes = variant.trainer->state().bytes() + plan.peak_bytes()};
 }
 
 /// Graphs that were asked for are refused where memory for them is wanting.
@@ -193,6 +196,15 @@ Mode mode_of(StepParts parts) {
   return parts == StepParts::whole ? Mode::step : Mode::forward_backward;
 }
 
+/// How it differs from an AdamW step of all weights.
+std::string step_words(const TrainCell& cell, const Variant& variant) {
+  const ModelConfig& config = cell.model.config;
+  const std::string adapters =
+      config.adapters.empty() ? "" : fmt::format("adapters of rank {}", config.adapters.front().rank);
+  const std::string step = words(variant.step);
+  return adapters + (adapters.empty() || step.empty() ? "" : ", ") + step;
+}
+
 Setting training_setting(const TrainCell& cell, const Variant& variant, std::int64_t warmup) {
   Setting setting = setting_on(cell.request.device, cell.request.model_options.seed, cell.facts);
   set_model(cell.model, setting);
@@ -204,6 +216,7 @@ Setting training_setting(const TrainCell& cell, const Variant& variant, std::int
   setting.mode = mode_of(variant.options.parts);
   setting.recompute = recomputed(variant.options.recompute);
   setting.warmup_steps = warmup;
+  if (const std::string step = step_words(cell, variant); !step.empty()) setting.step = step;
   return setting;
 }
 

@@ -8,6 +8,7 @@
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/shard.h"
+#include "studies/shared/step_variant.h"
 #include "studies/shared/surroundings.h"
 #include "training/programs.h"
 
@@ -24,8 +25,7 @@ struct TrainBenchmarkRequest {
   std::int64_t steps = 10;                  ///< Timed, after the warm-up.
   double seconds = 120;                     ///< Preparation included; a row that would take longer is too slow.
   StepParts parts = StepParts::whole;
-  Recompute recompute = Recompute::none;
-  OptimizerOptions optimizer;
+  StepAxes step = {};  ///< Every combination is a row.
   std::string device = "cpu";
   Graphs graphs = Graphs::on;
   std::string overrides;

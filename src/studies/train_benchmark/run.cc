@@ -34,7 +34,9 @@ Finding about(const TrainCell& cell, const char* rule, const std::string& precis
 }
 
 std::string name_of(const Variant& variant) {
-  return variant.options.precision.name() + (variant.fusion == Fusion::off ? " unfused" : "");
+  const std::string step = words(variant.step);
+  return variant.options.precision.name() + (variant.fusion == Fusion::off ? " unfused" : "") +
+         (step.empty() ? "" : fmt::format(" ({})", step));
 }
 
 /// What the first steps pay for, in words with their figures.
@@ -60,7 +62,8 @@ std::string divergence_words(const Variant& variant) {
 /// What fusion changes, step by step: the same precision's variant without it over the one with it.
 std::string fusion_words(const TrainCell& cell, const Variant& fused, std::int64_t warmup) {
   const auto other = std::find_if(cell.variants.begin(), cell.variants.end(), [&](const Variant& variant) {
-    return variant.precision == fused.precision && variant.fusion == Fusion::off && variant.group == fused.group;
+    return variant.precision == fused.precision && variant.fusion == Fusion::off && variant.group == fused.group &&
+           variant.step == fused.step;
   });
   if (fused.fusion == Fusion::off || other == cell.variants.end()) return "";
   const auto ratio = paired_ratio(steps_ms(*other, warmup), steps_ms(fused, warmup), cell.request.model_options.seed);

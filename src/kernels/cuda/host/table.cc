@@ -41,6 +41,10 @@ Offer decline_groups(const Call&, const MachineFacts&) {
   return Declined{"activations are not quantised by groups on CUDA devices; --precision int8 quantises them by rows"};
 }
 
+Offer decline_frozen(const Call&, const MachineFacts&) {
+  return Declined{"nothing is trained through weights of 8 bits on CUDA devices yet; --device cpu does it"};
+}
+
 Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
@@ -106,6 +110,8 @@ constexpr OperationKernels kernels[] = {
     {&op::cross_entropy, ours<prepare_cross_entropy>},
     {&op::linear_input_gradient,
      product<or_in_f32<prepare_library_linear_input_gradient>, prepare_plain_linear_input_gradient>},
+    {&op::quantized_linear_input_gradient, ours<decline_frozen>},
+    {&op::block_linear_input_gradient, ours<decline_blocks>},
     {&op::linear_weight_gradient,
      product<or_in_f32<prepare_library_linear_weight_gradient>, prepare_plain_linear_weight_gradient>},
     {&op::route_gradient, ours<decline_experts>},

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "studies/shared/step_variant.h"
+
+namespace assay {
+
+/// --recompute, --optimizer, --clip, --accumulate, --base: lists, of which every combination is meant.
+void add_step_axes(CLI::App& command, StepAxes& axes);
+/// Throws a user error for an axis that is given where nothing is trained.
+void refuse_step_axes(const CLI::App& command, const std::string& why);
+
+/// --lora, beside add_model_options' --lora-from.
+void add_lora_option(CLI::App& command, ModelOptions& options);
+
+/// --config and --set. Behind the command's positional "model" or "models", which may then be left out: settle_model
+/// says whether it may.
+void add_size_options(CLI::App& command, ModelOptions& options);
+void settle_model(const std::string& model, const ModelOptions& options);
+/// An empty name stands for --config.
+void settle_models(std::vector<std::string>& models, const ModelOptions& options);
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/programs.h"
+
+namespace assay {
+
+/// One way to do a training step, beside its precision.
+struct StepVariant {
+  Recompute recompute = Recompute::none;
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  double clip = 0;              ///< Largest norm of the gradient; 0: none.
+  std::int64_t accumulate = 1;  ///< Parts of the batch that are worked one after another.
+  std::string base = {};        ///< How weights beside adapters are kept; empty: in the training's precision.
+
+  bool operator==(const StepVariant&) const = default;
+};
+
+/// Lists of them; every combination is meant. Empty lists stand for what StepVariant has.
+struct StepAxes {
+  std::vector<Recompute> recomputes = {};
+  std::vector<OptimizerKind> optimizers = {};
+  std::vector<double> clips = {};
+  std::vector<std::int64_t> accumulates = {};
+  std::vector<std::string> bases = {};
+};
+
+/// In the order in which they were asked, recomputation changing fastest.
+std::vector<StepVariant> step_variants(const StepAxes& axes);
+/// Takes the variant into a step's options. `formats`: how the model's checkpoint holds weights.
+void apply(const StepVariant& variant, const WeightFormats& formats, TrainingOptions& options);
+/// "sgd, clip 1, 4 parts, base int8-weights"; empty for an AdamW step on the whole batch. Recomputation is not in it.
+std::string words(const StepVariant& variant);
+
+}  // namespace assay
