@@ -14,8 +14,6 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view gradient_prefix = "grad.";
-
 void check_base(const ModelConfig& config, const TrainingOptions& options) {
   if (options.adapter_dropout < 0 || options.adapter_dropout >= 1)
     fail_user("--lora-dropout {}: from 0 up to 1 is possible", options.adapter_dropout);

@@ -32,6 +32,8 @@ struct Sharding {
   ZeroStage stage = ZeroStage::none;
   int rank = 0;
   int ranks = 1;
+};
+
 /// How weights that are not trained are kept (`--base`).
 struct FrozenBase {
   Precision row;               ///< Widens weights: int8-weights, int4-weights, stored, ...
