@@ -18,6 +18,7 @@ struct CompareTrainingCommand {
   CompareTrainingRequest request;
   MachineOptions machine;
   OutputOptions outputs;
+  StorageLists storage;
   std::filesystem::path svg;
 };
 
@@ -29,11 +30,13 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
   command.add_option("--target-loss", options.request.target_loss,
                      "time to reach it is shown (default: the worst final loss of those that learn)");
+  add_storage_lists(command, options.storage);
   add_output_options(command, options.outputs);
   add_output_file(command, "--svg", options.svg, "chart to write");
 }
 
-int run_compare_training(const CompareTrainingCommand& options) {
+int run_compare_training(CompareTrainingCommand& options) {
+  options.request.storages = storages_of(options.storage.states, options.storage.gradients);
   for (const std::string& precision : options.request.precisions) find_precision(precision);
   const std::atomic<bool>& interrupted = watch_interrupts();
   Progress progress;

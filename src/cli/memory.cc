@@ -5,6 +5,7 @@
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/train_options.h"
 #include "report/draw/figure.h"
 
 namespace assay {
@@ -15,6 +16,7 @@ struct MemoryCommand {
   std::vector<std::string> models;
   std::vector<std::string> recomputes;
   std::vector<std::int64_t> contexts = {4096};
+  StorageLists storage;
   MachineOptions machine;
   OutputOptions outputs;
   std::filesystem::path svg;
@@ -23,15 +25,19 @@ struct MemoryCommand {
 /// What one mode has no use for is an error.
 void settle_mode(MemoryCommand& options, const CLI::App& command) {
   const bool generates = options.request.mode == RunMode::generate;
-  for (const char* unused : generates ? std::vector{"--seq", "--recompute"} : std::vector{"--context"}) {
-    if (command.count(unused) > 0)
-      fail_user("--mode {}: {} says nothing of it; drop it", name(options.request.mode), unused);
+  std::vector<const char*> unused = {"--context"};
+  if (generates) unused = {"--seq", "--recompute"};
+  if (options.request.mode != RunMode::train) unused.insert(unused.end(), {"--states", "--gradients"});
+  for (const char* option : unused) {
+    if (command.count(option) > 0)
+      fail_user("--mode {}: {} says nothing of it; drop it", name(options.request.mode), option);
   }
   if (generates) options.request.seqs = options.contexts;
 }
 
 int run_memory(MemoryCommand& options) {
   for (const std::string& word : options.recomputes) options.request.recomputes.push_back(parse_recompute(word));
+  options.request.storages = storages_of(options.storage.states, options.storage.gradients);
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
   const Document document =
@@ -65,6 +71,7 @@ void add_memory(CLI::App& program, Action& action) {
       ->check(CLI::Range(2, 1 << 20));
   command.add_option("--recompute", options->recomputes, "training: none, attention, block (default: all three)")
       ->delimiter(',');
+  add_storage_lists(command, options->storage);
   command.add_flag_callback(
       "--measure", [&request] { request.measure = Measure::yes; },
       "run what fits, each in a process of its own, and say how well the prediction agrees");

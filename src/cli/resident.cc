@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/train_options.h"
 
 namespace assay {
 namespace {
@@ -38,6 +39,7 @@ void add_resident(CLI::App& program, Action& action) {
   static const std::map<std::string, Recompute> recomputes = {
       {"none", Recompute::none}, {"attention", Recompute::attention}, {"block", Recompute::block}};
   add_choice(command, "--recompute", request.recompute, recomputes, "training: what the backward computes again");
+  add_storage_options(command, request.storage);
   command.add_flag_callback(
       "--leave-emulated", [&request] { request.emulated = Emulated::left_out; }, "do not run what is emulated here");
   add_logits_option(command, request.engine);

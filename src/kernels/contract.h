@@ -27,7 +27,8 @@ enum class Fill : std::uint8_t {
   lengths,    ///< tokens held: of caches that are the call's last inputs, from none to as many as leave room
   offsets,    ///< rising from 0 to the rows of the first input: the first stretches are empty or short
   reversed,   ///< the last row's number first
-  with_zeros  ///< normal, but every third row is all 0
+  with_zeros, ///< normal, but every third row is all 0
+  codes       ///< 0 .. 255
 };
 
 /// One call and how to fill it.

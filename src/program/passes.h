@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -86,10 +87,11 @@ struct DifferentiateOptions {
   std::string seed = "loss_scale";  ///< Input of the output's shape and dtype; added where it is not there yet.
   Recompute recompute = Recompute::none;
   Gradients gradients = Gradients::written;
+  std::optional<DType> stored_as = std::nullopt;  ///< Gradients of parameters; absent: in the parameter's dtype.
 };
 
 /// Appends the backward: the gradient of sum(of * seed) with respect to every parameter that it depends on, as state
-/// and output "grad.<parameter>", in the parameter's dtype. The program comes from assign_training_dtypes.
+/// and output "grad.<parameter>". The program comes from assign_training_dtypes.
 Program differentiate(const Program& program, const DifferentiateOptions& options);
 
 enum class Fusion : std::uint8_t { on, off };

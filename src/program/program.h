@@ -131,7 +131,8 @@ struct Attributes {
   RelativePositions relative = {};       ///< relative_scores and its gradients,
   ScoredBy scored_by = ScoredBy::query;  ///< and which of the two that is
   std::int64_t offset = 0;               ///< slice_columns: first column; count_positions: the number before the first
-  std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold
+  std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold;
+                            ///< block_adamw: elements that share a scale
   DType math = DType::f32;  ///< norms, softmax: dtype of the arithmetic inside
   int chunk = 0;            ///< linear with an f16 accumulator: products added before the flush to f32
   DType accumulator = DType::f32;   ///< linear
@@ -150,6 +151,7 @@ struct Attributes {
   double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
   Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
+  Rounding state_rounding = Rounding::nearest;  ///< adamw: how new moments in bf16 are rounded
   const BlockFormat* blocks = nullptr;    ///< Operations with weights in blocks: what their rows are
   double output_scale = 0;                ///< What stores s8: round(y / output_scale), within +-127; 0: nothing does
 

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr const char* progress_format = "assay training 1";
 constexpr const char* config_file = "config.json";
 constexpr std::string_view moment_prefix = "optimizer.";
-constexpr std::string_view square_prefix = "optimizer.v.";
+/// What has no negative values: means of squares, and magnitudes.
+constexpr std::string_view unsigned_prefixes[] = {"optimizer.v.", "optimizer.m_scale.", "optimizer.v_scale."};
 
 /// JSON knows no NaN: null stands for it, and strings for infinities.
 Json json_number(double value) {
@@ -206,8 +207,10 @@ void check_tensor(const StoredTensor* stored, const Wanted& wanted, const Tensor
     fail_user("{}: tensor '{}' is {} {}, in this model and precision it is {} {}", file, wanted.name, stored->stored,
               to_string(stored->shape), name(held.dtype()), to_string(shape));
   if (!all_finite(stored->view())) fail_user("{}: tensor '{}' holds NaN or infinite values", file, wanted.name);
-  if (wanted.state.starts_with(square_prefix) && !none_negative(stored->view()))
-    fail_user("{}: tensor '{}' holds negative values, means of squares have none", file, wanted.name);
+  const auto begins = [&](std::string_view prefix) { return wanted.state.starts_with(prefix); };
+  if (std::ranges::any_of(unsigned_prefixes, begins) && !none_negative(stored->view()))
+    fail_user("{}: tensor '{}' holds negative values, {} have none", file, wanted.name,
+              wanted.state.starts_with(unsigned_prefixes[0]) ? "means of squares" : "scales");
 }
 
 /// Every tensor is there, as the trainer holds it, finite, and no other is.

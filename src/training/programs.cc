@@ -15,6 +15,9 @@ constexpr std::string_view gradient_prefix = "grad.";
 
 void check(const ModelConfig& config, const TrainingOptions& options) {
   const Precision& row = options.precision.row;
+  const StateFormat& states = *options.storage.states;
+  if (options.optimizer.kind == OptimizerKind::sgd && (states.block > 0 || states.rounding == Rounding::stochastic))
+    fail_user("--states {}: is AdamW's; sgd's momentum can be as its weights or f32", states.name);
   if (!options.precision.layers.empty()) {
     fail_user("--with '{}={}': layers can have a precision of their own in inference; training has one",
               options.precision.layers.front().pattern, options.precision.layers.front().row.name);
@@ -48,7 +51,9 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   Program program = assign_training_dtypes(build_program(config, model), options.precision);
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
   if (options.parts == StepParts::forward) return program;
-  program = differentiate(program, {.recompute = options.recompute, .gradients = options.gradients});
+  program = differentiate(program, {.recompute = options.recompute,
+                                    .gradients = options.gradients,
+                                    .stored_as = options.storage.gradients});
   return options.fusion == Fusion::on ? fuse_gradients(program) : program;
 }
 
@@ -69,7 +74,12 @@ Program norm_program(const Program& step) {
 struct UpdateGroup {
   double rate = 0;
   double weight_decay = 0;
+  StateLayout states;
   std::vector<const Value*> parameters;
+
+  bool is_alike(const UpdateGroup& other) const {
+    return rate == other.rate && weight_decay == other.weight_decay && states == other.states;
+  }
 };
 
 double rate_of(const ParameterUse& use, const OptimizerOptions& options) {
@@ -91,21 +101,26 @@ void refuse_role_without_parameters(const std::map<std::string, ParameterUse>& u
   }
 }
 
-/// In the order of their first parameters; without options.groups all are one.
-std::vector<UpdateGroup> update_groups(const Program& step, const ModelConfig& config,
-                                       const OptimizerOptions& options) {
+/// The group that a parameter would be alone.
+UpdateGroup group_of(const Value& value, const ParameterUse& use, const TrainingOptions& options) {
+  const std::int64_t elements = element_count(concrete(value.shape, {}));
+  return {rate_of(use, options.optimizer),
+          weight_decay_of(use, options.optimizer),
+          state_layout(*options.storage.states, value.dtype, elements, use.kinds),
+          {}};
+}
+
+/// In the order of their first parameters; without options.groups all of one layout are one.
+std::vector<UpdateGroup> update_groups(const Program& step, const ModelConfig& config, const TrainingOptions& options) {
   const std::map<std::string, ParameterUse> uses = parameter_uses(build_program(config, {}));
-  refuse_role_without_parameters(uses, options);
+  refuse_role_without_parameters(uses, options.optimizer);
   std::vector<UpdateGroup> groups;
   for (const Value& value : step.values) {
     if (!is_parameter(value)) continue;
     const auto use = uses.find(value.name);
-    const ParameterUse known = use == uses.end() ? ParameterUse{} : use->second;
-    const double rate = rate_of(known, options);
-    const double decay = weight_decay_of(known, options);
-    auto group = std::ranges::find_if(
-        groups, [&](const UpdateGroup& one) { return one.rate == rate && one.weight_decay == decay; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {rate, decay, {}});
+    const UpdateGroup own = group_of(value, use == uses.end() ? ParameterUse{} : use->second, options);
+    auto group = std::ranges::find_if(groups, [&](const UpdateGroup& one) { return one.is_alike(own); });
+    if (group == groups.end()) group = groups.insert(groups.end(), own);
     group->parameters.push_back(&value);
   }
   return groups;
@@ -121,31 +136,68 @@ Attributes optimizer_attributes(const OptimizerOptions& options) {
   return attributes;
 }
 
-/// Moments have the parameter's dtype, as PyTorch's have.
-void append_operands(Builder& b, const Value& value, const OptimizerOptions& options, Node& update) {
+/// A parameter as the step program has it, and its gradient there.
+struct Updated {
+  const Value& parameter;
+  DType gradient;
+  StateLayout states;
+};
+
+void append_operands(Builder& b, const Updated& one, const OptimizerOptions& options, Node& update) {
   const bool adam = options.kind == OptimizerKind::adamw;
-  const bool momentum = adam || options.beta1 > 0;
-  const auto state = [&](const std::string& prefix) { return b.state(prefix + value.name, value.dtype, value.shape); };
-  const ValueId w = state("");
-  const ValueId m = momentum ? state("optimizer.m.") : no_value;
-  update.inputs.insert(update.inputs.end(), {w, state("grad."), m});
-  update.outputs.insert(update.outputs.end(), {w, m});
+  const auto state = [&](const char* prefix, DType dtype, const SymbolicShape& shape) {
+    return b.state(prefix + one.parameter.name, dtype, shape);
+  };
+  const SymbolicShape& shape = one.parameter.shape;
+  const auto written = [&](ValueId id) {
+    update.inputs.push_back(id);
+    update.outputs.push_back(id);
+  };
+  written(state("", one.parameter.dtype, shape));
+  update.inputs.push_back(state("grad.", one.gradient, shape));
+  written(adam || options.beta1 > 0 ? state("optimizer.m.", one.states.dtype, shape) : no_value);
   if (!adam) return;
-  update.inputs.push_back(state("optimizer.v."));
-  update.outputs.push_back(update.inputs.back());
+  written(state("optimizer.v.", one.states.dtype, shape));
+  if (one.states.block == 0) return;
+  const std::int64_t elements = element_count(concrete(shape, {}));
+  const SymbolicShape blocks = {dim((elements + one.states.block - 1) / one.states.block)};
+  written(state("optimizer.m_scale.", DType::f32, blocks));
+  written(state("optimizer.v_scale.", DType::f32, blocks));
+}
+
+/// Of the gradients that the step writes, by their names.
+std::map<std::string, DType> gradient_dtypes(const Program& step) {
+  std::map<std::string, DType> dtypes;
+  for (const Value& value : step.values) {
+    if (value.source == Source::state && !is_parameter(value)) dtypes[value.name] = value.dtype;
+  }
+  return dtypes;
+}
+
+const Operation& operation_of(const UpdateGroup& group, const OptimizerOptions& options) {
+  if (options.kind == OptimizerKind::sgd) return op::sgd;
+  return group.states.block > 0 ? op::block_adamw : op::adamw;
 }
 
 /// Parameter k draws its random numbers from stream k, counted over the groups one after another.
-Program update_program(const std::vector<UpdateGroup>& groups, const TrainingOptions& options) {
-  const bool adam = options.optimizer.kind == OptimizerKind::adamw;
+Program update_program(const Program& step, const std::vector<UpdateGroup>& groups, const TrainingOptions& options) {
+  const std::map<std::string, DType> gradients = gradient_dtypes(step);
   Builder b;
   const ValueId seed = b.input("seed", DType::s32, {dim(2)});
   Attributes attributes = optimizer_attributes(options.optimizer);
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const auto parameters = std::ssize(groups[g].parameters);
-    attributes.weight_decay = groups[g].weight_decay;
-    Node update{adam ? &op::adamw : &op::sgd, {}, {}, attributes, "optimizer", Role::optimizer, Phase::optimizer};
-    for (const Value* value : groups[g].parameters) append_operands(b, *value, options.optimizer, update);
+    const UpdateGroup& group = groups[g];
+    const auto parameters = std::ssize(group.parameters);
+    attributes.weight_decay = group.weight_decay;
+    attributes.state_rounding = group.states.rounding;
+    attributes.width = group.states.block;
+    Node update{&operation_of(group, options.optimizer), {}, {}, attributes, "optimizer", Role::optimizer,
+                Phase::optimizer};
+    for (const Value* value : group.parameters) {
+      const auto gradient = gradients.find(std::string(gradient_prefix) + value->name);
+      const DType dtype = gradient == gradients.end() ? value->dtype : gradient->second;
+      append_operands(b, {*value, dtype, group.states}, options.optimizer, update);
+    }
     update.inputs.insert(update.inputs.end(), {b.input(hyper_name(g), DType::f32, {dim(4)}), seed});
     if (options.count_lost_updates) {
       update.outputs.push_back(b.value(lost_name(g), DType::s32, {dim(parameters)}));
@@ -186,9 +238,9 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
   programs.step = step_program(config, options);
   if (options.parts != StepParts::whole) return programs;
   if (takes_norms(options)) programs.norms = norm_program(programs.step);
-  const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options.optimizer);
+  const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options);
   for (const UpdateGroup& group : groups) programs.rates.push_back(group.rate);
-  programs.update = update_program(groups, options);
+  programs.update = update_program(programs.step, groups, options);
   return programs;
 }
 

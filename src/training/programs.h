@@ -8,6 +8,7 @@
 #include "runtime/layout.h"
 #include "tensor/precision.h"
 #include "training/optimizer.h"
+#include "training/state_format.h"
 
 namespace assay {
 
@@ -30,6 +31,7 @@ struct TrainingOptions {
   double dropout = 0;
   TokenTypes token_types = TokenTypes::zero;
   OptimizerOptions optimizer;
+  TrainingStorage storage;
   GradientNorms norms = GradientNorms::where_needed;
   bool count_lost_updates = false;
 };
@@ -43,7 +45,8 @@ struct TrainingPrograms {
   /// are taken.
   Program norms;
   /// A node for each group of parameters. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
-  /// the parameters and their moments. With count_lost_updates outputs lost.<group>, s32 (parameters of the group).
+  /// the parameters and their moments, optimizer.m.<parameter> and optimizer.v.<parameter> (of codes in blocks also
+  /// optimizer.m_scale. and optimizer.v_scale.<parameter>). With count_lost_updates outputs lost.<group>, s32 (parameters of the group).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
 };

@@ -31,17 +31,24 @@ std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, E
   return shifted;
 }
 
-std::int64_t state_bytes(const TrainingPrograms& programs) {
+StateBytes state_bytes_by_use(const TrainingPrograms& programs) {
   std::set<std::string> counted;
-  std::int64_t total = 0;
+  StateBytes bytes;
   for (const Program* program : {&programs.step, &programs.update}) {
     for (std::size_t id = 0; id < program->values.size(); ++id) {
       const Value& value = program->values[id];
-      if (value.source == Source::state && counted.insert(value.name).second)
-        total += storage_bytes(*program, static_cast<ValueId>(id), {});
+      if (value.source != Source::state || !counted.insert(value.name).second) continue;
+      std::int64_t& of_use = value.name.starts_with("grad.")        ? bytes.gradients
+                             : value.name.starts_with("optimizer.") ? bytes.moments
+                                                                    : bytes.parameters;
+      of_use += storage_bytes(*program, static_cast<ValueId>(id), {});
     }
   }
-  return total;
+  return bytes;
+}
+
+std::int64_t state_bytes(const TrainingPrograms& programs) {
+  return state_bytes_by_use(programs).total();
 }
 
 Trainer::Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options,

@@ -111,7 +111,15 @@ class Trainer {
   InterruptFlag interrupted_ = nullptr;
 };
 
-/// Bytes of parameters, gradients and moments that training with those programs holds.
+/// What training with those programs holds from its first step to its last.
+struct StateBytes {
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t moments = 0;  ///< Of the optimizer, their scales included.
+
+  std::int64_t total() const { return parameters + gradients + moments; }
+};
+StateBytes state_bytes_by_use(const TrainingPrograms& programs);
 std::int64_t state_bytes(const TrainingPrograms& programs);
 
 }  // namespace assay

@@ -159,6 +159,7 @@ constexpr OperationKernels table[] = {
     {&op::cross_entropy_gradient, only<cross_entropy_gradient>},
     {&op::l2_norm, list<l2_norm>},
     {&op::adamw, list<adamw>},
+    {&op::block_adamw, list<block_adamw>},
     {&op::sgd, list<sgd>},
 };
 

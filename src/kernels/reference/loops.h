@@ -77,6 +77,7 @@ void concat_columns(const Call& call, const Memory& memory);
 void cross_entropy_gradient(const Call& call, const Memory& memory);
 void l2_norm(const Call& call, const Memory& memory);
 void adamw(const Call& call, const Memory& memory);
+void block_adamw(const Call& call, const Memory& memory);
 void sgd(const Call& call, const Memory& memory);
 
 /// Doubles of workspace that attention_gradient needs.

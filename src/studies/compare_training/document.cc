@@ -26,16 +26,16 @@ std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& fir
   for (const TrainingCurve& curve : one.curves) {
     if (curve.diverged)
       return fmt::format("{} fails: in step {} its loss, its gradient or a weight is not finite; it ended there.",
-                         one.precision, *curve.first_nonfinite);
+                         one.name(), *curve.first_nonfinite);
   }
   const TrainingCurve& curve = one.curves.front();
   if (curve.first_nonfinite && curve.skipped == 0)
-    return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.precision,
+    return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.name(),
                        *curve.first_nonfinite);
-  if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.precision);
+  if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.name());
   const std::string other =
-      first.final_loss ? fmt::format(", where {}'s goes to {}", first.precision, loss_words(*first.final_loss)) : "";
-  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.precision,
+      first.final_loss ? fmt::format(", where {}'s goes to {}", first.name(), loss_words(*first.final_loss)) : "";
+  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.name(),
                      loss_words(curve.loss.front()), loss_words(*one.final_loss), loss_words(most(curve.loss)), other);
 }
 
@@ -43,16 +43,16 @@ std::string target_words(const TrainingComparison& comparison) {
   return comparison.target_loss ? fmt::format("{:.3f}", *comparison.target_loss) : "target";
 }
 
-/// A training, and in which precision.
+/// A training, and what it is one of.
 struct NamedCurve {
-  std::string precision;
+  const PrecisionCurves* row;
   const TrainingCurve* curve;
 };
 
 std::vector<NamedCurve> curves_of(const TrainingComparison& comparison) {
   std::vector<NamedCurve> all;
   for (const PrecisionCurves& one : comparison.precisions) {
-    for (const TrainingCurve& curve : one.curves) all.push_back({one.precision, &curve});
+    for (const TrainingCurve& curve : one.curves) all.push_back({&one, &curve});
   }
   return all;
 }
@@ -65,12 +65,28 @@ Table::Cell held_out_cell(const PrecisionCurves& one) {
   return Estimate{mean.value, mean.interval->low, mean.interval->high};
 }
 
+Table::Cell seed_cell(const std::optional<SeedMean>& mean, double unit) {
+  if (!mean) return Absent{};
+  if (!mean->interval) return unit * mean->value;
+  return Estimate{unit * mean->value, unit * mean->interval->low, unit * mean->interval->high};
+}
+
+Table::Cell bytes_cell(const PrecisionCurves& row, std::int64_t bytes) {
+  return row.curves.empty() ? Table::Cell(Absent{}) : Table::Cell(bytes);
+}
+
 Table precisions_table(const TrainingComparison& comparison) {
   using Row = PrecisionCurves;
   using Cell = Table::Cell;
-  const std::string& first = comparison.precisions.front().precision;
+  const std::string first = comparison.precisions.front().name();
+  const auto is_usual = [](const PrecisionCurves& one) { return one.storage.words().empty(); };
+  const Detail of_storage = std::ranges::all_of(comparison.precisions, is_usual) ? Detail::data : Detail::brief;
   const std::vector<ColumnOf<Row>> columns = {
       {{.key = "precision", .role = Table::Role::label}, [](const Row& row) -> Cell { return row.precision; }},
+      {{.key = "states", .role = Table::Role::label, .detail = of_storage},
+       [](const Row& row) -> Cell { return row.storage.states->name; }},
+      {{.key = "gradients", .role = Table::Role::label, .detail = of_storage},
+       [](const Row& row) -> Cell { return gradient_word(row.storage.gradients); }},
       {{.key = "failure", .title = "why none"}, [](const Row& row) -> Cell { return text_or_absent(row.failure); }},
       {{.key = "final_loss",
         .title = "final loss",
@@ -93,6 +109,36 @@ Table precisions_table(const TrainingComparison& comparison) {
         .notation = Notation::fixed,
         .digits = 4},
        [](const Row& row) { return or_absent(row.difference_se); }},
+      {{.key = "seed_difference",
+        .title = "over seeds",
+        .unit = "nat",
+        .meaning = "difference of final losses, mean over seeds, 95 % interval of that mean",
+        .notation = Notation::fixed,
+        .digits = 4,
+        .sign = Sign::always,
+        .more_keys = {"seed_difference_low", "seed_difference_high"}},
+       [](const Row& row) { return seed_cell(row.seed_difference, 1); }},
+      {{.key = "held_bytes",
+        .title = "held",
+        .unit = "bytes",
+        .meaning = "parameters, gradients and moments",
+        .notation = Notation::bytes},
+       [](const Row& row) { return bytes_cell(row, row.held.total()); }},
+      {{.key = "moment_bytes",
+        .title = "moments",
+        .unit = "bytes",
+        .meaning = "of the optimizer, scales included",
+        .notation = Notation::bytes,
+        .detail = of_storage},
+       [](const Row& row) { return bytes_cell(row, row.held.moments); }},
+      {{.key = "step_ms",
+        .title = "step",
+        .unit = "ms",
+        .meaning = "median of the steps, mean over seeds, 95 % interval of that mean",
+        .notation = Notation::fixed,
+        .digits = 1,
+        .more_keys = {"step_ms_low", "step_ms_high"}},
+       [](const Row& row) { return seed_cell(row.step_s, 1e3); }},
       {{.key = "held_out_loss",
         .title = "held out",
         .unit = "nat",
@@ -132,7 +178,7 @@ Table curves_table(const TrainingComparison& comparison) {
   constexpr auto data = Detail::data;
   constexpr auto label = Table::Role::label;
   const std::vector<ColumnOf<Row>> columns = {
-      {{.key = "precision", .role = label}, [](const Row& row) -> Cell { return row.precision; }},
+      {{.key = "precision", .role = label}, [](const Row& row) -> Cell { return row.row->name(); }},
       {{.key = "seed", .role = label}, [](const Row& row) -> Cell { return row.curve->seed; }},
       {{.key = "skipped", .title = "steps skipped"}, [](const Row& row) -> Cell { return row.curve->skipped; }},
       {{.key = "last_lost_share",
@@ -158,7 +204,7 @@ Table curves_table(const TrainingComparison& comparison) {
   return filled({.key = "curves",
                  .legend = "lost now: parameters whose last update was not zero and rounded to nothing; not finite: "
                            "first step with an infinite or NaN loss or gradient; ^ in a curve: above every loss of " +
-                           comparison.precisions.front().precision},
+                           comparison.precisions.front().name()},
                 columns, curves_of(comparison));
 }
 
@@ -172,7 +218,7 @@ Figure loss_figure(const TrainingComparison& comparison) {
     if (one.curves.empty()) continue;
     const std::vector<double>& loss = one.curves.front().loss;
     if (!std::isfinite(highest)) highest = most(loss);
-    Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = one.precision});
+    Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = one.name()});
     for (std::size_t step = 0; step < loss.size(); ++step)
       series.points.push_back({.x = static_cast<double>(step), .y = loss[step] <= highest ? loss[step] : std::nan("")});
   }
@@ -184,7 +230,7 @@ Figure loss_figure(const TrainingComparison& comparison) {
 std::vector<std::string> comparison_notes(const TrainingComparison& comparison) {
   std::vector<std::string> notes;
   constexpr double least_told = 0.01;  // nat
-  const std::string& first = comparison.precisions.front().precision;
+  const std::string first = comparison.precisions.front().name();
   for (const PrecisionCurves& one : comparison.precisions) {
     if (one.curves.empty()) continue;
     const TrainingCurve& curve = one.curves.front();
@@ -194,7 +240,7 @@ std::vector<std::string> comparison_notes(const TrainingComparison& comparison) 
     } else if (is_above && curve.lost_share.back() > 0.1 && *one.difference > least_told) {
       notes.push_back(
           fmt::format("{} loses {:.0f} % of its updates to rounding in the last step and ends {:.3f} above {}.",
-                      one.precision, 100 * curve.lost_share.back(), *one.difference, first));
+                      one.name(), 100 * curve.lost_share.back(), *one.difference, first));
     }
   }
   return notes;

@@ -99,6 +99,41 @@ void compare(PrecisionCurves& mine, const PrecisionCurves& first) {
     mine.difference_se = blocks.standard_deviation() / std::sqrt(static_cast<double>(blocks.count()));
 }
 
+SeedMean over_seeds(const std::vector<double>& values) {
+  Welford seeds;
+  for (const double value : values) seeds.add(value);
+  SeedMean result = {seeds.mean(), std::nullopt};
+  if (values.size() < 2) return result;
+  const auto count = static_cast<double>(values.size());
+  const double half = t_quantile(count - 1) * seeds.standard_deviation() / std::sqrt(count);
+  result.interval = Interval{result.value - half, result.value + half};
+  return result;
+}
+
+void compare_seeds(PrecisionCurves& mine, const PrecisionCurves& first) {
+  if (!mine.final_loss || !first.final_loss || mine.curves.size() != first.curves.size()) return;
+  if (mine.curves.size() < 2) return;
+  std::vector<double> differences;
+  differences.reserve(mine.curves.size());
+  for (std::size_t seed = 0; seed < mine.curves.size(); ++seed)
+    differences.push_back(final_loss(mine.curves[seed]) - final_loss(first.curves[seed]));
+  mine.seed_difference = over_seeds(differences);
+}
+
+/// The first step also makes plans and touches memory for the first time.
+void add_step_time(PrecisionCurves& mine) {
+  std::vector<double> medians;
+  medians.reserve(mine.curves.size());
+  for (const TrainingCurve& curve : mine.curves) {
+    std::vector<double> steps;
+    steps.reserve(curve.at_s.size());
+    for (std::size_t i = 1; i < curve.at_s.size(); ++i) steps.push_back(curve.at_s[i] - curve.at_s[i - 1]);
+    if (steps.empty()) return;
+    medians.push_back(median(steps));
+  }
+  mine.step_s = over_seeds(medians);
+}
+
 /// Where every seed ended whole and was scored there.
 void add_held_out_loss(PrecisionCurves& mine) {
   if (mine.held_out.size() != mine.curves.size()) mine.held_out.clear();
@@ -160,11 +195,13 @@ void add_summary(TrainingComparison& comparison, const std::optional<double>& as
     std::vector<double> finals;
     for (const TrainingCurve& curve : one.curves) finals.push_back(final_loss(curve));
     if (const double loss = mean(finals); std::isfinite(loss)) one.final_loss = loss;
+    add_step_time(one);
     one.learned = has_learned(one, comparison.precisions.front());
     if (one.learned) worst = std::max(worst, *one.final_loss);
     add_held_out_loss(one);
     if (&one == &comparison.precisions.front()) continue;
     compare(one, comparison.precisions.front());
+    compare_seeds(one, comparison.precisions.front());
     compare_held_out(one, comparison.precisions.front());
   }
   comparison.target_loss = asked_target;
@@ -188,7 +225,57 @@ bool is_scored_at_its_end(const TrainReport& report) {
   return report.held_out && !report.failure && report.scores.back().held_out.steps == report.total;
 }
 
+/// What all trainings of a comparison share.
+struct Trainings {
+  const CompareTrainingRequest& request;
+  const MachineFacts& facts;
+  const TrainCallbacks& callbacks;
+  std::int64_t parameters;
+  EnergyMeter* meter;
+};
+
+TrainRequest request_of(const Trainings& all, std::int64_t seed, const PrecisionCurves& curves) {
+  TrainRequest training = all.request.training;
+  training.precision = curves.precision;
+  training.training.storage = curves.storage;
+  training.training.count_lost_updates = true;
+  training.training.norms = GradientNorms::always;
+  training.model_options.seed += static_cast<std::uint64_t>(seed);
+  return training;
+}
+
+void train_once(const Trainings& all, std::int64_t seed, PrecisionCurves& curves, TrainingComparison& comparison) {
+  const TrainRequest training = request_of(all, seed, curves);
+  CurveRecorder recorder(all.parameters, all.meter);
+  TrainCallbacks recording = all.callbacks;
+  recording.step = [&](const TrainStatus& status) {
+    recorder.add(status);
+    if (all.callbacks.step) all.callbacks.step(status);
+  };
+  try {
+    const TrainReport report = with_memory_errors([&] { return train(training, all.facts, recording); });
+    comparison.data = report.data;
+    comparison.steps = report.total;
+    curves.held = report.held;
+    note_end(report, recorder.curve);
+    if (is_scored_at_its_end(report)) curves.held_out.push_back(*report.held_out);
+  } catch (const OutOfMemory& error) {
+    curves.failure = error.what();
+    return;
+  }
+  recorder.curve.seed = training.model_options.seed;
+  if (recorder.curve.loss.empty())
+    curves.failure = "interrupted";
+  else
+    curves.curves.push_back(std::move(recorder.curve));
+}
+
 }  // namespace
+
+std::string PrecisionCurves::name() const {
+  const std::string words = storage.words();
+  return words.empty() ? precision : fmt::format("{} ({})", precision, words);
+}
 
 TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
                                     const TrainCallbacks& callbacks) {
@@ -199,37 +286,14 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   const std::int64_t parameters =
       open_model(request.training.model, request.training.model_options).weights.parameters();
   for (const std::string& precision : request.precisions) {
-    PrecisionCurves& curves = comparison.precisions.emplace_back();
-    curves.precision = precision;
-    curves.failure = why_not(precision, request.training.engine.device);
-    for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed) {
-      TrainRequest training = request.training;
-      training.precision = precision;
-      training.training.count_lost_updates = true;
-      training.training.norms = GradientNorms::always;
-      training.model_options.seed += static_cast<std::uint64_t>(seed);
-      CurveRecorder recorder(parameters, energy.meter.get());
-      TrainCallbacks recording = callbacks;
-      recording.step = [&](const TrainStatus& status) {
-        recorder.add(status);
-        if (callbacks.step) callbacks.step(status);
-      };
-      try {
-        const TrainReport report = with_memory_errors([&] { return train(training, facts, recording); });
-        comparison.data = report.data;
-        comparison.steps = report.total;
-        note_end(report, recorder.curve);
-        if (is_scored_at_its_end(report)) curves.held_out.push_back(*report.held_out);
-      } catch (const OutOfMemory& error) {
-        curves.failure = error.what();
-        continue;
-      }
-      recorder.curve.seed = training.model_options.seed;
-      if (recorder.curve.loss.empty()) {
-        curves.failure = "interrupted";
-      } else {
-        curves.curves.push_back(std::move(recorder.curve));
-      }
+    for (const TrainingStorage& storage : request.storages) {
+      PrecisionCurves& curves = comparison.precisions.emplace_back();
+      curves.precision = precision;
+      curves.storage = storage;
+      curves.failure = why_not(precision, request.training.engine.device);
+      const Trainings trainings = {request, facts, callbacks, parameters, energy.meter.get()};
+      for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed)
+        train_once(trainings, seed, curves, comparison);
     }
   }
   const auto trained = [](const PrecisionCurves& one) { return !one.curves.empty(); };

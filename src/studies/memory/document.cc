@@ -23,7 +23,7 @@ std::string shown_bytes(std::int64_t bytes) {
 }
 
 std::string title_of(const MemoryCell& cell) {
-  return fmt::format("{} {}, {} x {}, recompute {}", cell.model, cell.precision, cell.extent.batch, cell.extent.seq,
+  return fmt::format("{} {}, {} x {}, recompute {}", cell.model, cell.row(), cell.extent.batch, cell.extent.seq,
                      name(cell.recompute));
 }
 
@@ -138,6 +138,16 @@ void add_measured(MemoryColumns& columns, Detail detail) {
                      }});
 }
 
+/// How moments and gradients are kept, where that is asked.
+void add_storage(MemoryColumns& columns, const MemoryRequest& request) {
+  const bool is_usual = std::ranges::all_of(request.storages, [](const auto& one) { return one.words().empty(); });
+  const Detail detail = is_usual ? Detail::data : Detail::brief;
+  add_label(columns, {.key = "states", .detail = detail},
+            [](const MemoryCell& c) -> Table::Cell { return c.storage.states->name; });
+  add_label(columns, {.key = "gradients", .title = "gradients of", .detail = detail},
+            [](const MemoryCell& c) -> Table::Cell { return gradient_word(c.storage.gradients); });
+}
+
 MemoryColumns memory_columns(const MemoryRequest& request, const MemoryStudy& study) {
   const Detail of_models = study.has_models() ? Detail::brief : Detail::data;
   const Detail of_training = request.mode == RunMode::train ? Detail::details : Detail::data;
@@ -150,6 +160,7 @@ MemoryColumns memory_columns(const MemoryRequest& request, const MemoryStudy& st
   add_label(columns, {.key = "seq", .title = "T"}, [](const MemoryCell& c) -> Table::Cell { return c.extent.seq; });
   add_label(columns, {.key = "recompute", .detail = request.mode == RunMode::train ? Detail::brief : Detail::data},
             [](const MemoryCell& c) -> Table::Cell { return name(c.recompute); });
+  add_storage(columns, request);
   add_held(columns);
   add_sums(columns, of_training);
   columns.push_back({{.key = "status"}, [](const MemoryCell& c) -> Table::Cell { return fits_word(c.fits); }});
@@ -198,7 +209,7 @@ const MemoryCell* longest_cell(const MemoryStudy& study) {
   for (const MemoryCell& cell : study.cells) {
     const MemoryCell& first = study.cells.front();
     const bool is_like_first =
-        cell.model == first.model && cell.precision == first.precision && cell.recompute == first.recompute;
+        cell.model == first.model && cell.row() == first.row() && cell.recompute == first.recompute;
     if (is_like_first && is_predicted(cell) && (longest == nullptr || cell.extent.seq > longest->extent.seq))
       longest = &cell;
   }
@@ -299,7 +310,7 @@ std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
   for (const MemoryCell& cell : study.cells) {
     if (cell.recompute == Recompute::none || !is_predicted(cell)) continue;
     const auto plain = std::find_if(study.cells.begin(), study.cells.end(), [&](const MemoryCell& other) {
-      return other.recompute == Recompute::none && other.model == cell.model && other.precision == cell.precision &&
+      return other.recompute == Recompute::none && other.model == cell.model && other.row() == cell.row() &&
              other.extent.seq == cell.extent.seq;
     });
     if (plain == study.cells.end() || plain->saved_bytes == 0) continue;
@@ -310,7 +321,7 @@ std::vector<std::string> sentences_on_recomputation(const MemoryStudy& study) {
     texts.push_back(
         fmt::format("{} {}, {} x {}: recomputing {} saves {} of {} saved for backward; peak {} instead of "
                     "{}.",
-                    cell.model, cell.precision, cell.extent.batch, cell.extent.seq, name(cell.recompute),
+                    cell.model, cell.row(), cell.extent.batch, cell.extent.seq, name(cell.recompute),
                     shown_bytes(plain->saved_bytes - cell.saved_bytes), shown_bytes(plain->saved_bytes),
                     shown_bytes(cell.peak_bytes()), shown_bytes(plain->peak_bytes())));
   }
@@ -343,13 +354,13 @@ std::vector<std::string> sentences_on_growth(const MemoryStudy& study) {
   std::vector<std::string> texts;
   for (const MemoryCell& cell : study.cells) {
     const auto is_same_way = [&](const MemoryCell& other) {
-      return other.precision == cell.precision && other.recompute == cell.recompute;
+      return other.row() == cell.row() && other.recompute == cell.recompute;
     };
     const auto [shortest, longest] =
         ends_of(study, [&](const MemoryCell& o) { return is_same_way(o) && o.model == cell.model; });
     if (shortest == &cell && longest->extent.seq > cell.extent.seq) {
       const double ratio = static_cast<double>(longest->extent.seq) / static_cast<double>(cell.extent.seq);
-      texts.push_back(fmt::format("{} {}, recompute {}: {} to {} tokens take {}.", cell.model, cell.precision,
+      texts.push_back(fmt::format("{} {}, recompute {}: {} to {} tokens take {}.", cell.model, cell.row(),
                                   name(cell.recompute), cell.extent.seq, longest->extent.seq,
                                   growth_words(cell, *longest, ratio)));
     }
@@ -358,7 +369,7 @@ std::vector<std::string> sentences_on_growth(const MemoryStudy& study) {
     if (first == &cell && last->parameters > cell.parameters) {
       const double ratio = static_cast<double>(last->parameters) / static_cast<double>(cell.parameters);
       texts.push_back(fmt::format("{}, {} tokens, recompute {}: from {} to {}, {}x the parameters, takes {}.",
-                                  cell.precision, cell.extent.seq, name(cell.recompute), cell.model, last->model,
+                                  cell.row(), cell.extent.seq, name(cell.recompute), cell.model, last->model,
                                   format_significant(ratio), growth_words(cell, *last, ratio)));
     }
   }

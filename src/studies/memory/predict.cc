@@ -296,7 +296,7 @@ MemoryCell predict_memory(const Model& model, const PrecisionChoice& precision, 
     return account({part(program, blank.extent, {"logits"})}, blank);
   }
   const TrainingPrograms programs =
-      training_programs(model.config, whole_step(precision, request.engine, blank.recompute));
+      training_programs(model.config, whole_step(precision, request.engine, blank.recompute, blank.storage));
   std::vector<Part> parts = {part(programs.step, blank.extent, {"loss"})};
   for (const Program* segment : {&programs.norms, &programs.update}) {
     if (!segment->nodes.empty()) parts.push_back(part(*segment, {}, output_names(*segment)));

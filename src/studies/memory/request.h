@@ -19,6 +19,7 @@ struct MemoryRequest {
   std::int64_t batch = 1;
   RunMode mode = RunMode::infer;
   std::vector<Recompute> recomputes;  ///< Training; empty: all of them.
+  std::vector<TrainingStorage> storages = {{}};  ///< Training.
   Measure measure = Measure::no;
   EngineOptions engine;
   ModelOptions model_options;

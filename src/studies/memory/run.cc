@@ -78,6 +78,7 @@ ResidentRequest resident_request(const MemoryCell& cell, const MemoryRequest& re
   resident.extent = cell.extent;
   resident.mode = request.mode;
   resident.recompute = cell.recompute;
+  resident.storage = cell.storage;
   resident.engine = request.engine;
   resident.model_options = request.model_options;
   return resident;
@@ -95,11 +96,14 @@ std::vector<MemoryCell> blank_cells(const MemoryRequest& request) {
   for (const std::int64_t seq : request.seqs) {
     for (const std::string& precision : precisions_of(request)) {
       for (const Recompute recompute : recomputes_of(request)) {
-        MemoryCell cell;
-        cell.precision = precision_name(precision, request.engine);
-        cell.extent = {request.batch, seq};
-        cell.recompute = recompute;
-        cells.push_back(std::move(cell));
+        for (const TrainingStorage& storage : request.storages) {
+          MemoryCell cell;
+          cell.precision = precision_name(precision, request.engine);
+          cell.extent = {request.batch, seq};
+          cell.recompute = recompute;
+          cell.storage = storage;
+          cells.push_back(std::move(cell));
+        }
       }
     }
   }
@@ -117,6 +121,11 @@ const char* name(Held held) {
 
 double MeasuredPeak::agreement(std::int64_t predicted_bytes) const {
   return static_cast<double>(predicted_bytes) / static_cast<double>(resident_bytes - program_bytes);
+}
+
+std::string MemoryCell::row() const {
+  const std::string words = storage.words();
+  return words.empty() ? precision : fmt::format("{} ({})", precision, words);
 }
 
 std::int64_t MemoryCell::floor_bytes() const {

@@ -67,6 +67,7 @@ struct MemoryCell {
   std::string precision;
   Extent extent;
   Recompute recompute = Recompute::none;
+  TrainingStorage storage;
   Fits fits = Fits::yes;
   std::string reason;  ///< Where it does not fit or is unsupported.
   HeldBytes held{};
@@ -83,6 +84,8 @@ struct MemoryCell {
   std::optional<MeasuredPeak> measured;
   std::string fault;  ///< Why it was not measured.
 
+  /// Its precision, and how a training stores the rest: "fp32 (states 8bit)".
+  std::string row() const;
   std::int64_t peak_bytes() const { return total_bytes > loading_bytes ? total_bytes : loading_bytes; }
   /// What stays for the whole step: weights, copies, gradients, optimizer, cache.
   std::int64_t persistent_bytes() const;

@@ -113,7 +113,7 @@ void run_through_cache(const Model& model, const ResidentRequest& request, const
 
 void run_one_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
-  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute),
+  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute, request.storage),
                   find_backend(request.engine.device), facts);
   trainer.set_batch(random_batch(model, request.extent, request.model_options.seed));
   trainer.set_seed(request.model_options.seed);
@@ -138,7 +138,9 @@ std::vector<std::string> resident_arguments(const ResidentRequest& request) {
                                     "--batch",     std::to_string(request.extent.batch),
                                     "--seq",       std::to_string(request.extent.seq),
                                     "--mode",      name(request.mode),
-                                    "--recompute", name(request.recompute)};
+                                    "--recompute", name(request.recompute),
+                                    "--states",    request.storage.states->name,
+                                    "--gradients", gradient_word(request.storage.gradients)};
   const std::vector<std::string> engine = engine_words(request.engine, request.model_options);
   words.insert(words.end(), engine.begin(), engine.end());
   if (request.emulated == Emulated::left_out) words.emplace_back("--leave-emulated");

@@ -19,6 +19,7 @@ struct ResidentRequest {
   ModelOptions model_options = {};
   RunMode mode = RunMode::infer;
   Recompute recompute = Recompute::none;  ///< Training.
+  TrainingStorage storage = {};           ///< Training.
   Emulated emulated = Emulated::included;
 };
 

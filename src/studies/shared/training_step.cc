@@ -11,12 +11,14 @@ const char* name(RunMode mode) {
   return names[static_cast<std::size_t>(mode)];
 }
 
-TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute) {
+TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute,
+                           const TrainingStorage& storage) {
   TrainingOptions options;
   options.precision = precision;
   options.fusion = engine.fusion;
   options.graphs = engine.graphs;
   options.recompute = recompute;
+  options.storage = storage;
   return options;
 }
 

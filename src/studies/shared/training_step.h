@@ -18,7 +18,8 @@ enum class RunMode : std::uint8_t {
 const char* name(RunMode mode);
 
 /// A whole step with AdamW as `assay train` does it unless told otherwise.
-TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute);
+TrainingOptions whole_step(const PrecisionChoice& precision, const EngineOptions& engine, Recompute recompute,
+                           const TrainingStorage& storage = {});
 
 /// The batch with the labels that the model's loss wants: shifted for language models; the ids where none are given.
 /// Throws a user error naming `file` where labels do not fit the model.

@@ -57,6 +57,7 @@ class TrainingRun {
         options_(settle_options(request, input_.data, facts)),
         trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
     report_.data = input_.data.words;
+    report_.held = state_bytes_by_use(trainer_.programs());
     report_.total = total_steps(request, input_.data.steps_an_epoch);
     progress_.options = recorded_options(request, options_, model_, input_.identity);
     progress_.held_out_data = input_.eval_identity;

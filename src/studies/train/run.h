@@ -88,6 +88,7 @@ struct TrainReport {
   std::optional<QualityRows> held_out;  ///< Row by row, of the last of them.
   std::optional<HeldOut> best;          ///< Whose checkpoint stands in best/.
   std::int64_t skipped = 0;
+  StateBytes held;     ///< Through the whole training.
   double seconds = 0;  ///< Of the steps of this run.
   double tokens_per_s = 0;
   std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.

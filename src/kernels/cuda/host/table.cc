@@ -135,6 +135,7 @@ constexpr OperationKernels kernels[] = {
     {&op::cross_entropy_gradient, ours<prepare_cross_entropy_gradient>},
     {&op::l2_norm, ours<prepare_l2_norm>},
     {&op::adamw, ours<prepare_adamw>},
+    {&op::block_adamw, ours<prepare_block_adamw>},
     {&op::sgd, ours<prepare_sgd>},
 };
 
