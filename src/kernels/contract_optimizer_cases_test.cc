@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "kernels/contract_cases.h"
+#include "program/float8_history.h"
 
 namespace assay::contract {
 namespace {
@@ -126,6 +127,33 @@ void add_own_dtypes(std::vector<Case>& cases, const Operation& operation) {
 }
 
 }  // namespace
+
+std::vector<Case> round_float8_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  for (const DType format : {DType::e4m3, DType::e5m2}) {
+    for (const DType from : floats) {
+      for (const Shape& shape : {Shape{1, 1}, Shape{3, 37}, Shape{2, 129, 130}, Shape{200, 515}}) {
+        for (const Fill fill : {Fill::normal, Fill::magnitudes}) {
+          // Histories: none, full, and that of a tensor that had 0.01 at most: most of these values saturate.
+          const Argument history = dense(DType::f32, {float8_history_size});
+          const DType to = fill == Fill::normal ? DType::bf16 : DType::f32;
+          Attributes whole;
+          whole.operand = format;
+          add(cases, operation, whole, {{dense(from, shape), fill}}, {dense(to, shape)});
+          add(cases, operation, whole, {{dense(from, shape), fill}, {history, Fill::small}},
+              {dense(to, shape), history});
+          Attributes tiles = whole;
+          tiles.rows = fill == Fill::normal ? 1 : 128;
+          tiles.width = 128;
+          add(cases, operation, tiles, {{window(from, shape, 3), fill}}, {window(to, shape, 5)});
+          add(cases, operation, tiles, {{dense(from, shape), fill}, {history, Fill::small}},
+              {dense(to, shape), history});
+        }
+      }
+    }
+  }
+  return cases;
+}
 
 std::vector<Case> block_adamw_cases(const Operation&) {
   std::vector<Case> cases;

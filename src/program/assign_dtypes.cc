@@ -590,7 +590,9 @@ const LayerOverride* layer_override(const PrecisionChoice& precision, const Node
 }
 
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision, const WeightFormats& formats) {
-  return Assigner(program, precision, formats, Purpose::inference).run();
+  Program assigned = Assigner(program, precision, formats, Purpose::inference).run();
+  if (precision.row.float8 == Float8Training::none) return assigned;
+  return round_products_to_float8(assigned, precision.row, ScaleHistory::none);
 }
 
 Program assign_training_dtypes(const Program& program, const PrecisionChoice& precision) {

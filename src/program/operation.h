@@ -103,6 +103,7 @@ struct Operation {
   OPERATION(cast)             /* x -> the same values in the output's dtype */                                        \
   OPERATION(quantize_rows)    /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */               \
   OPERATION(quantize_weight)  /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                   \
+  OPERATION(round_float8)     /* x (..,d) [, history f32] -> x on attributes.operand's grid by a scale [, history] */ \
   OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
   OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
   OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \

@@ -94,6 +94,15 @@ struct DifferentiateOptions {
 /// and output "grad.<parameter>". The program comes from assign_training_dtypes.
 Program differentiate(const Program& program, const DifferentiateOptions& options);
 
+/// What becomes of the scales of round_products_to_float8.
+enum class ScaleHistory : std::uint8_t {
+  kept,  ///< Float8Training::delayed has a state a tensor, "optimizer.float8.<x, w or dy>.<layer>".
+  none   ///< Every scale is of the values themselves.
+};
+/// Rounds what linear layers and their gradients multiply to 8 bits, each value once (op::round_float8): x and W to
+/// e4m3, dy to e5m2. The head stays as it is. Behind `differentiate`, for gradients pass a rounding as if it were none.
+Program round_products_to_float8(const Program& program, const Precision& row, ScaleHistory history);
+
 enum class Fusion : std::uint8_t { on, off };
 
 /// Joins operations that one kernel can do, without changing what is computed beyond the rounding of values that are no

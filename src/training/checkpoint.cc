@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* progress_format = "assay training 1";
 constexpr const char* config_file = "config.json";
-constexpr std::string_view moment_prefix = "optimizer.";
 /// What has no negative values: means of squares, and magnitudes.
 constexpr std::string_view unsigned_prefixes[] = {"optimizer.v.", "optimizer.m_scale.", "optimizer.v_scale."};
 
@@ -49,7 +48,7 @@ void write_parameters(const fs::path& file, const Model& model, const Trainer& t
 void write_moments(const fs::path& file, const State& state) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, tensor] : state.tensors()) {
-    if (name.starts_with(moment_prefix)) tensors.push_back({name, tensor.view()});
+    if (name.starts_with(optimizer_prefix)) tensors.push_back({name, tensor.view()});
   }
   write_safetensors(file, tensors);
 }
@@ -185,11 +184,14 @@ std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer
   return wanted;
 }
 
+/// Histories of scales are the step's, moments the update's.
 std::vector<Wanted> wanted_moments(const Trainer& trainer) {
   std::vector<Wanted> wanted;
-  for (const Value& value : trainer.programs().update.values) {
-    if (value.source == Source::state && value.name.starts_with(moment_prefix))
-      wanted.push_back({value.name, value.name});
+  for (const Program* program : {&trainer.programs().step, &trainer.programs().update}) {
+    for (const Value& value : program->values) {
+      if (value.source == Source::state && value.name.starts_with(optimizer_prefix))
+        wanted.push_back({value.name, value.name});
+    }
   }
   return wanted;
 }

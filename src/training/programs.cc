@@ -54,7 +54,10 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   program = differentiate(program, {.recompute = options.recompute,
                                     .gradients = options.gradients,
                                     .stored_as = options.storage.gradients});
-  return options.fusion == Fusion::on ? fuse_gradients(program) : program;
+  if (options.fusion == Fusion::on) program = fuse_gradients(program);
+  const Precision& row = options.precision.row;
+  if (row.float8 == Float8Training::none) return program;
+  return round_products_to_float8(program, row, ScaleHistory::kept);
 }
 
 Program norm_program(const Program& step) {
@@ -63,7 +66,7 @@ Program norm_program(const Program& step) {
   b.at("optimizer", Role::optimizer);
   std::vector<ValueId> gradients;
   for (const Value& value : step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
+    if (!is_gradient(value)) continue;
     gradients.push_back(b.state(value.name, value.dtype, value.shape));
   }
   b.output("norms", b.add(op::l2_norm, gradients));
@@ -169,7 +172,7 @@ void append_operands(Builder& b, const Updated& one, const OptimizerOptions& opt
 std::map<std::string, DType> gradient_dtypes(const Program& step) {
   std::map<std::string, DType> dtypes;
   for (const Value& value : step.values) {
-    if (value.source == Source::state && !is_parameter(value)) dtypes[value.name] = value.dtype;
+    if (is_gradient(value)) dtypes[value.name] = value.dtype;
   }
   return dtypes;
 }
@@ -228,8 +231,16 @@ bool takes_norms(const TrainingOptions& options) {
          scales_loss(options.precision.row);
 }
 
+bool is_scale_history(const Value& value) {
+  return value.source == Source::state && value.name.starts_with("optimizer.float8.");
+}
+
+bool is_gradient(const Value& value) {
+  return value.source == Source::state && value.name.starts_with(gradient_prefix);
+}
+
 bool is_parameter(const Value& value) {
-  return value.source == Source::state && !value.name.starts_with(gradient_prefix);
+  return value.source == Source::state && !is_gradient(value) && !value.name.starts_with(optimizer_prefix);
 }
 
 TrainingPrograms training_programs(const ModelConfig& config, const TrainingOptions& options) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/architecture.h"
@@ -63,7 +64,13 @@ bool takes_norms(const TrainingOptions& options);
 std::string hyper_name(std::size_t group);
 std::string lost_name(std::size_t group);
 
-/// Whether the value is a parameter of a step program: state, and no gradient.
+/// What an optimizer and the scales of 8-bit products keep beside parameters and gradients begins so.
+inline constexpr std::string_view optimizer_prefix = "optimizer.";
+/// Whether it is the history of a scale (op::round_float8): "optimizer.float8.<x, w or dy>.<layer>".
+bool is_scale_history(const Value& value);
+/// Whether the value is a parameter's gradient in a step program.
+bool is_gradient(const Value& value);
+/// Whether the value is a parameter of a step program: state, and neither a gradient nor the optimizer's.
 bool is_parameter(const Value& value);
 
 }  // namespace assay

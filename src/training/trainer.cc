@@ -5,9 +5,11 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "program/float8_history.h"
 
 namespace assay {
 namespace {
@@ -133,7 +135,7 @@ void Trainer::backward(double share) {
 
 void Trainer::clear_gradients() {
   for (const Value& value : programs_.step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
+    if (!is_gradient(value)) continue;
     state_.memory(value.name, value.dtype, concrete(value.shape, {}));
     state_.clear(value.name);
   }
@@ -162,10 +164,12 @@ UpdateResult Trainer::before_update(std::int64_t step, std::optional<double> nor
 }
 
 UpdateResult Trainer::leave_out(std::int64_t step) {
+  turn_scale_histories();
   return before_update(step, std::numeric_limits<double>::quiet_NaN());
 }
 
 UpdateResult Trainer::update(std::int64_t step) {
+  turn_scale_histories();
   UpdateResult result = before_update(step, gradient_norm());
   if (result.skipped) return result;
   const OptimizerOptions& optimizer = options_.optimizer;
@@ -183,6 +187,17 @@ UpdateResult Trainer::update(std::int64_t step) {
   update_plan_->run();
   if (options_.count_lost_updates) result.lost = lost_updates();
   return result;
+}
+
+/// What this step saw stands before what the steps before it did.
+void Trainer::turn_scale_histories() {
+  for (const Value& value : programs_.step.values) {
+    if (!is_scale_history(value)) continue;
+    float* history = state_.find(value.name)->as<float>();
+    std::copy_backward(history + float8_before, history + float8_history_size - 1, history + float8_history_size);
+    history[float8_before] = std::exchange(history[float8_largest], 0.0F);
+    state_.store(value.name);
+  }
 }
 
 std::int64_t Trainer::lost_updates() const {

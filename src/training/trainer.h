@@ -94,6 +94,7 @@ class Trainer {
   std::optional<double> gradient_norm();
   UpdateResult before_update(std::int64_t step, std::optional<double> norm);
   std::int64_t lost_updates() const;
+  void turn_scale_histories();
 
   TrainingOptions options_;
   TrainingPrograms programs_;

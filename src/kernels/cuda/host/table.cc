@@ -41,6 +41,12 @@ Offer decline_groups(const Call&, const MachineFacts&) {
   return Declined{"activations are not quantised by groups on CUDA devices; --precision int8 quantises them by rows"};
 }
 
+Offer decline_float8(const Call&, const MachineFacts&) {
+  return Declined{
+      "training with products of 8 bits is emulated on the CPU alone: cuBLASLt multiplies e4m3 by e5m2 from sm_89 on, "
+      "but nothing here hands it gradients"};
+}
+
 Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
@@ -99,6 +105,7 @@ constexpr OperationKernels kernels[] = {
     {&op::quantize_weight, ours<prepare_quantize>},
     {&op::quantize_groups, ours<decline_groups>},
     {&op::quantize_blocks, ours<decline_blocks>},
+    {&op::round_float8, ours<decline_float8>},
     {&op::concat_rows, ours<prepare_concat_rows>},
     {&op::gate, ours<prepare_gate>},
     {&op::clamped_gate, ours<decline_experts>},
