@@ -232,7 +232,7 @@ bool takes_norms(const TrainingOptions& options) {
 }
 
 bool is_scale_history(const Value& value) {
-  return value.source == Source::state && value.name.starts_with("optimizer.float8.");
+  return value.source == Source::state && value.name.starts_with(scale_history_prefix);
 }
 
 bool is_gradient(const Value& value) {

@@ -67,6 +67,7 @@ std::string lost_name(std::size_t group);
 /// What an optimizer and the scales of 8-bit products keep beside parameters and gradients begins so.
 inline constexpr std::string_view optimizer_prefix = "optimizer.";
 /// Whether it is the history of a scale (op::round_float8): "optimizer.float8.<x, w or dy>.<layer>".
+inline constexpr std::string_view scale_history_prefix = "optimizer.float8.";
 bool is_scale_history(const Value& value);
 /// Whether the value is a parameter's gradient in a step program.
 bool is_gradient(const Value& value);

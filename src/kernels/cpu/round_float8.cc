@@ -41,9 +41,11 @@ HWY_INLINE V32 rounded_float8(V32 size, const Float8Steps& to) {
 
 /// What a part of a tensor saw, in vectors.
 struct VectorSeen {
-  V32 largest = hn::Zero(f32_lanes);
-  double saturated = 0;
-  double flushed = 0;
+  V32 largest;
+  double saturated;
+  double flushed;
+
+  HWY_INLINE static VectorSeen none() { return {hn::Zero(f32_lanes), 0, 0}; }
 };
 
 HWY_INLINE V32 finite_magnitude(V32 value) {
@@ -94,7 +96,7 @@ void round_rows(const Call& call, const Memory& memory, std::int64_t begin, std:
   const SinkRows y = sink_rows(call, memory, 0);
   const Float8Steps to(call.attributes.operand);
   const float scale = *reinterpret_cast<const float*>(memory.workspace);
-  VectorSeen seen;
+  VectorSeen seen = VectorSeen::none();
   for (std::int64_t row = begin; row < end; ++row) round_stretch(x[row], y[row], call.in(0).width(), to, scale, seen);
   keep_seen(seen, scratch);
 }
@@ -116,7 +118,7 @@ HWY_INLINE void round_tile(const Call& call, const Memory& memory, std::int64_t 
 
 /// Of rows of tiles [begin, end).
 void round_tiles(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float* scratch) {
-  VectorSeen seen;
+  VectorSeen seen = VectorSeen::none();
   for (std::int64_t tiles = begin; tiles < end; ++tiles) {
     for (std::int64_t column = 0; column < call.in(0).width(); column += call.attributes.width)
       round_tile(call, memory, tiles * call.attributes.rows, column, seen);

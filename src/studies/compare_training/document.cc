@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "results/model_name.h"
 #include "studies/compare_training/run.h"
@@ -208,6 +209,54 @@ Table curves_table(const TrainingComparison& comparison) {
                 columns, curves_of(comparison));
 }
 
+/// An operand of a layer's products, and in which precision.
+struct RoundedOperand {
+  const PrecisionCurves* row;
+  const ScaleShares* shares;
+
+  double worst() const { return std::max(shares->saturated, shares->flushed); }
+};
+
+std::vector<RoundedOperand> rounded_operands(const PrecisionCurves& row) {
+  std::vector<RoundedOperand> all;
+  all.reserve(row.scales.size());
+  for (const ScaleShares& shares : row.scales) all.push_back({&row, &shares});
+  return all;
+}
+
+/// Every operand, or of each precision those that lose most.
+Table scales_table(const TrainingComparison& comparison, Detail detail) {
+  constexpr std::size_t most = 6;
+  constexpr auto label = Table::Role::label;
+  std::vector<RoundedOperand> rows;
+  for (const PrecisionCurves& one : comparison.precisions) {
+    std::vector<RoundedOperand> mine = rounded_operands(one);
+    if (detail == Detail::brief) std::ranges::stable_sort(mine, std::greater<>(), &RoundedOperand::worst);
+    if (detail == Detail::brief && mine.size() > most) mine.resize(most);
+    rows.insert(rows.end(), mine.begin(), mine.end());
+  }
+  const auto share = [](const char* key, const char* title, const char* meaning, double ScaleShares::*of) {
+    return ColumnOf<RoundedOperand>{
+        {.key = key, .title = title, .meaning = meaning, .notation = Notation::percent, .digits = 3},
+        [of](const RoundedOperand& row) -> Table::Cell { return row.shares->*of; }};
+  };
+  const std::vector<ColumnOf<RoundedOperand>> columns = {
+      {{.key = "precision", .role = label}, [](const RoundedOperand& row) -> Table::Cell { return row.row->name(); }},
+      {{.key = "layer", .role = label}, [](const RoundedOperand& row) -> Table::Cell { return row.shares->layer; }},
+      {{.key = "operand", .role = label}, [](const RoundedOperand& row) -> Table::Cell { return row.shares->operand; }},
+      share("saturated", "saturated", "values beyond the scale's limit, which became it", &ScaleShares::saturated),
+      share("flushed", "to zero", "values that are not zero and became it", &ScaleShares::flushed),
+      {{.key = "largest", .meaning = "magnitude", .notation = Notation::general, .digits = 3},
+       [](const RoundedOperand& row) -> Table::Cell { return row.shares->largest; }}};
+  const bool is_brief = detail == Detail::brief;
+  return filled({.key = is_brief ? "scales_worst" : "scales",
+                 .caption = is_brief ? "Products of 8 bits: the operands that lose most, means over the first seed's steps"
+                                     : "Products of 8 bits: every operand",
+                 .legend = "x: inputs, e4m3; w: weights, e4m3; dy: gradients of outputs, e5m2",
+                 .detail = detail},
+                columns, rows);
+}
+
 /// A line a precision: its first seed. Losses above those of the first precision would leave no room for the others.
 Figure loss_figure(const TrainingComparison& comparison) {
   Figure figure{.key = "loss", .caption = fmt::format("Loss over {} steps", comparison.steps)};
@@ -225,6 +274,17 @@ Figure loss_figure(const TrainingComparison& comparison) {
   return figure;
 }
 
+/// Which operand loses most in rounding to 8 bits; a thousandth is worth saying.
+std::string rounding_words(const PrecisionCurves& one) {
+  constexpr double least = 1e-3;
+  const std::vector<RoundedOperand> all = rounded_operands(one);
+  const auto worst = std::ranges::max_element(all, {}, &RoundedOperand::worst);
+  if (worst == all.end() || worst->worst() < least) return "";
+  const ScaleShares& shares = *worst->shares;
+  return fmt::format("{} rounds {} of {} worst: {:.2g} % of its values saturate, {:.2g} % become zero.", one.name(),
+                     shares.operand, shares.layer, 100 * shares.saturated, 100 * shares.flushed);
+}
+
 }  // namespace
 
 std::vector<std::string> comparison_notes(const TrainingComparison& comparison) {
@@ -233,6 +293,7 @@ std::vector<std::string> comparison_notes(const TrainingComparison& comparison) 
   const std::string first = comparison.precisions.front().name();
   for (const PrecisionCurves& one : comparison.precisions) {
     if (one.curves.empty()) continue;
+    if (std::string words = rounding_words(one); !words.empty()) notes.push_back(std::move(words));
     const TrainingCurve& curve = one.curves.front();
     const bool is_above = one.difference && one.difference_se && *one.difference > 2 * *one.difference_se;
     if (!one.learned) {
@@ -259,6 +320,11 @@ Document to_document(const TrainingComparison& comparison) {
   add_fact(facts, {.key = "target_loss"}, or_absent(comparison.target_loss));
   add_fact(facts, {.key = "energy_status"}, comparison.energy_status);
   document.tables = {precisions_table(comparison), curves_table(comparison)};
+  const auto is_rounded = [](const PrecisionCurves& one) { return !one.scales.empty(); };
+  if (std::ranges::any_of(comparison.precisions, is_rounded)) {
+    for (const Detail detail : {Detail::brief, Detail::details})
+      document.tables.push_back(scales_table(comparison, detail));
+  }
   document.figures = {loss_figure(comparison)};
   document.sentences = {{.texts = comparison_notes(comparison)}};
   return document;

@@ -257,6 +257,7 @@ void train_once(const Trainings& all, std::int64_t seed, PrecisionCurves& curves
     comparison.data = report.data;
     comparison.steps = report.total;
     curves.held = report.held;
+    if (curves.curves.empty()) curves.scales = report.scales;
     note_end(report, recorder.curve);
     if (is_scored_at_its_end(report)) curves.held_out.push_back(*report.held_out);
   } catch (const OutOfMemory& error) {

@@ -55,6 +55,7 @@ struct PrecisionCurves {
   std::optional<double> difference_se;
   std::optional<SeedMean> seed_difference;  ///< Of the final losses, seed by seed; of two seeds or more.
   StateBytes held;                          ///< From the first step to the last.
+  std::vector<ScaleShares> scales;          ///< Of products of 8 bits: what the first seed's steps lost on average.
   std::optional<SeedMean> step_s;           ///< Of the medians of each seed's steps but its first.
   /// With held-out data: what the last evaluation of each seed found, row by row; empty where one has none.
   std::vector<QualityRows> held_out;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/float8_scale.h"
 #include "studies/sensitivity/run.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/training_step.h"
@@ -55,7 +56,26 @@ struct Counted {
   double under = 0;
   double subnormal = 0;
   double over = 0;
+
+  FormatLoss shares() const {
+    if (nonzero == 0) return {};
+    return {under / nonzero, subnormal / nonzero, over / nonzero};
+  }
 };
+
+void count_losses(std::span<const float> values, const Thresholds& at, double scale, Counted& counted) {
+  for (const float value : values) {
+    const double magnitude = std::abs(value * scale);
+    if (magnitude == 0) continue;
+    ++counted.nonzero;
+    if (magnitude <= at.zero)
+      ++counted.under;
+    else if (magnitude < at.normal)
+      ++counted.subnormal;
+    else if (!(magnitude < at.beyond))
+      ++counted.over;
+  }
+}
 
 double rms(double squares, double count) {
   return count == 0 ? 0 : std::sqrt(squares / count);
@@ -101,6 +121,10 @@ TrainedFormats formats_of(const CheckedPrecision& precision, const std::string& 
   if (const Node* node = backward_of(precision.step, path)) {
     const ValueId id = output_gradient(precision.step, *node);
     if (id != no_value) formats.output = precision.step.value(id).dtype;
+    if (node->operation == &op::round_float8) {
+      formats.output = node->attributes.operand;
+      formats.tile = node->attributes.width;
+    }
   }
   return formats;
 }
@@ -247,8 +271,9 @@ void look_at_gradients(const Trainer& trainer, LookedAt& one) {
     one.layer.output_gradient_rms = rms(square_sum(one.output), static_cast<double>(one.output.size()));
   for (TrainedRow& row : one.layer.rows) {
     row.gradients = format_loss(all, row.formats.gradients, row.formats.loss_scale);
-    if (row.formats.output && !one.output.empty())
-      row.output = format_loss(one.output, *row.formats.output, row.formats.loss_scale);
+    if (!row.formats.output || one.output.empty()) continue;
+    row.output = row.formats.tile ? scaled_format_loss(one.output, *row.formats.output, *row.formats.tile)
+                                  : format_loss(one.output, *row.formats.output, row.formats.loss_scale);
   }
 }
 
@@ -332,25 +357,22 @@ TrainSensitivity train_study_of(const Model& model, const QualitySet& set, const
 }  // namespace
 
 FormatLoss format_loss(std::span<const float> values, DType dtype, double scale) {
+  Counted counted;
+  count_losses(values, thresholds_of(dtype), scale, counted);
+  return counted.shares();
+}
+
+FormatLoss scaled_format_loss(std::span<const float> values, DType dtype, std::int64_t stretch) {
   const Thresholds at = thresholds_of(dtype);
-  const auto count_part = [&](std::span<const float> part) {
-    Counted counted;
-    for (const float value : part) {
-      const double magnitude = std::abs(value * scale);
-      if (magnitude == 0) continue;
-      ++counted.nonzero;
-      if (magnitude <= at.zero)
-        ++counted.under;
-      else if (magnitude < at.normal)
-        ++counted.subnormal;
-      else if (!(magnitude < at.beyond))
-        ++counted.over;
-    }
-    return counted;
-  };
-  const Counted all = count_part(values);
-  if (all.nonzero == 0) return {};
-  return {all.under / all.nonzero, all.subnormal / all.nonzero, all.over / all.nonzero};
+  const std::size_t step = stretch == 0 ? std::max<std::size_t>(values.size(), 1) : static_cast<std::size_t>(stretch);
+  Counted counted;
+  for (std::size_t first = 0; first < values.size(); first += step) {
+    const std::span<const float> part = values.subspan(first, std::min(step, values.size() - first));
+    float largest = 0;
+    for (const float value : part) largest = std::max(largest, std::abs(value));
+    count_losses(part, at, float8_scale(dtype, largest), counted);
+  }
+  return counted.shares();
 }
 
 std::vector<TrainSensitivity> train_sensitivity_of(const SensitivityRequest& request, const FactsSource& source,

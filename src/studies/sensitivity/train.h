@@ -20,12 +20,15 @@ struct FormatLoss {
 };
 /// Of values times `scale`, each rounded to nearest.
 FormatLoss format_loss(std::span<const float> values, DType dtype, double scale);
+/// Of stretches of so many values (0: all), each times the scale that op::round_float8 gives it.
+FormatLoss scaled_format_loss(std::span<const float> values, DType dtype, std::int64_t stretch);
 
 /// How a precision keeps one layer's numbers in training.
 struct TrainedFormats {
   DType weights = DType::f32;           ///< Of parameters that are updated.
   DType gradients = DType::f32;         ///< Of parameters.
-  std::optional<DType> output = {};     ///< Of the gradient of the layer's output, as its backward reads it.
+  std::optional<DType> output = {};     ///< Of the gradient of the layer's output, as its backward multiplies it.
+  std::optional<std::int64_t> tile = {};  ///< That has a scale of its own: neighbours that share one; 0: all.
   double loss_scale = 1;                ///< By which all gradients are larger; the first of a dynamic one.
 };
 

@@ -72,6 +72,7 @@ class TrainingRun {
     } catch (const std::exception&) {
       report_.failure = std::current_exception();
     }
+    report_.scales = scales_.means();
     report_.losses = progress_.losses;
     report_.skipped = trainer_.loss_scale().progress().skipped;
     return report_;
@@ -151,6 +152,7 @@ class TrainingRun {
     tokens_ += real_tokens(batch);
     progress_.losses.push_back(result.loss);
     report_.gradient_norms.push_back(result.update.gradient_norm.value_or(std::numeric_limits<double>::quiet_NaN()));
+    scales_.add(scale_shares(trainer_));
     ++progress_.steps;
     ++steps_here_;
     tell(result);
@@ -287,6 +289,7 @@ class TrainingRun {
   Trainer trainer_;
   TrainingProgress progress_;
   TrainReport report_;
+  MeanScaleShares scales_;
   std::int64_t steps_here_ = 0;
   std::int64_t tokens_ = 0;
   double start_s_ = 0;

@@ -11,6 +11,7 @@
 #include "quality/evaluate.h"
 #include "studies/shared/engine.h"
 #include "training/checkpoint.h"
+#include "training/scale_shares.h"
 #include "training/step.h"
 
 namespace assay {
@@ -89,6 +90,7 @@ struct TrainReport {
   std::optional<HeldOut> best;          ///< Whose checkpoint stands in best/.
   std::int64_t skipped = 0;
   StateBytes held;     ///< Through the whole training.
+  std::vector<ScaleShares> scales;  ///< Of products of 8 bits, over the steps of this run.
   double seconds = 0;  ///< Of the steps of this run.
   double tokens_per_s = 0;
   std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.
