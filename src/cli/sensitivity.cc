@@ -18,7 +18,8 @@ struct SensitivityCommand {
 void settle_mode(SensitivityRequest& request, const CLI::App& command) {
   const bool trains = request.mode == RunMode::train;
   std::vector<const char*> unused = {"--steps", "--lr", "--gradients"};
-  if (trains) unused = {"--by", "--tokens", "--seconds", "--layer-seconds", "--estimates", "--gradient-rows", "--resume"};
+  if (trains)
+    unused = {"--by", "--tokens", "--seconds", "--layer-seconds", "--estimates", "--gradient-rows", "--resume"};
   for (const char* option : unused) {
     if (command.count(option) > 0) fail_user("--mode {}: {} says nothing of it; drop it", name(request.mode), option);
   }
@@ -73,7 +74,8 @@ void add_sensitivity(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("sensitivity", "Find which layers can bear a lower precision");
   command.footer("example: assay sensitivity smollm2-135m --precision int8,bf16 --data text.txt --html page.html");
   command.add_option("models", request.models, "folders, .gguf files, cached models or presets")->required();
-  command.add_option("--precision", request.precisions, "comma-separated (default int8,bf16; training: all it can be in)")
+  command
+      .add_option("--precision", request.precisions, "comma-separated (default int8,bf16; training: all it can be in)")
       ->delimiter(',');
   add_mode_option(command, request.mode);
   add_training_options(command, request);

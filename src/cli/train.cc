@@ -191,8 +191,7 @@ void add_optimizer_options(CLI::App& command, TrainRequest& request) {
 
 void add_storage_options(CLI::App& command, TrainingStorage& storage) {
   command.add_option_function<std::string>(
-      "--states",
-      [&storage](const std::string& word) { storage.states = &find_state_format(word, "--states"); },
+      "--states", [&storage](const std::string& word) { storage.states = &find_state_format(word, "--states"); },
       "optimizer's moments: as weights (default), f32, bf16 or 8bit");
   command.add_option_function<std::string>(
       "--gradients",

@@ -30,7 +30,13 @@ struct CodedParameter {
     const Argument codes = contract::dense(DType::u8, {count});
     const Argument scales = contract::dense(DType::f32, {static_cast<std::int64_t>(m_scale.size())});
     call.operation = &op::block_adamw;
-    call.inputs = {floats, floats, codes, codes, scales, scales, contract::dense(DType::f32, {4}),
+    call.inputs = {floats,
+                   floats,
+                   codes,
+                   codes,
+                   scales,
+                   scales,
+                   contract::dense(DType::f32, {4}),
                    contract::dense(DType::s32, {2})};
     call.outputs = {floats, codes, codes, scales, scales, contract::dense(DType::s32, {1})};
     call.attributes.width = block;
@@ -44,10 +50,16 @@ struct CodedParameter {
     const std::int32_t seed[2] = {};
     std::int32_t lost = 0;
     const auto bytes = [](auto& data) { return reinterpret_cast<std::byte*>(std::data(data)); };
-    const std::byte* inputs[] = {bytes(weights), bytes(gradient), bytes(m), bytes(v), bytes(m_scale), bytes(v_scale),
-                                 reinterpret_cast<const std::byte*>(hyper), reinterpret_cast<const std::byte*>(seed)};
-    std::byte* outputs[] = {bytes(weights), bytes(m), bytes(v), bytes(m_scale), bytes(v_scale),
-                            reinterpret_cast<std::byte*>(&lost)};
+    const std::byte* inputs[] = {bytes(weights),
+                                 bytes(gradient),
+                                 bytes(m),
+                                 bytes(v),
+                                 bytes(m_scale),
+                                 bytes(v_scale),
+                                 reinterpret_cast<const std::byte*>(hyper),
+                                 reinterpret_cast<const std::byte*>(seed)};
+    std::byte* outputs[] = {bytes(weights), bytes(m),       bytes(v),
+                            bytes(m_scale), bytes(v_scale), reinterpret_cast<std::byte*>(&lost)};
     prepared.kernel->run({inputs, outputs, workspace.data()});
   }
 };

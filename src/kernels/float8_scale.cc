@@ -10,9 +10,8 @@ Prepared emulating_float8(const Call& call, Prepared prepared) {
                                          : fmt::format("{} x {}", a.rows, a.width);
   prepared.verdict = Verdict::emulated;
   prepared.description = fmt::format("{}, rounds to {} (scale: {})", prepared.description, name(a.operand), scale);
-  prepared.evidence =
-      fmt::format("emulated: {} is rounded to and widened again; what follows multiplies {}", name(a.operand),
-                  name(call.out(0).dtype));
+  prepared.evidence = fmt::format("emulated: {} is rounded to and widened again; what follows multiplies {}",
+                                  name(a.operand), name(call.out(0).dtype));
   return prepared;
 }
 

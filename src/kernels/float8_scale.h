@@ -23,7 +23,7 @@ inline float float8_scale(DType dtype, float largest) {
   constexpr int most = 100;
   int exponent = 0;
   const float significand = 2 * std::frexp(largest, &exponent);  // in [1, 2); largest = significand 2^(exponent - 1)
-  const int of_limit = dtype == DType::e4m3 ? 8 : 15;              // both limits are 1.75 times such a power of two
+  const int of_limit = dtype == DType::e4m3 ? 8 : 15;            // both limits are 1.75 times such a power of two
   const int power = of_limit - (exponent - 1) - (significand > 1.75F ? 1 : 0);
   return std::ldexp(1.0F, power < -most ? -most : power > most ? most : power);
 }

@@ -6,7 +6,8 @@ namespace assay {
 
 /// Where op::round_float8 keeps what it saw of a tensor, f32 (float8_history_size). Between steps a training moves
 /// `largest` to the front of the steps before and clears it.
-constexpr std::int64_t float8_steps = 16;  ///< Before this one, the newest first: amax_history_len of Transformer Engine.
+constexpr std::int64_t float8_steps =
+    16;  ///< Before this one, the newest first: amax_history_len of Transformer Engine.
 enum Float8History : std::int64_t {
   float8_largest = 0,    ///< Largest magnitude of this step so far.
   float8_saturated = 1,  ///< Share of the last run's values that the scale did not let in,

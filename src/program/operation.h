@@ -140,9 +140,9 @@ struct Operation {
   OPERATION(concat_columns)                /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                        \
   OPERATION(cross_entropy_gradient)        /* logits, labels, dloss (1) -> dlogits */                                 \
   /* Optimizer: over all parameters at once (program/update_list.h); these write over their inputs. */                \
-  OPERATION(l2_norm) /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                          \
-  OPERATION(adamw)   /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */                \
-  OPERATION(sgd)     /* w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost] */        \
+  OPERATION(l2_norm)     /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                      \
+  OPERATION(adamw)       /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */            \
+  OPERATION(sgd)         /* w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost] */    \
   OPERATION(block_adamw) /* w, g, m u8, v u8, their scales f32 (blocks) of each, hyper, seed -> all but g [, lost] */
 
 namespace op {

@@ -151,10 +151,10 @@ struct Attributes {
   double beta2 = 0;         ///< adamw
   double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
-  Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
+  Rounding rounding = Rounding::nearest;        ///< optimizers: how the new weight is rounded to its dtype
   Rounding state_rounding = Rounding::nearest;  ///< adamw: how new moments in bf16 are rounded
-  const BlockFormat* blocks = nullptr;    ///< Operations with weights in blocks: what their rows are
-  double output_scale = 0;                ///< What stores s8: round(y / output_scale), within +-127; 0: nothing does
+  const BlockFormat* blocks = nullptr;          ///< Operations with weights in blocks: what their rows are
+  double output_scale = 0;  ///< What stores s8: round(y / output_scale), within +-127; 0: nothing does
 
   bool operator==(const Attributes&) const = default;
 };

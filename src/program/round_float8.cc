@@ -18,7 +18,6 @@ const char* word(Operand operand) {
   return words[static_cast<std::size_t>(operand)];
 }
 
-
 /// Copies a program node by node, with rounded operands.
 class Rounder {
  public:
@@ -38,9 +37,12 @@ class Rounder {
   void round_operands(Node& node) {
     Operand first = Operand::x;
     Operand second = Operand::w;
-    if (node.operation == &op::linear_input_gradient) first = Operand::dy;
-    else if (node.operation == &op::linear_weight_gradient) first = Operand::dy, second = Operand::x;
-    else if (node.operation != &op::linear) return;
+    if (node.operation == &op::linear_input_gradient)
+      first = Operand::dy;
+    else if (node.operation == &op::linear_weight_gradient)
+      first = Operand::dy, second = Operand::x;
+    else if (node.operation != &op::linear)
+      return;
     node.inputs[0] = rounded(node.inputs[0], first, node);
     node.inputs[1] = rounded(node.inputs[1], second, node);
     node.attributes.operand = row_.operand;

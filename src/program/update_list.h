@@ -7,9 +7,9 @@
 
 namespace assay {
 
-/// Where the operands of op::adamw, op::sgd and op::block_adamw stand. Inputs: those of the first parameter, those of the second, ...,
-/// then what the whole step shares. Outputs likewise, then the counts of lost updates. Attributes hold for all, but
-/// random numbers of parameter k are drawn from stream + k.
+/// Where the operands of op::adamw, op::sgd and op::block_adamw stand. Inputs: those of the first parameter, those of
+/// the second, ..., then what the whole step shares. Outputs likewise, then the counts of lost updates. Attributes hold
+/// for all, but random numbers of parameter k are drawn from stream + k.
 struct UpdateList {
   std::size_t parameters = 0;
   std::size_t inputs_each = 0;   ///< adamw: w, g, m, v; block_adamw: and the scales of m and v; sgd: w, g, momentum

@@ -105,8 +105,8 @@ inline constexpr std::array<float, 256> signed_dynamic_values = signed_dynamic_m
 /// A magnitude's number without a search. Its f32's exponent and first 7 bits of significand name a bin of [0, 1];
 /// within a bin the nearest changes once at most, so that `first` and one comparison with `half` find it.
 struct MagnitudeBins {
-  static constexpr int shift = 16;                ///< Of the f32's bits.
-  static constexpr std::int32_t base = 0x3400;    ///< The bin of 2^-23; what is below belongs to it.
+  static constexpr int shift = 16;                     ///< Of the f32's bits.
+  static constexpr std::int32_t base = 0x3400;         ///< The bin of 2^-23; what is below belongs to it.
   static constexpr std::int32_t last = 0x3f80 - base;  ///< The bin of 1.
   std::array<std::int32_t, last + 1> first;  ///< The nearest to the bin's lower end. s32, as vectors gather it.
 };
@@ -116,7 +116,8 @@ constexpr MagnitudeBins magnitude_bins(const DynamicMagnitudes<count>& magnitude
   MagnitudeBins bins = {};
   std::int32_t nearest = 0;
   for (std::int32_t bin = 1; bin <= MagnitudeBins::last; ++bin) {
-    const float from = std::bit_cast<float>(static_cast<std::uint32_t>(bin + MagnitudeBins::base) << MagnitudeBins::shift);
+    const float from =
+        std::bit_cast<float>(static_cast<std::uint32_t>(bin + MagnitudeBins::base) << MagnitudeBins::shift);
     while (from > magnitudes.half[static_cast<std::size_t>(nearest)]) ++nearest;
     bins.first[static_cast<std::size_t>(bin)] = nearest;
   }

@@ -54,9 +54,8 @@ struct Float8Run {
 };
 
 const Node& maker_of(const Program& program, ValueId id) {
-  return *std::ranges::find_if(program.nodes, [&](const Node& node) {
-    return std::ranges::find(node.outputs, id) != node.outputs.end();
-  });
+  return *std::ranges::find_if(
+      program.nodes, [&](const Node& node) { return std::ranges::find(node.outputs, id) != node.outputs.end(); });
 }
 
 /// Of every linear layer but the head: inputs and weights in e4m3, gradients of outputs in e5m2, each rounded once for
@@ -70,9 +69,8 @@ TEST(Float8Training, RoundsWhatLinearLayersMultiplyOnce) {
     const bool of_weight = node.operation == &op::linear_weight_gradient;
     if (!forward && !of_input && !of_weight) continue;
     for (const std::size_t place : {0, 1}) {
-      const Node* maker = step.value(node.inputs[place]).source == Source::computed
-                              ? &maker_of(step, node.inputs[place])
-                              : nullptr;
+      const Node* maker =
+          step.value(node.inputs[place]).source == Source::computed ? &maker_of(step, node.inputs[place]) : nullptr;
       const bool is_rounded = maker != nullptr && maker->operation == &op::round_float8;
       ASSERT_EQ(is_rounded, node.role != Role::head) << node.path << " " << node.operation->name;
       if (!is_rounded) continue;

@@ -51,9 +51,9 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   Program program = assign_training_dtypes(build_program(config, model), options.precision);
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
   if (options.parts == StepParts::forward) return program;
-  program = differentiate(program, {.recompute = options.recompute,
-                                    .gradients = options.gradients,
-                                    .stored_as = options.storage.gradients});
+  program = differentiate(
+      program,
+      {.recompute = options.recompute, .gradients = options.gradients, .stored_as = options.storage.gradients});
   if (options.fusion == Fusion::on) program = fuse_gradients(program);
   const Precision& row = options.precision.row;
   if (row.float8 == Float8Training::none) return program;
@@ -194,8 +194,8 @@ Program update_program(const Program& step, const std::vector<UpdateGroup>& grou
     attributes.weight_decay = group.weight_decay;
     attributes.state_rounding = group.states.rounding;
     attributes.width = group.states.block;
-    Node update{&operation_of(group, options.optimizer), {}, {}, attributes, "optimizer", Role::optimizer,
-                Phase::optimizer};
+    Node update{
+        &operation_of(group, options.optimizer), {}, {}, attributes, "optimizer", Role::optimizer, Phase::optimizer};
     for (const Value* value : group.parameters) {
       const auto gradient = gradients.find(std::string(gradient_prefix) + value->name);
       const DType dtype = gradient == gradients.end() ? value->dtype : gradient->second;

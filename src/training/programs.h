@@ -47,7 +47,8 @@ struct TrainingPrograms {
   Program norms;
   /// A node for each group of parameters. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
   /// the parameters and their moments, optimizer.m.<parameter> and optimizer.v.<parameter> (of codes in blocks also
-  /// optimizer.m_scale. and optimizer.v_scale.<parameter>). With count_lost_updates outputs lost.<group>, s32 (parameters of the group).
+  /// optimizer.m_scale. and optimizer.v_scale.<parameter>). With count_lost_updates outputs lost.<group>, s32
+  /// (parameters of the group).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
 };

@@ -22,7 +22,8 @@ std::vector<ScaleShares> scale_shares(const Trainer& trainer) {
 }
 
 void MeanScaleShares::add(const std::vector<ScaleShares>& step) {
-  if (sums_.empty()) sums_ = std::vector<ScaleShares>(step);
+  if (sums_.empty())
+    sums_ = std::vector<ScaleShares>(step);
   else
     for (std::size_t i = 0; i < step.size(); ++i) {
       sums_[i].largest = std::max(sums_[i].largest, step[i].largest);

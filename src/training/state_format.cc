@@ -19,7 +19,8 @@ constexpr StateFormat formats[] = {
     // name      dtype         rounding              block small  embeddings
     {as_weights, std::nullopt, Rounding::nearest, 0, 0, false, "in the parameter's dtype, as torch.optim.AdamW"},
     {"f32", DType::f32, Rounding::nearest, 0, 0, false, "f32 whatever the parameter's dtype"},
-    {"bf16", DType::bf16, Rounding::stochastic, 0, 0, false, "bf16, rounded up or down with the odds that keep the mean"},
+    {"bf16", DType::bf16, Rounding::stochastic, 0, 0, false,
+     "bf16, rounded up or down with the odds that keep the mean"},
     {"8bit", DType::u8, Rounding::nearest, 256, 4096, true,
      "codes of the dynamic map with a scale for 256 elements; embeddings and parameters below 4,096 elements in f32"},
 };
@@ -38,9 +39,8 @@ std::span<const StateFormat> state_formats() {
 }
 
 const StateFormat& find_state_format(std::string_view name, std::string_view option) {
-  const auto* found = std::ranges::find(formats, name, [](const StateFormat& format) {
-    return std::string_view(format.name);
-  });
+  const auto* found =
+      std::ranges::find(formats, name, [](const StateFormat& format) { return std::string_view(format.name); });
   if (found != std::end(formats)) return *found;
   if (name == "int8" || name == "8-bit" || name == "fp8")
     fail_user("{} '{}': moments of 8 bits are codes of a table, 8bit here", option, name);

@@ -99,8 +99,7 @@ TEST(StoredStates, TakeTheBytesThatTheirFormatSays) {
   const StateBytes usual = state_bytes_by_use(StoredTraining(stored("weights")).trainer->programs());
   EXPECT_EQ(usual.moments, 2 * usual.parameters);
   EXPECT_EQ(usual.gradients, usual.parameters);
-  const StateBytes half =
-      state_bytes_by_use(StoredTraining(stored("bf16", DType::bf16)).trainer->programs());
+  const StateBytes half = state_bytes_by_use(StoredTraining(stored("bf16", DType::bf16)).trainer->programs());
   EXPECT_EQ(half.parameters, usual.parameters);
   EXPECT_EQ(half.moments, usual.parameters);
   EXPECT_EQ(half.gradients, usual.parameters / 2);
@@ -119,7 +118,8 @@ TEST(StoredStates, MomentsOf16BitWeightsCanBeF32) {
   }
 }
 
-/// Six steps are three, a checkpoint, and three more, to the bit: codes, scales and random numbers go on where they were.
+/// Six steps are three, a checkpoint, and three more, to the bit: codes, scales and random numbers go on where they
+/// were.
 TEST(StoredStates, GoOnFromACheckpointToTheBit) {
   const TemporaryFolder folder;
   for (const TrainingStorage& storage :

@@ -289,9 +289,8 @@ class BlockAdam {
     memory_.out<float>(4)[block] = v_scale;
     m_.write(memory_.out<std::uint8_t>(1) + first, count, m_scale,
              [](V32 share) HWY_ATTR { return signed_codes(share); });
-    v_.write(memory_.out<std::uint8_t>(2) + first, count, v_scale, [](V32 share) HWY_ATTR {
-      return nearest_magnitudes(unsigned_magnitudes, unsigned_bins, share);
-    });
+    v_.write(memory_.out<std::uint8_t>(2) + first, count, v_scale,
+             [](V32 share) HWY_ATTR { return nearest_magnitudes(unsigned_magnitudes, unsigned_bins, share); });
   }
 
   AdamSteps steps_;

@@ -237,8 +237,10 @@ Step step_of(const Call& call, const UpdateList& list, const Batch& batch, const
   const auto first = static_cast<std::int64_t>(batch.first);
   auto* lost = memory.out<std::int32_t>(list.lost());
   const bool to_bf16 = call.in(list.input(batch.first, 0)).dtype == DType::bf16;
-  return {memory.in<float>(list.hyper()), memory.in<std::int32_t>(list.seed()),
-          lost == nullptr ? nullptr : lost + first, call.attributes.stream + first,
+  return {memory.in<float>(list.hyper()),
+          memory.in<std::int32_t>(list.seed()),
+          lost == nullptr ? nullptr : lost + first,
+          call.attributes.stream + first,
           to_bf16 && call.attributes.rounding == Rounding::stochastic,
           call.attributes.state_rounding == Rounding::stochastic};
 }
@@ -451,8 +453,7 @@ void launch_blocks(const Call& call, const UpdateList& list, const Batch& batch,
   update.first_block[0] = 0;
   for (int k = 0; k < update.tensors; ++k) {
     const std::size_t parameter = batch.first + static_cast<std::size_t>(k);
-    for (std::size_t i = 0; i < list.inputs_each; ++i)
-      update.in[k][i] = memory.in<std::byte>(list.input(parameter, i));
+    for (std::size_t i = 0; i < list.inputs_each; ++i) update.in[k][i] = memory.in<std::byte>(list.input(parameter, i));
     for (std::size_t i = 0; i < list.outputs_each; ++i)
       update.out[k][i] = memory.out<std::byte>(list.output(parameter, i));
     update.count[k] = element_count(call.in(list.input(parameter, 0)).shape);

@@ -92,9 +92,7 @@ void put_moments(const Call& call, const Memory& memory, std::int64_t i, const M
     const bool draws = call.attributes.state_rounding == Rounding::stochastic && call.out(output).dtype == DType::bf16;
     writer(call, memory, output).set(0, i, draws ? to_bf16_stochastically(value, bits()) : value);
   };
-  const auto word = [&] {
-    return random_bits(memory.in<std::int32_t>(5), call.attributes.stream + state_stream, i);
-  };
+  const auto word = [&] { return random_bits(memory.in<std::int32_t>(5), call.attributes.stream + state_stream, i); };
   put(1, moments.mean, word);
   put(2, moments.square, [&] { return word() >> 16; });
 }

@@ -77,9 +77,9 @@ const Operation op::adamw = {
     .bytes = read_once_write_once,
 };
 
-// As adamw with m and v in blocks of attributes.width neighbouring elements, as bitsandbytes has them: a code is a value
-// of the signed (m) or unsigned (v) dynamic map (tensor/dynamic_map.h) times the block's scale, f32 (blocks). w is
-// updated from the new moments before those are rounded; the new scale is a block's largest magnitude, each code the
+// As adamw with m and v in blocks of attributes.width neighbouring elements, as bitsandbytes has them: a code is a
+// value of the signed (m) or unsigned (v) dynamic map (tensor/dynamic_map.h) times the block's scale, f32 (blocks). w
+// is updated from the new moments before those are rounded; the new scale is a block's largest magnitude, each code the
 // nearest to value / scale. A block with a value that is not finite gets the scale NaN.
 const Operation op::block_adamw = {
     .name = "block_adamw",

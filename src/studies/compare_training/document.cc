@@ -31,13 +31,12 @@ std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& fir
   }
   const TrainingCurve& curve = one.curves.front();
   if (curve.first_nonfinite && curve.skipped == 0)
-    return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.name(),
-                       *curve.first_nonfinite);
+    return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.name(), *curve.first_nonfinite);
   if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.name());
   const std::string other =
       first.final_loss ? fmt::format(", where {}'s goes to {}", first.name(), loss_words(*first.final_loss)) : "";
-  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.name(),
-                     loss_words(curve.loss.front()), loss_words(*one.final_loss), loss_words(most(curve.loss)), other);
+  return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.name(), loss_words(curve.loss.front()),
+                     loss_words(*one.final_loss), loss_words(most(curve.loss)), other);
 }
 
 std::string target_words(const TrainingComparison& comparison) {
@@ -249,12 +248,13 @@ Table scales_table(const TrainingComparison& comparison, Detail detail) {
       {{.key = "largest", .meaning = "magnitude", .notation = Notation::general, .digits = 3},
        [](const RoundedOperand& row) -> Table::Cell { return row.shares->largest; }}};
   const bool is_brief = detail == Detail::brief;
-  return filled({.key = is_brief ? "scales_worst" : "scales",
-                 .caption = is_brief ? "Products of 8 bits: the operands that lose most, means over the first seed's steps"
-                                     : "Products of 8 bits: every operand",
-                 .legend = "x: inputs, e4m3; w: weights, e4m3; dy: gradients of outputs, e5m2",
-                 .detail = detail},
-                columns, rows);
+  return filled(
+      {.key = is_brief ? "scales_worst" : "scales",
+       .caption = is_brief ? "Products of 8 bits: the operands that lose most, means over the first seed's steps"
+                           : "Products of 8 bits: every operand",
+       .legend = "x: inputs, e4m3; w: weights, e4m3; dy: gradients of outputs, e5m2",
+       .detail = detail},
+      columns, rows);
 }
 
 /// A line a precision: its first seed. Losses above those of the first precision would leave no room for the others.

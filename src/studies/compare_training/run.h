@@ -15,8 +15,8 @@ struct CompareTrainingRequest {
   TrainRequest training;                ///< Its precision and seed are set in turn; nothing of it is saved.
   std::vector<std::string> precisions;  ///< The first, with the first storage, is what the others are compared with.
   std::vector<TrainingStorage> storages = {{}};  ///< Of each precision.
-  std::int64_t seeds = 1;               ///< Trainings a precision: seeds s, s + 1, ...
-  std::optional<double> target_loss;    ///< Absent: the worst final loss of the precisions that learned.
+  std::int64_t seeds = 1;                        ///< Trainings a precision: seeds s, s + 1, ...
+  std::optional<double> target_loss;             ///< Absent: the worst final loss of the precisions that learned.
 };
 
 /// One training: a value a step.

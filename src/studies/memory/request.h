@@ -18,7 +18,7 @@ struct MemoryRequest {
   std::vector<std::int64_t> seqs = {128};  ///< Tokens a row; of generation those that the cache has room for.
   std::int64_t batch = 1;
   RunMode mode = RunMode::infer;
-  std::vector<Recompute> recomputes;  ///< Training; empty: all of them.
+  std::vector<Recompute> recomputes;             ///< Training; empty: all of them.
   std::vector<TrainingStorage> storages = {{}};  ///< Training.
   Measure measure = Measure::no;
   EngineOptions engine;

@@ -43,9 +43,9 @@ struct SensitivityRequest {
   Estimates estimates = Estimates::made;
   std::int64_t gradient_rows = 32;    ///< Rows behind the estimates, at most.
   std::filesystem::path resume = {};  ///< What an earlier run wrote as JSON.
-  std::int64_t steps = 4;         ///< train: the last of so many is looked at: Adam's first are of one size.
-  double learning_rate = 1e-3;    ///< train.
-  TrainingStorage storage = {};   ///< train.
+  std::int64_t steps = 4;             ///< train: the last of so many is looked at: Adam's first are of one size.
+  double learning_rate = 1e-3;        ///< train.
+  TrainingStorage storage = {};       ///< train.
   EngineOptions engine = {};
   ModelOptions model_options = {};
   EnergyRequest energy = {};

@@ -20,8 +20,8 @@ namespace {
 
 /// Magnitudes at which rounding to nearest changes its kind.
 struct Thresholds {
-  double zero = 0;         ///< Up to it everything becomes zero,
-  double normal = 0;       ///< below it a subnormal number,
+  double zero = 0;           ///< Up to it everything becomes zero,
+  double normal = 0;         ///< below it a subnormal number,
   double beyond = INFINITY;  ///< and from it on nothing finite.
 };
 
@@ -198,7 +198,7 @@ struct AdamSizes {
 
 /// Sums over a layer's parameters.
 struct UpdateSums {
-  double moved = 0;  ///< Updates that are not zero.
+  double moved = 0;          ///< Updates that are not zero.
   std::vector<double> lost;  ///< Of them, by precision.
   double squares = 0;
 };
@@ -311,7 +311,8 @@ bool train_until(Trainer& trainer, const Model& model, const QualitySet& set, co
                  const StudyCallbacks& callbacks, TrainSensitivity& study) {
   for (std::int64_t step = 0; step < request.steps; ++step) {
     if (is_set(callbacks.interrupted)) return false;
-    if (callbacks.progress) callbacks.progress(fmt::format("{}: step {} of {}", model.name, step + 1, request.steps), 0);
+    if (callbacks.progress)
+      callbacks.progress(fmt::format("{}: step {} of {}", model.name, step + 1, request.steps), 0);
     if (step + 1 < request.steps) {
       run_step(trainer, batch_of(model, set, step), step, {.seed = request.model_options.seed});
       continue;

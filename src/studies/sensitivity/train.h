@@ -25,11 +25,11 @@ FormatLoss scaled_format_loss(std::span<const float> values, DType dtype, std::i
 
 /// How a precision keeps one layer's numbers in training.
 struct TrainedFormats {
-  DType weights = DType::f32;           ///< Of parameters that are updated.
-  DType gradients = DType::f32;         ///< Of parameters.
-  std::optional<DType> output = {};     ///< Of the gradient of the layer's output, as its backward multiplies it.
+  DType weights = DType::f32;             ///< Of parameters that are updated.
+  DType gradients = DType::f32;           ///< Of parameters.
+  std::optional<DType> output = {};       ///< Of the gradient of the layer's output, as its backward multiplies it.
   std::optional<std::int64_t> tile = {};  ///< That has a scale of its own: neighbours that share one; 0: all.
-  double loss_scale = 1;                ///< By which all gradients are larger; the first of a dynamic one.
+  double loss_scale = 1;                  ///< By which all gradients are larger; the first of a dynamic one.
 };
 
 /// A layer in a precision.

@@ -111,25 +111,26 @@ void add_layer_columns(TrainColumns& columns) {
 void add_formats(TrainColumns& columns) {
   columns.push_back({{.key = "weights", .title = "stored"},
                      [](const TrainLine& line) -> Table::Cell { return name(line.row->formats.weights); }});
-  columns.push_back({{.key = "gradients"},
-                     [](const TrainLine& line) -> Table::Cell { return name(line.row->formats.gradients); }});
+  columns.push_back(
+      {{.key = "gradients"}, [](const TrainLine& line) -> Table::Cell { return name(line.row->formats.gradients); }});
   columns.push_back({{.key = "output", .title = "of output"}, [](const TrainLine& line) -> Table::Cell {
                        if (!line.row->formats.output) return Absent{};
                        return name(*line.row->formats.output);
                      }});
-  columns.push_back({{.key = "loss_scale"}, [](const TrainLine& line) -> Table::Cell {
-                       return line.row->formats.loss_scale;
-                     }});
+  columns.push_back(
+      {{.key = "loss_scale"}, [](const TrainLine& line) -> Table::Cell { return line.row->formats.loss_scale; }});
 }
 
 void add_sizes(TrainColumns& columns) {
-  const auto add = [&](const char* key, const char* meaning, std::function<std::optional<double>(const TrainedLayer&)> of) {
+  const auto add = [&](const char* key, const char* meaning,
+                       std::function<std::optional<double>(const TrainedLayer&)> of) {
     columns.push_back({{.key = key, .meaning = meaning, .notation = Notation::general, .digits = 3},
                        [of = std::move(of)](const TrainLine& line) { return or_absent(of(*line.layer)); }});
   };
   columns.push_back({{.key = "parameters", .notation = Notation::count},
                      [](const TrainLine& line) -> Table::Cell { return line.layer->parameters; }});
-  add("weight_rms", "root mean square of the weights", [](const TrainedLayer& l) { return std::optional(l.weight_rms); });
+  add("weight_rms", "root mean square of the weights",
+      [](const TrainedLayer& l) { return std::optional(l.weight_rms); });
   add("update_rms", "of what the step adds to them", [](const TrainedLayer& l) { return std::optional(l.update_rms); });
   add("gradient_rms", "of their gradients", [](const TrainedLayer& l) { return std::optional(l.gradient_rms); });
   add("output_gradient_rms", "of the gradient of the layer's output",
@@ -167,12 +168,13 @@ Table precision_shares(const TrainSensitivity& study, std::size_t index) {
         {{.key = one.key, .title = one.title, .meaning = one.meaning, .notation = Notation::percent, .digits = 2},
          [one](const PrecisionLine& row) { return or_absent(mean_share(row.lines, one)); }});
   }
-  return filled({.key = fmt::format("precisions_{}", index),
-                 .caption = fmt::format("{}: step {} on {}, {} tokens, AdamW at rate {:g}, loss {:.3f}", study.model,
-                                        study.step, study.data, study.tokens, study.learning_rate, study.loss),
-                 .legend = "shares of numbers that are not zero in fp32; of updates and gradients of all parameters, of "
-                           "outputs a mean over layers"},
-                columns, rows);
+  return filled(
+      {.key = fmt::format("precisions_{}", index),
+       .caption = fmt::format("{}: step {} on {}, {} tokens, AdamW at rate {:g}, loss {:.3f}", study.model, study.step,
+                              study.data, study.tokens, study.learning_rate, study.loss),
+       .legend = "shares of numbers that are not zero in fp32; of updates and gradients of all parameters, of "
+                 "outputs a mean over layers"},
+      columns, rows);
 }
 
 Table worst_table(const TrainSensitivity& study, std::size_t index) {
@@ -196,8 +198,7 @@ Table layers_table(const std::vector<TrainSensitivity>& studies) {
 
 /// The layer in which that share is largest.
 const TrainLine& largest_of(const TrainLines& lines, const ShareColumn& column) {
-  return *std::ranges::max_element(
-      lines, {}, [&](const TrainLine& line) { return column.share(line).value_or(0); });
+  return *std::ranges::max_element(lines, {}, [&](const TrainLine& line) { return column.share(line).value_or(0); });
 }
 
 /// Worth saying from a thousandth on; what is not finite always is.
@@ -215,8 +216,8 @@ std::optional<std::string> loss_words_of(const TrainLines& lines, const ShareCol
 
 std::vector<std::string> sentences_of(const TrainSensitivity& study) {
   if (study.is_partial) return {fmt::format("{}: ended before step {}.", study.model, study.step)};
-  constexpr const char* what[] = {"its updates are lost in rounding",       "gradients of parameters round to zero",
-                                  "gradients of parameters overflow",       "gradients of layers' outputs round to zero",
+  constexpr const char* what[] = {"its updates are lost in rounding", "gradients of parameters round to zero",
+                                  "gradients of parameters overflow", "gradients of layers' outputs round to zero",
                                   "gradients of layers' outputs overflow"};
   std::vector<std::string> sentences;
   for (std::size_t i = 0; i < study.precisions.size(); ++i) {
@@ -227,8 +228,10 @@ std::vector<std::string> sentences_of(const TrainSensitivity& study) {
       if (auto words = loss_words_of(lines, share_columns()[column], what[column])) parts.push_back(std::move(*words));
     }
     const std::string start = fmt::format("{} in {}: ", study.model, study.precisions[i]);
-    if (parts.empty()) sentences.push_back(start + "no layer loses a thousandth of its updates or gradients.");
-    else sentences.push_back(fmt::format("{}{}.", start, fmt::join(parts, "; ")));
+    if (parts.empty())
+      sentences.push_back(start + "no layer loses a thousandth of its updates or gradients.");
+    else
+      sentences.push_back(fmt::format("{}{}.", start, fmt::join(parts, "; ")));
   }
   return sentences;
 }

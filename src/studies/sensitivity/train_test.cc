@@ -110,9 +110,8 @@ TEST_F(TrainSensitivityOf, EveryPrecisionLosesWhatItsFormatsCannotHold) {
       EXPECT_LE(layer.rows[3].output->under, layer.rows[4].output->under) << layer.path << ": what the scale is for";
     }
   }
-  const auto linear = std::ranges::find_if(study.layers, [](const TrainedLayer& layer) {
-    return layer.rows[5].formats.output == DType::e5m2;
-  });
+  const auto linear = std::ranges::find_if(
+      study.layers, [](const TrainedLayer& layer) { return layer.rows[5].formats.output == DType::e5m2; });
   ASSERT_NE(linear, study.layers.end()) << "linear layers of mixed-fp8 multiply gradients in e5m2";
   EXPECT_EQ(linear->rows[5].output->over, 0);
   const Document document = to_document(studies, read_machine_facts());
@@ -124,8 +123,7 @@ TEST_F(TrainSensitivityOf, EveryPrecisionLosesWhatItsFormatsCannotHold) {
 TEST_F(TrainSensitivityOf, LostUpdatesAreThoseThatATrainingCounts) {
   SensitivityRequest asked = request();
   asked.precisions = {"bf16"};
-  const TrainSensitivity study =
-      train_sensitivity_of(asked, [] { return read_machine_facts(); }, {}).front();
+  const TrainSensitivity study = train_sensitivity_of(asked, [] { return read_machine_facts(); }, {}).front();
   const double foretold = share_of_all(study, 0, [](const TrainedRow& row) { return row.lost; });
   const MachineFacts facts = read_machine_facts();
   const Model model = open_model(asked.models.front(), {});
@@ -147,8 +145,9 @@ TEST_F(TrainSensitivityOf, LostUpdatesAreThoseThatATrainingCounts) {
 TEST_F(TrainSensitivityOf, APrecisionForInferenceIsRefused) {
   SensitivityRequest asked = request();
   asked.precisions = {"int8"};
-  EXPECT_NE(user_error_of([&] { train_sensitivity_of(asked, [] { return read_machine_facts(); }, {}); })
-                .find("a precision for inference"),
+  EXPECT_NE(user_error_of([&] {
+              train_sensitivity_of(asked, [] { return read_machine_facts(); }, {});
+            }).find("a precision for inference"),
             std::string::npos);
 }
 

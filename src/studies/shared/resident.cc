@@ -113,7 +113,8 @@ void run_through_cache(const Model& model, const ResidentRequest& request, const
 
 void run_one_step(const Model& model, const ResidentRequest& request, const MachineFacts& facts) {
   const PrecisionChoice precision = precision_choice(request.precision, request.engine, facts);
-  Trainer trainer(model.config, model.weights, whole_step(precision, request.engine, request.recompute, request.storage),
+  Trainer trainer(model.config, model.weights,
+                  whole_step(precision, request.engine, request.recompute, request.storage),
                   find_backend(request.engine.device), facts);
   trainer.set_batch(random_batch(model, request.extent, request.model_options.seed));
   trainer.set_seed(request.model_options.seed);

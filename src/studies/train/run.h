@@ -89,9 +89,9 @@ struct TrainReport {
   std::optional<QualityRows> held_out;  ///< Row by row, of the last of them.
   std::optional<HeldOut> best;          ///< Whose checkpoint stands in best/.
   std::int64_t skipped = 0;
-  StateBytes held;     ///< Through the whole training.
+  StateBytes held;                  ///< Through the whole training.
   std::vector<ScaleShares> scales;  ///< Of products of 8 bits, over the steps of this run.
-  double seconds = 0;  ///< Of the steps of this run.
+  double seconds = 0;               ///< Of the steps of this run.
   double tokens_per_s = 0;
   std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.
   /// What ended it before its end: Diverged, a save that failed, anything that a step throws. To be rethrown once the
