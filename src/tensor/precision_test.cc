@@ -26,10 +26,26 @@ std::string message_of(std::string_view name, std::string_view overrides) {
 TEST(PrecisionTable, HasItsRowsInOrder) {
   std::vector<std::string> names;
   for (const Precision& row : precision_table()) names.emplace_back(row.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"fp32", "tf32", "fp16", "bf16", "mixed-fp16", "mixed-bf16", "fp16-acc16", "int8",
-                                      "int8-static", "int8-weights", "int8-group", "int4-weights", "int4-weights-g128",
-                                      "int4-weights-zp", "int4", "fp8", "stored", "stored-int8"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"fp32",
+                                             "tf32",
+                                             "fp16",
+                                             "bf16",
+                                             "mixed-fp16",
+                                             "mixed-bf16",
+                                             "fp16-acc16",
+                                             "int8",
+                                             "int8-static",
+                                             "int8-weights",
+                                             "int8-group",
+                                             "int4-weights",
+                                             "int4-weights-g128",
+                                             "int4-weights-zp",
+                                             "int4",
+                                             "fp8",
+                                             "mixed-fp8",
+                                             "mixed-fp8-block",
+                                             "stored",
+                                             "stored-int8"}));
 }
 
 TEST(PrecisionTable, RowsAreConsistent) {
@@ -149,7 +165,7 @@ TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
             "fp16-acc16, int8, int8-static, int8-weights, int8-group, int4-weights, int4-weights-g128, "
-            "int4-weights-zp, int4, fp8, "
+            "int4-weights-zp, int4, fp8, mixed-fp8, mixed-fp8-block, "
             "stored, stored-int8");
   EXPECT_EQ(message_of("bf16", "nose=f16"),
             "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "
