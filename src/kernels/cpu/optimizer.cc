@@ -413,6 +413,7 @@ const char* unfit_for_blocks(const Call& call) {
   for (const std::size_t i : {2, 3}) {
     if (call.in(i).dtype != DType::u8) return "moments are not codes of 8 bits";
   }
+  if (call.attributes.width % 4 != 0) return "blocks are no whole fours of elements, as random numbers are made";
   return call.attributes.width > chunk_elements ? "blocks are longer than what is held on the stack" : nullptr;
 }
 
