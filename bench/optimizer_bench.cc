@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct Setting {
   DType dtype = DType::f32;
   std::vector<std::int64_t> counts = {weights};
   Calls calls = Calls::one;
+  std::optional<DType> moments = std::nullopt;  ///< Absent: as the weights; bf16 ones are rounded at random.
 };
 
 /// The inputs' memory; outputs take the place of the inputs that they write over.
@@ -67,17 +69,27 @@ void add_output(Problem& problem, std::size_t over) {
   problem.outputs.push_back(problem.memory[over].data());
 }
 
-bool is_update(const Operation& operation) {
-  return &operation == &op::adamw || &operation == &op::sgd;
+constexpr std::int64_t block = 256;  ///< Of moments in codes.
+
+/// Weight, gradient, moments; of codes in blocks their scales.
+std::vector<Argument> operands_of(const Setting& setting, std::int64_t count) {
+  const Argument number = vector_of(setting.dtype, count);
+  if (setting.operation == &op::block_adamw) {
+    const Argument codes = vector_of(DType::u8, count);
+    const Argument scales = vector_of(DType::f32, (count + block - 1) / block);
+    return {number, number, codes, codes, scales, scales};
+  }
+  const Argument moment = vector_of(setting.moments.value_or(setting.dtype), count);
+  if (setting.operation == &op::adamw) return {number, number, moment, moment};
+  return {number, number, moment};
 }
 
 void add_updates(Problem& problem, const Setting& setting) {
-  const std::size_t operands = setting.operation == &op::adamw ? 4 : 3;
   for (const std::int64_t count : setting.counts) {
-    for (std::size_t i = 0; i < operands; ++i) add_input(problem, vector_of(setting.dtype, count));
-    for (const std::size_t written : {0, 2, 3}) {
-      if (written < operands) add_output(problem, problem.inputs.size() - operands + written);
-    }
+    const std::size_t first = problem.inputs.size();
+    const std::vector<Argument> operands = operands_of(setting, count);
+    for (const Argument& operand : operands) add_input(problem, operand);
+    for (std::size_t i = 0; i + 1 < operands.size(); ++i) add_output(problem, first + UpdateList::input_of(i));
   }
   add_input(problem, vector_of(DType::f32, 4));
   const float hyper[] = {1e-4F, 0.1F, 0.05F, 1.0F};
@@ -94,8 +106,10 @@ Problem make_problem(const Setting& setting, int threads) {
   call.attributes.beta2 = 0.95;
   call.attributes.weight_decay = 0.1;
   call.attributes.rounding = setting.dtype == DType::bf16 ? Rounding::stochastic : Rounding::nearest;
+  if (setting.moments == DType::bf16) call.attributes.state_rounding = Rounding::stochastic;
+  if (setting.operation == &op::block_adamw) call.attributes.width = block;
   call.threads = threads;
-  if (is_update(*setting.operation)) {
+  if (updates_list(*setting.operation)) {
     add_updates(problem, setting);
   } else {
     for (const std::int64_t count : setting.counts) add_input(problem, vector_of(setting.dtype, count));
@@ -169,14 +183,15 @@ int main(int argc, char** argv) {
   const auto add = [&](const std::string& label, const Setting& setting) {
     benchmark::RegisterBenchmark(label.c_str(), run, setting, facts)->UseRealTime();
   };
-  for (const Operation* operation : {&op::l2_norm, &op::add, &op::adamw, &op::sgd}) {
+  for (const Operation* operation : {&op::l2_norm, &op::add, &op::adamw, &op::block_adamw, &op::sgd}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const std::string label = fmt::format("{}/{}", operation->name, name(dtype));
       add(label, {operation, dtype});
-      if (!is_update(*operation)) continue;
+      if (!updates_list(*operation)) continue;
       add(label + "/list", {operation, dtype, layers_of_gpt2(), Calls::one});
       add(label + "/each", {operation, dtype, layers_of_gpt2(), Calls::each});
     }
   }
+  add("adamw/f32/moments bf16", {.operation = &op::adamw, .moments = DType::bf16});
   benchmark::RunSpecifiedBenchmarks();
 }

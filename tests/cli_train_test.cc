@@ -268,6 +268,22 @@ TEST_F(CliTrain, ParametersOfAGroupAreUpdatedAsItSays) {
   expect_failure(on_tokens({"--steps", "2", "--no-decay", "heads"}), 2, "--no-decay: 'heads'");
 }
 
+/// A training goes on with states and gradients as they were, and with no others.
+TEST_F(CliTrain, StatesInFewerBitsGoOnAsTheyAre) {
+  const Arguments stored = {"--states", "8bit", "--gradients", "bf16"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.end(), stored.begin(), stored.end());
+    return more;
+  };
+  const Json whole = losses(with({"--steps", "4"}));
+  losses(with({"--steps", "2", "--out", "run"}));
+  EXPECT_EQ(losses(with({"--steps", "4", "--out", "run", "--resume"})), whole);
+  expect_failure(on_tokens({"--steps", "5", "--out", "run", "--resume"}), 2, "--states");
+  expect_failure(on_tokens({"--steps", "1", "--states", "int8"}), 2, "8bit");
+  expect_failure(on_tokens({"--steps", "1", "--gradients", "e4m3"}), 2, "weights, f32, f16 and bf16 are known");
+  expect_failure({"memory", "model", "--states", "8bit"}, 2, "--mode infer");
+}
+
 TEST_F(CliTrain, ASecondTrainingIntoOneFolderIsRefused) {
   fs::create_directory(folder_.path() / "run");
   const Handle<int, ::close, -1> held(::open((folder_.path() / "run").c_str(), O_RDONLY | O_DIRECTORY));

@@ -9,6 +9,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
+#include "cli/step_options.h"
 #include "cli/train_options.h"
 #include "report/draw/figure.h"
 
@@ -19,6 +20,8 @@ struct CompareTrainingCommand {
   CompareTrainingRequest request;
   MachineOptions machine;
   OutputOptions outputs;
+  std::vector<std::string> states;
+  std::vector<std::string> gradients;
   std::filesystem::path svg;
 };
 
@@ -39,6 +42,7 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
           "ranks: how gradients are summed, comma-separated: f32, bf16, bf16-f32sum, f16, f16-f32sum")
       ->delimiter(',');
   add_thread_ranks_option(command, options.request.thread_ranks);
+  add_storage_lists(command, options.states, options.gradients);
   add_output_options(command, options.outputs);
   add_output_file(command, "--svg", options.svg, "chart to write");
 }
@@ -60,15 +64,15 @@ int compare_and_tell(const CompareTrainingCommand& options, const MachineFacts& 
                   status.seconds_left);
   };
   callbacks.interrupted = &interrupted;
-  const TrainingComparison comparison =
-      compare_training(options.request, facts, callbacks, group);
+  const TrainingComparison comparison = compare_training(options.request, facts, callbacks, group);
   progress.finish();
   const Document document = to_document(comparison);
   deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }
 
-int run_compare_training(const CompareTrainingCommand& options) {
+int run_compare_training(CompareTrainingCommand& options) {
+  options.request.storages = storages_of(options.states, options.gradients);
   for (const std::string& precision : options.request.precisions) find_precision(precision);
   const MachineFacts facts = facts_for(options.machine, options.request.training.engine.device);
   return as_rank(options.request.thread_ranks, [&](Group& group) {

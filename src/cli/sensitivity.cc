@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
@@ -14,6 +15,22 @@ struct SensitivityCommand {
   OutputOptions outputs;
   ShardOptions shard;
 };
+
+/// What one mode has no use for is an error; in training the precisions are those in which it can be done.
+void settle_mode(SensitivityRequest& request, const CLI::App& command) {
+  const bool trains = request.mode == RunMode::train;
+  std::vector<const char*> unused = {"--steps", "--lr", "--gradients"};
+  if (trains)
+    unused = {"--by", "--tokens", "--seconds", "--layer-seconds", "--estimates", "--gradient-rows", "--resume"};
+  for (const char* option : unused) {
+    if (command.count(option) > 0) fail_user("--mode {}: {} says nothing of it; drop it", name(request.mode), option);
+  }
+  if (!trains || command.count("--precision") > 0) return;
+  request.precisions.clear();
+  for (const Precision& row : precision_table()) {
+    if (row.gradients && is_listed_on(row, request.engine.device)) request.precisions.emplace_back(row.name);
+  }
+}
 
 /// Leaves of models and precisions the part that is measured here.
 ShardPart keep_sensitivity_part(GridDivision& division, SensitivityRequest& request) {
@@ -61,6 +78,17 @@ void add_scoring_options(CLI::App& command, SensitivityRequest& request) {
       ->check(between(0.01, 1e7));
 }
 
+void add_training_options(CLI::App& command, SensitivityRequest& request) {
+  command.add_option("--steps", request.steps, "training: the last of so many is looked at (default 4)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command.add_option("--lr", request.learning_rate, "training: learning rate of AdamW (default 0.001)")
+      ->check(between(0, 1e6));
+  command.add_option_function<std::string>(
+      "--gradients",
+      [&request](const std::string& word) { request.storage.gradients = parse_gradient_dtype(word, "--gradients"); },
+      "training: of parameters, as weights (default), f32, f16 or bf16");
+}
+
 }  // namespace
 
 void add_sensitivity(CLI::App& program, Action& action) {
@@ -69,7 +97,11 @@ void add_sensitivity(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("sensitivity", "Find which layers can bear a lower precision");
   command.footer("example: assay sensitivity smollm2-135m --precision int8,bf16 --data text.txt --html page.html");
   command.add_option("models", request.models, "folders, .gguf files, cached models or presets")->required();
-  command.add_option("--precision", request.precisions, "comma-separated (default int8,bf16)")->delimiter(',');
+  command
+      .add_option("--precision", request.precisions, "comma-separated (default int8,bf16; training: all it can be in)")
+      ->delimiter(',');
+  add_mode_option(command, request.mode);
+  add_training_options(command, request);
   command.add_option("--by", request.by, "units: layer, block, role (default: all)")->delimiter(',');
   add_scoring_options(command, request);
   command.add_option("--layer-seconds", request.layer_seconds, "budget of timing, each precision (default 2)")
@@ -85,7 +117,12 @@ void add_sensitivity(CLI::App& program, Action& action) {
   add_model_options(command, request.model_options);
   add_meter_options(command, request.energy);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_sensitivity(*options); }; });
+  command.callback([options, &action, &command] {
+    action = [options, &command] {
+      settle_mode(options->request, command);
+      return run_sensitivity(*options);
+    };
+  });
 }
 
 }  // namespace assay

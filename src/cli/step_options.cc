@@ -9,7 +9,8 @@
 namespace assay {
 namespace {
 
-constexpr const char* step_axis_names[] = {"--recompute", "--optimizer", "--clip", "--accumulate", "--base"};
+constexpr const char* step_axis_names[] = {"--recompute", "--optimizer", "--clip", "--accumulate", "--base",
+                                            "--states",    "--gradients"};
 
 /// A list of words, each of which `parse` knows.
 template <typename Value, typename Parse>
@@ -40,6 +41,18 @@ void add_step_axes(CLI::App& command, StepAxes& axes) {
   add_words(
       command, "--base", axes.bases, [](const std::string& word) { return std::string(find_precision(word).name); },
       "training of adapters: how other weights are kept; a list");
+  add_storage_lists(command, axes.states, axes.gradients);
+}
+
+void add_storage_lists(CLI::App& command, std::vector<std::string>& states, std::vector<std::string>& gradients) {
+  command
+      .add_option("--states", states,
+                  "training: optimizer's moments as weights (default), f32, bf16 or 8bit, comma-separated")
+      ->delimiter(',');
+  command
+      .add_option("--gradients", gradients,
+                  "training: of parameters, as weights (default), f32, f16 or bf16, comma-separated")
+      ->delimiter(',');
 }
 
 void refuse_step_axes(const CLI::App& command, const std::string& why) {

@@ -8,7 +8,9 @@
 
 namespace assay {
 
-/// --recompute, --optimizer, --clip, --accumulate, --base: lists, of which every combination is meant.
+/// --states and --gradients: lists.
+void add_storage_lists(CLI::App& command, std::vector<std::string>& states, std::vector<std::string>& gradients);
+/// These, --recompute, --optimizer, --clip, --accumulate and --base: lists, of which every combination is meant.
 void add_step_axes(CLI::App& command, StepAxes& axes);
 /// Throws a user error for an axis that is given where nothing is trained.
 void refuse_step_axes(const CLI::App& command, const std::string& why);

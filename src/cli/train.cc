@@ -233,6 +233,16 @@ void add_optimizer_options(CLI::App& command, TrainRequest& request) {
       ->check(between(0, 1e30));
 }
 
+void add_storage_options(CLI::App& command, TrainingStorage& storage) {
+  command.add_option_function<std::string>(
+      "--states", [&storage](const std::string& word) { storage.states = &find_state_format(word, "--states"); },
+      "optimizer's moments: as weights (default), f32, bf16 or 8bit");
+  command.add_option_function<std::string>(
+      "--gradients",
+      [&storage](const std::string& word) { storage.gradients = parse_gradient_dtype(word, "--gradients"); },
+      "of parameters: as weights (default), f32, f16 or bf16");
+}
+
 void add_schedule_options(CLI::App& command, TrainRequest& request) {
   Schedule& schedule = request.training.optimizer.schedule;
   static const std::map<std::string, Schedule::Shape> shapes = {{"constant", Schedule::Shape::constant},
@@ -267,6 +277,7 @@ void add_train(CLI::App& program, Action& action) {
   add_data_options(command, options->request);
   command.add_option("--precision", options->request.precision, "one precision (default fp32)");
   add_optimizer_options(command, options->request);
+  add_storage_options(command, options->request.training.storage);
   add_schedule_options(command, options->request);
   add_step_options(command, options->request);
   add_rank_options(command, options->request);

@@ -22,12 +22,13 @@ enum class Fill : std::uint8_t {
   labels,        ///< 0 .. width of the first input - 1, every third -100
   right_padded,  ///< 1 and then 0, at least one 1 in each row
   left_padded,
-  holes,      ///< 0 and 1 at random; the last row all 0
-  blocks,     ///< of attributes.blocks: any bytes whose values are within 4
-  lengths,    ///< tokens held: of caches that are the call's last inputs, from none to as many as leave room
-  offsets,    ///< rising from 0 to the rows of the first input: the first stretches are empty or short
-  reversed,   ///< the last row's number first
-  with_zeros  ///< normal, but every third row is all 0
+  holes,       ///< 0 and 1 at random; the last row all 0
+  blocks,      ///< of attributes.blocks: any bytes whose values are within 4
+  lengths,     ///< tokens held: of caches that are the call's last inputs, from none to as many as leave room
+  offsets,     ///< rising from 0 to the rows of the first input: the first stretches are empty or short
+  reversed,    ///< the last row's number first
+  with_zeros,  ///< normal, but every third row is all 0
+  codes        ///< 0 .. 255
 };
 
 /// One call and how to fill it.

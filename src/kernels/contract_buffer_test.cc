@@ -53,6 +53,8 @@ double value_of(const Case& one, std::size_t index, std::int64_t row, std::int64
       return 0.005 + 0.01 * random.next_uniform();
     case Fill::whole:
       return static_cast<double>(random.below(255)) - 127;
+    case Fill::codes:
+      return static_cast<double>(random.below(256));
     case Fill::magnitudes: {
       const double size = std::ldexp(1 + random.next_uniform(), static_cast<int>(random.below(19)) - 10);
       return std::min(size, 448.0) * (random.below(2) == 0 ? 1 : -1);

@@ -108,6 +108,8 @@ std::vector<Case> dropout_cases(const Operation& operation);
 std::vector<Case> cross_entropy_cases(const Operation& operation);
 /// Of adamw and sgd.
 std::vector<Case> optimizer_cases(const Operation& operation);
+std::vector<Case> round_float8_cases(const Operation& operation);
+std::vector<Case> block_adamw_cases(const Operation& operation);
 std::vector<Case> l2_norm_cases(const Operation& operation);
 /// Of attention and of its three parts.
 std::vector<Case> attention_cases(const Operation& operation);

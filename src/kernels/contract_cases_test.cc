@@ -332,6 +332,8 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::cross_entropy_gradient, cross_entropy_cases},
       {&op::l2_norm, l2_norm_cases},
       {&op::adamw, optimizer_cases},
+      {&op::block_adamw, block_adamw_cases},
+      {&op::round_float8, round_float8_cases},
       {&op::sgd, optimizer_cases},
   };
   return table;

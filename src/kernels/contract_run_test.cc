@@ -69,11 +69,10 @@ std::vector<Overlap> overlaps_of(const Call& call) {
     for (std::size_t i = 0; i < call.outputs.size(); ++i) overlaps.push_back({static_cast<std::size_t>(first) + i, i});
   }
   if (call.operation->in_place >= 0) overlaps.push_back({static_cast<std::size_t>(call.operation->in_place), 0});
-  if (call.operation == &op::adamw || call.operation == &op::sgd) {
+  if (updates_list(*call.operation)) {
     const UpdateList list = update_list(*call.operation, call.inputs.size());
     for (std::size_t i = 0; i < list.lost(); ++i) {
-      const std::size_t operand = i % list.outputs_each;
-      overlaps.push_back({list.input(i / list.outputs_each, operand == 0 ? 0 : operand + 1), i});
+      overlaps.push_back({list.input(i / list.outputs_each, UpdateList::input_of(i % list.outputs_each)), i});
     }
   }
   std::erase_if(overlaps, [&](const Overlap& o) { return !alike(call.in(o.input), call.out(o.output)); });

@@ -116,7 +116,7 @@ void count_lost_updates(Call& call) {
 /// Whoever takes a list at once writes the very bits that it writes for each tensor alone: weights, moments, random
 /// numbers of stochastic rounding, counts of lost updates, norms.
 TEST(Lists, GiveTheBitsOfTheirTensorsAlone) {
-  for (const Operation* operation : {&op::l2_norm, &op::adamw, &op::sgd}) {
+  for (const Operation* operation : {&op::l2_norm, &op::adamw, &op::sgd, &op::block_adamw}) {
     for (const Case& one : cases_of(*operation)) {
       if (listed(one.call) == 1) continue;
       Case counted = one;
@@ -218,6 +218,7 @@ bool lacks_on_cuda(const Call& call) {
                                 &op::expert_linear_weight_gradient,
                                 &op::quantized_linear_input_gradient,
                                 &op::clamped_gate,
+                                &op::round_float8,
                                 &op::relative_scores,
                                 &op::relative_input_gradient,
                                 &op::relative_table_gradient};

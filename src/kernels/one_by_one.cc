@@ -56,7 +56,7 @@ struct ListedKernel {
   std::unique_ptr<Kernel> kernel;
 
   void run(const Memory& memory) const {
-    constexpr std::size_t most = 6;  // adamw's inputs
+    constexpr std::size_t most = 8;  // block_adamw's inputs
     std::array<const std::byte*, most> inputs{};
     std::array<std::byte*, most> outputs{};
     for (std::size_t i = 0; i < places.inputs.size(); ++i) inputs.at(i) = memory.inputs[places.inputs[i].operand];

@@ -4,7 +4,7 @@
 
 namespace assay {
 
-/// Tensors of a call over a list (op::adamw, op::sgd: parameters; op::l2_norm: its inputs).
+/// Tensors of a call over a list (op::l2_norm: its inputs; optimizers: parameters).
 std::size_t listed(const Call& call);
 /// The call for tensor `index` of the list alone, with its own stream of random numbers. Lost updates and norms go to
 /// the first element of its last output.

@@ -97,7 +97,8 @@ class Differentiator final : public GradientBuilder {
       : program_(std::move(program)),
         forward_nodes_(program_.nodes.size()),
         saved_(program_, options.recompute),
-        destination_(options.gradients) {
+        destination_(options.gradients),
+        stored_as_(options.stored_as) {
     gradients_.resize(program_.values.size(), no_value);
     columns_.resize(program_.values.size());
     find_wanted();
@@ -214,6 +215,7 @@ class Differentiator final : public GradientBuilder {
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
       if (program_.values[i].source != Source::state || gradients_[i] == no_value) continue;
       if (program_.value(gradients_[i]).source != Source::computed) copy_gradient(i);
+      if (stored_as_) program_.value(gradients_[i]).dtype = *stored_as_;
       if (destination_ == Gradients::added) add_to_state(i);
       Value& gradient = program_.value(gradients_[i]);
       gradient.name = "grad." + program_.values[i].name;
@@ -233,6 +235,7 @@ class Differentiator final : public GradientBuilder {
   std::size_t forward_nodes_;
   SavedValues saved_;
   Gradients destination_;
+  std::optional<DType> stored_as_;
   Node node_;                 ///< The forward node whose rule runs; a copy, since nodes are appended meanwhile.
   std::vector<bool> wanted_;  ///< By forward value, as the two below.
   std::vector<ValueId> gradients_;

@@ -103,6 +103,7 @@ struct Operation {
   OPERATION(cast)             /* x -> the same values in the output's dtype */                                        \
   OPERATION(quantize_rows)    /* x (..,d) -> s8 or e4m3 (..,d), f32 scale (rows): dynamic, per token */               \
   OPERATION(quantize_weight)  /* W (out,in) -> s8 or e4m3 (out,in), f32 scale (out): per channel */                   \
+  OPERATION(round_float8)     /* x (..,d) [, history f32] -> x on attributes.operand's grid by a scale [, history] */ \
   OPERATION(concat_rows)      /* W1 (n1,..), W2 (n2,..), ... -> (n1+n2+.., ..) */                                     \
   OPERATION(gate)             /* x, y -> f(x) * y */                                                                  \
   OPERATION(clamped_gate)     /* x, y -> h sigmoid(scale h) (1 + y in [-cap, cap]), h = min(x, cap) */                \
@@ -141,9 +142,10 @@ struct Operation {
   OPERATION(concat_columns)                  /* x1 (..,w1), x2 (..,w2), ... -> (.., w1+w2+..) */                      \
   OPERATION(cross_entropy_gradient)          /* logits, labels, dloss (1) -> dlogits */                               \
   /* Optimizer: over all parameters at once (program/update_list.h); these write over their inputs. */                \
-  OPERATION(l2_norm) /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                          \
-  OPERATION(adamw)   /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */                \
-  OPERATION(sgd)     /* w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost] */
+  OPERATION(l2_norm)     /* x1, x2, ... -> f32 (tensors): of each, sqrt of the sum of squares */                      \
+  OPERATION(adamw)       /* w, g, m, v of each, hyper f32 (4), seed s32 (2) -> w, m, v of each [, lost] */            \
+  OPERATION(sgd)         /* w, g, momentum of each, hyper f32 (4), seed s32 (2) -> w, momentum of each [, lost] */    \
+  OPERATION(block_adamw) /* w, g, m u8, v u8, their scales f32 (blocks) of each, hyper, seed -> all but g [, lost] */
 
 namespace op {
 #define ASSAY_DECLARE_OPERATION(name) extern const Operation name;

@@ -101,11 +101,21 @@ struct DifferentiateOptions {
   std::string seed = "loss_scale";  ///< Input of the output's shape and dtype; added where it is not there yet.
   Recompute recompute = Recompute::none;
   Gradients gradients = Gradients::written;
+  std::optional<DType> stored_as = std::nullopt;  ///< Gradients of parameters; absent: in the parameter's dtype.
 };
 
 /// Appends the backward: the gradient of sum(of * seed) with respect to every parameter that it depends on, as state
-/// and output "grad.<parameter>", in the parameter's dtype. The program comes from assign_training_dtypes.
+/// and output "grad.<parameter>". The program comes from assign_training_dtypes.
 Program differentiate(const Program& program, const DifferentiateOptions& options);
+
+/// What becomes of the scales of round_products_to_float8.
+enum class ScaleHistory : std::uint8_t {
+  kept,  ///< Float8Training::delayed has a state a tensor, "optimizer.float8.<x, w or dy>.<layer>".
+  none   ///< Every scale is of the values themselves.
+};
+/// Rounds what linear layers and their gradients multiply to 8 bits, each value once (op::round_float8): x and W to
+/// e4m3, dy to e5m2. The head stays as it is. Behind `differentiate`, for gradients pass a rounding as if it were none.
+Program round_products_to_float8(const Program& program, const Precision& row, ScaleHistory history);
 
 enum class Fusion : std::uint8_t { on, off };
 

@@ -131,13 +131,15 @@ struct Attributes {
   RelativePositions relative = {};       ///< relative_scores and its gradients,
   ScoredBy scored_by = ScoredBy::query;  ///< and which of the two that is
   std::int64_t offset = 0;               ///< slice_columns: first column; count_positions: the number before the first
-  std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold
+  std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold;
+                            ///< block_adamw, round_float8: elements that share a scale
   DType math = DType::f32;  ///< norms, softmax: dtype of the arithmetic inside
   int chunk = 0;            ///< linear with an f16 accumulator: products added before the flush to f32
   DType accumulator = DType::f32;   ///< linear
-  DType operand = DType::f32;       ///< linear and its input gradient: a wider W is rounded to it first
+  DType operand = DType::f32;       ///< linear and its input gradient: a wider W is rounded to it first; round_float8
   bool inverse = false;             ///< rope: turns backwards
-  std::int64_t rows = 0;            ///< embedding_gradient, add_rows_gradient: rows of the table
+  std::int64_t rows = 0;            ///< embedding_gradient, add_rows_gradient: rows of the table; round_float8: rows
+                                    ///< that share a scale
   std::int64_t padding_id = -1;     ///< embedding and its gradient: the id that gives its row none; -1: every id does.
                                     ///< count_positions: what stands where nothing is
   std::int64_t experts = 0;         ///< route, group_rows, expert_linear_weight_gradient: how many there are
@@ -149,9 +151,10 @@ struct Attributes {
   double beta2 = 0;         ///< adamw
   double weight_decay = 0;  ///< adamw (decoupled), sgd (added to the gradient)
   AdamW adamw = AdamW::pytorch;
-  Rounding rounding = Rounding::nearest;  ///< optimizers: how the new weight is rounded to its dtype
-  const BlockFormat* blocks = nullptr;    ///< Operations with weights in blocks: what their rows are
-  double output_scale = 0;                ///< What stores s8: round(y / output_scale), within +-127; 0: nothing does
+  Rounding rounding = Rounding::nearest;        ///< optimizers: how the new weight is rounded to its dtype
+  Rounding state_rounding = Rounding::nearest;  ///< adamw: how new moments in bf16 are rounded
+  const BlockFormat* blocks = nullptr;          ///< Operations with weights in blocks: what their rows are
+  double output_scale = 0;  ///< What stores s8: round(y / output_scale), within +-127; 0: nothing does
 
   bool operator==(const Attributes&) const = default;
 };

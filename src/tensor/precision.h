@@ -54,6 +54,14 @@ constexpr bool sums_groups(Scheme scheme) {
   return scheme == Scheme::dynamic_blocks || scheme == Scheme::stored_dynamic;
 }
 
+/// How a training rounds what its matrix products multiply to 8 bits: inputs and weights to e4m3, gradients of outputs
+/// to e5m2, both by scales that are powers of two (program/passes.h, round_products_to_float8).
+enum class Float8Training : std::uint8_t {
+  none,
+  delayed,  ///< A scale a tensor, from its largest magnitudes in the steps before.
+  blocks    ///< A scale for 128 neighbours (of weights for 128 x 128), from those themselves.
+};
+
 /// Where a precision runs.
 enum class Runs : std::uint8_t {
   anywhere,
@@ -88,6 +96,7 @@ struct Precision {
   double tolerance;  ///< Largest difference from fp32's logits over their largest magnitude that a sound run shows.
   const char* note;
   const BlockFormat* blocks = nullptr;  ///< What weights are made into, where `scheme` makes blocks; `weights` is u8.
+  Float8Training float8 = Float8Training::none;
 };
 
 /// The table, in the order in which rows are printed.

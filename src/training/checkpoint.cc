@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* progress_format = "assay training 1";
 constexpr const char* config_file = "config.json";
-constexpr std::string_view moment_prefix = "optimizer.";
-constexpr std::string_view square_prefix = "optimizer.v.";
+/// What has no negative values: means of squares, and magnitudes.
+constexpr std::string_view unsigned_prefixes[] = {"optimizer.v.", "optimizer.m_scale.", "optimizer.v_scale."};
 
 /// JSON knows no NaN: null stands for it, and strings for infinities.
 Json json_number(double value) {
@@ -55,7 +55,7 @@ void write_parameters(const fs::path& file, const Model& model, const Trainer& t
 void write_moments(const fs::path& file, const State& state, const std::map<std::string, Tensor>& elsewhere) {
   std::map<std::string, TensorView> moments;
   for (const auto& [name, tensor] : state.tensors()) {
-    if (name.starts_with(moment_prefix)) moments[name] = tensor.view();
+    if (name.starts_with(optimizer_prefix)) moments[name] = tensor.view();
   }
   for (const auto& [name, tensor] : elsewhere) moments[name] = tensor.view();
   std::vector<NamedTensor> tensors;
@@ -201,8 +201,13 @@ std::vector<Wanted> wanted_parameters(const Model& model, const Trainer& trainer
   return wanted;
 }
 
+/// Histories of scales are the step's, moments the update's.
 std::vector<Wanted> wanted_moments(const Trainer& trainer) {
   std::vector<Wanted> wanted;
+  for (const Value& value : trainer.programs().step.values) {
+    if (is_scale_history(value))
+      wanted.push_back({value.name, value.name, StoredOrder::same, value.dtype, concrete(value.shape, {})});
+  }
   for (const NamedMoment& moment : trainer.programs().moments)
     wanted.push_back({moment.name, moment.name, StoredOrder::same, moment.dtype, moment.shape});
   return wanted;
@@ -221,8 +226,10 @@ void check_tensor(const StoredTensor* stored, const Wanted& wanted, const std::s
     fail_user("{}: tensor '{}' is {} {}, in this model and precision it is {} {}", file, wanted.name, stored->stored,
               to_string(stored->shape), name(wanted.dtype), to_string(shape));
   if (!all_finite(stored->view())) fail_user("{}: tensor '{}' holds NaN or infinite values", file, wanted.name);
-  if (wanted.state.starts_with(square_prefix) && !none_negative(stored->view()))
-    fail_user("{}: tensor '{}' holds negative values, means of squares have none", file, wanted.name);
+  const auto begins = [&](std::string_view prefix) { return wanted.state.starts_with(prefix); };
+  if (std::ranges::any_of(unsigned_prefixes, begins) && !none_negative(stored->view()))
+    fail_user("{}: tensor '{}' holds negative values, {} have none", file, wanted.name,
+              wanted.state.starts_with(unsigned_prefixes[0]) ? "means of squares" : "scales");
 }
 
 /// Every tensor is there, as the training holds it, finite, and no other is.

@@ -42,6 +42,9 @@ FrozenWeights frozen_weights(const Program& program, const ModelConfig& config, 
 
 void check(const ModelConfig& config, const TrainingOptions& options) {
   const Precision& row = options.precision.row;
+  const StateFormat& states = *options.storage.states;
+  if (options.optimizer.kind == OptimizerKind::sgd && (states.block > 0 || states.rounding == Rounding::stochastic))
+    fail_user("--states {}: is AdamW's; sgd's momentum can be as its weights or f32", states.name);
   if (!options.precision.layers.empty()) {
     fail_user("--with '{}={}': layers can have a precision of their own in inference; training has one",
               options.precision.layers.front().pattern, options.precision.layers.front().row.name);
@@ -78,8 +81,13 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   Program program = assign_training_dtypes(built, options.precision, frozen_weights(built, config, options));
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
   if (options.parts == StepParts::forward) return program;
-  program = differentiate(program, {.recompute = options.recompute, .gradients = options.gradients});
-  return options.fusion == Fusion::on ? fuse_gradients(program) : program;
+  program = differentiate(
+      program,
+      {.recompute = options.recompute, .gradients = options.gradients, .stored_as = options.storage.gradients});
+  if (options.fusion == Fusion::on) program = fuse_gradients(program);
+  const Precision& row = options.precision.row;
+  if (row.float8 == Float8Training::none) return program;
+  return round_products_to_float8(program, row, ScaleHistory::kept);
 }
 
 /// By the name of each parameter, whether this rank updates it.
@@ -113,7 +121,7 @@ Program norm_program(const Program& step, const IsOwn& own) {
   b.at("optimizer", Role::optimizer);
   std::vector<ValueId> gradients;
   for (const Value& value : step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
+    if (!is_gradient(value)) continue;
     if (!own.at(value.name.substr(gradient_prefix.size()))) continue;
     gradients.push_back(b.state(value.name, value.dtype, value.shape));
   }
@@ -125,7 +133,12 @@ Program norm_program(const Program& step, const IsOwn& own) {
 struct UpdateGroup {
   double rate = 0;
   double weight_decay = 0;
+  StateLayout states;
   std::vector<const Value*> parameters;
+
+  bool is_alike(const UpdateGroup& other) const {
+    return rate == other.rate && weight_decay == other.weight_decay && states == other.states;
+  }
 };
 
 double rate_of(const ParameterUse& use, const OptimizerOptions& options) {
@@ -147,24 +160,29 @@ void refuse_role_without_parameters(const std::map<std::string, ParameterUse>& u
   }
 }
 
-/// In the order of their first parameters; without options.groups all are one.
-std::vector<UpdateGroup> update_groups(const Program& step, const ModelConfig& config,
-                                       const OptimizerOptions& options) {
+/// The group that a parameter would be alone.
+UpdateGroup group_of(const Value& value, const ParameterUse& use, const TrainingOptions& options) {
+  const std::int64_t elements = element_count(concrete(value.shape, {}));
+  return {rate_of(use, options.optimizer),
+          weight_decay_of(use, options.optimizer),
+          state_layout(*options.storage.states, value.dtype, elements, use.kinds),
+          {}};
+}
+
+/// In the order of their first parameters; without options.groups all of one layout are one.
+std::vector<UpdateGroup> update_groups(const Program& step, const ModelConfig& config, const TrainingOptions& options) {
   std::map<std::string, ParameterUse> uses = parameter_uses(build_program(config, {}));
   std::erase_if(uses, [&](const auto& use) {
     return !config.adapters.empty() && !is_trained_beside_adapters(use.first, config);
   });
-  refuse_role_without_parameters(uses, options);
+  refuse_role_without_parameters(uses, options.optimizer);
   std::vector<UpdateGroup> groups;
   for (const Value& value : step.values) {
     if (!is_parameter(value)) continue;
     const auto use = uses.find(value.name);
-    const ParameterUse known = use == uses.end() ? ParameterUse{} : use->second;
-    const double rate = rate_of(known, options);
-    const double decay = weight_decay_of(known, options);
-    auto group = std::ranges::find_if(
-        groups, [&](const UpdateGroup& one) { return one.rate == rate && one.weight_decay == decay; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {rate, decay, {}});
+    const UpdateGroup own = group_of(value, use == uses.end() ? ParameterUse{} : use->second, options);
+    auto group = std::ranges::find_if(groups, [&](const UpdateGroup& one) { return one.is_alike(own); });
+    if (group == groups.end()) group = groups.insert(groups.end(), own);
     group->parameters.push_back(&value);
   }
   return groups;
@@ -180,26 +198,56 @@ Attributes optimizer_attributes(const OptimizerOptions& options) {
   return attributes;
 }
 
-/// Moments have the parameter's dtype, as PyTorch's have.
-void append_operands(Builder& b, const Value& value, const OptimizerOptions& options, Node& update) {
+/// A parameter as the step program has it, and its gradient there.
+struct Updated {
+  const Value& parameter;
+  DType gradient;
+  StateLayout states;
+};
+
+void append_operands(Builder& b, const Updated& one, const OptimizerOptions& options, Node& update) {
   const bool adam = options.kind == OptimizerKind::adamw;
-  const bool momentum = adam || options.beta1 > 0;
-  const auto state = [&](const std::string& prefix) { return b.state(prefix + value.name, value.dtype, value.shape); };
-  const ValueId w = state("");
-  const ValueId m = momentum ? state("optimizer.m.") : no_value;
-  update.inputs.insert(update.inputs.end(), {w, state("grad."), m});
-  update.outputs.insert(update.outputs.end(), {w, m});
+  const auto state = [&](const char* prefix, DType dtype, const SymbolicShape& shape) {
+    return b.state(prefix + one.parameter.name, dtype, shape);
+  };
+  const SymbolicShape& shape = one.parameter.shape;
+  const auto written = [&](ValueId id) {
+    update.inputs.push_back(id);
+    update.outputs.push_back(id);
+  };
+  written(state("", one.parameter.dtype, shape));
+  update.inputs.push_back(state("grad.", one.gradient, shape));
+  written(adam || options.beta1 > 0 ? state("optimizer.m.", one.states.dtype, shape) : no_value);
   if (!adam) return;
-  update.inputs.push_back(state("optimizer.v."));
-  update.outputs.push_back(update.inputs.back());
+  written(state("optimizer.v.", one.states.dtype, shape));
+  if (one.states.block == 0) return;
+  const std::int64_t elements = element_count(concrete(shape, {}));
+  const SymbolicShape blocks = {dim((elements + one.states.block - 1) / one.states.block)};
+  written(state("optimizer.m_scale.", DType::f32, blocks));
+  written(state("optimizer.v_scale.", DType::f32, blocks));
+}
+
+/// Of the gradients that the step writes, by their names.
+std::map<std::string, DType> gradient_dtypes(const Program& step) {
+  std::map<std::string, DType> dtypes;
+  for (const Value& value : step.values) {
+    if (is_gradient(value)) dtypes[value.name] = value.dtype;
+  }
+  return dtypes;
+}
+
+const Operation& operation_of(const StateLayout& states, const OptimizerOptions& options) {
+  if (options.kind == OptimizerKind::sgd) return op::sgd;
+  return states.block > 0 ? op::block_adamw : op::adamw;
 }
 
 /// Neighbours of a group that this rank updates: a node.
 struct Stretch {
   std::size_t group = 0;
   double weight_decay = 0;
+  StateLayout states = {};
   std::int64_t stream = 0;  ///< Of its first parameter.
-  std::vector<const Value*> parameters;
+  std::vector<const Value*> parameters = {};
 };
 
 /// Parameter k draws its random numbers from stream k, counted over the groups one after another, whoever updates it.
@@ -210,7 +258,7 @@ std::vector<Stretch> own_stretches(const std::vector<UpdateGroup>& groups, const
     bool goes_on = false;
     for (const Value* value : groups[g].parameters) {
       const bool is_own = own.at(value->name);
-      if (is_own && !goes_on) stretches.push_back({g, groups[g].weight_decay, stream, {}});
+      if (is_own && !goes_on) stretches.push_back({g, groups[g].weight_decay, groups[g].states, stream});
       if (is_own) stretches.back().parameters.push_back(value);
       goes_on = is_own;
       ++stream;
@@ -219,20 +267,34 @@ std::vector<Stretch> own_stretches(const std::vector<UpdateGroup>& groups, const
   return stretches;
 }
 
-Program update_program(const std::vector<Stretch>& stretches, const TrainingOptions& options) {
-  const bool adam = options.optimizer.kind == OptimizerKind::adamw;
+/// The update of one stretch, all but its hyperparameters.
+Node update_node(Builder& b, const Stretch& stretch, const std::map<std::string, DType>& gradients,
+                 const TrainingOptions& options) {
+  Attributes attributes = optimizer_attributes(options.optimizer);
+  attributes.weight_decay = stretch.weight_decay;
+  attributes.stream = stretch.stream;
+  attributes.state_rounding = stretch.states.rounding;
+  attributes.width = stretch.states.block;
+  Node update{&operation_of(stretch.states, options.optimizer), {},         {}, attributes, "optimizer", Role::optimizer,
+              Phase::optimizer};
+  for (const Value* value : stretch.parameters) {
+    const auto gradient = gradients.find(std::string(gradient_prefix) + value->name);
+    const DType dtype = gradient == gradients.end() ? value->dtype : gradient->second;
+    append_operands(b, {*value, dtype, stretch.states}, options.optimizer, update);
+  }
+  return update;
+}
+
+Program update_program(const Program& step, const std::vector<Stretch>& stretches, const TrainingOptions& options) {
+  const std::map<std::string, DType> gradients = gradient_dtypes(step);
   Builder b;
   const ValueId seed = b.input("seed", DType::s32, {dim(2)});
-  Attributes attributes = optimizer_attributes(options.optimizer);
   std::map<std::size_t, ValueId> hyper;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     const Stretch& stretch = stretches[i];
     if (hyper.count(stretch.group) == 0)
       hyper[stretch.group] = b.input(hyper_name(stretch.group), DType::f32, {dim(4)});
-    attributes.weight_decay = stretch.weight_decay;
-    attributes.stream = stretch.stream;
-    Node update{adam ? &op::adamw : &op::sgd, {}, {}, attributes, "optimizer", Role::optimizer, Phase::optimizer};
-    for (const Value* value : stretch.parameters) append_operands(b, *value, options.optimizer, update);
+    Node update = update_node(b, stretch, gradients, options);
     update.inputs.insert(update.inputs.end(), {hyper.at(stretch.group), seed});
     if (options.count_lost_updates) {
       update.outputs.push_back(b.value(lost_name(i), DType::s32, {dim(std::ssize(stretch.parameters))}));
@@ -244,7 +306,8 @@ Program update_program(const std::vector<Stretch>& stretches, const TrainingOpti
 }
 
 /// The moments of a whole training: those of other ranks' parameters too.
-std::vector<NamedMoment> moments_of(const std::vector<UpdateGroup>& groups, const TrainingOptions& options) {
+std::vector<NamedMoment> moments_of(const Program& step, const std::vector<UpdateGroup>& groups,
+                                    const TrainingOptions& options) {
   std::vector<NamedMoment> moments;
   const IsOwn all = [&] {
     IsOwn own;
@@ -253,7 +316,7 @@ std::vector<NamedMoment> moments_of(const std::vector<UpdateGroup>& groups, cons
     }
     return own;
   }();
-  const Program whole = update_program(own_stretches(groups, all), options);
+  const Program whole = update_program(step, own_stretches(groups, all), options);
   for (const Node& node : whole.nodes) {
     const UpdateList list = update_list(*node.operation, node.inputs.size());
     for (std::size_t parameter = 0; parameter < list.parameters; ++parameter) {
@@ -284,7 +347,7 @@ std::vector<FinishedGradient> finishing_order(const Program& step) {
   }
   std::vector<FinishedGradient> order;
   for (std::size_t id = 0; id < step.values.size(); ++id) {
-    if (step.values[id].source == Source::state && !is_parameter(step.values[id]))
+    if (is_gradient(step.values[id]))
       order.push_back({static_cast<ValueId>(id), last[id]});
   }
   std::ranges::stable_sort(order, {}, &FinishedGradient::node);
@@ -318,8 +381,16 @@ bool takes_norms(const TrainingOptions& options) {
          scales_loss(options.precision.row);
 }
 
+bool is_scale_history(const Value& value) {
+  return value.source == Source::state && value.name.starts_with(scale_history_prefix);
+}
+
+bool is_gradient(const Value& value) {
+  return value.source == Source::state && value.name.starts_with(gradient_prefix);
+}
+
 bool is_parameter(const Value& value) {
-  return value.source == Source::state && !value.name.starts_with(gradient_prefix);
+  return value.source == Source::state && !is_gradient(value) && !value.name.starts_with(optimizer_prefix);
 }
 
 TrainingPrograms training_programs(const ModelConfig& config, const TrainingOptions& options) {
@@ -330,10 +401,10 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
   programs.owners = owners_of(programs.step, options.sharding);
   const IsOwn own = own_parameters(programs.step, programs.owners, options.sharding);
   if (takes_norms(options)) programs.norms = norm_program(programs.step, own);
-  const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options.optimizer);
+  const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options);
   for (const UpdateGroup& group : groups) programs.rates.push_back(group.rate);
-  programs.update = update_program(own_stretches(groups, own), options);
-  programs.moments = moments_of(groups, options);
+  programs.update = update_program(programs.step, own_stretches(groups, own), options);
+  programs.moments = moments_of(programs.step, groups, options);
   return programs;
 }
 

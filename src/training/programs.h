@@ -11,6 +11,7 @@
 #include "runtime/layout.h"
 #include "tensor/precision.h"
 #include "training/optimizer.h"
+#include "training/state_format.h"
 
 namespace assay {
 
@@ -52,6 +53,7 @@ struct TrainingOptions {
   double dropout = 0;
   TokenTypes token_types = TokenTypes::zero;
   OptimizerOptions optimizer;
+  TrainingStorage storage;
   GradientNorms norms = GradientNorms::where_needed;
   bool count_lost_updates = false;
   Sharding sharding;
@@ -74,8 +76,10 @@ struct TrainingPrograms {
   /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values; with owners, of this
   /// rank's. Empty where no norms are taken.
   Program norms;
-  /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
-  /// the parameters and their moments. With count_lost_updates outputs lost.<node>, s32 (parameters of the node).
+  /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4)
+  /// and seed s32 (2) as op::adamw has them; writes the parameters and their moments, optimizer.m.<parameter> and
+  /// optimizer.v.<parameter> (of codes in blocks also optimizer.m_scale. and optimizer.v_scale.<parameter>). With
+  /// count_lost_updates outputs lost.<node>, s32 (parameters of the node).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
   /// The rank that updates each parameter, in the order of step.values; empty where all ranks update all.
@@ -109,7 +113,14 @@ std::vector<FinishedGradient> finishing_order(const Program& step);
 /// The rank of `ranks` that each of so many elements is given to, whole: the largest first, each to who has least.
 std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int ranks);
 
-/// Whether the value is a parameter of a step program: state, and no gradient.
+/// What an optimizer and the scales of 8-bit products keep beside parameters and gradients begins so.
+inline constexpr std::string_view optimizer_prefix = "optimizer.";
+/// Whether it is the history of a scale (op::round_float8): "optimizer.float8.<x, w or dy>.<layer>".
+inline constexpr std::string_view scale_history_prefix = "optimizer.float8.";
+bool is_scale_history(const Value& value);
+/// Whether the value is a parameter's gradient in a step program.
+bool is_gradient(const Value& value);
+/// Whether the value is a parameter of a step program: state, and neither a gradient nor the optimizer's.
 bool is_parameter(const Value& value);
 
 }  // namespace assay

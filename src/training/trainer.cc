@@ -6,10 +6,12 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "program/float8_history.h"
 
 namespace assay {
 namespace {
@@ -44,17 +46,24 @@ std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, E
   return shifted;
 }
 
-std::int64_t state_bytes(const TrainingPrograms& programs) {
+StateBytes state_bytes_by_use(const TrainingPrograms& programs) {
   std::set<std::string> counted;
-  std::int64_t total = 0;
+  StateBytes bytes;
   for (const Program* program : {&programs.step, &programs.update}) {
     for (std::size_t id = 0; id < program->values.size(); ++id) {
       const Value& value = program->values[id];
-      if (value.source == Source::state && counted.insert(value.name).second)
-        total += storage_bytes(*program, static_cast<ValueId>(id), {});
+      if (value.source != Source::state || !counted.insert(value.name).second) continue;
+      std::int64_t& of_use = value.name.starts_with("grad.")        ? bytes.gradients
+                             : value.name.starts_with("optimizer.") ? bytes.moments
+                                                                    : bytes.parameters;
+      of_use += storage_bytes(*program, static_cast<ValueId>(id), {});
     }
   }
-  return total;
+  return bytes;
+}
+
+std::int64_t state_bytes(const TrainingPrograms& programs) {
+  return state_bytes_by_use(programs).total();
 }
 
 Trainer::Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options,
@@ -242,7 +251,7 @@ std::string Trainer::parameters_hash() const {
 
 void Trainer::clear_gradients() {
   for (const Value& value : programs_.step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
+    if (!is_gradient(value)) continue;
     state_.memory(value.name, value.dtype, concrete(value.shape, {}));
     state_.clear(value.name);
   }
@@ -295,10 +304,12 @@ UpdateResult Trainer::before_update(std::int64_t step, std::optional<double> nor
 }
 
 UpdateResult Trainer::leave_out(std::int64_t step) {
+  turn_scale_histories();
   return before_update(step, std::numeric_limits<double>::quiet_NaN());
 }
 
 UpdateResult Trainer::update(std::int64_t step) {
+  turn_scale_histories();
   UpdateResult result = before_update(step, gradient_norm());
   if (result.skipped) return result;
   const OptimizerOptions& optimizer = options_.optimizer;
@@ -317,6 +328,17 @@ UpdateResult Trainer::update(std::int64_t step) {
   if (!programs_.owners.empty()) hand_out_parameters();
   if (options_.count_lost_updates) result.lost = lost_updates();
   return result;
+}
+
+/// What this step saw stands before what the steps before it did.
+void Trainer::turn_scale_histories() {
+  for (const Value& value : programs_.step.values) {
+    if (!is_scale_history(value)) continue;
+    float* history = state_.find(value.name)->as<float>();
+    std::copy_backward(history + float8_before, history + float8_history_size - 1, history + float8_history_size);
+    history[float8_before] = std::exchange(history[float8_largest], 0.0F);
+    state_.store(value.name);
+  }
 }
 
 std::int64_t Trainer::lost_updates() const {

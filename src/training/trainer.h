@@ -119,6 +119,7 @@ class Trainer {
   void hand_out_parameters();
   UpdateResult before_update(std::int64_t step, std::optional<double> norm);
   std::int64_t lost_updates() const;
+  void turn_scale_histories();
 
   TrainingOptions options_;
   TrainingPrograms programs_;
@@ -139,7 +140,15 @@ class Trainer {
   std::vector<std::vector<std::size_t>> finished_by_;  ///< By node of the step: tensors of the reducer.
 };
 
-/// Bytes of parameters, gradients and moments that training with those programs holds.
+/// What training with those programs holds from its first step to its last.
+struct StateBytes {
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t moments = 0;  ///< Of the optimizer, their scales included.
+
+  std::int64_t total() const { return parameters + gradients + moments; }
+};
+StateBytes state_bytes_by_use(const TrainingPrograms& programs);
 std::int64_t state_bytes(const TrainingPrograms& programs);
 
 }  // namespace assay

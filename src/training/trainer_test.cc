@@ -81,7 +81,7 @@ StepGradients step_in_parts(const TrainingOptions& options, std::int64_t parts) 
   StepGradients result;
   result.loss = run_step(trainer, batch, 4, {.parts = parts, .seed = 9}).loss;
   for (const Value& value : trainer.programs().step.values) {
-    if (value.source == Source::state && !is_parameter(value))
+    if (is_gradient(value))
       result.gradients[value.name] = converted(trainer.state().find(value.name)->view(), DType::f32);
   }
   return result;

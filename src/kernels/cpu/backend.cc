@@ -250,6 +250,9 @@ constexpr Implementation concat_columns[] = {{"vectors", concat_columns_vectors}
 constexpr Implementation cross_entropy_gradient[] = {{"vectors", cross_entropy_gradient_vectors},
                                                      reference_loops<reference::cross_entropy_gradient>};
 constexpr Implementation l2_norm[] = {{"vectors", each_listed<l2_norm_vectors>}, reference_list<reference::l2_norm>};
+constexpr Implementation round_float8[] = {{"vectors", round_float8_vectors}, reference_loops<reference::round_float8>};
+constexpr Implementation block_adamw[] = {{"vectors", each_listed<block_adamw_vectors>},
+                                          reference_list<reference::block_adamw>};
 constexpr Implementation adamw[] = {{"vectors", each_listed<adamw_vectors>}, reference_list<reference::adamw>};
 constexpr Implementation sgd[] = {{"vectors", each_listed<sgd_vectors>}, reference_list<reference::sgd>};
 
@@ -326,7 +329,9 @@ constexpr OperationKernels table[] = {
     {&op::concat_columns, concat_columns},
     {&op::cross_entropy_gradient, cross_entropy_gradient},
     {&op::l2_norm, l2_norm},
+    {&op::round_float8, round_float8},
     {&op::adamw, adamw},
+    {&op::block_adamw, block_adamw},
     {&op::sgd, sgd},
 };
 

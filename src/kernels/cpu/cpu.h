@@ -160,7 +160,9 @@ Offer dropout_vectors(const Call& call, const MachineFacts& facts);
 
 // optimizer.cc
 Offer l2_norm_vectors(const Call& call, const MachineFacts& facts);
+Offer round_float8_vectors(const Call& call, const MachineFacts& facts);
 Offer adamw_vectors(const Call& call, const MachineFacts& facts);
+Offer block_adamw_vectors(const Call& call, const MachineFacts& facts);
 Offer sgd_vectors(const Call& call, const MachineFacts& facts);
 
 // norm_gradient.cc

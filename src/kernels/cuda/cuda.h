@@ -54,6 +54,7 @@ Offer prepare_mean_pool_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_cross_entropy_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_l2_norm(const Call& call, const MachineFacts& facts);
 Offer prepare_adamw(const Call& call, const MachineFacts& facts);
+Offer prepare_block_adamw(const Call& call, const MachineFacts& facts);
 Offer prepare_sgd(const Call& call, const MachineFacts& facts);
 
 /// Every operation's kernels, best first.

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/formulas.h"
 #include "kernels/cuda/tensor_table.h"
 #include "program/update_list.h"
+#include "tensor/dynamic_map.h"
 
 // l2_norm: sqrt of the sum of squares, in f32 partial sums that are always added in the same order
 // adamw, sgd: see program/operations/optimizer.cc. The step is f32; the new weight is f64 until it is rounded, so that
@@ -57,6 +60,21 @@ struct Step {
   std::int32_t* lost;   ///< Of the table's first parameter: counts updates that rounding took back. Null: not wanted.
   std::int64_t stream;  ///< Of the table's first parameter.
   bool stochastic;
+  bool state_stochastic;  ///< Of moments in bf16.
+};
+
+/// All operands of one dtype, known to the compiler.
+template <DType dtype>
+struct OneDtype {
+  ON_DEVICE DType in(int) const { return dtype; }
+  ON_DEVICE DType out(int) const { return dtype; }
+};
+
+/// Of each input its own; outputs have those of what they are written over.
+struct OwnDtypes {
+  DType of[4];
+  ON_DEVICE DType in(int i) const { return of[i]; }
+  ON_DEVICE DType out(int i) const { return of[i == 0 ? 0 : i + 1]; }
 };
 
 struct Zero {
@@ -72,10 +90,16 @@ ON_DEVICE inline void add_to(std::int32_t* count, int more) {
 #endif
 }
 
+/// Up or down with a probability that makes the mean exact: random bits are added below bf16's last one.
+ON_DEVICE inline float rounded_at_random(float value, std::uint32_t random) {
+  const std::uint32_t raised = std::bit_cast<std::uint32_t>(value) + (random & 0xffffU);
+  return std::bit_cast<float>(raised & 0xffff0000U);
+}
+
 /// Rule: what becomes of element i of the packs w, g, moments: it writes the moments' packs (output 1 and on) and
-/// returns the new weight. An item is eight elements of a parameter; all operands have one dtype, known to the
-/// compiler, so that every load of an item is on its way before the first one is waited for.
-template <typename Rule, DType dtype>
+/// returns the new weight. An item is eight elements of a parameter; where all operands have one dtype, known to the
+/// compiler, every load of an item is on its way before the first one is waited for.
+template <typename Rule, typename Dtypes>
 struct Update {
   using Table = TensorTable<Rule::inputs, Rule::outputs>;
   Table table;
@@ -83,6 +107,7 @@ struct Update {
   bool aligned;  ///< Every address is one of a 16-byte word.
   Step step;
   Rule rule;
+  Dtypes dtypes;
 
   ON_DEVICE void operator()(std::int64_t item) const {
     const int k = table.tensor_of(item, tensors);
@@ -105,16 +130,17 @@ struct Update {
     UNROLLED
     for (int i = 0; i < pack_width; ++i) weight[i] = rule(step.hyper, before, i, after);
     round(weight, step.stream + k, first, after[0]);
+    round_moments(step.stream + k, first, after);
     UNROLLED
     for (int i = 0; i < Rule::outputs; ++i) {
-      const Out out{table.out[k][i], 0, dtype};
+      const Out out{table.out[k][i], 0, dtypes.out(i)};
       if (in_words && out.present()) out.set_words(first, after[i]);
       if (!in_words) out.set_pack(0, first, table.count[k], after[i]);
     }
     if (step.lost != nullptr) count_lost(k, first, before[0], weight);
   }
 
-  ON_DEVICE In input(int k, int i) const { return {table.in[k][i], 0, dtype}; }
+  ON_DEVICE In input(int k, int i) const { return {table.in[k][i], 0, dtypes.in(i)}; }
 
   /// To f32, from which storing rounds to nearest; stochastically to bf16, which storing leaves as it is.
   ON_DEVICE void round(const double* weight, std::int64_t stream, std::int64_t first, Pack& result) const {
@@ -123,9 +149,19 @@ struct Update {
     if (!step.stochastic) return;
     const RandomPack random = random_pack(step.seed, stream, first);
     UNROLLED
-    for (int i = 0; i < pack_width; ++i) {
-      const std::uint32_t raised = std::bit_cast<std::uint32_t>(result.value[i]) + (random[i] & 0xffffU);
-      result.value[i] = std::bit_cast<float>(raised & 0xffff0000U);
+    for (int i = 0; i < pack_width; ++i) result.value[i] = rounded_at_random(result.value[i], random[i]);
+  }
+
+  /// The mean draws from the low half of a word, the square from the high one.
+  ON_DEVICE void round_moments(std::int64_t stream, std::int64_t first, Pack* after) const {
+    if (!step.state_stochastic) return;
+    const RandomPack random = random_pack(step.seed, stream + state_stream, first);
+    UNROLLED
+    for (int m = 1; m < Rule::outputs; ++m) {
+      if (dtypes.out(m) != DType::bf16) continue;
+      UNROLLED
+      for (int i = 0; i < pack_width; ++i)
+        after[m].value[i] = rounded_at_random(after[m].value[i], m == 1 ? random[i] : random[i] >> 16);
     }
   }
 
@@ -135,7 +171,7 @@ struct Update {
     UNROLLED
     for (int i = 0; i < pack_width; ++i) {
       const bool moved = first + i < table.count[k] && weight[i] != static_cast<double>(before.value[i]);
-      if (moved && load(dtype, table.out[k][0], first + i) == before.value[i]) ++lost;
+      if (moved && load(dtypes.out(0), table.out[k][0], first + i) == before.value[i]) ++lost;
     }
     if (lost > 0) add_to(step.lost + k, lost);
   }
@@ -150,18 +186,26 @@ struct AdamRule {
   AdamW kind;
 
   ON_DEVICE double operator()(const float* hyper, const Pack* before, int i, Pack* after) const {
+    after[1].value[i] = mean(hyper, before[1].value[i], before[2].value[i]);
+    after[2].value[i] = square(hyper, before[1].value[i], before[3].value[i]);
+    return weight(hyper, before[0].value[i], after[1].value[i], after[2].value[i]);
+  }
+
+  ON_DEVICE float mean(const float* hyper, float gradient, float before) const {
+    return beta1 * before + (1 - beta1) * (hyper[3] * gradient);
+  }
+  ON_DEVICE float square(const float* hyper, float stored_gradient, float before) const {
+    const float gradient = hyper[3] * stored_gradient;
+    return beta2 * before + (1 - beta2) * gradient * gradient;
+  }
+  /// From the new moments.
+  ON_DEVICE double weight(const float* hyper, double before, float mean, float square) const {
     const float rate = hyper[0];
-    const float gradient = hyper[3] * before[1].value[i];
-    const float mean = beta1 * before[2].value[i] + (1 - beta1) * gradient;
-    const float square = beta2 * before[3].value[i] + (1 - beta2) * gradient * gradient;
-    after[1].value[i] = mean;
-    after[2].value[i] = square;
     const double kept = 1 - static_cast<double>(rate) * decay;
-    const double value = before[0].value[i];
     if (kind == AdamW::pytorch)
-      return value * kept - static_cast<double>(rate / hyper[1] * mean / (sqrtf(square / hyper[2]) + epsilon));
+      return before * kept - static_cast<double>(rate / hyper[1] * mean / (sqrtf(square / hyper[2]) + epsilon));
     const float step = rate * sqrtf(hyper[2]) / hyper[1] * mean / (sqrtf(square) + epsilon);
-    return (value - static_cast<double>(step)) * kept;
+    return (before - static_cast<double>(step)) * kept;
   }
 };
 
@@ -193,14 +237,18 @@ Step step_of(const Call& call, const UpdateList& list, const Batch& batch, const
   const auto first = static_cast<std::int64_t>(batch.first);
   auto* lost = memory.out<std::int32_t>(list.lost());
   const bool to_bf16 = call.in(list.input(batch.first, 0)).dtype == DType::bf16;
-  return {memory.in<float>(list.hyper()), memory.in<std::int32_t>(list.seed()),
-          lost == nullptr ? nullptr : lost + first, call.attributes.stream + first,
-          to_bf16 && call.attributes.rounding == Rounding::stochastic};
+  return {memory.in<float>(list.hyper()),
+          memory.in<std::int32_t>(list.seed()),
+          lost == nullptr ? nullptr : lost + first,
+          call.attributes.stream + first,
+          to_bf16 && call.attributes.rounding == Rounding::stochastic,
+          call.attributes.state_rounding == Rounding::stochastic};
 }
 
-template <typename Rule, DType dtype>
-void launch_in(const Call& call, const UpdateList& list, const Batch& batch, const Rule& rule, const Memory& memory) {
-  Update<Rule, dtype> update;
+template <typename Rule, typename Dtypes>
+void launch_in(const Call& call, const UpdateList& list, const Batch& batch, const Rule& rule, const Dtypes& dtypes,
+               const Memory& memory) {
+  Update<Rule, Dtypes> update;
   static_assert(sizeof(update) <= 4096 - sizeof(std::int64_t), "a launch takes 4 KB of arguments");
   update.tensors = static_cast<int>(batch.tensors);
   update.aligned = true;
@@ -218,46 +266,204 @@ void launch_in(const Call& call, const UpdateList& list, const Batch& batch, con
   }
   update.step = step_of(call, list, batch, memory);
   update.rule = rule;
+  update.dtypes = dtypes;
   for_elements(update.table.first_item[update.tensors], update);
+}
+
+DType dtype_of(const Call& call, const UpdateList& list, std::size_t parameter, std::size_t operand) {
+  return call.in(list.input(parameter, operand)).dtype;
+}
+
+/// Whether all that is read and written of a parameter has the weight's dtype.
+bool has_one_dtype(const Call& call, const UpdateList& list, std::size_t parameter) {
+  for (std::size_t i = 1; i < list.inputs_each; ++i) {
+    const Argument& argument = call.in(list.input(parameter, i));
+    if (argument.present && argument.dtype != dtype_of(call, list, parameter, 0)) return false;
+  }
+  return true;
 }
 
 template <typename Rule>
 void launch(const Call& call, const UpdateList& list, const Batch& batch, const Rule& rule, const Memory& memory) {
-  const DType dtype = call.in(list.input(batch.first, 0)).dtype;
-  if (dtype == DType::f32) launch_in<Rule, DType::f32>(call, list, batch, rule, memory);
-  if (dtype == DType::f16) launch_in<Rule, DType::f16>(call, list, batch, rule, memory);
-  if (dtype == DType::bf16) launch_in<Rule, DType::bf16>(call, list, batch, rule, memory);
+  const DType dtype = dtype_of(call, list, batch.first, 0);
+  if (!has_one_dtype(call, list, batch.first)) {
+    OwnDtypes own = {};
+    for (std::size_t i = 0; i < list.inputs_each; ++i) own.of[i] = dtype_of(call, list, batch.first, i);
+    return launch_in(call, list, batch, rule, own, memory);
+  }
+  if (dtype == DType::f32) launch_in(call, list, batch, rule, OneDtype<DType::f32>(), memory);
+  if (dtype == DType::f16) launch_in(call, list, batch, rule, OneDtype<DType::f16>(), memory);
+  if (dtype == DType::bf16) launch_in(call, list, batch, rule, OneDtype<DType::bf16>(), memory);
 }
 
-/// Whether all that is read and written of a parameter is of one dtype that kernels are made for.
-bool has_one_dtype(const Call& call, const UpdateList& list, std::size_t parameter) {
-  const DType dtype = call.in(list.input(parameter, 0)).dtype;
-  const auto other = [dtype](const Argument& argument) { return argument.present && argument.dtype != dtype; };
+bool is_updated_float(DType dtype) {
+  return dtype == DType::f32 || is_16bit(dtype);
+}
+
+/// Whether kernels are made for what is read of a parameter, and what is written has the dtypes of what it is written
+/// over.
+bool has_known_dtypes(const Call& call, const UpdateList& list, std::size_t parameter) {
   for (std::size_t i = 0; i < list.inputs_each; ++i) {
-    if (other(call.in(list.input(parameter, i)))) return false;
+    const Argument& in = call.in(list.input(parameter, i));
+    if (in.present && !is_updated_float(in.dtype)) return false;
   }
   for (std::size_t i = 0; i < list.outputs_each; ++i) {
-    if (other(call.out(list.output(parameter, i)))) return false;
+    const Argument& out = call.out(list.output(parameter, i));
+    if (out.present && out.dtype != dtype_of(call, list, parameter, UpdateList::input_of(i))) return false;
   }
-  return dtype == DType::f32 || is_16bit(dtype);
+  return true;
+}
+
+void clear_counts(const Call& call, const UpdateList& list, const Memory& memory) {
+  if (call.out(list.lost()).present)
+    for_elements(element_count(call.out(list.lost()).shape), Zero{memory.out<std::int32_t>(list.lost())});
 }
 
 template <typename Rule>
 Offer prepare_update(const Call& call, const Rule& rule) {
   const UpdateList list = update_list(*call.operation, call.inputs.size());
   for (std::size_t k = 0; k < list.parameters; ++k) {
-    if (!has_one_dtype(call, list, k))
-      return Declined{"weight, gradient and moments are not of one dtype (f32, f16 or bf16)"};
+    if (!has_known_dtypes(call, list, k))
+      return Declined{"weight, gradient and moments are not all f32, f16 or bf16, or change their dtype"};
   }
-  const auto same_dtype = [&](std::size_t a, std::size_t b) {
-    return call.in(list.input(a, 0)).dtype == call.in(list.input(b, 0)).dtype;
+  const auto same_dtypes = [&](std::size_t a, std::size_t b) {
+    for (std::size_t i = 0; i < list.inputs_each; ++i) {
+      if (dtype_of(call, list, a, i) != dtype_of(call, list, b, i)) return false;
+    }
+    return true;
   };
-  const auto parts = batches(list.parameters, Update<Rule, DType::f32>::Table::most, same_dtype);
+  const auto parts = batches(list.parameters, Update<Rule, OwnDtypes>::Table::most, same_dtypes);
   return offer("eight elements a thread, many parameters a launch", [=](const Memory& memory) {
-    if (call.out(list.lost()).present)
-      for_elements(element_count(call.out(list.lost()).shape), Zero{memory.out<std::int32_t>(list.lost())});
+    clear_counts(call, list, memory);
     for (const Batch& batch : parts) launch(call, list, batch, rule, memory);
   });
+}
+
+/// Moments in blocks of codes. A team takes a block: it looks for the largest magnitudes first, and then computes once
+/// more what it stores, which costs less than keeping it.
+struct BlockUpdate {
+  /// Fewer parameters than a TensorTable of its own width has, for the maps travel with it.
+  static constexpr int most = 20;
+  const std::byte* in[most][6];
+  std::byte* out[most][5];
+  std::int64_t count[most];
+  std::int64_t first_block[most + 1];
+  int tensors;
+  std::int64_t width;
+  DType weight;
+  DType gradient;
+  Step step;
+  AdamRule rule;
+  float of_mean[129];  ///< The maps' magnitudes by their numbers.
+  float of_square[256];
+
+  ON_DEVICE void operator()(std::int64_t item, const Team& team) const {
+    int k = 0;
+    while (k + 1 < tensors && first_block[k + 1] <= item) ++k;
+    const std::int64_t block = item - first_block[k];
+    const std::int64_t first = block * width;
+    const std::int64_t end = count[k] - first < width ? count[k] : first + width;
+    const float scales[2] = {reinterpret_cast<const float*>(in[k][4])[block],
+                             reinterpret_cast<const float*>(in[k][5])[block]};
+    float most_mean = 0;
+    float most_square = 0;
+    float unbounded = 0;
+    for (std::int64_t i = first + team.rank; i < end; i += team.size) {
+      const Moments to = moments(k, i, scales);
+      most_mean = fmaxf(most_mean, fabsf(to.mean));
+      most_square = fmaxf(most_square, to.square);
+      if (!(fabsf(to.mean) <= most_finite && to.square <= most_finite)) unbounded = 1;
+    }
+    const bool finite = team.max(unbounded) == 0;
+    const float new_mean = finite ? team.max(most_mean) : unbounded_scale(team, most_mean);
+    const float new_square = finite ? team.max(most_square) : unbounded_scale(team, most_square);
+    team.wait();
+    for (std::int64_t i = first + team.rank; i < end; i += team.size) {
+      const Moments to = moments(k, i, scales);
+      update_weight(k, i, to);
+      const std::uint32_t mean = nearest(of_mean, 129, share(fabsf(to.mean), new_mean));
+      const std::uint32_t square = nearest(of_square, 256, share(to.square, new_square));
+      reinterpret_cast<std::uint8_t*>(out[k][1])[i] = static_cast<std::uint8_t>(signed_code(mean, to.mean < 0));
+      reinterpret_cast<std::uint8_t*>(out[k][2])[i] = static_cast<std::uint8_t>(square);
+    }
+    if (team.rank != 0) return;
+    reinterpret_cast<float*>(out[k][3])[block] = new_mean;
+    reinterpret_cast<float*>(out[k][4])[block] = new_square;
+  }
+
+ private:
+  static constexpr float most_finite = 3.4028234664e38F;
+  struct Moments {
+    float mean, square;
+  };
+
+  /// NaN, once every member has joined in the maximum.
+  ON_DEVICE static float unbounded_scale(const Team& team, float value) {
+    return team.max(value) * 0.0F + std::bit_cast<float>(0x7fc00000U);
+  }
+
+  ON_DEVICE static float share(float magnitude, float scale) {
+    if (!(scale > 0)) return 0;
+    const float result = magnitude / scale;
+    return result < 1 ? result : 1;
+  }
+
+  ON_DEVICE Moments moments(int k, std::int64_t i, const float* scales) const {
+    const std::uint8_t m = reinterpret_cast<const std::uint8_t*>(in[k][2])[i];
+    const std::uint8_t v = reinterpret_cast<const std::uint8_t*>(in[k][3])[i];
+    const float mean = m >= signed_zero ? of_mean[m - signed_zero] : -of_mean[signed_zero - m];
+    const float g = load(gradient, in[k][1], i);
+    return {rule.mean(step.hyper, g, mean * scales[0]), rule.square(step.hyper, g, of_square[v] * scales[1])};
+  }
+
+  /// DynamicMagnitudes::nearest.
+  ON_DEVICE static std::uint32_t nearest(const float* values, std::uint32_t count, float x) {
+    std::uint32_t low = 0;
+    for (std::uint32_t high = count - 1; low < high;) {
+      const std::uint32_t middle = (low + high) / 2;
+      if (x > (values[middle] + values[middle + 1]) * 0.5F)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+
+  ON_DEVICE void update_weight(int k, std::int64_t i, const Moments& to) const {
+    const float before = load(weight, in[k][0], i);
+    const double after = rule.weight(step.hyper, before, to.mean, to.square);
+    float stored = static_cast<float>(after);
+    if (step.stochastic) {
+      const std::int64_t first = i / pack_width * pack_width;
+      stored = rounded_at_random(stored, random_pack(step.seed, step.stream + k, first)[static_cast<int>(i - first)]);
+    }
+    store(weight, out[k][0], i, stored);
+    if (step.lost != nullptr && after != static_cast<double>(before) && load(weight, out[k][0], i) == before)
+      add_to(step.lost + k, 1);
+  }
+};
+
+void launch_blocks(const Call& call, const UpdateList& list, const Batch& batch, const Memory& memory) {
+  static_assert(sizeof(BlockUpdate) <= 4096 - sizeof(std::int64_t), "a launch takes 4 KB of arguments");
+  BlockUpdate update;
+  update.tensors = static_cast<int>(batch.tensors);
+  update.width = call.attributes.width;
+  update.weight = dtype_of(call, list, batch.first, 0);
+  update.gradient = dtype_of(call, list, batch.first, 1);
+  update.first_block[0] = 0;
+  for (int k = 0; k < update.tensors; ++k) {
+    const std::size_t parameter = batch.first + static_cast<std::size_t>(k);
+    for (std::size_t i = 0; i < list.inputs_each; ++i) update.in[k][i] = memory.in<std::byte>(list.input(parameter, i));
+    for (std::size_t i = 0; i < list.outputs_each; ++i)
+      update.out[k][i] = memory.out<std::byte>(list.output(parameter, i));
+    update.count[k] = element_count(call.in(list.input(parameter, 0)).shape);
+    update.first_block[k + 1] = update.first_block[k] + (update.count[k] + update.width - 1) / update.width;
+  }
+  update.step = step_of(call, list, batch, memory);
+  update.rule = adam_rule(call.attributes);
+  std::copy(signed_magnitudes.value.begin(), signed_magnitudes.value.end(), update.of_mean);
+  std::copy(unsigned_magnitudes.value.begin(), unsigned_magnitudes.value.end(), update.of_square);
+  for_rows(update.first_block[update.tensors], 32, update);
 }
 
 std::int64_t parts_of(const Argument& x) {
@@ -293,6 +499,23 @@ Offer prepare_l2_norm(const Call& call, const MachineFacts&) {
 
 Offer prepare_adamw(const Call& call, const MachineFacts&) {
   return prepare_update(call, adam_rule(call.attributes));
+}
+
+Offer prepare_block_adamw(const Call& call, const MachineFacts&) {
+  const UpdateList list = update_list(*call.operation, call.inputs.size());
+  for (std::size_t k = 0; k < list.parameters; ++k) {
+    if (!is_updated_float(dtype_of(call, list, k, 0)) || !is_updated_float(dtype_of(call, list, k, 1)))
+      return Declined{"weight or gradient is not f32, f16 or bf16"};
+  }
+  const auto same_dtypes = [&](std::size_t a, std::size_t b) {
+    return dtype_of(call, list, a, 0) == dtype_of(call, list, b, 0) &&
+           dtype_of(call, list, a, 1) == dtype_of(call, list, b, 1);
+  };
+  const auto parts = batches(list.parameters, BlockUpdate::most, same_dtypes);
+  return offer("a team a block of codes", [=](const Memory& memory) {
+    clear_counts(call, list, memory);
+    for (const Batch& batch : parts) launch_blocks(call, list, batch, memory);
+  });
 }
 
 Offer prepare_sgd(const Call& call, const MachineFacts&) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/experts.h"
+#include "kernels/float8_scale.h"
 #include "kernels/kernel.h"
 #include "kernels/one_by_one.h"
 #include "kernels/reference/loops.h"
@@ -76,6 +77,7 @@ Offer offer(const Call& call, void (*loops)(const Call&, const Memory&)) {
   prepared.workspace_bytes = workspace_bytes(call);
   if (is_look_up(call.operation)) prepared.packing = {{}, call.in(1).packing};
   describe(product_of(call), prepared);
+  if (call.operation == &op::round_float8) return emulating_float8(call, std::move(prepared));
   return prepared;
 }
 
@@ -159,8 +161,10 @@ constexpr OperationKernels table[] = {
     {&op::mean_pool_gradient, only<mean_pool_gradient>},
     {&op::concat_columns, only<concat_columns>},
     {&op::cross_entropy_gradient, only<cross_entropy_gradient>},
+    {&op::round_float8, only<round_float8>},
     {&op::l2_norm, list<l2_norm>},
     {&op::adamw, list<adamw>},
+    {&op::block_adamw, list<block_adamw>},
     {&op::sgd, list<sgd>},
 };
 

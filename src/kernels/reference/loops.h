@@ -77,8 +77,10 @@ void select_row_gradient(const Call& call, const Memory& memory);
 void mean_pool_gradient(const Call& call, const Memory& memory);
 void concat_columns(const Call& call, const Memory& memory);
 void cross_entropy_gradient(const Call& call, const Memory& memory);
+void round_float8(const Call& call, const Memory& memory);
 void l2_norm(const Call& call, const Memory& memory);
 void adamw(const Call& call, const Memory& memory);
+void block_adamw(const Call& call, const Memory& memory);
 void sgd(const Call& call, const Memory& memory);
 
 /// Doubles of workspace that attention_gradient needs.

@@ -99,6 +99,41 @@ void compare(PrecisionCurves& mine, const PrecisionCurves& first) {
     mine.difference_se = blocks.standard_deviation() / std::sqrt(static_cast<double>(blocks.count()));
 }
 
+SeedMean over_seeds(const std::vector<double>& values) {
+  Welford seeds;
+  for (const double value : values) seeds.add(value);
+  SeedMean result = {seeds.mean(), std::nullopt};
+  if (values.size() < 2) return result;
+  const auto count = static_cast<double>(values.size());
+  const double half = t_quantile(count - 1) * seeds.standard_deviation() / std::sqrt(count);
+  result.interval = Interval{result.value - half, result.value + half};
+  return result;
+}
+
+void compare_seeds(PrecisionCurves& mine, const PrecisionCurves& first) {
+  if (!mine.final_loss || !first.final_loss || mine.curves.size() != first.curves.size()) return;
+  if (mine.curves.size() < 2) return;
+  std::vector<double> differences;
+  differences.reserve(mine.curves.size());
+  for (std::size_t seed = 0; seed < mine.curves.size(); ++seed)
+    differences.push_back(final_loss(mine.curves[seed]) - final_loss(first.curves[seed]));
+  mine.seed_difference = over_seeds(differences);
+}
+
+/// The first step also makes plans and touches memory for the first time.
+void add_step_time(PrecisionCurves& mine) {
+  std::vector<double> medians;
+  medians.reserve(mine.curves.size());
+  for (const TrainingCurve& curve : mine.curves) {
+    std::vector<double> steps;
+    steps.reserve(curve.at_s.size());
+    for (std::size_t i = 1; i < curve.at_s.size(); ++i) steps.push_back(curve.at_s[i] - curve.at_s[i - 1]);
+    if (steps.empty()) return;
+    medians.push_back(median(steps));
+  }
+  mine.step_s = over_seeds(medians);
+}
+
 /// Where every seed ended whole and was scored there.
 void add_held_out_loss(PrecisionCurves& mine) {
   if (mine.held_out.size() != mine.curves.size()) mine.held_out.clear();
@@ -160,11 +195,13 @@ void add_summary(TrainingComparison& comparison, const std::optional<double>& as
     std::vector<double> finals;
     for (const TrainingCurve& curve : one.curves) finals.push_back(final_loss(curve));
     if (const double loss = mean(finals); std::isfinite(loss)) one.final_loss = loss;
+    add_step_time(one);
     one.learned = has_learned(one, comparison.precisions.front());
     if (one.learned) worst = std::max(worst, *one.final_loss);
     add_held_out_loss(one);
     if (&one == &comparison.precisions.front()) continue;
     compare(one, comparison.precisions.front());
+    compare_seeds(one, comparison.precisions.front());
     compare_held_out(one, comparison.precisions.front());
   }
   comparison.target_loss = asked_target;
@@ -188,27 +225,85 @@ bool is_scored_at_its_end(const TrainReport& report) {
   return report.held_out && !report.failure && report.scores.back().held_out.steps == report.total;
 }
 
-/// One line of the comparison: how it is trained.
-struct TrainedWay {
-  std::string precision;
-  std::optional<ReduceFormat> reduce;
-  std::string label() const {
-    return reduce ? fmt::format("{}, reduce {}", precision, reduce->name) : precision;
-  }
+/// What all trainings of a comparison share.
+struct Trainings {
+  const CompareTrainingRequest& request;
+  const MachineFacts& facts;
+  const TrainCallbacks& callbacks;
+  std::int64_t parameters;
+  EnergyMeter* meter;
+  Group& group;
 };
 
-std::vector<TrainedWay> trials_of(const CompareTrainingRequest& request, const Group& group) {
+TrainRequest request_of(const Trainings& all, std::int64_t seed, const PrecisionCurves& curves) {
+  TrainRequest training = all.request.training;
+  training.precision = curves.precision;
+  training.training.storage = curves.storage;
+  if (curves.reduce) training.reduce.format = *curves.reduce;
+  training.training.count_lost_updates = true;
+  training.training.norms = GradientNorms::always;
+  training.model_options.seed += static_cast<std::uint64_t>(seed);
+  return training;
+}
+
+void train_once(const Trainings& all, std::int64_t seed, PrecisionCurves& curves, TrainingComparison& comparison) {
+  const TrainRequest training = request_of(all, seed, curves);
+  CurveRecorder recorder(all.parameters, all.meter);
+  TrainCallbacks recording = all.callbacks;
+  recording.step = [&](const TrainStatus& status) {
+    recorder.add(status);
+    if (all.callbacks.step) all.callbacks.step(status);
+  };
+  try {
+    const TrainReport report = with_memory_errors([&] {
+      return all.request.thread_ranks > 1
+                 ? train_as_threads(training, all.facts, recording, all.request.thread_ranks)
+                 : train(training, all.facts, recording, all.group);
+    });
+    comparison.data = report.data;
+    comparison.steps = report.total;
+    curves.held = report.held;
+    if (curves.curves.empty()) curves.scales = report.scales;
+    note_end(report, recorder.curve);
+    if (is_scored_at_its_end(report)) curves.held_out.push_back(*report.held_out);
+  } catch (const OutOfMemory& error) {
+    curves.failure = error.what();
+    return;
+  }
+  recorder.curve.seed = training.model_options.seed;
+  if (recorder.curve.loss.empty())
+    curves.failure = "interrupted";
+  else
+    curves.curves.push_back(std::move(recorder.curve));
+}
+
+/// What is trained, in the order of the table.
+std::vector<PrecisionCurves> ways_of(const CompareTrainingRequest& request, const Group& group) {
   if (!request.reduces.empty() && group.size() == 1 && request.thread_ranks <= 1)
     fail_user("--reduce: is between ranks; start them with mpirun, or ask for --ranks N");
-  std::vector<TrainedWay> trials;
+  std::vector<std::optional<ReduceFormat>> reduces(request.reduces.begin(), request.reduces.end());
+  if (reduces.empty()) reduces.push_back(std::nullopt);
+  std::vector<PrecisionCurves> ways;
   for (const std::string& precision : request.precisions) {
-    for (const ReduceFormat& format : request.reduces) trials.push_back({precision, format});
-    if (request.reduces.empty()) trials.push_back({precision, std::nullopt});
+    for (const TrainingStorage& storage : request.storages) {
+      for (const std::optional<ReduceFormat>& reduce : reduces) {
+        PrecisionCurves& way = ways.emplace_back();
+        way.precision = precision;
+        way.storage = storage;
+        way.reduce = reduce;
+      }
+    }
   }
-  return trials;
+  return ways;
 }
 
 }  // namespace
+
+std::string PrecisionCurves::name() const {
+  std::string words = storage.words();
+  if (reduce) words += fmt::format("{}reduce {}", words.empty() ? "" : ", ", reduce->name);
+  return words.empty() ? precision : fmt::format("{} ({})", precision, words);
+}
 
 TrainingComparison compare_training(const CompareTrainingRequest& request, const MachineFacts& facts,
                                     const TrainCallbacks& callbacks) {
@@ -224,43 +319,12 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   comparison.energy_status = to_text(status_of(energy));
   const std::int64_t parameters =
       open_model(request.training.model, request.training.model_options).weights.parameters();
-  for (const TrainedWay& trial : trials_of(request, group)) {
-    PrecisionCurves& curves = comparison.precisions.emplace_back();
-    curves.precision = trial.label();
-    curves.failure = why_not(trial.precision, request.training.engine.device);
-    for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed) {
-      TrainRequest training = request.training;
-      training.precision = trial.precision;
-      if (trial.reduce) training.reduce.format = *trial.reduce;
-      training.training.count_lost_updates = true;
-      training.training.norms = GradientNorms::always;
-      training.model_options.seed += static_cast<std::uint64_t>(seed);
-      CurveRecorder recorder(parameters, energy.meter.get());
-      TrainCallbacks recording = callbacks;
-      recording.step = [&](const TrainStatus& status) {
-        recorder.add(status);
-        if (callbacks.step) callbacks.step(status);
-      };
-      try {
-        const TrainReport report = with_memory_errors([&] {
-          return request.thread_ranks > 1 ? train_as_threads(training, facts, recording, request.thread_ranks)
-                                          : train(training, facts, recording, group);
-        });
-        comparison.data = report.data;
-        comparison.steps = report.total;
-        note_end(report, recorder.curve);
-        if (is_scored_at_its_end(report)) curves.held_out.push_back(*report.held_out);
-      } catch (const OutOfMemory& error) {
-        curves.failure = error.what();
-        continue;
-      }
-      recorder.curve.seed = training.model_options.seed;
-      if (recorder.curve.loss.empty()) {
-        curves.failure = "interrupted";
-      } else {
-        curves.curves.push_back(std::move(recorder.curve));
-      }
-    }
+  comparison.precisions = ways_of(request, group);
+  const Trainings trainings = {request, facts, callbacks, parameters, energy.meter.get(), group};
+  for (PrecisionCurves& curves : comparison.precisions) {
+    curves.failure = why_not(curves.precision, request.training.engine.device);
+    for (std::int64_t seed = 0; seed < request.seeds && curves.failure.empty(); ++seed)
+      train_once(trainings, seed, curves, comparison);
   }
   const auto trained = [](const PrecisionCurves& one) { return !one.curves.empty(); };
   if (std::ranges::none_of(comparison.precisions, trained))

@@ -6,17 +6,19 @@
 
 #include "quality/compare.h"
 #include "results/document.h"
+#include "statistics/statistics.h"
 #include "studies/train/run.h"
 
 namespace assay {
 
 struct CompareTrainingRequest {
   TrainRequest training;                ///< Its precision and seed are set in turn; nothing of it is saved.
-  std::vector<std::string> precisions;  ///< The first is what the others are compared with.
-  std::vector<ReduceFormat> reduces;    ///< Of several ranks: each precision with each; empty: as `training` says.
-  int thread_ranks = 1;                 ///< Threads of this process that are ranks.
-  std::int64_t seeds = 1;               ///< Trainings a precision: seeds s, s + 1, ...
-  std::optional<double> target_loss;    ///< Absent: the worst final loss of the precisions that learned.
+  std::vector<std::string> precisions;  ///< The first, with the first storage, is what the others are compared with.
+  std::vector<TrainingStorage> storages = {{}};  ///< Of each precision.
+  std::vector<ReduceFormat> reduces;             ///< Of several ranks: each of these with each; empty: as `training` says.
+  int thread_ranks = 1;                          ///< Threads of this process that are ranks.
+  std::int64_t seeds = 1;                        ///< Trainings a precision: seeds s, s + 1, ...
+  std::optional<double> target_loss;             ///< Absent: the worst final loss of the precisions that learned.
 };
 
 /// One training: a value a step.
@@ -33,9 +35,17 @@ struct TrainingCurve {
   bool diverged = false;                        ///< It ended there.
 };
 
-/// All trainings in one precision, and what they come to.
+/// A mean over seeds; the interval, 95 % by Student's t, is of the mean over all seeds. Absent of one seed.
+struct SeedMean {
+  double value = 0;
+  std::optional<Interval> interval;
+};
+
+/// All trainings in one precision and storage, and what they come to.
 struct PrecisionCurves {
-  std::string precision;  ///< With --reduce "fp32, reduce bf16".
+  std::string precision;
+  TrainingStorage storage;
+  std::optional<ReduceFormat> reduce = std::nullopt;  ///< As --reduce asked; absent: as the training has it.
   std::string failure;  ///< Why there are none: does not fit, cannot be trained.
   std::vector<TrainingCurve> curves;
   /// Mean over seeds of the last tenth of the steps; absent where one of these losses is not finite, or a training
@@ -46,6 +56,10 @@ struct PrecisionCurves {
   /// steps of every seed, since neighbouring steps are not independent.
   std::optional<double> difference;
   std::optional<double> difference_se;
+  std::optional<SeedMean> seed_difference;  ///< Of the final losses, seed by seed; of two seeds or more.
+  StateBytes held;                          ///< From the first step to the last.
+  std::vector<ScaleShares> scales;          ///< Of products of 8 bits: what the first seed's steps lost on average.
+  std::optional<SeedMean> step_s;           ///< Of the medians of each seed's steps but its first.
   /// With held-out data: what the last evaluation of each seed found, row by row; empty where one has none.
   std::vector<QualityRows> held_out;
   std::optional<double> held_out_loss;  ///< Mean over rows and seeds.
@@ -53,6 +67,9 @@ struct PrecisionCurves {
   std::optional<WindowMean> held_out_difference;
   std::optional<double> seconds_to_target;  ///< Mean over seeds; absent where a seed never got there.
   std::optional<double> joules_to_target;
+
+  /// "fp32", "fp32 (states 8bit)".
+  std::string name() const;
 };
 
 struct TrainingComparison {

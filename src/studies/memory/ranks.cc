@@ -56,7 +56,7 @@ void predict_time(RankCell& one, const RankRequest& link) {
 RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryRequest& request, const MachineFacts& facts,
                    std::int64_t ranks, ZeroStage stage) {
   TrainingOptions options =
-      whole_step(precision_choice(cell.precision, request.engine, facts), request.engine, cell.recompute);
+      whole_step(precision_choice(cell.precision, request.engine, facts), request.engine, model, cell.step);
   options.sharding = {stage, 0, static_cast<int>(ranks)};
   const TrainingPrograms programs = training_programs(model.config, options);
   RankCell one{.cell = cell, .ranks = ranks, .stage = stage};
@@ -117,7 +117,7 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
       {{.key = "batch", .title = "B", .meaning = "rows a rank", .role = label},
        [](const RankCell& c) -> Cell { return c.cell.extent.batch; }},
       {{.key = "seq", .title = "T", .role = label}, [](const RankCell& c) -> Cell { return c.cell.extent.seq; }},
-      {{.key = "recompute", .role = label}, [](const RankCell& c) -> Cell { return name(c.cell.recompute); }},
+      {{.key = "recompute", .role = label}, [](const RankCell& c) -> Cell { return name(c.cell.step.recompute); }},
       {{.key = "ranks", .role = label}, [](const RankCell& c) -> Cell { return c.ranks; }},
       {{.key = "zero", .meaning = "1: each rank keeps a share of the optimizer's state", .role = label},
        [](const RankCell& c) -> Cell { return stage_word(c.stage); }}};

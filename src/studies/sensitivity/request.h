@@ -10,6 +10,7 @@
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/surroundings.h"
+#include "studies/shared/training_step.h"
 
 namespace assay {
 
@@ -29,6 +30,8 @@ enum class Estimates : std::uint8_t { made, left_out };
 
 struct SensitivityRequest {
   std::vector<std::string> models = {};
+  RunMode mode = RunMode::infer;  ///< train: what updates and gradients of a step lose; of what follows it reads
+                                  ///< precisions, data, window, batch, the last three before `engine`, and engine.
   std::vector<std::string> precisions = {"int8", "bf16"};
   std::vector<std::filesystem::path> data = {};  ///< One for all models, or one for each; none: the bundled text.
   std::vector<std::string> by = {"layer", "block", "role"};
@@ -40,6 +43,9 @@ struct SensitivityRequest {
   Estimates estimates = Estimates::made;
   std::int64_t gradient_rows = 32;    ///< Rows behind the estimates, at most.
   std::filesystem::path resume = {};  ///< What an earlier run wrote as JSON.
+  std::int64_t steps = 4;             ///< train: the last of so many is looked at: Adam's first are of one size.
+  double learning_rate = 1e-3;        ///< train.
+  TrainingStorage storage = {};       ///< train.
   EngineOptions engine = {};
   ModelOptions model_options = {};
   EnergyRequest energy = {};

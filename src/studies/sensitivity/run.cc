@@ -5,44 +5,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "studies/sensitivity/train.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/setting.h"
 
 namespace assay {
 namespace {
-
-/// What was asked is sound, before anything is measured.
-void check_sensitivity(const SensitivityRequest& request) {
-  if (request.models.empty()) fail_user("sensitivity: name a model");
-  if (request.data.size() > 1 && request.data.size() != request.models.size()) {
-    fail_user("--data: {} for {} models; give one for all, or one for each, in their order", request.data.size(),
-              request.models.size());
-  }
-  for (const std::string& precision : request.precisions) find_precision(precision);
-  for (const std::string& word : request.by) parse_unit_kind(word);
-  if (request.engine.device != "cpu" && request.engine.device != "reference")
-    fail_lacking("--device {}: layers are studied on cpu and reference", request.engine.device);
-}
-
-QualitySet set_for(const Model& model, const SensitivityRequest& request, std::size_t index) {
-  if (model.config.task == Task::embedding ||
-      (model.config.task == Task::classification && model.config.outputs == Outputs::scores)) {
-    fail_user("{}: gives no classes, so that no layer can be judged by their distribution", model.name);
-  }
-  QualityRequest quality;
-  if (!request.data.empty()) quality.data = request.data[request.data.size() == 1 ? 0 : index];
-  quality.protocol.window = request.window;
-  const std::int64_t usual = labels_tokens(model.config.task) ? 4 : 32;
-  quality.protocol.batch = request.batch > 0 ? request.batch : usual;
-  quality.seed = request.model_options.seed;
-  return std::move(*quality_data(model, quality).set);
-}
-
-/// A path's last part.
-std::string short_name(const Model& model) {
-  const std::string last = std::filesystem::path(model.name).filename().string();
-  return last.empty() ? model.name : last;
-}
 
 std::vector<UnitKind> kinds_of(const SensitivityRequest& request) {
   std::vector<UnitKind> kinds;
@@ -80,6 +48,37 @@ ModelSensitivity study_of(const Model& model, QualitySet set, const Power& power
 }
 
 }  // namespace
+
+void check_sensitivity(const SensitivityRequest& request) {
+  if (request.models.empty()) fail_user("sensitivity: name a model");
+  if (request.data.size() > 1 && request.data.size() != request.models.size()) {
+    fail_user("--data: {} for {} models; give one for all, or one for each, in their order", request.data.size(),
+              request.models.size());
+  }
+  for (const std::string& precision : request.precisions) find_precision(precision);
+  for (const std::string& word : request.by) parse_unit_kind(word);
+  if (request.engine.device != "cpu" && request.engine.device != "reference")
+    fail_lacking("--device {}: layers are studied on cpu and reference", request.engine.device);
+}
+
+QualitySet set_for(const Model& model, const SensitivityRequest& request, std::size_t index) {
+  if (model.config.task == Task::embedding ||
+      (model.config.task == Task::classification && model.config.outputs == Outputs::scores)) {
+    fail_user("{}: gives no classes, so that no layer can be judged by their distribution", model.name);
+  }
+  QualityRequest quality;
+  if (!request.data.empty()) quality.data = request.data[request.data.size() == 1 ? 0 : index];
+  quality.protocol.window = request.window;
+  const std::int64_t usual = labels_tokens(model.config.task) ? 4 : 32;
+  quality.protocol.batch = request.batch > 0 ? request.batch : usual;
+  quality.seed = request.model_options.seed;
+  return std::move(*quality_data(model, quality).set);
+}
+
+std::string short_name(const Model& model) {
+  const std::string last = std::filesystem::path(model.name).filename().string();
+  return last.empty() ? model.name : last;
+}
 
 StudiedModel studied_model(const SensitivityRequest& request, const Model& model, QualitySet set,
                            const MachineFacts& facts, const StudyCallbacks& callbacks) {
@@ -155,6 +154,10 @@ std::vector<ModelSensitivity> sensitivity_of(const SensitivityRequest& request, 
 Document sensitivity(const SensitivityRequest& request, const FactsSource& source, const StudyCallbacks& callbacks) {
   MachineFacts facts;
   const auto asked = [&] { return facts = source(); };
+  if (request.mode == RunMode::train) {
+    const std::vector<TrainSensitivity> studies = train_sensitivity_of(request, asked, callbacks);
+    return to_document(studies, facts);
+  }
   const std::vector<ModelSensitivity> studies = sensitivity_of(request, asked, callbacks);
   return to_document(studies, facts);
 }

@@ -123,6 +123,13 @@ struct Restored {
   std::map<Key, std::pair<UnitQuality, std::optional<UnitQuality>>> units = {};
 };
 
+/// What was asked is sound, before anything is measured; throws user errors.
+void check_sensitivity(const SensitivityRequest& request);
+/// What model `index` of the request is scored on.
+QualitySet set_for(const Model& model, const SensitivityRequest& request, std::size_t index);
+/// The last part of its path.
+std::string short_name(const Model& model);
+
 /// A model made ready: its program, its units and rows, and the instances of fp32 and of each row. The references stay
 /// with it; `request.engine` is told of token types where the set has them (engine_for).
 StudiedModel studied_model(const SensitivityRequest& request, const Model& model, QualitySet set,

@@ -137,7 +137,9 @@ std::vector<std::string> resident_arguments(const ResidentRequest& request) {
                                     "--recompute",  name(request.step.recompute),
                                     "--optimizer",  name(request.step.optimizer),
                                     "--clip",       fmt::format("{}", request.step.clip),
-                                    "--accumulate", std::to_string(request.step.accumulate)};
+                                    "--accumulate", std::to_string(request.step.accumulate),
+                                    "--states",     request.step.storage.states->name,
+                                    "--gradients",  gradient_word(request.step.storage.gradients)};
   if (!request.step.base.empty()) words.insert(words.end(), {"--base", request.step.base});
   const std::vector<std::string> engine = engine_words(request.engine, request.model_options);
   words.insert(words.end(), engine.begin(), engine.end());

@@ -36,6 +36,13 @@ Json of_optimizer(const OptimizerOptions& o) {
           {"--min-lr-share", o.schedule.final_share}};
 }
 
+/// "" is what a training without the option has: earlier versions wrote none.
+void add_storage(const TrainingStorage& storage, Json& json) {
+  const bool usual = storage.states == &state_formats().front();
+  json["--states"] = usual ? "" : storage.states->name;
+  json["--gradients"] = storage.gradients ? gradient_word(storage.gradients) : "";
+}
+
 /// A recipe with the same row everywhere is that row.
 void refuse_layers(const TrainRequest& request) {
   const Recipe* recipe = find_recipe(request.precision, request.engine);
@@ -94,6 +101,7 @@ std::string rank_options(const TrainRequest& request, std::int64_t total_steps) 
 Json recorded_options(const TrainRequest& request, const TrainingOptions& options, const Model& model,
                       const std::string& data_identity) {
   Json json = of_optimizer(options.optimizer);
+  add_storage(options.storage, json);
   json["model"] = weights_identity(model) + (request.labels > 0 ? model.weights.identity : "");
   json["data"] = data_identity;
   json["--precision"] = options.precision.name();

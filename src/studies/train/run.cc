@@ -75,6 +75,7 @@ class TrainingRun {
         options_(settle_options(request, model_, input_.data, facts, group)),
         trainer_(model_.config, model_.weights, options_, find_backend(request.engine.device), facts) {
     report_.data = input_.data.words;
+    report_.held = state_bytes_by_use(trainer_.programs());
     report_.total = total_steps(request, input_.data.steps_an_epoch);
     progress_.options = recorded_options(request, options_, model_, input_.identity);
     progress_.held_out_data = input_.eval_identity;
@@ -96,6 +97,7 @@ class TrainingRun {
     } catch (const std::exception&) {
       report_.failure = std::current_exception();
     }
+    report_.scales = scales_.means();
     report_.losses = progress_.losses;
     report_.skipped = trainer_.loss_scale().progress().skipped;
     return report_;
@@ -214,6 +216,7 @@ class TrainingRun {
     tokens_ += real_tokens(batch);
     progress_.losses.push_back(result.loss);
     report_.gradient_norms.push_back(result.update.gradient_norm.value_or(std::numeric_limits<double>::quiet_NaN()));
+    scales_.add(scale_shares(trainer_));
     ++progress_.steps;
     ++steps_here_;
     stopped_ = result.interrupted;
@@ -371,6 +374,7 @@ class TrainingRun {
   Trainer trainer_;
   TrainingProgress progress_;
   TrainReport report_;
+  MeanScaleShares scales_;
   std::int64_t steps_here_ = 0;
   std::int64_t tokens_ = 0;
   double start_s_ = 0;

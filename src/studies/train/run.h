@@ -12,6 +12,7 @@
 #include "quality/evaluate.h"
 #include "studies/shared/engine.h"
 #include "training/checkpoint.h"
+#include "training/scale_shares.h"
 #include "training/step.h"
 
 namespace assay {
@@ -97,7 +98,9 @@ struct TrainReport {
   std::optional<QualityRows> held_out;  ///< Row by row, of the last of them.
   std::optional<HeldOut> best;          ///< Whose checkpoint stands in best/.
   std::int64_t skipped = 0;
-  double seconds = 0;  ///< Of the steps of this run.
+  StateBytes held;                  ///< Through the whole training.
+  std::vector<ScaleShares> scales;  ///< Of products of 8 bits, over the steps of this run.
+  double seconds = 0;               ///< Of the steps of this run.
   double tokens_per_s = 0;
   int ranks = 1;
   std::string reduction;        ///< How gradients were summed over ranks.

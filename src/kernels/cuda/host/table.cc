@@ -45,6 +45,12 @@ Offer decline_frozen(const Call&, const MachineFacts&) {
   return Declined{"nothing is trained through weights of 8 bits on CUDA devices yet; --device cpu does it"};
 }
 
+Offer decline_float8(const Call&, const MachineFacts&) {
+  return Declined{
+      "training with products of 8 bits is emulated on the CPU alone: cuBLASLt multiplies e4m3 by e5m2 from sm_89 on, "
+      "but nothing here hands it gradients"};
+}
+
 Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
@@ -103,6 +109,7 @@ constexpr OperationKernels kernels[] = {
     {&op::quantize_weight, ours<prepare_quantize>},
     {&op::quantize_groups, ours<decline_groups>},
     {&op::quantize_blocks, ours<decline_blocks>},
+    {&op::round_float8, ours<decline_float8>},
     {&op::concat_rows, ours<prepare_concat_rows>},
     {&op::gate, ours<prepare_gate>},
     {&op::clamped_gate, ours<decline_experts>},
@@ -141,6 +148,7 @@ constexpr OperationKernels kernels[] = {
     {&op::cross_entropy_gradient, ours<prepare_cross_entropy_gradient>},
     {&op::l2_norm, ours<prepare_l2_norm>},
     {&op::adamw, ours<prepare_adamw>},
+    {&op::block_adamw, ours<prepare_block_adamw>},
     {&op::sgd, ours<prepare_sgd>},
 };
 
