@@ -90,7 +90,7 @@ Table precisions_table(const TrainingComparison& comparison) {
       {{.key = "gradients", .role = Table::Role::label, .detail = of_storage},
        [](const Row& row) -> Cell { return gradient_word(row.storage.gradients); }},
       {{.key = "reduce", .role = Table::Role::label, .detail = of_reduction},
-       [](const Row& row) -> Cell { return row.reduce ? row.reduce->name : ""; }},
+       [](const Row& row) -> Cell { return std::string(row.reduce ? row.reduce->name : std::string_view()); }},
       {{.key = "failure", .title = "why none"}, [](const Row& row) -> Cell { return text_or_absent(row.failure); }},
       {{.key = "final_loss",
         .title = "final loss",
