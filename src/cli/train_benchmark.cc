@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
@@ -106,8 +107,10 @@ RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {
   ranks.seqs = request.seqs;
   ranks.warmup = request.warmups.front();
   ranks.steps = request.steps;
-  ranks.recompute = request.recompute;
-  ranks.optimizer = request.optimizer;
+  const std::vector<StepVariant> steps = step_variants(request.step);
+  if (steps.size() > 1 || steps.front().accumulate > 1)
+    fail_user("train --benchmark: by several ranks takes one way to do a step, without --accumulate");
+  ranks.step = steps.front();
   ranks.device = request.device;
   ranks.overrides = request.overrides;
   ranks.model_options = request.model_options;
@@ -115,7 +118,7 @@ RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {
 }
 
 /// Under a launcher of MPI every rank runs the grid; rank 0 tells.
-int run_benchmark(const TrainBenchmarkCommand& options) {
+int run_benchmark(TrainBenchmarkCommand& options) {
   if (!is_launched_as_rank()) return run_train_benchmark(options);
   const MachineFacts facts = facts_for(options.machine, options.request.device);
   return as_rank(1, [&](Group& group) {

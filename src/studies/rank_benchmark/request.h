@@ -7,6 +7,7 @@
 #include "processes/group.h"
 #include "results/document.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/step_variant.h"
 #include "training/programs.h"
 #include "training/reducer.h"
 
@@ -23,8 +24,7 @@ struct RankBenchmarkRequest {
   ZeroStage stage = ZeroStage::none;
   std::int64_t warmup = 2;
   std::int64_t steps = 10;  ///< Timed.
-  Recompute recompute = Recompute::none;
-  OptimizerOptions optimizer;
+  StepVariant step = {};    ///< On the whole of each rank's part at once.
   std::string device = "cpu";
   std::string overrides;
   ModelOptions model_options;

@@ -33,8 +33,7 @@ struct RankCase {
 TrainingOptions options_of(const RankCase& one, const Sharding& sharding) {
   TrainingOptions options;
   options.precision = choose_precision(one.precision, one.request.overrides, native_16bit(one.facts));
-  options.recompute = one.request.recompute;
-  options.optimizer = one.request.optimizer;
+  apply(one.request.step, one.model.weights.formats(), options);
   options.sharding = sharding;
   return options;
 }
