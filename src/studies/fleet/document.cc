@@ -18,16 +18,16 @@
 namespace assay {
 namespace {
 
-using Cell = Table::Cell;
-using Column = Table::Column;
+using FleetCell = Table::Cell;
+using FleetColumn = Table::Column;
 
-Column fleet_label(const char* key, const char* title = "") {
+FleetColumn fleet_label(const char* key, const char* title = "") {
   return {.key = key, .title = title, .role = Table::Role::label};
 }
 
 // ---- machines ----
 
-Cell number_cell(const FleetMachine& machine, const char* key) {
+FleetCell number_cell(const FleetMachine& machine, const char* key) {
   return or_absent(number_among(*machine.facts, key), "not recorded");
 }
 
@@ -39,8 +39,8 @@ std::int64_t runs_of(const FleetMachine& machine) {
 
 Table machines_table(const Fleet& fleet) {
   const std::vector<ColumnOf<FleetMachine>> columns = {
-      {fleet_label("machine"), [](const FleetMachine& m) -> Cell { return m.label; }},
-      {fleet_label("kind"), [](const FleetMachine& m) -> Cell { return m.kind; }},
+      {fleet_label("machine"), [](const FleetMachine& m) -> FleetCell { return m.label; }},
+      {fleet_label("kind"), [](const FleetMachine& m) -> FleetCell { return m.kind; }},
       {{.key = "host_id", .detail = Detail::data}, [](const FleetMachine& m) { return text_or_absent(m.host_id); }},
       {{.key = "memory_bytes", .title = "memory", .unit = "bytes", .notation = Notation::bytes},
        [](const FleetMachine& m) { return number_cell(m, "memory_bytes"); }},
@@ -49,10 +49,10 @@ Table machines_table(const Fleet& fleet) {
       {{.key = "frequency_mhz", .title = "clock", .unit = "MHz"},
        [](const FleetMachine& m) { return number_cell(m, "frequency_mhz"); }},
       {{.key = "instruction_sets", .title = "instructions", .detail = Detail::details},
-       [](const FleetMachine& m) -> Cell { return texts_among(*m.facts, "instruction_sets"); }},
-      {{.key = "runs", .notation = Notation::count}, [](const FleetMachine& m) -> Cell { return runs_of(m); }},
+       [](const FleetMachine& m) -> FleetCell { return texts_among(*m.facts, "instruction_sets"); }},
+      {{.key = "runs", .notation = Notation::count}, [](const FleetMachine& m) -> FleetCell { return runs_of(m); }},
       {{.key = "records", .notation = Notation::count},
-       [](const FleetMachine& m) -> Cell { return static_cast<std::int64_t>(m.records.size()); }}};
+       [](const FleetMachine& m) -> FleetCell { return static_cast<std::int64_t>(m.records.size()); }}};
   return filled({.key = "machines", .caption = "Machines"}, columns, fleet.machines);
 }
 
@@ -96,22 +96,23 @@ std::vector<GroupAnswer> all_answers(const std::vector<ChoosingGroup>& groups) {
 Table by_machine_table(const std::vector<GroupAnswer>& answers) {
   constexpr std::size_t most_brief = 24;
   const std::vector<ColumnOf<GroupAnswer>> columns = {
-      {fleet_label("machine"), [](const GroupAnswer& a) -> Cell { return a.group->label; }},
-      {fleet_label("model"), [](const GroupAnswer& a) -> Cell { return shown_model_name(a.cell->any->setting.model); }},
-      {fleet_label("of"), [](const GroupAnswer& a) -> Cell { return cell_words(*a.cell); }},
-      {fleet_label("aim"), [](const GroupAnswer& a) -> Cell { return a.answer->aim; }},
+      {fleet_label("machine"), [](const GroupAnswer& a) -> FleetCell { return a.group->label; }},
+      {fleet_label("model"),
+       [](const GroupAnswer& a) -> FleetCell { return shown_model_name(a.cell->any->setting.model); }},
+      {fleet_label("of"), [](const GroupAnswer& a) -> FleetCell { return cell_words(*a.cell); }},
+      {fleet_label("aim"), [](const GroupAnswer& a) -> FleetCell { return a.answer->aim; }},
       {{.key = "best"},
-       [](const GroupAnswer& a) -> Cell {
+       [](const GroupAnswer& a) -> FleetCell {
          if (a.answer->best == nullptr) return Absent{a.answer->reason};
          return choice_words(*a.answer->best, a.cell->over_batches);
        }},
       {{.key = "figure", .more_keys = {"figure_low", "figure_high"}},
-       [](const GroupAnswer& a) -> Cell { return a.answer->figure; }},
-      {{.key = "unit"}, [](const GroupAnswer& a) -> Cell { return a.answer->unit; }},
+       [](const GroupAnswer& a) -> FleetCell { return a.answer->figure; }},
+      {{.key = "unit"}, [](const GroupAnswer& a) -> FleetCell { return a.answer->unit; }},
       {{.key = "as_good", .title = "as good"},
-       [](const GroupAnswer& a) -> Cell { return choice_words(a.answer->as_good, a.cell->over_batches); }},
+       [](const GroupAnswer& a) -> FleetCell { return choice_words(a.answer->as_good, a.cell->over_batches); }},
       {{.key = "not_told", .title = "not told from it"},
-       [](const GroupAnswer& a) -> Cell { return choice_words(a.answer->not_told, a.cell->over_batches); }}};
+       [](const GroupAnswer& a) -> FleetCell { return choice_words(a.answer->not_told, a.cell->over_batches); }}};
   return filled({.key = "by_machine",
                  .caption = "The best precision of each machine for each aim",
                  .detail = answers.size() <= most_brief ? Detail::brief : Detail::details},
@@ -148,14 +149,16 @@ std::string loss_words(const MostLoss& most) {
 Table choices_table(const std::vector<GroupAnswer>& answers, const MostLoss& most) {
   const std::vector<ColumnOf<SharedChoice>> columns = {
       {fleet_label("model"),
-       [](const SharedChoice& c) -> Cell { return shown_model_name(c.first.cell->any->setting.model); }},
-      {fleet_label("of"), [](const SharedChoice& c) -> Cell { return cell_words(*c.first.cell); }},
-      {fleet_label("aim"), [](const SharedChoice& c) -> Cell { return c.first.answer->aim; }},
+       [](const SharedChoice& c) -> FleetCell { return shown_model_name(c.first.cell->any->setting.model); }},
+      {fleet_label("of"), [](const SharedChoice& c) -> FleetCell { return cell_words(*c.first.cell); }},
+      {fleet_label("aim"), [](const SharedChoice& c) -> FleetCell { return c.first.answer->aim; }},
       {{.key = "best"},
-       [](const SharedChoice& c) -> Cell { return choice_words(*c.first.answer->best, c.first.cell->over_batches); }},
+       [](const SharedChoice& c) -> FleetCell {
+         return choice_words(*c.first.answer->best, c.first.cell->over_batches);
+       }},
       {{.key = "count", .title = "on", .notation = Notation::count},
-       [](const SharedChoice& c) -> Cell { return static_cast<std::int64_t>(c.machines.size()); }},
-      {{.key = "machines"}, [](const SharedChoice& c) -> Cell { return c.machines; }}};
+       [](const SharedChoice& c) -> FleetCell { return static_cast<std::int64_t>(c.machines.size()); }},
+      {{.key = "machines"}, [](const SharedChoice& c) -> FleetCell { return c.machines; }}};
   return filled({.key = "choices",
                  .caption = "Which precision where",
                  .legend = fmt::format("Of precisions with {}.", loss_words(most))},
@@ -167,15 +170,16 @@ Table choices_table(const std::vector<GroupAnswer>& answers, const MostLoss& mos
 Table disagreements_table(const std::vector<Disagreement>& all) {
   const std::vector<ColumnOf<Disagreement>> columns = {
       {fleet_label("model"),
-       [](const Disagreement& d) -> Cell { return shown_model_name(d.cell->any->setting.model); }},
-      {fleet_label("of"), [](const Disagreement& d) -> Cell { return cell_words(*d.cell); }},
-      {fleet_label("aim"), [](const Disagreement& d) -> Cell { return d.aim; }},
-      {fleet_label("machine"), [](const Disagreement& d) -> Cell { return d.group->label; }},
-      {{.key = "best"}, [](const Disagreement& d) -> Cell { return choice_words(*d.best, d.cell->over_batches); }},
-      {fleet_label("other_machine", "other machine"), [](const Disagreement& d) -> Cell { return d.other->label; }},
+       [](const Disagreement& d) -> FleetCell { return shown_model_name(d.cell->any->setting.model); }},
+      {fleet_label("of"), [](const Disagreement& d) -> FleetCell { return cell_words(*d.cell); }},
+      {fleet_label("aim"), [](const Disagreement& d) -> FleetCell { return d.aim; }},
+      {fleet_label("machine"), [](const Disagreement& d) -> FleetCell { return d.group->label; }},
+      {{.key = "best"}, [](const Disagreement& d) -> FleetCell { return choice_words(*d.best, d.cell->over_batches); }},
+      {fleet_label("other_machine", "other machine"),
+       [](const Disagreement& d) -> FleetCell { return d.other->label; }},
       {{.key = "other_best", .title = "its best"},
-       [](const Disagreement& d) -> Cell { return choice_words(*d.other_best, d.cell->over_batches); }},
-      {{.key = "why"}, [](const Disagreement& d) -> Cell { return d.why; }}};
+       [](const Disagreement& d) -> FleetCell { return choice_words(*d.other_best, d.cell->over_batches); }},
+      {{.key = "why"}, [](const Disagreement& d) -> FleetCell { return d.why; }}};
   return filled({.key = "disagreements",
                  .caption = "Where machines disagree, and what was recorded that may be why",
                  .legend = "Neither takes the other's choice for as good as its own, by the intervals."},
@@ -197,21 +201,22 @@ std::vector<MachineStanding> all_standings(const std::vector<FleetKind>& kinds) 
 
 Table standings_table(const std::vector<MachineStanding>& standings, const FleetRequest& request) {
   const auto ratio = [](const char* key, const char* title) {
-    return Column{.key = key, .title = title, .notation = Notation::fixed, .digits = 3};
+    return FleetColumn{.key = key, .title = title, .notation = Notation::fixed, .digits = 3};
   };
-  Column middle = ratio("time_ratio", "time over the others'");
+  FleetColumn middle = ratio("time_ratio", "time over the others'");
   middle.more_keys = {"time_ratio_low", "time_ratio_high"};
   const std::vector<ColumnOf<MachineStanding>> columns = {
-      {fleet_label("machine"), [](const MachineStanding& s) -> Cell { return s.machine->label; }},
-      {fleet_label("kind"), [](const MachineStanding& s) -> Cell { return s.machine->kind; }},
-      {{.key = "stands"}, [](const MachineStanding& s) -> Cell { return standing_words(s); }},
-      {middle, [](const MachineStanding& s) -> Cell { return Estimate{s.time_ratio, s.low, s.high}; }},
-      {{.key = "p", .notation = Notation::general, .digits = 2}, [](const MachineStanding& s) -> Cell { return s.p; }},
+      {fleet_label("machine"), [](const MachineStanding& s) -> FleetCell { return s.machine->label; }},
+      {fleet_label("kind"), [](const MachineStanding& s) -> FleetCell { return s.machine->kind; }},
+      {{.key = "stands"}, [](const MachineStanding& s) -> FleetCell { return standing_words(s); }},
+      {middle, [](const MachineStanding& s) -> FleetCell { return Estimate{s.time_ratio, s.low, s.high}; }},
+      {{.key = "p", .notation = Notation::general, .digits = 2},
+       [](const MachineStanding& s) -> FleetCell { return s.p; }},
       {{.key = "cells", .notation = Notation::count},
-       [](const MachineStanding& s) -> Cell { return static_cast<std::int64_t>(s.cells); }},
-      {ratio("least_ratio", "least of a cell"), [](const MachineStanding& s) -> Cell { return s.least_ratio; }},
-      {ratio("most_ratio", "most"), [](const MachineStanding& s) -> Cell { return s.most_ratio; }},
-      {{.key = "evidence"}, [](const MachineStanding& s) -> Cell { return s.evidence; }}};
+       [](const MachineStanding& s) -> FleetCell { return static_cast<std::int64_t>(s.cells); }},
+      {ratio("least_ratio", "least of a cell"), [](const MachineStanding& s) -> FleetCell { return s.least_ratio; }},
+      {ratio("most_ratio", "most"), [](const MachineStanding& s) -> FleetCell { return s.most_ratio; }},
+      {{.key = "evidence"}, [](const MachineStanding& s) -> FleetCell { return s.evidence; }}};
   return filled({.key = "standings",
                  .caption = "Machines beside the others of their kind",
                  .legend = fmt::format("Each paired with the others cell by cell; the middle over cells, beside what "
@@ -227,15 +232,17 @@ Table standings_table(const std::vector<MachineStanding>& standings, const Fleet
 
 Table kinds_table(const std::vector<FleetKind>& kinds) {
   const std::vector<ColumnOf<FleetKind>> columns = {
-      {fleet_label("kind"), [](const FleetKind& k) -> Cell { return k.kind; }},
+      {fleet_label("kind"), [](const FleetKind& k) -> FleetCell { return k.kind; }},
       {{.key = "machines", .notation = Notation::count},
-       [](const FleetKind& k) -> Cell { return static_cast<std::int64_t>(k.machines.size()); }},
+       [](const FleetKind& k) -> FleetCell { return static_cast<std::int64_t>(k.machines.size()); }},
       {{.key = "spread",
         .title = "they differ by",
         .meaning = "standard deviation of log time",
         .notation = Notation::percent,
         .digits = 1},
-       [](const FleetKind& k) -> Cell { return k.untested.empty() ? Cell(k.spread) : Cell(Absent{k.untested}); }},
+       [](const FleetKind& k) -> FleetCell {
+         return k.untested.empty() ? FleetCell(k.spread) : FleetCell(Absent{k.untested});
+       }},
       {{.key = "untested", .title = "not compared, since"},
        [](const FleetKind& k) { return text_or_absent(k.untested); }}};
   return filled({.key = "kinds", .caption = "Kinds of machines"}, columns, kinds);
@@ -265,12 +272,14 @@ Figure standings_figure(const std::vector<MachineStanding>& standings) {
 
 Table missing_table(const std::vector<MissingPart>& missing) {
   const std::vector<ColumnOf<MissingPart>> columns = {
-      {fleet_label("part"), [](const MissingPart& m) -> Cell { return m.part; }},
+      {fleet_label("part"), [](const MissingPart& m) -> FleetCell { return m.part; }},
       {{.key = "machine", .title = "on"},
-       [](const MissingPart& m) -> Cell { return m.machine.empty() ? Cell(Absent{"anywhere"}) : Cell(m.machine); }},
-      {{.key = "why"}, [](const MissingPart& m) -> Cell { return m.why; }},
-      {{.key = "command"}, [](const MissingPart& m) -> Cell { return m.command; }},
-      {{.key = "grid", .detail = Detail::data}, [](const MissingPart& m) -> Cell { return m.grid; }}};
+       [](const MissingPart& m) -> FleetCell {
+         return m.machine.empty() ? FleetCell(Absent{"anywhere"}) : FleetCell(m.machine);
+       }},
+      {{.key = "why"}, [](const MissingPart& m) -> FleetCell { return m.why; }},
+      {{.key = "command"}, [](const MissingPart& m) -> FleetCell { return m.command; }},
+      {{.key = "grid", .detail = Detail::data}, [](const MissingPart& m) -> FleetCell { return m.grid; }}};
   return filled({.key = "missing", .caption = "What is missing, and what measures it"}, columns, missing);
 }
 
@@ -335,7 +344,7 @@ Table fleet_facts(const Fleet& fleet) {
 
 Table fleet_methods(const FleetRequest& request) {
   Table methods = Document{}.methods;
-  const auto fact = [&](const char* key, const char* title, Cell value) {
+  const auto fact = [&](const char* key, const char* title, FleetCell value) {
     add_fact(methods, {.key = key, .title = title, .notation = Notation::exact, .detail = Detail::details},
              std::move(value));
   };
