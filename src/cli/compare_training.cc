@@ -60,8 +60,7 @@ int compare_and_tell(const CompareTrainingCommand& options, const MachineFacts& 
                   status.seconds_left);
   };
   callbacks.interrupted = &interrupted;
-  const TrainingComparison comparison =
-      compare_training(options.request, facts, callbacks, group);
+  const TrainingComparison comparison = compare_training(options.request, facts, callbacks, group);
   progress.finish();
   const Document document = to_document(comparison);
   deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});

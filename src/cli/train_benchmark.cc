@@ -89,7 +89,8 @@ void add_rank_benchmark_options(CLI::App& command, RankBenchmarkRequest& ranks) 
           "under mpirun: how gradients are summed, comma-separated: f32 (default), bf16, bf16-f32sum, f16, f16-f32sum")
       ->delimiter(',');
   add_choice(command, "--reduce-by", ranks.reduce.by, ways, "under mpirun: who sums (default direct)");
-  add_choice(command, "--zero", ranks.stage, stages, "under mpirun: 1: each rank keeps a share of the optimizer's state");
+  add_choice(command, "--zero", ranks.stage, stages,
+             "under mpirun: 1: each rank keeps a share of the optimizer's state");
 }
 
 RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {

@@ -82,10 +82,9 @@ Program norm_program(const Program& step, const IsOwn& own) {
   b.in_phase(Phase::optimizer);
   b.at("optimizer", Role::optimizer);
   std::vector<ValueId> gradients;
-  for (const Value& value : step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
-    if (!own.at(value.name.substr(gradient_prefix.size()))) continue;
-    gradients.push_back(b.state(value.name, value.dtype, value.shape));
+  for (const Value* value : gradients_of(step)) {
+    if (own.at(value->name.substr(gradient_prefix.size())))
+      gradients.push_back(b.state(value->name, value->dtype, value->shape));
   }
   b.output("norms", b.add(op::l2_norm, gradients));
   return b.take();
@@ -240,6 +239,20 @@ std::vector<NamedMoment> moments_of(const std::vector<UpdateGroup>& groups, cons
 
 std::string hyper_name(std::size_t group) {
   return fmt::format("hyper.{}", group);
+}
+
+std::vector<const Value*> gradients_of(const Program& step) {
+  std::map<std::string_view, const Value*> by_parameter;
+  for (const Value& value : step.values) {
+    if (value.source == Source::state && !is_parameter(value))
+      by_parameter[std::string_view(value.name).substr(gradient_prefix.size())] = &value;
+  }
+  std::vector<const Value*> gradients;
+  for (const Value& value : step.values) {
+    const auto found = is_parameter(value) ? by_parameter.find(value.name) : by_parameter.end();
+    if (found != by_parameter.end()) gradients.push_back(found->second);
+  }
+  return gradients;
 }
 
 std::vector<FinishedGradient> finishing_order(const Program& step) {

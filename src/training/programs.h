@@ -61,11 +61,12 @@ struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.
   Program step;
-  /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values; with owners, of this
-  /// rank's. Empty where no norms are taken.
+  /// Output norms, f32 (parameters): the norm of each gradient, in the order of gradients_of(step); with owners, of
+  /// this rank's. Empty where no norms are taken.
   Program norms;
-  /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4) and seed s32 (2) as op::adamw has them; writes
-  /// the parameters and their moments. With count_lost_updates outputs lost.<node>, s32 (parameters of the node).
+  /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4)
+  /// and seed s32 (2) as op::adamw has them; writes the parameters and their moments. With count_lost_updates outputs
+  /// lost.<node>, s32 (parameters of the node).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
   /// The rank that updates each parameter, in the order of step.values; empty where all ranks update all.
@@ -87,6 +88,9 @@ bool takes_norms(const TrainingOptions& options);
 /// What the update program calls a group's input and a node's output.
 std::string hyper_name(std::size_t group);
 std::string lost_name(std::size_t node);
+
+/// The gradients among a step's values, in the order of their parameters: the same whether they are written or added.
+std::vector<const Value*> gradients_of(const Program& step);
 
 /// A gradient, and the node of the step that writes it last.
 struct FinishedGradient {

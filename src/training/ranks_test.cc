@@ -6,8 +6,8 @@
 
 #include "base/testing.h"
 #include "base/threads.h"
-#include "model/random_weights.h"
 #include "model/model.h"
+#include "model/random_weights.h"
 #include "model/testing.h"
 #include "processes/thread_ranks.h"
 #include "runtime/testing.h"
@@ -53,7 +53,8 @@ RankCase language_case(const std::string& precision) {
 
 /// The last batch of an epoch has two rows: fewer than four ranks.
 RankCase classifier_case() {
-  const ModelConfig config = open_model((model_fixtures / "bert-classifier").string(), {}).config;
+  ModelConfig config = open_model((model_fixtures / "bert-classifier").string(), {}).config;
+  config.layers = 1;  // Random weights in any case.
   const auto data = [context = config.context, classes = config.labels] {
     TokenisedSet set;
     for (std::int32_t i = 0; i < 26; ++i) {
@@ -242,7 +243,7 @@ TEST(Reducer, ALibrarysSumIsTheSameOnEveryRank) {
 
 TEST(Sharding, OwnersHaveAboutEqualShares) {
   const std::vector<int> owners = balanced_owners({100, 90, 30, 30, 20, 10}, 3);
-  EXPECT_EQ(owners, (std::vector<int>{0, 1, 2, 2, 2, 1}));
+  EXPECT_EQ(owners, (std::vector<int>{0, 1, 2, 2, 2, 2}));
 }
 
 }  // namespace

@@ -15,11 +15,8 @@ namespace assay {
 namespace {
 
 constexpr ReduceFormat formats[] = {
-    {"f32", DType::f32, DType::f32},
-    {"bf16", DType::bf16, DType::bf16},
-    {"bf16-f32sum", DType::bf16, DType::f32},
-    {"f16", DType::f16, DType::f16},
-    {"f16-f32sum", DType::f16, DType::f32},
+    {"f32", DType::f32, DType::f32}, {"bf16", DType::bf16, DType::bf16},     {"bf16-f32sum", DType::bf16, DType::f32},
+    {"f16", DType::f16, DType::f16}, {"f16-f32sum", DType::f16, DType::f32},
 };
 
 /// Adds the time of a scope.
@@ -107,8 +104,9 @@ ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const Reduce
   }
   for (std::size_t first = 0; first < scratch.size(); ++first) {
     const std::size_t behind = std::min(scratch.size(), first + GradientReducer::most_under_way);
-    const std::int64_t together = std::accumulate(scratch.begin() + static_cast<std::ptrdiff_t>(first),
-                                                  scratch.begin() + static_cast<std::ptrdiff_t>(behind), std::int64_t{0});
+    const std::int64_t together =
+        std::accumulate(scratch.begin() + static_cast<std::ptrdiff_t>(first),
+                        scratch.begin() + static_cast<std::ptrdiff_t>(behind), std::int64_t{0});
     traffic.scratch_bytes = std::max(traffic.scratch_bytes, together);
   }
   return traffic;
@@ -194,11 +192,10 @@ void GradientReducer::add_share(Bucket& bucket, int rank) const {
 GradientReducer::~GradientReducer() = default;
 
 std::string GradientReducer::description() const {
-  const std::string how =
-      options_.by == ReduceBy::library
-          ? fmt::format("the library's all-reduce of {}", name(options_.format.wire))
-          : fmt::format("direct exchange of {}, {} sums in rank order", name(options_.format.wire),
-                        name(options_.format.sum));
+  const std::string how = options_.by == ReduceBy::library
+                              ? fmt::format("the library's all-reduce of {}", name(options_.format.wire))
+                              : fmt::format("direct exchange of {}, {} sums in rank order", name(options_.format.wire),
+                                            name(options_.format.sum));
   return fmt::format("{}, {} bucket{}, {}", how, buckets_.size(), buckets_.size() == 1 ? "" : "s", group_.transport());
 }
 

@@ -267,14 +267,13 @@ std::optional<double> Trainer::gradient_norm() {
   return std::sqrt(group_ == nullptr ? squares : all_gather_values(*group_, squares)[0]);
 }
 
-/// Each gradient's norm from the rank that owns it, in the order of step.values.
+/// Each gradient's norm from the rank that owns it, in the order of gradients_of.
 Tensor Trainer::norms_of_all(const Tensor& own) const {
   const std::vector<std::vector<std::byte>> by_rank = all_gather(*group_, {own.data(), own.bytes()});
   std::vector<std::size_t> taken(by_rank.size());
   std::vector<float> all;
-  for (const Value& value : programs_.step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
-    const auto owner = static_cast<std::size_t>(owner_of_gradient(programs_, value));
+  for (const Value* gradient : gradients_of(programs_.step)) {
+    const auto owner = static_cast<std::size_t>(owner_of_gradient(programs_, *gradient));
     float norm = 0;
     std::memcpy(&norm, by_rank[owner].data() + sizeof(norm) * taken[owner]++, sizeof(norm));
     all.push_back(norm);

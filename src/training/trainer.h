@@ -70,15 +70,15 @@ class Trainer {
   /// Runs the backward of the last forward. `share`: of the step's loss that this batch is; 1 / batches a step. In a
   /// group the last one of a step also sums the gradients over its ranks.
   void backward(double share = 1, StepEnd end = StepEnd::yes);
-  /// From now on this is one rank's trainer of several that train one model: each has its part of a step's rows, and the
-  /// gradients of all are summed. `group` outlives it.
+  /// From now on this is one rank's trainer of several that train one model: each has its part of a step's rows, and
+  /// the gradients of all are summed. `group` outlives it.
   void join(Group& group, const ReduceOptions& options);
   /// In a group, instead of all backwards: this rank has no row in the step, or none that counts. `seed`: as set_seed.
   void give_nothing(std::uint64_t seed);
   /// Of the last step's reduction; null without a group.
   const GradientReducer* reducer() const { return reducer_.get(); }
-  /// On rank 0 the moments that other ranks hold, by name; elsewhere, and where every rank holds all, nothing. Every rank
-  /// calls it.
+  /// On rank 0 the moments that other ranks hold, by name; elsewhere, and where every rank holds all, nothing. Every
+  /// rank calls it.
   std::map<std::string, Tensor> gather_moments() const;
   /// SHA-256 of all parameters as they lie in memory.
   std::string parameters_hash() const;

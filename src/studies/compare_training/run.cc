@@ -192,9 +192,7 @@ bool is_scored_at_its_end(const TrainReport& report) {
 struct TrainedWay {
   std::string precision;
   std::optional<ReduceFormat> reduce;
-  std::string label() const {
-    return reduce ? fmt::format("{}, reduce {}", precision, reduce->name) : precision;
-  }
+  std::string label() const { return reduce ? fmt::format("{}, reduce {}", precision, reduce->name) : precision; }
 };
 
 std::vector<TrainedWay> trials_of(const CompareTrainingRequest& request, const Group& group) {

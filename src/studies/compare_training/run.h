@@ -36,7 +36,7 @@ struct TrainingCurve {
 /// All trainings in one precision, and what they come to.
 struct PrecisionCurves {
   std::string precision;  ///< With --reduce "fp32, reduce bf16".
-  std::string failure;  ///< Why there are none: does not fit, cannot be trained.
+  std::string failure;    ///< Why there are none: does not fit, cannot be trained.
   std::vector<TrainingCurve> curves;
   /// Mean over seeds of the last tenth of the steps; absent where one of these losses is not finite, or a training
   /// diverged.

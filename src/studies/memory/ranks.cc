@@ -61,13 +61,12 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   const TrainingPrograms programs = training_programs(model.config, options);
   RankCell one{.cell = cell, .ranks = ranks, .stage = stage};
   one.optimizer_bytes = most_moment_bytes(programs, static_cast<int>(ranks));
-  const ReduceTraffic traffic =
-      reduce_traffic(gradient_sizes(programs), request.ranks.reduce, static_cast<int>(ranks));
+  const ReduceTraffic traffic = reduce_traffic(gradient_sizes(programs), request.ranks.reduce, static_cast<int>(ranks));
   one.exchange_bytes = traffic.scratch_bytes;
   one.buckets = traffic.buckets;
   // Sums come back to all ranks; where each updates its own parameters, those do.
-  const std::int64_t back = stage == ZeroStage::none ? traffic.one_way_bytes
-                                                     : parameter_bytes(programs) * (ranks - 1) / ranks;
+  const std::int64_t back =
+      stage == ZeroStage::none ? traffic.one_way_bytes : parameter_bytes(programs) * (ranks - 1) / ranks;
   one.sent_bytes = traffic.one_way_bytes + back;
   one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
   const auto whole = cell.held[static_cast<std::size_t>(Held::optimizer)];
@@ -138,29 +137,32 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
   time("step_ms", "step", "by direct exchange", &RankCell::direct_ms);
   time("tree_step_ms", "step, tree", "by a library's trees", &RankCell::tree_ms);
   if (request.ranks.step_ms)
-    columns.push_back({{.key = "efficiency", .meaning = "weak scaling: one rank's step over this", .notation = Notation::percent},
-                       [&](const RankCell& c) -> Cell { return *request.ranks.step_ms / *c.direct_ms; }});
+    columns.push_back(
+        {{.key = "efficiency", .meaning = "weak scaling: one rank's step over this", .notation = Notation::percent},
+         [&](const RankCell& c) -> Cell { return *request.ranks.step_ms / *c.direct_ms; }});
   return filled({.key = "ranks", .caption = "A rank of several that train together"}, columns, cells);
 }
 
 std::vector<std::string> rank_assumptions(const MemoryRequest& request) {
   const RankRequest& link = request.ranks;
-  std::vector<std::string> texts = {
-      fmt::format("Gradients travel as {}, in buckets of {}; each rank works B rows.", link.reduce.format.name,
-                  format_bytes(static_cast<double>(link.reduce.bucket_bytes)))};
+  std::vector<std::string> texts = {fmt::format("Gradients travel as {}, in buckets of {}; each rank works B rows.",
+                                                link.reduce.format.name,
+                                                format_bytes(static_cast<double>(link.reduce.bucket_bytes)))};
   if (!link.step_ms) {
     texts.emplace_back("For a step's time: --step-ms, what one rank takes alone (train --benchmark measures it).");
     return texts;
   }
+  texts.push_back(fmt::format(
+      "Times are predicted, not measured: one rank alone takes {:.4g} ms (given), a rank sends {:.4g} GB/s, "
+      "a message takes {:.4g} us besides (given or assumed), no link is shared, no rank is slower.",
+      *link.step_ms, link.bandwidth_gb_s, link.latency_us));
   texts.push_back(
-      fmt::format("Times are predicted, not measured: one rank alone takes {:.4g} ms (given), a rank sends {:.4g} GB/s, "
-                  "a message takes {:.4g} us besides (given or assumed), no link is shared, no rank is slower.",
-                  *link.step_ms, link.bandwidth_gb_s, link.latency_us));
-  texts.push_back(fmt::format("The backward is {:.0f} % of a step; what is sent behind it costs nothing but the last "
-                              "bucket, and what takes longer than the backward is exposed.",
-                              100 * backward_share));
+      fmt::format("The backward is {:.0f} % of a step; what is sent behind it costs nothing but the last "
+                  "bucket, and what takes longer than the backward is exposed.",
+                  100 * backward_share));
   texts.emplace_back(
-      "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole buckets "
+      "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole "
+      "buckets "
       "at each.");
   return texts;
 }

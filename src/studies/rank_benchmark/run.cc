@@ -122,7 +122,8 @@ class RankMeter {
 };
 
 bool any_interrupted(const RankCase& one) {
-  const std::vector<std::uint8_t> all = all_gather_values(one.group, static_cast<std::uint8_t>(is_set(one.interrupted)));
+  const std::vector<std::uint8_t> all =
+      all_gather_values(one.group, static_cast<std::uint8_t>(is_set(one.interrupted)));
   return std::ranges::find(all, 1) != all.end();
 }
 
@@ -163,8 +164,7 @@ RankBenchmarkRow measured(const RankCase& one) {
     const Sharding sharding{one.request.stage, group.rank(), group.size()};
     together.emplace(one.model.config, one.model.weights, options_of(one, sharding), backend, one.facts);
     together->set_batch(part);
-    if (group.rank() == 0)
-      alone.emplace(one.model.config, one.model.weights, options_of(one, {}), backend, one.facts);
+    if (group.rank() == 0) alone.emplace(one.model.config, one.model.weights, options_of(one, {}), backend, one.facts);
   });
   ReduceOptions reduce = one.request.reduce;
   reduce.format = one.format;
