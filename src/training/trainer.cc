@@ -204,6 +204,12 @@ void Trainer::hand_out_parameters() {
   }
   finish(*group_->begin(0, out, in));
   for (const std::string& name : received) state_.store(name);
+  handed_out_bytes_ = 0;
+  for (const Outgoing& one : out) handed_out_bytes_ += static_cast<std::int64_t>(one.bytes.size());
+}
+
+std::int64_t Trainer::sent_bytes() const {
+  return reducer_ == nullptr ? 0 : reducer_->statistics().sent_bytes + handed_out_bytes_;
 }
 
 std::map<std::string, Tensor> Trainer::gather_moments() const {

@@ -80,6 +80,8 @@ class Trainer {
   /// On rank 0 the moments that other ranks hold, by name; elsewhere, and where every rank holds all, nothing. Every
   /// rank calls it.
   std::map<std::string, Tensor> gather_moments() const;
+  /// Bytes that this rank sent in the last step: gradients, and parameters that it updates for all.
+  std::int64_t sent_bytes() const;
   /// SHA-256 of all parameters as they lie in memory.
   std::string parameters_hash() const;
   /// Writes zeros over all gradients: with Gradients::added, before a step's first batch.
@@ -135,6 +137,7 @@ class Trainer {
   InterruptFlag interrupted_ = nullptr;
   Group* group_ = nullptr;
   std::unique_ptr<GradientReducer> reducer_;
+  std::int64_t handed_out_bytes_ = 0;
   std::vector<std::vector<std::size_t>> finished_by_;  ///< By node of the step: tensors of the reducer.
 };
 

@@ -185,7 +185,7 @@ RankBenchmarkRow measured(const RankCase& one) {
   row.steps = std::ssize(steps);
   if (row.steps == 0) return row;
   row.median = slowest(all_gather_values(group, medians(steps)));
-  row.sent_bytes = std::ranges::max(all_gather_values(group, together->reducer()->statistics().sent_bytes));
+  row.sent_bytes = std::ranges::max(all_gather_values(group, together->sent_bytes()));
   const double part_s = alone ? median(counted(apart.part_s, one.request.warmup)) : 0;
   const double whole_s = alone ? median(counted(apart.whole_s, one.request.warmup)) : 0;
   row.alone_part_s = all_gather_values(group, part_s)[0];

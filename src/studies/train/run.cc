@@ -114,7 +114,7 @@ class TrainingRun {
 
   void note_reduction() {
     const ReduceStatistics& step = trainer_.reducer()->statistics();
-    report_.reduced.sent_bytes += step.sent_bytes;
+    report_.reduced.sent_bytes += trainer_.sent_bytes();
     report_.reduced.exposed_s += step.exposed_s;
     report_.reduced.busy_s += step.busy_s;
     if (request_.check_every > 0 && progress_.steps % request_.check_every == 0)
