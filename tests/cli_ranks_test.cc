@@ -69,6 +69,14 @@ class CliMpi : public CliRanks {
       ::kill(static_cast<pid_t>(std::stol(process)), signal);
     }
   }
+  /// Two steps as rank 0, and as rank 1 something else.
+  static Arguments beside(const Arguments& second) {
+    Arguments both = launched(1, training({"--steps", "2", "--check-every", "1"}));
+    both.push_back(":");
+    const Arguments other = launched(1, second);
+    both.insert(both.end(), other.begin() + 1, other.end());  // --oversubscribe is said once.
+    return both;
+  }
   static constexpr const char* mpirun = "/usr/bin/mpirun";
 
  private:
@@ -204,27 +212,30 @@ TEST_F(CliMpi, ProcessesEqualOneThatAccumulates) {
 
 TEST_F(CliMpi, RanksThatDifferAreRefusedAtStart) {
   const auto refused = [&](const Arguments& second, const std::string& part) {
-    Arguments both = launched(1, training({"--steps", "2"}));
-    both.push_back(":");
-    const Arguments other = launched(1, second);
-    both.insert(both.end(), other.begin() + 1, other.end());  // --oversubscribe is said once.
-    const Outcome outcome = run_program(mpirun, folder_.path(), both);
+    const Outcome outcome = run_program(mpirun, folder_.path(), beside(second));
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   };
   write_text(folder_.path() / "text2.txt", std::string(600, 'q'));
-  Arguments other_data = training({"--steps", "2"});
+  Arguments other_data = training({"--steps", "2", "--check-every", "1"});
   other_data[3] = "text2.txt";
   refused(other_data, "assay: rank 1: has other data than rank 0");
-  refused(training({"--steps", "3"}), "assay: rank 1: has other options than rank 0");
+  refused(training({"--steps", "3", "--check-every", "1"}), "assay: rank 1: has other options than rank 0");
   Json config = tiny_config();
   config["vocab_size"] = 257;
   write_tiny_model(folder_.path() / "bytes2", config);
-  Arguments other_model = training({"--steps", "2"});
+  Arguments other_model = training({"--steps", "2", "--check-every", "1"});
   other_model[1] = "bytes2";
   refused(other_model, "assay: rank 1: has another model than rank 0");
   other_model[1] = "absent";
   refused(other_model, "assay: rank 1: ");
+}
+
+TEST_F(CliMpi, OtherInstructionSetsAreAllowedAndSaid) {
+  const Outcome outcome =
+      run_program(mpirun, folder_.path(), beside(training({"--steps", "2", "--check-every", "1", "--max-isa", "baseline"})));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("rank 1 computes with other instruction sets (none)"), std::string::npos) << outcome.err;
 }
 
 TEST_F(CliMpi, ARankThatDiesEndsTheOthersAndLeavesAWholeCheckpoint) {
