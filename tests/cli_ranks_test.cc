@@ -141,14 +141,18 @@ TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
   const std::vector<double> moments = column_of(json, "ranks", "optimizer_bytes");
   const std::vector<double> sent = column_of(json, "ranks", "sent_bytes");
   const std::vector<double> step = column_of(json, "ranks", "step_ms");
-  ASSERT_EQ(moments.size(), 6U) << "three numbers of ranks, with and without --zero 1";
-  EXPECT_EQ(moments[0], moments[2]) << "every rank holds all";
+  const std::vector<double> gradients = column_of(json, "ranks", "gradient_bytes");
+  ASSERT_EQ(moments.size(), 9U) << "three numbers of ranks, --zero 0, 1, 2 each";
+  EXPECT_EQ(moments[0], moments[3]) << "every rank holds all";
   EXPECT_LT(moments[1], 0.55 * moments[0]);
-  EXPECT_LT(moments[3], 0.2 * moments[0]) << "eight ranks";
-  EXPECT_LT(sent[0], sent[2]);
-  EXPECT_LT(sent[2], sent[4]);
+  EXPECT_LT(moments[4], 0.2 * moments[0]) << "eight ranks";
+  EXPECT_EQ(moments[4], moments[5]);
+  EXPECT_EQ(gradients[3], gradients[4]);
+  EXPECT_LT(gradients[5], gradients[4]);
+  EXPECT_LT(sent[0], sent[3]);
+  EXPECT_LT(sent[3], sent[6]);
   EXPECT_GE(step[0], 400);
-  EXPECT_LE(step[0], step[4]);
+  EXPECT_LE(step[0], step[6]);
   EXPECT_NE(outcome.out.find("Times are predicted, not measured"), std::string::npos) << outcome.out;
   expect_failure({"memory", "cs336-small", "--ranks", "2"}, 2, "--mode train");
 }
@@ -203,6 +207,8 @@ TEST_F(CliMpi, ProcessesEqualOneThatAccumulates) {
   const Json zero = json_of(run_ranks(2, training({"--steps", "20", "--zero", "1", "--out", "zero"})));
   EXPECT_EQ(file("zero/model.safetensors"), file("ranks2/model.safetensors"));
   EXPECT_EQ(file("zero/optimizer.safetensors"), file("ranks2/optimizer.safetensors"));
+  json_of(run_ranks(2, training({"--steps", "20", "--zero", "2", "--out", "zero2"})));
+  EXPECT_EQ(file("zero2/model.safetensors"), file("ranks2/model.safetensors"));
   for (const char* format : {"bf16", "f16", "bf16-f32sum"})
     json_of(run_ranks(2, training({"--steps", "3", "--reduce", format, "--check-every", "1"})));
   for (const char* format : {"f32", "bf16"})

@@ -36,6 +36,8 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
   }
   if (options.dropout > 0 && config.family->dropout == Dropout::absent)
     fail_user("--dropout: {} models have none", config.family->name);
+  if (options.sharding.stage == ZeroStage::gradients && options.gradients == Gradients::added)
+    fail_user("--zero 2: parts of a step add to gradients that stay; --accumulate goes with --zero 1");
   if (options.dropout < 0 || options.dropout >= 1)
     fail_user("--dropout {}: from 0 up to 1 is possible", options.dropout);
 }

@@ -24,8 +24,9 @@ enum class StepParts : std::uint8_t { forward, forward_backward, whole };
 
 /// Which share of a training that several ranks do is this rank's to keep (ZeRO; Rajbhandari et al. 2020, section 5).
 enum class ZeroStage : std::uint8_t {
-  none,      ///< Every rank keeps everything.
-  optimizer  ///< Each keeps the moments of its parameters, updates those and hands them to the others.
+  none,       ///< Every rank keeps everything.
+  optimizer,  ///< Each keeps the moments of its parameters, updates those and hands them to the others.
+  gradients   ///< And of gradients those of its parameters: the others lie in memory until they are summed elsewhere.
 };
 struct Sharding {
   ZeroStage stage = ZeroStage::none;

@@ -33,6 +33,19 @@ int owner_of_gradient(const TrainingPrograms& programs, const Value& gradient) {
   return -1;
 }
 
+/// Of gradients that never lie in memory all at once.
+std::int64_t passing_bytes(const TrainingPrograms& programs, const TrainingOptions& options) {
+  if (options.sharding.stage != ZeroStage::gradients || programs.owners.empty()) return 0;
+  std::vector<GradientSize> sizes;
+  for (const FinishedGradient& one : finishing_order(programs.step)) {
+    const Value& value = programs.step.value(one.value);
+    sizes.push_back({element_count(concrete(value.shape, {})), value.dtype});
+  }
+  const GradientBytes bytes = gradient_bytes(programs, options.sharding.ranks);
+  const ReduceTraffic traffic = reduce_traffic(sizes, {}, options.sharding.ranks);
+  return std::max<std::int64_t>(0, bytes.all - bytes.most_owned - traffic.under_way_bytes);
+}
+
 }  // namespace
 
 std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, Extent extent) {
@@ -55,6 +68,19 @@ std::int64_t state_bytes(const TrainingPrograms& programs) {
     }
   }
   return total;
+}
+
+GradientBytes gradient_bytes(const TrainingPrograms& programs, int ranks) {
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(std::max(1, ranks)));
+  GradientBytes bytes;
+  for (const FinishedGradient& one : finishing_order(programs.step)) {
+    const std::int64_t own = storage_bytes(programs.step, one.value, {});
+    const int owner = owner_of_gradient(programs, programs.step.value(one.value));
+    bytes.all += own;
+    owned[static_cast<std::size_t>(std::max(0, owner))] += own;
+  }
+  bytes.most_owned = std::ranges::max(owned);
+  return bytes;
 }
 
 Trainer::Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options,
@@ -82,7 +108,7 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
 }
 
 void Trainer::refuse_what_does_not_fit(const MachineFacts& facts) const {
-  const std::int64_t needed = state_bytes(programs_);
+  const std::int64_t needed = state_bytes(programs_) - passing_bytes(programs_, options_);
   if (facts.available_bytes <= 0 || needed <= facts.available_bytes) return;
   const auto [wanted, there] = std::pair(static_cast<double>(needed), static_cast<double>(facts.available_bytes));
   throw OutOfMemory(fmt::format("memory: parameters, gradients and moments need {}, {} are available",
@@ -149,8 +175,9 @@ std::vector<ReducedTensor> Trainer::gradients_as_finished() {
     const Value& value = program.value(one.value);
     Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
     finished_by_[one.node].push_back(tensors.size());
-    tensors.push_back(
-        {value.name, value.dtype, gradient.count(), gradient.data(), owner_of_gradient(programs_, value)});
+    const int owner = owner_of_gradient(programs_, value);
+    const bool passes = options_.sharding.stage == ZeroStage::gradients && owner != group_->rank();
+    tensors.push_back({value.name, value.dtype, gradient.count(), gradient.data(), owner, passes});
   }
   return tensors;
 }

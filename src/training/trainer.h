@@ -141,6 +141,13 @@ class Trainer {
   std::vector<std::vector<std::size_t>> finished_by_;  ///< By node of the step: tensors of the reducer.
 };
 
+/// Of a step's gradients: all, and those of the rank that updates most parameters.
+struct GradientBytes {
+  std::int64_t all = 0;
+  std::int64_t most_owned = 0;
+};
+GradientBytes gradient_bytes(const TrainingPrograms& programs, int ranks);
+
 /// Bytes of parameters, gradients and moments that training with those programs holds.
 std::int64_t state_bytes(const TrainingPrograms& programs);
 

@@ -69,14 +69,22 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
       stage == ZeroStage::none ? traffic.one_way_bytes : parameter_bytes(programs) * (ranks - 1) / ranks;
   one.sent_bytes = traffic.one_way_bytes + back;
   one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
-  const auto whole = cell.held[static_cast<std::size_t>(Held::optimizer)];
-  one.peak_bytes = std::max(cell.total_bytes - whole + one.optimizer_bytes + one.exchange_bytes, cell.loading_bytes);
+  const GradientBytes gradients = gradient_bytes(programs, static_cast<int>(ranks));
+  one.gradient_bytes = stage == ZeroStage::gradients
+                           ? std::min(gradients.all, gradients.most_owned + traffic.under_way_bytes)
+                           : gradients.all;
+  const std::int64_t whole = cell.held[static_cast<std::size_t>(Held::optimizer)] +
+                             cell.held[static_cast<std::size_t>(Held::gradients)];
+  one.peak_bytes =
+      std::max(cell.total_bytes - whole + one.gradient_bytes + one.optimizer_bytes + one.exchange_bytes,
+               cell.loading_bytes);
   predict_time(one, request.ranks);
   return one;
 }
 
 const char* stage_word(ZeroStage stage) {
-  return stage == ZeroStage::none ? "0" : "1";
+  constexpr const char* words[] = {"0", "1", "2"};
+  return words[static_cast<std::size_t>(stage)];
 }
 
 }  // namespace
@@ -101,7 +109,7 @@ std::vector<RankCell> rank_cells(const MemoryStudy& study, const Model& model, c
   for (const MemoryCell& cell : study.cells) {
     if (cell.fits == Fits::unsupported || cell.model != model.name) continue;
     for (const std::int64_t ranks : request.ranks.counts) {
-      for (const ZeroStage stage : {ZeroStage::none, ZeroStage::optimizer})
+      for (const ZeroStage stage : {ZeroStage::none, ZeroStage::optimizer, ZeroStage::gradients})
         cells.push_back(rank_cell(cell, model, request, facts, ranks, stage));
     }
   }
@@ -118,12 +126,13 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
       {{.key = "seq", .title = "T", .role = label}, [](const RankCell& c) -> Cell { return c.cell.extent.seq; }},
       {{.key = "recompute", .role = label}, [](const RankCell& c) -> Cell { return name(c.cell.recompute); }},
       {{.key = "ranks", .role = label}, [](const RankCell& c) -> Cell { return c.ranks; }},
-      {{.key = "zero", .meaning = "1: each rank keeps a share of the optimizer's state", .role = label},
+      {{.key = "zero", .meaning = "each rank keeps a share of 1: the optimizer's state, 2: and of the gradients", .role = label},
        [](const RankCell& c) -> Cell { return stage_word(c.stage); }}};
   const auto bytes = [&](const char* key, const char* title, const char* meaning, auto member) {
     columns.push_back({{.key = key, .title = title, .unit = "bytes", .meaning = meaning, .notation = Notation::bytes},
                        [member](const RankCell& c) -> Cell { return c.*member; }});
   };
+  bytes("gradient_bytes", "grads", "the most that lie in memory at once", &RankCell::gradient_bytes);
   bytes("optimizer_bytes", "optim", "moments of the rank that has most", &RankCell::optimizer_bytes);
   bytes("exchange_bytes", "exchange", "buffers of gradients under way", &RankCell::exchange_bytes);
   bytes("peak_bytes", "peak", "of the rank that has most", &RankCell::peak_bytes);
