@@ -69,6 +69,14 @@ class CliMpi : public CliRanks {
       ::kill(static_cast<pid_t>(std::stol(process)), signal);
     }
   }
+  /// Two steps as rank 0, and as rank 1 something else.
+  static Arguments beside(const Arguments& second) {
+    Arguments both = launched(1, training({"--steps", "2", "--check-every", "1"}));
+    both.push_back(":");
+    const Arguments other = launched(1, second);
+    both.insert(both.end(), other.begin() + 1, other.end());  // --oversubscribe is said once.
+    return both;
+  }
   static constexpr const char* mpirun = "/usr/bin/mpirun";
 
  private:
@@ -117,11 +125,81 @@ TEST_F(CliRanks, BadOptionsAreOneLine) {
   expect_failure({"train", "absent", "--data", "text.txt", "--steps", "1", "--ranks", "2"}, 2, "absent");
 }
 
+/// The value of that column in each row of the table.
+std::vector<double> column_of(const Json& document, const char* table, const char* column) {
+  std::vector<double> values;
+  for (const Json& row : document.at(table)) values.push_back(row.at(column).get<double>());
+  return values;
+}
+
+TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
+  const Outcome outcome =
+      run({"memory", "cs336-small", "--mode", "train", "--precision", "fp32", "--recompute", "none", "--batch", "1",
+           "--seq", "32", "--ranks", "2,8,64", "--step-ms", "400", "--json", "memory.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = parse_json(file("memory.json"), "memory.json");
+  const std::vector<double> moments = column_of(json, "ranks", "optimizer_bytes");
+  const std::vector<double> sent = column_of(json, "ranks", "sent_bytes");
+  const std::vector<double> step = column_of(json, "ranks", "step_ms");
+  const std::vector<double> gradients = column_of(json, "ranks", "gradient_bytes");
+  ASSERT_EQ(moments.size(), 9U) << "three numbers of ranks, --zero 0, 1, 2 each";
+  EXPECT_EQ(moments[0], moments[3]) << "every rank holds all";
+  EXPECT_LT(moments[1], 0.55 * moments[0]);
+  EXPECT_LT(moments[4], 0.2 * moments[0]) << "eight ranks";
+  EXPECT_EQ(moments[4], moments[5]);
+  EXPECT_EQ(gradients[3], gradients[4]);
+  EXPECT_LT(gradients[5], gradients[4]);
+  EXPECT_LT(sent[0], sent[3]);
+  EXPECT_LT(sent[3], sent[6]);
+  EXPECT_GE(step[0], 400);
+  EXPECT_LE(step[0], step[6]);
+  EXPECT_NE(outcome.out.find("Times are predicted, not measured"), std::string::npos) << outcome.out;
+  expect_failure({"memory", "cs336-small", "--ranks", "2"}, 2, "--mode train");
+}
+
+TEST_F(CliRanks, SumsOverRanksAreSimulatedOnRealGradients) {
+  const Outcome outcome =
+      run({"accumulate", "--ranks", "2,32", "--wire", "bf16", "--sum", "f32", "--seq", "16", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = parse_json(outcome.out, "stdout");
+  const std::vector<double> errors = column_of(json, "rank_sums", "error");
+  ASSERT_EQ(errors.size(), 6U) << "ring, tree, direct, of 2 and of 32 ranks each";
+  EXPECT_GT(errors[1], errors[3]) << "a ring rounds more often than a tree";
+  EXPECT_GT(errors[3], errors[5]) << "and that more often than direct exchange";
+  expect_failure({"accumulate", "--ranks", "2", "--wire", "int8"}, 2, "--wire");
+  expect_failure({"accumulate", "--ranks", "1"}, 2, "--ranks 1");
+}
+
+TEST_F(CliRanks, WhatTheWireCostsInLossIsCompared) {
+  const Outcome outcome = run({"compare-training", "bytes", "--precision", "fp32", "--reduce", "f32,bf16", "--ranks",
+                               "2", "--data", "text.txt", "--bytes", "--steps", "4", "--batch", "4", "--seq", "16"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("fp32, reduce f32"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("fp32, reduce bf16"), std::string::npos) << outcome.out;
+  expect_failure({"compare-training", "bytes", "--precision", "fp32", "--reduce", "f32", "--data", "text.txt",
+                  "--bytes", "--steps", "1", "--batch", "4", "--seq", "16"},
+                 2, "--reduce: is between ranks");
+}
+
+TEST_F(CliMpi, StepsOfRanksAreTimed) {
+  const Outcome outcome = run_ranks(2, {"train", "--benchmark", "bytes", "--batch", "4", "--seq", "16", "--steps", "3",
+                                        "--reduce", "f32,bf16", "--threads", "1", "--json", "steps.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = parse_json(file("steps.json"), "steps.json");
+  const std::vector<double> sent = column_of(json, "rank_steps", "sent_bytes");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0], 2 * sent[1]) << "bf16 is half of f32";
+  for (const double share : column_of(json, "rank_steps", "exposed_share"))
+    EXPECT_TRUE(share > 0 && share < 1) << share;
+  EXPECT_EQ(json.at("reductions")[0].at("operation"), "sum_over_ranks");
+}
+
 TEST_F(CliMpi, ProcessesEqualOneThatAccumulates) {
   for (const int ranks : {2, 4}) {
     const std::string name = std::to_string(ranks);
     const Json parts = json_of(run(training({"--steps", "20", "--accumulate", name, "--out", "parts" + name})));
-    const Outcome outcome = run_ranks(ranks, training({"--steps", "20", "--check-every", "5", "--out", "ranks" + name}));
+    const Outcome outcome =
+        run_ranks(ranks, training({"--steps", "20", "--check-every", "5", "--out", "ranks" + name}));
     EXPECT_EQ(json_of(outcome).at("losses"), parts.at("losses"));
     EXPECT_EQ(file("ranks" + name + "/model.safetensors"), file("parts" + name + "/model.safetensors"));
     EXPECT_NE(outcome.err.find("MPI ("), std::string::npos) << outcome.err;
@@ -129,36 +207,41 @@ TEST_F(CliMpi, ProcessesEqualOneThatAccumulates) {
   const Json zero = json_of(run_ranks(2, training({"--steps", "20", "--zero", "1", "--out", "zero"})));
   EXPECT_EQ(file("zero/model.safetensors"), file("ranks2/model.safetensors"));
   EXPECT_EQ(file("zero/optimizer.safetensors"), file("ranks2/optimizer.safetensors"));
+  json_of(run_ranks(2, training({"--steps", "20", "--zero", "2", "--out", "zero2"})));
+  EXPECT_EQ(file("zero2/model.safetensors"), file("ranks2/model.safetensors"));
   for (const char* format : {"bf16", "f16", "bf16-f32sum"})
     json_of(run_ranks(2, training({"--steps", "3", "--reduce", format, "--check-every", "1"})));
   for (const char* format : {"f32", "bf16"})
-    json_of(run_ranks(
-        3, training({"--steps", "3", "--reduce", format, "--reduce-by", "library", "--check-every", "1"})));
+    json_of(
+        run_ranks(3, training({"--steps", "3", "--reduce", format, "--reduce-by", "library", "--check-every", "1"})));
 }
 
 TEST_F(CliMpi, RanksThatDifferAreRefusedAtStart) {
   const auto refused = [&](const Arguments& second, const std::string& part) {
-    Arguments both = launched(1, training({"--steps", "2"}));
-    both.push_back(":");
-    const Arguments other = launched(1, second);
-    both.insert(both.end(), other.begin() + 1, other.end());  // --oversubscribe is said once.
-    const Outcome outcome = run_program(mpirun, folder_.path(), both);
+    const Outcome outcome = run_program(mpirun, folder_.path(), beside(second));
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   };
   write_text(folder_.path() / "text2.txt", std::string(600, 'q'));
-  Arguments other_data = training({"--steps", "2"});
+  Arguments other_data = training({"--steps", "2", "--check-every", "1"});
   other_data[3] = "text2.txt";
   refused(other_data, "assay: rank 1: has other data than rank 0");
-  refused(training({"--steps", "3"}), "assay: rank 1: has other options than rank 0");
+  refused(training({"--steps", "3", "--check-every", "1"}), "assay: rank 1: has other options than rank 0");
   Json config = tiny_config();
   config["vocab_size"] = 257;
   write_tiny_model(folder_.path() / "bytes2", config);
-  Arguments other_model = training({"--steps", "2"});
+  Arguments other_model = training({"--steps", "2", "--check-every", "1"});
   other_model[1] = "bytes2";
   refused(other_model, "assay: rank 1: has another model than rank 0");
   other_model[1] = "absent";
   refused(other_model, "assay: rank 1: ");
+}
+
+TEST_F(CliMpi, OtherInstructionSetsAreAllowedAndSaid) {
+  const Outcome outcome =
+      run_program(mpirun, folder_.path(), beside(training({"--steps", "2", "--check-every", "1", "--max-isa", "baseline"})));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("rank 1 computes with other instruction sets (none)"), std::string::npos) << outcome.err;
 }
 
 TEST_F(CliMpi, ARankThatDiesEndsTheOthersAndLeavesAWholeCheckpoint) {

@@ -48,18 +48,19 @@ int run_accumulate_ranks(AccumulateCommand& options) {
   options.ranks.algorithms = algorithms_of(options.algorithms);
   options.ranks.seed = options.request.seed;
   Progress progress;
-  const Document document =
-      accumulate_ranks(options.ranks, facts_for(options.machine), [&](const std::string& what, double) { progress.show(what, 0); });
+  const Document document = accumulate_ranks(options.ranks, facts_for(options.machine),
+                                             [&](const std::string& what, double) { progress.show(what, 0); });
   progress.clear();
   deliver(document, options.outputs);
   return 0;
 }
 
 void add_rank_sum_options(CLI::App& command, AccumulateCommand& options) {
-  CLI::Option* ranks = command
-                           .add_option("--ranks", options.ranks.ranks,
-                                       "instead: sum the gradients of so many ranks, such as 2,16,1024, as reductions do")
-                           ->delimiter(',');
+  CLI::Option* ranks =
+      command
+          .add_option("--ranks", options.ranks.ranks,
+                      "instead: sum the gradients of so many ranks, such as 2,16,1024, as reductions do")
+          ->delimiter(',');
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->needs(ranks);
   };

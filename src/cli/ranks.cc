@@ -33,18 +33,22 @@ int as_launched_rank(Group& group, const std::function<int(Group&)>& work) {
 
 void add_rank_options(CLI::App& command, TrainRequest& request) {
   static const std::map<std::string, ReduceBy> ways = {{"direct", ReduceBy::direct}, {"library", ReduceBy::library}};
-  static const std::map<std::string, ZeroStage> stages = {{"0", ZeroStage::none}, {"1", ZeroStage::optimizer}};
+  static const std::map<std::string, ZeroStage> stages = {
+      {"0", ZeroStage::none}, {"1", ZeroStage::optimizer}, {"2", ZeroStage::gradients}};
   command.add_option_function<std::string>(
       "--reduce", [&request](const std::string& name) { request.reduce.format = find_reduce_format(name); },
       "ranks: how gradients travel and are summed: f32 (default), bf16, bf16-f32sum, f16, f16-f32sum");
   add_choice(command, "--reduce-by", request.reduce.by, ways, "ranks: who sums (default direct: in rank order)");
-  command.add_option_function<std::int64_t>(
-      "--bucket", [&request](std::int64_t megabytes) { request.reduce.bucket_bytes = megabytes << 20; },
-      "ranks: MiB of gradients that travel together (default 25)")
+  command
+      .add_option_function<std::int64_t>(
+          "--bucket", [&request](std::int64_t megabytes) { request.reduce.bucket_bytes = megabytes << 20; },
+          "ranks: MiB of gradients that travel together (default 25)")
       ->check(CLI::Range(1, 1 << 10));
   add_choice(command, "--zero", request.training.sharding.stage, stages,
-             "ranks: 1: each keeps a share of the optimizer's state (default 0)");
-  command.add_option("--check-every", request.check_every, "ranks: steps between two comparisons of weights (default 100; 0: none)")
+             "ranks: each keeps a share of 1: the optimizer's state, 2: and of the gradients (default 0)");
+  command
+      .add_option("--check-every", request.check_every,
+                  "ranks: steps between two comparisons of weights (default 100; 0: none)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
 }
 

@@ -85,7 +85,8 @@ int run_train_benchmark(TrainBenchmarkCommand& options) {
 
 void add_rank_benchmark_options(CLI::App& command, RankBenchmarkRequest& ranks) {
   static const std::map<std::string, ReduceBy> ways = {{"direct", ReduceBy::direct}, {"library", ReduceBy::library}};
-  static const std::map<std::string, ZeroStage> stages = {{"0", ZeroStage::none}, {"1", ZeroStage::optimizer}};
+  static const std::map<std::string, ZeroStage> stages = {
+      {"0", ZeroStage::none}, {"1", ZeroStage::optimizer}, {"2", ZeroStage::gradients}};
   command
       .add_option_function<std::vector<std::string>>(
           "--reduce",
@@ -95,7 +96,8 @@ void add_rank_benchmark_options(CLI::App& command, RankBenchmarkRequest& ranks) 
           "under mpirun: how gradients are summed, comma-separated: f32 (default), bf16, bf16-f32sum, f16, f16-f32sum")
       ->delimiter(',');
   add_choice(command, "--reduce-by", ranks.reduce.by, ways, "under mpirun: who sums (default direct)");
-  add_choice(command, "--zero", ranks.stage, stages, "under mpirun: 1: each rank keeps a share of the optimizer's state");
+  add_choice(command, "--zero", ranks.stage, stages,
+             "under mpirun: each rank keeps a share of 1: the optimizer's state, 2: and of the gradients");
 }
 
 RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {

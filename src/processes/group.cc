@@ -18,8 +18,7 @@ class NothingLeft : public Exchange {
 /// What every rank sent to every other, summed as a balanced tree over ranks: a library's own order is as good.
 class GatheredSum : public Exchange {
  public:
-  GatheredSum(Group& group, int channel, std::span<std::byte> values, DType dtype)
-      : values_(values), dtype_(dtype) {
+  GatheredSum(Group& group, int channel, std::span<std::byte> values, DType dtype) : values_(values), dtype_(dtype) {
     const auto size = static_cast<std::size_t>(group.size());
     mine_.assign(values.begin(), values.end());
     all_.resize(size);

@@ -62,11 +62,11 @@ class Group {
   /// Whether all ranks are of one process, and so of one program on one machine.
   virtual bool is_one_process() const { return false; }
   /// Sends and receives without waiting. Between two ranks the pieces of a channel are matched in their order; those
-  /// that are matched are of one size. `channel`: 0 (what all-gathers and the like use) to 30,000. None goes to oneself. What is not done when the exchange is destroyed is given up: the group is
-  /// of no more use then.
+  /// that are matched are of one size. `channel`: 0 (what all-gathers and the like use) to 30,000. None goes to
+  /// oneself. What is not done when the exchange is destroyed is given up: the group is of no more use then.
   virtual std::unique_ptr<Exchange> begin(int channel, std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
-  /// Sums `values` of `dtype` (f32, bf16 or f16) over all ranks in place, every addition in that dtype, in an order that
-  /// is the transport's own. Here: a balanced tree over what all ranks sent to all.
+  /// Sums `values` of `dtype` (f32, bf16 or f16) over all ranks in place, every addition in that dtype, in an order
+  /// that is the transport's own. Here: a balanced tree over what all ranks sent to all.
   virtual std::unique_ptr<Exchange> begin_sum(int channel, std::span<std::byte> values, DType dtype);
   /// This rank ends before its end: the others' waits throw RankLost with `why` ("ended: disk full"). The last call.
   virtual void leave(const std::string& why) = 0;

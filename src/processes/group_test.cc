@@ -21,7 +21,8 @@ TEST(Group, EveryRankGetsWhatEveryRankGave) {
     run_as_ranks(size, [&](Group& group) {
       ASSERT_EQ(group.size(), size);
       const std::vector<double> values = all_gather_values(group, group.rank() + 0.5);
-      const std::vector<std::string> words = all_gather(group, std::string(static_cast<std::size_t>(group.rank()), 'x'));
+      const std::vector<std::string> words =
+          all_gather(group, std::string(static_cast<std::size_t>(group.rank()), 'x'));
       for (int rank = 0; rank < size; ++rank) {
         EXPECT_EQ(values[static_cast<std::size_t>(rank)], rank + 0.5);
         EXPECT_EQ(words[static_cast<std::size_t>(rank)].size(), static_cast<std::size_t>(rank));

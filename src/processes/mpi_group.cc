@@ -62,14 +62,13 @@ class Watch {
     const double now = now_s();
     if (now - looked_s_ < between_looks_s) return;
     looked_s_ = now;
-    std::array<char, 512> text{};
-    const int leaving = calls_.take_text(last_words_tag, text.data(), text.size());
-    if (leaving >= 0) throw RankLost(leaving, text.data());
     for (const Neighbour& one : neighbours_) {
       if (!is_alive(one.process)) throw RankLost(one.rank, fmt::format("(process {}) has died", one.process));
     }
-    if (now - since_s > patience_s_)
-      throw RankLost(-1, fmt::format("or another: no answer for {:.0f} s", patience_s_));
+    std::array<char, 512> text{};
+    const int leaving = calls_.take_text(last_words_tag, text.data(), text.size());
+    if (leaving >= 0) throw RankLost(leaving, text.data());
+    if (now - since_s > patience_s_) throw RankLost(-1, fmt::format("or another: no answer for {:.0f} s", patience_s_));
   }
 
  private:

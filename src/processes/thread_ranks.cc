@@ -72,8 +72,8 @@ class ThreadExchange : public Exchange {
   /// A rank that left no longer comes to this meeting, nor takes what lies there for it.
   bool refuse_the_gone(const Meeting& meeting) const {
     for (int other = 0; other < place_->size; ++other) {
-      const bool awaited = other != rank_ && (!meeting.took[index(rank_)][index(other)] ||
-                                              !meeting.took[index(other)][index(rank_)]);
+      const bool awaited =
+          other != rank_ && (!meeting.took[index(rank_)][index(other)] || !meeting.took[index(other)][index(rank_)]);
       if (awaited && place_->gone[index(other)]) throw RankLost(other, *place_->gone[index(other)]);
     }
     return false;

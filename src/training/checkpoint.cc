@@ -320,8 +320,8 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
   });
 }
 
-TrainingProgress resume_training(const fs::path& folder, const Model& model, Trainer& trainer,
-                                 const Json& options, std::vector<std::string>& notes) {
+TrainingProgress resume_training(const fs::path& folder, const Model& model, Trainer& trainer, const Json& options,
+                                 std::vector<std::string>& notes) {
   const fs::path file = folder / progress_file;
   const Json json = read_progress(folder);
   TrainingProgress progress;

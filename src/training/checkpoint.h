@@ -65,8 +65,9 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
 
 /// Restores parameters, moments, loss scale and updates, bit for bit, after everything was checked: each file against
 /// the manifest, every tensor against the model. A folder of before there were manifests is checked as far as it can
-/// be, and `notes` gains a sentence. Of moments that other ranks hold none is restored here. Throws a user error naming the file and what is wrong with it where the folder
-/// holds no training, a damaged one, another model's, or one with other options than `options`: the first that differs.
+/// be, and `notes` gains a sentence. Of moments that other ranks hold none is restored here. Throws a user error naming
+/// the file and what is wrong with it where the folder holds no training, a damaged one, another model's, or one with
+/// other options than `options`: the first that differs.
 TrainingProgress resume_training(const std::filesystem::path& folder, const Model& model, Trainer& trainer,
                                  const Json& options, std::vector<std::string>& notes);
 

@@ -67,6 +67,8 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
   check_base(config, options);
   if (options.dropout > 0 && config.family->dropout == Dropout::absent)
     fail_user("--dropout: {} models have none", config.family->name);
+  if (options.sharding.stage == ZeroStage::gradients && options.gradients == Gradients::added)
+    fail_user("--zero 2: parts of a step add to gradients that stay; --accumulate goes with --zero 1");
   if (options.dropout < 0 || options.dropout >= 1)
     fail_user("--dropout {}: from 0 up to 1 is possible", options.dropout);
 }
@@ -120,10 +122,9 @@ Program norm_program(const Program& step, const IsOwn& own) {
   b.in_phase(Phase::optimizer);
   b.at("optimizer", Role::optimizer);
   std::vector<ValueId> gradients;
-  for (const Value& value : step.values) {
-    if (!is_gradient(value)) continue;
-    if (!own.at(value.name.substr(gradient_prefix.size()))) continue;
-    gradients.push_back(b.state(value.name, value.dtype, value.shape));
+  for (const Value* value : gradients_of(step)) {
+    if (own.at(value->name.substr(gradient_prefix.size())))
+      gradients.push_back(b.state(value->name, value->dtype, value->shape));
   }
   b.output("norms", b.add(op::l2_norm, gradients));
   return b.take();
@@ -336,6 +337,20 @@ std::vector<NamedMoment> moments_of(const Program& step, const std::vector<Updat
 
 std::string hyper_name(std::size_t group) {
   return fmt::format("hyper.{}", group);
+}
+
+std::vector<const Value*> gradients_of(const Program& step) {
+  std::map<std::string_view, const Value*> by_parameter;
+  for (const Value& value : step.values) {
+    if (value.source == Source::state && !is_parameter(value))
+      by_parameter[std::string_view(value.name).substr(gradient_prefix.size())] = &value;
+  }
+  std::vector<const Value*> gradients;
+  for (const Value& value : step.values) {
+    const auto found = is_parameter(value) ? by_parameter.find(value.name) : by_parameter.end();
+    if (found != by_parameter.end()) gradients.push_back(found->second);
+  }
+  return gradients;
 }
 
 std::vector<FinishedGradient> finishing_order(const Program& step) {

@@ -26,8 +26,9 @@ enum class StepParts : std::uint8_t { forward, forward_backward, whole };
 
 /// Which share of a training that several ranks do is this rank's to keep (ZeRO; Rajbhandari et al. 2020, section 5).
 enum class ZeroStage : std::uint8_t {
-  none,      ///< Every rank keeps everything.
-  optimizer  ///< Each keeps the moments of its parameters, updates those and hands them to the others.
+  none,       ///< Every rank keeps everything.
+  optimizer,  ///< Each keeps the moments of its parameters, updates those and hands them to the others.
+  gradients   ///< And of gradients those of its parameters: the others lie in memory until they are summed elsewhere.
 };
 struct Sharding {
   ZeroStage stage = ZeroStage::none;
@@ -73,8 +74,8 @@ struct TrainingPrograms {
   /// Parameters as state by their names; inputs as build_program's with Objective::cross_entropy, and loss_scale f32
   /// (1); outputs loss, logits, grad.<parameter>.
   Program step;
-  /// Output norms, f32 (parameters): the norm of each one's gradient, in the order of step.values; with owners, of this
-  /// rank's. Empty where no norms are taken.
+  /// Output norms, f32 (parameters): the norm of each gradient, in the order of gradients_of(step); with owners, of
+  /// this rank's. Empty where no norms are taken.
   Program norms;
   /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4)
   /// and seed s32 (2) as op::adamw has them; writes the parameters and their moments, optimizer.m.<parameter> and
@@ -101,6 +102,9 @@ bool takes_norms(const TrainingOptions& options);
 /// What the update program calls a group's input and a node's output.
 std::string hyper_name(std::size_t group);
 std::string lost_name(std::size_t node);
+
+/// The gradients among a step's values, in the order of their parameters: the same whether they are written or added.
+std::vector<const Value*> gradients_of(const Program& step);
 
 /// A gradient, and the node of the step that writes it last.
 struct FinishedGradient {

@@ -1,5 +1,8 @@
 #include "training/reducer.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,11 +18,8 @@ namespace assay {
 namespace {
 
 constexpr ReduceFormat formats[] = {
-    {"f32", DType::f32, DType::f32},
-    {"bf16", DType::bf16, DType::bf16},
-    {"bf16-f32sum", DType::bf16, DType::f32},
-    {"f16", DType::f16, DType::f16},
-    {"f16-f32sum", DType::f16, DType::f32},
+    {"f32", DType::f32, DType::f32}, {"bf16", DType::bf16, DType::bf16},     {"bf16-f32sum", DType::bf16, DType::f32},
+    {"f16", DType::f16, DType::f16}, {"f16-f32sum", DType::f16, DType::f32},
 };
 
 /// Adds the time of a scope.
@@ -89,6 +89,17 @@ std::vector<BucketSpan> bucket_spans(std::span<const GradientSize> tensors, std:
   return spans;
 }
 
+/// The largest sum of so many neighbours.
+std::int64_t most_together(const std::vector<std::int64_t>& values, std::size_t neighbours) {
+  std::int64_t most = 0;
+  for (std::size_t first = 0; first < values.size(); ++first) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), first + neighbours));
+    most = std::max(most, std::accumulate(begin, end, std::int64_t{0}));
+  }
+  return most;
+}
+
 }  // namespace
 
 /// Besides the tensors a bucket takes what other ranks send, and a copy where the wire has another dtype.
@@ -96,6 +107,7 @@ ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const Reduce
   const auto width = static_cast<std::int64_t>(size_of(options.format.wire));
   ReduceTraffic traffic;
   std::vector<std::int64_t> scratch;
+  std::vector<std::int64_t> own_bytes;
   for (const BucketSpan& span : bucket_spans(tensors, options.bucket_bytes)) {
     ++traffic.buckets;
     traffic.last_bucket_bytes = span.elements * (ranks - 1) / ranks * width;
@@ -104,13 +116,12 @@ ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const Reduce
                                        tensors.begin() + static_cast<std::ptrdiff_t>(span.last),
                                        [&](const GradientSize& one) { return one.dtype != options.format.wire; });
     scratch.push_back(traffic.last_bucket_bytes + (is_copied ? span.elements * width : 0));
+    std::int64_t& own = own_bytes.emplace_back(0);
+    for (std::size_t i = span.first; i < span.last; ++i)
+      own += tensors[i].count * static_cast<std::int64_t>(size_of(tensors[i].dtype));
   }
-  for (std::size_t first = 0; first < scratch.size(); ++first) {
-    const std::size_t behind = std::min(scratch.size(), first + GradientReducer::most_under_way);
-    const std::int64_t together = std::accumulate(scratch.begin() + static_cast<std::ptrdiff_t>(first),
-                                                  scratch.begin() + static_cast<std::ptrdiff_t>(behind), std::int64_t{0});
-    traffic.scratch_bytes = std::max(traffic.scratch_bytes, together);
-  }
+  traffic.scratch_bytes = most_together(scratch, GradientReducer::most_under_way);
+  traffic.under_way_bytes = most_together(own_bytes, GradientReducer::most_under_way + 1);
   return traffic;
 }
 
@@ -194,11 +205,10 @@ void GradientReducer::add_share(Bucket& bucket, int rank) const {
 GradientReducer::~GradientReducer() = default;
 
 std::string GradientReducer::description() const {
-  const std::string how =
-      options_.by == ReduceBy::library
-          ? fmt::format("the library's all-reduce of {}", name(options_.format.wire))
-          : fmt::format("direct exchange of {}, {} sums in rank order", name(options_.format.wire),
-                        name(options_.format.sum));
+  const std::string how = options_.by == ReduceBy::library
+                              ? fmt::format("the library's all-reduce of {}", name(options_.format.wire))
+                              : fmt::format("direct exchange of {}, {} sums in rank order", name(options_.format.wire),
+                                            name(options_.format.sum));
   return fmt::format("{}, {} bucket{}, {}", how, buckets_.size(), buckets_.size() == 1 ? "" : "s", group_.transport());
 }
 
@@ -215,7 +225,43 @@ void GradientReducer::start() {
 void GradientReducer::finished(std::size_t tensor) {
   Bucket& bucket = *buckets_[bucket_of_[tensor]];
   ASSAY_ASSERT(bucket.unfinished > 0);
-  if (--bucket.unfinished == 0) start_buckets();
+  if (--bucket.unfinished > 0) return;
+  start_buckets();
+  if (tensors_[tensor].owner >= 0) wait_for_start(bucket_of_[tensor]);
+}
+
+/// Of gradients that pass no more than so many buckets are to lie in memory: a backward that outruns them waits.
+void GradientReducer::wait_for_start(std::size_t bucket) {
+  const auto passes = [](const ReducedTensor& tensor) { return tensor.is_passing; };
+  if (started_ > bucket || std::ranges::none_of(tensors_, passes)) return;
+  struct Start : Exchange {
+    Start(GradientReducer& all, std::size_t one) : reducer(all), awaited(one) {}
+    bool test() override {
+      reducer.progress();
+      return reducer.started_ > awaited;
+    }
+    GradientReducer& reducer;
+    std::size_t awaited;
+  };
+  const double begin_s = now_s();
+  const double exposed_s = statistics_.exposed_s;
+  Start start(*this, bucket);
+  finish(start);
+  statistics_.exposed_s = exposed_s + (now_s() - begin_s);
+}
+
+/// Whole pages of tensors whose sum is another rank's.
+void GradientReducer::release(const Bucket& bucket) const {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t i = bucket.first; i < bucket.last; ++i) {
+    const ReducedTensor& tensor = tensors_[i];
+    if (!tensor.is_passing) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+    const std::uintptr_t end = begin + static_cast<std::uintptr_t>(tensor.count) * size_of(tensor.dtype);
+    const std::uintptr_t first = (begin + page - 1) / page * page;
+    const std::uintptr_t last = end / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  }
 }
 
 void GradientReducer::start_buckets() {
@@ -328,6 +374,7 @@ void GradientReducer::move_on(Bucket& bucket) {
   if (bucket.state != Bucket::State::back || !bucket.exchange->test()) return;
   bucket.exchange = nullptr;
   unpack(bucket);
+  release(bucket);
   if (bucket.packed.data() != nullptr) unused_.push_back(std::move(bucket.packed));
   bucket.packed = Tensor();
   bucket.state = Bucket::State::done;

@@ -44,6 +44,8 @@ struct ReducedTensor {
   std::int64_t count = 0;
   std::byte* data = nullptr;
   int owner = -1;  ///< The one rank that gets the sum; -1: all do.
+  /// Its pages go back to the system once its sum is made elsewhere, until the next backward writes it.
+  bool is_passing = false;
 };
 
 /// What the reduction of one step took on this rank.
@@ -65,6 +67,7 @@ struct ReduceTraffic {
   std::int64_t buckets = 0;
   std::int64_t one_way_bytes = 0;      ///< That each rank sends to the owners of shares; as much comes back.
   std::int64_t last_bucket_bytes = 0;  ///< Of them, those of the last bucket.
+  std::int64_t under_way_bytes = 0;    ///< Of tensors that are under way at once, and of the bucket that is filled.
   std::int64_t scratch_bytes = 0;      ///< Besides the tensors, of the buckets that are under way at once.
 };
 /// `tensors`: in the order in which they are finished.
@@ -115,6 +118,8 @@ class GradientReducer {
   void sum_share(Bucket& bucket) const;
   void begin_return(Bucket& bucket);
   void unpack(Bucket& bucket) const;
+  void release(const Bucket& bucket) const;
+  void wait_for_start(std::size_t bucket);
   bool travels_in_place(const Bucket& bucket) const;
   std::byte* image(const Bucket& bucket, const Range& range) const;
   Tensor scratch(std::size_t bytes);

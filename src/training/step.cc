@@ -25,8 +25,8 @@ struct RankStep {
 std::vector<TrainingBatch> own_parts(const TrainingBatch& batch, const StepOptions& options) {
   const int ranks = options.group == nullptr ? 1 : options.group->size();
   std::vector<TrainingBatch> all = split(batch, options.parts * ranks);
-  const EqualPart own = options.group == nullptr ? EqualPart{0, std::ssize(all)}
-                                            : part_of(std::ssize(all), options.group->rank(), ranks);
+  const EqualPart own =
+      options.group == nullptr ? EqualPart{0, std::ssize(all)} : part_of(std::ssize(all), options.group->rank(), ranks);
   std::vector<TrainingBatch> parts(std::make_move_iterator(all.begin() + own.begin),
                                    std::make_move_iterator(all.begin() + own.end));
   std::erase_if(parts, [](const TrainingBatch& part) { return counted_labels(part) == 0; });

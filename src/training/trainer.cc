@@ -35,6 +35,19 @@ int owner_of_gradient(const TrainingPrograms& programs, const Value& gradient) {
   return -1;
 }
 
+/// Of gradients that never lie in memory all at once.
+std::int64_t passing_bytes(const TrainingPrograms& programs, const TrainingOptions& options) {
+  if (options.sharding.stage != ZeroStage::gradients || programs.owners.empty()) return 0;
+  std::vector<GradientSize> sizes;
+  for (const FinishedGradient& one : finishing_order(programs.step)) {
+    const Value& value = programs.step.value(one.value);
+    sizes.push_back({element_count(concrete(value.shape, {})), value.dtype});
+  }
+  const GradientBytes bytes = gradient_bytes(programs, options.sharding.ranks);
+  const ReduceTraffic traffic = reduce_traffic(sizes, {}, options.sharding.ranks);
+  return std::max<std::int64_t>(0, bytes.all - bytes.most_owned - traffic.under_way_bytes);
+}
+
 }  // namespace
 
 std::vector<std::int32_t> shifted_labels(std::span<const std::int32_t> labels, Extent extent) {
@@ -66,6 +79,19 @@ std::int64_t state_bytes(const TrainingPrograms& programs) {
   return state_bytes_by_use(programs).total();
 }
 
+GradientBytes gradient_bytes(const TrainingPrograms& programs, int ranks) {
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(std::max(1, ranks)));
+  GradientBytes bytes;
+  for (const FinishedGradient& one : finishing_order(programs.step)) {
+    const std::int64_t own = storage_bytes(programs.step, one.value, {});
+    const int owner = owner_of_gradient(programs, programs.step.value(one.value));
+    bytes.all += own;
+    owned[static_cast<std::size_t>(std::max(0, owner))] += own;
+  }
+  bytes.most_owned = std::ranges::max(owned);
+  return bytes;
+}
+
 Trainer::Trainer(const ModelConfig& config, const Weights& weights, const TrainingOptions& options,
                  const Backend& backend, const MachineFacts& facts)
     : options_(options),
@@ -91,7 +117,7 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
 }
 
 void Trainer::refuse_what_does_not_fit(const MachineFacts& facts) const {
-  const std::int64_t needed = state_bytes(programs_);
+  const std::int64_t needed = state_bytes(programs_) - passing_bytes(programs_, options_);
   if (facts.available_bytes <= 0 || needed <= facts.available_bytes) return;
   const auto [wanted, there] = std::pair(static_cast<double>(needed), static_cast<double>(facts.available_bytes));
   throw OutOfMemory(fmt::format("memory: parameters, gradients and moments need {}, {} are available",
@@ -158,8 +184,9 @@ std::vector<ReducedTensor> Trainer::gradients_as_finished() {
     const Value& value = program.value(one.value);
     Tensor& gradient = state_.at(value.name, value.dtype, concrete(value.shape, {}));
     finished_by_[one.node].push_back(tensors.size());
-    tensors.push_back(
-        {value.name, value.dtype, gradient.count(), gradient.data(), owner_of_gradient(programs_, value)});
+    const int owner = owner_of_gradient(programs_, value);
+    const bool passes = options_.sharding.stage == ZeroStage::gradients && owner != group_->rank();
+    tensors.push_back({value.name, value.dtype, gradient.count(), gradient.data(), owner, passes});
   }
   return tensors;
 }
@@ -213,6 +240,12 @@ void Trainer::hand_out_parameters() {
   }
   finish(*group_->begin(0, out, in));
   for (const std::string& name : received) state_.store(name);
+  handed_out_bytes_ = 0;
+  for (const Outgoing& one : out) handed_out_bytes_ += static_cast<std::int64_t>(one.bytes.size());
+}
+
+std::int64_t Trainer::sent_bytes() const {
+  return reducer_ == nullptr ? 0 : reducer_->statistics().sent_bytes + handed_out_bytes_;
 }
 
 std::map<std::string, Tensor> Trainer::gather_moments() const {
@@ -276,14 +309,13 @@ std::optional<double> Trainer::gradient_norm() {
   return std::sqrt(group_ == nullptr ? squares : all_gather_values(*group_, squares)[0]);
 }
 
-/// Each gradient's norm from the rank that owns it, in the order of step.values.
+/// Each gradient's norm from the rank that owns it, in the order of gradients_of.
 Tensor Trainer::norms_of_all(const Tensor& own) const {
   const std::vector<std::vector<std::byte>> by_rank = all_gather(*group_, {own.data(), own.bytes()});
   std::vector<std::size_t> taken(by_rank.size());
   std::vector<float> all;
-  for (const Value& value : programs_.step.values) {
-    if (value.source != Source::state || is_parameter(value)) continue;
-    const auto owner = static_cast<std::size_t>(owner_of_gradient(programs_, value));
+  for (const Value* gradient : gradients_of(programs_.step)) {
+    const auto owner = static_cast<std::size_t>(owner_of_gradient(programs_, *gradient));
     float norm = 0;
     std::memcpy(&norm, by_rank[owner].data() + sizeof(norm) * taken[owner]++, sizeof(norm));
     all.push_back(norm);

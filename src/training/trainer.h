@@ -71,16 +71,18 @@ class Trainer {
   /// Runs the backward of the last forward. `share`: of the step's loss that this batch is; 1 / batches a step. In a
   /// group the last one of a step also sums the gradients over its ranks.
   void backward(double share = 1, StepEnd end = StepEnd::yes);
-  /// From now on this is one rank's trainer of several that train one model: each has its part of a step's rows, and the
-  /// gradients of all are summed. `group` outlives it.
+  /// From now on this is one rank's trainer of several that train one model: each has its part of a step's rows, and
+  /// the gradients of all are summed. `group` outlives it.
   void join(Group& group, const ReduceOptions& options);
   /// In a group, instead of all backwards: this rank has no row in the step, or none that counts. `seed`: as set_seed.
   void give_nothing(std::uint64_t seed);
   /// Of the last step's reduction; null without a group.
   const GradientReducer* reducer() const { return reducer_.get(); }
-  /// On rank 0 the moments that other ranks hold, by name; elsewhere, and where every rank holds all, nothing. Every rank
-  /// calls it.
+  /// On rank 0 the moments that other ranks hold, by name; elsewhere, and where every rank holds all, nothing. Every
+  /// rank calls it.
   std::map<std::string, Tensor> gather_moments() const;
+  /// Bytes that this rank sent in the last step: gradients, and parameters that it updates for all.
+  std::int64_t sent_bytes() const;
   /// SHA-256 of all parameters as they lie in memory.
   std::string parameters_hash() const;
   /// Writes zeros over all gradients: with Gradients::added, before a step's first batch.
@@ -137,8 +139,16 @@ class Trainer {
   InterruptFlag interrupted_ = nullptr;
   Group* group_ = nullptr;
   std::unique_ptr<GradientReducer> reducer_;
+  std::int64_t handed_out_bytes_ = 0;
   std::vector<std::vector<std::size_t>> finished_by_;  ///< By node of the step: tensors of the reducer.
 };
+
+/// Of a step's gradients: all, and those of the rank that updates most parameters.
+struct GradientBytes {
+  std::int64_t all = 0;
+  std::int64_t most_owned = 0;
+};
+GradientBytes gradient_bytes(const TrainingPrograms& programs, int ranks);
 
 /// What training with those programs holds from its first step to its last.
 struct StateBytes {
@@ -149,6 +159,7 @@ struct StateBytes {
   std::int64_t total() const { return parameters + gradients + moments; }
 };
 StateBytes state_bytes_by_use(const TrainingPrograms& programs);
+/// Bytes of parameters, gradients and moments that training with those programs holds.
 std::int64_t state_bytes(const TrainingPrograms& programs);
 
 }  // namespace assay

@@ -57,8 +57,8 @@ void* receive(int from, int tag, void* bytes, std::size_t count) {
 
 void* sum_f32(void* values, std::size_t count) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const int status = MPI_Iallreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
-                                    &request);
+  const int status =
+      MPI_Iallreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
   return kept(request, status);
 }
 

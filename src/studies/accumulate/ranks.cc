@@ -137,8 +137,7 @@ RankGradients rank_gradients(const AccumulateRanksRequest& request, const Model&
   options.precision = choose_precision("fp32", "", std::nullopt);
   options.parts = StepParts::forward_backward;
   Trainer trainer(model.config, model.weights, options, find_backend("cpu"), facts);
-  const TrainingData data =
-      random_windows(bundled_ids(model), {1, request.seq}, request.seed, "the bundled text");
+  const TrainingData data = random_windows(bundled_ids(model), {1, request.seq}, request.seed, "the bundled text");
   std::int64_t parameters = 0;
   for (const Value& value : trainer.programs().step.values) {
     if (value.source == Source::state && !is_parameter(value)) parameters += element_count(concrete(value.shape, {}));
@@ -152,7 +151,8 @@ RankGradients rank_gradients(const AccumulateRanksRequest& request, const Model&
     trainer.backward();
     take_gradient(trainer, places, gradients.values);
     if (progress)
-      progress(fmt::format("gradient of rank {}", rank), static_cast<double>(rank) / static_cast<double>(gradients.ranks));
+      progress(fmt::format("gradient of rank {}", rank),
+               static_cast<double>(rank) / static_cast<double>(gradients.ranks));
   }
   return gradients;
 }
@@ -183,7 +183,10 @@ std::vector<ColumnOf<RankSumError>> rank_sum_columns() {
        [](const Row& row) -> Cell { return name(row.wire); }},
       {{.key = "sum", .meaning = "dtype of each addition", .role = label},
        [](const Row& row) -> Cell { return name(row.sum); }},
-      {{.key = "error", .meaning = "of the summed gradient, relative, against f64", .notation = scientific, .digits = 2},
+      {{.key = "error",
+        .meaning = "of the summed gradient, relative, against f64",
+        .notation = scientific,
+        .digits = 2},
        [](const Row& row) -> Cell { return row.relative; }},
       {{.key = "wire_error",
         .title = "of the wire",
@@ -282,7 +285,8 @@ RankSumError rank_sum_error(const RankGradients& gradients, std::int64_t ranks, 
   }
   result.relative = std::sqrt(error_squares / exact_squares);
   result.wire_relative = std::sqrt(wire_squares / exact_squares);
-  result.lost = static_cast<double>(adder.without_effect) / static_cast<double>(std::max<std::int64_t>(1, adder.additions));
+  result.lost =
+      static_cast<double>(adder.without_effect) / static_cast<double>(std::max<std::int64_t>(1, adder.additions));
   return result;
 }
 
@@ -305,7 +309,8 @@ Document accumulate_ranks(const AccumulateRanksRequest& request, const MachineFa
   Document document;
   document.subject = {.schema = "assay-accumulate-ranks-1",
                       .title = fmt::format("gradients of {} summed over ranks", shown_model_name(model.name))};
-  add_fact(document.subject.facts, {.key = "elements", .meaning = "of the gradient, drawn once", .notation = Notation::count},
+  add_fact(document.subject.facts,
+           {.key = "elements", .meaning = "of the gradient, drawn once", .notation = Notation::count},
            gradients.elements);
   add_fact(document.subject.facts, {.key = "tokens", .title = "tokens a rank"}, request.seq);
   add_fact(document.subject.facts, {.key = "seed", .detail = Detail::data}, request.seed);

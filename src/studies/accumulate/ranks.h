@@ -28,8 +28,8 @@ struct AccumulateRanksRequest {
   std::vector<RankSum> algorithms = {RankSum::ring, RankSum::tree, RankSum::direct};
   std::vector<DType> wires = {DType::bf16};
   std::vector<DType> sums = {DType::f32};
-  std::string model;         ///< Empty: a small GPT of bytes with fresh weights.
-  std::int64_t seq = 64;     ///< Tokens of the one row that a rank's gradient comes from.
+  std::string model;              ///< Empty: a small GPT of bytes with fresh weights.
+  std::int64_t seq = 64;          ///< Tokens of the one row that a rank's gradient comes from.
   std::int64_t elements = 16384;  ///< Of the gradient, drawn once; every rank's are the same ones.
   std::uint64_t seed = 0;
   ModelOptions model_options;
@@ -41,10 +41,10 @@ struct RankSumError {
   RankSum algorithm = RankSum::direct;
   DType wire = DType::bf16;
   DType sum = DType::f32;
-  double relative = 0;      ///< |sum - exact| / |exact|, Euclidean over the elements; exact: in f64, of f32 gradients.
-  double wire_relative = 0;  ///< The same of the exact sum of what the wire's dtype makes of the gradients, rounded once
-                             ///< to it: no way of adding goes below it but by luck.
-  double lost = 0;           ///< Share of additions of a value that is not 0 that left the sum as it was.
+  double relative = 0;       ///< |sum - exact| / |exact|, Euclidean over the elements; exact: in f64, of f32 gradients.
+  double wire_relative = 0;  ///< The same of the exact sum of what the wire's dtype makes of the gradients, rounded
+                             ///< once to it: no way of adding goes below it but by luck.
+  double lost = 0;              ///< Share of additions of a value that is not 0 that left the sum as it was.
   std::int64_t not_finite = 0;  ///< Elements.
 };
 

@@ -61,23 +61,30 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   const TrainingPrograms programs = training_programs(model.config, options);
   RankCell one{.cell = cell, .ranks = ranks, .stage = stage};
   one.optimizer_bytes = most_moment_bytes(programs, static_cast<int>(ranks));
-  const ReduceTraffic traffic =
-      reduce_traffic(gradient_sizes(programs), request.ranks.reduce, static_cast<int>(ranks));
+  const ReduceTraffic traffic = reduce_traffic(gradient_sizes(programs), request.ranks.reduce, static_cast<int>(ranks));
   one.exchange_bytes = traffic.scratch_bytes;
   one.buckets = traffic.buckets;
   // Sums come back to all ranks; where each updates its own parameters, those do.
-  const std::int64_t back = stage == ZeroStage::none ? traffic.one_way_bytes
-                                                     : parameter_bytes(programs) * (ranks - 1) / ranks;
+  const std::int64_t back =
+      stage == ZeroStage::none ? traffic.one_way_bytes : parameter_bytes(programs) * (ranks - 1) / ranks;
   one.sent_bytes = traffic.one_way_bytes + back;
   one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
-  const auto whole = cell.held[static_cast<std::size_t>(Held::optimizer)];
-  one.peak_bytes = std::max(cell.total_bytes - whole + one.optimizer_bytes + one.exchange_bytes, cell.loading_bytes);
+  const GradientBytes gradients = gradient_bytes(programs, static_cast<int>(ranks));
+  one.gradient_bytes = stage == ZeroStage::gradients
+                           ? std::min(gradients.all, gradients.most_owned + traffic.under_way_bytes)
+                           : gradients.all;
+  const std::int64_t whole = cell.held[static_cast<std::size_t>(Held::optimizer)] +
+                             cell.held[static_cast<std::size_t>(Held::gradients)];
+  one.peak_bytes =
+      std::max(cell.total_bytes - whole + one.gradient_bytes + one.optimizer_bytes + one.exchange_bytes,
+               cell.loading_bytes);
   predict_time(one, request.ranks);
   return one;
 }
 
 const char* stage_word(ZeroStage stage) {
-  return stage == ZeroStage::none ? "0" : "1";
+  constexpr const char* words[] = {"0", "1", "2"};
+  return words[static_cast<std::size_t>(stage)];
 }
 
 }  // namespace
@@ -102,7 +109,7 @@ std::vector<RankCell> rank_cells(const MemoryStudy& study, const Model& model, c
   for (const MemoryCell& cell : study.cells) {
     if (cell.fits == Fits::unsupported || cell.model != model.name) continue;
     for (const std::int64_t ranks : request.ranks.counts) {
-      for (const ZeroStage stage : {ZeroStage::none, ZeroStage::optimizer})
+      for (const ZeroStage stage : {ZeroStage::none, ZeroStage::optimizer, ZeroStage::gradients})
         cells.push_back(rank_cell(cell, model, request, facts, ranks, stage));
     }
   }
@@ -119,12 +126,13 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
       {{.key = "seq", .title = "T", .role = label}, [](const RankCell& c) -> Cell { return c.cell.extent.seq; }},
       {{.key = "recompute", .role = label}, [](const RankCell& c) -> Cell { return name(c.cell.step.recompute); }},
       {{.key = "ranks", .role = label}, [](const RankCell& c) -> Cell { return c.ranks; }},
-      {{.key = "zero", .meaning = "1: each rank keeps a share of the optimizer's state", .role = label},
+      {{.key = "zero", .meaning = "each rank keeps a share of 1: the optimizer's state, 2: and of the gradients", .role = label},
        [](const RankCell& c) -> Cell { return stage_word(c.stage); }}};
   const auto bytes = [&](const char* key, const char* title, const char* meaning, auto member) {
     columns.push_back({{.key = key, .title = title, .unit = "bytes", .meaning = meaning, .notation = Notation::bytes},
                        [member](const RankCell& c) -> Cell { return c.*member; }});
   };
+  bytes("gradient_bytes", "grads", "the most that lie in memory at once", &RankCell::gradient_bytes);
   bytes("optimizer_bytes", "optim", "moments of the rank that has most", &RankCell::optimizer_bytes);
   bytes("exchange_bytes", "exchange", "buffers of gradients under way", &RankCell::exchange_bytes);
   bytes("peak_bytes", "peak", "of the rank that has most", &RankCell::peak_bytes);
@@ -138,29 +146,32 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
   time("step_ms", "step", "by direct exchange", &RankCell::direct_ms);
   time("tree_step_ms", "step, tree", "by a library's trees", &RankCell::tree_ms);
   if (request.ranks.step_ms)
-    columns.push_back({{.key = "efficiency", .meaning = "weak scaling: one rank's step over this", .notation = Notation::percent},
-                       [&](const RankCell& c) -> Cell { return *request.ranks.step_ms / *c.direct_ms; }});
+    columns.push_back(
+        {{.key = "efficiency", .meaning = "weak scaling: one rank's step over this", .notation = Notation::percent},
+         [&](const RankCell& c) -> Cell { return *request.ranks.step_ms / *c.direct_ms; }});
   return filled({.key = "ranks", .caption = "A rank of several that train together"}, columns, cells);
 }
 
 std::vector<std::string> rank_assumptions(const MemoryRequest& request) {
   const RankRequest& link = request.ranks;
-  std::vector<std::string> texts = {
-      fmt::format("Gradients travel as {}, in buckets of {}; each rank works B rows.", link.reduce.format.name,
-                  format_bytes(static_cast<double>(link.reduce.bucket_bytes)))};
+  std::vector<std::string> texts = {fmt::format("Gradients travel as {}, in buckets of {}; each rank works B rows.",
+                                                link.reduce.format.name,
+                                                format_bytes(static_cast<double>(link.reduce.bucket_bytes)))};
   if (!link.step_ms) {
     texts.emplace_back("For a step's time: --step-ms, what one rank takes alone (train --benchmark measures it).");
     return texts;
   }
+  texts.push_back(fmt::format(
+      "Times are predicted, not measured: one rank alone takes {:.4g} ms (given), a rank sends {:.4g} GB/s, "
+      "a message takes {:.4g} us besides (given or assumed), no link is shared, no rank is slower.",
+      *link.step_ms, link.bandwidth_gb_s, link.latency_us));
   texts.push_back(
-      fmt::format("Times are predicted, not measured: one rank alone takes {:.4g} ms (given), a rank sends {:.4g} GB/s, "
-                  "a message takes {:.4g} us besides (given or assumed), no link is shared, no rank is slower.",
-                  *link.step_ms, link.bandwidth_gb_s, link.latency_us));
-  texts.push_back(fmt::format("The backward is {:.0f} % of a step; what is sent behind it costs nothing but the last "
-                              "bucket, and what takes longer than the backward is exposed.",
-                              100 * backward_share));
+      fmt::format("The backward is {:.0f} % of a step; what is sent behind it costs nothing but the last "
+                  "bucket, and what takes longer than the backward is exposed.",
+                  100 * backward_share));
   texts.emplace_back(
-      "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole buckets "
+      "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole "
+      "buckets "
       "at each.");
   return texts;
 }

@@ -14,6 +14,7 @@ struct RankCell {
   MemoryCell cell;  ///< As one process has it.
   std::int64_t ranks = 1;
   ZeroStage stage = ZeroStage::none;
+  std::int64_t gradient_bytes = 0;  ///< The most that lie in memory at once.
   std::int64_t optimizer_bytes = 0;
   std::int64_t exchange_bytes = 0;  ///< Buffers of what is under way.
   std::int64_t peak_bytes = 0;

@@ -19,9 +19,9 @@ enum class Measure : std::uint8_t { no, yes };
 struct RankRequest {
   std::vector<std::int64_t> counts;  ///< Empty: not asked.
   ReduceOptions reduce;
-  std::optional<double> step_ms;   ///< Of one rank alone, on its rows.
-  double bandwidth_gb_s = 12.5;    ///< That each rank sends with; 100 Gbit/s.
-  double latency_us = 5;           ///< Of a message.
+  std::optional<double> step_ms;  ///< Of one rank alone, on its rows.
+  double bandwidth_gb_s = 12.5;   ///< That each rank sends with; 100 Gbit/s.
+  double latency_us = 5;          ///< Of a message.
 };
 
 struct MemoryRequest {

@@ -13,14 +13,15 @@ using RowColumns = std::vector<ColumnOf<BenchmarkRow>>;
 RowColumns row_labels() {
   using Cell = Table::Cell;
   constexpr auto label = Table::Role::label;
-  return {{{.key = "model", .role = label}, [](const BenchmarkRow& row) -> Cell { return shown_model_name(row.model); }},
-          {{.key = "precision", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.precision; }},
-          {{.key = "batch", .title = "B", .meaning = "rows of a whole step", .role = label},
-           [](const BenchmarkRow& row) -> Cell { return row.extent.batch; }},
-          {{.key = "seq", .title = "T", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.extent.seq; }},
-          {{.key = "ranks", .role = label}, [](const BenchmarkRow& row) -> Cell { return std::int64_t{row.ranks}; }},
-          {{.key = "reduce", .meaning = "how gradients travel and are summed", .role = label},
-           [](const BenchmarkRow& row) -> Cell { return std::string(row.format.name); }}};
+  return {
+      {{.key = "model", .role = label}, [](const BenchmarkRow& row) -> Cell { return shown_model_name(row.model); }},
+      {{.key = "precision", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.precision; }},
+      {{.key = "batch", .title = "B", .meaning = "rows of a whole step", .role = label},
+       [](const BenchmarkRow& row) -> Cell { return row.extent.batch; }},
+      {{.key = "seq", .title = "T", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.extent.seq; }},
+      {{.key = "ranks", .role = label}, [](const BenchmarkRow& row) -> Cell { return std::int64_t{row.ranks}; }},
+      {{.key = "reduce", .meaning = "how gradients travel and are summed", .role = label},
+       [](const BenchmarkRow& row) -> Cell { return std::string(row.format.name); }}};
 }
 
 void add_times(RowColumns& columns) {
@@ -40,14 +41,22 @@ void add_efficiencies(RowColumns& columns) {
   using Cell = Table::Cell;
   columns.push_back({{.key = "exposed_share", .title = "exposed / step", .notation = Notation::percent, .digits = 1},
                      [](const BenchmarkRow& row) -> Cell { return row.exposed_share(); }});
-  columns.push_back({{.key = "sent_bytes", .title = "sent", .unit = "bytes", .meaning = "by a rank, a step", .notation = Notation::bytes},
+  columns.push_back({{.key = "sent_bytes",
+                      .title = "sent",
+                      .unit = "bytes",
+                      .meaning = "by a rank, a step",
+                      .notation = Notation::bytes},
                      [](const BenchmarkRow& row) -> Cell { return row.sent_bytes; }});
-  columns.push_back({{.key = "weak_efficiency", .title = "weak", .meaning = "rank 0's rows alone over this step", .notation = Notation::percent},
+  columns.push_back({{.key = "weak_efficiency",
+                      .title = "weak",
+                      .meaning = "rank 0's rows alone over this step",
+                      .notation = Notation::percent},
                      [](const BenchmarkRow& row) -> Cell { return row.weak_efficiency(); }});
   columns.push_back({{.key = "speed_up", .title = "speed-up", .meaning = "all rows on rank 0 alone over this step"},
                      [](const BenchmarkRow& row) -> Cell { return row.speed_up(); }});
-  columns.push_back({{.key = "strong_efficiency", .title = "strong", .meaning = "speed-up over ranks", .notation = Notation::percent},
-                     [](const BenchmarkRow& row) -> Cell { return row.strong_efficiency(); }});
+  columns.push_back(
+      {{.key = "strong_efficiency", .title = "strong", .meaning = "speed-up over ranks", .notation = Notation::percent},
+       [](const BenchmarkRow& row) -> Cell { return row.strong_efficiency(); }});
   columns.push_back({{.key = "step_j", .title = "energy", .unit = "J", .meaning = "all machines, a step"},
                      [](const BenchmarkRow& row) -> Cell {
                        if (!row.step_j) return Absent{row.energy_status};
@@ -57,7 +66,8 @@ void add_efficiencies(RowColumns& columns) {
                      [](const BenchmarkRow& row) -> Cell { return row.alone_part_s * 1e3; }});
   columns.push_back({{.key = "alone_whole_ms", .unit = "ms", .detail = Detail::data},
                      [](const BenchmarkRow& row) -> Cell { return row.alone_whole_s * 1e3; }});
-  columns.push_back({{.key = "steps", .detail = Detail::data}, [](const BenchmarkRow& row) -> Cell { return row.steps; }});
+  columns.push_back(
+      {{.key = "steps", .detail = Detail::data}, [](const BenchmarkRow& row) -> Cell { return row.steps; }});
 }
 
 /// What ran, as a ledger tells it.
@@ -68,8 +78,10 @@ Table reduction_table(const std::vector<BenchmarkRow>& rows) {
       {{.key = "operation", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.reduction.operation; }},
       {{.key = "path", .role = label}, [](const BenchmarkRow& row) -> Cell { return row.reduction.path; }},
       {{.key = "kernel"}, [](const BenchmarkRow& row) -> Cell { return row.reduction.kernel; }},
-      {{.key = "operand", .meaning = "dtype on the wire"}, [](const BenchmarkRow& row) -> Cell { return name(row.reduction.operand); }},
-      {{.key = "accumulator", .title = "sum"}, [](const BenchmarkRow& row) -> Cell { return name(row.reduction.accumulator); }},
+      {{.key = "operand", .meaning = "dtype on the wire"},
+       [](const BenchmarkRow& row) -> Cell { return name(row.reduction.operand); }},
+      {{.key = "accumulator", .title = "sum"},
+       [](const BenchmarkRow& row) -> Cell { return name(row.reduction.accumulator); }},
       {{.key = "stored"}, [](const BenchmarkRow& row) -> Cell { return name(row.reduction.stored); }}};
   return filled({.key = "reductions", .caption = "What sums gradients over ranks"}, columns, rows);
 }

@@ -31,9 +31,9 @@ struct RankBenchmarkRequest {
 };
 
 /// Every rank calls it; the document is whole on all. Between two steps of all ranks, rank 0 does the same step alone,
-/// of its own rows and of all rows, while the others wait: efficiencies are ratios of neighbours in time. Rank 0 holds a
-/// second copy of the training for that. `interrupted` of one rank ends the measurement of all; what was measured until
-/// then is told. Throws user errors (SharedError where only some ranks have them).
+/// of its own rows and of all rows, while the others wait: efficiencies are ratios of neighbours in time. Rank 0 holds
+/// a second copy of the training for that. `interrupted` of one rank ends the measurement of all; what was measured
+/// until then is told. Throws user errors (SharedError where only some ranks have them).
 Document rank_benchmark(const RankBenchmarkRequest& request, const MachineFacts& facts, Group& group,
                         InterruptFlag interrupted);
 

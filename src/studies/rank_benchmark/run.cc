@@ -121,7 +121,8 @@ class RankMeter {
 };
 
 bool any_interrupted(const RankCase& one) {
-  const std::vector<std::uint8_t> all = all_gather_values(one.group, static_cast<std::uint8_t>(is_set(one.interrupted)));
+  const std::vector<std::uint8_t> all =
+      all_gather_values(one.group, static_cast<std::uint8_t>(is_set(one.interrupted)));
   return std::ranges::find(all, 1) != all.end();
 }
 
@@ -162,8 +163,7 @@ RankBenchmarkRow measured(const RankCase& one) {
     const Sharding sharding{one.request.stage, group.rank(), group.size()};
     together.emplace(one.model.config, one.model.weights, options_of(one, sharding), backend, one.facts);
     together->set_batch(part);
-    if (group.rank() == 0)
-      alone.emplace(one.model.config, one.model.weights, options_of(one, {}), backend, one.facts);
+    if (group.rank() == 0) alone.emplace(one.model.config, one.model.weights, options_of(one, {}), backend, one.facts);
   });
   ReduceOptions reduce = one.request.reduce;
   reduce.format = one.format;
@@ -184,7 +184,7 @@ RankBenchmarkRow measured(const RankCase& one) {
   row.steps = std::ssize(steps);
   if (row.steps == 0) return row;
   row.median = slowest(all_gather_values(group, medians(steps)));
-  row.sent_bytes = std::ranges::max(all_gather_values(group, together->reducer()->statistics().sent_bytes));
+  row.sent_bytes = std::ranges::max(all_gather_values(group, together->sent_bytes()));
   const double part_s = alone ? median(counted(apart.part_s, one.request.warmup)) : 0;
   const double whole_s = alone ? median(counted(apart.whole_s, one.request.warmup)) : 0;
   row.alone_part_s = all_gather_values(group, part_s)[0];

@@ -26,11 +26,11 @@ struct RankBenchmarkRow {
   Extent extent;  ///< Of the whole step.
   ReduceFormat format;
   int ranks = 1;
-  std::int64_t steps = 0;  ///< Timed.
-  RankStepTime median;     ///< Each figure: its median on the rank where that is largest.
-  std::int64_t sent_bytes = 0;  ///< By the rank that sends most, a step.
-  double alone_part_s = 0;      ///< Rank 0's own rows, alone; median.
-  double alone_whole_s = 0;     ///< All rows on rank 0 alone; median.
+  std::int64_t steps = 0;        ///< Timed.
+  RankStepTime median;           ///< Each figure: its median on the rank where that is largest.
+  std::int64_t sent_bytes = 0;   ///< By the rank that sends most, a step.
+  double alone_part_s = 0;       ///< Rank 0's own rows, alone; median.
+  double alone_whole_s = 0;      ///< All rows on rank 0 alone; median.
   std::optional<double> step_j;  ///< All machines together; absent where one of them has no meter.
   std::string energy_status;
   LedgerRow reduction;

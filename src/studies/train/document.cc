@@ -92,8 +92,7 @@ void add_reduction(const TrainReport& report, Table& facts) {
   const ReduceStatistics& reduced = report.reduced;
   add_fact(facts, {.key = "ranks"}, std::int64_t{report.ranks});
   add_fact(facts, {.key = "reduction", .title = "gradients by"}, report.reduction);
-  add_fact(facts,
-           {.key = "sent_bytes", .title = "sent by rank 0", .unit = "bytes", .notation = Notation::bytes},
+  add_fact(facts, {.key = "sent_bytes", .title = "sent by rank 0", .unit = "bytes", .notation = Notation::bytes},
            reduced.sent_bytes);
   add_fact(facts, {.key = "exposed_s", .title = "exposed communication", .unit = "s"}, reduced.exposed_s);
   add_fact(facts, {.key = "hidden_s", .title = "hidden communication", .unit = "s"}, reduced.hidden_s());

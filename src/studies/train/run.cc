@@ -124,10 +124,11 @@ class TrainingRun {
   bool interrupted() const { return is_alone() ? is_set(callbacks_.interrupted) : stopped_; }
 
   void join_ranks() {
-    check_same_everywhere(group_, {{"another program", group_.is_one_process() ? "" : program_hash()},
-                                   {"another model", progress_.options.at("model").dump()},
-                                   {"other data", input_.identity + input_.eval_identity},
-                                   {"other options", progress_.options.dump() + rank_options(request_, report_.total)}});
+    check_same_everywhere(group_,
+                          {{"another program", group_.is_one_process() ? "" : program_hash()},
+                           {"another model", progress_.options.at("model").dump()},
+                           {"other data", input_.identity + input_.eval_identity},
+                           {"other options", progress_.options.dump() + rank_options(request_, report_.total)}});
     if (const std::string words = words_on_instructions(group_, facts_); !words.empty()) say(words);
     trainer_.join(group_, request_.reduce);
     report_.ranks = group_.size();
@@ -137,7 +138,7 @@ class TrainingRun {
 
   void note_reduction() {
     const ReduceStatistics& step = trainer_.reducer()->statistics();
-    report_.reduced.sent_bytes += step.sent_bytes;
+    report_.reduced.sent_bytes += trainer_.sent_bytes();
     report_.reduced.exposed_s += step.exposed_s;
     report_.reduced.busy_s += step.busy_s;
     if (request_.check_every > 0 && progress_.steps % request_.check_every == 0)
@@ -208,7 +209,8 @@ class TrainingRun {
     const double begin_s = now_s();
     StepResult result;
     try {
-      result = run_step(trainer_, batch, progress_.steps, {request_.accumulate, request_.model_options.seed, shared_group(), callbacks_.interrupted});
+      result = run_step(trainer_, batch, progress_.steps,
+                        {request_.accumulate, request_.model_options.seed, shared_group(), callbacks_.interrupted});
     } catch (const StepInterrupted&) {
       return false;
     }

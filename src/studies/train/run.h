@@ -53,8 +53,8 @@ struct TrainRequest {
   std::int64_t batch = 8;
   std::int64_t seq = 128;
   std::int64_t accumulate = 1;
-  std::int64_t save_every = 0;  ///< Steps; 0: at the end only.
-  std::int64_t eval_every = 0;  ///< Steps; 0: an epoch, where there are none a tenth of all steps.
+  std::int64_t save_every = 0;     ///< Steps; 0: at the end only.
+  std::int64_t eval_every = 0;     ///< Steps; 0: an epoch, where there are none a tenth of all steps.
   ReduceOptions reduce;            ///< Of several ranks.
   std::int64_t check_every = 100;  ///< Steps between two comparisons of the ranks' weights; 0: none.
   OnNonfinite nonfinite = OnNonfinite::stop;
@@ -103,8 +103,8 @@ struct TrainReport {
   double seconds = 0;               ///< Of the steps of this run.
   double tokens_per_s = 0;
   int ranks = 1;
-  std::string reduction;        ///< How gradients were summed over ranks.
-  ReduceStatistics reduced;     ///< All steps of this run, on this rank.
+  std::string reduction;              ///< How gradients were summed over ranks.
+  ReduceStatistics reduced;           ///< All steps of this run, on this rank.
   std::optional<std::int64_t> saved;  ///< Steps of the checkpoint that stands in the folder.
   /// What ended it before its end: Diverged, a save that failed, anything that a step throws. To be rethrown once the
   /// losses have been told.
