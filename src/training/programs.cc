@@ -342,7 +342,7 @@ std::string hyper_name(std::size_t group) {
 std::vector<const Value*> gradients_of(const Program& step) {
   std::map<std::string_view, const Value*> by_parameter;
   for (const Value& value : step.values) {
-    if (value.source == Source::state && !is_parameter(value))
+    if (is_gradient(value))
       by_parameter[std::string_view(value.name).substr(gradient_prefix.size())] = &value;
   }
   std::vector<const Value*> gradients;
