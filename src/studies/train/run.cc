@@ -240,10 +240,12 @@ class TrainingRun {
     keep_best();
   }
 
-  /// The trained weights in the forward-only program of the same precision; none where it was interrupted.
+  /// The trained weights in the forward-only program of the same precision, of that of the base where adapters stand
+  /// beside one; none where it was interrupted.
   std::optional<QualityRows> held_out_rows() {
     const Model trained = trained_model();
-    const auto instance = make_instance(trained, request_.precision, engine_for(*input_.eval, request_.engine), facts_);
+    const std::string& precision = request_.base.empty() ? request_.precision : request_.base;
+    const auto instance = make_instance(trained, precision, engine_for(*input_.eval, request_.engine), facts_);
     Instance* const instances[] = {instance.get()};
     const Evaluation evaluation = evaluate(instances, *input_.eval, {callbacks_.interrupted, {}});
     if (!evaluation.is_whole()) return std::nullopt;
