@@ -189,9 +189,15 @@ class AdapterFolder {
       weight.name = weight.checkpoint_name = parameter;
       weight.shape = stored_shape(tensor->shape, order);
       weight.stored = tensor->stored;
+      weight.order = order;
       weight.file = weights_path_.string();
+      weight.bytes = tensor->bytes;
       weight.load = [keep = tensors_, tensor = tensor, order, config = model.config] {
-        WeightData data{{}, from_stored(tensor->view(), order, config)};
+        WeightData data{tensor->view(), {}};
+        const bool is_kept = data.view.dtype == DType::bf16 || data.view.dtype == DType::f16;
+        if (!is_kept) data = in_f32(std::move(data));
+        if (order == StoredOrder::same) return data;
+        data.owned = from_stored(data.view, order, config);
         data.view = data.owned.view();
         return data;
       };
@@ -339,6 +345,7 @@ std::vector<std::string> target_modules(const Model& model) {
   for (const std::string& kind : kinds) meant += matching(every, kind, family).size();
   if (meant == modules.size()) return {kinds.begin(), kinds.end()};
   std::vector<std::string> whole;
+  whole.reserve(modules.size());
   for (const std::string& module : modules) whole.push_back(published_name(module, family));
   return whole;
 }
@@ -416,7 +423,9 @@ std::string words(const LoraOptions& options) {
 
 Model with_fresh_lora(Model model, const LoraOptions& options, std::uint64_t seed) {
   if (!model.config.adapters.empty()) fail_user("--lora: {} has adapters already", model.name);
-  for (const std::string& module : chosen_modules(model, options.modules))
+  const std::vector<std::string> modules = chosen_modules(model, options.modules);
+  model.config.adapters.reserve(modules.size());
+  for (const std::string& module : modules)
     model.config.adapters.push_back({module, options.rank, options.alpha / static_cast<double>(options.rank)});
   model.config.trained_heads = heads_to_train(model);
   for (const Value& value : build_program(model.config, {}).values) {

@@ -140,7 +140,7 @@ RankGradients rank_gradients(const AccumulateRanksRequest& request, const Model&
   const TrainingData data = random_windows(bundled_ids(model), {1, request.seq}, request.seed, "the bundled text");
   std::int64_t parameters = 0;
   for (const Value& value : trainer.programs().step.values) {
-    if (value.source == Source::state && !is_parameter(value)) parameters += element_count(concrete(value.shape, {}));
+    if (is_gradient(value)) parameters += element_count(concrete(value.shape, {}));
   }
   const std::vector<std::int64_t> places = drawn_places(parameters, request.elements, request.seed);
   RankGradients gradients{std::ranges::max(request.ranks), std::ssize(places), {}};

@@ -285,13 +285,15 @@ class TrainingRun {
     keep_best();
   }
 
-  /// The trained weights in the forward-only program of the same precision; none where it was interrupted.
+  /// The trained weights in the forward-only program of the same precision, of that of the base where adapters stand
+  /// beside one; none where it was interrupted.
   std::optional<QualityRows> held_out_rows() {
     const Model trained = trained_model();
+    const std::string& precision = request_.base.empty() ? request_.precision : request_.base;
     const QualitySet set = is_alone() ? *input_.eval : part_of_set(*input_.eval, group_);
     std::optional<QualityRows> rows = QualityRows{};
     if (!set.batches.empty()) {
-      const auto instance = make_instance(trained, request_.precision, engine_for(set, request_.engine), facts_);
+      const auto instance = make_instance(trained, precision, engine_for(set, request_.engine), facts_);
       Instance* const instances[] = {instance.get()};
       const Evaluation evaluation = evaluate(instances, set, {callbacks_.interrupted, {}});
       rows = evaluation.is_whole() ? std::optional(evaluation.qualities[0]) : std::nullopt;
