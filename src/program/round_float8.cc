@@ -1,4 +1,7 @@
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "program/float8_history.h"
@@ -25,7 +28,7 @@ class Rounder {
       : result_(program), row_(row), keeps_history_(history == ScaleHistory::kept) {}
 
   Program run() {
-    std::vector<Node> nodes = std::move(result_.nodes);
+    std::vector<Node> nodes = std::exchange(result_.nodes, {});
     for (Node& node : nodes) {
       if (node.role != Role::head) round_operands(node);
       result_.nodes.push_back(std::move(node));
