@@ -1,4 +1,7 @@
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "program/float8_history.h"
@@ -25,7 +28,7 @@ class Rounder {
       : result_(program), row_(row), keeps_history_(history == ScaleHistory::kept) {}
 
   Program run() {
-    std::vector<Node> nodes = std::move(result_.nodes);
+    std::vector<Node> nodes = std::exchange(result_.nodes, {});
     for (Node& node : nodes) {
       if (node.role != Role::head) round_operands(node);
       result_.nodes.push_back(std::move(node));
@@ -45,7 +48,7 @@ class Rounder {
       return;
     node.inputs[0] = rounded(node.inputs[0], first, node);
     node.inputs[1] = rounded(node.inputs[1], second, node);
-    node.attributes.operand = row_.operand;
+    node.attributes.operand = DType::f32;  // Weights are rounded already.
   }
 
   /// Once for all that multiply it.
@@ -69,9 +72,12 @@ class Rounder {
     return rounded_[{id, operand}] = to;
   }
 
+  /// One state for all that is computed again of it.
   ValueId history(Operand operand, const std::string& path) {
     const std::string name = fmt::format("optimizer.float8.{}.{}", word(operand), path);
-    return add({name, DType::f32, {dim(float8_history_size)}, Source::state, false});
+    const auto known = histories_.find(name);
+    if (known != histories_.end()) return known->second;
+    return histories_[name] = add({name, DType::f32, {dim(float8_history_size)}, Source::state, false});
   }
 
   ValueId add(Value value) {
@@ -83,6 +89,7 @@ class Rounder {
   const Precision& row_;
   bool keeps_history_;
   std::map<std::pair<ValueId, Operand>, ValueId> rounded_;
+  std::map<std::string, ValueId> histories_;
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ void expect_nearest(const DynamicMagnitudes<count>& magnitudes, const MagnitudeB
   for (const std::uint32_t other : {found - 1, found + 1}) {
     if (other >= count) continue;
     // Half way lies where f32 has it.
-    EXPECT_LE(std::abs(double{magnitudes.value[found]} - x), std::abs(double{magnitudes.value[other]} - x) * (1 + 1e-6))
+    EXPECT_LE(std::abs(double{magnitudes.value[found]} - x), std::abs(double{magnitudes.value[other]} - x) + 1e-6 * x)
         << x;
   }
 }
