@@ -65,7 +65,7 @@ TEST(PrecisionTable, RowsAreConsistent) {
     EXPECT_EQ(row.weights == DType::u8, row.blocks != nullptr) << row.name << ": blocks are bytes";
     EXPECT_EQ(row.blocks != nullptr, row.scheme == Scheme::weight_only_blocks || row.scheme == Scheme::dynamic_blocks)
         << row.name;
-    EXPECT_TRUE(row.blocks == nullptr || row.blocks->maker != nullptr) << row.name;
+    EXPECT_TRUE(row.blocks == nullptr || row.blocks->can_be_made()) << row.name;
     EXPECT_EQ(row.weights == DType::e4m3, row.scheme == Scheme::float8) << row.name;
     EXPECT_STRNE(row.note, "") << row.name;
   }
@@ -93,7 +93,9 @@ TEST(PrecisionTable, UnderstandsTheNamesOfOthers) {
 TEST(PrecisionTable, SaysWhereARowRunsAndWhereAllMeansIt) {
   for (const Precision& row : precision_table()) {
     EXPECT_TRUE(runs_on(row, "cuda")) << row.name;
-    EXPECT_EQ(is_listed_on(row, "cuda"), !takes_formats(row.scheme) && !needs_calibration(row.scheme)) << row.name;
+    const bool is_named = takes_formats(row.scheme) || needs_calibration(row.scheme) ||
+                          row.float8 != Float8Training::none;
+    EXPECT_EQ(is_listed_on(row, "cuda"), !is_named) << row.name;
   }
   EXPECT_FALSE(runs_on(find_precision("tf32"), "cpu"));
   EXPECT_TRUE(is_listed_on(find_precision("tf32"), "cpu")) << "a row that says why not";
