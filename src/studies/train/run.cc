@@ -398,6 +398,14 @@ void claim(const TrainRequest& request, const TrainCallbacks& callbacks, std::op
     fail_user("{}: holds a training; --resume goes on with it, --overwrite replaces it", request.out.string());
 }
 
+std::string words_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
@@ -426,7 +434,10 @@ TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& fa
   run_as_ranks(ranks, [&](Group& group) {
     set_threads(own.threads);
     TrainReport report = train(request, own, group.rank() == 0 ? callbacks : silent, group);
-    if (group.rank() == 0) first = std::move(report);
+    if (group.rank() == 0)
+      first = std::move(report);
+    else if (report.failure)
+      group.leave("ended: " + words_of(report.failure));
   });
   return first;
 }
