@@ -55,7 +55,8 @@ class LoraParity : public testing::TestWithParam<LoraCase> {
 
 double lora_largest(const TensorView& view) {
   double most = 0;
-  for (std::int64_t i = 0; i < view.count(); ++i) most = std::max(most, std::abs(static_cast<double>(view.as<float>()[i])));
+  for (std::int64_t i = 0; i < view.count(); ++i)
+    most = std::max(most, std::abs(static_cast<double>(view.as<float>()[i])));
   return most;
 }
 
