@@ -93,8 +93,8 @@ TEST(PrecisionTable, UnderstandsTheNamesOfOthers) {
 TEST(PrecisionTable, SaysWhereARowRunsAndWhereAllMeansIt) {
   for (const Precision& row : precision_table()) {
     EXPECT_TRUE(runs_on(row, "cuda")) << row.name;
-    const bool is_named = takes_formats(row.scheme) || needs_calibration(row.scheme) ||
-                          row.float8 != Float8Training::none;
+    const bool is_named =
+        takes_formats(row.scheme) || needs_calibration(row.scheme) || row.float8 != Float8Training::none;
     EXPECT_EQ(is_listed_on(row, "cuda"), !is_named) << row.name;
   }
   EXPECT_FALSE(runs_on(find_precision("tf32"), "cpu"));
