@@ -414,6 +414,9 @@ TrainReport train(const TrainRequest& request, const MachineFacts& facts, const 
   agreed(group, [&] {
     check_adapters(request);
     check_reduce(request.reduce);
+    const bool exchanges = !request.optimizer_to.empty() || !request.optimizer_from.empty();
+    if (exchanges && request.training.storage.states->block > 0)
+      fail_user("--states {}: is not exchanged with PyTorch; other states are", request.training.storage.states->name);
     if (request.training.sharding.stage != ZeroStage::none && !request.optimizer_to.empty())
       fail_user("--optimizer-to: each rank keeps its share of the moments with --zero; a run without writes them");
     if (group.rank() == 0) claim(request, callbacks, folder);
