@@ -4,8 +4,9 @@ if(NOT ASSAY_WHEEL)
   return()
 endif()
 
-# auditwheel finds them by the paths of the build, which it then takes out.
-set_target_properties(assay PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+# By which auditwheel finds oneDNN; it puts a path within the wheel in its place.
+cmake_path(GET ONEDNN_LIBRARY PARENT_PATH onednn_folder)
+set_target_properties(assay PROPERTIES INSTALL_RPATH "${onednn_folder}")
 install(TARGETS assay RUNTIME DESTINATION assay/bin COMPONENT wheel)
 foreach(package libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libhwy-dev libssl-dev libsqlite3-dev libgomp1)
   if(EXISTS "/usr/share/doc/${package}/copyright")
