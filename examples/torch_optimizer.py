@@ -1,4 +1,4 @@
-"""The optimizer's state between assay and PyTorch: what `assay train --optimizer-to F` writes and `--optimizer-from F` reads.
+"""The optimizer's state in PyTorch, as `assay train --optimizer-to F` writes and `--optimizer-from F` reads it.
 
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     load_optimizer(model, optimizer, "state.safetensors")      # of a model that assay trained

@@ -5,9 +5,9 @@ Needs torch, transformers and peft:
 
     python3 tools/check_fine_tuning.py build/release/src/assay
 
-Of small models in tests/fixtures/models: ten steps here and ten in PyTorch, the optimizer's state handed over in a file,
-and the other way round, against twenty here; adapters that were trained here, opened by PEFT; adapters that PEFT trained,
-opened here; a folder of --merge, opened by transformers.
+Of small models in tests/fixtures/models: ten steps here and ten in PyTorch, the optimizer's state handed over in a
+file, and the other way round, against twenty here; adapters that were trained here, opened by PEFT; adapters that PEFT
+trained, opened here; a folder of --merge, opened by transformers.
 """
 import json
 import pathlib

@@ -173,4 +173,5 @@ def main():
         print(folder.name)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "formats/safetensors.h"
+#include "model/families.h"
 #include "tensor/finite.h"
 #include "training/parameter_names.h"
 
@@ -18,6 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* step_entry = ".step";
+
+/// What transformers' class calls the parameter, whatever the model's file did.
+std::string torch_name(const Model& model, const std::string& parameter) {
+  return trains_adapters(model) ? name_in_training(model, parameter) : published_name(parameter, *model.config.family);
+}
 
 /// What each calls a moment.
 struct MomentName {
@@ -77,7 +83,7 @@ std::int64_t steps_in(const Safetensors& file, const std::string& name) {
 std::int64_t common_steps(const Safetensors& file, const Model& model, const std::vector<std::string>& parameters) {
   std::int64_t steps = -1;
   for (const std::string& parameter : parameters) {
-    const std::string name = name_in_training(model, parameter) + step_entry;
+    const std::string name = torch_name(model, parameter) + step_entry;
     const std::int64_t own = steps_in(file, name);
     if (steps >= 0 && own != steps)
       fail_user("{}: '{}' is {}, others are {}: parameters that were updated unequally often are not taken",
@@ -105,7 +111,7 @@ void export_optimizer(const fs::path& file, const Model& model, const Trainer& t
   const std::vector<std::string> parameters = parameters_of(trainer);
   made.reserve(parameters.size() * moment_names(trainer).size());
   for (const std::string& parameter : parameters) {
-    const std::string name = name_in_training(model, parameter);
+    const std::string name = torch_name(model, parameter);
     for (const MomentName& one : moment_names(trainer)) {
       const Tensor* held = trainer.state().find(std::string(one.state) + parameter);
       ASSAY_ASSERT(held != nullptr);
@@ -123,7 +129,7 @@ std::int64_t import_optimizer(const fs::path& file, const Model& model, Trainer&
   const std::vector<std::string> parameters = parameters_of(trainer);
   std::set<std::string> known;
   for (const std::string& parameter : parameters) {
-    const std::string name = name_in_training(model, parameter);
+    const std::string name = torch_name(model, parameter);
     const StoredOrder order = order_in_training(model, parameter);
     for (const MomentName& one : moment_names(trainer)) {
       wanted_tensor(read, name + one.torch, stored_shape(moment(trainer, one, parameter).shape(), order));
@@ -136,7 +142,7 @@ std::int64_t import_optimizer(const fs::path& file, const Model& model, Trainer&
   for (const std::string& parameter : parameters) {
     for (const MomentName& one : moment_names(trainer)) {
       Tensor& to = moment(trainer, one, parameter);
-      const StoredTensor& from = *read.find(name_in_training(model, parameter) + one.torch);
+      const StoredTensor& from = *read.find(torch_name(model, parameter) + one.torch);
       const Tensor values =
           converted(from_stored(from.view(), order_in_training(model, parameter), model.config).view(), to.dtype());
       std::memcpy(to.data(), values.data(), to.bytes());
